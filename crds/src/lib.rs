@@ -1,0 +1,30 @@
+//! What users of Cartouche write and read: the resources of the API group `carto.run`.
+//!
+//! The types are the source of everything generated from them: the `CustomResourceDefinition`s in
+//! `config/crd` and the API reference in `docs/api.md` (`cargo generate`). A manifest written for
+//! Cartographer's Runnable is valid here unchanged.
+
+mod definition;
+mod health_rule;
+mod names;
+mod run_template;
+mod runnable;
+mod schema;
+mod status;
+
+pub use definition::{cluster_run_template, runnable};
+pub use health_rule::{
+    AlwaysHealthy, ConditionMatch, FieldMatch, FieldOperator, HealthMatchRule, HealthRule,
+    MultiMatch,
+};
+pub use names::{
+    API_VERSION, FIELD_MANAGER, GROUP, INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION,
+    RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL, VERSION,
+};
+pub use run_template::{ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus};
+pub use runnable::{
+    ResourceRef, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, Selector,
+};
+pub use status::{
+    Breaker, CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult, RunnableStatus,
+};

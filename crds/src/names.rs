@@ -1,0 +1,24 @@
+//! Names on the wire: group, labels, annotations.
+
+/// The API group of both kinds.
+pub const GROUP: &str = "carto.run";
+/// The only version of the group: served and stored.
+pub const VERSION: &str = "v1alpha1";
+/// `GROUP/VERSION`, as it stands in a manifest.
+pub const API_VERSION: &str = "carto.run/v1alpha1";
+
+/// On every run: the name of its Runnable (shortened with a hash above 63 characters).
+pub const RUNNABLE_NAME_LABEL: &str = "carto.run/runnable-name";
+/// On every run: the name of the template that rendered it (shortened like the Runnable's).
+pub const RUN_TEMPLATE_NAME_LABEL: &str = "carto.run/run-template-name";
+/// On every run: the uid of its Runnable, so that a re-created Runnable never takes over old runs.
+pub const RUNNABLE_UID_LABEL: &str = "carto.run/runnable-uid";
+/// On every run: its number in the Runnable's ledger, a positive decimal.
+pub const RUN_SEQUENCE_LABEL: &str = "carto.run/run-sequence";
+/// On every run: the hash of the document that was rendered for it.
+pub const INPUT_HASH_ANNOTATION: &str = "carto.run/input-hash";
+/// On a Runnable: asks for one more run each time its value changes. On a run: the value it answers.
+pub const RERUN_TOKEN_ANNOTATION: &str = "carto.run/rerun-token";
+
+/// The field manager of every write that Cartouche makes.
+pub const FIELD_MANAGER: &str = "cartouche";

@@ -1,0 +1,57 @@
+//! The ClusterRunTemplate: what a platform engineer writes once for everybody.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{health_rule::HealthRule, schema};
+
+/// Says what a Runnable runs, when a run has succeeded, and which of its values are outputs.
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[kube(
+    group = "carto.run",
+    version = "v1alpha1",
+    kind = "ClusterRunTemplate",
+    status = "ClusterRunTemplateStatus",
+    shortname = "crt",
+    derive = "PartialEq",
+    printcolumn = r#"{"name":"Accepted","type":"string","jsonPath":".status.conditions[?(@.type=='Accepted')].status","description":"Whether Runnables can use it"}"#,
+    printcolumn = r#"{"name":"Reason","type":"string","jsonPath":".status.conditions[?(@.type=='Accepted')].reason"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
+)]
+pub struct ClusterRunTemplateSpec {
+    /// The object to create, with `$(path)$` tags in its string values. It has an `apiVersion`, a
+    /// `kind` of a namespaced resource, and a `metadata.generateName` (or a fixed `name`, which can
+    /// run only once). Tags read `runnable` and, with a selector, `selected`.
+    #[schemars(schema_with = "schema::any_object")]
+    pub template: Value,
+
+    /// Output name to the path of its value in a succeeded run, for example
+    /// `.status.results[?(@.name=="digest")].value`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<BTreeMap<String, String>>,
+
+    /// When a run counts as succeeded or failed. Without it: its `Succeeded` condition, or what is
+    /// built in for Jobs, Pods, Argo Workflows and kinds that are done once created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health_rule: Option<HealthRule>,
+}
+
+/// What the controller thinks of the template.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterRunTemplateStatus {
+    /// The `metadata.generation` that this status speaks of; -1 until the first look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// `Accepted`: False with everything that is wrong, by path; True with warnings, if any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+}

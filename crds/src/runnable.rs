@@ -1,0 +1,119 @@
+//! The Runnable: what a developer keeps in a GitOps repository.
+
+use std::collections::BTreeMap;
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{schema, status::RunnableStatus};
+
+/// Runs a `ClusterRunTemplate` exactly once per change of what the template renders.
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[kube(
+    group = "carto.run",
+    version = "v1alpha1",
+    kind = "Runnable",
+    namespaced,
+    status = "RunnableStatus",
+    shortname = "run",
+    derive = "PartialEq",
+    printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type=='Ready')].status","description":"True once the run for the present inputs succeeded"}"#,
+    printcolumn = r#"{"name":"Reason","type":"string","jsonPath":".status.conditions[?(@.type=='Ready')].reason","description":"Why it is ready, or not"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name":"Run","type":"string","jsonPath":".status.currentRun.name","description":"The run for the present inputs"}"#,
+    printcolumn = r#"{"name":"Template","type":"string","jsonPath":".spec.runTemplateRef.name","priority":1}"#,
+    printcolumn = r#"{"name":"Outputs From","type":"string","jsonPath":".status.outputsFrom.name","description":"The run that the outputs were read from","priority":1}"#
+)]
+pub struct RunnableSpec {
+    /// The template that says what to run.
+    pub run_template_ref: RunTemplateRef,
+
+    /// Picks exactly one object that the template can read as `selected`. It is watched: a change
+    /// of the object renders the template again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<Selector>,
+
+    /// Values that the template can read as `runnable.spec.inputs.<name>`. Any JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::any_json_map")]
+    pub inputs: Option<BTreeMap<String, Value>>,
+
+    /// The ServiceAccount, in the Runnable's namespace, that makes, reads and deletes the runs.
+    /// Without a name it is `default`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_account_name: Option<String>,
+
+    /// How many finished runs are kept. Unfinished runs, the current run and the run that the
+    /// outputs came from are never deleted.
+    #[serde(default)]
+    pub retention_policy: RetentionPolicy,
+}
+
+impl RunnableSpec {
+    /// The account that acts for the Runnable: the given name, or `default`.
+    #[must_use]
+    pub fn service_account(&self) -> &str {
+        match self.service_account_name.as_deref() {
+            None | Some("") => "default",
+            Some(name) => name,
+        }
+    }
+}
+
+/// Names a `ClusterRunTemplate`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunTemplateRef {
+    /// Ignored: the kind is always `ClusterRunTemplate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The name of the `ClusterRunTemplate`.
+    #[schemars(length(min = 1))]
+    pub name: String,
+}
+
+/// Selects one object by its kind and labels.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Selector {
+    /// The kind of the object.
+    pub resource: ResourceRef,
+    /// Labels that the object must carry, all of them. Exactly one object may match: in the
+    /// Runnable's namespace, or in the cluster for a kind without namespaces.
+    pub matching_labels: BTreeMap<String, String>,
+}
+
+/// An `apiVersion` and a `kind`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceRef {
+    /// For example `v1` or `source.toolkit.fluxcd.io/v1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_version: Option<String>,
+    /// For example `ConfigMap`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+}
+
+/// How many finished runs are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RetentionPolicy {
+    /// Failed runs (and those lost from sight) that are kept, newest first.
+    #[schemars(range(min = 1))]
+    pub max_failed_runs: i64,
+    /// Successful runs that are kept, newest first.
+    #[schemars(range(min = 1))]
+    pub max_successful_runs: i64,
+}
+
+impl Default for RetentionPolicy {
+    fn default() -> Self {
+        Self {
+            max_failed_runs: 10,
+            max_successful_runs: 10,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Schemas that cannot be derived from a Rust type.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+/// A map whose values are any JSON, null included: without `nullable` the API server drops nulls.
+pub(crate) fn any_json_map(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "additionalProperties": { "x-kubernetes-preserve-unknown-fields": true, "nullable": true },
+    })
+}
+
+/// Any JSON object.
+pub(crate) fn any_object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+}
+
+/// `metav1.Condition[]` with the bounds of the Kubernetes API conventions, one entry a type.
+pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+        "items": {
+            "type": "object",
+            "required": ["type", "status", "reason", "message", "lastTransitionTime"],
+            "properties": {
+                "type": {
+                    "type": "string", "maxLength": 316,
+                    "description": "What the condition speaks of.",
+                    "pattern": "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+                },
+                "status": {
+                    "type": "string", "enum": ["True", "False", "Unknown"],
+                    "description": "True, False or Unknown.",
+                },
+                "reason": {
+                    "type": "string", "minLength": 1, "maxLength": 1024,
+                    "description": "Why, in one CamelCase word.",
+                    "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+                },
+                "message": {
+                    "type": "string", "maxLength": 32768,
+                    "description": "Why, in a sentence for people.",
+                },
+                "lastTransitionTime": {
+                    "type": "string", "format": "date-time",
+                    "description": "When the status last changed.",
+                },
+                "observedGeneration": {
+                    "type": "integer", "format": "int64", "minimum": 0,
+                    "description": "The metadata.generation that the condition was computed from.",
+                },
+            },
+        },
+    })
+}

@@ -1,0 +1,181 @@
+//! The Runnable's status: conditions and outputs for people, the ledger of runs for the controller.
+//!
+//! The ledger is what makes a run happen exactly once per change (`docs/exactly-once.md`). Only the
+//! controller writes it, and only with the resourceVersion of what it read.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::schema;
+
+/// What the controller saw and did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunnableStatus {
+    /// The `metadata.generation` that this status speaks of; -1 until the first look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// `RunTemplateReady`, `StampedObjectCondition`, `Ready`, and while they are true `Reconciling`
+    /// and `Stalled`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+
+    /// The values that the newest successful run gave. They stay until newer ones replace them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::any_json_map")]
+    pub outputs: Option<BTreeMap<String, Value>>,
+
+    /// The run that `outputs` were read from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outputs_from: Option<OutputsFrom>,
+
+    /// The run for what the template renders now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_run: Option<CurrentRun>,
+
+    /// Earlier runs, oldest first; at most 200.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 200))]
+    pub history: Vec<HistoryEntry>,
+
+    /// Counts runs that nobody asked for by changing the Runnable or its template, and slows them
+    /// when a run changes the very object that its Runnable selects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breaker: Option<Breaker>,
+}
+
+/// How far the current run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum RunPhase {
+    /// Intended; whether its object exists is not known yet.
+    Pending,
+    /// Its object exists, or existed.
+    Created,
+    /// The API server refused to create it.
+    Rejected,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum RunResult {
+    /// It did what it was made for.
+    Succeeded,
+    /// It ended without success.
+    Failed,
+    /// Its object vanished while nobody watched, so its end is not known.
+    Lost,
+}
+
+/// The run for what the template renders now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CurrentRun {
+    /// Its number. Every run of a Runnable has a higher one than all before.
+    #[schemars(range(min = 1))]
+    pub sequence: i64,
+    /// Hash of the rendered document, with the version of the hash in front: `v1:<hex>`.
+    pub input_hash: String,
+    /// The re-run request that it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rerun_token: Option<String>,
+    /// How far it has come.
+    pub phase: RunPhase,
+    /// Whether a request to create it may have had an effect that was not seen.
+    #[serde(default)]
+    pub attempted: bool,
+    /// The `apiVersion` of its object.
+    pub api_version: String,
+    /// The kind of its object.
+    pub kind: String,
+    /// The name of its object, fixed before it is made.
+    pub name: String,
+    /// The uid of its object, once known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+    /// When it was decided on, by the API server's clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent_at: Option<Time>,
+    /// When its object was created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Time>,
+    /// When the controller first saw its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Time>,
+    /// How it ended; absent while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<RunResult>,
+}
+
+/// Where the outputs come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OutputsFrom {
+    /// The run's number. It never decreases.
+    #[schemars(range(min = 1))]
+    pub sequence: i64,
+    /// The name of the run's object.
+    pub name: String,
+    /// The uid of the run's object.
+    pub uid: String,
+    /// The hash of what was rendered for it.
+    pub input_hash: String,
+    /// Hash of the template's `outputs` and `healthRule` by which they were read.
+    pub rules_hash: String,
+}
+
+/// An earlier run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryEntry {
+    /// Its number.
+    #[schemars(range(min = 1))]
+    pub sequence: i64,
+    /// The hash of what was rendered for it.
+    pub input_hash: String,
+    /// The `apiVersion` of its object.
+    pub api_version: String,
+    /// The kind of its object.
+    pub kind: String,
+    /// The name of its object.
+    pub name: String,
+    /// The uid of its object; absent while it is not known whether it was ever made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+    /// How it ended; absent while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<RunResult>,
+    /// When its object was created; before that is known, when it was last attempted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Time>,
+    /// When the controller first saw its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Time>,
+    /// What its engine said at the end, at most 256 bytes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 256))]
+    pub message: String,
+}
+
+/// Counts runs in a window of time, under one generation of the Runnable and of its template.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Breaker {
+    /// The Runnable's generation while the runs were counted.
+    pub generation: i64,
+    /// The template's uid while the runs were counted.
+    #[serde(rename = "templateUID")]
+    pub template_uid: String,
+    /// The template's generation while the runs were counted.
+    pub template_generation: i64,
+    /// When the count began.
+    pub window_start: Time,
+    /// Runs since then.
+    #[schemars(range(min = 0))]
+    pub runs: i64,
+}
