@@ -1,9 +1,54 @@
 //! The Cartouche controller: stamps one run per change and reports what came of it.
+//!
+//! Data goes one way: an event wakes a Runnable ([`watch`]), it is observed, decided, acted on and
+//! reported ([`reconcile`]). What decides about runs is pure: [`ledger`], [`reconcile::decide`],
+//! [`reconcile::report`] and [`retention`].
+
+pub mod accept;
+pub mod api;
+pub mod discovery;
+pub mod events;
+pub mod flags;
+pub mod health;
+pub mod identity;
+pub mod ledger;
+pub mod memory;
+pub mod metrics;
+pub mod problem;
+pub mod reconcile;
+pub mod retention;
+pub mod serve;
+pub mod telemetry;
+pub mod templates;
+pub mod watch;
 
 use std::{ffi::OsString, process::ExitCode};
 
+use clap::Parser;
+
 /// Runs the controller with the given command line (the program's name first) until it is told to
 /// stop by SIGTERM or SIGINT.
-pub fn main_from(_arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    ExitCode::SUCCESS
+pub fn main_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let flags = match flags::Flags::try_parse_from(arguments) {
+        Ok(flags) => flags,
+        Err(error) => {
+            // Help and version come this way too, with an exit code of their own.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let outcome = telemetry::start(flags.log_format, &flags.log).and_then(|()| {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| error.to_string())?;
+        runtime.block_on(serve::serve(flags))
+    });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }

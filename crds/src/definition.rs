@@ -1,49 +1,157 @@
 //! The `CustomResourceDefinition`s: the derived schemas, completed.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSON, JSONSchemaProps,
+    CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use kube::CustomResourceExt;
 use serde_json::json;
 
 use crate::{ClusterRunTemplate, Runnable};
 
-/// The definition of the Runnable.
+/// The definition of the Runnable, as it is installed.
 #[must_use]
 pub fn runnable() -> CustomResourceDefinition {
-    completed(Runnable::crd())
+    completed(
+        Runnable::crd(),
+        "What to run, with which values, and as whom.",
+    )
 }
 
-/// The definition of the `ClusterRunTemplate`.
+/// The definition of the `ClusterRunTemplate`, as it is installed.
 #[must_use]
 pub fn cluster_run_template() -> CustomResourceDefinition {
-    completed(ClusterRunTemplate::crd())
+    completed(
+        ClusterRunTemplate::crd(),
+        "The object that a run is, and how to read it.",
+    )
 }
 
-/// Adds what the derive cannot say. A status that starts at generation -1 makes tools such as Flux
-/// see a fresh object as "in progress"; without any status they take it for done.
-fn completed(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
-    for version in &mut definition.spec.versions {
-        let Some(root) = version
-            .schema
-            .as_mut()
-            .and_then(|s| s.open_api_v3_schema.as_mut())
-        else {
-            continue;
-        };
-        root.required = Some(vec!["metadata".to_owned(), "spec".to_owned()]);
-        let properties = root.properties.get_or_insert_default();
-        properties.insert(
-            "metadata".to_owned(),
-            JSONSchemaProps {
-                type_: Some("object".to_owned()),
-                ..JSONSchemaProps::default()
-            },
-        );
-        if let Some(status) = properties.get_mut("status") {
-            status.default = Some(JSON(json!({ "observedGeneration": -1 })));
-            status.nullable = None;
-        }
+/// Adds what the derive cannot say, and takes away what it says too much.
+fn completed(
+    mut definition: CustomResourceDefinition,
+    spec_description: &str,
+) -> CustomResourceDefinition {
+    let roots = definition
+        .spec
+        .versions
+        .iter_mut()
+        .filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut());
+    for root in roots {
+        tidy(root);
+        complete_root(root, spec_description);
     }
     definition
+}
+
+/// The derive describes the kind by its own name and puts the type's doc comment on `spec`: what
+/// `kubectl explain` shows first should be the doc comment.
+///
+/// A status that starts at generation -1 makes tools such as Flux see a fresh object as "in
+/// progress"; without any status they take it for done.
+fn complete_root(root: &mut JSONSchemaProps, spec_description: &str) {
+    root.required = Some(vec!["metadata".to_owned(), "spec".to_owned()]);
+    let properties = root.properties.get_or_insert_default();
+    properties.insert(
+        "metadata".to_owned(),
+        JSONSchemaProps {
+            type_: Some("object".to_owned()),
+            ..JSONSchemaProps::default()
+        },
+    );
+    if let Some(status) = properties.get_mut("status") {
+        status.default = Some(JSON(json!({ "observedGeneration": -1 })));
+    }
+    if let Some(spec) = properties.get_mut("spec") {
+        root.description = spec.description.replace(spec_description.to_owned());
+    }
+}
+
+/// Titles repeat the kind, and `kubectl explain` shows the line breaks of the source. `nullable` stays where the value is any JSON, so that a null which
+/// somebody wrote is kept. Elsewhere the API server then drops a null, as it did under the schema
+/// of Cartographer, so that CEL rules and readers see an absent field.
+fn tidy(schema: &mut JSONSchemaProps) {
+    schema.title = None;
+    schema.description = schema
+        .description
+        .take()
+        .map(|text| text.replace('\n', " "));
+    if schema.x_kubernetes_preserve_unknown_fields != Some(true) {
+        schema.nullable = None;
+    }
+    let members = schema.properties.iter_mut().flat_map(|p| p.values_mut());
+    members.for_each(tidy);
+    if let Some(JSONSchemaPropsOrBool::Schema(values)) = &mut schema.additional_properties {
+        tidy(values);
+    }
+    match &mut schema.items {
+        Some(JSONSchemaPropsOrArray::Schema(item)) => tidy(item),
+        Some(JSONSchemaPropsOrArray::Schemas(items)) => items.iter_mut().for_each(tidy),
+        None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    fn schema_of(definition: &CustomResourceDefinition) -> Value {
+        let value = serde_json::to_value(definition).unwrap();
+        value["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
+    }
+
+    /// The paths of all members called `key` whose value is no schema, in document order.
+    fn paths_of(key: &str, value: &Value, at: &str, found: &mut Vec<String>) {
+        let Some(map) = value.as_object() else {
+            return;
+        };
+        for (name, member) in map {
+            if name == key && !member.is_object() {
+                found.push(at.to_owned());
+            }
+            paths_of(key, member, &format!("{at}/{name}"), found);
+        }
+    }
+
+    #[test]
+    fn null_is_a_value_only_where_any_json_is() {
+        let mut found = Vec::new();
+        paths_of("nullable", &schema_of(&runnable()), "", &mut found);
+        paths_of(
+            "nullable",
+            &schema_of(&cluster_run_template()),
+            "",
+            &mut found,
+        );
+        assert_eq!(
+            found,
+            [
+                "/properties/spec/properties/inputs/additionalProperties",
+                "/properties/status/properties/outputs/additionalProperties",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_description_is_one_line() {
+        for definition in [runnable(), cluster_run_template()] {
+            assert!(!schema_of(&definition).to_string().contains("\\n"));
+        }
+    }
+
+    #[test]
+    fn a_kind_is_described_by_the_doc_comment_of_its_spec() {
+        for definition in [runnable(), cluster_run_template()] {
+            let description = schema_of(&definition)["description"].clone();
+            assert!(!description.as_str().unwrap().contains("Auto-generated"));
+        }
+    }
+
+    #[test]
+    fn a_fresh_object_has_a_status_of_generation_minus_one() {
+        for definition in [runnable(), cluster_run_template()] {
+            let status = schema_of(&definition)["properties"]["status"].clone();
+            assert_eq!(status["default"], json!({ "observedGeneration": -1 }));
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! The Runnable: what a developer keeps in a GitOps repository.
+//! The Runnable: what a developer keeps in a Git repository.
 
 use std::collections::BTreeMap;
 

@@ -1,1 +1,54 @@
-//! x
+//! Templates of Cartouche: from a `ClusterRunTemplate` and a Runnable to the object to create, and from
+//! a run back to success and outputs.
+//!
+//! Everything here is pure: no clock, no network, no Kubernetes client; the same input gives the same
+//! output on every machine. Every limit that keeps one template from harming the process is in
+//! [`bounds`].
+//!
+//! ```
+//! use cartouche_templating::{Context, Template};
+//! use serde_json::json;
+//!
+//! let spec = serde_json::from_value(json!({
+//!     "template": {
+//!         "apiVersion": "v1",
+//!         "kind": "ConfigMap",
+//!         "metadata": { "generateName": "greeting-" },
+//!         "data": { "text": "hello $(runnable.spec.inputs.name)$" },
+//!     },
+//! }))?;
+//! let template = Template::compile(&spec)?;
+//! let runnable = json!({
+//!     "metadata": { "name": "hello", "namespace": "default" },
+//!     "spec": { "runTemplateRef": { "name": "greeting" }, "inputs": { "name": "world" } },
+//! });
+//! let rendered = template.render(&Context::new(&runnable, None)?)?;
+//! assert_eq!(rendered.document()["data"]["text"], "hello world");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod bounds;
+mod contains;
+mod context;
+mod digest;
+mod document;
+mod error;
+mod health;
+mod json_text;
+mod name;
+mod outputs;
+mod path;
+mod stamp;
+mod tag;
+mod template;
+
+pub use contains::{contains, contains_document};
+pub use context::Context;
+pub use digest::VERSION as HASH_VERSION;
+pub use document::Rendered;
+pub use error::{Problem, Problems};
+pub use health::{Health, Verdict};
+pub use name::{MAX_RUN_NAME, label_value, name_suffix};
+pub use outputs::{MAX_OUTPUT_BYTES, MAX_OUTPUTS, MAX_OUTPUTS_BYTES, OutputError, OutputPathError};
+pub use stamp::{Owner, Stamp, StampError, stamp};
+pub use template::Template;

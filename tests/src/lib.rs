@@ -1,1 +1,27 @@
-//! x
+//! A real Kubernetes control plane on this machine, and what tests and the demo need around it.
+//!
+//! Nothing here is faked but the kubelet and the engines behind custom resources, which KWOK plays:
+//! etcd, the API server, its controllers and its scheduler are the real programs, built from their
+//! Go modules. The controller under test runs as a process of its own, as its own ServiceAccount,
+//! with the rights that `config/` ships and no others.
+//!
+//! - [`control_plane`]: builds, starts, kills and restarts the programs.
+//! - [`cluster`]: a client of a cluster with what tests do most: namespaces, accounts with minimal
+//!   rights, kubectl, waiting, and counting requests in the audit log.
+//! - [`controller`]: the controller as a child process.
+//! - [`progress`]: shows what is being waited for.
+
+pub mod cluster;
+pub mod control_plane;
+pub mod controller;
+mod engines;
+pub mod progress;
+
+use std::path::{Path, PathBuf};
+
+/// The root of the repository: `config/` and `examples/` are below it.
+#[must_use]
+pub fn repository() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}

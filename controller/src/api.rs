@@ -1,0 +1,207 @@
+//! Requests to the API server: each with a deadline, reads tried again and writes never, all
+//! counted, and the server's clock taken from every answer.
+
+mod client;
+mod error;
+mod path;
+
+use std::time::Duration;
+
+use http::{Method, Request};
+use kube::Client;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+pub use client::{Caller, Connection};
+pub use error::ApiError;
+pub use path::ResourcePath;
+
+/// How long a request may take, answer included.
+pub const DEADLINE: Duration = Duration::from_secs(15);
+/// How long the API server may work on a create before it gives up; the basis of
+/// [`crate::retention::MINIMUM_AGE`].
+const CREATE_TIMEOUT: &str = "10s";
+/// Objects in one page of a list.
+const PAGE: usize = 100;
+/// How often a read is tried.
+const READ_ATTEMPTS: u32 = 3;
+
+/// Requests of one identity.
+#[derive(Clone)]
+pub struct Requests {
+    client: Client,
+}
+
+/// What a create asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CreateMode {
+    /// The object.
+    Real,
+    /// Only what the server would make of it.
+    DryRun,
+}
+
+impl Requests {
+    /// Requests over a client, which carries the identity.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// The client, for watches.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// A consistent read of one object.
+    pub async fn get<T: DeserializeOwned>(
+        &self,
+        path: &ResourcePath,
+        name: &str,
+    ) -> Result<T, ApiError> {
+        self.read(&path.named(name)).await
+    }
+
+    /// A consistent list, page by page.
+    pub async fn list(&self, path: &ResourcePath, selector: &str) -> Result<Vec<Value>, ApiError> {
+        let mut items = Vec::new();
+        let mut continuation = String::new();
+        loop {
+            let mut page: Value = self
+                .read(&format!(
+                    "{}?limit={PAGE}&{selector}{continuation}",
+                    path.all()
+                ))
+                .await?;
+            let next = page
+                .pointer("/metadata/continue")
+                .and_then(Value::as_str)
+                .filter(|token| !token.is_empty())
+                .map(str::to_owned);
+            let (api_version, kind) = list_kind(&page);
+            if let Some(Value::Array(page)) = page.get_mut("items").map(Value::take) {
+                items.extend(
+                    page.into_iter()
+                        .map(|item| typed(item, &api_version, &kind)),
+                );
+            }
+            match next {
+                Some(token) => continuation = format!("&continue={token}"),
+                None => return Ok(items),
+            }
+        }
+    }
+
+    /// Reads one object by name with the right to list only.
+    pub async fn find(&self, path: &ResourcePath, name: &str) -> Result<Option<Value>, ApiError> {
+        Ok(self
+            .list(path, &format!("fieldSelector=metadata.name%3D{name}"))
+            .await?
+            .pop())
+    }
+
+    /// Reads anything by its path, again if need be.
+    pub async fn read<T: DeserializeOwned>(&self, uri: &str) -> Result<T, ApiError> {
+        let mut attempt = 1;
+        loop {
+            let outcome = self.once(Method::GET, uri, Vec::new()).await;
+            match outcome {
+                Err(error) if error.is_passing() && attempt < READ_ATTEMPTS => {
+                    tokio::time::sleep(Duration::from_millis(100 * u64::from(attempt))).await;
+                    attempt += 1;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Creates an object. Never sent twice.
+    pub async fn create(
+        &self,
+        path: &ResourcePath,
+        object: &Value,
+        mode: CreateMode,
+    ) -> Result<Value, ApiError> {
+        let dry_run = if mode == CreateMode::DryRun {
+            "&dryRun=All"
+        } else {
+            ""
+        };
+        let uri = format!(
+            "{}?fieldManager={}&timeout={CREATE_TIMEOUT}{dry_run}",
+            path.all(),
+            cartouche_crds::FIELD_MANAGER
+        );
+        self.once(Method::POST, &uri, bytes(object)?).await
+    }
+
+    /// Replaces the status of an object. The body carries the resourceVersion that was read.
+    pub async fn replace_status<T: DeserializeOwned>(
+        &self,
+        path: &ResourcePath,
+        name: &str,
+        object: &Value,
+    ) -> Result<T, ApiError> {
+        let uri = format!(
+            "{}/status?fieldManager={}",
+            path.named(name),
+            cartouche_crds::FIELD_MANAGER
+        );
+        self.once(Method::PUT, &uri, bytes(object)?).await
+    }
+
+    /// Deletes the object with this uid, and what it owns after it.
+    pub async fn delete(&self, path: &ResourcePath, name: &str, uid: &str) -> Result<(), ApiError> {
+        let options = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background", "preconditions": { "uid": uid },
+        });
+        self.once::<Value>(Method::DELETE, &path.named(name), bytes(&options)?)
+            .await
+            .map(drop)
+    }
+
+    async fn once<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        uri: &str,
+        body: Vec<u8>,
+    ) -> Result<T, ApiError> {
+        let request = Request::builder()
+            .method(method)
+            .uri(uri)
+            .header(http::header::CONTENT_TYPE, "application/json")
+            .body(body)
+            .map_err(|error| ApiError::Unsent(error.to_string()))?;
+        match tokio::time::timeout(DEADLINE, self.client.request::<T>(request)).await {
+            Ok(outcome) => outcome.map_err(ApiError::from),
+            Err(_) => Err(ApiError::Unanswered(format!(
+                "no answer within {} seconds",
+                DEADLINE.as_secs()
+            ))),
+        }
+    }
+}
+
+fn bytes(object: &Value) -> Result<Vec<u8>, ApiError> {
+    serde_json::to_vec(object).map_err(|error| ApiError::Unsent(error.to_string()))
+}
+
+/// Items of a list of a built-in kind carry neither apiVersion nor kind.
+fn typed(mut item: Value, api_version: &str, kind: &str) -> Value {
+    if let Value::Object(fields) = &mut item {
+        fields
+            .entry("apiVersion")
+            .or_insert_with(|| api_version.into());
+        fields.entry("kind").or_insert_with(|| kind.into());
+    }
+    item
+}
+
+fn list_kind(page: &Value) -> (String, String) {
+    let text = |key: &str| page.get(key).and_then(Value::as_str).unwrap_or_default();
+    (
+        text("apiVersion").to_owned(),
+        text("kind").trim_end_matches("List").to_owned(),
+    )
+}

@@ -1,0 +1,125 @@
+//! Clients over one pool of connections, each with its caller's identity.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
+
+use http::{HeaderValue, Request, Response, header};
+use k8s_openapi::jiff::{Timestamp, fmt::rfc2822};
+use kube::{Client, Config, client::Body};
+
+use crate::metrics::Metrics;
+
+/// Whose identity a request carries.
+#[derive(Clone, Debug)]
+pub enum Caller {
+    /// The controller's own.
+    Controller,
+    /// That of a ServiceAccount, by impersonation. Never empty: an empty user would be the
+    /// controller itself.
+    Impersonated(HeaderValue),
+    /// That of a ServiceAccount, by its own token.
+    Token(HeaderValue),
+}
+
+/// The connection to the API server, shared by all callers.
+#[derive(Clone)]
+pub struct Connection {
+    own: Client,
+    anonymous: Client,
+    clock: Arc<AtomicI64>,
+    metrics: Metrics,
+}
+
+impl Connection {
+    /// Connects as a configuration says. Nothing is sent yet.
+    pub fn new(mut config: Config, metrics: Metrics) -> kube::Result<Self> {
+        // The default policy repeats a POST after 429, 503 and 504: one create could make several
+        // objects.
+        config.default_retry = false;
+        let mut anonymous = config.clone();
+        anonymous.auth_info = kube::config::AuthInfo::default();
+        Ok(Self {
+            own: Client::try_from(config)?,
+            anonymous: Client::try_from(anonymous)?,
+            clock: Arc::new(AtomicI64::new(i64::MIN)),
+            metrics,
+        })
+    }
+
+    /// The API server's clock, by its latest answer; whole seconds.
+    #[must_use]
+    pub fn now(&self) -> Option<Timestamp> {
+        Timestamp::from_second(self.clock.load(Ordering::Relaxed)).ok()
+    }
+
+    /// A client that acts as the caller.
+    #[must_use]
+    pub fn client(&self, caller: &Caller) -> Client {
+        let connection = self.clone();
+        let caller = caller.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let connection = connection.clone();
+            let caller = caller.clone();
+            async move { connection.send(&caller, request).await }
+        });
+        Client::new(service, self.own.default_namespace())
+    }
+
+    async fn send(
+        &self,
+        caller: &Caller,
+        mut request: Request<Body>,
+    ) -> kube::Result<Response<Body>> {
+        let verb = request.method().clone();
+        let outcome = match caller {
+            Caller::Controller => self.own.send(request).await,
+            Caller::Impersonated(user) => {
+                assert_named(user)?;
+                request
+                    .headers_mut()
+                    .insert("impersonate-user", user.clone());
+                self.own.send(request).await
+            }
+            Caller::Token(bearer) => {
+                assert_named(bearer)?;
+                request
+                    .headers_mut()
+                    .insert(header::AUTHORIZATION, bearer.clone());
+                self.anonymous.send(request).await
+            }
+        };
+        let controller = matches!(caller, Caller::Controller);
+        self.metrics.request(
+            &verb,
+            controller,
+            outcome.as_ref().ok().map(Response::status),
+        );
+        if let Ok(response) = &outcome {
+            self.read_clock(response);
+        }
+        outcome
+    }
+
+    fn read_clock(&self, response: &Response<Body>) {
+        let date = response
+            .headers()
+            .get(header::DATE)
+            .and_then(|date| date.to_str().ok());
+        if let Some(now) = date.and_then(|date| rfc2822::parse(date).ok()) {
+            self.clock
+                .store(now.timestamp().as_second(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// An empty identity would fall back to the controller's own rights.
+fn assert_named(identity: &HeaderValue) -> kube::Result<()> {
+    if identity.is_empty() {
+        return Err(kube::Error::Service(
+            "a request on behalf of a ServiceAccount without a name was stopped".into(),
+        ));
+    }
+    Ok(())
+}

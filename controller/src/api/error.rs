@@ -1,0 +1,193 @@
+//! What can go wrong with a request, by what it means for the protocol.
+
+/// A request that did not give what it was sent for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ApiError {
+    /// The API server answered with an error.
+    #[error("{message}")]
+    Answered {
+        /// The HTTP status.
+        code: u16,
+        /// The reason in its Status.
+        reason: String,
+        /// The message in its Status.
+        message: String,
+        /// Causes with reason `NamespaceTerminating` were given.
+        namespace_terminating: bool,
+    },
+    /// No answer came, or none that could be read: a write may have had its effect.
+    #[error("{0}")]
+    Unanswered(String),
+    /// It was never sent.
+    #[error("{0}")]
+    Unsent(String),
+}
+
+impl ApiError {
+    fn code(&self) -> Option<u16> {
+        match self {
+            Self::Answered { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+
+    /// The rights do not reach.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        self.code() == Some(403)
+    }
+
+    /// There is no such object, or no such kind.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.code() == Some(404)
+    }
+
+    /// A resourceVersion or uid was not the present one.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Answered { code: 409, reason, .. } if reason != "AlreadyExists")
+    }
+
+    /// The name is taken.
+    #[must_use]
+    pub fn is_already_exists(&self) -> bool {
+        matches!(self, Self::Answered { code: 409, reason, .. } if reason == "AlreadyExists")
+    }
+
+    /// The namespace is being deleted, so that nothing can be made in it any more.
+    #[must_use]
+    pub fn is_namespace_terminating(&self) -> bool {
+        matches!(
+            self,
+            Self::Answered {
+                namespace_terminating: true,
+                ..
+            }
+        )
+    }
+
+    /// The server refused for good: nothing was made, and nothing will be. Everything else (408,
+    /// 409, 429, 5xx, no answer) leaves open what became of a create.
+    #[must_use]
+    pub fn is_definite_refusal(&self) -> bool {
+        match self {
+            Self::Answered { code, .. } => {
+                (400..500).contains(code) && !matches!(code, 408 | 409 | 429)
+            }
+            Self::Unsent(_) => true,
+            Self::Unanswered(_) => false,
+        }
+    }
+
+    /// It may pass by itself within moments.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Answered { code, .. } => matches!(code, 408 | 429 | 500 | 502 | 503 | 504),
+            Self::Unanswered(_) => true,
+            Self::Unsent(_) => false,
+        }
+    }
+}
+
+impl From<kube::Error> for ApiError {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => Self::Answered {
+                code: status.code,
+                namespace_terminating: status.details.as_ref().is_some_and(|details| {
+                    details
+                        .causes
+                        .iter()
+                        .any(|cause| cause.reason == "NamespaceTerminating")
+                }),
+                reason: status.reason.clone(),
+                message: withheld(&status.message),
+            },
+            kube::Error::BuildRequest(error) => Self::Unsent(error.to_string()),
+            other => Self::Unanswered(other.to_string()),
+        }
+    }
+}
+
+/// Admission errors echo the values they refuse, which may have come out of a Secret that only the
+/// account may read. Long ones are left out.
+fn withheld(message: &str) -> String {
+    const MARK: &str = "Invalid value: ";
+    const MOST: usize = 64;
+    let Some(at) = message.find(MARK).map(|at| at + MARK.len()) else {
+        return message.to_owned();
+    };
+    let rest = &message[at..];
+    let end = match rest.chars().next() {
+        Some('"') => closing_quote(rest),
+        _ => rest.find(": ").unwrap_or(rest.len()),
+    };
+    let tail = withheld(&rest[end..]);
+    if end > MOST {
+        format!("{}(a value of {end} bytes){tail}", &message[..at])
+    } else {
+        format!("{}{tail}", &message[..at + end])
+    }
+}
+
+fn closing_quote(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, char) in text.char_indices().skip(1) {
+        match char {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ApiError, withheld};
+
+    fn answered(code: u16, reason: &str) -> ApiError {
+        ApiError::Answered {
+            code,
+            reason: reason.into(),
+            message: String::new(),
+            namespace_terminating: false,
+        }
+    }
+
+    #[test]
+    fn only_a_plain_refusal_proves_that_nothing_was_made() {
+        for code in [400, 401, 403, 404, 405, 413, 422] {
+            assert!(answered(code, "").is_definite_refusal(), "{code}");
+        }
+        for code in [408, 409, 429, 500, 502, 503, 504] {
+            assert!(!answered(code, "").is_definite_refusal(), "{code}");
+        }
+        assert!(!ApiError::Unanswered(String::new()).is_definite_refusal());
+    }
+
+    #[test]
+    fn a_conflict_is_not_a_taken_name() {
+        assert!(answered(409, "AlreadyExists").is_already_exists());
+        assert!(!answered(409, "AlreadyExists").is_conflict());
+        assert!(answered(409, "Conflict").is_conflict());
+    }
+
+    #[test]
+    fn long_values_in_admission_errors_are_left_out() {
+        let long = "s3cr\\\"et".repeat(20);
+        let text = withheld(&format!(
+            "x is invalid: spec.a: Invalid value: \"{long}\": must be short, spec.b: Invalid value: \"ab\": no"
+        ));
+        assert_eq!(
+            text,
+            format!(
+                "x is invalid: spec.a: Invalid value: (a value of {} bytes): must be short, spec.b: Invalid value: \"ab\": no",
+                long.len() + 2
+            )
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! The command line. Every flag has an environment variable.
+
+use std::{net::SocketAddr, time::Duration};
+
+use clap::{Parser, ValueEnum};
+
+use crate::identity::IdentityMode;
+
+/// Makes work in Kubernetes run exactly once per change.
+///
+/// Watches Runnables (carto.run/v1alpha1). Whenever what a Runnable's ClusterRunTemplate renders
+/// changes, one new object is created as the Runnable's ServiceAccount, and when it has succeeded its
+/// outputs are put into the Runnable's status.
+///
+/// In a cluster it uses its pod's ServiceAccount. Out of a cluster the variable KUBECONFIG is enough.
+/// SIGTERM and SIGINT stop it; a run that is under way goes on without it.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "cartouche-controller", version, max_term_width = 100)]
+pub struct Flags {
+    /// Serve /healthz, /readyz and /metrics on this address.
+    #[arg(
+        long,
+        env = "CARTOUCHE_HEALTH_ADDRESS",
+        value_name = "HOST:PORT",
+        default_value = "0.0.0.0:8080"
+    )]
+    pub health_address: SocketAddr,
+
+    /// How to act as a Runnable's ServiceAccount.
+    #[arg(long, env = "CARTOUCHE_IDENTITY", value_enum, default_value_t = IdentityMode::Impersonate)]
+    pub identity: IdentityMode,
+
+    /// Serve the Runnables of this namespace only.
+    #[arg(long, env = "CARTOUCHE_NAMESPACE")]
+    pub namespace: Option<String>,
+
+    /// Runnables that are worked on at the same time.
+    #[arg(long, env = "CARTOUCHE_CONCURRENCY", value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub concurrency: u16,
+
+    /// Kinds that are watched at the same time; more are polled.
+    #[arg(long, env = "CARTOUCHE_MAX_WATCHED_KINDS", value_name = "COUNT", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub max_watched_kinds: u32,
+
+    /// How often runs of a kind are listed that the controller may not watch, in seconds.
+    #[arg(long, env = "CARTOUCHE_POLL_SECONDS", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub poll_seconds: u64,
+
+    /// Runs in ten minutes, without a change of the Runnable or its template, from which on there is
+    /// one every five minutes only.
+    #[arg(long, env = "CARTOUCHE_RUNAWAY_RUNS", value_name = "COUNT", default_value_t = 30, value_parser = clap::value_parser!(i64).range(1..=100_000))]
+    pub runaway_runs: i64,
+
+    /// How logs are written to standard error.
+    #[arg(long, env = "CARTOUCHE_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+
+    /// What is logged: error, warn, info, debug, trace, or a filter such as info,kube=debug.
+    #[arg(
+        long,
+        env = "CARTOUCHE_LOG",
+        value_name = "FILTER",
+        default_value = "info"
+    )]
+    pub log: String,
+}
+
+/// How logs are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// A line for people.
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
+impl Flags {
+    /// How often polled kinds are listed.
+    #[must_use]
+    pub fn poll(&self) -> Duration {
+        Duration::from_secs(self.poll_seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Flags;
+    use clap::CommandFactory;
+
+    #[test]
+    fn every_flag_has_an_environment_variable_and_a_help_text() {
+        let command = Flags::command();
+        command.clone().debug_assert();
+        for flag in command
+            .get_arguments()
+            .filter(|flag| !matches!(flag.get_id().as_str(), "help" | "version"))
+        {
+            assert!(flag.get_env().is_some(), "{}", flag.get_id());
+            assert!(flag.get_help().is_some(), "{}", flag.get_id());
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `/healthz`, `/readyz` and `/metrics`, from one truth.
+
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use http::{Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+
+use crate::metrics::Metrics;
+
+/// What the process still waits for before it serves Runnables.
+#[derive(Clone, Default)]
+pub struct Readiness {
+    missing: Arc<Mutex<Vec<(&'static str, String)>>>,
+}
+
+impl Readiness {
+    /// Waits for all of these.
+    #[must_use]
+    pub fn waiting_for(what: &[&'static str]) -> Self {
+        Self {
+            missing: Arc::new(Mutex::new(
+                what.iter().map(|what| (*what, String::new())).collect(),
+            )),
+        }
+    }
+
+    /// One of them is there.
+    pub fn reached(&self, what: &'static str) {
+        self.lock().retain(|(missing, _)| *missing != what);
+    }
+
+    /// Why one of them is not there yet.
+    pub fn because(&self, what: &'static str, why: String) {
+        if let Some((_, reason)) = self.lock().iter_mut().find(|(missing, _)| *missing == what) {
+            *reason = why;
+        }
+    }
+
+    /// What is still missing, a line each.
+    #[must_use]
+    pub fn missing(&self) -> Vec<String> {
+        let line = |(what, why): &(&'static str, String)| {
+            if why.is_empty() {
+                format!("waiting for {what}")
+            } else {
+                format!("waiting for {what}: {why}")
+            }
+        };
+        self.lock().iter().map(line).collect()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(&'static str, String)>> {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Serves until the process ends.
+pub async fn serve(listener: TcpListener, readiness: Readiness, metrics: Metrics) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            continue;
+        };
+        let (readiness, metrics) = (readiness.clone(), metrics.clone());
+        tokio::spawn(async move {
+            let service = hyper::service::service_fn(|request| {
+                let answer = answer(&request, &readiness, &metrics);
+                async { Ok::<_, Infallible>(answer) }
+            });
+            let connection = hyper::server::conn::http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), service);
+            // Whoever asks may hang up, or never finish asking.
+            let _ = tokio::time::timeout(std::time::Duration::from_secs(30), connection).await;
+        });
+    }
+}
+
+fn answer(
+    request: &Request<Incoming>,
+    readiness: &Readiness,
+    metrics: &Metrics,
+) -> Response<Full<Bytes>> {
+    let (status, kind, body) = match request.uri().path() {
+        "/healthz" => (StatusCode::OK, "text/plain", "ok\n".to_owned()),
+        "/readyz" => match readiness.missing() {
+            missing if missing.is_empty() => (StatusCode::OK, "text/plain", "ok\n".to_owned()),
+            missing => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "text/plain",
+                missing.join("\n") + "\n",
+            ),
+        },
+        "/metrics" => (
+            StatusCode::OK,
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            metrics.text(),
+        ),
+        _ => (
+            StatusCode::NOT_FOUND,
+            "text/plain",
+            "try /healthz, /readyz or /metrics\n".to_owned(),
+        ),
+    };
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
+    response
+}

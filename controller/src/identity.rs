@@ -1,0 +1,213 @@
+//! Acting as a Runnable's ServiceAccount: by impersonation, or with tokens of its own.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use clap::ValueEnum;
+use http::HeaderValue;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{
+    api::{ApiError, Caller, Connection, CreateMode, Requests, ResourcePath},
+    problem::{Category, Cure, Problem},
+};
+
+/// How long a token is asked for.
+const TOKEN_LIFETIME: Duration = Duration::from_secs(7200);
+
+/// How the controller acts as a ServiceAccount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum IdentityMode {
+    /// With `Impersonate-User`: needs the right to impersonate ServiceAccounts.
+    Impersonate,
+    /// With a token of the account: needs the right to create `serviceaccounts/token`.
+    Token,
+}
+
+/// Gives out requests that carry a ServiceAccount's identity.
+pub struct Identity {
+    connection: Connection,
+    mode: IdentityMode,
+    own: Requests,
+    tokens: Mutex<HashMap<(String, String), Token>>,
+}
+
+#[derive(Clone)]
+struct Token {
+    bearer: HeaderValue,
+    born: Instant,
+}
+
+#[derive(Deserialize)]
+struct TokenRequest {
+    status: TokenStatus,
+}
+
+#[derive(Deserialize)]
+struct TokenStatus {
+    token: String,
+}
+
+impl Identity {
+    /// Identities over a connection.
+    #[must_use]
+    pub fn new(connection: Connection, mode: IdentityMode) -> Self {
+        let own = Requests::new(connection.client(&Caller::Controller));
+        Self {
+            connection,
+            mode,
+            own,
+            tokens: Mutex::default(),
+        }
+    }
+
+    /// The controller's own requests.
+    #[must_use]
+    pub fn own(&self) -> &Requests {
+        &self.own
+    }
+
+    /// The connection below.
+    #[must_use]
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Requests as a ServiceAccount.
+    pub async fn of(&self, namespace: &str, account: &str) -> Result<Requests, Problem> {
+        if !is_account_name(account) || namespace.is_empty() {
+            return Err(Problem::new(
+                Category::ServiceAccountError,
+                Cure::Change,
+                format!(
+                    "spec.serviceAccountName {account:?} is not the name of a ServiceAccount: it must be a lower-case DNS name"
+                ),
+            ));
+        }
+        let caller = match self.mode {
+            IdentityMode::Impersonate => Caller::Impersonated(header(&format!(
+                "system:serviceaccount:{namespace}:{account}"
+            ))?),
+            IdentityMode::Token => Caller::Token(self.token(namespace, account).await?),
+        };
+        Ok(Requests::new(self.connection.client(&caller)))
+    }
+
+    /// Forgets the token of an account, which may have been deleted and made anew.
+    pub fn forget(&self, namespace: &str, account: &str) {
+        self.tokens()
+            .remove(&(namespace.to_owned(), account.to_owned()));
+    }
+
+    fn tokens(&self) -> std::sync::MutexGuard<'_, HashMap<(String, String), Token>> {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A token that is younger than half its life; an older one that still lives serves when no new
+    /// one can be had.
+    async fn token(&self, namespace: &str, account: &str) -> Result<HeaderValue, Problem> {
+        let key = (namespace.to_owned(), account.to_owned());
+        let kept = self.tokens().get(&key).cloned();
+        if let Some(token) = kept
+            .as_ref()
+            .filter(|token| token.born.elapsed() < TOKEN_LIFETIME / 2)
+        {
+            return Ok(token.bearer.clone());
+        }
+        match self.request_token(namespace, account).await {
+            Ok(token) => {
+                let bearer = header(&format!("Bearer {token}"))?;
+                let mut tokens = self.tokens();
+                tokens.retain(|_, token| token.born.elapsed() < TOKEN_LIFETIME);
+                tokens.insert(
+                    key,
+                    Token {
+                        bearer: bearer.clone(),
+                        born: Instant::now(),
+                    },
+                );
+                Ok(bearer)
+            }
+            Err(error) => match kept.filter(|token| token.born.elapsed() < TOKEN_LIFETIME) {
+                Some(token) => Ok(token.bearer),
+                None => Err(Problem::new(
+                    Category::ServiceAccountTokenError,
+                    if error.is_forbidden() {
+                        Cure::Right
+                    } else {
+                        Cure::Retry
+                    },
+                    format!("fetch token: {error}"),
+                )),
+            },
+        }
+    }
+
+    async fn request_token(&self, namespace: &str, account: &str) -> Result<String, ApiError> {
+        let path = ResourcePath::new(
+            "v1",
+            &format!("serviceaccounts/{account}/token"),
+            Some(namespace),
+        );
+        let body = json!({
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": { "expirationSeconds": TOKEN_LIFETIME.as_secs() },
+        });
+        let answer = self.own.create(&path, &body, CreateMode::Real).await?;
+        let request: TokenRequest = serde_json::from_value(answer)
+            .map_err(|error| ApiError::Unanswered(error.to_string()))?;
+        Ok(request.status.token)
+    }
+}
+
+fn header(text: &str) -> Result<HeaderValue, Problem> {
+    HeaderValue::from_str(text).map_err(|_| {
+        Problem::new(
+            Category::ClientBuilderError,
+            Cure::Change,
+            "creating client: the account's name or token is not a valid header",
+        )
+    })
+}
+
+/// A DNS subdomain, as the API server asks of the names of ServiceAccounts. Checked here because a
+/// name with a colon would be another user when impersonated.
+fn is_account_name(name: &str) -> bool {
+    let edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    name.len() <= 253
+        && name.bytes().all(|byte| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.')
+        })
+        && edge(name.as_bytes().first())
+        && edge(name.as_bytes().last())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_account_name;
+
+    #[test]
+    fn only_dns_names_are_impersonated() {
+        for good in ["default", "a", "ci.runner-1"] {
+            assert!(is_account_name(good), "{good}");
+        }
+        for bad in [
+            "",
+            " ",
+            "a:b",
+            "system:masters",
+            "../x",
+            "A",
+            "a\r\nb",
+            "é",
+            "-a",
+            "a-",
+            &"a".repeat(254),
+        ] {
+            assert!(!is_account_name(bad), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! The ledger: which runs a Runnable has had, and which one is current. Pure.
+//!
+//! Every change of the ledger is one of the transitions in this module; each takes the ledger that
+//! was read and gives the ledger to write (with the resourceVersion of what was read). Nothing here
+//! reads a clock or talks to a server, so that the model in `tests/` drives this very code.
+//! `docs/exactly-once.md` explains the protocol as a whole.
+
+mod breaker;
+mod rebuild;
+mod record;
+mod run;
+
+use std::collections::BTreeMap;
+
+use cartouche_crds::{
+    Breaker, CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult, RunnableStatus,
+};
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
+use serde_json::Value;
+
+pub use breaker::{BreakerLimits, Cause, Pace};
+pub use rebuild::{Listed, UNKNOWN_HASH, rebuild};
+pub use record::{MESSAGE_BYTES, short_message};
+pub use run::{OutputsRead, Reading, RunIdentity, result_of};
+
+/// History entries that are kept at most. A status of about 1.7 MB is refused by etcd, which would
+/// jam the ledger for good.
+pub const MAX_HISTORY: usize = 200;
+
+/// The part of a Runnable's status that decides about runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ledger {
+    /// The run for what the template renders now.
+    pub current: Option<CurrentRun>,
+    /// Earlier runs, oldest first.
+    pub history: Vec<HistoryEntry>,
+    /// The outputs of the newest run that gave any.
+    pub outputs: Option<BTreeMap<String, Value>>,
+    /// That run.
+    pub outputs_from: Option<OutputsFrom>,
+    /// Counts runs, to slow feedback loops.
+    pub breaker: Option<Breaker>,
+}
+
+/// What is about to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intent {
+    /// Hash of what was rendered.
+    pub input_hash: String,
+    /// The re-run request on the Runnable, if any.
+    pub rerun_token: Option<String>,
+    /// The `apiVersion` of the run.
+    pub api_version: String,
+    /// The kind of the run.
+    pub kind: String,
+}
+
+/// What a consistent read of the name of the entry that is superseded said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It was confirmed before, or never attempted: there was nothing to read.
+    Known,
+    /// No run of ours holds its name; one may still be on its way.
+    Absent,
+    /// This run of ours holds its name.
+    Found(RunIdentity),
+}
+
+impl Ledger {
+    /// The ledger in a status.
+    #[must_use]
+    pub fn of(status: &RunnableStatus) -> Self {
+        Self {
+            current: status.current_run.clone(),
+            history: status.history.clone(),
+            outputs: status.outputs.clone(),
+            outputs_from: status.outputs_from.clone(),
+            breaker: status.breaker.clone(),
+        }
+    }
+
+    /// The number of the next run: above all that the ledger knows.
+    #[must_use]
+    pub fn next_sequence(&self) -> i64 {
+        let highest = self
+            .history
+            .iter()
+            .map(|entry| entry.sequence)
+            .max()
+            .unwrap_or(0);
+        highest.max(self.current.as_ref().map_or(0, |current| current.sequence)) + 1
+    }
+
+    /// INTENT: the present entry goes to the history and the next sequence becomes current, with
+    /// its name fixed before any request to create it is sent.
+    ///
+    /// An entry that was never attempted, or definitely refused at its only attempt, is dropped;
+    /// one whose create may still land stays, without a uid until it shows up.
+    #[must_use]
+    pub fn intend(
+        mut self,
+        intent: Intent,
+        name: impl FnOnce(i64) -> String,
+        fate: &Fate,
+        message: &str,
+        at: Option<Timestamp>,
+    ) -> Self {
+        let sequence = self.next_sequence();
+        if let Some(current) = self.current.take() {
+            self.supersede(current, fate, message);
+        }
+        self.current = Some(CurrentRun {
+            sequence,
+            name: name(sequence),
+            input_hash: intent.input_hash,
+            rerun_token: intent.rerun_token,
+            phase: RunPhase::Pending,
+            attempted: true,
+            api_version: intent.api_version,
+            kind: intent.kind,
+            uid: None,
+            intent_at: at.map(Time),
+            started_at: None,
+            finished_at: None,
+            result: None,
+        });
+        self.cap_history();
+        self
+    }
+
+    fn supersede(&mut self, current: CurrentRun, fate: &Fate, message: &str) {
+        if current.phase != RunPhase::Created && !current.attempted {
+            return;
+        }
+        let mut entry = HistoryEntry {
+            sequence: current.sequence,
+            input_hash: current.input_hash,
+            api_version: current.api_version,
+            kind: current.kind,
+            name: current.name,
+            uid: current.uid,
+            result: current.result,
+            started_at: current.started_at.or(current.intent_at),
+            finished_at: current.finished_at,
+            message: short_message(message),
+        };
+        if let Fate::Found(run) = fate {
+            entry.uid = Some(run.uid.clone());
+            entry.started_at = run.created.map(Time).or(entry.started_at);
+            if let Some(hash) = &run.input_hash {
+                entry.input_hash.clone_from(hash);
+            }
+        }
+        self.insert_history(entry);
+    }
+
+    /// A further attempt after a definite refusal is recorded before it is sent, so that a create
+    /// with an unknown outcome is never forgotten.
+    #[must_use]
+    pub fn attempt(mut self) -> Self {
+        if let Some(current) = &mut self.current {
+            current.attempted = true;
+        }
+        self
+    }
+
+    /// The API server refused the create. `only_attempt`: this very pass wrote the intent, and
+    /// nothing else was ever sent for it.
+    #[must_use]
+    pub fn reject(mut self, only_attempt: bool) -> Self {
+        if let Some(current) = &mut self.current {
+            current.phase = RunPhase::Rejected;
+            current.attempted = !only_attempt;
+        }
+        self
+    }
+
+    /// CONFIRM: the object of the current entry exists. `None` unless the object's sequence *and*
+    /// hash are the ledger's.
+    #[must_use]
+    pub fn confirm(&self, run: &RunIdentity) -> Option<Self> {
+        let current = self.current.as_ref()?;
+        if !run.answers(current) {
+            return None;
+        }
+        let mut next = self.clone();
+        let entry = next.current.as_mut()?;
+        entry.phase = RunPhase::Created;
+        entry.attempted = true;
+        entry.uid = Some(run.uid.clone());
+        entry.name.clone_from(&run.name);
+        entry.started_at = run.created.map(Time);
+        Some(next)
+    }
+
+    /// The name of the current entry is held by a run of ours, of the same sequence but with
+    /// another hash: it was made under a status that was lost or restored since. It becomes the
+    /// history entry of that sequence, and our input the next sequence.
+    #[must_use]
+    pub fn give_way(
+        mut self,
+        holder: &RunIdentity,
+        name: impl FnOnce(i64) -> String,
+        at: Option<Timestamp>,
+    ) -> Self {
+        let Some(current) = self.current.clone() else {
+            return self;
+        };
+        let intent = Intent {
+            input_hash: current.input_hash,
+            rerun_token: current.rerun_token,
+            api_version: current.api_version,
+            kind: current.kind,
+        };
+        if let Some(entry) = &mut self.current {
+            entry.attempted = true;
+        }
+        self.intend(intent, name, &Fate::Found(holder.clone()), "", at)
+    }
+
+    /// A ledger whose hash was made by another version of the hash is told what this version says
+    /// of the same document.
+    #[must_use]
+    pub fn relink(mut self, input_hash: &str) -> Self {
+        if let Some(current) = &mut self.current {
+            input_hash.clone_into(&mut current.input_hash);
+            if let Some(from) = &mut self.outputs_from
+                && from.sequence == current.sequence
+            {
+                input_hash.clone_into(&mut from.input_hash);
+            }
+        }
+        self
+    }
+
+    /// Whether reality is ahead of this ledger: a run of ours with a higher sequence, or with the
+    /// current one and other content. A status restored from a backup looks like that.
+    #[must_use]
+    pub fn is_behind(&self, run: &RunIdentity, runnable_uid: &str) -> bool {
+        let Some(current) = &self.current else {
+            return false;
+        };
+        let Some(sequence) = run.genuine_sequence(runnable_uid) else {
+            return false;
+        };
+        if sequence > current.sequence {
+            return true;
+        }
+        sequence == current.sequence
+            && current.uid.as_ref() != Some(&run.uid)
+            && run.input_hash.as_ref() != Some(&current.input_hash)
+    }
+
+    /// Whether an entry of the ledger speaks of the object with this uid.
+    #[must_use]
+    pub fn knows(&self, uid: &str) -> bool {
+        self.current
+            .as_ref()
+            .is_some_and(|current| current.uid.as_deref() == Some(uid))
+            || self
+                .history
+                .iter()
+                .any(|entry| entry.uid.as_deref() == Some(uid))
+    }
+
+    pub(crate) fn insert_history(&mut self, entry: HistoryEntry) {
+        let at = self
+            .history
+            .partition_point(|other| other.sequence <= entry.sequence);
+        self.history.insert(at, entry);
+    }
+
+    /// Drops the oldest finished entries above the cap; never an unfinished one, nor the one that
+    /// the outputs came from. What is dropped is never deleted by retention.
+    pub(crate) fn cap_history(&mut self) {
+        while self.history.len() > MAX_HISTORY {
+            let source = self.outputs_from.as_ref().map(|from| from.sequence);
+            let Some(at) = self
+                .history
+                .iter()
+                .position(|entry| entry.result.is_some() && Some(entry.sequence) != source)
+            else {
+                break;
+            };
+            self.history.remove(at);
+        }
+    }
+}
+
+/// Failed, for everything that is not a success.
+#[must_use]
+pub fn counts_as_failed(result: RunResult) -> bool {
+    result != RunResult::Succeeded
+}

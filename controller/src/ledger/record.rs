@@ -1,0 +1,160 @@
+//! What came of runs: results, outputs, and runs that showed up late or went away.
+
+use cartouche_crds::{HistoryEntry, OutputsFrom, RunPhase, RunResult};
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
+
+use super::{Ledger, OutputsRead, Reading, RunIdentity};
+
+/// Longest message in a history entry, in bytes.
+pub const MESSAGE_BYTES: usize = 256;
+
+/// Cuts a message to what a history entry holds, on a character border.
+#[must_use]
+pub fn short_message(message: &str) -> String {
+    message[..message.floor_char_boundary(MESSAGE_BYTES)].to_owned()
+}
+
+impl Ledger {
+    /// Records what was read in a run that the ledger knows by uid. The current run is followed as
+    /// long as it is current; a superseded run is final at its first result. Outputs are taken only
+    /// from a sequence that is not older than the one they came from.
+    #[must_use]
+    pub fn record(mut self, reading: &Reading, now: Option<Timestamp>) -> Self {
+        let uid = reading.run.uid.as_str();
+        let sequence = if let Some(current) = self
+            .current
+            .as_mut()
+            .filter(|current| current.uid.as_deref() == Some(uid))
+        {
+            if current.result != reading.result() {
+                current.result = reading.result();
+                current.finished_at = current.result.and(now).map(Time);
+            }
+            current.sequence
+        } else if let Some(entry) = self.unfinished(uid) {
+            entry.result = reading.result();
+            if entry.result.is_some() {
+                entry.finished_at = now.map(Time);
+                entry.message = short_message(&reading.health.message);
+            }
+            entry.sequence
+        } else {
+            return self;
+        };
+        self.take_outputs(sequence, reading);
+        self
+    }
+
+    fn unfinished(&mut self, uid: &str) -> Option<&mut HistoryEntry> {
+        self.history
+            .iter_mut()
+            .find(|entry| entry.uid.as_deref() == Some(uid) && entry.result.is_none())
+    }
+
+    fn take_outputs(&mut self, sequence: i64, reading: &Reading) {
+        let OutputsRead::Values(values) = &reading.outputs else {
+            return;
+        };
+        if reading.result() != Some(RunResult::Succeeded)
+            || self
+                .outputs_from
+                .as_ref()
+                .is_some_and(|from| from.sequence > sequence)
+        {
+            return;
+        }
+        let input_hash = self
+            .current
+            .as_ref()
+            .filter(|current| current.sequence == sequence)
+            .map(|current| current.input_hash.clone())
+            .or_else(|| {
+                self.history
+                    .iter()
+                    .find(|entry| entry.sequence == sequence)
+                    .map(|entry| entry.input_hash.clone())
+            })
+            .unwrap_or_default();
+        self.outputs = Some(values.clone());
+        self.outputs_from = Some(OutputsFrom {
+            sequence,
+            name: reading.run.name.clone(),
+            uid: reading.run.uid.clone(),
+            input_hash,
+            rules_hash: reading.rules_hash.to_string(),
+        });
+    }
+
+    /// The object of the current entry was seen before it went away (or its recorded uid gave way
+    /// to a late create of the same sequence and hash): its uid, and its result if it had one.
+    /// Outputs cannot be read any more.
+    #[must_use]
+    pub fn sighted(
+        mut self,
+        run: &RunIdentity,
+        result: Option<RunResult>,
+        now: Option<Timestamp>,
+    ) -> Self {
+        if let Some(current) = self.current.as_mut().filter(|current| run.answers(current)) {
+            current.phase = RunPhase::Created;
+            current.attempted = true;
+            current.uid = Some(run.uid.clone());
+            current.started_at = run.created.map(Time);
+            current.result = result;
+            current.finished_at = result.and(now).map(Time);
+        }
+        self
+    }
+
+    /// The current run is gone, and nobody saw it go.
+    #[must_use]
+    pub fn lose(mut self, now: Option<Timestamp>) -> Self {
+        if let Some(current) = self.current.as_mut() {
+            current.result = Some(RunResult::Lost);
+            current.finished_at = now.map(Time);
+        }
+        self
+    }
+
+    /// An earlier run ended with its deletion.
+    #[must_use]
+    pub fn ended(
+        mut self,
+        uid: &str,
+        result: RunResult,
+        message: &str,
+        now: Option<Timestamp>,
+    ) -> Self {
+        if let Some(entry) = self.unfinished(uid) {
+            entry.result = Some(result);
+            entry.finished_at = now.map(Time);
+            entry.message = short_message(message);
+        }
+        self
+    }
+
+    /// The run of an earlier entry whose create had an unknown outcome has shown up.
+    #[must_use]
+    pub fn shown_up(mut self, run: &RunIdentity) -> Self {
+        if let Some(entry) = self
+            .history
+            .iter_mut()
+            .find(|entry| Some(entry.sequence) == run.sequence && entry.uid.is_none())
+        {
+            entry.uid = Some(run.uid.clone());
+            entry.started_at = run.created.map(Time);
+            if let Some(hash) = &run.input_hash {
+                entry.input_hash.clone_from(hash);
+            }
+        }
+        self
+    }
+
+    /// Earlier entries leave the ledger. The caller knows that their objects are gone.
+    #[must_use]
+    pub fn forget(mut self, sequences: &[i64]) -> Self {
+        self.history
+            .retain(|entry| !sequences.contains(&entry.sequence));
+        self
+    }
+}

@@ -1,0 +1,227 @@
+//! What this process remembers of a Runnable between looks. All of it may be lost: a restart costs
+//! some reads and some patience, never a run.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use crate::{
+    problem::{Cure, Problem},
+    watch::Watched,
+};
+
+/// First delay before something that failed is tried again; it doubles from there.
+const FIRST_DELAY: Duration = Duration::from_secs(1);
+/// Longest delay.
+const LONGEST_DELAY: Duration = Duration::from_secs(300);
+
+/// Namespace and name of a Runnable.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RunnableKey {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// What is remembered of one Runnable.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// The uid that all of this is about.
+    pub uid: String,
+    /// The resourceVersion of our latest write of its status.
+    pub written: Option<u64>,
+    /// We wrote a ledger.
+    pub wrote_ledger: bool,
+    /// Since when there is no ledger, on a clock that goes on while the machine sleeps, and the
+    /// resourceVersion that was seen without it.
+    pub without_ledger: Option<(Duration, Option<String>)>,
+    /// The run that we made and no watch has shown yet.
+    pub awaited: Option<String>,
+    /// The selected object, until an event says that it may have changed.
+    pub selected: Option<Arc<Value>>,
+    /// What failed, and until when it is not tried again.
+    pub hold: Option<Hold>,
+    /// Its account may list its runs but not get them.
+    pub only_list: bool,
+    /// What is watched for it.
+    pub watched: BTreeSet<Watched>,
+    /// That the kind of its runs is polled was said.
+    pub said_polling: bool,
+}
+
+/// Something that failed.
+#[derive(Clone, Debug)]
+pub struct Hold {
+    /// What it was.
+    pub what: Held,
+    /// What was wrong.
+    pub problem: Problem,
+    /// How often it has failed in a row.
+    pub attempts: u32,
+    /// When it is tried again, on the clock that goes on while the machine sleeps.
+    pub until: Duration,
+}
+
+/// What can be held back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// Anything before the template is rendered, at this generation.
+    Render(i64),
+    /// Listing runs.
+    List,
+    /// Reading a run.
+    Read(String),
+    /// Creating the run of a sequence.
+    Create(i64),
+    /// Intending a run.
+    Intend,
+    /// Deleting runs.
+    Delete,
+}
+
+impl Memory {
+    /// Puts a failure down, and says how long to wait. The same failure waits longer each time.
+    pub fn hold(&mut self, what: Held, problem: &Problem, now: Duration) -> Duration {
+        let attempts = self
+            .hold
+            .as_ref()
+            .filter(|hold| hold.what == what)
+            .map_or(0, |hold| hold.attempts);
+        let delay = match problem.cure {
+            Cure::Wait(wait) => wait.max(Duration::from_millis(100)),
+            _ => backoff(attempts),
+        };
+        self.hold = Some(Hold {
+            what,
+            problem: problem.clone(),
+            attempts: attempts + 1,
+            until: now + delay,
+        });
+        delay
+    }
+
+    /// The failure that still holds this back, and for how long.
+    #[must_use]
+    pub fn held(&self, what: &Held, now: Duration) -> Option<(&Problem, Duration)> {
+        let hold = self
+            .hold
+            .as_ref()
+            .filter(|hold| hold.what == *what && hold.until > now)?;
+        Some((&hold.problem, hold.until.saturating_sub(now)))
+    }
+
+    /// It went well.
+    pub fn release(&mut self, what: &Held) {
+        if self.hold.as_ref().is_some_and(|hold| hold.what == *what) {
+            self.hold = None;
+        }
+    }
+
+    /// Something that may cure it has changed: it is tried at once, but waits as long as before if
+    /// it fails again.
+    pub fn retry_now(&mut self) {
+        if let Some(hold) = &mut self.hold {
+            hold.until = Duration::ZERO;
+        }
+    }
+}
+
+/// Doubling from one second to five minutes, give or take a fifth, so that many that failed
+/// together do not come back together.
+fn backoff(attempts: u32) -> Duration {
+    let delay = FIRST_DELAY
+        .saturating_mul(1 << attempts.min(16))
+        .min(LONGEST_DELAY);
+    delay.mul_f64(0.8 + 0.4 * fastrand::f64())
+}
+
+/// A clock that counts the time while the machine sleeps, and never goes back.
+#[must_use]
+pub fn boot_time() -> Duration {
+    let time = rustix::time::clock_gettime(BOOT_CLOCK);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or_default(),
+        u32::try_from(time.tv_nsec).unwrap_or_default(),
+    )
+}
+
+#[cfg(target_os = "linux")]
+const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
+/// Elsewhere the monotonic clock counts sleep already.
+#[cfg(not(target_os = "linux"))]
+const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
+
+/// The memories of all Runnables.
+#[derive(Default)]
+pub struct Memories {
+    all: Mutex<HashMap<RunnableKey, Arc<Mutex<Memory>>>>,
+}
+
+impl Memories {
+    /// The memory of a Runnable; a new one when the uid is another than before.
+    #[must_use]
+    pub fn of(&self, key: &RunnableKey, uid: &str) -> Arc<Mutex<Memory>> {
+        let memory = self.lock().entry(key.clone()).or_default().clone();
+        let mut held = lock(&memory);
+        if held.uid != uid {
+            *held = Memory {
+                uid: uid.to_owned(),
+                watched: std::mem::take(&mut held.watched),
+                ..Memory::default()
+            };
+        }
+        drop(held);
+        memory
+    }
+
+    /// The memory of a Runnable, if there is one.
+    #[must_use]
+    pub fn known(&self, key: &RunnableKey) -> Option<Arc<Mutex<Memory>>> {
+        self.lock().get(key).cloned()
+    }
+
+    /// Forgets the Runnables that are not there any more, and says which.
+    pub fn sweep(&self, exists: impl Fn(&RunnableKey) -> bool) -> Vec<(RunnableKey, String)> {
+        let mut gone = Vec::new();
+        self.lock().retain(|key, memory| {
+            let keep = exists(key);
+            if !keep {
+                gone.push((key.clone(), lock(memory).uid.clone()));
+            }
+            keep
+        });
+        gone
+    }
+
+    /// The Runnables that wait for what this event may have brought, freed to try at once.
+    #[must_use]
+    pub fn cured(&self, cure: Cure, namespace: Option<&str>) -> Vec<RunnableKey> {
+        let mut woken = Vec::new();
+        for (key, memory) in &*self.lock() {
+            let mut memory = lock(memory);
+            let waits = memory
+                .hold
+                .as_ref()
+                .is_some_and(|hold| hold.problem.cure == cure);
+            if waits && namespace.is_none_or(|namespace| namespace == key.namespace) {
+                memory.retry_now();
+                woken.push(key.clone());
+            }
+        }
+        woken
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<RunnableKey, Arc<Mutex<Memory>>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Locks a memory; one that a panic left behind is as good as any, since all of it may be lost.
+pub fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,227 @@
+//! What operators watch. Label values come from closed sets: no names of users' objects.
+
+use std::sync::Arc;
+
+use http::{Method, StatusCode};
+use prometheus_client::{
+    encoding::{EncodeLabelSet, EncodeLabelValue, text::encode},
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::Gauge,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::Registry,
+};
+
+use crate::problem::Category;
+
+/// All metrics of the process.
+#[derive(Clone)]
+pub struct Metrics {
+    registry: Arc<Registry>,
+    requests: Family<RequestLabels, Counter>,
+    passes: Family<PassLabels, Counter>,
+    pass_seconds: Histogram,
+    problems: Family<ProblemLabels, Counter>,
+    runs: Family<RunLabels, Counter>,
+    events_dropped: Counter,
+    watches: Family<WatchLabels, Gauge>,
+    runnables: Gauge,
+    unknown_runs: Counter,
+    undecodable: Counter,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    method: &'static str,
+    identity: &'static str,
+    code: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PassLabels {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ProblemLabels {
+    category: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RunLabels {
+    event: RunEvent,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WatchLabels {
+    state: WatchLabel,
+}
+
+/// What happened to a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
+pub enum RunEvent {
+    /// Its object was created.
+    Created,
+    /// It succeeded.
+    Succeeded,
+    /// It failed.
+    Failed,
+    /// It vanished unseen.
+    Lost,
+    /// Retention deleted it.
+    Removed,
+}
+
+/// How a kind is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
+pub enum WatchLabel {
+    /// By a watch.
+    Watched,
+    /// By lists now and then.
+    Polled,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("cartouche");
+        let metrics = Self {
+            registry: Arc::default(),
+            requests: Family::default(),
+            passes: Family::default(),
+            pass_seconds: Histogram::new(exponential_buckets(0.000_1, 4.0, 9)),
+            problems: Family::default(),
+            runs: Family::default(),
+            events_dropped: Counter::default(),
+            watches: Family::default(),
+            runnables: Gauge::default(),
+            unknown_runs: Counter::default(),
+            undecodable: Counter::default(),
+        };
+        metrics.register(&mut registry);
+        for category in Category::ALL {
+            drop(metrics.problems.get_or_create(&ProblemLabels {
+                category: category.as_str(),
+            }));
+        }
+        Self {
+            registry: Arc::new(registry),
+            ..metrics
+        }
+    }
+}
+
+impl Metrics {
+    fn register(&self, registry: &mut Registry) {
+        registry.register("api_requests", "Requests to the API server by method, identity (controller or account) and class of answer; a rising share of none or 5xx means that the API server is in trouble", self.requests.clone());
+        registry.register("passes", "Looks at a Runnable by outcome; many waiting or problem passes deserve a look at conditions", self.passes.clone());
+        registry.register(
+            "pass_seconds",
+            "How long a look at a Runnable took, requests included",
+            self.pass_seconds.clone(),
+        );
+        registry.register(
+            "problems",
+            "Problems met, by the reason that the Runnable's condition shows",
+            self.problems.clone(),
+        );
+        registry.register(
+            "runs",
+            "Runs created, succeeded, failed, lost and removed",
+            self.runs.clone(),
+        );
+        registry.register(
+            "events_dropped",
+            "Kubernetes Events not sent because there were too many",
+            self.events_dropped.clone(),
+        );
+        registry.register(
+            "watches",
+            "Kinds that are watched, or polled for want of rights",
+            self.watches.clone(),
+        );
+        registry.register("runnables", "Runnables known", self.runnables.clone());
+        registry.register("unknown_runs", "Objects that claim to be runs of a Runnable whose ledger cannot know them: forged, or left by a restored backup", self.unknown_runs.clone());
+        registry.register(
+            "undecodable_objects",
+            "Objects that could not be read and are ignored",
+            self.undecodable.clone(),
+        );
+    }
+
+    /// All metrics as text, in the OpenMetrics format.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing into a String cannot fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+
+    pub(crate) fn request(&self, method: &Method, controller: bool, status: Option<StatusCode>) {
+        let method = match *method {
+            Method::GET => "GET",
+            Method::POST => "POST",
+            Method::PUT => "PUT",
+            Method::DELETE => "DELETE",
+            _ => "other",
+        };
+        let code = match status.map(|status| status.as_u16()) {
+            None => "none",
+            Some(200..300) => "2xx",
+            Some(404) => "404",
+            Some(409) => "409",
+            Some(403) => "403",
+            Some(400..500) => "4xx",
+            Some(_) => "5xx",
+        };
+        let identity = if controller { "controller" } else { "account" };
+        self.requests
+            .get_or_create(&RequestLabels {
+                method,
+                identity,
+                code,
+            })
+            .inc();
+    }
+
+    pub(crate) fn pass(&self, outcome: &'static str, seconds: f64) {
+        self.passes.get_or_create(&PassLabels { outcome }).inc();
+        self.pass_seconds.observe(seconds);
+    }
+
+    pub(crate) fn problem(&self, category: Category) {
+        self.problems
+            .get_or_create(&ProblemLabels {
+                category: category.as_str(),
+            })
+            .inc();
+    }
+
+    pub(crate) fn run(&self, event: RunEvent) {
+        self.runs.get_or_create(&RunLabels { event }).inc();
+    }
+
+    pub(crate) fn event_dropped(&self) {
+        self.events_dropped.inc();
+    }
+
+    pub(crate) fn watches(&self, state: WatchLabel, count: i64) {
+        self.watches
+            .get_or_create(&WatchLabels { state })
+            .set(count);
+    }
+
+    pub(crate) fn runnables(&self, count: usize) {
+        self.runnables.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    pub(crate) fn unknown_run(&self) {
+        self.unknown_runs.inc();
+    }
+
+    pub(crate) fn undecodable(&self) {
+        self.undecodable.inc();
+    }
+}

@@ -1,0 +1,137 @@
+//! What can be wrong with a Runnable: a closed set of categories, used alike as condition reason,
+//! event reason and metric label.
+
+use std::{fmt, time::Duration};
+
+/// Longest text in a condition or an event, in bytes.
+pub const TEXT_BYTES: usize = 1_000;
+
+/// Why a Runnable is not ready, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Category {
+    /// Its `ServiceAccount` cannot be used.
+    ServiceAccountError,
+    /// No token can be had for its `ServiceAccount`.
+    ServiceAccountTokenError,
+    /// No client can be built for its `ServiceAccount`.
+    ClientBuilderError,
+    /// Its template is not there, or not acceptable.
+    RunTemplateNotFound,
+    /// The template cannot be rendered for it, or its selector does not pick one object.
+    TemplateStampFailure,
+    /// The API server did not accept the run, or did not answer.
+    StampedObjectRejectedByAPIServer,
+    /// Its runs cannot be listed or read.
+    FailedToListCreatedObjects,
+    /// The newest successful run lacks an output.
+    OutputPathNotSatisfied,
+    /// The name of the run is taken.
+    NameConflict,
+    /// Runs follow each other without anybody changing anything.
+    RunawayDetected,
+    /// Another controller writes the same status.
+    OtherController,
+    /// Anything else.
+    UnknownError,
+}
+
+impl Category {
+    /// Every category, for metrics that are there from the start.
+    pub const ALL: [Self; 12] = [
+        Self::ServiceAccountError,
+        Self::ServiceAccountTokenError,
+        Self::ClientBuilderError,
+        Self::RunTemplateNotFound,
+        Self::TemplateStampFailure,
+        Self::StampedObjectRejectedByAPIServer,
+        Self::FailedToListCreatedObjects,
+        Self::OutputPathNotSatisfied,
+        Self::NameConflict,
+        Self::RunawayDetected,
+        Self::OtherController,
+        Self::UnknownError,
+    ];
+
+    /// As it stands in a condition.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ServiceAccountError => "ServiceAccountError",
+            Self::ServiceAccountTokenError => "ServiceAccountTokenError",
+            Self::ClientBuilderError => "ClientBuilderError",
+            Self::RunTemplateNotFound => "RunTemplateNotFound",
+            Self::TemplateStampFailure => "TemplateStampFailure",
+            Self::StampedObjectRejectedByAPIServer => "StampedObjectRejectedByAPIServer",
+            Self::FailedToListCreatedObjects => "FailedToListCreatedObjects",
+            Self::OutputPathNotSatisfied => "OutputPathNotSatisfied",
+            Self::NameConflict => "NameConflict",
+            Self::RunawayDetected => "RunawayDetected",
+            Self::OtherController => "OtherController",
+            Self::UnknownError => "UnknownError",
+        }
+    }
+
+    /// Whether it stands before anything could be stamped, so that there is no word about a run.
+    #[must_use]
+    pub fn precedes_stamping(self) -> bool {
+        matches!(
+            self,
+            Self::ServiceAccountError | Self::ServiceAccountTokenError | Self::ClientBuilderError
+        )
+    }
+}
+
+impl fmt::Display for Category {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What ends a problem, beside a change of the Runnable or its template, which always wakes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cure {
+    /// Only a change: of the Runnable, its template, its account or the selected object.
+    Change,
+    /// Trying again, each time later.
+    Retry,
+    /// A right that somebody grants; tried again each time later all the same.
+    Right,
+    /// A kind that somebody installs; tried again each time later all the same.
+    Kind,
+    /// Waiting for this long.
+    Wait(Duration),
+}
+
+/// A problem of one Runnable.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Problem {
+    /// Its category.
+    pub category: Category,
+    /// What is wrong, where, and what to do; at most [`TEXT_BYTES`] bytes.
+    pub message: String,
+    /// What ends it.
+    pub cure: Cure,
+}
+
+impl Problem {
+    /// A problem, its text cut to what conditions and events hold.
+    #[must_use]
+    pub fn new(category: Category, cure: Cure, message: impl Into<String>) -> Self {
+        Self {
+            category,
+            cure,
+            message: bounded(message.into()),
+        }
+    }
+}
+
+/// Cuts a text on a character border.
+#[must_use]
+pub fn bounded(mut text: String) -> String {
+    if text.len() > TEXT_BYTES {
+        text.truncate(text.floor_char_boundary(TEXT_BYTES - '…'.len_utf8()));
+        text.push('…');
+    }
+    text
+}

@@ -1,0 +1,199 @@
+//! One look at a Runnable: observe, decide, act, report.
+
+pub mod act;
+pub mod assess;
+pub mod decide;
+pub mod facts;
+pub mod observe;
+pub mod report;
+
+mod pass;
+
+use std::{
+    collections::BTreeSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use cartouche_crds::Runnable;
+use kube::runtime::controller::Action;
+
+use crate::{
+    discovery::Kinds,
+    events::Events,
+    identity::Identity,
+    ledger::BreakerLimits,
+    memory::{Memories, RunnableKey, lock},
+    metrics::Metrics,
+    problem::{Cure, Problem},
+    templates::Templates,
+    watch::{
+        Purpose, Wakes, Watched, Watches,
+        references::Accounts,
+        runs::{RunWatch, Runs},
+        selected::{SelectedWatch, Selections},
+    },
+};
+use decide::{Step, Waiting, decide};
+use pass::{End, Pass};
+
+/// Steps of one pass at most: more would be a loop.
+const MAX_STEPS: usize = 400;
+/// How long nothing may be written for a Runnable that another controller seems to serve still.
+pub const QUIET: Duration = Duration::from_secs(30);
+/// After a conflict the watch brings what changed; this is for the case that it does not.
+const CONFLICT_PAUSE: Duration = Duration::from_secs(2);
+
+/// Everything that a look needs.
+pub struct Reconciler {
+    /// Who acts.
+    pub identity: Identity,
+    /// The kinds of the API server.
+    pub kinds: Kinds,
+    /// The templates.
+    pub templates: Arc<Templates>,
+    /// The ServiceAccounts.
+    pub accounts: Arc<Accounts>,
+    /// The watches of kinds.
+    pub watches: Arc<Watches>,
+    /// What the watches of runs have shown.
+    pub runs: Arc<Runs>,
+    /// What is selected.
+    pub selections: Arc<Selections>,
+    /// What is remembered.
+    pub memories: Arc<Memories>,
+    /// How a watch of runs is made.
+    pub run_watch: RunWatch,
+    /// How a watch of selected objects is made.
+    pub selected_watch: SelectedWatch,
+    /// Whom to wake.
+    pub wakes: Wakes,
+    /// Where events go.
+    pub events: Events,
+    /// Counters.
+    pub metrics: Metrics,
+    /// How many runs are too many.
+    pub limits: BreakerLimits,
+    /// How often runs of a kind that may not be watched are listed.
+    pub poll: Duration,
+}
+
+impl Reconciler {
+    /// One look. It never fails as a whole: what is wrong becomes a condition, and a time to look
+    /// again.
+    pub async fn reconcile(&self, runnable: Arc<Runnable>) -> Action {
+        let began = Instant::now();
+        let Some(mut pass) = Pass::begin(self, runnable) else {
+            self.metrics.pass("stale", began.elapsed().as_secs_f64());
+            return Action::await_change();
+        };
+        let end = self.run(&mut pass).await;
+        let outcome = match &end {
+            End::Settled => "settled",
+            End::Waiting(_) => "waiting",
+            End::Stuck(..) => "problem",
+            End::Conflict => "conflict",
+            End::Gone => "gone",
+        };
+        let again = pass.finish(end).await;
+        self.metrics.pass(outcome, began.elapsed().as_secs_f64());
+        again.map_or_else(Action::await_change, Action::requeue)
+    }
+
+    async fn run(&self, pass: &mut Pass<'_>) -> End {
+        pass.observe().await;
+        for _ in 0..MAX_STEPS {
+            let step = decide(&pass.facts);
+            if let Some((problem, left)) = pass.held(&step) {
+                return End::Stuck(problem, Some(left));
+            }
+            let carried_out = match step {
+                Step::Settled => return End::Settled,
+                Step::Wait(waiting) => return End::Waiting(waiting),
+                Step::Stuck(problem) => return End::Stuck(problem, None),
+                Step::RenderAgain => pass.render_again().await,
+                Step::ListRuns { every_kind } => pass.list_runs(every_kind).await,
+                Step::ReadRun(name) => pass.read_run(name).await,
+                Step::AskServer(name) => pass.ask_server(name).await,
+                Step::Create => pass.create().await,
+                Step::Write(ledger, change) => pass.write(*ledger, change).await,
+            };
+            if let Err(end) = carried_out {
+                return end;
+            }
+        }
+        tracing::error!(
+            namespace = pass.key.namespace,
+            runnable = pass.key.name,
+            "gave up on a pass of {MAX_STEPS} steps"
+        );
+        End::Conflict
+    }
+
+    /// Has exactly these kinds watched for a Runnable.
+    fn serve(&self, key: &RunnableKey, before: &BTreeSet<Watched>, now: &BTreeSet<Watched>) {
+        let client = || self.identity.own().client();
+        self.watches.want(key, before, now, |watched, state| {
+            let task = match watched.purpose {
+                Purpose::Runs => tokio::spawn(self.run_watch.clone().watch(
+                    client(),
+                    watched.clone(),
+                    state,
+                )),
+                Purpose::Selected => tokio::spawn(self.selected_watch.clone().watch(
+                    client(),
+                    watched.clone(),
+                    state,
+                )),
+            };
+            task.abort_handle()
+        });
+    }
+
+    /// The Runnables that are not there any more leave nothing behind.
+    pub fn sweep(&self, exists: impl Fn(&RunnableKey) -> bool) {
+        for (key, uid) in self.memories.sweep(exists) {
+            self.runs.forget(&uid);
+            self.watches
+                .forget(&key, |watched| self.selections.remove(watched, &key));
+        }
+    }
+
+    /// A Runnable is gone.
+    pub fn forget(&self, key: &RunnableKey) {
+        self.sweep(|other| other != key);
+    }
+
+    /// Something happened that may cure problems of one sort.
+    pub fn cure(&self, cure: Cure, namespace: Option<&str>) {
+        for key in self.memories.cured(cure, namespace) {
+            self.wakes.wake(&key);
+        }
+    }
+}
+
+/// When to look again after a wait.
+fn patience(
+    waiting: Waiting,
+    memory: &std::sync::Mutex<crate::memory::Memory>,
+) -> Option<Duration> {
+    match waiting {
+        // The watch wakes it; the time is for a watch that cannot be had.
+        Waiting::FirstList => Some(Duration::from_secs(10)),
+        Waiting::Quiet => {
+            let since = lock(memory)
+                .without_ledger
+                .as_ref()
+                .map(|(since, _)| *since)?;
+            Some(
+                (since + QUIET).saturating_sub(crate::memory::boot_time())
+                    + Duration::from_millis(50),
+            )
+        }
+    }
+}
+
+/// A problem as the log shows it.
+fn log(key: &RunnableKey, problem: &Problem) {
+    tracing::info!(namespace = key.namespace, runnable = key.name, category = %problem.category, "a Runnable has a problem");
+}

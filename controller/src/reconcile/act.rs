@@ -1,0 +1,607 @@
+//! Carries out the steps of a pass. I/O.
+
+use std::{sync::Arc, time::Duration};
+
+use cartouche_crds::{
+    API_VERSION, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase, RunResult, RunnableStatus,
+};
+use cartouche_templating::{HASH_VERSION, Owner, Stamp, contains, contains_document, stamp};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    assess::reading,
+    decide::Change,
+    facts::{CreateOutcome, Found, NameRead, RunName},
+    observe::{own_runs, unapplied_name},
+    pass::{End, Pass},
+    report,
+};
+use crate::{
+    api::{ApiError, CreateMode, Requests, ResourcePath},
+    discovery::{DiscoveryError, Kind},
+    events::Occasion,
+    ledger::Ledger,
+    memory::{Held, boot_time, lock},
+    metrics::RunEvent,
+    problem::{Category, Cure, Problem},
+    retention::{retention, trimmed},
+    watch::{Purpose, Watched},
+};
+
+/// A create is sent at most this long after its ledger was read; see
+/// [`crate::retention::MINIMUM_AGE`].
+const LEDGER_FRESH_FOR: Duration = Duration::from_secs(20);
+
+#[derive(Deserialize)]
+struct Written {
+    metadata: WrittenMeta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenMeta {
+    resource_version: String,
+}
+
+impl Pass<'_> {
+    /// Lists the runs that the Runnable controls.
+    pub(super) async fn list_runs(&mut self, every_kind: bool) -> Result<(), End> {
+        let (Ok(rendering), Some(account)) = (&self.facts.rendering, &self.account) else {
+            return Ok(());
+        };
+        let rendered = (
+            rendering.document.api_version().to_owned(),
+            rendering.document.kind().to_owned(),
+        );
+        let name = unapplied_name(rendering);
+        let mut kinds = vec![rendered.clone()];
+        if every_kind {
+            let ledger = &self.facts.ledger;
+            kinds.extend(
+                ledger
+                    .history
+                    .iter()
+                    .map(|entry| (entry.api_version.clone(), entry.kind.clone())),
+            );
+            kinds.extend(
+                ledger
+                    .current
+                    .iter()
+                    .map(|current| (current.api_version.clone(), current.kind.clone())),
+            );
+            kinds.extend(self.own.templates.literal_kinds());
+            kinds.sort();
+            kinds.dedup();
+        }
+        let mut found = Vec::new();
+        for kind in kinds {
+            match self.list_kind(account, &kind).await {
+                Ok(objects) => found.extend(objects.iter().filter_map(|object| self.found(object))),
+                Err(error) if kind == rendered => {
+                    let problem = self.unlisted(&name, &error);
+                    return Err(self.fail(Held::List, problem));
+                }
+                // The account cannot have made runs of a kind that it may not list.
+                Err(error) => {
+                    tracing::debug!(kind = kind.1, %error, "runs of another kind cannot be listed")
+                }
+            }
+        }
+        found.retain(|found| found.reading.run.is_owned_by(&self.facts.runnable.uid));
+        self.facts.listed = Some(found);
+        lock(&self.memory).release(&Held::List);
+        Ok(())
+    }
+
+    async fn list_kind(
+        &self,
+        account: &Requests,
+        (api_version, kind): &(String, String),
+    ) -> Result<Vec<Value>, DiscoveryError> {
+        let kind = self.own.kinds.find(api_version, kind).await?;
+        if !kind.namespaced {
+            return Ok(Vec::new());
+        }
+        Ok(account
+            .list(&kind.path(&self.key.namespace), &own_runs(&self.key))
+            .await?)
+    }
+
+    fn found(&self, object: &Value) -> Option<Found> {
+        let reading = reading(self.compiled.as_ref()?, object)?;
+        let foreign = self
+            .facts
+            .ledger
+            .current
+            .as_ref()
+            .is_none_or(|current| !current.input_hash.starts_with(HASH_VERSION));
+        let matches = foreign
+            && self
+                .facts
+                .rendering
+                .as_ref()
+                .is_ok_and(|rendering| contains(object, &rendering.document));
+        Some(Found { reading, matches })
+    }
+
+    /// Reads one name.
+    pub(super) async fn read_run(&mut self, name: RunName) -> Result<(), End> {
+        let read = match self.read_object(&name).await {
+            Ok(object) => object
+                .and_then(|object| self.found(&object))
+                .map_or(NameRead::Absent, |found| NameRead::Found(Box::new(found))),
+            Err(error) => {
+                let problem = self.unreadable(&error);
+                return Err(self.fail(Held::Read(name.name), problem));
+            }
+        };
+        lock(&self.memory).release(&Held::Read(name.name.clone()));
+        self.facts.now = self.own.identity.connection().now();
+        self.facts.reads.insert(name, read);
+        Ok(())
+    }
+
+    /// The rights that Cartographer needed are enough: where `get` is forbidden, `list` finds it.
+    async fn read_object(&self, name: &RunName) -> Result<Option<Value>, ApiError> {
+        let Some(account) = &self.account else {
+            return Ok(None);
+        };
+        let kind = match self.own.kinds.find(&name.api_version, &name.kind).await {
+            Ok(kind) => kind,
+            Err(DiscoveryError::Unknown { .. }) => return Ok(None),
+            Err(DiscoveryError::Api(error)) => return Err(error),
+        };
+        let path = kind.path(&self.key.namespace);
+        let only_list = lock(&self.memory).only_list;
+        if only_list {
+            return account.find(&path, &name.name).await;
+        }
+        match account.get::<Value>(&path, &name.name).await {
+            Ok(object) => Ok(Some(object)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) if error.is_forbidden() => {
+                let found = account.find(&path, &name.name).await.map_err(|_| error)?;
+                lock(&self.memory).only_list = true;
+                Ok(found)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn unreadable(&self, error: &ApiError) -> Problem {
+        let (namespace, name, template) = (
+            &self.key.namespace,
+            &self.key.name,
+            &self.facts.runnable.template,
+        );
+        Problem::new(
+            Category::FailedToListCreatedObjects,
+            if error.is_forbidden() {
+                Cure::Right
+            } else {
+                Cure::Retry
+            },
+            format!(
+                "unable to list objects in namespace [{namespace}] with labels [map[{RUN_TEMPLATE_NAME_LABEL}:{template} {RUNNABLE_NAME_LABEL}:{name}]]: \
+                 unable to list from api server: {error}"
+            ),
+        )
+    }
+
+    /// Asks what the server makes of the rendered document, and whether the run has all of it.
+    pub(super) async fn ask_server(&mut self, name: RunName) -> Result<(), End> {
+        let live = match self.read_object(&name).await {
+            Ok(live) => live,
+            Err(error) => {
+                let problem = self.unreadable(&error);
+                return Err(self.fail(Held::Read(name.name), problem));
+            }
+        };
+        let sequence = self.facts.ledger.next_sequence();
+        let asked = match self.stamped(sequence, None) {
+            Ok((path, object)) => match &self.account {
+                Some(account) => account
+                    .create(&path, &object, CreateMode::DryRun)
+                    .await
+                    .ok(),
+                None => None,
+            },
+            Err(problem) => return Err(self.fail(Held::Read(name.name), problem)),
+        };
+        let rendered = self
+            .facts
+            .rendering
+            .as_ref()
+            .map(|rendering| rendering.document.document().clone());
+        let agrees = match (live, asked, rendered) {
+            (Some(live), Some(asked), Ok(rendered)) => {
+                contains_document(&live, &projected(&rendered, &asked))
+            }
+            _ => false,
+        };
+        self.facts.server_agrees = Some(agrees);
+        Ok(())
+    }
+
+    /// The object to create, and where.
+    fn stamped(&self, sequence: i64, name: Option<&str>) -> Result<(ResourcePath, Value), Problem> {
+        let rendering = self.facts.rendering.as_ref().map_err(Clone::clone)?;
+        let document = &rendering.document;
+        let kind = self
+            .own
+            .kinds
+            .known(document.api_version(), document.kind());
+        let unknown = DiscoveryError::Unknown {
+            api_version: document.api_version().to_owned(),
+            kind: document.kind().to_owned(),
+        };
+        let kind: Arc<Kind> =
+            kind.ok_or_else(|| self.unlisted(&unapplied_name(rendering), &unknown))?;
+        let runnable = &self.facts.runnable;
+        let fresh = document.run_name(&runnable.uid, sequence);
+        let token = self
+            .facts
+            .ledger
+            .current
+            .as_ref()
+            .and_then(|current| current.rerun_token.clone());
+        let object = stamp(
+            document,
+            &Stamp {
+                owner: Owner {
+                    name: &runnable.name,
+                    namespace: &runnable.namespace,
+                    uid: &runnable.uid,
+                },
+                template_name: &runnable.template,
+                name: name.unwrap_or(&fresh),
+                sequence,
+                input_hash: document.input_hash(),
+                rerun_token: token.as_deref(),
+            },
+        )
+        .map_err(|error| {
+            let text = format!(
+                "unable to stamp object for run template [{}]: {error}",
+                runnable.template
+            );
+            Problem::new(Category::TemplateStampFailure, Cure::Change, text)
+        })?;
+        Ok((kind.path(&runnable.namespace), object))
+    }
+
+    /// Creates the run of the pending entry.
+    pub(super) async fn create(&mut self) -> Result<(), End> {
+        let (Some(account), Some(current)) =
+            (self.account.clone(), self.facts.ledger.current.clone())
+        else {
+            return Err(End::Conflict);
+        };
+        let (path, object) = match self.stamped(current.sequence, Some(&current.name)) {
+            Ok(stamped) => stamped,
+            Err(problem) => return Err(self.fail(Held::Create(current.sequence), problem)),
+        };
+        if boot_time().saturating_sub(self.read_at) > LEDGER_FRESH_FOR {
+            return Err(End::Conflict);
+        }
+        let answer = account.create(&path, &object, CreateMode::Real).await;
+        self.facts.now = self.own.identity.connection().now();
+        let resource = self.facts.rendering.as_ref().ok().and_then(|rendering| {
+            self.own
+                .kinds
+                .known(rendering.document.api_version(), rendering.document.kind())
+        });
+        let outcome = match answer {
+            Ok(created) => match self
+                .compiled
+                .as_ref()
+                .and_then(|compiled| reading(compiled, &created))
+            {
+                Some(reading) => {
+                    let name = format!(
+                        "{}/{}",
+                        resource.map(|kind| kind.resource()).unwrap_or_default(),
+                        reading.run.name
+                    );
+                    self.own.events.publish(
+                        &self.runnable,
+                        &Occasion::Applied(name),
+                        self.facts.now,
+                    );
+                    self.own.metrics.run(RunEvent::Created);
+                    lock(&self.memory).release(&Held::Create(current.sequence));
+                    CreateOutcome::Created(Box::new(reading))
+                }
+                None => CreateOutcome::Unknown(self.refusal(
+                    &current.name,
+                    &ApiError::Unanswered("the answer is no object".to_owned()),
+                )),
+            },
+            Err(error) if error.is_already_exists() => CreateOutcome::AlreadyExists,
+            Err(error) => {
+                if error.is_not_found() {
+                    self.own.kinds.forget(&current.api_version);
+                }
+                let problem = self.refusal(&current.name, &error);
+                lock(&self.memory).hold(Held::Create(current.sequence), &problem, boot_time());
+                if error.is_definite_refusal() {
+                    CreateOutcome::Refused(problem)
+                } else {
+                    CreateOutcome::Unknown(problem)
+                }
+            }
+        };
+        self.facts.created = Some(outcome);
+        Ok(())
+    }
+
+    fn refusal(&self, name: &str, error: &ApiError) -> Problem {
+        let cure = if error.is_namespace_terminating() {
+            Cure::Change
+        } else if error.is_forbidden() {
+            Cure::Right
+        } else if error.is_not_found() {
+            Cure::Kind
+        } else {
+            Cure::Retry
+        };
+        let (namespace, template) = (&self.key.namespace, &self.facts.runnable.template);
+        Problem::new(
+            Category::StampedObjectRejectedByAPIServer,
+            cure,
+            format!(
+                "unable to apply object [{namespace}/{name}] for run template [{template}]: create: {error}"
+            ),
+        )
+    }
+
+    /// Writes the ledger, and with it all that the status says of it.
+    pub(super) async fn write(&mut self, ledger: Ledger, change: Change) -> Result<(), End> {
+        let (runs, kinds) = (&self.own.runs, &self.own.kinds);
+        let gone = |entry_kind: (&str, &str), uid: &str| {
+            kinds.known(entry_kind.0, entry_kind.1).is_some_and(|kind| {
+                let watched = Watched {
+                    purpose: Purpose::Runs,
+                    kind,
+                };
+                self.own.watches.state(&watched) == super::facts::WatchState::Synced
+                    && !runs.exists(&watched, uid)
+            })
+        };
+        let ledger = trimmed(ledger, self.runnable.spec.retention_policy, |entry, uid| {
+            gone((&entry.api_version, &entry.kind), uid)
+        });
+        let problem = match (&self.facts.created, change) {
+            (Some(CreateOutcome::Refused(problem)), Change::Reject) => Some(problem.clone()),
+            (Some(CreateOutcome::AlreadyExists), Change::Reject) => self.conflict(),
+            _ => None,
+        };
+        let mut status = report::status(&self.facts, &ledger, problem.as_ref());
+        if change == Change::Attempt {
+            // What is wrong is not known to be cured.
+            status.conditions.clone_from(&self.facts.stored.conditions);
+        }
+        let before = std::mem::replace(&mut self.facts.ledger, ledger);
+        if let Err(end) = self.put(status).await {
+            self.facts.ledger = before;
+            return Err(end);
+        }
+        self.after_write(&before, change);
+        self.look_around().await;
+        Ok(())
+    }
+
+    /// The problem that the next decision will name, for the write that comes before it.
+    fn conflict(&self) -> Option<Problem> {
+        let mut facts = self.facts.clone();
+        if let Some(current) = &mut facts.ledger.current {
+            current.phase = RunPhase::Rejected;
+        }
+        match super::decide::decide(&facts) {
+            super::decide::Step::Stuck(problem) => Some(problem),
+            _ => None,
+        }
+    }
+
+    fn after_write(&mut self, before: &Ledger, change: Change) {
+        self.facts.only_attempt = change == Change::Intent;
+        if change == Change::Intent {
+            self.facts.created = None;
+        }
+        let mut memory = lock(&self.memory);
+        memory.wrote_ledger = true;
+        let Some(current) = &self.facts.ledger.current else {
+            return;
+        };
+        if change == Change::Confirm {
+            memory.awaited.clone_from(&current.uid);
+        }
+        let result = |ledger: &Ledger| ledger.current.as_ref().and_then(|current| current.result);
+        if result(before) != current.result {
+            match current.result {
+                Some(RunResult::Succeeded) => self.own.metrics.run(RunEvent::Succeeded),
+                Some(RunResult::Failed) => self.own.metrics.run(RunEvent::Failed),
+                Some(RunResult::Lost) => self.own.metrics.run(RunEvent::Lost),
+                None => {}
+            }
+        }
+        if before.outputs != self.facts.ledger.outputs
+            && let Some(from) = &self.facts.ledger.outputs_from
+        {
+            let kind = self
+                .own
+                .kinds
+                .known(&current.api_version, &current.kind)
+                .map(|kind| kind.resource())
+                .unwrap_or_default();
+            self.own.events.publish(
+                &self.runnable,
+                &Occasion::OutputChanged(format!("{kind}/{}", from.name)),
+                self.facts.now,
+            );
+        }
+    }
+
+    /// Replaces the status, with the resourceVersion of what was read.
+    pub(super) async fn put(&mut self, status: RunnableStatus) -> Result<(), End> {
+        let path = ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
+        let body = json!({
+            "apiVersion": API_VERSION,
+            "kind": "Runnable",
+            "metadata": { "name": self.key.name, "namespace": self.key.namespace, "uid": self.facts.runnable.uid, "resourceVersion": self.resource_version },
+            "spec": { "runTemplateRef": { "name": self.runnable.spec.run_template_ref.name } },
+            "status": status,
+        });
+        match self
+            .own
+            .identity
+            .own()
+            .replace_status::<Written>(&path, &self.key.name, &body)
+            .await
+        {
+            Ok(written) => {
+                lock(&self.memory).written = written.metadata.resource_version.parse().ok();
+                self.warn(&status);
+                self.resource_version = written.metadata.resource_version;
+                self.read_at = boot_time();
+                self.facts.now = self.own.identity.connection().now();
+                self.facts.stored = Arc::new(status);
+                Ok(())
+            }
+            Err(error) if error.is_conflict() => Err(End::Conflict),
+            Err(error) if error.is_not_found() => Err(End::Gone),
+            Err(error) => {
+                tracing::warn!(namespace = self.key.namespace, runnable = self.key.name, %error, "failed to update status for runnable");
+                Err(End::Conflict)
+            }
+        }
+    }
+
+    /// A Warning event for every condition that is False and says something new.
+    fn warn(&self, status: &RunnableStatus) {
+        for condition in status
+            .conditions
+            .iter()
+            .filter(|condition| condition.status == "False" && condition.type_ != report::READY)
+        {
+            let told = self.facts.stored.conditions.iter().any(|stored| {
+                stored.type_ == condition.type_
+                    && stored.status == condition.status
+                    && stored.reason == condition.reason
+                    && stored.message == condition.message
+            });
+            if !told {
+                let occasion = Occasion::Warning {
+                    reason: condition.reason.clone(),
+                    message: condition.message.clone(),
+                };
+                self.own
+                    .events
+                    .publish(&self.runnable, &occasion, self.facts.now);
+            }
+        }
+    }
+
+    /// Deletes finished runs that nobody needs any more. When to look again.
+    pub(super) async fn retire(&mut self) -> Option<Duration> {
+        let (runs, kinds) = (self.own.runs.clone(), self.own.kinds.clone());
+        let watched = |api_version: &str, kind: &str| {
+            kinds.known(api_version, kind).map(|kind| Watched {
+                purpose: Purpose::Runs,
+                kind,
+            })
+        };
+        let plan = retention(
+            &self.facts.ledger,
+            self.runnable.spec.retention_policy,
+            self.facts.now,
+            |entry, uid| {
+                watched(&entry.api_version, &entry.kind)
+                    .is_some_and(|watched| runs.exists(&watched, uid))
+            },
+        );
+        if plan.delete.is_empty() {
+            return plan.again;
+        }
+        let held = lock(&self.memory)
+            .held(&Held::Delete, boot_time())
+            .map(|(_, left)| left);
+        if held.is_some() {
+            return held;
+        }
+        let account = self.account.clone()?;
+        for entry in &plan.delete {
+            let Some(kind) = kinds.known(&entry.api_version, &entry.kind) else {
+                continue;
+            };
+            let Some(uid) = &entry.uid else { continue };
+            match account
+                .delete(&kind.path(&self.key.namespace), &entry.name, uid)
+                .await
+            {
+                Ok(()) => {
+                    self.own.metrics.run(RunEvent::Removed);
+                    self.own.events.publish(
+                        &self.runnable,
+                        &Occasion::Removed(format!("{}/{}", kind.resource(), entry.name)),
+                        self.facts.now,
+                    );
+                }
+                Err(error) if error.is_not_found() || error.is_conflict() => {}
+                Err(error) => return Some(self.undeletable(&entry.name, &error)),
+            }
+        }
+        lock(&self.memory).release(&Held::Delete);
+        plan.again
+    }
+
+    /// One Warning, and a pause that gets longer.
+    fn undeletable(&self, name: &str, error: &ApiError) -> Duration {
+        let cure = if error.is_forbidden() {
+            Cure::Right
+        } else {
+            Cure::Retry
+        };
+        let text = format!(
+            "unable to delete finished run [{}/{name}]: {error}: grant the ServiceAccount the right to delete, or raise spec.retentionPolicy",
+            self.key.namespace
+        );
+        let problem = Problem::new(Category::StampedObjectRejectedByAPIServer, cure, text);
+        let mut memory = lock(&self.memory);
+        let first = memory
+            .hold
+            .as_ref()
+            .is_none_or(|hold| hold.what != Held::Delete);
+        if first {
+            let occasion = Occasion::Warning {
+                reason: "RetentionFailed".to_owned(),
+                message: problem.message.clone(),
+            };
+            self.own
+                .events
+                .publish(&self.runnable, &occasion, self.facts.now);
+        }
+        memory.hold(Held::Delete, &problem, boot_time())
+    }
+}
+
+/// What the server made of each value in a document: quantities in their usual form, empty lists
+/// gone, unknown fields gone; none of the fields that it adds.
+fn projected(rendered: &Value, made: &Value) -> Value {
+    match (rendered, made) {
+        (Value::Object(rendered), Value::Object(made)) => rendered
+            .iter()
+            .filter_map(|(key, value)| {
+                made.get(key)
+                    .map(|made| (key.clone(), projected(value, made)))
+            })
+            .collect(),
+        (Value::Array(rendered), Value::Array(made)) if rendered.len() == made.len() => rendered
+            .iter()
+            .zip(made)
+            .map(|(rendered, made)| projected(rendered, made))
+            .collect(),
+        (_, made) => made.clone(),
+    }
+}

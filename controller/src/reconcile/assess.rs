@@ -1,0 +1,80 @@
+//! What a run's object says by the rules of its template. Pure.
+
+use cartouche_crds::Runnable;
+use cartouche_templating::{Health, Verdict};
+use serde_json::Value;
+
+use super::facts::{OutputsDigest, Sighting};
+use crate::{
+    ledger::{OutputsRead, Reading, RunIdentity},
+    templates::Compiled,
+};
+
+/// Reads health and outputs. `None` for something that is no object with a name and a uid.
+#[must_use]
+pub fn reading(compiled: &Compiled, object: &Value) -> Option<Reading> {
+    let run = RunIdentity::of(object)?;
+    let (health, outputs) = judged(compiled, object);
+    Some(Reading {
+        run,
+        health,
+        outputs,
+        rules_hash: compiled.rules_hash.clone(),
+    })
+}
+
+/// The same, as a watch may keep it.
+#[must_use]
+pub fn digested(compiled: &Compiled, run: RunIdentity, object: &Value, deleted: bool) -> Sighting {
+    let (health, outputs) = judged(compiled, object);
+    Sighting {
+        run,
+        deleted,
+        health,
+        outputs: OutputsDigest::of(&outputs),
+        rules_hash: compiled.rules_hash.clone(),
+    }
+}
+
+fn judged(compiled: &Compiled, object: &Value) -> (Health, OutputsRead) {
+    let Ok(template) = &compiled.template else {
+        return (
+            Health {
+                verdict: Verdict::Unknown,
+                reason: "Unknown".to_owned(),
+                message: String::new(),
+            },
+            OutputsRead::None,
+        );
+    };
+    let health = template.health(object);
+    let outputs = match health.verdict {
+        Verdict::Succeeded => match template.outputs(object) {
+            Ok(Some(values)) => OutputsRead::Values(values),
+            Ok(None) => OutputsRead::None,
+            Err(error) => OutputsRead::Unsatisfied(error.to_string()),
+        },
+        Verdict::Failed | Verdict::Unknown => OutputsRead::None,
+    };
+    (health, outputs)
+}
+
+/// Whether a run may still change what its Runnable's status says: it is current, unfinished, or
+/// not in the ledger at all. Most runs are none of these, and nothing of them is kept.
+#[must_use]
+pub fn matters(runnable: &Runnable, run: &RunIdentity) -> bool {
+    let Some(status) = &runnable.status else {
+        return true;
+    };
+    let settled = |uid: &str| {
+        status
+            .history
+            .iter()
+            .any(|entry| entry.uid.as_deref() == Some(uid) && entry.result.is_some())
+    };
+    let current = status
+        .current_run
+        .as_ref()
+        .is_some_and(|current| current.uid.as_deref() == Some(&run.uid));
+    current || !settled(&run.uid)
+}

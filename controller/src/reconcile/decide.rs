@@ -1,0 +1,224 @@
+//! What to do next: facts in, one step out. Pure.
+//!
+//! A step that reads or writes is carried out, its answer is added to the facts, and it is decided
+//! again, until nothing is left to do. The order of the questions is the protocol
+//! (`docs/exactly-once.md`).
+
+mod begin;
+mod create;
+mod follow;
+mod past;
+
+use cartouche_crds::RunPhase;
+use cartouche_templating::HASH_VERSION;
+use k8s_openapi::jiff::Timestamp;
+
+use super::facts::{Facts, NameRead, Rendering, RunName, WatchState};
+use crate::{
+    ledger::{Fate, Ledger, Pace},
+    problem::{Category, Cure, Problem},
+};
+
+/// One step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Read the template and the selected object consistently, and render again.
+    RenderAgain,
+    /// List the runs that the Runnable controls, consistently, as its account.
+    ListRuns {
+        /// Of the kinds of all templates, not only of the rendered one.
+        every_kind: bool,
+    },
+    /// Read one name consistently, as the account.
+    ReadRun(RunName),
+    /// Ask the server what it makes of the rendered document, and compare that with this run.
+    AskServer(RunName),
+    /// Write the ledger, with the resourceVersion of what was read.
+    Write(Box<Ledger>, Change),
+    /// Create the run of the pending entry, as the account.
+    Create,
+    /// Wait for something that wakes the Runnable by itself, or for a time.
+    Wait(Waiting),
+    /// Nothing can be done about this now.
+    Stuck(Problem),
+    /// Everything is as it should be.
+    Settled,
+}
+
+/// Why the ledger changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A new run is intended.
+    Intent,
+    /// A further attempt follows a refusal.
+    Attempt,
+    /// The run exists.
+    Confirm,
+    /// The run was refused.
+    Reject,
+    /// The ledger was made out of the runs that exist.
+    Rebuild,
+    /// The hash was made by another version.
+    Relink,
+    /// A result, outputs, or a run that came or went.
+    Record,
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// The first list of the watch.
+    FirstList,
+    /// No create can be on its way any more.
+    Quiet,
+}
+
+/// The next step.
+#[must_use]
+pub fn decide(facts: &Facts) -> Step {
+    if facts.runnable.deleting {
+        return Step::Settled;
+    }
+    if facts.ledger_taken && !facts.quiet {
+        return Step::Stuck(other_controller());
+    }
+    let rendering = match &facts.rendering {
+        Ok(rendering) => rendering,
+        Err(problem) => return Step::Stuck(problem.clone()),
+    };
+    let Some(current) = &facts.ledger.current else {
+        return begin::begin(facts, rendering);
+    };
+    if facts.watch == WatchState::Starting {
+        return Step::Wait(Waiting::FirstList);
+    }
+    if let Some(step) = begin::catch_up(facts, rendering) {
+        return step;
+    }
+    if !current.input_hash.starts_with(HASH_VERSION) {
+        return begin::relink(facts, rendering, current);
+    }
+    if wants_run(facts, rendering) {
+        return supersede(facts, rendering);
+    }
+    match current.phase {
+        RunPhase::Pending | RunPhase::Rejected => create::create(facts, rendering, current),
+        RunPhase::Created => follow::follow(facts, rendering, current),
+    }
+}
+
+/// Whether what is rendered, or a re-run request, asks for a run that the ledger does not have.
+fn wants_run(facts: &Facts, rendering: &Rendering) -> bool {
+    let Some(current) = &facts.ledger.current else {
+        return true;
+    };
+    current.input_hash != rendering.document.input_hash()
+        || (current.phase == RunPhase::Created && facts.token() != current.rerun_token)
+}
+
+/// The next sequence for what is rendered now.
+fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
+    if !rendering.consistent {
+        return Step::RenderAgain;
+    }
+    let mut fate = Fate::Known;
+    if let Some(current) = facts
+        .ledger
+        .current
+        .as_ref()
+        .filter(|current| current.phase != RunPhase::Created && current.attempted)
+    {
+        let name = RunName::of(current);
+        fate = match facts.reads.get(&name) {
+            None => return Step::ReadRun(name),
+            Some(NameRead::Absent) => Fate::Absent,
+            Some(NameRead::Found(found)) => {
+                let run = &found.reading.run;
+                let ours =
+                    run.is_owned_by(&facts.runnable.uid) && run.sequence == Some(current.sequence);
+                if ours {
+                    Fate::Found(run.clone())
+                } else {
+                    Fate::Absent
+                }
+            }
+        };
+    }
+    intend(
+        facts,
+        rendering,
+        facts.ledger.clone(),
+        &fate,
+        &last_message(facts),
+    )
+}
+
+/// Writes the intent, unless runs follow each other too fast.
+fn intend(
+    facts: &Facts,
+    rendering: &Rendering,
+    ledger: Ledger,
+    fate: &Fate,
+    message: &str,
+) -> Step {
+    let last = ledger
+        .current
+        .as_ref()
+        .and_then(|current| current.intent_at.as_ref())
+        .map(|at| at.0);
+    let breaker =
+        match facts
+            .limits
+            .pace(ledger.breaker.as_ref(), &rendering.cause, last, facts.now)
+        {
+            Pace::Go(breaker) => breaker,
+            Pace::Slow { until, runs } => return Step::Stuck(runaway(facts, runs, until)),
+        };
+    let uid = &facts.runnable.uid;
+    let token = facts.token();
+    let mut next = ledger.intend(
+        rendering.intent(token),
+        |sequence| rendering.document.run_name(uid, sequence),
+        fate,
+        message,
+        facts.now,
+    );
+    next.breaker = breaker;
+    Step::Write(Box::new(next), Change::Intent)
+}
+
+/// What the engine last said of the current run.
+fn last_message(facts: &Facts) -> String {
+    let stamped = facts
+        .stored
+        .conditions
+        .iter()
+        .find(|condition| condition.type_ == super::report::STAMPED_OBJECT_CONDITION);
+    stamped
+        .map(|condition| condition.message.clone())
+        .unwrap_or_default()
+}
+
+fn runaway(facts: &Facts, runs: i64, until: Timestamp) -> Problem {
+    let wait = facts.now.map_or(std::time::Duration::from_secs(1), |now| {
+        until.duration_since(now).unsigned_abs()
+    });
+    Problem::new(
+        Category::RunawayDetected,
+        Cure::Wait(wait),
+        format!(
+            "{runs} runs were made without a change of the Runnable or of run template [{}]: does a run change the object that the Runnable selects? \
+             The next run is made at {until}, and one every 5 minutes until the Runnable or its template is changed",
+            facts.runnable.template,
+        ),
+    )
+}
+
+fn other_controller() -> Problem {
+    Problem::new(
+        Category::OtherController,
+        Cure::Change,
+        "another writer removed the record of runs that this controller keeps in the status, so no run is made: stop the other \
+         controller of carto.run (the original Cartographer?); the record is rebuilt once the status has been left alone for 30 seconds",
+    )
+}

@@ -1,0 +1,148 @@
+//! A Runnable without a ledger, or with one that reality has overtaken.
+
+use cartouche_crds::{CurrentRun, RunPhase};
+use cartouche_templating::HASH_VERSION;
+
+use super::{Change, Step, Waiting, intend, supersede};
+use crate::{
+    ledger::{Fate, Ledger, Listed, rebuild},
+    reconcile::facts::{Facts, Found, NameRead, Rendering, RunName},
+};
+
+/// The first look, a takeover, or a status that was lost: whatever runs exist become the ledger;
+/// only where there are none is the first one intended.
+pub(super) fn begin(facts: &Facts, rendering: &Rendering) -> Step {
+    if facts.served_before() && !facts.quiet {
+        return Step::Wait(Waiting::Quiet);
+    }
+    if !rendering.consistent {
+        return Step::RenderAgain;
+    }
+    let Some(found) = &facts.listed else {
+        return Step::ListRuns {
+            every_kind: facts.served_before(),
+        };
+    };
+    match rebuilt(facts, rendering, None, found) {
+        Some(ledger) => Step::Write(Box::new(ledger), Change::Rebuild),
+        None => intend(facts, rendering, facts.ledger.clone(), &Fate::Known, ""),
+    }
+}
+
+/// Reality is ahead of the ledger: a backup of the status was restored, or another controller has
+/// gone on. The runs that exist are added to it.
+pub(super) fn catch_up(facts: &Facts, rendering: &Rendering) -> Option<Step> {
+    let uid = &facts.runnable.uid;
+    let Some(found) = &facts.listed else {
+        let sighted = facts
+            .sightings
+            .iter()
+            .any(|sighting| !sighting.deleted && facts.ledger.is_behind(&sighting.run, uid));
+        return match (sighted, rendering.consistent) {
+            (false, _) => None,
+            (true, false) => Some(Step::RenderAgain),
+            (true, true) => Some(Step::ListRuns { every_kind: true }),
+        };
+    };
+    if !found
+        .iter()
+        .any(|found| facts.ledger.is_behind(&found.reading.run, uid))
+    {
+        return None;
+    }
+    rebuilt(facts, rendering, Some(&facts.ledger), found)
+        .map(|ledger| Step::Write(Box::new(ledger), Change::Rebuild))
+}
+
+fn rebuilt(
+    facts: &Facts,
+    rendering: &Rendering,
+    ledger: Option<&Ledger>,
+    found: &[Found],
+) -> Option<Ledger> {
+    let listed: Vec<Listed<'_>> = found
+        .iter()
+        .map(|one| Listed {
+            run: &one.reading.run,
+            matches: one.matches,
+        })
+        .collect();
+    let mut next = rebuild(
+        ledger,
+        &listed,
+        &facts.runnable.uid,
+        facts.runnable.rerun_token.as_deref(),
+    )?;
+    if ledger.is_none() {
+        next.outputs.clone_from(&facts.ledger.outputs);
+        next.outputs_from.clone_from(&facts.ledger.outputs_from);
+    }
+    let newest = next
+        .current
+        .as_ref()
+        .filter(|current| !current.input_hash.starts_with(HASH_VERSION))
+        .and_then(|current| current.uid.clone());
+    if found
+        .iter()
+        .any(|one| one.matches && Some(&one.reading.run.uid) == newest.as_ref())
+    {
+        next = next.relink(rendering.document.input_hash());
+    }
+    for one in found {
+        next = next.record(&one.reading, facts.now);
+    }
+    Some(next)
+}
+
+/// The hash of the current run was made by another version of the hash (or the run by another
+/// controller): if its object contains what is rendered now, nothing has changed.
+pub(super) fn relink(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
+    if !rendering.consistent {
+        return Step::RenderAgain;
+    }
+    let name = RunName::of(current);
+    let found = match current.uid.as_deref().and_then(|uid| facts.reading(uid)) {
+        Some(found) => found,
+        None => match facts.reads.get(&name) {
+            None => return Step::ReadRun(name),
+            Some(NameRead::Found(found)) if current.phase != RunPhase::Created => {
+                match facts.ledger.confirm(&found.reading.run) {
+                    Some(confirmed) => return Step::Write(Box::new(confirmed), Change::Confirm),
+                    None => return supersede(facts, rendering),
+                }
+            }
+            Some(_) if current.phase != RunPhase::Created => return supersede(facts, rendering),
+            // Gone: whether it was made from this very input cannot be known any more, and a new
+            // release must not run a whole cluster again.
+            Some(_) => {
+                let ledger = if current.result.is_none() {
+                    facts.ledger.clone().lose(facts.now)
+                } else {
+                    facts.ledger.clone()
+                };
+                return linked(ledger, rendering);
+            }
+        },
+    };
+    let same_kind = current.api_version == rendering.document.api_version()
+        && current.kind == rendering.document.kind();
+    match facts.server_agrees {
+        _ if found.matches => linked(facts.ledger.clone(), rendering),
+        Some(true) => linked(facts.ledger.clone(), rendering),
+        None if same_kind => Step::AskServer(name),
+        _ => intend(
+            facts,
+            rendering,
+            facts.ledger.clone(),
+            &Fate::Known,
+            &found.reading.health.message,
+        ),
+    }
+}
+
+fn linked(ledger: Ledger, rendering: &Rendering) -> Step {
+    Step::Write(
+        Box::new(ledger.relink(rendering.document.input_hash())),
+        Change::Relink,
+    )
+}

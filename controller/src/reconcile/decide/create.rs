@@ -1,0 +1,125 @@
+//! The pending entry: its run is created, under the name that the intent fixed.
+
+use cartouche_crds::{CurrentRun, RunPhase};
+
+use super::{Change, Step};
+use crate::{
+    ledger::Reading,
+    problem::{Category, Cure, Problem},
+    reconcile::facts::{CreateOutcome, Facts, NameRead, Rendering, RunName},
+};
+
+pub(super) fn create(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
+    match &facts.created {
+        None if current.phase == RunPhase::Rejected && !current.attempted => {
+            Step::Write(Box::new(facts.ledger.clone().attempt()), Change::Attempt)
+        }
+        None => Step::Create,
+        Some(CreateOutcome::Created(reading)) => {
+            confirm(facts, reading).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
+        }
+        Some(CreateOutcome::AlreadyExists) => taken(facts, rendering, current),
+        Some(CreateOutcome::Refused(problem)) => refused(facts, current, problem),
+        Some(CreateOutcome::Unknown(problem)) => Step::Stuck(problem.clone()),
+    }
+}
+
+/// `None` unless the object's sequence and hash are the ledger's.
+fn confirm(facts: &Facts, reading: &Reading) -> Option<Step> {
+    let confirmed = facts
+        .ledger
+        .confirm(&reading.run)?
+        .record(reading, facts.now);
+    Some(Step::Write(Box::new(confirmed), Change::Confirm))
+}
+
+fn refused(facts: &Facts, current: &CurrentRun, problem: &Problem) -> Step {
+    if current.phase == RunPhase::Rejected {
+        return Step::Stuck(problem.clone());
+    }
+    Step::Write(
+        Box::new(facts.ledger.clone().reject(facts.only_attempt)),
+        Change::Reject,
+    )
+}
+
+/// Something has the name: our own earlier create, a run of ours that the ledger forgot, or a
+/// stranger. It never gets a second name.
+fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
+    let name = RunName::of(current);
+    let found = match facts.reads.get(&name) {
+        None => return Step::ReadRun(name),
+        Some(NameRead::Absent) => return Step::Stuck(vanished(facts, current)),
+        Some(NameRead::Found(found)) => found,
+    };
+    let run = &found.reading.run;
+    let own = run.is_owned_by(&facts.runnable.uid);
+    if own && run.sequence == Some(current.sequence) {
+        if let Some(step) = confirm(facts, &found.reading) {
+            return step;
+        }
+        let uid = &facts.runnable.uid;
+        let next = facts.ledger.clone().give_way(
+            run,
+            |sequence| rendering.document.run_name(uid, sequence),
+            facts.now,
+        );
+        return Step::Write(Box::new(next), Change::Intent);
+    }
+    refused(
+        facts,
+        current,
+        &name_conflict(facts, rendering, current, own),
+    )
+}
+
+fn name_conflict(facts: &Facts, rendering: &Rendering, current: &CurrentRun, own: bool) -> Problem {
+    let what = format!(
+        "{} [{}/{}]",
+        current.kind, facts.runnable.namespace, current.name
+    );
+    let template = &facts.runnable.template;
+    let message = if rendering.document.fixed_name().is_some() {
+        let whose = if own { " from an earlier run" } else { "" };
+        format!(
+            "unable to create a new run for run template [{template}]: {what} exists already{whose}, and the template gives every run this \
+             fixed name: use metadata.generateName instead of metadata.name, or delete that object"
+        )
+    } else {
+        format!(
+            "unable to create a new run for run template [{template}]: {what} exists already and does not belong to this run: delete or rename that object"
+        )
+    };
+    Problem::new(Category::NameConflict, Cure::Retry, message)
+}
+
+fn vanished(facts: &Facts, current: &CurrentRun) -> Problem {
+    rejected(
+        facts,
+        current,
+        "it existed already, and then did not; trying again",
+    )
+}
+
+fn strange(facts: &Facts, current: &CurrentRun) -> Problem {
+    rejected(
+        facts,
+        current,
+        "the object came back without the label or annotation of its run; does an admission webhook remove them?",
+    )
+}
+
+fn rejected(facts: &Facts, current: &CurrentRun, why: &str) -> Problem {
+    let (namespace, name, template) = (
+        &facts.runnable.namespace,
+        &current.name,
+        &facts.runnable.template,
+    );
+    Problem::new(
+        Category::StampedObjectRejectedByAPIServer,
+        Cure::Retry,
+        format!(
+            "unable to apply object [{namespace}/{name}] for run template [{template}]: create: {why}"
+        ),
+    )
+}

@@ -1,0 +1,138 @@
+//! The current run exists, or existed: its result and outputs are followed, and its end is noticed.
+
+use cartouche_crds::{CurrentRun, RunResult};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::{Change, Step, intend, past};
+use crate::{
+    ledger::{Fate, result_of},
+    reconcile::{
+        facts::{Facts, Found, NameRead, OutputsDigest, Rendering, RunName, Sighting, digest},
+        report,
+    },
+};
+
+/// The message in the history of a run that somebody deleted while it ran.
+pub(super) const DELETED_UNFINISHED: &str = "deleted before it finished";
+
+pub(super) fn follow(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
+    let name = RunName::of(current);
+    let uid = current.uid.as_deref().unwrap_or_default();
+    let step = match facts.reads.get(&name) {
+        Some(NameRead::Found(found)) if found.reading.run.uid == uid => note(facts, found),
+        Some(NameRead::Found(found)) if is_late_create(facts, current, found) => {
+            let next = facts
+                .ledger
+                .clone()
+                .sighted(&found.reading.run, None, facts.now)
+                .record(&found.reading, facts.now);
+            Some(Step::Write(Box::new(next), Change::Record))
+        }
+        Some(_) => gone(facts, rendering, current),
+        None => match facts.reading(uid) {
+            Some(found) => note(facts, found),
+            None => look(facts, rendering, current).then_some(Step::ReadRun(name)),
+        },
+    };
+    step.unwrap_or_else(|| past::past(facts))
+}
+
+/// Whether the run has to be read: it differs from what is stored, or it may be gone.
+fn look(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> bool {
+    let uid = current.uid.as_deref().unwrap_or_default();
+    match facts.sighting(uid) {
+        Some(sighting) if sighting.deleted => current.result.is_none(),
+        Some(sighting) => differs(facts, rendering, current, sighting),
+        None if facts.awaited.as_deref() == Some(uid) => false,
+        None => {
+            current.result.is_none()
+                || facts
+                    .sightings
+                    .iter()
+                    .any(|sighting| is_late(facts, current, sighting))
+        }
+    }
+}
+
+fn is_late(facts: &Facts, current: &CurrentRun, sighting: &Sighting) -> bool {
+    !sighting.deleted
+        && sighting.run.is_owned_by(&facts.runnable.uid)
+        && sighting.run.answers(current)
+}
+
+/// Whether a reading would say anything that the status does not say yet.
+fn differs(
+    facts: &Facts,
+    rendering: &Rendering,
+    current: &CurrentRun,
+    sighting: &Sighting,
+) -> bool {
+    if sighting.rules_hash != rendering.rules_hash
+        || result_of(sighting.health.verdict) != current.result
+        || !report::tells(&facts.stored, &sighting.health)
+    {
+        return true;
+    }
+    match sighting.outputs {
+        OutputsDigest::None => false,
+        OutputsDigest::Unsatisfied => true,
+        OutputsDigest::Values(values) => {
+            let from = facts.ledger.outputs_from.as_ref();
+            from.is_none_or(|from| {
+                from.sequence != current.sequence || *from.rules_hash != *rendering.rules_hash
+            }) || facts.ledger.outputs.as_ref().map(digest) != Some(values)
+        }
+    }
+}
+
+/// Records what was read, if it is news.
+fn note(facts: &Facts, found: &Found) -> Option<Step> {
+    let next = facts.ledger.clone().record(&found.reading, facts.now);
+    (next != facts.ledger).then(|| Step::Write(Box::new(next), Change::Record))
+}
+
+/// A create of ours whose answer never came has landed after the confirmed object went away.
+fn is_late_create(facts: &Facts, current: &CurrentRun, found: &Found) -> bool {
+    found.reading.run.is_owned_by(&facts.runnable.uid) && found.reading.run.answers(current)
+}
+
+/// A consistent read says that the run is not there.
+fn gone(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Option<Step> {
+    if current.result.is_some() {
+        return None;
+    }
+    let seen = current
+        .uid
+        .as_deref()
+        .and_then(|uid| facts.sighting(uid))
+        .filter(|sighting| sighting.deleted);
+    let Some(sighting) = seen else {
+        return Some(Step::Write(
+            Box::new(facts.ledger.clone().lose(facts.now)),
+            Change::Record,
+        ));
+    };
+    if let Some(result) = result_of(sighting.health.verdict) {
+        let next = facts
+            .ledger
+            .clone()
+            .sighted(&sighting.run, Some(result), facts.now);
+        return Some(Step::Write(Box::new(next), Change::Record));
+    }
+    if !rendering.consistent {
+        return Some(Step::RenderAgain);
+    }
+    // It was seen to go unfinished: once more, as the next sequence.
+    let mut ended = facts.ledger.clone();
+    if let Some(run) = &mut ended.current {
+        run.result = Some(RunResult::Failed);
+        run.finished_at = facts.now.map(Time);
+    }
+    Some(intend(
+        facts,
+        rendering,
+        ended,
+        &Fate::Known,
+        DELETED_UNFINISHED,
+    ))
+}

@@ -1,0 +1,108 @@
+//! Earlier runs that had not ended when they were superseded: final at their first result.
+
+use cartouche_crds::{HistoryEntry, RunResult};
+
+use super::{Change, Step, follow::DELETED_UNFINISHED};
+use crate::{
+    ledger::{Ledger, result_of},
+    reconcile::facts::{Facts, NameRead, RunName},
+    retention::old_enough,
+};
+
+pub(super) fn past(facts: &Facts) -> Step {
+    let mut next = facts.ledger.clone();
+    for entry in facts
+        .ledger
+        .history
+        .iter()
+        .filter(|entry| entry.result.is_none())
+    {
+        match caught_up(facts, entry, next) {
+            Ok(changed) => next = changed,
+            Err(step) => return step,
+        }
+    }
+    if next == facts.ledger {
+        Step::Settled
+    } else {
+        Step::Write(Box::new(next), Change::Record)
+    }
+}
+
+/// The ledger with what is known of one entry, or the read that is missing.
+fn caught_up(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledger, Step> {
+    let Some(uid) = &entry.uid else {
+        return unconfirmed(facts, entry, ledger);
+    };
+    if let Some(found) = facts.reading(uid) {
+        return Ok(ledger.record(&found.reading, facts.now));
+    }
+    let Some(sighting) = facts.sighting(uid) else {
+        return unseen(facts, entry, uid, ledger);
+    };
+    let result = result_of(sighting.health.verdict);
+    if sighting.deleted {
+        let (result, message) = match result {
+            Some(result) => (result, "deleted before its outputs could be read"),
+            None => (RunResult::Failed, DELETED_UNFINISHED),
+        };
+        return Ok(ledger.ended(uid, result, message, facts.now));
+    }
+    if result.is_none() {
+        return Ok(ledger);
+    }
+    let name = RunName::past(entry);
+    if facts.reads.contains_key(&name) {
+        return Ok(ledger.ended(
+            uid,
+            RunResult::Lost,
+            "gone before its result could be read",
+            facts.now,
+        ));
+    }
+    Err(Step::ReadRun(name))
+}
+
+/// A run that no watch shows: a while after it started, a read says whether it is still there.
+fn unseen(facts: &Facts, entry: &HistoryEntry, uid: &str, ledger: Ledger) -> Result<Ledger, Step> {
+    if !old_enough(entry.started_at.as_ref(), facts.now) {
+        return Ok(ledger);
+    }
+    let name = RunName::past(entry);
+    if facts.reads.contains_key(&name) {
+        return Ok(ledger.ended(uid, RunResult::Lost, "gone while nobody watched", facts.now));
+    }
+    Err(Step::ReadRun(name))
+}
+
+/// The create of this entry had an unknown outcome: its run may have shown up, and when none can
+/// be on its way any more, a read says that there is none.
+fn unconfirmed(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledger, Step> {
+    let name = RunName::past(entry);
+    let named = match facts.reads.get(&name) {
+        Some(NameRead::Found(found)) => Some(&found.reading.run),
+        _ => None,
+    };
+    let run = facts
+        .sightings
+        .iter()
+        .map(|sighting| &sighting.run)
+        .chain(named)
+        .find(|run| {
+            run.sequence == Some(entry.sequence)
+                && run.is_owned_by(&facts.runnable.uid)
+                && !ledger.knows(&run.uid)
+        });
+    if let Some(run) = run {
+        let run = run.clone();
+        return Ok(ledger.shown_up(&run));
+    }
+    match (
+        old_enough(entry.started_at.as_ref(), facts.now),
+        facts.reads.contains_key(&name),
+    ) {
+        (false, _) => Ok(ledger),
+        (true, false) => Err(Step::ReadRun(name)),
+        (true, true) => Ok(ledger.forget(&[entry.sequence])),
+    }
+}

@@ -1,0 +1,277 @@
+//! Everything that a decision needs, as plain data.
+
+use std::{collections::HashMap, sync::Arc};
+
+use cartouche_crds::{CurrentRun, HistoryEntry, RunnableStatus};
+use cartouche_templating::{Health, Rendered};
+use k8s_openapi::jiff::Timestamp;
+
+use crate::{
+    ledger::{BreakerLimits, Cause, Intent, Ledger, OutputsRead, Reading, RunIdentity, result_of},
+    problem::Problem,
+};
+
+/// What is known of one Runnable at one moment. A pass begins with what the caches say; reads that a
+/// decision asks for are added, and it is decided again.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The API server's clock, by its latest answer.
+    pub now: Option<Timestamp>,
+    /// The Runnable itself.
+    pub runnable: RunnableFacts,
+    /// The status as it is stored.
+    pub stored: Arc<RunnableStatus>,
+    /// The ledger in it, and after each write the one that was written.
+    pub ledger: Ledger,
+    /// What the template renders, or why it does not.
+    pub rendering: Result<Rendering, Problem>,
+    /// How well runs of the current kind are watched.
+    pub watch: WatchState,
+    /// Runs that the watch showed.
+    pub sightings: Vec<Sighting>,
+    /// Whether no create of an earlier controller can still be on its way.
+    pub quiet: bool,
+    /// This process wrote a ledger for this Runnable, and it is gone.
+    pub ledger_taken: bool,
+    /// The uid of a run that this process made and the watch has not shown yet.
+    pub awaited: Option<String>,
+    /// Runs by a consistent LIST, if one was made in this pass.
+    pub listed: Option<Vec<Found>>,
+    /// Runs by consistent reads of their names, if made in this pass.
+    pub reads: HashMap<RunName, NameRead>,
+    /// Whether the newest run is what the server makes of the rendered document, if asked.
+    pub server_agrees: Option<bool>,
+    /// What became of the create of this pass.
+    pub created: Option<CreateOutcome>,
+    /// `resource.group` of the current run, for messages.
+    pub resource: Option<String>,
+    /// The pending entry was written in this pass, and nothing was sent for it before.
+    pub only_attempt: bool,
+    /// How many runs are too many.
+    pub limits: BreakerLimits,
+}
+
+/// The Runnable, as far as decisions go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunnableFacts {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its generation.
+    pub generation: i64,
+    /// The name of its template.
+    pub template: String,
+    /// It is being deleted.
+    pub deleting: bool,
+    /// The re-run request on it.
+    pub rerun_token: Option<String>,
+}
+
+/// What the template renders.
+#[derive(Clone, Debug)]
+pub struct Rendering {
+    /// Template and selected object were read consistently after the Runnable.
+    pub consistent: bool,
+    /// The document.
+    pub document: Arc<Rendered>,
+    /// The rules for health and outputs.
+    pub rules_hash: Arc<str>,
+    /// Whether the template declares outputs.
+    pub has_outputs: bool,
+    /// What a person may have changed.
+    pub cause: Cause,
+}
+
+impl Rendering {
+    /// What a run of it would be.
+    #[must_use]
+    pub fn intent(&self, rerun_token: Option<String>) -> Intent {
+        Intent {
+            input_hash: self.document.input_hash().to_owned(),
+            rerun_token,
+            api_version: self.document.api_version().to_owned(),
+            kind: self.document.kind().to_owned(),
+        }
+    }
+}
+
+/// How well a kind is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WatchState {
+    /// The first list is not complete.
+    Starting,
+    /// Events arrive.
+    Synced,
+    /// The controller may not watch it: runs are listed as the `ServiceAccount` now and then.
+    Polled,
+}
+
+/// A run that a watch (or a poll) showed, with what a reading of it would say. It was seen with the
+/// controller's rights, so it only tells when to read; its words go nowhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sighting {
+    /// What the object says about itself.
+    pub run: RunIdentity,
+    /// Seen to be deleted; this is its last state.
+    pub deleted: bool,
+    /// How it fares, by the rules below.
+    pub health: Health,
+    /// Its outputs, as a digest.
+    pub outputs: OutputsDigest,
+    /// The rules.
+    pub rules_hash: Arc<str>,
+}
+
+/// Outputs, only to be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputsDigest {
+    /// None: not succeeded, or none declared.
+    None,
+    /// A digest of all of them.
+    Values(u64),
+    /// They could not be taken.
+    Unsatisfied,
+}
+
+impl OutputsDigest {
+    /// The digest of what was read.
+    #[must_use]
+    pub fn of(read: &OutputsRead) -> Self {
+        match read {
+            OutputsRead::None => Self::None,
+            OutputsRead::Values(values) => Self::Values(digest(values)),
+            OutputsRead::Unsatisfied(_) => Self::Unsatisfied,
+        }
+    }
+}
+
+/// A digest of outputs. It never leaves the process.
+#[must_use]
+pub fn digest(values: &std::collections::BTreeMap<String, serde_json::Value>) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    for (name, value) in values {
+        name.hash(&mut hasher);
+        value.to_string().hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// `apiVersion`, kind and name of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RunName {
+    /// Its `apiVersion`.
+    pub api_version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl RunName {
+    /// The name of the current run.
+    #[must_use]
+    pub fn of(run: &CurrentRun) -> Self {
+        Self {
+            api_version: run.api_version.clone(),
+            kind: run.kind.clone(),
+            name: run.name.clone(),
+        }
+    }
+
+    /// The name of an earlier run.
+    #[must_use]
+    pub fn past(run: &HistoryEntry) -> Self {
+        Self {
+            api_version: run.api_version.clone(),
+            kind: run.kind.clone(),
+            name: run.name.clone(),
+        }
+    }
+}
+
+/// A run that was read, and whether it contains what the template renders now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// What was read in it.
+    pub reading: Reading,
+    /// Whether it contains the rendered document.
+    pub matches: bool,
+}
+
+/// What a consistent read of a name said.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NameRead {
+    /// Nothing has this name.
+    Absent,
+    /// This has.
+    Found(Box<Found>),
+}
+
+/// What became of a create.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CreateOutcome {
+    /// The object exists now.
+    Created(Box<Reading>),
+    /// Something has this name.
+    AlreadyExists,
+    /// The API server refused, and will have made nothing.
+    Refused(Problem),
+    /// It may or may not have been made.
+    Unknown(Problem),
+}
+
+impl Facts {
+    /// What was read in the run with this uid in this pass.
+    #[must_use]
+    pub fn reading(&self, uid: &str) -> Option<&Found> {
+        let named = self.reads.values().filter_map(|read| match read {
+            NameRead::Found(found) => Some(&**found),
+            NameRead::Absent => None,
+        });
+        named
+            .chain(self.listed.iter().flatten())
+            .find(|found| found.reading.run.uid == uid)
+    }
+
+    /// The sighting of the run with this uid.
+    #[must_use]
+    pub fn sighting(&self, uid: &str) -> Option<&Sighting> {
+        self.sightings
+            .iter()
+            .find(|sighting| sighting.run.uid == uid)
+    }
+
+    /// The re-run request that a new intent answers: an answered one is not forgotten when the
+    /// annotation is taken away, so that putting the same one back asks for nothing.
+    #[must_use]
+    pub fn token(&self) -> Option<String> {
+        let answered = self
+            .ledger
+            .current
+            .as_ref()
+            .and_then(|current| current.rerun_token.clone());
+        self.runnable.rerun_token.clone().or(answered)
+    }
+
+    /// Whether the status shows that a controller has served this Runnable before.
+    #[must_use]
+    pub fn served_before(&self) -> bool {
+        !self.stored.conditions.is_empty()
+            || self
+                .stored
+                .observed_generation
+                .is_some_and(|generation| generation >= 0)
+    }
+}
+
+impl Sighting {
+    /// Whether it has ended.
+    #[must_use]
+    pub fn finished(&self) -> bool {
+        result_of(self.health.verdict).is_some()
+    }
+}

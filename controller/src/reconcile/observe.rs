@@ -1,0 +1,451 @@
+//! What a pass begins with: mostly caches, and what they cannot hold. I/O.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use cartouche_crds::{API_VERSION, ClusterRunTemplate, GROUP, RUNNABLE_NAME_LABEL, Selector};
+use cartouche_templating::{Context, label_value};
+use serde_json::{Value, json};
+
+use super::{
+    assess::reading,
+    facts::{OutputsDigest, Rendering, Sighting, WatchState},
+    pass::{End, Pass},
+};
+use crate::{
+    api::{ApiError, Requests, ResourcePath},
+    discovery::{DiscoveryError, Kind},
+    ledger::Cause,
+    memory::{RunnableKey, lock},
+    problem::{Category, Cure, Problem},
+    templates::Compiled,
+    watch::{Purpose, Watched, selected::Selection},
+};
+
+impl Pass<'_> {
+    /// Reads everything that a decision needs first.
+    pub(super) async fn observe(&mut self) {
+        if self.facts.runnable.deleting {
+            return;
+        }
+        self.facts.rendering = self.render(false).await;
+        self.look_around().await;
+    }
+
+    /// Reads template and selected object consistently, after the Runnable.
+    pub(super) async fn render_again(&mut self) -> Result<(), End> {
+        self.facts.rendering = self.render(true).await;
+        self.look_around().await;
+        Ok(())
+    }
+
+    async fn render(&mut self, consistent: bool) -> Result<Rendering, Problem> {
+        let account = self.account().await?;
+        let compiled = self.template(consistent).await?;
+        let template = self.facts.runnable.template.clone();
+        let stamp_failure = |error: String| {
+            Problem::new(
+                Category::TemplateStampFailure,
+                Cure::Change,
+                format!("unable to stamp object for run template [{template}]: {error}"),
+            )
+        };
+        let ready = compiled
+            .template
+            .as_ref()
+            .map_err(|problems| stamp_failure(problems.to_string()))?;
+        let selected = match self.runnable.spec.selector.clone() {
+            None => None,
+            Some(selector) => Some(self.selected(&account, &selector, consistent).await?),
+        };
+        let runnable = json!({
+            "apiVersion": API_VERSION, "kind": "Runnable", "metadata": self.runnable.metadata, "spec": self.runnable.spec,
+        });
+        let context = Context::new(&runnable, selected.as_deref())
+            .map_err(|problems| stamp_failure(problems.to_string()))?;
+        let document = ready
+            .render(&context)
+            .map_err(|problems| stamp_failure(problems.to_string()))?;
+        let rendering = Rendering {
+            consistent,
+            document: Arc::new(document),
+            rules_hash: compiled.rules_hash.clone(),
+            has_outputs: ready.has_outputs(),
+            cause: Cause {
+                generation: self.facts.runnable.generation,
+                template_uid: compiled.uid.clone(),
+                template_generation: compiled.generation,
+            },
+        };
+        self.compiled = Some(compiled.clone());
+        self.check_kind(&rendering).await?;
+        Ok(rendering)
+    }
+
+    /// Requests as the Runnable's ServiceAccount, which must exist.
+    async fn account(&mut self) -> Result<Requests, Problem> {
+        if let Some(account) = &self.account {
+            return Ok(account.clone());
+        }
+        let (namespace, name) = (&self.key.namespace, self.runnable.spec.service_account());
+        let requests = self.own.identity.of(namespace, name).await?;
+        if !self.own.accounts.exists(namespace, name) {
+            return Err(Problem::new(
+                Category::ServiceAccountError,
+                Cure::Change,
+                format!(
+                    "failed to get service account object from api server [{namespace}/{name}]: failed to get object [{namespace}/{name}] from api server: \
+                     ServiceAccount {name:?} not found"
+                ),
+            ));
+        }
+        self.account = Some(requests.clone());
+        Ok(requests)
+    }
+
+    async fn template(&self, consistent: bool) -> Result<Arc<Compiled>, Problem> {
+        let name = &self.facts.runnable.template;
+        let missing = |cure, error: String| {
+            let text = format!(
+                "unable to get run template [{name}]: failed to get run template object from api server [ClusterRunTemplate/{name}]: {error}"
+            );
+            Problem::new(Category::RunTemplateNotFound, cure, text)
+        };
+        let absent = || {
+            missing(
+                Cure::Change,
+                format!("ClusterRunTemplate.{GROUP} {name:?} not found"),
+            )
+        };
+        if !consistent {
+            return self.own.templates.cached(name).ok_or_else(absent);
+        }
+        let path = ResourcePath::new(API_VERSION, "clusterruntemplates", None);
+        match self
+            .own
+            .identity
+            .own()
+            .get::<ClusterRunTemplate>(&path, name)
+            .await
+        {
+            Ok(object) => Ok(self.own.templates.compile(&object)),
+            Err(error) if error.is_not_found() => Err(absent()),
+            Err(error) => Err(missing(Cure::Retry, error.to_string())),
+        }
+    }
+
+    /// Runs live in the Runnable's namespace, and are not Cartouche's own kinds.
+    async fn check_kind(&mut self, rendering: &Rendering) -> Result<(), Problem> {
+        let (document, template) = (&rendering.document, &self.facts.runnable.template);
+        let (api_version, kind) = (document.api_version(), document.kind());
+        let stamp_failure = |error: String| {
+            Err(Problem::new(
+                Category::TemplateStampFailure,
+                Cure::Change,
+                format!("unable to stamp object for run template [{template}]: {error}"),
+            ))
+        };
+        let namespace = document
+            .document()
+            .pointer("/metadata/namespace")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if !namespace.is_empty() && namespace != self.key.namespace {
+            return stamp_failure("cannot set namespace in resource template".to_owned());
+        }
+        if api_version.split('/').next() == Some(GROUP) {
+            return stamp_failure(format!(
+                "{kind} of {api_version} cannot be a run: a Runnable may not stamp kinds of {GROUP}"
+            ));
+        }
+        match self.own.kinds.find(api_version, kind).await {
+            Ok(found) if found.namespaced => Ok(()),
+            Ok(_) => stamp_failure(format!(
+                "{kind} of {api_version} is a cluster-scoped kind: a run must live in the namespace of its Runnable"
+            )),
+            Err(error) => Err(self.unlisted(&unapplied_name(rendering), &error)),
+        }
+    }
+
+    /// The text of a list before the create that failed.
+    pub(super) fn unlisted(&self, name: &str, error: &DiscoveryError) -> Problem {
+        let cure = match error {
+            DiscoveryError::Unknown { .. } => Cure::Kind,
+            DiscoveryError::Api(error) if error.is_forbidden() => Cure::Right,
+            DiscoveryError::Api(_) => Cure::Retry,
+        };
+        let (namespace, template) = (&self.key.namespace, &self.facts.runnable.template);
+        Problem::new(
+            Category::StampedObjectRejectedByAPIServer,
+            cure,
+            format!(
+                "unable to apply object [{namespace}/{name}] for run template [{template}]: unable to list from api server: {error}"
+            ),
+        )
+    }
+
+    /// The one object that the selector picks.
+    async fn selected(
+        &self,
+        account: &Requests,
+        selector: &Selector,
+        consistent: bool,
+    ) -> Result<Arc<Value>, Problem> {
+        let (api_version, kind) = (
+            selector.resource.api_version.as_deref().unwrap_or_default(),
+            selector.resource.kind.as_deref().unwrap_or_default(),
+        );
+        let labels = go_map(&selector.matching_labels);
+        let unresolved = |cure, cause: String| {
+            Problem::new(
+                Category::TemplateStampFailure,
+                cure,
+                format!(
+                    "unable to resolve selector [{labels}], apiVersion [{api_version}], kind [{kind}]: {cause}"
+                ),
+            )
+        };
+        let kind = self
+            .own
+            .kinds
+            .find(api_version, kind)
+            .await
+            .map_err(|error| {
+                let cure = if matches!(error, DiscoveryError::Unknown { .. }) {
+                    Cure::Kind
+                } else {
+                    Cure::Retry
+                };
+                unresolved(
+                    cure,
+                    format!("failed to list server api resources: {error}"),
+                )
+            })?;
+        let watched = Watched {
+            purpose: Purpose::Selected,
+            kind: kind.clone(),
+        };
+        let synced = self.own.watches.state(&watched) == WatchState::Synced;
+        let kept = lock(&self.memory).selected.clone();
+        if let (Some(kept), true, false) = (kept, synced, consistent) {
+            return Ok(kept);
+        }
+        self.own.selections.put(
+            &watched,
+            &self.key,
+            Selection {
+                labels: selector.matching_labels.clone(),
+                uid: None,
+            },
+        );
+        let query = format!(
+            "labelSelector={}",
+            selector_query(&selector.matching_labels)
+        );
+        let mut found = account
+            .list(&kind.path(&self.key.namespace), &query)
+            .await
+            .map_err(|error| unresolved(cure_of(&error), unlistable(&kind, &labels, &error)))?;
+        let object = match (found.pop(), found.len()) {
+            (Some(object), 0) => object,
+            (None, _) => {
+                return Err(unresolved(
+                    Cure::Change,
+                    "selector did not match any objects".to_owned(),
+                ));
+            }
+            _ => {
+                return Err(unresolved(
+                    Cure::Change,
+                    "selector matched multiple objects".to_owned(),
+                ));
+            }
+        };
+        let uid = object
+            .pointer("/metadata/uid")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        self.own.selections.put(
+            &watched,
+            &self.key,
+            Selection {
+                labels: selector.matching_labels.clone(),
+                uid,
+            },
+        );
+        let object = Arc::new(object);
+        lock(&self.memory).selected = Some(object.clone());
+        Ok(object)
+    }
+
+    /// Has the kinds watched that matter, and takes in what their watches have shown.
+    pub(super) async fn look_around(&mut self) {
+        let current = self
+            .facts
+            .ledger
+            .current
+            .as_ref()
+            .map(|current| (current.api_version.clone(), current.kind.clone()));
+        let kind = match &current {
+            Some((api_version, kind)) => self.own.kinds.find(api_version, kind).await.ok(),
+            None => None,
+        };
+        self.watch_kinds(kind.as_ref()).await;
+        self.facts.resource = kind.as_ref().map(|kind| kind.resource());
+        self.facts.awaited.clone_from(&lock(&self.memory).awaited);
+        let Some(kind) = kind else {
+            // Objects of a kind that is not served do not exist.
+            self.facts.watch = WatchState::Synced;
+            return;
+        };
+        let watched = Watched {
+            purpose: Purpose::Runs,
+            kind: kind.clone(),
+        };
+        self.facts.watch = self.own.watches.state(&watched);
+        self.facts.sightings = match self.facts.watch {
+            WatchState::Polled => self.poll(&kind).await,
+            WatchState::Starting | WatchState::Synced => {
+                self.own.runs.sightings(&self.facts.runnable.uid)
+            }
+        };
+    }
+
+    async fn watch_kinds(&mut self, current: Option<&Arc<Kind>>) {
+        let mut wanted: BTreeSet<Watched> = current
+            .map(|kind| Watched {
+                purpose: Purpose::Runs,
+                kind: kind.clone(),
+            })
+            .into_iter()
+            .collect();
+        let mut runs: Vec<(String, String)> = self
+            .facts
+            .ledger
+            .history
+            .iter()
+            .filter(|entry| entry.result.is_none())
+            .map(|entry| (entry.api_version.clone(), entry.kind.clone()))
+            .collect();
+        if let Ok(rendering) = &self.facts.rendering {
+            runs.push((
+                rendering.document.api_version().to_owned(),
+                rendering.document.kind().to_owned(),
+            ));
+        }
+        for (api_version, kind) in runs {
+            if let Ok(kind) = self.own.kinds.find(&api_version, &kind).await {
+                wanted.insert(Watched {
+                    purpose: Purpose::Runs,
+                    kind,
+                });
+            }
+        }
+        let resource = self
+            .runnable
+            .spec
+            .selector
+            .as_ref()
+            .map(|selector| &selector.resource);
+        if let Some((api_version, kind)) =
+            resource.and_then(|resource| resource.api_version.as_ref().zip(resource.kind.as_ref()))
+            && let Ok(kind) = self.own.kinds.find(api_version, kind).await
+        {
+            wanted.insert(Watched {
+                purpose: Purpose::Selected,
+                kind,
+            });
+        }
+        let before = std::mem::replace(&mut lock(&self.memory).watched, wanted.clone());
+        for gone in before
+            .difference(&wanted)
+            .filter(|watched| watched.purpose == Purpose::Selected)
+        {
+            self.own.selections.remove(gone, &self.key);
+        }
+        self.own.serve(&self.key, &before, &wanted);
+    }
+
+    /// Runs of a kind that the controller may not watch, listed as the account.
+    async fn poll(&self, kind: &Kind) -> Vec<Sighting> {
+        let (Some(account), Some(compiled)) = (&self.account, &self.compiled) else {
+            return Vec::new();
+        };
+        let listed = account
+            .list(&kind.path(&self.key.namespace), &own_runs(&self.key))
+            .await
+            .unwrap_or_default();
+        let readings = listed.iter().filter_map(|object| reading(compiled, object));
+        readings
+            .filter(|reading| reading.run.is_owned_by(&self.facts.runnable.uid))
+            .map(|reading| Sighting {
+                outputs: OutputsDigest::of(&reading.outputs),
+                run: reading.run,
+                deleted: false,
+                health: reading.health,
+                rules_hash: reading.rules_hash,
+            })
+            .collect()
+    }
+}
+
+/// The name that a message uses for what is not created yet.
+pub(super) fn unapplied_name(rendering: &Rendering) -> String {
+    rendering.document.display_name().to_owned()
+}
+
+/// The query for the runs that carry a Runnable's name.
+pub(super) fn own_runs(key: &RunnableKey) -> String {
+    format!(
+        "labelSelector={}%3D{}",
+        RUNNABLE_NAME_LABEL.replace('/', "%2F"),
+        label_value(&key.name)
+    )
+}
+
+fn selector_query(labels: &std::collections::BTreeMap<String, String>) -> String {
+    let pairs: Vec<String> = labels
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    escaped(&pairs.join(","))
+}
+
+/// Percent-encodes everything but letters, digits and `-._~`.
+fn escaped(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut out, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+        out
+    })
+}
+
+/// A map as Go prints it, which is what Cartographer's messages show.
+fn go_map(map: &std::collections::BTreeMap<String, String>) -> String {
+    let pairs: Vec<String> = map
+        .iter()
+        .map(|(key, value)| format!("{key}:{value}"))
+        .collect();
+    format!("map[{}]", pairs.join(" "))
+}
+
+fn cure_of(error: &ApiError) -> Cure {
+    if error.is_forbidden() {
+        Cure::Right
+    } else if error.is_not_found() {
+        Cure::Kind
+    } else {
+        Cure::Retry
+    }
+}
+
+fn unlistable(kind: &Kind, labels: &str, error: &ApiError) -> String {
+    let place = if kind.namespaced {
+        "in namespace"
+    } else {
+        "at cluster scope"
+    };
+    format!("failed to list objects {place} matching selector [{labels}]: {error}")
+}

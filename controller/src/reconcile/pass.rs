@@ -1,0 +1,298 @@
+//! The state of one pass, and how it ends.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use cartouche_crds::{RERUN_TOKEN_ANNOTATION, Runnable, RunnableStatus};
+use kube::ResourceExt;
+
+use super::{
+    CONFLICT_PAUSE, QUIET, Reconciler,
+    decide::{Step, Waiting},
+    facts::{Facts, RunnableFacts, Sighting, WatchState},
+    log, patience, report,
+};
+use crate::{
+    api::Requests,
+    ledger::Ledger,
+    memory::{Held, Memory, RunnableKey, boot_time, lock},
+    problem::{Category, Cure, Problem},
+    templates::Compiled,
+};
+
+/// How a pass ends.
+#[derive(Debug)]
+pub(super) enum End {
+    /// Nothing is left to do.
+    Settled,
+    /// Something else must happen first.
+    Waiting(Waiting),
+    /// Something is wrong; tried again after the time, if any.
+    Stuck(Problem, Option<Duration>),
+    /// Somebody else wrote: the watch brings it.
+    Conflict,
+    /// The Runnable is not there any more.
+    Gone,
+}
+
+/// One pass over one Runnable.
+pub(super) struct Pass<'a> {
+    pub(super) own: &'a Reconciler,
+    pub(super) runnable: Arc<Runnable>,
+    pub(super) key: RunnableKey,
+    pub(super) memory: Arc<Mutex<Memory>>,
+    pub(super) facts: Facts,
+    /// Of what was read; a write must carry it.
+    pub(super) resource_version: String,
+    /// When the ledger was read, on the clock that counts sleep.
+    pub(super) read_at: Duration,
+    /// Requests as the Runnable's ServiceAccount, once it is known to exist.
+    pub(super) account: Option<Requests>,
+    /// The template behind the rendering.
+    pub(super) compiled: Option<Arc<Compiled>>,
+}
+
+impl<'a> Pass<'a> {
+    /// Begins with the Runnable out of the cache. `None` when the cache is older than our own last
+    /// write: what it misses will wake the Runnable.
+    pub(super) fn begin(own: &'a Reconciler, runnable: Arc<Runnable>) -> Option<Self> {
+        let key = RunnableKey {
+            namespace: runnable.namespace().unwrap_or_default(),
+            name: runnable.name_any(),
+        };
+        let uid = runnable.uid().unwrap_or_default();
+        let memory = own.memories.of(&key, &uid);
+        let resource_version = runnable.resource_version().unwrap_or_default();
+        let seen = resource_version.parse::<u64>().ok();
+        if let Some((seen, written)) = seen.zip(lock(&memory).written)
+            && seen < written
+        {
+            return None;
+        }
+        let stored = Arc::new(runnable.status.clone().unwrap_or_default());
+        let ledger = Ledger::of(&stored);
+        let (taken, quiet) = vacancy(&memory, &ledger, &resource_version);
+        let facts = Facts {
+            now: own.identity.connection().now(),
+            runnable: runnable_facts(&runnable, uid),
+            stored,
+            ledger,
+            rendering: Err(Problem::new(
+                Category::UnknownError,
+                Cure::Retry,
+                "not rendered yet",
+            )),
+            watch: WatchState::Starting,
+            sightings: Vec::new(),
+            quiet,
+            ledger_taken: taken,
+            awaited: None,
+            listed: None,
+            reads: HashMap::new(),
+            server_agrees: None,
+            created: None,
+            only_attempt: false,
+            resource: None,
+            limits: own.limits,
+        };
+        Some(Self {
+            own,
+            runnable,
+            key,
+            memory,
+            facts,
+            resource_version,
+            read_at: boot_time(),
+            account: None,
+            compiled: None,
+        })
+    }
+
+    /// Whether the same step failed a moment ago.
+    pub(super) fn held(&self, step: &Step) -> Option<(Problem, Duration)> {
+        let what = self.what(step)?;
+        lock(&self.memory)
+            .held(&what, boot_time())
+            .map(|(problem, left)| (problem.clone(), left))
+    }
+
+    /// What a step is called when it is held back.
+    pub(super) fn what(&self, step: &Step) -> Option<Held> {
+        match step {
+            Step::ListRuns { .. } => Some(Held::List),
+            Step::ReadRun(name) | Step::AskServer(name) => Some(Held::Read(name.name.clone())),
+            Step::Create => self
+                .facts
+                .ledger
+                .current
+                .as_ref()
+                .map(|current| Held::Create(current.sequence)),
+            _ => None,
+        }
+    }
+
+    /// A step failed: how long it is left alone.
+    pub(super) fn fail(&self, what: Held, problem: Problem) -> End {
+        let wait = lock(&self.memory).hold(what, &problem, boot_time());
+        End::Stuck(problem, Some(wait))
+    }
+
+    /// Writes what is left to say, cleans up, and says when to look again.
+    pub(super) async fn finish(mut self, end: End) -> Option<Duration> {
+        let again = match end {
+            End::Gone => return None,
+            End::Conflict => return Some(CONFLICT_PAUSE.mul_f64(0.5 + fastrand::f64())),
+            End::Settled => self.settle().await,
+            End::Waiting(waiting) => {
+                // A controller's silence is no news: nothing is written while it waits.
+                return patience(waiting, &self.memory);
+            }
+            End::Stuck(problem, wait) => self.complain(problem, wait).await,
+        };
+        self.tidy();
+        again
+    }
+
+    async fn settle(&mut self) -> Option<Duration> {
+        if self.facts.runnable.deleting {
+            return None;
+        }
+        let status = report::status(&self.facts, &self.facts.ledger, None);
+        if let Err(wait) = self.tell(status).await {
+            return Some(wait);
+        }
+        let retention = self.retire().await;
+        let polled = (self.facts.watch == WatchState::Polled || self.is_out_of_sight())
+            .then_some(self.own.poll);
+        retention.into_iter().chain(polled).min()
+    }
+
+    /// The label that the watch selects by was taken off the run: no event tells of it any more.
+    fn is_out_of_sight(&self) -> bool {
+        let current = self
+            .facts
+            .ledger
+            .current
+            .as_ref()
+            .filter(|current| current.result.is_none());
+        current
+            .and_then(|current| self.facts.sighting(current.uid.as_deref()?))
+            .is_some_and(|sighting| sighting.deleted)
+    }
+
+    async fn complain(&mut self, problem: Problem, wait: Option<Duration>) -> Option<Duration> {
+        log(&self.key, &problem);
+        self.own.metrics.problem(problem.category);
+        let wait = wait.or_else(|| self.pause(&problem));
+        let status = report::status(&self.facts, &self.facts.ledger, Some(&problem));
+        match self.tell(status).await {
+            Ok(()) => wait,
+            Err(sooner) => Some(wait.map_or(sooner, |wait| wait.min(sooner))),
+        }
+    }
+
+    /// How long a problem that no single step was held back for is left alone.
+    fn pause(&self, problem: &Problem) -> Option<Duration> {
+        if problem.category == Category::OtherController {
+            return patience(Waiting::Quiet, &self.memory);
+        }
+        let wait = lock(&self.memory).hold(
+            Held::Render(self.facts.runnable.generation),
+            problem,
+            boot_time(),
+        );
+        (problem.cure != Cure::Change).then_some(wait)
+    }
+
+    /// Writes the status if it says anything new. `Err`: when to try again.
+    async fn tell(&mut self, status: RunnableStatus) -> Result<(), Duration> {
+        if !report::differs(&self.facts.stored, &status) {
+            return Ok(());
+        }
+        match self.put(status).await {
+            Ok(()) | Err(End::Gone) => Ok(()),
+            Err(_) => Err(CONFLICT_PAUSE.mul_f64(0.5 + fastrand::f64())),
+        }
+    }
+
+    /// Drops what does not matter any more.
+    fn tidy(&self) {
+        let ledger = &self.facts.ledger;
+        let Some(current) = &ledger.current else {
+            return;
+        };
+        let matters = |sighting: &Sighting| {
+            let uid = Some(sighting.run.uid.as_str());
+            if current.uid.as_deref() == uid {
+                return !(sighting.deleted && current.result.is_some());
+            }
+            if let Some(entry) = ledger
+                .history
+                .iter()
+                .find(|entry| entry.uid.as_deref() == uid)
+            {
+                return entry.result.is_none();
+            }
+            !sighting.deleted
+        };
+        self.own.runs.retain(&self.facts.runnable.uid, |sighting| {
+            let keep = matters(sighting);
+            if keep && !ledger.knows(&sighting.run.uid) {
+                self.own.metrics.unknown_run();
+            }
+            keep
+        });
+        let mut memory = lock(&self.memory);
+        if memory.awaited.as_deref().is_some_and(|awaited| {
+            current.uid.as_deref() != Some(awaited) || self.facts.sighting(awaited).is_some()
+        }) {
+            memory.awaited = None;
+        }
+    }
+}
+
+fn runnable_facts(runnable: &Runnable, uid: String) -> RunnableFacts {
+    RunnableFacts {
+        namespace: runnable.namespace().unwrap_or_default(),
+        name: runnable.name_any(),
+        uid,
+        generation: runnable.metadata.generation.unwrap_or_default(),
+        template: runnable.spec.run_template_ref.name.clone(),
+        deleting: runnable.metadata.deletion_timestamp.is_some(),
+        rerun_token: runnable
+            .annotations()
+            .get(RERUN_TOKEN_ANNOTATION)
+            .filter(|token| !token.is_empty())
+            .cloned(),
+    }
+}
+
+/// Whether a ledger that this process wrote is gone, and whether the status has been without one
+/// for so long that no create of another controller can still be on its way.
+fn vacancy(memory: &Mutex<Memory>, ledger: &Ledger, resource_version: &str) -> (bool, bool) {
+    let mut memory = lock(memory);
+    if ledger.current.is_some() {
+        memory.without_ledger = None;
+        return (false, true);
+    }
+    let taken = memory.wrote_ledger;
+    let ours = memory.written.map(|written| written.to_string());
+    let now = boot_time();
+    let since = match &memory.without_ledger {
+        // Whoever wrote since may write again: the wait begins anew.
+        Some((_, seen))
+            if taken
+                && seen.as_deref() != Some(resource_version)
+                && ours.as_deref() != Some(resource_version) =>
+        {
+            now
+        }
+        Some((since, _)) => *since,
+        None => now,
+    };
+    memory.without_ledger = Some((since, Some(resource_version.to_owned())));
+    (taken, now.saturating_sub(since) >= QUIET)
+}

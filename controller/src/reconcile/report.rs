@@ -1,0 +1,362 @@
+//! What the status says: facts and outcome in, the whole status out. Pure.
+
+use std::sync::Arc;
+
+use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus};
+use cartouche_templating::{Health, Verdict};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use super::facts::{Facts, OutputsDigest};
+use crate::{
+    ledger::{Ledger, OutputsRead},
+    problem::{Category, Cure, Problem, bounded},
+};
+
+/// Whether the template could be rendered and its run be made.
+pub const RUN_TEMPLATE_READY: &str = "RunTemplateReady";
+/// How the run for the present rendering fares, in the words of its engine.
+pub const STAMPED_OBJECT_CONDITION: &str = "StampedObjectCondition";
+/// The sum of both.
+pub const READY: &str = "Ready";
+/// Present and True while the controller works towards Ready.
+pub const RECONCILING: &str = "Reconciling";
+/// Present and True when only a change can help.
+pub const STALLED: &str = "Stalled";
+
+const TRUE: &str = "True";
+const FALSE: &str = "False";
+const UNKNOWN: &str = "Unknown";
+
+/// A condition without its times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Word {
+    status: &'static str,
+    reason: String,
+    message: String,
+}
+
+impl Word {
+    fn unknown() -> Self {
+        Self {
+            status: UNKNOWN,
+            reason: UNKNOWN.to_owned(),
+            message: String::new(),
+        }
+    }
+
+    fn of(condition: &Condition) -> Self {
+        let status = match condition.status.as_str() {
+            TRUE => TRUE,
+            FALSE => FALSE,
+            _ => UNKNOWN,
+        };
+        Self {
+            status,
+            reason: condition.reason.clone(),
+            message: condition.message.clone(),
+        }
+    }
+
+    fn of_run(health: &Health) -> Self {
+        let status = match health.verdict {
+            Verdict::Succeeded => TRUE,
+            Verdict::Failed => FALSE,
+            Verdict::Unknown => UNKNOWN,
+        };
+        Self {
+            status,
+            reason: health.reason.clone(),
+            message: bounded(health.message.clone()),
+        }
+    }
+
+    fn of_problem(problem: &Problem) -> Self {
+        Self {
+            status: FALSE,
+            reason: problem.category.as_str().to_owned(),
+            message: problem.message.clone(),
+        }
+    }
+}
+
+/// Whether the stored status already says this of its run.
+#[must_use]
+pub fn tells(stored: &RunnableStatus, health: &Health) -> bool {
+    find(stored, STAMPED_OBJECT_CONDITION)
+        .is_some_and(|condition| Word::of(condition) == Word::of_run(health))
+}
+
+/// The whole status for a ledger and, if something is wrong, the problem.
+#[must_use]
+pub fn status(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> RunnableStatus {
+    let left_over = problem
+        .is_none()
+        .then(|| unsatisfied(facts, ledger))
+        .flatten();
+    let problem = problem.or(left_over.as_ref());
+    let template = problem.map_or(
+        Word {
+            status: TRUE,
+            reason: READY.to_owned(),
+            message: String::new(),
+        },
+        Word::of_problem,
+    );
+    let stamped = (!problem.is_some_and(|problem| problem.category.precedes_stamping()))
+        .then(|| stamped(facts, ledger, problem));
+    let ready = aggregate(&template, stamped.as_ref());
+    let extra = abnormal(&ready, ledger, problem);
+
+    let words = [
+        (RUN_TEMPLATE_READY, Some(template)),
+        (STAMPED_OBJECT_CONDITION, stamped),
+        (READY, Some(ready)),
+    ];
+    let words = words
+        .into_iter()
+        .filter_map(|(name, word)| word.map(|word| (name, word)))
+        .chain(extra);
+    RunnableStatus {
+        observed_generation: Some(facts.runnable.generation),
+        conditions: words
+            .map(|(name, word)| condition(facts, name, word))
+            .collect(),
+        outputs: ledger.outputs.clone(),
+        outputs_from: ledger.outputs_from.clone(),
+        current_run: ledger.current.clone(),
+        history: ledger.history.clone(),
+        breaker: ledger.breaker.clone(),
+    }
+}
+
+fn condition(facts: &Facts, name: &str, word: Word) -> Condition {
+    let kept = find(&facts.stored, name).filter(|stored| stored.status == word.status);
+    let now = facts
+        .now
+        .map_or_else(|| Time(k8s_openapi::jiff::Timestamp::UNIX_EPOCH), Time);
+    Condition {
+        type_: name.to_owned(),
+        status: word.status.to_owned(),
+        reason: word.reason,
+        message: word.message,
+        last_transition_time: kept.map_or(now, |stored| stored.last_transition_time.clone()),
+        observed_generation: Some(facts.runnable.generation),
+    }
+}
+
+fn find<'a>(status: &'a RunnableStatus, name: &str) -> Option<&'a Condition> {
+    status
+        .conditions
+        .iter()
+        .find(|condition| condition.type_ == name)
+}
+
+/// The last False wins; before any False, the first Unknown.
+fn aggregate(template: &Word, stamped: Option<&Word>) -> Word {
+    let mut ready = Word {
+        status: TRUE,
+        reason: READY.to_owned(),
+        message: String::new(),
+    };
+    for word in [Some(template), stamped].into_iter().flatten() {
+        if word.status == FALSE || (word.status == UNKNOWN && ready.status == TRUE) {
+            ready = word.clone();
+        }
+    }
+    ready
+}
+
+/// `Reconciling` while something is under way or tried again, `Stalled` when only a change can help.
+fn abnormal(
+    ready: &Word,
+    ledger: &Ledger,
+    problem: Option<&Problem>,
+) -> Option<(&'static str, Word)> {
+    if ready.status == TRUE {
+        return None;
+    }
+    let ended = ledger.current.as_ref().is_some_and(|current| {
+        current
+            .result
+            .is_some_and(|result| result != RunResult::Succeeded)
+    });
+    let stalled = match problem {
+        Some(problem) => {
+            problem.cure == Cure::Change && problem.category != Category::OtherController
+        }
+        None => ended,
+    };
+    let name = if stalled { STALLED } else { RECONCILING };
+    let reason = if ready.reason == UNKNOWN {
+        "RunInProgress".to_owned()
+    } else {
+        ready.reason.clone()
+    };
+    Some((
+        name,
+        Word {
+            status: TRUE,
+            reason,
+            message: ready.message.clone(),
+        },
+    ))
+}
+
+/// What is said of the run for the present rendering; of no other.
+fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> Word {
+    let stored =
+        || find(&facts.stored, STAMPED_OBJECT_CONDITION).map_or_else(Word::unknown, Word::of);
+    if problem.is_some_and(|problem| {
+        matches!(
+            problem.category,
+            Category::OtherController | Category::RunawayDetected
+        )
+    }) {
+        return stored();
+    }
+    let rendered = facts
+        .rendering
+        .as_ref()
+        .ok()
+        .map(|rendering| rendering.document.input_hash());
+    let Some(current) = ledger.current.as_ref().filter(|current| {
+        current.phase == RunPhase::Created && Some(current.input_hash.as_str()) == rendered
+    }) else {
+        return Word::unknown();
+    };
+    if current.result == Some(RunResult::Lost) {
+        return lost(current);
+    }
+    let uid = current.uid.as_deref().unwrap_or_default();
+    if let Some(found) = facts.reading(uid) {
+        return Word::of_run(&found.reading.health);
+    }
+    if let Some(super::facts::CreateOutcome::Created(reading)) = &facts.created
+        && reading.run.uid == uid
+    {
+        return Word::of_run(&reading.health);
+    }
+    let word = stored();
+    let same_run = facts
+        .stored
+        .current_run
+        .as_ref()
+        .is_some_and(|stored| stored.sequence == current.sequence);
+    if same_run && result(word.status) == current.result {
+        word
+    } else {
+        recorded(current)
+    }
+}
+
+fn result(status: &str) -> Option<RunResult> {
+    match status {
+        TRUE => Some(RunResult::Succeeded),
+        FALSE => Some(RunResult::Failed),
+        _ => None,
+    }
+}
+
+/// The run is gone, and with it the words of its engine: what the ledger knows is left.
+fn recorded(current: &CurrentRun) -> Word {
+    let word = |status, did: &str| Word {
+        status,
+        reason: "SucceededCondition".to_owned(),
+        message: format!("run [{}] {did}; its object is gone", current.name),
+    };
+    match current.result {
+        Some(RunResult::Succeeded) => word(TRUE, "succeeded"),
+        Some(RunResult::Failed) => word(FALSE, "failed"),
+        Some(RunResult::Lost) => lost(current),
+        None => Word::unknown(),
+    }
+}
+
+fn lost(current: &CurrentRun) -> Word {
+    Word {
+        status: UNKNOWN,
+        reason: "RunLost".to_owned(),
+        message: format!(
+            "run [{}] vanished while nobody watched, so its result is not known: change an input to run again, or set the annotation {} to a new value",
+            current.name,
+            cartouche_crds::RERUN_TOKEN_ANNOTATION
+        ),
+    }
+}
+
+/// The current run succeeded, but its outputs are not those in the status.
+fn unsatisfied(facts: &Facts, ledger: &Ledger) -> Option<Problem> {
+    let rendering = facts.rendering.as_ref().ok()?;
+    let current = ledger
+        .current
+        .as_ref()
+        .filter(|current| current.result == Some(RunResult::Succeeded) && rendering.has_outputs)?;
+    let uid = current.uid.as_deref()?;
+    let created = match &facts.created {
+        Some(super::facts::CreateOutcome::Created(reading)) if reading.run.uid == uid => {
+            Some(&**reading)
+        }
+        _ => None,
+    };
+    if let Some(reading) = facts.reading(uid).map(|found| &found.reading).or(created) {
+        let OutputsRead::Unsatisfied(why) = &reading.outputs else {
+            return None;
+        };
+        return Some(waiting(facts, current, why));
+    }
+    let told = find(&facts.stored, RUN_TEMPLATE_READY)
+        .filter(|condition| condition.reason == Category::OutputPathNotSatisfied.as_str());
+    let same_run = facts
+        .stored
+        .current_run
+        .as_ref()
+        .is_some_and(|stored| stored.sequence == current.sequence);
+    if let (Some(told), true) = (told, same_run) {
+        return Some(Problem::new(
+            Category::OutputPathNotSatisfied,
+            Cure::Change,
+            told.message.clone(),
+        ));
+    }
+    // It succeeded and was deleted before it could be read.
+    let gone = facts.sighting(uid).is_some_and(|sighting| {
+        sighting.deleted && !matches!(sighting.outputs, OutputsDigest::None)
+    });
+    let missed = ledger
+        .outputs_from
+        .as_ref()
+        .is_none_or(|from| from.sequence < current.sequence);
+    (gone && missed).then(|| {
+        waiting(
+            facts,
+            current,
+            "the run was deleted before its outputs could be read",
+        )
+    })
+}
+
+fn waiting(facts: &Facts, current: &CurrentRun, why: &str) -> Problem {
+    let resource = facts
+        .resource
+        .as_deref()
+        .unwrap_or("could not fetch - see logs for 'failed to retrieve qualified resource name'");
+    let (namespace, name, template) = (
+        &facts.runnable.namespace,
+        &current.name,
+        &facts.runnable.template,
+    );
+    Problem::new(
+        Category::OutputPathNotSatisfied,
+        Cure::Change,
+        format!(
+            "waiting to read value from resource [{resource}/{name}] in namespace [{namespace}]: unable to retrieve outputs from stamped object \
+             [{namespace}/{name}] of type [{resource}] for run template [{template}]: {why}"
+        ),
+    )
+}
+
+/// The status as it is stored, so that a caller can tell whether there is anything to write.
+#[must_use]
+pub fn differs(stored: &Arc<RunnableStatus>, next: &RunnableStatus) -> bool {
+    **stored != *next
+}

@@ -1,0 +1,119 @@
+//! Which finished runs may go, and which entries leave the history. Pure.
+
+use std::time::Duration;
+
+use cartouche_crds::{HistoryEntry, RetentionPolicy};
+use k8s_openapi::{
+    apimachinery::pkg::apis::meta::v1::Time,
+    jiff::{SignedDuration, Timestamp},
+};
+
+use crate::ledger::{Ledger, counts_as_failed};
+
+/// No run younger than this, since its creation and since its end, is deleted: a create that was
+/// delayed on its way must never find its name free again. Creates are given up by the API server
+/// after 10 seconds and are sent at most 20 seconds after the ledger was read; the rest is margin
+/// for clocks that differ.
+pub const MINIMUM_AGE: SignedDuration = SignedDuration::from_mins(10);
+
+/// Runs that are deleted in one pass at most.
+const MAX_DELETES: usize = 10;
+
+/// What retention does now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// Runs to delete, oldest first.
+    pub delete: Vec<HistoryEntry>,
+    /// When to look again, because an entry gets old enough then or more are due.
+    pub again: Option<Duration>,
+}
+
+/// Whether [`MINIMUM_AGE`] has passed since a time. What is missing is not old enough.
+#[must_use]
+pub fn old_enough(since: Option<&Time>, now: Option<Timestamp>) -> bool {
+    remaining(since, now).is_some_and(|left| left.is_zero())
+}
+
+/// How long until [`MINIMUM_AGE`] has passed. `None`: that cannot be known.
+fn remaining(since: Option<&Time>, now: Option<Timestamp>) -> Option<Duration> {
+    let left = MINIMUM_AGE - now?.duration_since(since?.0);
+    Some(if left.is_negative() {
+        Duration::ZERO
+    } else {
+        left.unsigned_abs()
+    })
+}
+
+/// Decides which runs go. `exists` says whether the object of an entry, with this uid, is known to be there.
+#[must_use]
+pub fn retention(
+    ledger: &Ledger,
+    policy: RetentionPolicy,
+    now: Option<Timestamp>,
+    exists: impl Fn(&HistoryEntry, &str) -> bool,
+) -> Retention {
+    let mut plan = Retention::default();
+    for entry in surplus(ledger, policy) {
+        if !entry.uid.as_deref().is_some_and(|uid| exists(entry, uid)) {
+            continue;
+        }
+        match remaining(entry.started_at.as_ref(), now)
+            .zip(remaining(entry.finished_at.as_ref(), now))
+        {
+            Some((Duration::ZERO, Duration::ZERO)) if plan.delete.len() < MAX_DELETES => {
+                plan.delete.push(entry.clone())
+            }
+            Some((Duration::ZERO, Duration::ZERO)) => plan.again = Some(Duration::from_secs(1)),
+            Some((started, finished)) => {
+                plan.again = plan.again.into_iter().chain([started.max(finished)]).min()
+            }
+            None => {}
+        }
+    }
+    // An entry that has no end, or no uid, is looked at once it is old enough.
+    for entry in ledger.history.iter().filter(|entry| entry.result.is_none()) {
+        let left = remaining(entry.started_at.as_ref(), now).filter(|left| !left.is_zero());
+        plan.again = plan.again.into_iter().chain(left).min();
+    }
+    plan
+}
+
+/// Takes out of the history what is surplus and known to be gone.
+#[must_use]
+pub fn trimmed(
+    ledger: Ledger,
+    policy: RetentionPolicy,
+    gone: impl Fn(&HistoryEntry, &str) -> bool,
+) -> Ledger {
+    let leaving: Vec<i64> = surplus(&ledger, policy)
+        .filter(|entry| entry.uid.as_deref().is_some_and(|uid| gone(entry, uid)))
+        .map(|entry| entry.sequence)
+        .collect();
+    ledger.forget(&leaving)
+}
+
+/// Finished earlier runs beyond the counts of the policy, oldest first; never the one that the
+/// outputs came from. As in the original, the current run takes a place among those that are kept.
+fn surplus(ledger: &Ledger, policy: RetentionPolicy) -> impl Iterator<Item = &HistoryEntry> {
+    let current = ledger.current.as_ref().and_then(|current| current.result);
+    let source = ledger.outputs_from.as_ref().map(|from| from.sequence);
+    let (mut failed, mut succeeded) = match current {
+        Some(result) if counts_as_failed(result) => (1, 0),
+        Some(_) => (0, 1),
+        None => (0, 0),
+    };
+    let mut surplus: Vec<&HistoryEntry> = Vec::new();
+    for entry in ledger.history.iter().rev() {
+        let Some(result) = entry.result else { continue };
+        let (count, most) = if counts_as_failed(result) {
+            (&mut failed, policy.max_failed_runs)
+        } else {
+            (&mut succeeded, policy.max_successful_runs)
+        };
+        *count += 1;
+        if *count > most && Some(entry.sequence) != source {
+            surplus.push(entry);
+        }
+    }
+    surplus.into_iter().rev()
+}

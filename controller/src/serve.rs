@@ -1,0 +1,463 @@
+//! Wires everything together, and runs it until it is told to stop.
+
+use std::{sync::Arc, time::Duration};
+
+use cartouche_crds::{ClusterRunTemplate, Runnable};
+use futures::{Stream, StreamExt, stream};
+use kube::{
+    Api, Config, ResourceExt,
+    core::DeserializeGuard,
+    runtime::{
+        Controller, WatchStreamExt, controller,
+        reflector::{self, ObjectRef, Store},
+        watcher,
+    },
+};
+use tokio::{net::TcpListener, sync::mpsc::UnboundedReceiver, sync::watch};
+
+use crate::{
+    accept::Acceptance,
+    api::Connection,
+    discovery::Kinds,
+    events::Events,
+    flags::Flags,
+    health::{self, Readiness},
+    identity::Identity,
+    ledger::BreakerLimits,
+    memory::{Memories, RunnableKey},
+    metrics::Metrics,
+    problem::Cure,
+    reconcile::Reconciler,
+    templates::Templates,
+    watch::{
+        Wakes, Watches,
+        references::{Accounts, Reference, watch_accounts, watch_definitions, watch_rights},
+        runs::{RunWatch, Runs},
+        selected::{SelectedWatch, Selections},
+    },
+};
+
+const RUNNABLES: &str = "runnables.carto.run";
+const TEMPLATES: &str = "clusterruntemplates.carto.run";
+const ACCOUNTS: &str = "serviceaccounts";
+
+/// How long passes under way may take to end after a signal to stop.
+const GRACE: Duration = Duration::from_secs(20);
+/// The server ends every watch after this time, and a silent connection is noticed.
+const WATCH_SECONDS: u32 = 50;
+
+/// Runs the controller until SIGTERM or SIGINT. The error is a sentence for people.
+pub async fn serve(flags: Flags) -> Result<(), String> {
+    let config = Config::infer().await.map_err(|error| {
+        format!("no API server is known: {error}\nhint: set KUBECONFIG to the path of a kubeconfig file, or run in a cluster")
+    })?;
+    let metrics = Metrics::default();
+    let connection = Connection::new(config, metrics.clone())
+        .map_err(|error| format!("the kubeconfig cannot be used: {error}"))?;
+    let listener = TcpListener::bind(flags.health_address)
+        .await
+        .map_err(|error| {
+            format!(
+                "cannot listen on {}: {error}\nhint: choose another address with --health-address",
+                flags.health_address
+            )
+        })?;
+    let readiness = Readiness::waiting_for(&[RUNNABLES, TEMPLATES, ACCOUNTS]);
+    if let Ok(address) = listener.local_addr() {
+        tracing::info!(%address, "serving /healthz, /readyz and /metrics");
+    }
+    tokio::spawn(health::serve(listener, readiness.clone(), metrics.clone()));
+
+    let (templates_store, templates_writer) = reflector::store::<ClusterRunTemplate>();
+    let (runnables_store, runnables_writer) = reflector::store::<Runnable>();
+    let (wakes, woken) = Wakes::new();
+    let reconciler = Arc::new(wire(
+        &flags,
+        &connection,
+        &metrics,
+        templates_store.clone(),
+        runnables_store.clone(),
+        wakes,
+    ));
+
+    let accounts_synced = watch_references(&reconciler, &runnables_store);
+    let template_task = tokio::spawn(serve_templates(
+        reconciler.clone(),
+        templates_store,
+        templates_writer,
+        runnables_store.clone(),
+        readiness.clone(),
+    ));
+    let runnables = Runnables {
+        reconciler,
+        store: runnables_store,
+        readiness,
+        metrics,
+    };
+    let stop = runnables.serve(&flags, runnables_writer, woken, accounts_synced);
+    stop.await;
+    template_task.abort();
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn wire(
+    flags: &Flags,
+    connection: &Connection,
+    metrics: &Metrics,
+    templates: Store<ClusterRunTemplate>,
+    runnables: Store<Runnable>,
+    wakes: Wakes,
+) -> Reconciler {
+    let identity = Identity::new(connection.clone(), flags.identity);
+    let templates = Arc::new(Templates::new(templates));
+    let runs = Arc::new(Runs::default());
+    let memories = Arc::new(Memories::default());
+    let selections = Arc::new(Selections::default());
+    let most = usize::try_from(flags.max_watched_kinds).unwrap_or(usize::MAX);
+    let watches = Arc::new(Watches::new(most, metrics.clone()));
+    Reconciler {
+        kinds: Kinds::new(identity.own().clone()),
+        events: Events::start(identity.own().clone(), metrics.clone()),
+        run_watch: RunWatch {
+            runs: runs.clone(),
+            runnables,
+            templates: templates.clone(),
+            wakes: wakes.clone(),
+            watches: watches.clone(),
+        },
+        selected_watch: SelectedWatch {
+            selections: selections.clone(),
+            memories: memories.clone(),
+            wakes: wakes.clone(),
+            watches: watches.clone(),
+        },
+        accounts: Arc::new(Accounts::default()),
+        metrics: metrics.clone(),
+        limits: BreakerLimits {
+            max_runs: flags.runaway_runs,
+        },
+        poll: flags.poll(),
+        identity,
+        templates,
+        watches,
+        runs,
+        selections,
+        memories,
+        wakes,
+    }
+}
+
+/// Watches what Runnables refer to. The receiver turns true when the accounts are known.
+fn watch_references(
+    reconciler: &Arc<Reconciler>,
+    runnables: &Store<Runnable>,
+) -> watch::Receiver<bool> {
+    let (synced, receiver) = watch::channel(false);
+    let client = reconciler.identity.own().client();
+    let wake = {
+        let (reconciler, runnables) = (reconciler.clone(), runnables.clone());
+        move |reference| refer(&reconciler, &runnables, &reference)
+    };
+    tokio::spawn(watch_accounts(
+        client.clone(),
+        reconciler.accounts.clone(),
+        synced,
+        wake.clone(),
+    ));
+    tokio::spawn(watch_rights(client.clone(), wake.clone()));
+    tokio::spawn(watch_definitions(client, wake));
+    receiver
+}
+
+fn refer(reconciler: &Reconciler, runnables: &Store<Runnable>, reference: &Reference) {
+    match reference {
+        Reference::Account { namespace, name } => {
+            reconciler.identity.forget(namespace, name);
+            wake_where(reconciler, runnables, |runnable| {
+                runnable.namespace().as_ref() == Some(namespace)
+                    && runnable.spec.service_account() == name
+            });
+        }
+        Reference::Rights(namespace) => reconciler.cure(Cure::Right, namespace.as_deref()),
+        Reference::Definition => {
+            reconciler.kinds.forget_all();
+            reconciler.cure(Cure::Kind, None);
+        }
+    }
+}
+
+fn wake_where(
+    reconciler: &Reconciler,
+    runnables: &Store<Runnable>,
+    concerned: impl Fn(&Runnable) -> bool,
+) {
+    for runnable in runnables
+        .state()
+        .iter()
+        .filter(|runnable| concerned(runnable))
+    {
+        let key = key(runnable);
+        if let Some(memory) = reconciler.memories.known(&key) {
+            crate::memory::lock(&memory).retry_now();
+        }
+        reconciler.wakes.wake(&key);
+    }
+}
+
+fn key(runnable: &Runnable) -> RunnableKey {
+    RunnableKey {
+        namespace: runnable.namespace().unwrap_or_default(),
+        name: runnable.name_any(),
+    }
+}
+
+/// Watches templates: keeps them compiled, writes their status, wakes their Runnables.
+async fn serve_templates(
+    reconciler: Arc<Reconciler>,
+    store: Store<ClusterRunTemplate>,
+    writer: reflector::store::Writer<ClusterRunTemplate>,
+    runnables: Store<Runnable>,
+    readiness: Readiness,
+) {
+    let api: Api<DeserializeGuard<ClusterRunTemplate>> =
+        Api::all(reconciler.identity.own().client());
+    let events = guarded(
+        api,
+        readiness.clone(),
+        TEMPLATES,
+        reconciler.metrics.clone(),
+    );
+    let waking = {
+        let reconciler = reconciler.clone();
+        move |event: &watcher::Event<ClusterRunTemplate>| match event {
+            watcher::Event::Apply(template) | watcher::Event::Delete(template) => {
+                let name = template.name_any();
+                wake_where(&reconciler, &runnables, |runnable| {
+                    runnable.spec.run_template_ref.name == name
+                });
+            }
+            watcher::Event::InitDone => {
+                readiness.reached(TEMPLATES);
+                wake_where(&reconciler, &runnables, |_| true);
+            }
+            watcher::Event::Init | watcher::Event::InitApply(_) => {}
+        }
+    };
+    // Runnables are woken when the store has the event already.
+    let trigger = events
+        .reflect(writer)
+        .inspect(move |event| event.iter().for_each(&waking))
+        .applied_objects();
+    let acceptance = Arc::new(Acceptance {
+        templates: reconciler.templates.clone(),
+        requests: reconciler.identity.own().clone(),
+        connection: reconciler.identity.connection().clone(),
+    });
+    Controller::for_stream(trigger, store)
+        .with_config(controller::Config::default().concurrency(4))
+        .run(
+            |template, acceptance: Arc<Acceptance>| async move {
+                Ok::<_, std::convert::Infallible>(acceptance.reconcile(template).await)
+            },
+            |_, error, _| match *error {},
+            acceptance,
+        )
+        .for_each(|_| std::future::ready(()))
+        .await;
+}
+
+struct Runnables {
+    reconciler: Arc<Reconciler>,
+    store: Store<Runnable>,
+    readiness: Readiness,
+    metrics: Metrics,
+}
+
+impl Runnables {
+    /// Serves Runnables until a signal, and then until the passes under way have ended.
+    async fn serve(
+        self,
+        flags: &Flags,
+        writer: reflector::store::Writer<Runnable>,
+        woken: UnboundedReceiver<ObjectRef<Runnable>>,
+        accounts: watch::Receiver<bool>,
+    ) {
+        let client = self.reconciler.identity.own().client();
+        let api: Api<DeserializeGuard<Runnable>> = match &flags.namespace {
+            Some(namespace) => Api::namespaced(client, namespace),
+            None => Api::all(client),
+        };
+        let noting = self.noting();
+        let events = guarded(api, self.readiness.clone(), RUNNABLES, self.metrics.clone());
+        let trigger = events
+            .modify(slim)
+            .reflect(writer)
+            .inspect(move |event| event.iter().for_each(&noting))
+            .applied_objects();
+        let woken = stream::unfold(woken, |mut woken| async move {
+            woken.recv().await.map(|key| (key, woken))
+        });
+        let readiness = self.readiness.clone();
+        let reconciler = self.reconciler.clone();
+
+        let known = {
+            let (readiness, mut accounts) = (self.readiness.clone(), accounts.clone());
+            async move {
+                let _ = accounts.wait_for(|synced| *synced).await;
+                readiness.reached(ACCOUNTS);
+            }
+        };
+        tokio::spawn(known);
+        let (stopping, mut stopped) = watch::channel(false);
+        let controller = Controller::for_stream(trigger, self.store)
+            .with_config(controller::Config::default().concurrency(flags.concurrency))
+            .reconcile_on(woken)
+            .graceful_shutdown_on(async move {
+                signalled().await;
+                tracing::info!("stopping: no new work is begun");
+                stopping.send_replace(true);
+            })
+            .run(
+                move |runnable, reconciler: Arc<Reconciler>| {
+                    let mut accounts = accounts.clone();
+                    let readiness = readiness.clone();
+                    async move {
+                        // Without the accounts and the templates every Runnable would look broken.
+                        let _ = accounts.wait_for(|synced| *synced).await;
+                        while readiness
+                            .missing()
+                            .iter()
+                            .any(|missing| missing.contains(TEMPLATES))
+                        {
+                            tokio::time::sleep(Duration::from_millis(20)).await;
+                        }
+                        Ok::<_, std::convert::Infallible>(reconciler.reconcile(runnable).await)
+                    }
+                },
+                |_, error, _| match *error {},
+                reconciler,
+            )
+            .for_each(|_| std::future::ready(()));
+        tokio::select! {
+            () = controller => {}
+            () = async {
+                let _ = stopped.wait_for(|stopping| *stopping).await;
+                tokio::time::sleep(GRACE).await;
+            } => tracing::warn!("some passes did not end in time"),
+        }
+    }
+
+    /// What events of Runnables mean beside a look at them.
+    fn noting(&self) -> impl Fn(&watcher::Event<Runnable>) + Send + 'static {
+        let (reconciler, store, readiness, metrics) = (
+            self.reconciler.clone(),
+            self.store.clone(),
+            self.readiness.clone(),
+            self.metrics.clone(),
+        );
+        move |event| {
+            match event {
+                watcher::Event::Delete(runnable) => reconciler.forget(&key(runnable)),
+                watcher::Event::InitDone => {
+                    readiness.reached(RUNNABLES);
+                    reconciler.sweep(|key| {
+                        store
+                            .get(&ObjectRef::new(&key.name).within(&key.namespace))
+                            .is_some()
+                    });
+                }
+                watcher::Event::Init | watcher::Event::InitApply(_) | watcher::Event::Apply(_) => {}
+            }
+            metrics.runnables(store.len());
+        }
+    }
+}
+
+/// Drops what no decision and no template reads, before it is kept.
+fn slim(runnable: &mut Runnable) {
+    runnable.metadata.managed_fields = None;
+    if let Some(annotations) = &mut runnable.metadata.annotations {
+        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+    }
+}
+
+/// A watch that no single malformed object stops, and that says what it waits for.
+fn guarded<K>(
+    api: Api<DeserializeGuard<K>>,
+    readiness: Readiness,
+    what: &'static str,
+    metrics: Metrics,
+) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static
+where
+    K: kube::Resource<DynamicType = ()>
+        + Clone
+        + std::fmt::Debug
+        + Send
+        + serde::de::DeserializeOwned
+        + 'static,
+{
+    watcher(
+        api,
+        watcher::Config::default()
+            .timeout(WATCH_SECONDS)
+            .page_size(100),
+    )
+    .default_backoff()
+    .filter_map(move |event| {
+        let event = match event {
+            Ok(event) => opened(event, &metrics).map(Ok),
+            Err(error) => {
+                tracing::warn!(what, %error, "a watch failed");
+                readiness.because(what, why(&error));
+                Some(Err(error))
+            }
+        };
+        std::future::ready(event)
+    })
+}
+
+/// Why a watch failed, in few words; a missing definition is the usual reason on a new cluster.
+fn why(error: &watcher::Error) -> String {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 404 => {
+            "the API server does not serve it: install the CustomResourceDefinitions (kubectl apply -f config/crd)".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
+fn opened<K: kube::Resource<DynamicType = ()>>(
+    event: watcher::Event<DeserializeGuard<K>>,
+    metrics: &Metrics,
+) -> Option<watcher::Event<K>> {
+    let open = |guard: DeserializeGuard<K>| match guard.0 {
+        Ok(object) => Some(object),
+        Err(error) => {
+            tracing::warn!(kind = %K::kind(&()), error = %error.error, "an object cannot be read and is left alone");
+            metrics.undecodable();
+            None
+        }
+    };
+    Some(match event {
+        watcher::Event::Apply(object) => watcher::Event::Apply(open(object)?),
+        watcher::Event::Delete(object) => watcher::Event::Delete(open(object)?),
+        watcher::Event::InitApply(object) => watcher::Event::InitApply(open(object)?),
+        watcher::Event::Init => watcher::Event::Init,
+        watcher::Event::InitDone => watcher::Event::InitDone,
+    })
+}
+
+/// SIGTERM or SIGINT.
+async fn signalled() {
+    let terminated = async {
+        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(mut signal) => drop(signal.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        () = terminated => {}
+    }
+}

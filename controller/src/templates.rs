@@ -1,0 +1,109 @@
+//! The templates, compiled once per resourceVersion.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use cartouche_crds::ClusterRunTemplate;
+use cartouche_templating::{Problems, Template};
+use kube::{
+    ResourceExt,
+    runtime::reflector::{ObjectRef, Store},
+};
+
+/// A template as it was at one resourceVersion.
+#[derive(Debug)]
+pub struct Compiled {
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its generation.
+    pub generation: i64,
+    /// Hash of its outputs and healthRule.
+    pub rules_hash: Arc<str>,
+    /// The template, or all that is wrong with it.
+    pub template: Result<Template, Problems>,
+    resource_version: Option<String>,
+}
+
+impl Compiled {
+    fn new(object: &ClusterRunTemplate) -> Self {
+        let template = Template::compile(&object.spec);
+        Self {
+            name: object.name_any(),
+            uid: object.uid().unwrap_or_default(),
+            generation: object.metadata.generation.unwrap_or_default(),
+            rules_hash: template
+                .as_ref()
+                .map_or_else(|_| "".into(), |template| template.rules_hash().into()),
+            template,
+            resource_version: object.resource_version(),
+        }
+    }
+}
+
+/// All templates, compiled when first used.
+pub struct Templates {
+    store: Store<ClusterRunTemplate>,
+    compiled: Mutex<HashMap<String, Arc<Compiled>>>,
+}
+
+impl Templates {
+    /// Templates out of a store that a watch fills.
+    #[must_use]
+    pub fn new(store: Store<ClusterRunTemplate>) -> Self {
+        Self {
+            store,
+            compiled: Mutex::default(),
+        }
+    }
+
+    /// The template as the cache has it.
+    #[must_use]
+    pub fn cached(&self, name: &str) -> Option<Arc<Compiled>> {
+        let object = self.store.get(&ObjectRef::new(name));
+        if object.is_none() {
+            self.lock().remove(name);
+        }
+        Some(self.compile(&*object?))
+    }
+
+    /// A template that was read just now, compiled unless it is the one that is compiled already.
+    #[must_use]
+    pub fn compile(&self, object: &ClusterRunTemplate) -> Arc<Compiled> {
+        let name = object.name_any();
+        let kept = self.lock().get(&name).cloned();
+        if let Some(kept) = kept.filter(|kept| {
+            kept.resource_version == object.resource_version() && kept.resource_version.is_some()
+        }) {
+            return kept;
+        }
+        let compiled = Arc::new(Compiled::new(object));
+        self.lock().insert(name, compiled.clone());
+        compiled
+    }
+
+    /// The kinds of all templates that name theirs without a tag.
+    #[must_use]
+    pub fn literal_kinds(&self) -> Vec<(String, String)> {
+        let mut kinds: Vec<(String, String)> = self
+            .store
+            .state()
+            .iter()
+            .filter_map(|object| {
+                let compiled = self.compile(object);
+                let (api_version, kind) = compiled.template.as_ref().ok()?.literal_kind()?;
+                Some((api_version.to_owned(), kind.to_owned()))
+            })
+            .collect();
+        kinds.sort();
+        kinds.dedup();
+        kinds
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Compiled>>> {
+        self.compiled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,245 @@
+//! Which kinds are watched, and whom an event wakes.
+//!
+//! Kinds are known only at run time, so each has a task of its own: one that fails holds up no
+//! other. A kind is watched only while a Runnable needs it.
+
+pub mod references;
+mod run_object;
+pub mod runs;
+pub mod selected;
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use cartouche_crds::Runnable;
+use kube::runtime::{reflector::ObjectRef, watcher};
+use tokio::{sync::mpsc, task::AbortHandle};
+
+use crate::{
+    discovery::Kind,
+    memory::RunnableKey,
+    metrics::{Metrics, WatchLabel},
+    reconcile::facts::WatchState,
+};
+
+/// A silent connection is noticed after this time; the server ends every watch then.
+const WATCH_SECONDS: u32 = 50;
+/// Objects in one page of the first list.
+const PAGE: u32 = 100;
+/// How long a watch that may not be had is left alone.
+const FORBIDDEN_PAUSE: Duration = Duration::from_secs(30);
+/// First and longest pause after any other failure.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(20));
+
+/// Why a kind is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Purpose {
+    /// Runs are of this kind.
+    Runs,
+    /// Selectors name this kind.
+    Selected,
+}
+
+/// A kind and why it is watched.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Watched {
+    /// Why.
+    pub purpose: Purpose,
+    /// The kind.
+    pub kind: Arc<Kind>,
+}
+
+/// Wakes Runnables.
+#[derive(Clone)]
+pub struct Wakes(mpsc::UnboundedSender<ObjectRef<Runnable>>);
+
+impl Wakes {
+    /// A way to wake, and the stream of those that were woken.
+    #[must_use]
+    pub fn new() -> (Self, mpsc::UnboundedReceiver<ObjectRef<Runnable>>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Self(sender), receiver)
+    }
+
+    /// Has the Runnable looked at soon.
+    pub fn wake(&self, key: &RunnableKey) {
+        // Nobody listens only while the process stops.
+        let _ = self
+            .0
+            .send(ObjectRef::new(&key.name).within(&key.namespace));
+    }
+}
+
+/// The watches of all kinds.
+pub struct Watches {
+    open: Mutex<HashMap<Watched, Open>>,
+    /// Watches that are open at most: kinds are chosen by those who write templates and selectors.
+    most: usize,
+    metrics: Metrics,
+}
+
+struct Open {
+    state: Arc<Mutex<WatchState>>,
+    users: HashSet<RunnableKey>,
+    task: Option<AbortHandle>,
+}
+
+impl Watches {
+    /// No watch yet.
+    #[must_use]
+    pub fn new(most: usize, metrics: Metrics) -> Self {
+        Self {
+            open: Mutex::default(),
+            most,
+            metrics,
+        }
+    }
+
+    /// Makes exactly these watches serve a Runnable, starting those that nobody had and stopping
+    /// those that nobody has any more. `before` is what served it until now.
+    pub fn want(
+        &self,
+        key: &RunnableKey,
+        before: &BTreeSet<Watched>,
+        now: &BTreeSet<Watched>,
+        start: impl Fn(&Watched, Arc<Mutex<WatchState>>) -> AbortHandle,
+    ) {
+        if before == now {
+            return;
+        }
+        let mut open = self.lock();
+        for watched in now.difference(before) {
+            let room = open.len() < self.most;
+            let entry = open.entry(watched.clone()).or_insert_with(|| {
+                let state = Arc::new(Mutex::new(if room {
+                    WatchState::Starting
+                } else {
+                    WatchState::Polled
+                }));
+                let task = room.then(|| start(watched, state.clone()));
+                if !room {
+                    tracing::warn!(
+                        kind = watched.kind.resource(),
+                        most = self.most,
+                        "too many kinds to watch: this one is polled"
+                    );
+                }
+                Open {
+                    state,
+                    users: HashSet::new(),
+                    task,
+                }
+            });
+            entry.users.insert(key.clone());
+        }
+        for watched in before.difference(now) {
+            let Some(entry) = open.get_mut(watched) else {
+                continue;
+            };
+            entry.users.remove(key);
+            if entry.users.is_empty()
+                && let Some(entry) = open.remove(watched)
+                && let Some(task) = entry.task
+            {
+                task.abort();
+            }
+        }
+        self.count(&open);
+    }
+
+    /// A Runnable is gone: it needs no watch any more.
+    pub fn forget(&self, key: &RunnableKey, mut unused: impl FnMut(&Watched)) {
+        let mut open = self.lock();
+        open.retain(|watched, entry| {
+            if entry.users.remove(key) {
+                unused(watched);
+            }
+            let keep = !entry.users.is_empty();
+            if !keep && let Some(task) = &entry.task {
+                task.abort();
+            }
+            keep
+        });
+        self.count(&open);
+    }
+
+    /// How well a kind is watched; `Starting` for one that nobody asked for.
+    #[must_use]
+    pub fn state(&self, watched: &Watched) -> WatchState {
+        self.lock()
+            .get(watched)
+            .map_or(WatchState::Starting, |open| {
+                *open.state.lock().unwrap_or_else(PoisonError::into_inner)
+            })
+    }
+
+    /// The Runnables that a watch serves.
+    #[must_use]
+    pub fn users(&self, watched: &Watched) -> Vec<RunnableKey> {
+        self.lock()
+            .get(watched)
+            .map(|open| open.users.iter().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    fn count(&self, open: &HashMap<Watched, Open>) {
+        let polled = open
+            .values()
+            .filter(|open| {
+                *open.state.lock().unwrap_or_else(PoisonError::into_inner) == WatchState::Polled
+            })
+            .count();
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        self.metrics.watches(WatchLabel::Polled, number(polled));
+        self.metrics
+            .watches(WatchLabel::Watched, number(open.len() - polled));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Watched, Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn config() -> watcher::Config {
+    watcher::Config::default()
+        .timeout(WATCH_SECONDS)
+        .page_size(PAGE)
+}
+
+/// What a failed watch means, and how long to leave it alone.
+#[derive(Debug)]
+pub(crate) struct Failures {
+    pause: Duration,
+}
+
+impl Failures {
+    pub(crate) fn new() -> Self {
+        Self { pause: PAUSES.0 }
+    }
+
+    pub(crate) fn reset(&mut self) {
+        self.pause = PAUSES.0;
+    }
+
+    /// Whether the rights do not reach, and the pause before the next try.
+    pub(crate) fn after(&mut self, error: &watcher::Error) -> (bool, Duration) {
+        use watcher::Error::{
+            InitialListFailed, NoResourceVersion, WatchError, WatchFailed, WatchStartFailed,
+        };
+        let status = match error {
+            InitialListFailed(kube::Error::Api(status))
+            | WatchStartFailed(kube::Error::Api(status)) => Some(status.code),
+            WatchError(status) => Some(status.code),
+            InitialListFailed(_) | WatchStartFailed(_) | WatchFailed(_) | NoResourceVersion => None,
+        };
+        if matches!(status, Some(403 | 405)) {
+            return (true, FORBIDDEN_PAUSE);
+        }
+        let pause = self.pause.mul_f64(0.8 + 0.4 * fastrand::f64());
+        self.pause = (self.pause * 2).min(PAUSES.1);
+        (false, pause)
+    }
+}

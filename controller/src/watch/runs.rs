@@ -1,0 +1,338 @@
+//! Runs, as their watches show them: of most only that they are there; of those that still matter
+//! how they fare.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use cartouche_crds::{RUNNABLE_NAME_LABEL, Runnable};
+use futures::StreamExt;
+use kube::{
+    Api, Client, ResourceExt,
+    runtime::{
+        reflector::{ObjectRef, Store},
+        watcher,
+    },
+};
+use serde_json::Value;
+
+use super::{
+    Failures, Wakes, Watched, Watches, config,
+    run_object::{RunObject, api_resource},
+};
+use crate::{
+    ledger::RunIdentity,
+    memory::RunnableKey,
+    reconcile::{
+        assess::{digested, matters},
+        facts::{Sighting, WatchState},
+    },
+    templates::Templates,
+};
+
+/// A uid in 16 bytes.
+type Uid = u128;
+
+/// What the watches of runs have shown.
+#[derive(Default)]
+pub struct Runs {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    owners: HashMap<Uid, Owner>,
+    /// Run to owner, for every run that exists, by kind.
+    live: HashMap<Watched, HashMap<Uid, Uid>>,
+}
+
+struct Owner {
+    key: RunnableKey,
+    sightings: Vec<Sighting>,
+}
+
+impl Runs {
+    /// The runs of a Runnable that still matter.
+    #[must_use]
+    pub fn sightings(&self, runnable_uid: &str) -> Vec<Sighting> {
+        self.lock()
+            .owners
+            .get(&short(runnable_uid))
+            .map(|owner| owner.sightings.clone())
+            .unwrap_or_default()
+    }
+
+    /// Drops the sightings that do not matter any more.
+    pub fn retain(&self, runnable_uid: &str, keep: impl Fn(&Sighting) -> bool) {
+        let mut inner = self.lock();
+        if let Entry::Occupied(mut owner) = inner.owners.entry(short(runnable_uid)) {
+            owner.get_mut().sightings.retain(keep);
+            owner.get_mut().sightings.shrink_to_fit();
+            if owner.get().sightings.is_empty() {
+                owner.remove();
+            }
+        }
+    }
+
+    /// Whether an object with this uid is known to be there.
+    #[must_use]
+    pub fn exists(&self, watched: &Watched, uid: &str) -> bool {
+        self.lock()
+            .live
+            .get(watched)
+            .is_some_and(|live| live.contains_key(&short(uid)))
+    }
+
+    /// Forgets a Runnable.
+    pub fn forget(&self, runnable_uid: &str) {
+        self.lock().owners.remove(&short(runnable_uid));
+    }
+
+    /// Takes in a run that exists. Whether that is news for its owner.
+    fn show(
+        &self,
+        watched: &Watched,
+        key: &RunnableKey,
+        run: &RunIdentity,
+        sighting: Option<Sighting>,
+    ) -> bool {
+        let owner = short(run.owner_uid.as_deref().unwrap_or_default());
+        let mut inner = self.lock();
+        inner
+            .live
+            .entry(watched.clone())
+            .or_default()
+            .insert(short(&run.uid), owner);
+        let Some(sighting) = sighting else {
+            return false;
+        };
+        put(&mut inner, owner, key, sighting)
+    }
+
+    /// Takes in that a run went. Whether that is news for its owner.
+    fn remove(
+        &self,
+        watched: &Watched,
+        key: &RunnableKey,
+        run: &RunIdentity,
+        sighting: Option<Sighting>,
+    ) -> bool {
+        let owner = short(run.owner_uid.as_deref().unwrap_or_default());
+        let mut inner = self.lock();
+        if let Some(live) = inner.live.get_mut(watched) {
+            live.remove(&short(&run.uid));
+        }
+        let Some(sighting) = sighting else {
+            return false;
+        };
+        put(&mut inner, owner, key, sighting)
+    }
+
+    /// A new first list is complete: whatever it does not have went unseen. Those whom it concerns.
+    fn relisted(&self, watched: &Watched, listed: HashMap<Uid, Uid>) -> Vec<RunnableKey> {
+        let mut inner = self.lock();
+        let before = inner
+            .live
+            .insert(watched.clone(), listed.clone())
+            .unwrap_or_default();
+        let mut concerned = Vec::new();
+        for (run, owner) in before
+            .into_iter()
+            .filter(|(run, _)| !listed.contains_key(run))
+        {
+            if let Some(owner) = inner.owners.get_mut(&owner) {
+                owner
+                    .sightings
+                    .retain(|sighting| sighting.deleted || short(&sighting.run.uid) != run);
+                concerned.push(owner.key.clone());
+            }
+        }
+        concerned
+    }
+
+    /// The watch has ended: nothing is known of this kind.
+    pub fn drop_kind(&self, watched: &Watched) {
+        self.lock().live.remove(watched);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn put(inner: &mut Inner, owner: Uid, key: &RunnableKey, sighting: Sighting) -> bool {
+    let owner = inner.owners.entry(owner).or_insert_with(|| Owner {
+        key: key.clone(),
+        sightings: Vec::new(),
+    });
+    match owner
+        .sightings
+        .iter_mut()
+        .find(|known| known.run.uid == sighting.run.uid)
+    {
+        Some(known) if *known == sighting => false,
+        Some(known) => {
+            *known = sighting;
+            true
+        }
+        None => {
+            owner.sightings.push(sighting);
+            true
+        }
+    }
+}
+
+/// A uid is a UUID in practice; any other text is hashed.
+fn short(uid: &str) -> Uid {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let hex: String = uid.chars().filter(|char| *char != '-').collect();
+    if hex.len() == 32
+        && let Ok(uid) = Uid::from_str_radix(&hex, 16)
+    {
+        return uid;
+    }
+    let mut hasher = DefaultHasher::new();
+    uid.hash(&mut hasher);
+    Uid::from(hasher.finish())
+}
+
+/// What a watch of runs needs.
+#[derive(Clone)]
+pub struct RunWatch {
+    /// Where events go.
+    pub runs: Arc<Runs>,
+    /// The Runnables, as cached.
+    pub runnables: Store<Runnable>,
+    /// The templates, to see how a run fares.
+    pub templates: Arc<Templates>,
+    /// Whom to wake.
+    pub wakes: Wakes,
+    /// The registry that this watch is in.
+    pub watches: Arc<Watches>,
+}
+
+impl RunWatch {
+    /// Watches all runs of a kind until it is aborted.
+    pub async fn watch(self, client: Client, watched: Watched, state: Arc<Mutex<WatchState>>) {
+        let api: Api<RunObject> = Api::all_with(client, &api_resource(&watched.kind));
+        let mut events = watcher(api, config().labels(RUNNABLE_NAME_LABEL)).boxed();
+        let mut failures = Failures::new();
+        let mut listed = HashMap::new();
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(event) => {
+                    failures.reset();
+                    self.take(&watched, &state, &mut listed, event);
+                }
+                Err(error) => {
+                    let (forbidden, pause) = failures.after(&error);
+                    tracing::warn!(kind = watched.kind.resource(), %error, forbidden, "the watch of runs failed");
+                    if forbidden {
+                        self.turn(&watched, &state, WatchState::Polled);
+                    }
+                    tokio::time::sleep(pause).await;
+                }
+            }
+        }
+    }
+
+    fn take(
+        &self,
+        watched: &Watched,
+        state: &Mutex<WatchState>,
+        listed: &mut HashMap<Uid, Uid>,
+        event: watcher::Event<RunObject>,
+    ) {
+        match event {
+            watcher::Event::Init => listed.clear(),
+            watcher::Event::InitApply(object) => {
+                if let Some(run) = self.show(watched, object.value, false) {
+                    listed.insert(
+                        short(&run.uid),
+                        short(run.owner_uid.as_deref().unwrap_or_default()),
+                    );
+                }
+            }
+            watcher::Event::InitDone => {
+                for key in self.runs.relisted(watched, std::mem::take(listed)) {
+                    self.wakes.wake(&key);
+                }
+                self.turn(watched, state, WatchState::Synced);
+            }
+            watcher::Event::Apply(object) => drop(self.show(watched, object.value, false)),
+            watcher::Event::Delete(object) => drop(self.show(watched, object.value, true)),
+        }
+    }
+
+    /// Another state concerns every Runnable that waits for this watch.
+    fn turn(&self, watched: &Watched, state: &Mutex<WatchState>, next: WatchState) {
+        let before = std::mem::replace(
+            &mut *state.lock().unwrap_or_else(PoisonError::into_inner),
+            next,
+        );
+        if before != next {
+            for key in self.watches.users(watched) {
+                self.wakes.wake(&key);
+            }
+        }
+    }
+
+    /// Takes in one object, and wakes its owner if that is news.
+    fn show(&self, watched: &Watched, mut object: Value, deleted: bool) -> Option<RunIdentity> {
+        if let Value::Object(fields) = &mut object {
+            fields
+                .entry("apiVersion")
+                .or_insert_with(|| watched.kind.api_version.as_str().into());
+            fields
+                .entry("kind")
+                .or_insert_with(|| watched.kind.kind.as_str().into());
+        }
+        let run = RunIdentity::of(&object)?;
+        let key = owner(&object)?;
+        let runnable = self
+            .runnables
+            .get(&ObjectRef::new(&key.name).within(&key.namespace));
+        let runnable = runnable.filter(|runnable| runnable.uid() == run.owner_uid);
+        let sighting = runnable
+            .as_ref()
+            .filter(|runnable| matters(runnable, &run))
+            .and_then(|runnable| self.sighting(runnable, &run, &object, deleted));
+        let news = if deleted {
+            self.runs.remove(watched, &key, &run, sighting)
+        } else {
+            self.runs.show(watched, &key, &run, sighting)
+        };
+        if news {
+            self.wakes.wake(&key);
+        }
+        Some(run)
+    }
+
+    fn sighting(
+        &self,
+        runnable: &Runnable,
+        run: &RunIdentity,
+        object: &Value,
+        deleted: bool,
+    ) -> Option<Sighting> {
+        let compiled = self
+            .templates
+            .cached(&runnable.spec.run_template_ref.name)?;
+        Some(digested(&compiled, run.clone(), object, deleted))
+    }
+}
+
+/// Namespace of the object, and name of the Runnable that controls it.
+fn owner(object: &Value) -> Option<RunnableKey> {
+    let metadata = object.get("metadata")?;
+    let owner = metadata
+        .get("ownerReferences")?
+        .as_array()?
+        .iter()
+        .find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
+    Some(RunnableKey {
+        namespace: metadata.get("namespace")?.as_str()?.to_owned(),
+        name: owner.get("name")?.as_str()?.to_owned(),
+    })
+}

@@ -1,0 +1,115 @@
+//! `cargo generate`: writes what is derived from the types of this crate.
+//!
+//! - `config/crd/*.yaml`: the definitions that are installed on a cluster;
+//! - `docs/api.md`: the reference of every field.
+//!
+//! With `--check` nothing is written; it fails if a file is not what the types say.
+
+mod api_reference;
+mod manifest;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use serde_json::Value;
+
+/// A file, and the text that it should have.
+struct Generated {
+    path: PathBuf,
+    text: String,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => generated().and_then(|files| write(&files)),
+        ["--check"] => generated().and_then(|files| check(&files)),
+        _ => Err(io::Error::other(
+            "unknown arguments\nusage: cargo generate [--check]",
+        )),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn generated() -> io::Result<Vec<Generated>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut definitions = Vec::new();
+    for definition in [
+        cartouche_crds::runnable(),
+        cartouche_crds::cluster_run_template(),
+    ] {
+        definitions.push(manifest::plain(serde_json::to_value(definition)?));
+    }
+    let mut files = Vec::new();
+    for definition in &definitions {
+        files.push(Generated {
+            path: root
+                .join("config/crd")
+                .join(manifest::file_name(definition)),
+            text: manifest::yaml(definition)?,
+        });
+    }
+    files.push(Generated {
+        path: root.join("docs/api.md"),
+        text: api_reference::markdown(&definitions),
+    });
+    Ok(files)
+}
+
+fn write(files: &[Generated]) -> io::Result<ExitCode> {
+    for file in files {
+        if let Some(folder) = file.path.parent() {
+            fs::create_dir_all(folder).map_err(|e| at(folder, &e))?;
+        }
+        fs::write(&file.path, &file.text).map_err(|e| at(&file.path, &e))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check(files: &[Generated]) -> io::Result<ExitCode> {
+    let mut differs = false;
+    for file in files {
+        let present = match fs::read_to_string(&file.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(at(&file.path, &error)),
+        };
+        if present != file.text {
+            differs = true;
+            eprintln!("{} is not what the types say", shown(&file.path));
+        }
+    }
+    if differs {
+        eprintln!("run `cargo generate` and commit the result");
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn at(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", shown(path)))
+}
+
+/// The path from the root of the repository, as a reader types it.
+fn shown(path: &Path) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let path = path.strip_prefix(root).unwrap_or(path);
+    path.display().to_string()
+}
+
+/// The text at `pointer`, or nothing.
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}

@@ -1,0 +1,45 @@
+# Everyday recipes. None is needed for `cargo demo` and `cargo test`.
+
+# List the recipes.
+default:
+    @just --list
+
+# Format the code.
+fmt:
+    cargo fmt --all
+
+# Check format, lints and generated files.
+lint:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets --all-features -- --deny warnings
+    cargo generate --check
+
+# Write config/crd and docs/api.md from the types.
+generate:
+    cargo generate
+
+# Run the tests: all, or those whose name contains the argument.
+test *filter:
+    cargo test --workspace {{ filter }}
+
+# Show Runnables at work on a local control plane; `just demo --help` shows the options.
+demo *options:
+    cargo demo {{ options }}
+
+# Install Cartouche on the cluster of the present kubectl context.
+install:
+    kubectl apply -k config/default
+
+# Build the controller as one static file.
+build:
+    RUSTFLAGS='-C target-feature=+crt-static' cargo build --locked --release \
+        --package cartouche-controller --target x86_64-unknown-linux-gnu
+
+# Build the image, with podman or another tool that takes the same arguments.
+image tool="podman": build
+    {{ tool }} build --file config/controller/Containerfile --tag cartouche-controller:0.1.0 \
+        target/x86_64-unknown-linux-gnu/release
+
+# Everything that continuous integration checks.
+ci:
+    .ci/run

@@ -1,0 +1,170 @@
+//! How large a template, what it sees and what it renders may be, and how much work a path may do.
+//!
+//! Every limit is checked before the recursion or the allocation that it bounds: a stack overflow
+//! ends the process, and an error only ends one Runnable's pass.
+
+use std::io;
+
+use serde_json::Value;
+
+/// Bytes of a template as compact JSON.
+pub const MAX_TEMPLATE_BYTES: usize = 256 * 1024;
+/// Bytes of what a template can see, as compact JSON.
+pub const MAX_CONTEXT_BYTES: usize = 1024 * 1024;
+/// Bytes of a rendered document as compact JSON.
+pub const MAX_RENDERED_BYTES: usize = 512 * 1024;
+/// Objects and arrays inside each other, in a template, a context, a rendered document or an output.
+pub const MAX_DEPTH: usize = 64;
+/// Values that are no object and no array, and empty ones, in a template or a rendered document.
+pub const MAX_LEAVES: usize = 20_000;
+/// Tags in a template.
+pub const MAX_TAGS: usize = 1_000;
+/// Bytes of one path.
+pub const MAX_PATH_BYTES: usize = 1024;
+/// Nodes that one path may visit.
+pub const MAX_PATH_VISITS: usize = 100_000;
+/// Nodes that all paths of one rendering (or of one reading of outputs) may visit.
+pub const MAX_RENDER_VISITS: usize = 1_000_000;
+
+/// Counts the nodes that paths visit. A count, unlike a clock, gives every machine the same answer.
+#[derive(Debug)]
+pub(crate) struct Work {
+    in_all: usize,
+    this_path: usize,
+}
+
+/// The budget of visits is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Exhausted {
+    #[error("the path visits more than {MAX_PATH_VISITS} nodes: make it more specific")]
+    Path,
+    #[error(
+        "the paths together visit more than {MAX_RENDER_VISITS} nodes: make them more specific"
+    )]
+    Render,
+}
+
+impl Work {
+    pub(crate) fn new() -> Self {
+        Self {
+            in_all: MAX_RENDER_VISITS,
+            this_path: 0,
+        }
+    }
+
+    pub(crate) fn start_path(&mut self) {
+        self.this_path = MAX_PATH_VISITS;
+    }
+
+    pub(crate) fn spend(&mut self, visits: usize) -> Result<(), Exhausted> {
+        self.this_path = self.this_path.checked_sub(visits).ok_or(Exhausted::Path)?;
+        self.in_all = self.in_all.checked_sub(visits).ok_or(Exhausted::Render)?;
+        Ok(())
+    }
+}
+
+/// Whether no more than [`MAX_DEPTH`] objects and arrays are inside each other. Goes no deeper than
+/// that itself.
+pub(crate) fn is_shallow(value: &Value) -> bool {
+    fn within(value: &Value, room: usize) -> bool {
+        match value {
+            Value::Array(items) => room > 0 && items.iter().all(|item| within(item, room - 1)),
+            Value::Object(map) => room > 0 && map.values().all(|item| within(item, room - 1)),
+            _ => true,
+        }
+    }
+    within(value, MAX_DEPTH)
+}
+
+/// Counts leaves. Only for values that are shallow.
+pub(crate) fn leaves(value: &Value) -> usize {
+    match value {
+        Value::Array(items) if !items.is_empty() => items.iter().map(leaves).sum(),
+        Value::Object(map) if !map.is_empty() => map.values().map(leaves).sum(),
+        _ => 1,
+    }
+}
+
+/// The length of the value as compact JSON, or nothing when that is over the limit (in which case
+/// the rest is not looked at). Only for values that are shallow.
+pub(crate) fn json_bytes_within(value: &Value, limit: usize) -> Option<usize> {
+    let mut counter = Counter { bytes: 0, limit };
+    serde_json::to_writer(&mut counter, value).ok()?;
+    Some(counter.bytes)
+}
+
+struct Counter {
+    bytes: usize,
+    limit: usize,
+}
+
+impl io::Write for Counter {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.bytes = self.bytes.saturating_add(text.len());
+        if self.bytes > self.limit {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn nested(levels: usize) -> Value {
+        (0..levels).fold(json!(1), |inner, _| Value::Array(vec![inner]))
+    }
+
+    #[test]
+    fn sixty_four_levels_are_shallow_and_one_more_is_not() {
+        assert!(is_shallow(&nested(MAX_DEPTH)));
+        assert!(!is_shallow(&nested(MAX_DEPTH + 1)));
+    }
+
+    #[test]
+    fn a_document_of_thousands_of_levels_is_refused_without_following_it() {
+        assert!(!is_shallow(&nested(3_000)));
+    }
+
+    #[test]
+    fn empty_containers_count_as_leaves() {
+        assert_eq!(
+            leaves(&json!({"a": [], "b": {}, "c": [1, 2, {"d": null}]})),
+            5
+        );
+    }
+
+    #[test]
+    fn the_length_is_that_of_compact_json() {
+        let value = json!({"a": "é\n", "b": [1, 2.5]});
+        let text = value.to_string();
+        assert_eq!(json_bytes_within(&value, text.len()), Some(text.len()));
+        assert_eq!(json_bytes_within(&value, text.len() - 1), None);
+    }
+
+    #[test]
+    fn one_path_may_not_use_the_whole_budget() {
+        let mut work = Work::new();
+        work.start_path();
+        assert_eq!(work.spend(MAX_PATH_VISITS), Ok(()));
+        assert_eq!(work.spend(1), Err(Exhausted::Path));
+    }
+
+    #[test]
+    fn many_paths_share_one_budget() {
+        let mut work = Work::new();
+        for _ in 0..MAX_RENDER_VISITS / MAX_PATH_VISITS {
+            work.start_path();
+            assert_eq!(work.spend(MAX_PATH_VISITS), Ok(()));
+        }
+        work.start_path();
+        assert_eq!(work.spend(1), Err(Exhausted::Render));
+    }
+}

@@ -1,0 +1,93 @@
+//! Whether an object that exists is what a template renders now.
+//!
+//! Runs made by Cartographer carry no hash, so they are recognised by content. The API server adds
+//! defaults to what it is sent, leaves out nulls and empty lists and maps, and writes `1.0` as `1`; so
+//! an object is recognised when everything that was rendered is in it.
+
+use serde_json::{Map, Value};
+
+use crate::{
+    bounds,
+    digest::integer,
+    document::{OWN_ANNOTATIONS, OWN_LABELS, Rendered},
+};
+
+/// Whether a live object contains what was rendered. Its name, its namespace and its owner do not
+/// matter, nor do labels and annotations that Cartouche sets.
+#[must_use]
+pub fn contains(live: &Value, rendered: &Rendered) -> bool {
+    contains_document(live, rendered.document())
+}
+
+/// The same for a document that is no rendering of ours, such as what the API server answers to a dry
+/// run. Its status does not matter either.
+#[must_use]
+pub fn contains_document(live: &Value, document: &Value) -> bool {
+    let (Some(live), Some(document)) = (live.as_object(), document.as_object()) else {
+        return false;
+    };
+    document
+        .iter()
+        .all(|(key, expected)| bounds::is_shallow(expected) && part(key, live.get(key), expected))
+}
+
+fn part(key: &str, found: Option<&Value>, expected: &Value) -> bool {
+    match key {
+        "status" => true,
+        "metadata" => ["labels", "annotations"].into_iter().all(|field| {
+            let found = found.and_then(|metadata| metadata.get(field));
+            contains_texts(found, expected.get(field))
+        }),
+        _ => holds(found, expected),
+    }
+}
+
+/// Labels or annotations, but for those that Cartouche sets.
+fn contains_texts(found: Option<&Value>, expected: Option<&Value>) -> bool {
+    let is_own = |key: &str| OWN_LABELS.contains(&key) || OWN_ANNOTATIONS.contains(&key);
+    let expected = expected.and_then(Value::as_object);
+    expected.into_iter().flatten().all(|(key, expected)| {
+        is_own(key) || holds(found.and_then(|found| found.get(key)), expected)
+    })
+}
+
+fn holds(found: Option<&Value>, expected: &Value) -> bool {
+    let Some(found) = found.filter(|found| !found.is_null()) else {
+        return may_be_left_out(expected);
+    };
+    match (found, expected) {
+        (_, Value::Null) => true,
+        (Value::Object(found), Value::Object(expected)) => holds_all(found, expected),
+        (Value::Array(found), Value::Array(expected)) => {
+            found.len() == expected.len()
+                && found
+                    .iter()
+                    .zip(expected)
+                    .all(|(found, expected)| holds(Some(found), expected))
+        }
+        (Value::Number(found), Value::Number(expected)) => {
+            found == expected
+                || integer(found).is_some_and(|number| Some(number) == integer(expected))
+        }
+        _ => found == expected,
+    }
+}
+
+fn holds_all(found: &Map<String, Value>, expected: &Map<String, Value>) -> bool {
+    expected
+        .iter()
+        .all(|(key, expected)| holds(found.get(key), expected))
+}
+
+/// Nulls, empty lists and maps, and maps of nothing else.
+fn may_be_left_out(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.values().all(may_be_left_out),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

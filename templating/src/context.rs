@@ -1,0 +1,175 @@
+//! What a template can see: `runnable`, and `selected` when the Runnable has a selector.
+//!
+//! Both are plain JSON, addressable at any depth. The Runnable behaves as a typed object where
+//! templates rely on it: a field that its type has and the object lacks is empty, not missing.
+//!
+//! A run must not cause the next one, so what changes with every run or write is not visible: the
+//! Runnable's status, and of both objects `resourceVersion`, `managedFields` and the annotation in
+//! which kubectl keeps a copy of the manifest.
+
+use std::sync::LazyLock;
+
+use cartouche_crds::{API_VERSION, RetentionPolicy};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    bounds::{self, MAX_CONTEXT_BYTES, MAX_DEPTH, Work},
+    error::{Problem, Problems},
+    path::{Path, PathError},
+};
+
+/// The roots of the paths in tags.
+pub(crate) const RUNNABLE: &str = "runnable";
+pub(crate) const SELECTED: &str = "selected";
+/// Metadata that changes with every write.
+const VOLATILE: [&str; 2] = ["resourceVersion", "managedFields"];
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// What one rendering sees.
+#[derive(Clone, Debug)]
+pub struct Context {
+    root: Value,
+}
+
+impl Context {
+    /// Takes a Runnable and, if it has a selector, the selected object, as the API server returns
+    /// them. Fails when they are too large or too deep.
+    pub fn new(runnable: &Value, selected: Option<&Value>) -> Result<Self, Problems> {
+        let mut problems = Vec::new();
+        for (name, value) in [(RUNNABLE, Some(runnable)), (SELECTED, selected)] {
+            match value {
+                Some(value) if !value.is_object() => {
+                    problems.push(Problem::new(name, "is not an object"));
+                }
+                Some(value) if !bounds::is_shallow(value) => problems.push(Problem::new(
+                    name,
+                    format!("objects and arrays are nested more than {MAX_DEPTH} deep"),
+                )),
+                _ => {}
+            }
+        }
+        Problems::check(problems)?;
+        let root = json!({
+            RUNNABLE: visible_runnable(runnable),
+            SELECTED: selected.map(|selected| without_volatile(selected, None)),
+        });
+        if bounds::json_bytes_within(&root, MAX_CONTEXT_BYTES).is_none() {
+            let message = format!(
+                "the Runnable and the object it selects are together larger than \
+                 {MAX_CONTEXT_BYTES} bytes"
+            );
+            return Err(Problem::new("", message).into());
+        }
+        Ok(Self { root })
+    }
+
+    /// The value of a path that passed [`check`].
+    pub(crate) fn find<'a>(
+        &'a self,
+        path: &'a Path,
+        work: &mut Work,
+    ) -> Result<&'a Value, PathError> {
+        path.evaluate_typed(&self.root, absent, work)
+    }
+}
+
+fn visible_runnable(runnable: &Value) -> Value {
+    let mut visible = without_volatile(runnable, Some("status"));
+    if let Some(fields) = visible.as_object_mut() {
+        // Lists and watches leave them out.
+        fields.insert("apiVersion".into(), API_VERSION.into());
+        fields.insert("kind".into(), "Runnable".into());
+    }
+    let reference = visible.pointer_mut("/spec/runTemplateRef");
+    if let Some(reference) = reference.and_then(Value::as_object_mut) {
+        // Whatever the user wrote there: there is one kind of template.
+        reference.insert("kind".into(), "ClusterRunTemplate".into());
+    }
+    visible
+}
+
+/// A copy without the metadata that changes with every write, and without one more field. What is
+/// left out is not copied first: `managedFields` and `status` can be the larger part.
+fn without_volatile(object: &Value, left_out: Option<&str>) -> Value {
+    let copy = |fields: &Map<String, Value>, drop: &dyn Fn(&str) -> bool| -> Map<String, Value> {
+        let kept = fields.iter().filter(|(key, _)| !drop(key));
+        kept.map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
+    };
+    let Some(fields) = object.as_object() else {
+        return object.clone();
+    };
+    let mut visible = copy(fields, &|key| key == "metadata" || Some(key) == left_out);
+    if let Some(metadata) = fields.get("metadata") {
+        let mut metadata = match metadata.as_object() {
+            Some(metadata) => Value::Object(copy(metadata, &|key| VOLATILE.contains(&key))),
+            None => metadata.clone(),
+        };
+        let annotations = metadata.get_mut("annotations");
+        if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+            annotations.remove(LAST_APPLIED);
+        }
+        visible.insert("metadata".into(), metadata);
+    }
+    Value::Object(visible)
+}
+
+/// What can be told of a tag's path before there is a Runnable.
+pub(crate) fn check(path: &Path) -> Result<(), String> {
+    let missing = || PathError::Missing(path.raw().to_owned());
+    match path.leading_keys().as_slice() {
+        [RUNNABLE, "status", ..] => Err(
+            "runnable.status is not readable, because it changes with every run and a run would \
+             cause the next one: read spec, labels or annotations instead"
+                .to_owned(),
+        ),
+        [root @ (RUNNABLE | SELECTED), "metadata", field, ..] if VOLATILE.contains(field) => {
+            Err(format!(
+                "{root}.metadata.{field} is not readable, because it changes with every write and \
+                 a run would cause the next one: read spec, labels or annotations instead"
+            ))
+        }
+        // Without a key in front the path begins with `*`, `..` or a bracket.
+        [] | [RUNNABLE | SELECTED, ..] => Ok(()),
+        [unknown, ..] => Err(format!(
+            "{}: a tag reads runnable or selected, not '{unknown}'",
+            missing()
+        )),
+    }
+}
+
+static NULL: Value = Value::Null;
+static EMPTY: Value = Value::String(String::new());
+static ZERO: LazyLock<Value> = LazyLock::new(|| json!(0));
+static RETENTION: LazyLock<Value> = LazyLock::new(|| json!(RetentionPolicy::default()));
+
+/// The value of a field that a Runnable's type has and the object lacks; of the retention policy, what
+/// the API server fills in.
+fn absent(keys: &[&str]) -> Option<&'static Value> {
+    let (RUNNABLE, keys) = keys.split_first().map(|(root, keys)| (*root, keys))? else {
+        return None;
+    };
+    Some(match keys {
+        ["metadata", field] => match *field {
+            "name" | "generateName" | "namespace" | "selfLink" | "uid" => &EMPTY,
+            "generation" => &ZERO,
+            "creationTimestamp"
+            | "deletionTimestamp"
+            | "deletionGracePeriodSeconds"
+            | "labels"
+            | "annotations"
+            | "ownerReferences"
+            | "finalizers" => &NULL,
+            _ => return None,
+        },
+        ["spec", "runTemplateRef", "name"]
+        | ["spec", "serviceAccountName"]
+        | ["spec", "selector", "resource", "apiVersion" | "kind"] => &EMPTY,
+        ["spec", "selector" | "inputs"] | ["spec", "selector", "matchingLabels"] => &NULL,
+        ["spec", "retentionPolicy"] => &RETENTION,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

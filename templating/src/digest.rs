@@ -1,0 +1,116 @@
+//! One hash for everything that means the same document.
+//!
+//! The hash of a rendered document decides whether a run is made, so it must not change between two
+//! releases: the golden vectors below pin it. A release that has to hash differently raises
+//! [`VERSION`], and then entries of the older version are compared by content.
+
+use std::fmt::Write as _;
+
+use serde_json::{Number, Value};
+use sha2::{Digest as _, Sha256};
+
+use crate::json_text;
+
+/// Stands before every hash.
+pub const VERSION: &str = "v1:";
+
+/// `v1:` and the SHA-256, in hexadecimal, of the canonical JSON of the value: keys sorted, no spaces,
+/// numbers of one value written in one way (`1`, `1.0` and `1e0` are equal). Only for values that are
+/// shallow.
+pub(crate) fn hash(value: &Value) -> String {
+    let mut canonical = String::new();
+    append_canonical(&mut canonical, value);
+    let mut text = String::from(VERSION);
+    for byte in Sha256::digest(canonical.as_bytes()) {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+fn append_canonical(out: &mut String, value: &Value) {
+    match value {
+        Value::Number(number) => append_canonical_number(out, number),
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                append_canonical(out, item);
+            }
+            out.push(']');
+        }
+        Value::Object(map) => {
+            out.push('{');
+            for (index, (key, item)) in map.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                append_canonical(out, &Value::from(key.as_str()));
+                out.push(':');
+                append_canonical(out, item);
+            }
+            out.push('}');
+        }
+        scalar => json_text::append_json(out, scalar),
+    }
+}
+
+fn append_canonical_number(out: &mut String, number: &Number) {
+    match integer(number) {
+        Some(integer) => {
+            let _ = write!(out, "{integer}");
+        }
+        None => json_text::append_number(out, number),
+    }
+}
+
+/// The number as an integer, if it is one that 64 bits hold.
+pub(crate) fn integer(number: &Number) -> Option<i128> {
+    if let Some(integer) = number.as_i128() {
+        return Some(integer);
+    }
+    let float = number.as_f64()?;
+    let fits = float.fract() == 0.0 && float >= -(2f64.powi(63)) && float < 2f64.powi(64);
+    // The range was checked, and there is no fraction to lose.
+    #[expect(clippy::cast_possible_truncation)]
+    fits.then_some(float as i128)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn canonical(value: &Value) -> String {
+        let mut out = String::new();
+        append_canonical(&mut out, value);
+        out
+    }
+
+    #[test]
+    fn maps_are_sorted_because_no_dependency_switches_on_preserve_order() {
+        let map: Value = serde_json::from_str(r#"{"b": 1, "a": 2}"#).unwrap();
+        assert_eq!(map.to_string(), r#"{"a":2,"b":1}"#);
+    }
+
+    #[test]
+    fn equal_numbers_are_written_in_one_way() {
+        for (value, expected) in [
+            (json!(1), "1"),
+            (json!(1.0), "1"),
+            (json!(0.0), "0"),
+            (json!(-0.0), "0"),
+            (json!(1e18), "1000000000000000000"),
+            (json!(1_152_921_504_606_846_976_u64), "1152921504606846976"),
+            (json!(1_152_921_504_606_846_976_f64), "1152921504606846976"),
+            (json!(9_007_199_254_740_993_u64), "9007199254740993"),
+            (json!(1.5), "1.5"),
+            (json!(1e300), "1e+300"),
+        ] {
+            assert_eq!(canonical(&value), expected);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! What a rendered document must and must not be, before Cartouche adds its own metadata to it.
+
+use cartouche_crds::{
+    GROUP, INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL,
+    RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL,
+};
+use serde_json::{Map, Value};
+
+use crate::{
+    digest,
+    error::{Problem, Problems},
+    name,
+    stamp::NAMESPACE_CONFLICT,
+};
+
+/// Metadata that only the API server, other controllers or Cartouche may set.
+const STRIPPED_METADATA: [&str; 5] = [
+    "finalizers",
+    "managedFields",
+    "ownerReferences",
+    "resourceVersion",
+    "uid",
+];
+/// Labels that Cartouche sets on every run.
+pub(crate) const OWN_LABELS: [&str; 4] = [
+    RUNNABLE_NAME_LABEL,
+    RUN_TEMPLATE_NAME_LABEL,
+    RUNNABLE_UID_LABEL,
+    RUN_SEQUENCE_LABEL,
+];
+/// Annotations that Cartouche sets on runs.
+pub(crate) const OWN_ANNOTATIONS: [&str; 2] = [INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION];
+
+const LABELS: &str = "labels";
+const ANNOTATIONS: &str = "annotations";
+
+/// A rendered document: what the API server is asked for, but for the metadata that
+/// [`stamp`](crate::stamp()) adds. It has an `apiVersion`, a kind, and a name or a prefix for one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rendered {
+    document: Value,
+    input_hash: String,
+}
+
+impl Rendered {
+    /// The document itself.
+    #[must_use]
+    pub fn document(&self) -> &Value {
+        &self.document
+    }
+
+    /// The `apiVersion` of the run.
+    #[must_use]
+    pub fn api_version(&self) -> &str {
+        text(&self.document, "apiVersion")
+    }
+
+    /// The kind of the run.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        text(&self.document, "kind")
+    }
+
+    /// The hash of the document: equal for documents that mean the same. It decides whether a run is
+    /// made.
+    #[must_use]
+    pub fn input_hash(&self) -> &str {
+        &self.input_hash
+    }
+
+    /// The name, if the template gives one. Such a template can run only once.
+    #[must_use]
+    pub fn fixed_name(&self) -> Option<&str> {
+        Some(self.metadata_text("name")).filter(|name| !name.is_empty())
+    }
+
+    /// What to call the run before it has a name: its fixed name or its prefix.
+    #[must_use]
+    pub fn display_name(&self) -> &str {
+        self.fixed_name()
+            .unwrap_or_else(|| self.metadata_text("generateName"))
+    }
+
+    /// The name of the run that has this sequence: the fixed name, or the prefix (cut so that the whole
+    /// has at most 52 characters) with the [suffix](crate::name_suffix) of the sequence.
+    #[must_use]
+    pub fn run_name(&self, runnable_uid: &str, sequence: i64) -> String {
+        match self.fixed_name() {
+            Some(name) => name.to_owned(),
+            None => name::run_name(
+                self.metadata_text("generateName"),
+                &name::name_suffix(runnable_uid, sequence),
+            ),
+        }
+    }
+
+    /// The namespace that the document asks for; empty when it leaves that to Cartouche.
+    pub(crate) fn namespace(&self) -> &str {
+        self.metadata_text("namespace")
+    }
+
+    fn metadata_text(&self, field: &str) -> &str {
+        self.document
+            .get("metadata")
+            .map_or("", |metadata| text(metadata, field))
+    }
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Takes away what no template may set, and checks what is left.
+pub(crate) fn finish(mut document: Value) -> Result<Rendered, Problems> {
+    if let Some(fields) = document.as_object_mut() {
+        fields.remove("status");
+        if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
+            strip(metadata);
+        }
+    }
+    Problems::check(problems(&document, &|_| false))?;
+    Ok(Rendered {
+        input_hash: digest::hash(&document),
+        document,
+    })
+}
+
+fn strip(metadata: &mut Map<String, Value>) {
+    for field in STRIPPED_METADATA {
+        metadata.remove(field);
+    }
+    // As in Cartographer: labels that cannot all be read as texts are no labels at all.
+    if metadata
+        .get(LABELS)
+        .is_some_and(|labels| !is_text_map(labels))
+    {
+        metadata.remove(LABELS);
+    }
+    for (field, own) in [
+        (LABELS, &OWN_LABELS[..]),
+        (ANNOTATIONS, &OWN_ANNOTATIONS[..]),
+    ] {
+        if let Some(map) = metadata.get_mut(field).and_then(Value::as_object_mut) {
+            map.retain(|key, _| !own.contains(&key.as_str()));
+        }
+        // No labels is one thing, however it is written, and must have one hash.
+        if metadata.get(field).is_some_and(is_empty) {
+            metadata.remove(field);
+        }
+    }
+}
+
+fn is_text_map(value: &Value) -> bool {
+    value.is_null()
+        || value
+            .as_object()
+            .is_some_and(|map| map.values().all(Value::is_string))
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(Map::is_empty)
+}
+
+/// What is wrong with a template whatever its tags yield.
+pub(crate) fn static_problems(template: &Value) -> Vec<Problem> {
+    let mut problems = problems(template, &has_tag);
+    let namespace = template
+        .pointer("/metadata/namespace")
+        .filter(|value| !has_tag(value));
+    if namespace
+        .and_then(Value::as_str)
+        .is_some_and(|namespace| !namespace.is_empty())
+    {
+        problems.push(Problem::new("metadata.namespace", NAMESPACE_CONFLICT));
+    }
+    problems
+}
+
+/// What is wrong with a document; nothing is said of a value that is still `open`.
+fn problems(document: &Value, open: &dyn Fn(&Value) -> bool) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for field in ["apiVersion", "kind"] {
+        let value = document.get(field);
+        let is_named = value
+            .and_then(Value::as_str)
+            .is_some_and(|text| !text.is_empty());
+        if !is_named && !value.is_some_and(open) {
+            let message =
+                format!("{field} is missing or no text: say what kind of object to create");
+            problems.push(Problem::new(field, message));
+        }
+    }
+    problems.extend(own_kind(document));
+    match document.get("metadata") {
+        Some(metadata) if open(metadata) => {}
+        Some(Value::Object(metadata)) => problems.extend(metadata_problems(metadata, open)),
+        None | Some(Value::Null) => problems.push(nameless()),
+        Some(_) => problems.push(Problem::new("metadata", "it is not an object")),
+    }
+    problems
+}
+
+/// A Runnable that makes Runnables, or templates, could go on for ever.
+fn own_kind(document: &Value) -> Option<Problem> {
+    let (api_version, kind) = (text(document, "apiVersion"), text(document, "kind"));
+    let is_own = api_version
+        .split_once('/')
+        .is_some_and(|(group, _)| group == GROUP)
+        && matches!(kind, "Runnable" | "ClusterRunTemplate");
+    is_own.then(|| Problem::new("kind", format!("a run cannot be a {kind} of {GROUP}")))
+}
+
+fn metadata_problems(metadata: &Map<String, Value>, open: &dyn Fn(&Value) -> bool) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let annotations = metadata.get(ANNOTATIONS);
+    if annotations.is_some_and(|value| !is_empty(value) && !value.is_object() && !open(value)) {
+        problems.push(Problem::new("metadata.annotations", "it is not an object"));
+    }
+    let mut is_named = false;
+    for field in ["generateName", "name"] {
+        match metadata.get(field) {
+            None | Some(Value::Null) => {}
+            Some(value) if open(value) => is_named = true,
+            Some(Value::String(text)) => is_named |= !text.is_empty(),
+            Some(_) => {
+                is_named = true;
+                problems.push(Problem::new(
+                    format!("metadata.{field}"),
+                    "it is not a text",
+                ));
+            }
+        }
+    }
+    if !is_named {
+        problems.push(nameless());
+    }
+    problems
+}
+
+fn nameless() -> Problem {
+    Problem::new(
+        "metadata",
+        "neither generateName nor name is set: give the runs a generateName, such as 'build-'",
+    )
+}
+
+/// Whether a value may become another when its tags are replaced.
+fn has_tag(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.contains("$("))
+}
+
+/// What a template says in vain, or hardly means.
+pub(crate) fn warnings(template: &Value) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let metadata = template.get("metadata").and_then(Value::as_object);
+    let field = |field: &str| metadata.and_then(|metadata| metadata.get(field));
+    let keys = |name: &str| {
+        let map = field(name).and_then(Value::as_object);
+        map.into_iter().flat_map(Map::keys).map(String::as_str)
+    };
+    for name in STRIPPED_METADATA {
+        if field(name).is_some() {
+            warnings.push(format!("metadata.{name} is removed from the run"));
+        }
+    }
+    for key in keys(LABELS).filter(|key| OWN_LABELS.contains(key)) {
+        warnings.push(format!("metadata.labels: {key} is overwritten"));
+    }
+    for key in keys(ANNOTATIONS).filter(|key| OWN_ANNOTATIONS.contains(key)) {
+        warnings.push(format!("metadata.annotations: {key} is overwritten"));
+    }
+    if field(LABELS).is_some_and(|labels| !has_tag(labels) && !is_text_map(labels)) {
+        warnings.push(
+            "metadata.labels: a value is not a text, so no label of the template is set".into(),
+        );
+    }
+    if field("name").is_some_and(|name| !is_empty(name) && name.as_str() != Some("")) {
+        warnings.push(
+            "metadata.name: a fixed name works for one run of a Runnable only; generateName gives \
+             every run a name of its own"
+                .into(),
+        );
+    }
+    if template.get("status").is_some() {
+        warnings.push("status is removed from the run".into());
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! Whether a run has succeeded, failed, or neither yet: for any kind.
+//!
+//! A template's `healthRule` decides; without one the run's `Succeeded` condition if it has one; else
+//! what is known of its kind. Runs are written by others, so nothing is taken for granted about them.
+
+mod built_in;
+mod rule;
+
+use serde_json::Value;
+
+pub(crate) use rule::Rule;
+
+/// The condition by which Tekton and many others report.
+const SUCCEEDED: &str = "Succeeded";
+/// The reason of a run of which nothing is known yet.
+const UNKNOWN: &str = "Unknown";
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// It did what it was made for.
+    Succeeded,
+    /// It ended without success.
+    Failed,
+    /// It has not ended, or nothing tells.
+    Unknown,
+}
+
+/// Where a run stands, and why: status, reason and message of the `StampedObjectCondition`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// Where it stands.
+    pub verdict: Verdict,
+    /// Which rule says so, in one word.
+    pub reason: String,
+    /// What the run's engine says, if it says something.
+    pub message: String,
+}
+
+impl Health {
+    fn new(verdict: Verdict, reason: &str, message: &str) -> Self {
+        Self {
+            verdict,
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+        }
+    }
+
+    fn unknown(message: &str) -> Self {
+        Self::new(Verdict::Unknown, UNKNOWN, message)
+    }
+}
+
+/// Judges a run by the rule, if there is one.
+pub(crate) fn health(rule: Option<&Rule>, run: &Value) -> Health {
+    match rule {
+        Some(rule) => rule.judge(run),
+        None => by_condition(run, SUCCEEDED, "SucceededCondition")
+            .unwrap_or_else(|| built_in::judge(run)),
+    }
+}
+
+/// A condition of a run. What is missing or no text is empty.
+#[derive(Clone, Copy, Debug)]
+struct Condition<'a>(&'a Value);
+
+impl<'a> Condition<'a> {
+    fn text(self, field: &str) -> &'a str {
+        self.0
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    }
+
+    fn status(self) -> &'a str {
+        self.text("status")
+    }
+
+    fn message(self) -> &'a str {
+        self.text("message")
+    }
+}
+
+/// The conditions of one type; a well-formed run has at most one.
+fn conditions<'a>(run: &'a Value, kind: &str) -> impl Iterator<Item = Condition<'a>> {
+    let all = run.pointer("/status/conditions").and_then(Value::as_array);
+    all.into_iter()
+        .flatten()
+        .map(Condition)
+        .filter(move |condition| condition.text("type") == kind)
+}
+
+/// Judges by one condition: True is success, False failure. Nothing when the run does not have it.
+fn by_condition(run: &Value, kind: &str, reason: &str) -> Option<Health> {
+    let mut found = conditions(run, kind);
+    let condition = found.next()?;
+    if found.next().is_some() {
+        // Which of them counts? As in Cartographer, none.
+        let message = format!("the run has more than one condition of type {kind}");
+        return Some(Health::new(Verdict::Unknown, reason, &message));
+    }
+    let verdict = match condition.status() {
+        "True" => Verdict::Succeeded,
+        "False" => Verdict::Failed,
+        _ => Verdict::Unknown,
+    };
+    Some(Health::new(verdict, reason, condition.message()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+//! The `healthRule` of a template.
+
+use cartouche_crds::{
+    ConditionMatch, FieldMatch, FieldOperator, HealthMatchRule, HealthRule, MultiMatch,
+};
+use serde_json::Value;
+
+use super::{Health, Verdict, by_condition, conditions};
+use crate::{
+    bounds::{self, Work},
+    error::Problem,
+    json_text,
+    path::Path,
+};
+
+const ALWAYS_HEALTHY: &str = "AlwaysHealthy";
+const MATCHED_CONDITION: &str = "MatchedCondition";
+const MATCHED_FIELD: &str = "MatchedField";
+
+/// A rule, with its paths parsed.
+#[derive(Clone, Debug)]
+pub(crate) enum Rule {
+    AlwaysHealthy,
+    SingleCondition {
+        kind: String,
+        reason: String,
+    },
+    MultiMatch {
+        healthy: Matches,
+        unhealthy: Matches,
+    },
+}
+
+/// Conditions and fields to look at, with what is asked of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Matches {
+    conditions: Vec<ConditionMatch>,
+    fields: Vec<Field>,
+}
+
+#[derive(Clone, Debug)]
+struct Field {
+    key: Path,
+    operator: FieldOperator,
+    values: Vec<String>,
+    message: Option<Path>,
+}
+
+impl Rule {
+    pub(crate) fn compile(rule: &HealthRule, problems: &mut Vec<Problem>) -> Option<Self> {
+        let HealthRule {
+            always_healthy,
+            single_condition_type,
+            multi_match,
+        } = rule;
+        match (always_healthy, single_condition_type, multi_match) {
+            (Some(_), None, None) => Some(Self::AlwaysHealthy),
+            (None, Some(kind), None) => {
+                if kind.is_empty() {
+                    problems.push(Problem::new(
+                        "healthRule.singleConditionType",
+                        "it is empty",
+                    ));
+                }
+                Some(Self::SingleCondition {
+                    kind: kind.clone(),
+                    reason: condition_reason(kind),
+                })
+            }
+            (None, None, Some(MultiMatch { healthy, unhealthy })) => Some(Self::MultiMatch {
+                healthy: Matches::compile(healthy, "healthRule.multiMatch.healthy", problems),
+                unhealthy: Matches::compile(unhealthy, "healthRule.multiMatch.unhealthy", problems),
+            }),
+            _ => {
+                problems.push(Problem::new(
+                    "healthRule",
+                    "exactly one of alwaysHealthy, singleConditionType and multiMatch must be set",
+                ));
+                None
+            }
+        }
+    }
+
+    pub(super) fn judge(&self, run: &Value) -> Health {
+        match self {
+            Self::AlwaysHealthy => Health::new(Verdict::Succeeded, ALWAYS_HEALTHY, ""),
+            Self::SingleCondition { kind, reason } => by_condition(run, kind, reason)
+                .unwrap_or_else(|| {
+                    Health::unknown(&format!("the run has no {kind} condition yet"))
+                }),
+            Self::MultiMatch { healthy, unhealthy } => {
+                let mut work = Work::new();
+                if let Some((reason, message)) = unhealthy.any(run, &mut work) {
+                    Health::new(Verdict::Failed, reason, &message)
+                } else if let Some((reason, message)) = healthy.all(run, &mut work) {
+                    Health::new(Verdict::Succeeded, reason, &message)
+                } else {
+                    Health::unknown("")
+                }
+            }
+        }
+    }
+}
+
+/// `<type>Condition`, of what may stand in a reason: no prefix, letters, digits and `_` only.
+fn condition_reason(kind: &str) -> String {
+    let name = kind.rsplit('/').next().unwrap_or_default();
+    let kept: String = name
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
+        .skip_while(|c| !c.is_ascii_alphabetic())
+        .collect();
+    format!("{kept}Condition")
+}
+
+impl Matches {
+    fn compile(rule: &HealthMatchRule, at: &str, problems: &mut Vec<Problem>) -> Self {
+        let conditions = rule.match_conditions.clone().unwrap_or_default();
+        let declared = rule.match_fields.as_deref().unwrap_or_default();
+        if conditions.is_empty() && declared.is_empty() {
+            let message = "at least one of matchConditions and matchFields must be given";
+            problems.push(Problem::new(at, message));
+        }
+        let fields = declared.iter().enumerate().filter_map(|(index, field)| {
+            Field::compile(field, &format!("{at}.matchFields.[{index}]"), problems)
+        });
+        Self {
+            fields: fields.collect(),
+            conditions,
+        }
+    }
+
+    /// Reason and message of the first that matches.
+    fn any(&self, run: &Value, work: &mut Work) -> Option<(&'static str, String)> {
+        let condition = self
+            .conditions
+            .iter()
+            .find_map(|wanted| matched(run, wanted));
+        if let Some(message) = condition {
+            return Some((MATCHED_CONDITION, message));
+        }
+        let field = self.fields.iter().find(|field| field.matches(run, work))?;
+        Some((MATCHED_FIELD, field.message(run, work)))
+    }
+
+    /// Reason and message of the first, if all match.
+    fn all(&self, run: &Value, work: &mut Work) -> Option<(&'static str, String)> {
+        let messages: Option<Vec<String>> = self
+            .conditions
+            .iter()
+            .map(|wanted| matched(run, wanted))
+            .collect();
+        let conditions = messages?;
+        if !self.fields.iter().all(|field| field.matches(run, work)) {
+            return None;
+        }
+        if let Some(message) = conditions.into_iter().next() {
+            return Some((MATCHED_CONDITION, message));
+        }
+        let field = self.fields.first()?;
+        Some((MATCHED_FIELD, field.message(run, work)))
+    }
+}
+
+/// The message of the condition, if the run has it with the wanted status.
+fn matched(run: &Value, wanted: &ConditionMatch) -> Option<String> {
+    conditions(run, &wanted.condition_type)
+        .find(|condition| condition.status() == wanted.status)
+        .map(|condition| condition.message().to_owned())
+}
+
+impl Field {
+    fn compile(field: &FieldMatch, at: &str, problems: &mut Vec<Problem>) -> Option<Self> {
+        let values = field.values.clone().unwrap_or_default();
+        let needs_values = matches!(field.operator, FieldOperator::In | FieldOperator::NotIn);
+        if needs_values && values.is_empty() {
+            let message = format!("{:?} needs at least one value", field.operator);
+            problems.push(Problem::new(format!("{at}.values"), message));
+        }
+        let mut parse = |name: &str, raw: &str| match Path::parse(raw) {
+            Ok(path) => Some(path),
+            Err(reason) => {
+                let message = format!("failed to evaluate path [{raw}]: {reason}");
+                problems.push(Problem::new(format!("{at}.{name}"), message));
+                None
+            }
+        };
+        let key = parse("key", &field.key);
+        let message = field
+            .message_path
+            .as_deref()
+            .and_then(|raw| parse("messagePath", raw));
+        Some(Self {
+            key: key?,
+            operator: field.operator,
+            values,
+            message,
+        })
+    }
+
+    /// A field that cannot be read is not there.
+    fn matches(&self, run: &Value, work: &mut Work) -> bool {
+        let found = self.key.evaluate(run, work).ok();
+        let is_listed = |value: &Value| text(value).is_some_and(|text| self.values.contains(&text));
+        match self.operator {
+            FieldOperator::In => found.is_some_and(is_listed),
+            FieldOperator::NotIn => found.is_some_and(|value| !is_listed(value)),
+            FieldOperator::Exists => found.is_some(),
+            FieldOperator::DoesNotExist => found.is_none(),
+        }
+    }
+
+    fn message(&self, run: &Value, work: &mut Work) -> String {
+        let path = self.message.as_ref();
+        let found = path.and_then(|path| path.evaluate(run, work).ok());
+        found.and_then(text).unwrap_or_default()
+    }
+}
+
+/// A text as it is, anything else as JSON; nothing when that is too deep to be written.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        value if bounds::is_shallow(value) => {
+            let mut text = String::new();
+            json_text::append_json(&mut text, value);
+            Some(text)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,178 @@
+//! Values out of a finished run.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde_json::Value;
+
+use crate::{
+    bounds::{self, MAX_DEPTH, Work},
+    error::Problem,
+    path::Path,
+};
+
+/// Outputs of one template.
+pub const MAX_OUTPUTS: usize = 64;
+/// Bytes of one output as compact JSON.
+pub const MAX_OUTPUT_BYTES: usize = 64 * 1024;
+/// Bytes of all outputs of a run as compact JSON.
+pub const MAX_OUTPUTS_BYTES: usize = 256 * 1024;
+
+/// Why a run gives no outputs. What the Runnable has from an earlier run stays.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OutputError {
+    /// Paths that lead to no value, or to several.
+    #[error("{}", Listed(.0))]
+    Paths(Vec<OutputPathError>),
+    /// A value that is too large.
+    #[error("output [{name}] is larger than {MAX_OUTPUT_BYTES} bytes")]
+    TooLarge {
+        /// The output.
+        name: String,
+    },
+    /// A value that is nested too deeply.
+    #[error("output [{name}] nests objects and arrays more than {MAX_DEPTH} deep")]
+    TooDeep {
+        /// The output.
+        name: String,
+    },
+    /// Values that are too large together.
+    #[error(
+        "the outputs are together larger than {MAX_OUTPUTS_BYTES} bytes: output [{name}], of \
+         {bytes} bytes, is the first that does not fit"
+    )]
+    TooLargeTogether {
+        /// The output that does not fit any more, in the order of names.
+        name: String,
+        /// Its bytes.
+        bytes: usize,
+    },
+    /// The run is a Secret: whoever may create one could read what the cluster puts into it.
+    #[error("outputs cannot be read from a Secret")]
+    Secret,
+}
+
+/// An output path that leads to no value, or to several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputPathError {
+    /// The output.
+    pub name: String,
+    /// Its path.
+    pub path: String,
+    /// What is wrong with it, in Cartographer's words.
+    pub reason: String,
+}
+
+impl fmt::Display for OutputPathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, path, reason } = self;
+        write!(
+            f,
+            "failed to evaluate path [{path}]: {reason} (output [{name}])"
+        )
+    }
+}
+
+struct Listed<'a>(&'a [OutputPathError]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str("; ")?;
+            }
+            fmt::Display::fmt(error, f)?;
+        }
+        Ok(())
+    }
+}
+
+/// The outputs that a template declares, by name.
+#[derive(Clone, Debug)]
+pub(crate) struct Outputs(Vec<(String, Path)>);
+
+impl Outputs {
+    pub(crate) fn compile(
+        declared: Option<&BTreeMap<String, String>>,
+        problems: &mut Vec<Problem>,
+    ) -> Self {
+        let declared = declared.into_iter().flatten();
+        let count = declared.clone().count();
+        if count > MAX_OUTPUTS {
+            let message = format!("there are {count}, more than {MAX_OUTPUTS}");
+            problems.push(Problem::new("outputs", message));
+        }
+        let mut outputs = Vec::new();
+        for (name, raw) in declared {
+            match Path::parse(raw) {
+                Ok(path) => outputs.push((name.clone(), path)),
+                Err(reason) => problems.push(Problem::new(
+                    format!("outputs.{name}"),
+                    format!("failed to evaluate path [{raw}]: {reason}"),
+                )),
+            }
+        }
+        Self(outputs)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn read(&self, run: &Value) -> Result<Option<BTreeMap<String, Value>>, OutputError> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        let text = |field: &str| run.get(field).and_then(Value::as_str);
+        if (text("apiVersion"), text("kind")) == (Some("v1"), Some("Secret")) {
+            return Err(OutputError::Secret);
+        }
+        let found = self.find(run)?;
+        check_sizes(&found)?;
+        let outputs = found
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.clone()));
+        Ok(Some(outputs.collect()))
+    }
+
+    fn find<'a>(&'a self, run: &'a Value) -> Result<Vec<(&'a str, &'a Value)>, OutputError> {
+        let mut work = Work::new();
+        let (mut found, mut errors) = (Vec::new(), Vec::new());
+        for (name, path) in &self.0 {
+            match path.evaluate(run, &mut work) {
+                Ok(value) => found.push((name.as_str(), value)),
+                Err(reason) => errors.push(OutputPathError {
+                    name: name.clone(),
+                    path: path.raw().to_owned(),
+                    reason: reason.to_string(),
+                }),
+            }
+        }
+        if errors.is_empty() {
+            Ok(found)
+        } else {
+            Err(OutputError::Paths(errors))
+        }
+    }
+}
+
+fn check_sizes(found: &[(&str, &Value)]) -> Result<(), OutputError> {
+    let mut room = MAX_OUTPUTS_BYTES;
+    for (name, value) in found {
+        let name = || (*name).to_owned();
+        if !bounds::is_shallow(value) {
+            return Err(OutputError::TooDeep { name: name() });
+        }
+        let bytes = bounds::json_bytes_within(value, MAX_OUTPUT_BYTES)
+            .ok_or_else(|| OutputError::TooLarge { name: name() })?;
+        room = room
+            .checked_sub(bytes)
+            .ok_or_else(|| OutputError::TooLargeTogether {
+                name: name(),
+                bytes,
+            })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! The path dialect of kubectl: `.spec.items[0].name`, `.status.conditions[?(@.type=="Ready")].status`.
+//!
+//! Tags, outputs and health rules are written in this dialect. It is older than RFC 9535 and differs
+//! from it in what matters to a template: escapes, an error for an index that is out of range, an
+//! error for a comparison of a text with a number, no result (rather than a match) for a missing side.
+//! That is why paths are evaluated here, and not translated for a library of the standard:
+//!
+//! - the errors above cannot be told from "nothing matched" in what such a library returns;
+//! - numbers must compare exactly, and `jsonpath-rust` compares them as floats that are nearly equal,
+//!   so that 9007199254740992 equals 9007199254740993;
+//! - work must be bounded: here every node that is visited is paid for, while a library's `..` copies
+//!   a path for every node before the first of them can be counted;
+//! - most paths are plain keys, and those are looked up here without an allocation.
+//!
+//! Tests compare the two wherever both dialects mean the same.
+
+mod compare;
+mod evaluate;
+mod parse;
+
+use serde_json::Value;
+
+use crate::bounds::{Exhausted, MAX_PATH_BYTES, Work};
+use evaluate::Absent;
+use parse::Node;
+
+/// A path that was parsed, to be evaluated many times.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    raw: String,
+    nodes: Vec<Node>,
+}
+
+/// Why a path has no value. The texts are those of Cartographer where it has one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum PathError {
+    #[error("empty jsonpath not allowed")]
+    Empty,
+    #[error("evaluate: the path is {0} bytes long, more than {MAX_PATH_BYTES}")]
+    TooLong(usize),
+    #[error("evaluate: failed to parse jsonpath '{wrapped}': {reason}")]
+    Syntax { wrapped: String, reason: String },
+    #[error("evaluate: more queries than expected: '{wrapped}' goes on after its first '}}'")]
+    ManyQueries { wrapped: String },
+    #[error("evaluate: failed to find results: {0}")]
+    Find(String),
+    #[error("too many results for the query: {0}")]
+    TooMany(String),
+    #[error("jsonpath returned empty list: {0}")]
+    Missing(String),
+    #[error("evaluate: {0}")]
+    Exhausted(#[from] Exhausted),
+}
+
+impl Path {
+    /// Reads a path as users write it: `a.b`, `.a.b` and `{.a.b}` are the same.
+    pub(crate) fn parse(raw: &str) -> Result<Self, PathError> {
+        if raw.is_empty() {
+            return Err(PathError::Empty);
+        }
+        if raw.len() > MAX_PATH_BYTES {
+            return Err(PathError::TooLong(raw.len()));
+        }
+        let nodes = parse::parse(&wrap(raw))?;
+        Ok(Self {
+            raw: raw.to_owned(),
+            nodes,
+        })
+    }
+
+    /// The path as it was written.
+    pub(crate) fn raw(&self) -> &str {
+        &self.raw
+    }
+
+    /// The keys that the path begins with, up to its first step that is no key.
+    pub(crate) fn leading_keys(&self) -> Vec<&str> {
+        self.nodes.iter().map_while(Node::key).collect()
+    }
+
+    /// The one value that the path leads to. A null is a value; none, or more than one, is an error.
+    pub(crate) fn evaluate<'a>(
+        &'a self,
+        root: &'a Value,
+        work: &mut Work,
+    ) -> Result<&'a Value, PathError> {
+        self.evaluate_typed(root, |_| None, work)
+    }
+
+    /// The same in a document of which some fields have a value even while they are absent: `absent`
+    /// is asked with all keys down to the missing one.
+    pub(crate) fn evaluate_typed<'a>(
+        &'a self,
+        root: &'a Value,
+        absent: Absent,
+        work: &mut Work,
+    ) -> Result<&'a Value, PathError> {
+        work.start_path();
+        let results = evaluate::evaluate(&self.nodes, root, absent, work)?;
+        match results.as_slice() {
+            [value] => Ok(value),
+            [] => Err(PathError::Missing(self.raw.clone())),
+            _ => Err(PathError::TooMany(self.raw.clone())),
+        }
+    }
+}
+
+/// Adds the braces and the first dot that users leave out.
+fn wrap(raw: &str) -> String {
+    let start = match raw {
+        _ if raw.starts_with("{.") => "",
+        _ if raw.starts_with('.') => "{",
+        _ => "{.",
+    };
+    let end = if raw.ends_with('}') { "" } else { "}" };
+    format!("{start}{raw}{end}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,457 @@
+//! From text to steps, by the grammar of kubectl's paths (client-go's `util/jsonpath`).
+//!
+//! The grammar hardly nests: a filter ends at its first closing parenthesis outside of quotes, an
+//! index at its first bracket. So the parser is a loop; only the sides of a filter and the members of a
+//! union are parsed by calling it again, a few levels at most.
+
+use serde_json::Value;
+
+use super::PathError;
+
+/// How often a filter or union may be inside another.
+const MAX_NESTING: usize = 8;
+
+/// One step of a path.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node {
+    /// `.key` or `['key']`.
+    Key(String),
+    /// `[1]`, `[-1]`, `[0:4:2]`, `[*]`.
+    Slice(Slice),
+    /// `.*`.
+    Wildcard,
+    /// `..`: the value and everything below it.
+    Descend,
+    /// `[0,1]`.
+    Union(Vec<Vec<Node>>),
+    /// `[?(@.a=="b")]`.
+    Filter(Filter),
+    /// A text, a number or a bool instead of a path, as on the right side of a filter.
+    Literal(Value),
+}
+
+impl Node {
+    pub(super) fn key(&self) -> Option<&str> {
+        match self {
+            Self::Key(key) => Some(key),
+            _ => None,
+        }
+    }
+}
+
+/// Elements of an array, by position; negative ones count from the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Slice {
+    pub(super) start: Option<i64>,
+    pub(super) end: Option<i64>,
+    /// Whether the end follows from the start: one element is meant.
+    pub(super) single: bool,
+    pub(super) step: Option<i64>,
+}
+
+/// Which elements of an array are kept.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Filter {
+    pub(super) left: Vec<Node>,
+    /// Without a comparison the left side must exist.
+    pub(super) comparison: Option<(Operator, Vec<Node>)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operator {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl Operator {
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "==" => Self::Equal,
+            "!=" => Self::NotEqual,
+            "<" => Self::Less,
+            "<=" => Self::LessOrEqual,
+            ">" => Self::Greater,
+            ">=" => Self::GreaterOrEqual,
+            _ => return None,
+        })
+    }
+}
+
+/// What can be wrong inside the braces.
+enum Fault {
+    /// The text is no path.
+    Syntax(String),
+    /// It is one, but evaluating it always fails.
+    Find(String),
+}
+
+impl From<&str> for Fault {
+    fn from(reason: &str) -> Self {
+        Self::Syntax(reason.to_owned())
+    }
+}
+
+/// Parses a path in braces.
+pub(super) fn parse(wrapped: &str) -> Result<Vec<Node>, PathError> {
+    let mut parser = Parser::new(wrapped, 0);
+    match parser.action() {
+        Ok(nodes) if parser.rest().is_empty() => Ok(nodes),
+        Ok(_) => Err(PathError::ManyQueries {
+            wrapped: wrapped.to_owned(),
+        }),
+        Err(Fault::Find(reason)) => Err(PathError::Find(reason)),
+        Err(Fault::Syntax(reason)) => Err(PathError::Syntax {
+            wrapped: wrapped.to_owned(),
+            reason,
+        }),
+    }
+}
+
+/// Parses a part of a path that stands in brackets; what follows a closing brace is ignored, as
+/// kubectl does.
+fn parse_part(text: &str, nesting: usize) -> Result<Vec<Node>, Fault> {
+    if nesting > MAX_NESTING {
+        return Err("filters and unions are nested too deeply".into());
+    }
+    Parser::new(&format!("{{{text}}}"), nesting).action()
+}
+
+struct Parser<'a> {
+    input: &'a str,
+    at: usize,
+    nesting: usize,
+    nodes: Vec<Node>,
+}
+
+impl<'a> Parser<'a> {
+    fn new(input: &'a str, nesting: usize) -> Self {
+        Self {
+            input,
+            at: 0,
+            nesting,
+            nodes: Vec::new(),
+        }
+    }
+
+    fn rest(&self) -> &'a str {
+        self.input.get(self.at..).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let next = self.peek();
+        self.at += next.map_or(0, char::len_utf8);
+        next
+    }
+
+    fn since(&self, start: usize) -> &'a str {
+        self.input.get(start..self.at).unwrap_or_default()
+    }
+
+    fn take(&mut self, prefix: &str) -> bool {
+        let found = self.rest().starts_with(prefix);
+        if found {
+            self.at += prefix.len();
+        }
+        found
+    }
+
+    /// Everything from an opening brace to the closing one.
+    fn action(&mut self) -> Result<Vec<Node>, Fault> {
+        self.take("{");
+        loop {
+            if self.take("}") {
+                return Ok(std::mem::take(&mut self.nodes));
+            }
+            if self.take("[?(") {
+                self.filter()?;
+                continue;
+            }
+            if self.take("..") {
+                self.descend()?;
+                continue;
+            }
+            match self.next() {
+                None | Some('\r' | '\n') => return Err("unclosed action".into()),
+                // The current object is what every path starts from anyway.
+                Some(' ' | '@' | '$') => {}
+                Some('[') => self.brackets()?,
+                Some(quote @ ('"' | '\'')) => self.quoted(quote)?,
+                Some('.') => self.field(),
+                Some(c) if c == '+' || c == '-' || c.is_ascii_digit() => self.number(c)?,
+                Some(c) if is_word(c) => self.word(c)?,
+                Some(c) => return Err(unrecognized(c)),
+            }
+        }
+    }
+
+    fn field(&mut self) {
+        let start = self.at;
+        while let Some(c) = self.peek() {
+            if ends_word(c) {
+                break;
+            }
+            self.next();
+            if c == '\\' {
+                self.next();
+            }
+        }
+        self.nodes.push(match self.since(start) {
+            "*" => Node::Wildcard,
+            key => Node::Key(key.replace('\\', "")),
+        });
+    }
+
+    fn descend(&mut self) -> Result<(), Fault> {
+        if self.nodes.last() == Some(&Node::Descend) {
+            return Err("invalid multiple recursive descent".into());
+        }
+        self.nodes.push(Node::Descend);
+        if self.peek().is_some_and(is_word) {
+            self.field();
+        }
+        Ok(())
+    }
+
+    fn word(&mut self, first: char) -> Result<(), Fault> {
+        let start = self.at - first.len_utf8();
+        while self.peek().is_some_and(|c| !ends_word(c)) {
+            self.next();
+        }
+        match self.since(start) {
+            "true" => self.nodes.push(Node::Literal(true.into())),
+            "false" => self.nodes.push(Node::Literal(false.into())),
+            word => return Err(Fault::Find(format!("unrecognized identifier {word}"))),
+        }
+        Ok(())
+    }
+
+    fn number(&mut self, first: char) -> Result<(), Fault> {
+        let start = self.at - first.len_utf8();
+        while self.peek().is_some_and(|c| c == '.' || c.is_ascii_digit()) {
+            self.next();
+        }
+        let text = self.since(start);
+        let value = match (text.parse::<i64>(), text.parse::<f64>()) {
+            (Ok(integer), _) => integer.into(),
+            (_, Ok(float)) if float.is_finite() => float.into(),
+            _ => return Err(Fault::Syntax(format!("cannot parse number {text}"))),
+        };
+        self.nodes.push(Node::Literal(value));
+        Ok(())
+    }
+
+    fn quoted(&mut self, quote: char) -> Result<(), Fault> {
+        let start = self.at - 1;
+        loop {
+            match self.next() {
+                None | Some('\n') => return Err("unterminated quoted string".into()),
+                Some(c) if c == quote && !self.follows_backslash() => break,
+                Some(_) => {}
+            }
+        }
+        let quoted = self.since(start);
+        let inner = quoted.get(1..quoted.len() - 1).unwrap_or_default();
+        let text = unquote(inner, quote).ok_or_else(|| {
+            Fault::Syntax(format!("unquote string {quoted} error invalid syntax"))
+        })?;
+        self.nodes.push(Node::Literal(text.into()));
+        Ok(())
+    }
+
+    /// Whether a backslash stands before the (one byte wide) character just read.
+    fn follows_backslash(&self) -> bool {
+        self.at >= 2 && self.input.as_bytes().get(self.at - 2) == Some(&b'\\')
+    }
+
+    fn brackets(&mut self) -> Result<(), Fault> {
+        let start = self.at;
+        loop {
+            match self.next() {
+                None | Some('\n') => return Err("unterminated array".into()),
+                Some(']') => break,
+                Some(_) => {}
+            }
+        }
+        let text = self.input.get(start..self.at - 1).unwrap_or_default();
+        let text = if text == "*" { ":" } else { text };
+        if text.contains(',') {
+            let members = text.split(',').map(|member| {
+                parse_part(&format!("[{}]", member.trim_matches(' ')), self.nesting + 1)
+            });
+            let members = members.collect::<Result<_, _>>()?;
+            self.nodes.push(Node::Union(members));
+        } else if let Some(key) = quoted_key(text) {
+            let nodes = parse_part(&format!(".{key}"), self.nesting + 1)?;
+            self.nodes.extend(nodes);
+        } else {
+            self.nodes.push(Node::Slice(slice(text)?));
+        }
+        Ok(())
+    }
+
+    fn filter(&mut self) -> Result<(), Fault> {
+        let text = self.filter_text()?;
+        let part = |text: &str| parse_part(text, self.nesting + 1);
+        let filter = match split_comparison(text) {
+            None => Filter {
+                left: part(text)?,
+                comparison: None,
+            },
+            Some((left, operator, right)) => {
+                let (left, right) = (part(left)?, part(right)?);
+                let operator = Operator::parse(operator).ok_or_else(|| {
+                    Fault::Find(format!("unrecognized filter operator {operator}"))
+                })?;
+                Filter {
+                    left,
+                    comparison: Some((operator, right)),
+                }
+            }
+        };
+        self.nodes.push(Node::Filter(filter));
+        Ok(())
+    }
+
+    /// What stands between `[?(` and `)]`: the end is the first `)` that is not inside the first pair
+    /// of quotes.
+    fn filter_text(&mut self) -> Result<&'a str, Fault> {
+        let start = self.at;
+        let mut quote = None;
+        let mut closed = false;
+        loop {
+            match self.next() {
+                None | Some('\n') => return Err("unterminated filter".into()),
+                Some(c @ ('"' | '\'')) => match quote {
+                    None => quote = Some(c),
+                    Some(opening) if opening == c && !self.follows_backslash() => closed = true,
+                    Some(_) => {}
+                },
+                Some(')') if quote.is_some() == closed => break,
+                Some(_) => {}
+            }
+        }
+        let end = self.at - 1;
+        if !self.take("]") {
+            return Err("unclosed array expect ]".into());
+        }
+        Ok(self.input.get(start..end).unwrap_or_default())
+    }
+}
+
+fn unrecognized(c: char) -> Fault {
+    let code = u32::from(c);
+    Fault::Syntax(if c.is_control() {
+        format!("unrecognized character in action: U+{code:04X}")
+    } else {
+        format!("unrecognized character in action: U+{code:04X} '{c}'")
+    })
+}
+
+fn is_word(c: char) -> bool {
+    c == '_' || c.is_alphanumeric()
+}
+
+fn ends_word(c: char) -> bool {
+    matches!(
+        c,
+        ' ' | '\t' | '\r' | '\n' | '.' | ',' | '[' | ']' | '$' | '@' | '{' | '}'
+    )
+}
+
+/// The text of `'text'`, if there is no further quote in it.
+fn quoted_key(text: &str) -> Option<&str> {
+    let key = text.strip_prefix('\'')?.strip_suffix('\'')?;
+    (!key.contains('\'')).then_some(key)
+}
+
+/// Splits `left==right` at the first run of comparison signs. A sign is left for the right side.
+fn split_comparison(text: &str) -> Option<(&str, &str, &str)> {
+    let is_sign = |c: char| matches!(c, '!' | '<' | '>' | '=');
+    let start = text.find(is_sign).filter(|start| *start > 0)?;
+    let (left, rest) = text.split_at(start);
+    let end = rest.find(|c| !is_sign(c)).unwrap_or(rest.len() - 1);
+    let (operator, right) = rest.split_at(end);
+    (!operator.is_empty()).then_some((left, operator, right))
+}
+
+/// `1`, `1:2`, `:`, `::2`.
+fn slice(text: &str) -> Result<Slice, Fault> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let is_part = |part: &&str| {
+        part.strip_prefix('-')
+            .unwrap_or(part)
+            .bytes()
+            .all(|b| b.is_ascii_digit())
+    };
+    if parts.len() > 3 || !parts.iter().all(is_part) {
+        return Err(Fault::Syntax(format!("invalid array index {text}")));
+    }
+    let number = |index: usize| match parts.get(index) {
+        None | Some(&"") => Ok(None),
+        Some(part) => part
+            .parse::<i64>()
+            .map(Some)
+            .map_err(|_| Fault::Syntax(format!("array index {part} is not a number"))),
+    };
+    let single = parts.len() == 1;
+    let start = number(0)?;
+    Ok(Slice {
+        start,
+        end: if single {
+            Some(start.unwrap_or(0).wrapping_add(1))
+        } else {
+            number(1)?
+        },
+        single,
+        step: number(2)?,
+    })
+}
+
+/// Resolves the escapes of a Go string.
+fn unquote(text: &str, quote: char) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        if c != '\\' {
+            bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            continue;
+        }
+        let escape = rest.next()?;
+        let mut digits = |count: usize, radix: u32| {
+            (0..count).try_fold(0u32, |number, _| {
+                Some(number.wrapping_mul(radix) + rest.next()?.to_digit(radix)?)
+            })
+        };
+        match escape {
+            'a' => bytes.push(7),
+            'b' => bytes.push(8),
+            'f' => bytes.push(12),
+            'n' => bytes.push(b'\n'),
+            'r' => bytes.push(b'\r'),
+            't' => bytes.push(b'\t'),
+            'v' => bytes.push(11),
+            '\\' => bytes.push(b'\\'),
+            'x' => bytes.push(u8::try_from(digits(2, 16)?).ok()?),
+            'u' | 'U' => {
+                let code = digits(if escape == 'u' { 4 } else { 8 }, 16)?;
+                let c = char::from_u32(code)?;
+                bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            '0'..='7' => {
+                let first = escape.to_digit(8)?;
+                bytes.push(u8::try_from(first * 64 + digits(2, 8)?).ok()?);
+            }
+            c if c == quote => bytes.push(u8::try_from(c).ok()?),
+            _ => return None,
+        }
+    }
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,128 @@
+//! What Cartouche adds to a rendered document: namespace, owner, name, labels and annotations.
+
+use cartouche_crds::{
+    API_VERSION, INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL,
+    RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL,
+};
+use serde_json::{Map, Value, json};
+
+use crate::{document::Rendered, name::label_value};
+
+/// The words of Cartographer.
+pub(crate) const NAMESPACE_CONFLICT: &str = "cannot set namespace in resource template";
+
+/// The Runnable that a run belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its namespace, which is that of its runs.
+    pub namespace: &'a str,
+    /// Its uid.
+    pub uid: &'a str,
+}
+
+/// What tells one run from all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp<'a> {
+    /// The Runnable.
+    pub owner: Owner<'a>,
+    /// The name of the `ClusterRunTemplate`.
+    pub template_name: &'a str,
+    /// The name of the run, as the ledger has it.
+    pub name: &'a str,
+    /// The number of the run in the Runnable's ledger.
+    pub sequence: i64,
+    /// The hash of what was rendered.
+    pub input_hash: &'a str,
+    /// The re-run request that the run answers.
+    pub rerun_token: Option<&'a str>,
+}
+
+/// Why a document cannot become a run of this Runnable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StampError {
+    /// It asks for a namespace other than the Runnable's.
+    #[error("{NAMESPACE_CONFLICT}")]
+    Namespace,
+}
+
+/// The object to create. Fails when the document asks for a namespace other than the Runnable's.
+///
+/// The owner is not blocked from deletion: that needs rights on finalizers which an account that may
+/// create runs need not have.
+pub fn stamp(rendered: &Rendered, stamp: &Stamp<'_>) -> Result<Value, StampError> {
+    let namespace = rendered.namespace();
+    if !namespace.is_empty() && namespace != stamp.owner.namespace {
+        return Err(StampError::Namespace);
+    }
+    let mut object = rendered.document().clone();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("name".into(), stamp.name.into());
+        metadata.insert("namespace".into(), stamp.owner.namespace.into());
+        metadata.insert(
+            "ownerReferences".into(),
+            json!([owner_reference(&stamp.owner)]),
+        );
+        merge(metadata, "labels", labels(stamp));
+        merge(metadata, "annotations", annotations(stamp));
+    }
+    Ok(object)
+}
+
+fn owner_reference(owner: &Owner<'_>) -> Value {
+    json!({
+        "apiVersion": API_VERSION,
+        "kind": "Runnable",
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": true,
+        "blockOwnerDeletion": false,
+    })
+}
+
+fn labels(stamp: &Stamp<'_>) -> [(&'static str, Option<String>); 4] {
+    [
+        (
+            RUNNABLE_NAME_LABEL,
+            Some(label_value(stamp.owner.name).into_owned()),
+        ),
+        (
+            RUN_TEMPLATE_NAME_LABEL,
+            Some(label_value(stamp.template_name).into_owned()),
+        ),
+        (
+            RUNNABLE_UID_LABEL,
+            Some(label_value(stamp.owner.uid).into_owned()),
+        ),
+        (RUN_SEQUENCE_LABEL, Some(stamp.sequence.to_string())),
+    ]
+}
+
+fn annotations(stamp: &Stamp<'_>) -> [(&'static str, Option<String>); 2] {
+    [
+        (INPUT_HASH_ANNOTATION, Some(stamp.input_hash.to_owned())),
+        (
+            RERUN_TOKEN_ANNOTATION,
+            stamp.rerun_token.map(ToOwned::to_owned),
+        ),
+    ]
+}
+
+fn merge(
+    metadata: &mut Map<String, Value>,
+    field: &str,
+    ours: impl IntoIterator<Item = (&'static str, Option<String>)>,
+) {
+    let map = metadata.entry(field).or_insert_with(|| json!({}));
+    if let Some(map) = map.as_object_mut() {
+        for (key, value) in ours {
+            if let Some(value) = value {
+                map.insert(key.to_owned(), value.into());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,303 @@
+//! One string of a template: literal text and tags.
+//!
+//! A tag is `$(path)$`. A string that is nothing but one tag becomes the value itself, whatever its
+//! type; in a longer string the value becomes text. What a tag yields is data: it is never looked at
+//! for tags again.
+//!
+//! Two rules let shell scripts and Tekton's `$(params.x)` stand in a template. A `$(` of which another
+//! `$(` comes before the next `)$` is literal. And `$('text')$` is the text itself, so `$('$(')$` yields
+//! `$(`.
+
+use serde_json::Value;
+
+use crate::{
+    bounds::{MAX_RENDERED_BYTES, Work, json_bytes_within},
+    context::{self, Context},
+    json_text,
+    path::{Path, PathError},
+};
+
+const START: &str = "$(";
+const END: &str = ")$";
+const QUOTED_START: &str = "$('";
+const QUOTED_END: &str = "')$";
+
+/// A string of a template, compiled.
+#[derive(Clone, Debug)]
+pub(crate) enum Leaf {
+    /// No tag.
+    Plain(String),
+    /// Nothing but one tag: its value, with its type.
+    Value { tag: Path, text: String },
+    /// Text with tags in it: always a string.
+    Mixed(Vec<Piece>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Piece {
+    Text(String),
+    Tag(Path),
+}
+
+/// What is wrong with a tag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TagError {
+    /// The tag without its markers.
+    pub(crate) tag: String,
+    pub(crate) message: String,
+    /// Whether a limit was reached that makes it pointless to go on.
+    pub(crate) fatal: bool,
+}
+
+/// A piece of a string that is not looked into yet.
+enum Raw<'a> {
+    Text(&'a str),
+    Quoted(&'a str),
+    Tag(&'a str),
+}
+
+impl Leaf {
+    /// Splits a string and parses every path in it.
+    pub(crate) fn compile(text: &str) -> Result<Self, Vec<TagError>> {
+        if let Some(raw) = only_tag(text) {
+            return match parse(raw) {
+                Ok(tag) => Ok(Self::Value {
+                    tag,
+                    text: text.to_owned(),
+                }),
+                Err(reason) => Err(vec![TagError {
+                    tag: raw.to_owned(),
+                    message: format!("evaluate tag {text}: {reason}"),
+                    fatal: false,
+                }]),
+            };
+        }
+        let (mut pieces, mut errors) = (Vec::new(), Vec::new());
+        for piece in split(text) {
+            match piece {
+                Raw::Text(text) | Raw::Quoted(text) => push_text(&mut pieces, text),
+                Raw::Tag(raw) => match parse(raw) {
+                    Ok(path) => pieces.push(Piece::Tag(path)),
+                    Err(reason) => errors.push(inside_text(raw, &reason)),
+                },
+            }
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        Ok(match pieces.as_mut_slice() {
+            [] => Self::Plain(String::new()),
+            [Piece::Text(text)] => Self::Plain(std::mem::take(text)),
+            _ => Self::Mixed(pieces),
+        })
+    }
+
+    pub(crate) fn tag_count(&self) -> usize {
+        match self {
+            Self::Plain(_) => 0,
+            Self::Value { .. } => 1,
+            Self::Mixed(pieces) => pieces
+                .iter()
+                .filter(|piece| matches!(piece, Piece::Tag(_)))
+                .count(),
+        }
+    }
+
+    /// Replaces the tags. `room` is what the rendered document may still grow by, in bytes.
+    pub(crate) fn render(
+        &self,
+        context: &Context,
+        work: &mut Work,
+        room: &mut usize,
+    ) -> Result<Value, Vec<TagError>> {
+        match self {
+            Self::Plain(text) => Ok(Value::String(text.clone())),
+            Self::Value { tag, text } => match value(tag, context, work, room) {
+                Ok(value) => Ok(value.clone()),
+                Err(failure) => {
+                    Err(vec![failure.with(tag, |reason| {
+                        format!("evaluate tag {text}: {reason}")
+                    })])
+                }
+            },
+            Self::Mixed(pieces) => mix(pieces, context, work, room),
+        }
+    }
+}
+
+fn mix(
+    pieces: &[Piece],
+    context: &Context,
+    work: &mut Work,
+    room: &mut usize,
+) -> Result<Value, Vec<TagError>> {
+    let (mut out, mut errors) = (String::new(), Vec::new());
+    for piece in pieces {
+        let tag = match piece {
+            Piece::Text(text) => {
+                out.push_str(text);
+                continue;
+            }
+            Piece::Tag(tag) => tag,
+        };
+        match value(tag, context, work, room) {
+            Ok(Value::String(text)) => out.push_str(text),
+            Ok(Value::Null) => errors.push(TagError {
+                tag: tag.raw().to_owned(),
+                message: format!(
+                    "interpolate tag: tag must not point to nil value: {}",
+                    tag.raw()
+                ),
+                fatal: false,
+            }),
+            Ok(other) => json_text::append_json(&mut out, other),
+            Err(failure) => {
+                let fatal = failure.fatal;
+                errors.push(failure.with(tag, |reason| {
+                    format!("interpolate tag: evaluate jsonpath: {reason}")
+                }));
+                if fatal {
+                    break;
+                }
+            }
+        }
+    }
+    if errors.is_empty() {
+        Ok(Value::String(out))
+    } else {
+        Err(errors)
+    }
+}
+
+struct Failure {
+    reason: String,
+    fatal: bool,
+}
+
+impl Failure {
+    fn with(self, tag: &Path, message: impl FnOnce(&str) -> String) -> TagError {
+        TagError {
+            tag: tag.raw().to_owned(),
+            message: message(&self.reason),
+            fatal: self.fatal,
+        }
+    }
+}
+
+/// The value of a tag, paid for in visits and in bytes before anything is copied.
+fn value<'a>(
+    tag: &'a Path,
+    context: &'a Context,
+    work: &mut Work,
+    room: &mut usize,
+) -> Result<&'a Value, Failure> {
+    let value = context.find(tag, work).map_err(|error| Failure {
+        reason: error.to_string(),
+        fatal: matches!(error, PathError::Exhausted(_)),
+    })?;
+    match json_bytes_within(value, *room) {
+        Some(bytes) => {
+            *room -= bytes;
+            Ok(value)
+        }
+        None => Err(Failure {
+            reason: format!("the rendered document is larger than {MAX_RENDERED_BYTES} bytes"),
+            fatal: true,
+        }),
+    }
+}
+
+fn parse(raw: &str) -> Result<Path, String> {
+    let path = Path::parse(raw).map_err(|error| error.to_string())?;
+    context::check(&path)?;
+    Ok(path)
+}
+
+fn inside_text(raw: &str, reason: &str) -> TagError {
+    TagError {
+        tag: raw.to_owned(),
+        message: format!("interpolate tag: evaluate jsonpath: {reason}"),
+        fatal: false,
+    }
+}
+
+fn push_text(pieces: &mut Vec<Piece>, text: &str) {
+    if text.is_empty() {
+        return;
+    }
+    match pieces.last_mut() {
+        Some(Piece::Text(before)) => before.push_str(text),
+        _ => pieces.push(Piece::Text(text.to_owned())),
+    }
+}
+
+/// The path of a string that is nothing but one tag. As in Cartographer everything between the first
+/// marker and the last one is then the path, even another `)$`.
+fn only_tag(text: &str) -> Option<&str> {
+    let inner = text.strip_prefix(START)?;
+    if quoted(text).is_some() || inner.contains(START) {
+        return None;
+    }
+    inner.strip_suffix(END)
+}
+
+/// The content of the quoted text that `rest` begins with, and what follows it.
+fn quoted(rest: &str) -> Option<(&str, &str)> {
+    rest.strip_prefix(QUOTED_START)?.split_once(QUOTED_END)
+}
+
+/// Whether some of the text begins like a tag that can be read, but does not end as one.
+pub(crate) fn has_unclosed_tag(text: &str) -> bool {
+    let literal = split(text).into_iter().map(|piece| match piece {
+        Raw::Text(text) => text,
+        Raw::Quoted(_) | Raw::Tag(_) => "\0",
+    });
+    let literal: String = literal.collect();
+    only_tag(text).is_none()
+        && [context::RUNNABLE, context::SELECTED]
+            .iter()
+            .any(|root| literal.contains(&format!("{START}{root}.")))
+}
+
+/// Whether a text holds a tag, or quoted text.
+pub(crate) fn has_tag(text: &str) -> bool {
+    split(text)
+        .iter()
+        .any(|piece| !matches!(piece, Raw::Text(_)))
+}
+
+/// Splits a string into literal text and tags, from left to right.
+fn split(text: &str) -> Vec<Raw<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((before, from)) = rest.find(START).map(|start| rest.split_at(start)) {
+        pieces.push(Raw::Text(before));
+        if let Some((content, after)) = quoted(from) {
+            pieces.push(Raw::Quoted(content));
+            rest = after;
+            continue;
+        }
+        let (marker, inner) = from.split_at(START.len());
+        match inner.find(END) {
+            None => {
+                rest = from;
+                break;
+            }
+            Some(end) => {
+                let (tag, after) = inner.split_at(end);
+                if tag.contains(START) {
+                    pieces.push(Raw::Text(marker));
+                    rest = inner;
+                } else {
+                    pieces.push(Raw::Tag(tag));
+                    rest = after.get(END.len()..).unwrap_or_default();
+                }
+            }
+        }
+    }
+    pieces.push(Raw::Text(rest));
+    pieces
+}
+
+#[cfg(test)]
+mod tests;

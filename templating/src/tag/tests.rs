@@ -1,0 +1,90 @@
+use serde_json::json;
+
+use super::*;
+
+fn context() -> Context {
+    let runnable = json!({
+        "metadata": { "name": "rn", "namespace": "ns" },
+        "spec": {
+            "runTemplateRef": { "name": "t" },
+            "inputs": { "nil": null, "large": "x".repeat(MAX_RENDERED_BYTES / 2) },
+        },
+    });
+    Context::new(&runnable, None).unwrap()
+}
+
+fn render(text: &str) -> Result<Value, Vec<TagError>> {
+    let mut room = MAX_RENDERED_BYTES;
+    Leaf::compile(text)?.render(&context(), &mut Work::new(), &mut room)
+}
+
+#[test]
+fn every_bad_tag_of_one_string_is_reported_from_left_to_right() {
+    let errors = render("$(a)$ $(runnable.metadata.name)$ $(b[)$").unwrap_err();
+    let tags: Vec<_> = errors.iter().map(|error| error.tag.as_str()).collect();
+    assert_eq!(tags, ["a", "b["]);
+    let errors = render("$(runnable.spec.inputs.nil)$ $(selected.x)$").unwrap_err();
+    let tags: Vec<_> = errors.iter().map(|error| error.tag.as_str()).collect();
+    assert_eq!(tags, ["runnable.spec.inputs.nil", "selected.x"]);
+}
+
+#[test]
+fn quoted_text_joins_the_text_around_it() {
+    let Ok(Leaf::Plain(text)) = Leaf::compile("a $('$(b)$')$ c") else {
+        panic!("it holds no tag");
+    };
+    assert_eq!(text, "a $(b)$ c");
+}
+
+#[test]
+fn values_that_do_not_fit_into_the_document_end_the_rendering() {
+    let errors =
+        render("$(runnable.spec.inputs.large)$$(runnable.spec.inputs.large)$ $(selected)$");
+    let errors = errors.unwrap_err();
+    assert_eq!(errors.len(), 1);
+    assert!(errors[0].fatal);
+    assert!(
+        errors[0]
+            .message
+            .ends_with("the rendered document is larger than 524288 bytes")
+    );
+}
+
+#[test]
+fn a_path_over_a_kilobyte_is_refused() {
+    let errors = Leaf::compile(&format!("$(runnable.{})$", "x".repeat(1024))).unwrap_err();
+    assert!(
+        errors[0]
+            .message
+            .ends_with("evaluate: the path is 1033 bytes long, more than 1024")
+    );
+}
+
+#[test]
+fn without_a_selector_selected_is_null_and_has_nothing_below() {
+    assert_eq!(render("$(selected)$"), Ok(Value::Null));
+    let errors = render("$(selected.metadata.name)$").unwrap_err();
+    assert!(
+        errors[0]
+            .message
+            .ends_with("jsonpath returned empty list: selected.metadata.name")
+    );
+}
+
+#[test]
+fn a_tag_that_is_not_closed_is_noticed() {
+    for text in [
+        "$(runnable.metadata.name)",
+        "a $(selected.x) $(runnable.metadata.name)$",
+    ] {
+        assert!(has_unclosed_tag(text), "{text}");
+    }
+    for text in [
+        "$(params.x)",
+        "$(runnable.metadata.name)$",
+        "$('$(runnable.metadata.name)')$",
+        "$(runnable.metadata.name)$)$",
+    ] {
+        assert!(!has_unclosed_tag(text), "{text}");
+    }
+}

@@ -1,0 +1,151 @@
+//! A template: compiled once, rendered for every change of what it sees.
+
+mod body;
+mod suspect;
+
+use std::collections::BTreeMap;
+
+use cartouche_crds::{ClusterRunTemplateSpec, HealthRule};
+use serde_json::{Value, json};
+
+use crate::{
+    bounds::{self, MAX_DEPTH, MAX_LEAVES, MAX_RENDERED_BYTES, MAX_TAGS, MAX_TEMPLATE_BYTES},
+    context::Context,
+    digest,
+    document::{self, Rendered},
+    error::{Problem, Problems},
+    health::{Health, Rule},
+    outputs::{OutputError, Outputs},
+};
+use body::Body;
+
+/// A `ClusterRunTemplate`, checked and ready to be rendered.
+#[derive(Clone, Debug)]
+pub struct Template {
+    body: Body,
+    literal_kind: Option<(String, String)>,
+    outputs: Outputs,
+    rule: Option<Rule>,
+    rules_hash: String,
+    warnings: Vec<String>,
+}
+
+impl Template {
+    /// Finds everything that is wrong with a template whatever a Runnable says: the syntax of every
+    /// tag and path, names that no tag can read, what no run may be, sizes.
+    pub fn compile(spec: &ClusterRunTemplateSpec) -> Result<Self, Problems> {
+        let template = &spec.template;
+        check_size(template)?;
+        let mut problems = document::static_problems(template);
+        let body = Body::compile(template, &mut problems);
+        if body.tag_count() > MAX_TAGS {
+            let message = format!("it has {} tags, more than {MAX_TAGS}", body.tag_count());
+            problems.push(Problem::new("template", message));
+        }
+        let outputs = Outputs::compile(spec.outputs.as_ref(), &mut problems);
+        let rule = spec
+            .health_rule
+            .as_ref()
+            .and_then(|rule| Rule::compile(rule, &mut problems));
+        Problems::check(problems)?;
+        Ok(Self {
+            literal_kind: body.literal("apiVersion").zip(body.literal("kind")),
+            warnings: [document::warnings(template), suspect::warnings(template)].concat(),
+            rules_hash: rules_hash(spec.outputs.as_ref(), spec.health_rule.as_ref()),
+            body,
+            outputs,
+            rule,
+        })
+    }
+
+    /// What works, but hardly as its author expects.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The `apiVersion` and the kind of every run, when neither holds a tag.
+    #[must_use]
+    pub fn literal_kind(&self) -> Option<(&str, &str)> {
+        let (api_version, kind) = self.literal_kind.as_ref()?;
+        Some((api_version, kind))
+    }
+
+    /// The hash of what decides about success and outputs: two templates that differ in nothing else
+    /// render the same runs and read them differently.
+    #[must_use]
+    pub fn rules_hash(&self) -> &str {
+        &self.rules_hash
+    }
+
+    /// Whether the template declares outputs.
+    #[must_use]
+    pub fn has_outputs(&self) -> bool {
+        !self.outputs.is_empty()
+    }
+
+    /// Replaces every tag, once, and checks the outcome. Fails with everything that is wrong with it,
+    /// or with the limit that was reached.
+    pub fn render(&self, context: &Context) -> Result<Rendered, Problems> {
+        let document = self.body.render(context)?;
+        check_rendered_size(&document)?;
+        document::finish(document)
+    }
+
+    /// Whether a run has succeeded, failed, or neither yet.
+    #[must_use]
+    pub fn health(&self, run: &Value) -> Health {
+        crate::health::health(self.rule.as_ref(), run)
+    }
+
+    /// The outputs of a run, all or none; nothing when the template declares none. Whether the run has
+    /// succeeded is for the caller to know.
+    pub fn outputs(&self, run: &Value) -> Result<Option<BTreeMap<String, Value>>, OutputError> {
+        self.outputs.read(run)
+    }
+}
+
+fn check_size(template: &Value) -> Result<(), Problems> {
+    let refuse = |message: String| Err(Problem::new("template", message).into());
+    if !template.is_object() {
+        return refuse(
+            "stamped resource is not a map[string]interface{}: it has to be an object".to_owned(),
+        );
+    }
+    if !bounds::is_shallow(template) {
+        return refuse(format!(
+            "objects and arrays are nested more than {MAX_DEPTH} deep"
+        ));
+    }
+    if bounds::json_bytes_within(template, MAX_TEMPLATE_BYTES).is_none() {
+        return refuse(format!("it is larger than {MAX_TEMPLATE_BYTES} bytes"));
+    }
+    if bounds::leaves(template) > MAX_LEAVES {
+        return refuse(format!("it has more than {MAX_LEAVES} values"));
+    }
+    Ok(())
+}
+
+fn check_rendered_size(document: &Value) -> Result<(), Problems> {
+    let refuse =
+        |message: String| Err(Problem::new("", format!("the rendered document {message}")).into());
+    if !bounds::is_shallow(document) {
+        return refuse(format!(
+            "nests objects and arrays more than {MAX_DEPTH} deep"
+        ));
+    }
+    if bounds::json_bytes_within(document, MAX_RENDERED_BYTES).is_none() {
+        return refuse(format!("is larger than {MAX_RENDERED_BYTES} bytes"));
+    }
+    if bounds::leaves(document) > MAX_LEAVES {
+        return refuse(format!("has more than {MAX_LEAVES} values"));
+    }
+    Ok(())
+}
+
+fn rules_hash(outputs: Option<&BTreeMap<String, String>>, rule: Option<&HealthRule>) -> String {
+    digest::hash(&json!({ "outputs": outputs, "healthRule": rule }))
+}
+
+#[cfg(test)]
+mod tests;

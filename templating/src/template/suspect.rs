@@ -1,0 +1,45 @@
+//! Texts that look like tags and are none.
+
+use serde_json::Value;
+
+use crate::{
+    error::{Segment, document_path},
+    tag,
+};
+
+/// Tags in keys, and tags without an end, of a document that is shallow.
+pub(super) fn warnings(document: &Value) -> Vec<String> {
+    let mut warnings = Vec::new();
+    visit(document, &mut Vec::new(), &mut warnings);
+    warnings
+}
+
+fn visit<'a>(value: &'a Value, at: &mut Vec<Segment<'a>>, warnings: &mut Vec<String>) {
+    match value {
+        Value::String(text) if tag::has_unclosed_tag(text) => warnings.push(format!(
+            "{}: a tag is not closed and stays as it is: tags end with )$",
+            document_path(at)
+        )),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                at.push(Segment::Index(index));
+                visit(item, at, warnings);
+                at.pop();
+            }
+        }
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                at.push(Segment::Key(key));
+                if tag::has_tag(key) {
+                    warnings.push(format!(
+                        "{}: tags in keys stay as they are",
+                        document_path(at)
+                    ));
+                }
+                visit(field, at, warnings);
+                at.pop();
+            }
+        }
+        _ => {}
+    }
+}

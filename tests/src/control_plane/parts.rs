@@ -1,0 +1,155 @@
+//! The programs that the control plane consists of, and where they come from.
+
+use std::{
+    env, io,
+    path::{Path, PathBuf},
+};
+
+use thiserror::Error;
+
+use super::build;
+use crate::progress::Progress;
+
+/// A program of the control plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// The store.
+    Etcd,
+    /// The API server.
+    ApiServer,
+    /// The controllers of the built-in kinds: Jobs, garbage collection, namespaces.
+    ControllerManager,
+    /// Gives pods to nodes.
+    Scheduler,
+    /// The command line.
+    Kubectl,
+    /// Plays kubelets, and the engines behind custom resources.
+    Kwok,
+}
+
+impl Part {
+    /// All parts, quickest to build first.
+    pub const ALL: [Self; 6] = [
+        Self::Etcd,
+        Self::Kwok,
+        Self::ApiServer,
+        Self::Kubectl,
+        Self::ControllerManager,
+        Self::Scheduler,
+    ];
+
+    /// The file name of the program.
+    #[must_use]
+    pub fn binary(self) -> &'static str {
+        match self {
+            Self::Etcd => "etcd",
+            Self::ApiServer => "kube-apiserver",
+            Self::ControllerManager => "kube-controller-manager",
+            Self::Scheduler => "kube-scheduler",
+            Self::Kubectl => "kubectl",
+            Self::Kwok => "kwok",
+        }
+    }
+
+    /// The Go package of the program.
+    pub(super) fn package(self) -> &'static str {
+        match self {
+            Self::Etcd => "go.etcd.io/etcd/server/v3",
+            Self::ApiServer => "k8s.io/kubernetes/cmd/kube-apiserver",
+            Self::ControllerManager => "k8s.io/kubernetes/cmd/kube-controller-manager",
+            Self::Scheduler => "k8s.io/kubernetes/cmd/kube-scheduler",
+            Self::Kubectl => "k8s.io/kubernetes/cmd/kubectl",
+            Self::Kwok => "sigs.k8s.io/kwok/cmd/kwok",
+        }
+    }
+
+    /// The folder below `tests/control-plane` whose go.mod pins the program, and the module there
+    /// whose version stands for all of it.
+    pub(super) fn source(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Kwok => ("kwok", "sigs.k8s.io/kwok"),
+            _ => ("kubernetes", "k8s.io/kubernetes"),
+        }
+    }
+}
+
+/// Where every program of the control plane is.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    found: Vec<(Part, PathBuf)>,
+}
+
+/// Why there is no control plane to start.
+#[derive(Debug, Error)]
+pub enum PartsError {
+    /// There is no Go to build with.
+    #[error(
+        "the control plane needs {missing}, and neither a built copy nor Go was found\n\
+         hint: install Go 1.26 or later (it is built once, about 6 minutes on two cores),\n\
+         hint: or set KUBEBUILDER_ASSETS to a folder that holds {missing}"
+    )]
+    NoGo {
+        /// The programs that are missing.
+        missing: String,
+    },
+    /// Go could not build a program.
+    #[error(
+        "building {binary} failed: {reason}\nhint: to use ready-made programs instead, set \
+         KUBEBUILDER_ASSETS to a folder that holds {binary}"
+    )]
+    Build {
+        /// The program.
+        binary: &'static str,
+        /// What Go said.
+        reason: String,
+    },
+    /// The version is not where it should be.
+    #[error("{} has no version of {module}", .file.display())]
+    NoVersion {
+        /// The go.mod.
+        file: PathBuf,
+        /// The module that it should require.
+        module: &'static str,
+    },
+    /// A file could not be read or written.
+    #[error("{}: {source}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
+}
+
+impl Parts {
+    /// Finds the given parts, building what is neither in `KUBEBUILDER_ASSETS` nor built before.
+    ///
+    /// `demo` is the demo binary: built programs are kept beside its profile folder, in
+    /// `<target>/control-plane/<module>-<version>`.
+    pub fn prepare(demo: &Path, wanted: &[Part], progress: Progress) -> Result<Self, PartsError> {
+        let assets = env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
+        let mut found = Vec::new();
+        let mut missing = Vec::new();
+        for &part in wanted {
+            let ready = assets.as_ref().map(|folder| folder.join(part.binary()));
+            match ready.filter(|path| path.is_file()) {
+                Some(path) => found.push((part, path)),
+                None => missing.push(part),
+            }
+        }
+        found.extend(build::built(demo, &missing, progress)?);
+        Ok(Self { found })
+    }
+
+    /// The path of a part.
+    pub fn path(&self, part: Part) -> Result<&Path, PartsError> {
+        self.found
+            .iter()
+            .find(|(found, _)| *found == part)
+            .map(|(_, path)| path.as_path())
+            .ok_or(PartsError::Build {
+                binary: part.binary(),
+                reason: "it was not asked for".to_owned(),
+            })
+    }
+}

@@ -1,0 +1,358 @@
+//! What the tests stand on: the control plane itself.
+
+use std::{
+    path::Path,
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use cartouche_tests::{
+    cluster::{Cluster, Rights, Seen, eventually},
+    control_plane::{Options, Part, supervise::Signal},
+    controller::Controller,
+};
+use k8s_openapi::api::{
+    authorization::v1::SubjectAccessReview,
+    batch::v1::Job,
+    core::v1::{ConfigMap, Pod},
+};
+use kube::{
+    Api, ResourceExt,
+    api::{DeleteParams, ListParams, PostParams},
+};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::Command,
+};
+
+const DEMO: &str = env!("CARGO_BIN_EXE_demo");
+const SOON: Duration = Duration::from_mins(1);
+
+fn job(name: &str, annotations: &Value) -> Result<Job> {
+    Ok(serde_json::from_value(json!({
+        "metadata": { "name": name },
+        "spec": { "backoffLimit": 0, "template": {
+            "metadata": { "annotations": annotations },
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [{ "name": "work", "image": "busybox" }],
+            },
+        }},
+    }))?)
+}
+
+fn has_condition(job: &Job, wanted: &str) -> bool {
+    let conditions = job.status.as_ref().and_then(|s| s.conditions.as_ref());
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|c| c.type_ == wanted && c.status == "True")
+}
+
+#[tokio::test]
+async fn the_pod_of_a_job_runs_as_its_annotations_say() -> Result<()> {
+    let cluster = Cluster::shared(DEMO).await?;
+    let namespace = cluster.namespace("jobs").await?;
+    let jobs: Api<Job> = cluster.api(&namespace);
+    let create = PostParams::default();
+    jobs.create(
+        &create,
+        &job("good", &json!({ "play.carto.run/message": "well" }))?,
+    )
+    .await?;
+    jobs.create(
+        &create,
+        &job("bad", &json!({ "play.carto.run/outcome": "fail" }))?,
+    )
+    .await?;
+    jobs.create(
+        &create,
+        &job("slow", &json!({ "play.carto.run/outcome": "hang" }))?,
+    )
+    .await?;
+    cluster
+        .wait_for(&jobs, "good", "the good job", SOON, |j| {
+            has_condition(j, "Complete")
+        })
+        .await?;
+    cluster
+        .wait_for(&jobs, "bad", "the bad job", SOON, |j| {
+            has_condition(j, "Failed")
+        })
+        .await?;
+    let slow = jobs.get("slow").await?;
+    assert_eq!(slow.status.and_then(|s| s.active), Some(1));
+    let pods: Api<Pod> = cluster.api(&namespace);
+    let of_good = ListParams::default().labels("job-name=good");
+    let pod = serde_json::to_value(&pods.list(&of_good).await?.items[0])?;
+    let message = pod.pointer("/status/containerStatuses/0/state/terminated/message");
+    assert_eq!(message, Some(&json!("well")));
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_deleted_object_owned_is_collected() -> Result<()> {
+    let cluster = Cluster::shared(DEMO).await?;
+    let namespace = cluster.namespace("owned").await?;
+    let maps: Api<ConfigMap> = cluster.api(&namespace);
+    let map = |metadata| serde_json::from_value(json!({ "metadata": metadata }));
+    let owner = maps
+        .create(&PostParams::default(), &map(json!({ "name": "owner" }))?)
+        .await?;
+    let reference =
+        json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.uid() }]);
+    let child = map(json!({ "name": "child", "ownerReferences": reference }))?;
+    maps.create(&PostParams::default(), &child).await?;
+    maps.delete("owner", &DeleteParams::default()).await?;
+    cluster.wait_until_gone(&maps, "child", SOON).await
+}
+
+#[tokio::test]
+async fn an_account_may_do_what_it_was_granted_and_nothing_else() -> Result<()> {
+    let cluster = Cluster::shared(DEMO).await?;
+    let namespace = cluster.namespace("rights").await?;
+    let account = cluster
+        .service_account(
+            &namespace,
+            "runner",
+            &[Rights::of_a_runnable("batch", "jobs")],
+        )
+        .await?;
+    let client = cluster.client_of(&account).await?;
+    let audit = cluster.audit()?;
+    let jobs: Api<Job> = Api::namespaced(client.clone(), &namespace);
+    jobs.create(&PostParams::default(), &job("one", &json!({}))?)
+        .await?;
+    let pods: Api<Pod> = Api::namespaced(client, &namespace);
+    assert!(matches!(
+        pods.list(&ListParams::default()).await,
+        Err(kube::Error::Api(status)) if status.code == 403
+    ));
+    assert_eq!(audit.creates(&namespace, "jobs.batch")?, 1);
+    assert_eq!(audit.requests(&account.user(), "list", "pods")?, 1);
+
+    cluster.grant(&account, &[]).await?;
+    cluster
+        .eventually("the rights to be gone", SOON, || async {
+            Ok(match jobs.list(&ListParams::default()).await {
+                Err(kube::Error::Api(status)) if status.code == 403 => Seen::Done(()),
+                other => Seen::NotYet(format!("{other:?}")),
+            })
+        })
+        .await
+}
+
+#[tokio::test]
+async fn killed_servers_come_back_with_their_data() -> Result<()> {
+    let begin = Instant::now();
+    let cluster = Cluster::start(DEMO, &Options::bare()).await?;
+    eprintln!("bare control plane after {:?}", begin.elapsed());
+    let plane = cluster.control_plane()?;
+    let namespace = cluster.namespace("kept").await?;
+    let maps: Api<ConfigMap> = cluster.api(&namespace);
+    for part in [Part::ApiServer, Part::Etcd] {
+        let name = part.binary();
+        let map = serde_json::from_value(json!({ "metadata": { "name": name } }))?;
+        maps.create(&PostParams::default(), &map).await?;
+        plane.kill(part)?;
+        let request = tokio::time::timeout(Duration::from_millis(500), maps.get(name)).await;
+        assert!(!matches!(request, Ok(Ok(_))), "{name} is still there");
+        let begin = Instant::now();
+        plane.restart(part).await?;
+        eprintln!("{name} restarted after {:?}", begin.elapsed());
+        cluster
+            .wait_for(&maps, name, "the object to be still there", SOON, |_| true)
+            .await?;
+    }
+    plane.signal(Part::ApiServer, Signal::Pause)?;
+    let hangs = tokio::time::timeout(Duration::from_millis(500), maps.get("etcd")).await;
+    assert!(hangs.is_err(), "{hangs:?}");
+    plane.signal(Part::ApiServer, Signal::Resume)?;
+    maps.get("etcd").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_control_plane_that_was_dropped() -> Result<()> {
+    let cluster = Cluster::start(DEMO, &Options::bare()).await?;
+    let folder = cluster.control_plane()?.folder().to_owned();
+    assert!(folder.is_dir());
+    drop(cluster);
+    assert!(!folder.exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_engine_is_played_with_the_outcome_that_the_run_asks_for() -> Result<()> {
+    let cluster = Cluster::start(DEMO, &Options::full()).await?;
+    cluster.install_engines().await?;
+    let namespace = cluster.namespace("engines").await?;
+    cluster.apply_yaml(&namespace, RUNS).await?;
+    let path = |object: &str, path: &str| {
+        let arguments = ["-n", &namespace, "get", object, "-o", path].map(str::to_owned);
+        let cluster = cluster.clone();
+        async move {
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            cluster.kubectl(&arguments).await
+        }
+    };
+    for (object, field, wanted) in [
+        (
+            "taskrun/good",
+            "jsonpath={.status.results[0].value}",
+            "main",
+        ),
+        (
+            "taskrun/bad",
+            "jsonpath={.status.conditions[0].status}",
+            "False",
+        ),
+        (
+            "workflow/good",
+            "jsonpath={.status.outputs.parameters[0].name}",
+            "digest",
+        ),
+        ("workflow/bad", "jsonpath={.status.message}", "it burned"),
+        (
+            "backup/good",
+            "jsonpath={.status.location}",
+            "s3://backups/orders/good",
+        ),
+    ] {
+        cluster
+            .eventually(&format!("{object} to end"), SOON, || async {
+                Ok(match path(object, field).await? {
+                    value if value == wanted => Seen::Done(()),
+                    other => Seen::NotYet(other),
+                })
+            })
+            .await?;
+    }
+    Ok(())
+}
+
+const RUNS: &str = "
+apiVersion: tekton.dev/v1
+kind: TaskRun
+metadata: {name: good}
+spec:
+  params: [{name: branch, value: main}]
+  taskSpec: {results: [{name: branch}, {name: commit}]}
+---
+apiVersion: tekton.dev/v1
+kind: TaskRun
+metadata: {name: bad, annotations: {play.carto.run/outcome: fail}}
+spec: {}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {name: good}
+spec:
+  templates: [{name: t, outputs: {parameters: [{name: d, globalName: digest}, {name: e}]}}]
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata:
+  name: bad
+  annotations: {play.carto.run/outcome: fail, play.carto.run/message: it burned}
+spec: {}
+---
+apiVersion: example.com/v1
+kind: Backup
+metadata: {name: good}
+spec: {database: orders}
+";
+
+#[tokio::test]
+async fn nothing_is_left_when_the_owner_is_killed() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut owner = Command::new(DEMO)
+        .env("TMPDIR", folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()?;
+    let stderr = owner.stderr.take().context("no standard error")?;
+    let mut lines = BufReader::new(stderr).lines();
+    while let Some(line) = lines.next_line().await? {
+        if line.starts_with("starting kube-controller-manager") && line.contains("done") {
+            break;
+        }
+    }
+    assert!(
+        processes_of(folder.path())
+            .await?
+            .contains("kube-apiserver")
+    );
+    owner.kill().await?;
+    let gone = || async {
+        Ok(match processes_of(folder.path()).await?.as_str() {
+            "" => Seen::Done(()),
+            left => Seen::NotYet(left.to_owned()),
+        })
+    };
+    eventually("the servers to be gone", Duration::from_secs(2), gone).await?;
+    let empty = || async {
+        let left = std::fs::read_dir(folder.path())?.count();
+        Ok(if left == 0 {
+            Seen::Done(())
+        } else {
+            Seen::NotYet(format!("{left} left"))
+        })
+    };
+    eventually("the files to be gone", Duration::from_secs(10), empty).await
+}
+
+/// The servers (not those who remove their files) that work in a folder.
+async fn processes_of(folder: &Path) -> Result<String> {
+    let output = Command::new("ps")
+        .args(["-A", "-o", "args="])
+        .output()
+        .await?;
+    let folder = folder.display().to_string();
+    let all = String::from_utf8_lossy(&output.stdout);
+    let servers = all
+        .lines()
+        .filter(|l| l.contains(&folder) && !l.contains("tidy-up"));
+    Ok(servers.collect::<Vec<_>>().join("\n"))
+}
+
+#[tokio::test]
+async fn the_shipped_roles_give_the_controller_what_it_watches_and_no_secrets() -> Result<()> {
+    let cluster = Cluster::shared(DEMO).await?;
+    cluster.install_cartouche().await?;
+    let may = async |verb, group, resource, subresource| {
+        let review = serde_json::from_value(json!({
+            "metadata": {},
+            "spec": {
+                "user": Controller::account().user(),
+                "resourceAttributes": {
+                    "verb": verb, "group": group, "resource": resource, "subresource": subresource,
+                },
+            },
+        }))?;
+        let reviews = cluster.all::<SubjectAccessReview>();
+        let answer = reviews.create(&PostParams::default(), &review).await?;
+        anyhow::Ok(answer.status.is_some_and(|status| status.allowed))
+    };
+    cluster
+        .eventually(
+            "the role of stamped kinds to be filled in",
+            SOON,
+            || async {
+                Ok(if may("watch", "batch", "jobs", "").await? {
+                    Seen::Done(())
+                } else {
+                    Seen::NotYet("it may not watch Jobs".to_owned())
+                })
+            },
+        )
+        .await?;
+    assert!(may("update", "carto.run", "runnables", "status").await?);
+    assert!(!may("get", "", "secrets", "").await?);
+    assert!(!may("create", "batch", "jobs", "").await?);
+    Ok(())
+}
