@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// How long a token is asked for.
-const TOKEN_LIFETIME: Duration = Duration::from_secs(7200);
+const TOKEN_LIFETIME: Duration = Duration::from_hours(2);
 
 /// How the controller acts as a ServiceAccount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

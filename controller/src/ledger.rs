@@ -57,6 +57,7 @@ pub struct Intent {
 
 /// What a consistent read of the name of the entry that is superseded said.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)] // lives for one call
 pub enum Fate {
     /// It was confirmed before, or never attempted: there was nothing to read.
     Known,

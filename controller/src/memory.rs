@@ -17,7 +17,7 @@ use crate::{
 /// First delay before something that failed is tried again; it doubles from there.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 /// Longest delay.
-const LONGEST_DELAY: Duration = Duration::from_secs(300);
+const LONGEST_DELAY: Duration = Duration::from_mins(5);
 
 /// Namespace and name of a Runnable.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -8,6 +8,9 @@ pub mod observe;
 pub mod report;
 
 mod pass;
+mod retire;
+mod select;
+mod write;
 
 use std::{
     collections::BTreeSet,

@@ -61,11 +61,11 @@ pub fn retention(
             .zip(remaining(entry.finished_at.as_ref(), now))
         {
             Some((Duration::ZERO, Duration::ZERO)) if plan.delete.len() < MAX_DELETES => {
-                plan.delete.push(entry.clone())
+                plan.delete.push(entry.clone());
             }
             Some((Duration::ZERO, Duration::ZERO)) => plan.again = Some(Duration::from_secs(1)),
             Some((started, finished)) => {
-                plan.again = plan.again.into_iter().chain([started.max(finished)]).min()
+                plan.again = plan.again.into_iter().chain([started.max(finished)]).min();
             }
             None => {}
         }

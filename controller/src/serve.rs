@@ -1,19 +1,24 @@
 //! Wires everything together, and runs it until it is told to stop.
 
-use std::{sync::Arc, time::Duration};
+mod guarded;
+mod runnables;
+
+use std::sync::Arc;
 
 use cartouche_crds::{ClusterRunTemplate, Runnable};
-use futures::{Stream, StreamExt, stream};
+use futures::StreamExt;
+use guarded::guarded;
 use kube::{
     Api, Config, ResourceExt,
     core::DeserializeGuard,
     runtime::{
         Controller, WatchStreamExt, controller,
-        reflector::{self, ObjectRef, Store},
+        reflector::{self, Store},
         watcher,
     },
 };
-use tokio::{net::TcpListener, sync::mpsc::UnboundedReceiver, sync::watch};
+use runnables::Runnables;
+use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
     accept::Acceptance,
@@ -40,11 +45,6 @@ use crate::{
 const RUNNABLES: &str = "runnables.carto.run";
 const TEMPLATES: &str = "clusterruntemplates.carto.run";
 const ACCOUNTS: &str = "serviceaccounts";
-
-/// How long passes under way may take to end after a signal to stop.
-const GRACE: Duration = Duration::from_secs(20);
-/// The server ends every watch after this time, and a silent connection is noticed.
-const WATCH_SECONDS: u32 = 50;
 
 /// Runs the controller until SIGTERM or SIGINT. The error is a sentence for people.
 pub async fn serve(flags: Flags) -> Result<(), String> {
@@ -265,199 +265,4 @@ async fn serve_templates(
         )
         .for_each(|_| std::future::ready(()))
         .await;
-}
-
-struct Runnables {
-    reconciler: Arc<Reconciler>,
-    store: Store<Runnable>,
-    readiness: Readiness,
-    metrics: Metrics,
-}
-
-impl Runnables {
-    /// Serves Runnables until a signal, and then until the passes under way have ended.
-    async fn serve(
-        self,
-        flags: &Flags,
-        writer: reflector::store::Writer<Runnable>,
-        woken: UnboundedReceiver<ObjectRef<Runnable>>,
-        accounts: watch::Receiver<bool>,
-    ) {
-        let client = self.reconciler.identity.own().client();
-        let api: Api<DeserializeGuard<Runnable>> = match &flags.namespace {
-            Some(namespace) => Api::namespaced(client, namespace),
-            None => Api::all(client),
-        };
-        let noting = self.noting();
-        let events = guarded(api, self.readiness.clone(), RUNNABLES, self.metrics.clone());
-        let trigger = events
-            .modify(slim)
-            .reflect(writer)
-            .inspect(move |event| event.iter().for_each(&noting))
-            .applied_objects();
-        let woken = stream::unfold(woken, |mut woken| async move {
-            woken.recv().await.map(|key| (key, woken))
-        });
-        let readiness = self.readiness.clone();
-        let reconciler = self.reconciler.clone();
-
-        let known = {
-            let (readiness, mut accounts) = (self.readiness.clone(), accounts.clone());
-            async move {
-                let _ = accounts.wait_for(|synced| *synced).await;
-                readiness.reached(ACCOUNTS);
-            }
-        };
-        tokio::spawn(known);
-        let (stopping, mut stopped) = watch::channel(false);
-        let controller = Controller::for_stream(trigger, self.store)
-            .with_config(controller::Config::default().concurrency(flags.concurrency))
-            .reconcile_on(woken)
-            .graceful_shutdown_on(async move {
-                signalled().await;
-                tracing::info!("stopping: no new work is begun");
-                stopping.send_replace(true);
-            })
-            .run(
-                move |runnable, reconciler: Arc<Reconciler>| {
-                    let mut accounts = accounts.clone();
-                    let readiness = readiness.clone();
-                    async move {
-                        // Without the accounts and the templates every Runnable would look broken.
-                        let _ = accounts.wait_for(|synced| *synced).await;
-                        while readiness
-                            .missing()
-                            .iter()
-                            .any(|missing| missing.contains(TEMPLATES))
-                        {
-                            tokio::time::sleep(Duration::from_millis(20)).await;
-                        }
-                        Ok::<_, std::convert::Infallible>(reconciler.reconcile(runnable).await)
-                    }
-                },
-                |_, error, _| match *error {},
-                reconciler,
-            )
-            .for_each(|_| std::future::ready(()));
-        tokio::select! {
-            () = controller => {}
-            () = async {
-                let _ = stopped.wait_for(|stopping| *stopping).await;
-                tokio::time::sleep(GRACE).await;
-            } => tracing::warn!("some passes did not end in time"),
-        }
-    }
-
-    /// What events of Runnables mean beside a look at them.
-    fn noting(&self) -> impl Fn(&watcher::Event<Runnable>) + Send + 'static {
-        let (reconciler, store, readiness, metrics) = (
-            self.reconciler.clone(),
-            self.store.clone(),
-            self.readiness.clone(),
-            self.metrics.clone(),
-        );
-        move |event| {
-            match event {
-                watcher::Event::Delete(runnable) => reconciler.forget(&key(runnable)),
-                watcher::Event::InitDone => {
-                    readiness.reached(RUNNABLES);
-                    reconciler.sweep(|key| {
-                        store
-                            .get(&ObjectRef::new(&key.name).within(&key.namespace))
-                            .is_some()
-                    });
-                }
-                watcher::Event::Init | watcher::Event::InitApply(_) | watcher::Event::Apply(_) => {}
-            }
-            metrics.runnables(store.len());
-        }
-    }
-}
-
-/// Drops what no decision and no template reads, before it is kept.
-fn slim(runnable: &mut Runnable) {
-    runnable.metadata.managed_fields = None;
-    if let Some(annotations) = &mut runnable.metadata.annotations {
-        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
-    }
-}
-
-/// A watch that no single malformed object stops, and that says what it waits for.
-fn guarded<K>(
-    api: Api<DeserializeGuard<K>>,
-    readiness: Readiness,
-    what: &'static str,
-    metrics: Metrics,
-) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static
-where
-    K: kube::Resource<DynamicType = ()>
-        + Clone
-        + std::fmt::Debug
-        + Send
-        + serde::de::DeserializeOwned
-        + 'static,
-{
-    watcher(
-        api,
-        watcher::Config::default()
-            .timeout(WATCH_SECONDS)
-            .page_size(100),
-    )
-    .default_backoff()
-    .filter_map(move |event| {
-        let event = match event {
-            Ok(event) => opened(event, &metrics).map(Ok),
-            Err(error) => {
-                tracing::warn!(what, %error, "a watch failed");
-                readiness.because(what, why(&error));
-                Some(Err(error))
-            }
-        };
-        std::future::ready(event)
-    })
-}
-
-/// Why a watch failed, in few words; a missing definition is the usual reason on a new cluster.
-fn why(error: &watcher::Error) -> String {
-    match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 404 => {
-            "the API server does not serve it: install the CustomResourceDefinitions (kubectl apply -f config/crd)".to_owned()
-        }
-        other => other.to_string(),
-    }
-}
-
-fn opened<K: kube::Resource<DynamicType = ()>>(
-    event: watcher::Event<DeserializeGuard<K>>,
-    metrics: &Metrics,
-) -> Option<watcher::Event<K>> {
-    let open = |guard: DeserializeGuard<K>| match guard.0 {
-        Ok(object) => Some(object),
-        Err(error) => {
-            tracing::warn!(kind = %K::kind(&()), error = %error.error, "an object cannot be read and is left alone");
-            metrics.undecodable();
-            None
-        }
-    };
-    Some(match event {
-        watcher::Event::Apply(object) => watcher::Event::Apply(open(object)?),
-        watcher::Event::Delete(object) => watcher::Event::Delete(open(object)?),
-        watcher::Event::InitApply(object) => watcher::Event::InitApply(open(object)?),
-        watcher::Event::Init => watcher::Event::Init,
-        watcher::Event::InitDone => watcher::Event::InitDone,
-    })
-}
-
-/// SIGTERM or SIGINT.
-async fn signalled() {
-    let terminated = async {
-        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-            Ok(mut signal) => drop(signal.recv().await),
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        () = terminated => {}
-    }
 }

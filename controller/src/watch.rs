@@ -231,8 +231,8 @@ impl Failures {
         };
         let status = match error {
             InitialListFailed(kube::Error::Api(status))
-            | WatchStartFailed(kube::Error::Api(status)) => Some(status.code),
-            WatchError(status) => Some(status.code),
+            | WatchStartFailed(kube::Error::Api(status))
+            | WatchError(status) => Some(status.code),
             InitialListFailed(_) | WatchStartFailed(_) | WatchFailed(_) | NoResourceVersion => None,
         };
         if matches!(status, Some(403 | 405)) {

@@ -2,47 +2,28 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cartouche_crds::{
-    API_VERSION, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase, RunResult, RunnableStatus,
-};
+use cartouche_crds::{RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL};
 use cartouche_templating::{HASH_VERSION, Owner, Stamp, contains, contains_document, stamp};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     assess::reading,
-    decide::Change,
     facts::{CreateOutcome, Found, NameRead, RunName},
     observe::{own_runs, unapplied_name},
     pass::{End, Pass},
-    report,
 };
 use crate::{
     api::{ApiError, CreateMode, Requests, ResourcePath},
     discovery::{DiscoveryError, Kind},
     events::Occasion,
-    ledger::Ledger,
     memory::{Held, boot_time, lock},
     metrics::RunEvent,
     problem::{Category, Cure, Problem},
-    retention::{retention, trimmed},
-    watch::{Purpose, Watched},
 };
 
 /// A create is sent at most this long after its ledger was read; see
 /// [`crate::retention::MINIMUM_AGE`].
 const LEDGER_FRESH_FOR: Duration = Duration::from_secs(20);
-
-#[derive(Deserialize)]
-struct Written {
-    metadata: WrittenMeta,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WrittenMeta {
-    resource_version: String,
-}
 
 impl Pass<'_> {
     /// Lists the runs that the Runnable controls.
@@ -84,7 +65,7 @@ impl Pass<'_> {
                 }
                 // The account cannot have made runs of a kind that it may not list.
                 Err(error) => {
-                    tracing::debug!(kind = kind.1, %error, "runs of another kind cannot be listed")
+                    tracing::debug!(kind = kind.1, %error, "runs of another kind cannot be listed");
                 }
             }
         }
@@ -354,235 +335,6 @@ impl Pass<'_> {
                 "unable to apply object [{namespace}/{name}] for run template [{template}]: create: {error}"
             ),
         )
-    }
-
-    /// Writes the ledger, and with it all that the status says of it.
-    pub(super) async fn write(&mut self, ledger: Ledger, change: Change) -> Result<(), End> {
-        let (runs, kinds) = (&self.own.runs, &self.own.kinds);
-        let gone = |entry_kind: (&str, &str), uid: &str| {
-            kinds.known(entry_kind.0, entry_kind.1).is_some_and(|kind| {
-                let watched = Watched {
-                    purpose: Purpose::Runs,
-                    kind,
-                };
-                self.own.watches.state(&watched) == super::facts::WatchState::Synced
-                    && !runs.exists(&watched, uid)
-            })
-        };
-        let ledger = trimmed(ledger, self.runnable.spec.retention_policy, |entry, uid| {
-            gone((&entry.api_version, &entry.kind), uid)
-        });
-        let problem = match (&self.facts.created, change) {
-            (Some(CreateOutcome::Refused(problem)), Change::Reject) => Some(problem.clone()),
-            (Some(CreateOutcome::AlreadyExists), Change::Reject) => self.conflict(),
-            _ => None,
-        };
-        let mut status = report::status(&self.facts, &ledger, problem.as_ref());
-        if change == Change::Attempt {
-            // What is wrong is not known to be cured.
-            status.conditions.clone_from(&self.facts.stored.conditions);
-        }
-        let before = std::mem::replace(&mut self.facts.ledger, ledger);
-        if let Err(end) = self.put(status).await {
-            self.facts.ledger = before;
-            return Err(end);
-        }
-        self.after_write(&before, change);
-        self.look_around().await;
-        Ok(())
-    }
-
-    /// The problem that the next decision will name, for the write that comes before it.
-    fn conflict(&self) -> Option<Problem> {
-        let mut facts = self.facts.clone();
-        if let Some(current) = &mut facts.ledger.current {
-            current.phase = RunPhase::Rejected;
-        }
-        match super::decide::decide(&facts) {
-            super::decide::Step::Stuck(problem) => Some(problem),
-            _ => None,
-        }
-    }
-
-    fn after_write(&mut self, before: &Ledger, change: Change) {
-        self.facts.only_attempt = change == Change::Intent;
-        if change == Change::Intent {
-            self.facts.created = None;
-        }
-        let mut memory = lock(&self.memory);
-        memory.wrote_ledger = true;
-        let Some(current) = &self.facts.ledger.current else {
-            return;
-        };
-        if change == Change::Confirm {
-            memory.awaited.clone_from(&current.uid);
-        }
-        let result = |ledger: &Ledger| ledger.current.as_ref().and_then(|current| current.result);
-        if result(before) != current.result {
-            match current.result {
-                Some(RunResult::Succeeded) => self.own.metrics.run(RunEvent::Succeeded),
-                Some(RunResult::Failed) => self.own.metrics.run(RunEvent::Failed),
-                Some(RunResult::Lost) => self.own.metrics.run(RunEvent::Lost),
-                None => {}
-            }
-        }
-        if before.outputs != self.facts.ledger.outputs
-            && let Some(from) = &self.facts.ledger.outputs_from
-        {
-            let kind = self
-                .own
-                .kinds
-                .known(&current.api_version, &current.kind)
-                .map(|kind| kind.resource())
-                .unwrap_or_default();
-            self.own.events.publish(
-                &self.runnable,
-                &Occasion::OutputChanged(format!("{kind}/{}", from.name)),
-                self.facts.now,
-            );
-        }
-    }
-
-    /// Replaces the status, with the resourceVersion of what was read.
-    pub(super) async fn put(&mut self, status: RunnableStatus) -> Result<(), End> {
-        let path = ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
-        let body = json!({
-            "apiVersion": API_VERSION,
-            "kind": "Runnable",
-            "metadata": { "name": self.key.name, "namespace": self.key.namespace, "uid": self.facts.runnable.uid, "resourceVersion": self.resource_version },
-            "spec": { "runTemplateRef": { "name": self.runnable.spec.run_template_ref.name } },
-            "status": status,
-        });
-        match self
-            .own
-            .identity
-            .own()
-            .replace_status::<Written>(&path, &self.key.name, &body)
-            .await
-        {
-            Ok(written) => {
-                lock(&self.memory).written = written.metadata.resource_version.parse().ok();
-                self.warn(&status);
-                self.resource_version = written.metadata.resource_version;
-                self.read_at = boot_time();
-                self.facts.now = self.own.identity.connection().now();
-                self.facts.stored = Arc::new(status);
-                Ok(())
-            }
-            Err(error) if error.is_conflict() => Err(End::Conflict),
-            Err(error) if error.is_not_found() => Err(End::Gone),
-            Err(error) => {
-                tracing::warn!(namespace = self.key.namespace, runnable = self.key.name, %error, "failed to update status for runnable");
-                Err(End::Conflict)
-            }
-        }
-    }
-
-    /// A Warning event for every condition that is False and says something new.
-    fn warn(&self, status: &RunnableStatus) {
-        for condition in status
-            .conditions
-            .iter()
-            .filter(|condition| condition.status == "False" && condition.type_ != report::READY)
-        {
-            let told = self.facts.stored.conditions.iter().any(|stored| {
-                stored.type_ == condition.type_
-                    && stored.status == condition.status
-                    && stored.reason == condition.reason
-                    && stored.message == condition.message
-            });
-            if !told {
-                let occasion = Occasion::Warning {
-                    reason: condition.reason.clone(),
-                    message: condition.message.clone(),
-                };
-                self.own
-                    .events
-                    .publish(&self.runnable, &occasion, self.facts.now);
-            }
-        }
-    }
-
-    /// Deletes finished runs that nobody needs any more. When to look again.
-    pub(super) async fn retire(&mut self) -> Option<Duration> {
-        let (runs, kinds) = (self.own.runs.clone(), self.own.kinds.clone());
-        let watched = |api_version: &str, kind: &str| {
-            kinds.known(api_version, kind).map(|kind| Watched {
-                purpose: Purpose::Runs,
-                kind,
-            })
-        };
-        let plan = retention(
-            &self.facts.ledger,
-            self.runnable.spec.retention_policy,
-            self.facts.now,
-            |entry, uid| {
-                watched(&entry.api_version, &entry.kind)
-                    .is_some_and(|watched| runs.exists(&watched, uid))
-            },
-        );
-        if plan.delete.is_empty() {
-            return plan.again;
-        }
-        let held = lock(&self.memory)
-            .held(&Held::Delete, boot_time())
-            .map(|(_, left)| left);
-        if held.is_some() {
-            return held;
-        }
-        let account = self.account.clone()?;
-        for entry in &plan.delete {
-            let Some(kind) = kinds.known(&entry.api_version, &entry.kind) else {
-                continue;
-            };
-            let Some(uid) = &entry.uid else { continue };
-            match account
-                .delete(&kind.path(&self.key.namespace), &entry.name, uid)
-                .await
-            {
-                Ok(()) => {
-                    self.own.metrics.run(RunEvent::Removed);
-                    self.own.events.publish(
-                        &self.runnable,
-                        &Occasion::Removed(format!("{}/{}", kind.resource(), entry.name)),
-                        self.facts.now,
-                    );
-                }
-                Err(error) if error.is_not_found() || error.is_conflict() => {}
-                Err(error) => return Some(self.undeletable(&entry.name, &error)),
-            }
-        }
-        lock(&self.memory).release(&Held::Delete);
-        plan.again
-    }
-
-    /// One Warning, and a pause that gets longer.
-    fn undeletable(&self, name: &str, error: &ApiError) -> Duration {
-        let cure = if error.is_forbidden() {
-            Cure::Right
-        } else {
-            Cure::Retry
-        };
-        let text = format!(
-            "unable to delete finished run [{}/{name}]: {error}: grant the ServiceAccount the right to delete, or raise spec.retentionPolicy",
-            self.key.namespace
-        );
-        let problem = Problem::new(Category::StampedObjectRejectedByAPIServer, cure, text);
-        let mut memory = lock(&self.memory);
-        let first = memory
-            .hold
-            .as_ref()
-            .is_none_or(|hold| hold.what != Held::Delete);
-        if first {
-            let occasion = Occasion::Warning {
-                reason: "RetentionFailed".to_owned(),
-                message: problem.message.clone(),
-            };
-            self.own
-                .events
-                .publish(&self.runnable, &occasion, self.facts.now);
-        }
-        memory.hold(Held::Delete, &problem, boot_time())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use cartouche_crds::{API_VERSION, ClusterRunTemplate, GROUP, RUNNABLE_NAME_LABEL, Selector};
+use cartouche_crds::{API_VERSION, ClusterRunTemplate, GROUP, RUNNABLE_NAME_LABEL};
 use cartouche_templating::{Context, label_value};
 use serde_json::{Value, json};
 
@@ -12,13 +12,13 @@ use super::{
     pass::{End, Pass},
 };
 use crate::{
-    api::{ApiError, Requests, ResourcePath},
+    api::{Requests, ResourcePath},
     discovery::{DiscoveryError, Kind},
     ledger::Cause,
     memory::{RunnableKey, lock},
     problem::{Category, Cure, Problem},
     templates::Compiled,
-    watch::{Purpose, Watched, selected::Selection},
+    watch::{Purpose, Watched},
 };
 
 impl Pass<'_> {
@@ -183,100 +183,6 @@ impl Pass<'_> {
         )
     }
 
-    /// The one object that the selector picks.
-    async fn selected(
-        &self,
-        account: &Requests,
-        selector: &Selector,
-        consistent: bool,
-    ) -> Result<Arc<Value>, Problem> {
-        let (api_version, kind) = (
-            selector.resource.api_version.as_deref().unwrap_or_default(),
-            selector.resource.kind.as_deref().unwrap_or_default(),
-        );
-        let labels = go_map(&selector.matching_labels);
-        let unresolved = |cure, cause: String| {
-            Problem::new(
-                Category::TemplateStampFailure,
-                cure,
-                format!(
-                    "unable to resolve selector [{labels}], apiVersion [{api_version}], kind [{kind}]: {cause}"
-                ),
-            )
-        };
-        let kind = self
-            .own
-            .kinds
-            .find(api_version, kind)
-            .await
-            .map_err(|error| {
-                let cure = if matches!(error, DiscoveryError::Unknown { .. }) {
-                    Cure::Kind
-                } else {
-                    Cure::Retry
-                };
-                unresolved(
-                    cure,
-                    format!("failed to list server api resources: {error}"),
-                )
-            })?;
-        let watched = Watched {
-            purpose: Purpose::Selected,
-            kind: kind.clone(),
-        };
-        let synced = self.own.watches.state(&watched) == WatchState::Synced;
-        let kept = lock(&self.memory).selected.clone();
-        if let (Some(kept), true, false) = (kept, synced, consistent) {
-            return Ok(kept);
-        }
-        self.own.selections.put(
-            &watched,
-            &self.key,
-            Selection {
-                labels: selector.matching_labels.clone(),
-                uid: None,
-            },
-        );
-        let query = format!(
-            "labelSelector={}",
-            selector_query(&selector.matching_labels)
-        );
-        let mut found = account
-            .list(&kind.path(&self.key.namespace), &query)
-            .await
-            .map_err(|error| unresolved(cure_of(&error), unlistable(&kind, &labels, &error)))?;
-        let object = match (found.pop(), found.len()) {
-            (Some(object), 0) => object,
-            (None, _) => {
-                return Err(unresolved(
-                    Cure::Change,
-                    "selector did not match any objects".to_owned(),
-                ));
-            }
-            _ => {
-                return Err(unresolved(
-                    Cure::Change,
-                    "selector matched multiple objects".to_owned(),
-                ));
-            }
-        };
-        let uid = object
-            .pointer("/metadata/uid")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
-        self.own.selections.put(
-            &watched,
-            &self.key,
-            Selection {
-                labels: selector.matching_labels.clone(),
-                uid,
-            },
-        );
-        let object = Arc::new(object);
-        lock(&self.memory).selected = Some(object.clone());
-        Ok(object)
-    }
-
     /// Has the kinds watched that matter, and takes in what their watches have shown.
     pub(super) async fn look_around(&mut self) {
         let current = self
@@ -400,52 +306,4 @@ pub(super) fn own_runs(key: &RunnableKey) -> String {
         RUNNABLE_NAME_LABEL.replace('/', "%2F"),
         label_value(&key.name)
     )
-}
-
-fn selector_query(labels: &std::collections::BTreeMap<String, String>) -> String {
-    let pairs: Vec<String> = labels
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
-    escaped(&pairs.join(","))
-}
-
-/// Percent-encodes everything but letters, digits and `-._~`.
-fn escaped(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut out, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-        out
-    })
-}
-
-/// A map as Go prints it, which is what Cartographer's messages show.
-fn go_map(map: &std::collections::BTreeMap<String, String>) -> String {
-    let pairs: Vec<String> = map
-        .iter()
-        .map(|(key, value)| format!("{key}:{value}"))
-        .collect();
-    format!("map[{}]", pairs.join(" "))
-}
-
-fn cure_of(error: &ApiError) -> Cure {
-    if error.is_forbidden() {
-        Cure::Right
-    } else if error.is_not_found() {
-        Cure::Kind
-    } else {
-        Cure::Retry
-    }
-}
-
-fn unlistable(kind: &Kind, labels: &str, error: &ApiError) -> String {
-    let place = if kind.namespaced {
-        "in namespace"
-    } else {
-        "at cluster scope"
-    };
-    format!("failed to list objects {place} matching selector [{labels}]: {error}")
 }

@@ -110,7 +110,8 @@ pub async fn watch_accounts(
             Ok(watcher::Event::InitApply(object)) => listed.push(named(&object.metadata)),
             Ok(watcher::Event::InitDone) => {
                 failures.reset();
-                relist(&accounts, std::mem::take(&mut listed), &tell);
+                relist(&accounts, &listed, &tell);
+                listed = Vec::new();
                 synced.send_replace(true);
             }
             Ok(watcher::Event::Apply(object)) => {
@@ -135,9 +136,9 @@ fn named(object: &ObjectMeta) -> ObjectMeta {
 }
 
 /// Replaces the names by a complete list, and tells of those that came or went.
-fn relist(accounts: &Accounts, listed: Vec<ObjectMeta>, tell: &impl Fn(&ObjectMeta)) {
+fn relist(accounts: &Accounts, listed: &[ObjectMeta], tell: &impl Fn(&ObjectMeta)) {
     let before = std::mem::take(&mut *accounts.lock());
-    for object in &listed {
+    for object in listed {
         accounts.put(object);
     }
     let was = |object: &ObjectMeta| {
@@ -187,7 +188,7 @@ pub async fn watch_rights(client: Client, wake: impl Fn(Reference) + Clone) {
 /// Watches the definitions of custom resources, for ever.
 pub async fn watch_definitions(client: Client, wake: impl Fn(Reference)) {
     watch_all::<CustomResourceDefinition>(client, "customresourcedefinitions", |_| {
-        wake(Reference::Definition)
+        wake(Reference::Definition);
     })
     .await;
 }
@@ -207,7 +208,7 @@ where
                 tell(&ObjectMeta::default());
             }
             Ok(watcher::Event::Apply(object) | watcher::Event::Delete(object)) => {
-                tell(&object.metadata)
+                tell(&object.metadata);
             }
             Err(error) => pause(what, &error, &mut failures).await,
         }

@@ -130,7 +130,7 @@ impl Runs {
     }
 
     /// A new first list is complete: whatever it does not have went unseen. Those whom it concerns.
-    fn relisted(&self, watched: &Watched, listed: HashMap<Uid, Uid>) -> Vec<RunnableKey> {
+    fn relisted(&self, watched: &Watched, listed: &HashMap<Uid, Uid>) -> Vec<RunnableKey> {
         let mut inner = self.lock();
         let before = inner
             .live
@@ -255,7 +255,7 @@ impl RunWatch {
                 }
             }
             watcher::Event::InitDone => {
-                for key in self.runs.relisted(watched, std::mem::take(listed)) {
+                for key in self.runs.relisted(watched, listed) {
                     self.wakes.wake(&key);
                 }
                 self.turn(watched, state, WatchState::Synced);

@@ -133,7 +133,7 @@ impl SelectedWatch {
                 self.wake(self.watches.users(watched));
             }
             watcher::Event::Apply(object) | watcher::Event::Delete(object) => {
-                self.wake(self.selections.concerned(watched, &object.metadata))
+                self.wake(self.selections.concerned(watched, &object.metadata));
             }
         }
     }

@@ -100,36 +100,15 @@ pub(super) fn relink(facts: &Facts, rendering: &Rendering, current: &CurrentRun)
     if !rendering.consistent {
         return Step::RenderAgain;
     }
-    let name = RunName::of(current);
-    let found = match current.uid.as_deref().and_then(|uid| facts.reading(uid)) {
-        Some(found) => found,
-        None => match facts.reads.get(&name) {
-            None => return Step::ReadRun(name),
-            Some(NameRead::Found(found)) if current.phase != RunPhase::Created => {
-                match facts.ledger.confirm(&found.reading.run) {
-                    Some(confirmed) => return Step::Write(Box::new(confirmed), Change::Confirm),
-                    None => return supersede(facts, rendering),
-                }
-            }
-            Some(_) if current.phase != RunPhase::Created => return supersede(facts, rendering),
-            // Gone: whether it was made from this very input cannot be known any more, and a new
-            // release must not run a whole cluster again.
-            Some(_) => {
-                let ledger = if current.result.is_none() {
-                    facts.ledger.clone().lose(facts.now)
-                } else {
-                    facts.ledger.clone()
-                };
-                return linked(ledger, rendering);
-            }
-        },
+    let Some(found) = current.uid.as_deref().and_then(|uid| facts.reading(uid)) else {
+        return relink_unread(facts, rendering, current);
     };
     let same_kind = current.api_version == rendering.document.api_version()
         && current.kind == rendering.document.kind();
     match facts.server_agrees {
         _ if found.matches => linked(facts.ledger.clone(), rendering),
         Some(true) => linked(facts.ledger.clone(), rendering),
-        None if same_kind => Step::AskServer(name),
+        None if same_kind => Step::AskServer(RunName::of(current)),
         _ => intend(
             facts,
             rendering,
@@ -138,6 +117,36 @@ pub(super) fn relink(facts: &Facts, rendering: &Rendering, current: &CurrentRun)
             &found.reading.health.message,
         ),
     }
+}
+
+/// The current run was not read, or is not there under its uid.
+fn relink_unread(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
+    let name = RunName::of(current);
+    let Some(read) = facts.reads.get(&name) else {
+        return Step::ReadRun(name);
+    };
+    if current.phase != RunPhase::Created {
+        let confirmed = match read {
+            NameRead::Found(found) => facts.ledger.confirm(&found.reading.run),
+            NameRead::Absent => None,
+        };
+        return match confirmed {
+            Some(confirmed) => Step::Write(Box::new(confirmed), Change::Confirm),
+            None => supersede(facts, rendering),
+        };
+    }
+    // Gone: whether it was made from this very input cannot be known any more, and a new release
+    // must not run a whole cluster again.
+    let ledger = facts.ledger.clone();
+    let unfinished = current.result.is_none();
+    linked(
+        if unfinished {
+            ledger.lose(facts.now)
+        } else {
+            ledger
+        },
+        rendering,
+    )
 }
 
 fn linked(ledger: Ledger, rendering: &Rendering) -> Step {

@@ -1,0 +1,184 @@
+//! Writes the status: ledger, conditions and outputs in one request. I/O.
+
+use std::sync::Arc;
+
+use cartouche_crds::{API_VERSION, RunPhase, RunResult, RunnableStatus};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{
+    decide::{Change, Step, decide},
+    facts::{CreateOutcome, WatchState},
+    pass::{End, Pass},
+    report,
+};
+use crate::{
+    api::ResourcePath,
+    events::Occasion,
+    ledger::Ledger,
+    memory::{boot_time, lock},
+    metrics::RunEvent,
+    problem::Problem,
+    retention::trimmed,
+    watch::{Purpose, Watched},
+};
+
+#[derive(Deserialize)]
+struct Written {
+    metadata: WrittenMeta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenMeta {
+    resource_version: String,
+}
+
+impl Pass<'_> {
+    /// Writes the ledger, and with it all that the status says of it.
+    pub(super) async fn write(&mut self, ledger: Ledger, change: Change) -> Result<(), End> {
+        let (runs, kinds) = (&self.own.runs, &self.own.kinds);
+        let gone = |entry_kind: (&str, &str), uid: &str| {
+            kinds.known(entry_kind.0, entry_kind.1).is_some_and(|kind| {
+                let watched = Watched {
+                    purpose: Purpose::Runs,
+                    kind,
+                };
+                self.own.watches.state(&watched) == WatchState::Synced
+                    && !runs.exists(&watched, uid)
+            })
+        };
+        let ledger = trimmed(ledger, self.runnable.spec.retention_policy, |entry, uid| {
+            gone((&entry.api_version, &entry.kind), uid)
+        });
+        let problem = match (&self.facts.created, change) {
+            (Some(CreateOutcome::Refused(problem)), Change::Reject) => Some(problem.clone()),
+            (Some(CreateOutcome::AlreadyExists), Change::Reject) => self.conflict(),
+            _ => None,
+        };
+        let mut status = report::status(&self.facts, &ledger, problem.as_ref());
+        if change == Change::Attempt {
+            // What is wrong is not known to be cured.
+            status.conditions.clone_from(&self.facts.stored.conditions);
+        }
+        let before = std::mem::replace(&mut self.facts.ledger, ledger);
+        if let Err(end) = self.put(status).await {
+            self.facts.ledger = before;
+            return Err(end);
+        }
+        self.after_write(&before, change);
+        self.look_around().await;
+        Ok(())
+    }
+
+    /// The problem that the next decision will name, for the write that comes before it.
+    fn conflict(&self) -> Option<Problem> {
+        let mut facts = self.facts.clone();
+        if let Some(current) = &mut facts.ledger.current {
+            current.phase = RunPhase::Rejected;
+        }
+        match decide(&facts) {
+            Step::Stuck(problem) => Some(problem),
+            _ => None,
+        }
+    }
+
+    fn after_write(&mut self, before: &Ledger, change: Change) {
+        self.facts.only_attempt = change == Change::Intent;
+        if change == Change::Intent {
+            self.facts.created = None;
+        }
+        let mut memory = lock(&self.memory);
+        memory.wrote_ledger = true;
+        let Some(current) = &self.facts.ledger.current else {
+            return;
+        };
+        if change == Change::Confirm {
+            memory.awaited.clone_from(&current.uid);
+        }
+        let result = |ledger: &Ledger| ledger.current.as_ref().and_then(|current| current.result);
+        if result(before) != current.result {
+            match current.result {
+                Some(RunResult::Succeeded) => self.own.metrics.run(RunEvent::Succeeded),
+                Some(RunResult::Failed) => self.own.metrics.run(RunEvent::Failed),
+                Some(RunResult::Lost) => self.own.metrics.run(RunEvent::Lost),
+                None => {}
+            }
+        }
+        if before.outputs != self.facts.ledger.outputs
+            && let Some(from) = &self.facts.ledger.outputs_from
+        {
+            let kind = self
+                .own
+                .kinds
+                .known(&current.api_version, &current.kind)
+                .map(|kind| kind.resource())
+                .unwrap_or_default();
+            self.own.events.publish(
+                &self.runnable,
+                &Occasion::OutputChanged(format!("{kind}/{}", from.name)),
+                self.facts.now,
+            );
+        }
+    }
+
+    /// Replaces the status, with the resourceVersion of what was read.
+    pub(super) async fn put(&mut self, status: RunnableStatus) -> Result<(), End> {
+        let path = ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
+        let body = json!({
+            "apiVersion": API_VERSION,
+            "kind": "Runnable",
+            "metadata": { "name": self.key.name, "namespace": self.key.namespace, "uid": self.facts.runnable.uid, "resourceVersion": self.resource_version },
+            "spec": { "runTemplateRef": { "name": self.runnable.spec.run_template_ref.name } },
+            "status": status,
+        });
+        match self
+            .own
+            .identity
+            .own()
+            .replace_status::<Written>(&path, &self.key.name, &body)
+            .await
+        {
+            Ok(written) => {
+                lock(&self.memory).written = written.metadata.resource_version.parse().ok();
+                self.warn(&status);
+                self.resource_version = written.metadata.resource_version;
+                self.read_at = boot_time();
+                self.facts.now = self.own.identity.connection().now();
+                self.facts.stored = Arc::new(status);
+                Ok(())
+            }
+            Err(error) if error.is_conflict() => Err(End::Conflict),
+            Err(error) if error.is_not_found() => Err(End::Gone),
+            Err(error) => {
+                tracing::warn!(namespace = self.key.namespace, runnable = self.key.name, %error, "failed to update status for runnable");
+                Err(End::Conflict)
+            }
+        }
+    }
+
+    /// A Warning event for every condition that is False and says something new.
+    fn warn(&self, status: &RunnableStatus) {
+        for condition in status
+            .conditions
+            .iter()
+            .filter(|condition| condition.status == "False" && condition.type_ != report::READY)
+        {
+            let told = self.facts.stored.conditions.iter().any(|stored| {
+                stored.type_ == condition.type_
+                    && stored.status == condition.status
+                    && stored.reason == condition.reason
+                    && stored.message == condition.message
+            });
+            if !told {
+                let occasion = Occasion::Warning {
+                    reason: condition.reason.clone(),
+                    message: condition.message.clone(),
+                };
+                self.own
+                    .events
+                    .publish(&self.runnable, &occasion, self.facts.now);
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Serves Runnables: their watch, the looks at them, and the end of it all.
+
+use std::{sync::Arc, time::Duration};
+
+use cartouche_crds::Runnable;
+use futures::{StreamExt, stream};
+use kube::{
+    Api,
+    core::DeserializeGuard,
+    runtime::{
+        Controller, WatchStreamExt, controller,
+        reflector::{self, ObjectRef, Store},
+        watcher,
+    },
+};
+use tokio::sync::{mpsc::UnboundedReceiver, watch};
+
+use super::{ACCOUNTS, RUNNABLES, TEMPLATES, guarded::guarded, key};
+use crate::{flags::Flags, health::Readiness, metrics::Metrics, reconcile::Reconciler};
+
+/// How long passes under way may take to end after a signal to stop.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// What serving Runnables needs.
+pub(super) struct Runnables {
+    pub(super) reconciler: Arc<Reconciler>,
+    pub(super) store: Store<Runnable>,
+    pub(super) readiness: Readiness,
+    pub(super) metrics: Metrics,
+}
+
+impl Runnables {
+    /// Serves Runnables until a signal, and then until the passes under way have ended.
+    pub(super) async fn serve(
+        self,
+        flags: &Flags,
+        writer: reflector::store::Writer<Runnable>,
+        woken: UnboundedReceiver<ObjectRef<Runnable>>,
+        accounts: watch::Receiver<bool>,
+    ) {
+        let client = self.reconciler.identity.own().client();
+        let api: Api<DeserializeGuard<Runnable>> = match &flags.namespace {
+            Some(namespace) => Api::namespaced(client, namespace),
+            None => Api::all(client),
+        };
+        let noting = self.noting();
+        let events = guarded(api, self.readiness.clone(), RUNNABLES, self.metrics.clone());
+        let trigger = events
+            .modify(slim)
+            .reflect(writer)
+            .inspect(move |event| event.iter().for_each(&noting))
+            .applied_objects();
+        let woken = stream::unfold(woken, |mut woken| async move {
+            woken.recv().await.map(|key| (key, woken))
+        });
+        let readiness = self.readiness.clone();
+        let reconciler = self.reconciler.clone();
+
+        let known = {
+            let (readiness, mut accounts) = (self.readiness.clone(), accounts.clone());
+            async move {
+                let _ = accounts.wait_for(|synced| *synced).await;
+                readiness.reached(ACCOUNTS);
+            }
+        };
+        tokio::spawn(known);
+        let (stopping, mut stopped) = watch::channel(false);
+        let controller = Controller::for_stream(trigger, self.store)
+            .with_config(controller::Config::default().concurrency(flags.concurrency))
+            .reconcile_on(woken)
+            .graceful_shutdown_on(async move {
+                signalled().await;
+                tracing::info!("stopping: no new work is begun");
+                stopping.send_replace(true);
+            })
+            .run(
+                move |runnable, reconciler: Arc<Reconciler>| {
+                    let mut accounts = accounts.clone();
+                    let readiness = readiness.clone();
+                    async move {
+                        // Without the accounts and the templates every Runnable would look broken.
+                        let _ = accounts.wait_for(|synced| *synced).await;
+                        while readiness
+                            .missing()
+                            .iter()
+                            .any(|missing| missing.contains(TEMPLATES))
+                        {
+                            tokio::time::sleep(Duration::from_millis(20)).await;
+                        }
+                        Ok::<_, std::convert::Infallible>(reconciler.reconcile(runnable).await)
+                    }
+                },
+                |_, error, _| match *error {},
+                reconciler,
+            )
+            .for_each(|_| std::future::ready(()));
+        tokio::select! {
+            () = controller => {}
+            () = async {
+                let _ = stopped.wait_for(|stopping| *stopping).await;
+                tokio::time::sleep(GRACE).await;
+            } => tracing::warn!("some passes did not end in time"),
+        }
+    }
+
+    /// What events of Runnables mean beside a look at them.
+    fn noting(&self) -> impl Fn(&watcher::Event<Runnable>) + Send + 'static {
+        let (reconciler, store, readiness, metrics) = (
+            self.reconciler.clone(),
+            self.store.clone(),
+            self.readiness.clone(),
+            self.metrics.clone(),
+        );
+        move |event| {
+            match event {
+                watcher::Event::Delete(runnable) => reconciler.forget(&key(runnable)),
+                watcher::Event::InitDone => {
+                    readiness.reached(RUNNABLES);
+                    reconciler.sweep(|key| {
+                        store
+                            .get(&ObjectRef::new(&key.name).within(&key.namespace))
+                            .is_some()
+                    });
+                }
+                watcher::Event::Init | watcher::Event::InitApply(_) | watcher::Event::Apply(_) => {}
+            }
+            metrics.runnables(store.len());
+        }
+    }
+}
+
+/// Drops what no decision and no template reads, before it is kept.
+fn slim(runnable: &mut Runnable) {
+    runnable.metadata.managed_fields = None;
+    if let Some(annotations) = &mut runnable.metadata.annotations {
+        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+    }
+}
+
+/// SIGTERM or SIGINT.
+async fn signalled() {
+    let terminated = async {
+        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(mut signal) => drop(signal.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        () = terminated => {}
+    }
+}
