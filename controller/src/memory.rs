@@ -37,6 +37,9 @@ pub struct Memory {
     pub written: Option<u64>,
     /// We wrote a ledger.
     pub wrote_ledger: bool,
+    /// Whether this process saw the Runnable before any controller had written its status, and no
+    /// ledger since: then nothing of it can be on its way. `None` before the first look.
+    pub untouched: Option<bool>,
     /// Since when there is no ledger, on a clock that goes on while the machine sleeps, and the
     /// resourceVersion that was seen without it.
     pub without_ledger: Option<(Duration, Option<String>)>,

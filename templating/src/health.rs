@@ -51,12 +51,12 @@ impl Health {
     }
 }
 
-/// Judges a run by the rule, if there is one.
-pub(crate) fn health(rule: Option<&Rule>, run: &Value) -> Health {
+/// Judges a run of that `apiVersion` and kind by the rule, if there is one.
+pub(crate) fn health(rule: Option<&Rule>, kind: (&str, &str), run: &Value) -> Health {
     match rule {
         Some(rule) => rule.judge(run),
         None => by_condition(run, SUCCEEDED, "SucceededCondition")
-            .unwrap_or_else(|| built_in::judge(run)),
+            .unwrap_or_else(|| built_in::judge(kind, run)),
     }
 }
 

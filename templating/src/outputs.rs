@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     bounds::{self, MAX_DEPTH, Work},
     error::Problem,
-    path::Path,
+    path::{Path, shown},
 };
 
 /// Outputs of one template.
@@ -16,6 +16,9 @@ pub const MAX_OUTPUTS: usize = 64;
 pub const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 /// Bytes of all outputs of a run as compact JSON.
 pub const MAX_OUTPUTS_BYTES: usize = 256 * 1024;
+
+/// The kind that gives no outputs.
+pub(crate) const SECRET: (&str, &str) = ("v1", "Secret");
 
 /// Why a run gives no outputs. What the Runnable has from an earlier run stays.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,6 +52,9 @@ pub enum OutputError {
     /// The run is a Secret: whoever may create one could read what the cluster puts into it.
     #[error("outputs cannot be read from a Secret")]
     Secret,
+    /// The run does not say what it is, so it could be a Secret.
+    #[error("outputs cannot be read from an object without apiVersion and kind")]
+    UnknownKind,
 }
 
 /// An output path that leads to no value, or to several.
@@ -107,7 +113,7 @@ impl Outputs {
                 Ok(path) => outputs.push((name.clone(), path)),
                 Err(reason) => problems.push(Problem::new(
                     format!("outputs.{name}"),
-                    format!("failed to evaluate path [{raw}]: {reason}"),
+                    format!("failed to evaluate path [{}]: {reason}", shown(raw)),
                 )),
             }
         }
@@ -118,13 +124,19 @@ impl Outputs {
         self.0.is_empty()
     }
 
-    pub(crate) fn read(&self, run: &Value) -> Result<Option<BTreeMap<String, Value>>, OutputError> {
+    /// Reads them from a run of that `apiVersion` and kind.
+    pub(crate) fn read(
+        &self,
+        kind: Option<(&str, &str)>,
+        run: &Value,
+    ) -> Result<Option<BTreeMap<String, Value>>, OutputError> {
         if self.is_empty() {
             return Ok(None);
         }
-        let text = |field: &str| run.get(field).and_then(Value::as_str);
-        if (text("apiVersion"), text("kind")) == (Some("v1"), Some("Secret")) {
-            return Err(OutputError::Secret);
+        match kind {
+            None => return Err(OutputError::UnknownKind),
+            Some(SECRET) => return Err(OutputError::Secret),
+            Some(_) => {}
         }
         let found = self.find(run)?;
         check_sizes(&found)?;

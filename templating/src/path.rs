@@ -17,12 +17,16 @@
 mod compare;
 mod evaluate;
 mod parse;
+mod step;
+mod unquote;
+
+use std::borrow::Cow;
 
 use serde_json::Value;
 
 use crate::bounds::{Exhausted, MAX_PATH_BYTES, Work};
 use evaluate::Absent;
-use parse::Node;
+use step::Node;
 
 /// A path that was parsed, to be evaluated many times.
 #[derive(Clone, Debug)]
@@ -103,6 +107,18 @@ impl Path {
             _ => Err(PathError::TooMany(self.raw.clone())),
         }
     }
+}
+
+/// A text of a user as it stands in an error: what is longer than any path is cut.
+pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+    const LIMIT: usize = MAX_PATH_BYTES + 16;
+    if text.len() <= LIMIT {
+        return Cow::Borrowed(text);
+    }
+    let head = text
+        .get(..text.floor_char_boundary(LIMIT))
+        .unwrap_or_default();
+    Cow::Owned(format!("{head}..."))
 }
 
 /// Adds the braces and the first dot that users leave out.

@@ -14,7 +14,7 @@ use crate::{
     bounds::{MAX_RENDERED_BYTES, Work, json_bytes_within},
     context::{self, Context},
     json_text,
-    path::{Path, PathError},
+    path::{Path, PathError, shown},
 };
 
 const START: &str = "$(";
@@ -66,8 +66,8 @@ impl Leaf {
                     text: text.to_owned(),
                 }),
                 Err(reason) => Err(vec![TagError {
-                    tag: raw.to_owned(),
-                    message: format!("evaluate tag {text}: {reason}"),
+                    tag: shown(raw).into_owned(),
+                    message: format!("evaluate tag {}: {reason}", shown(text)),
                     fatal: false,
                 }]),
             };
@@ -215,7 +215,7 @@ fn parse(raw: &str) -> Result<Path, String> {
 
 fn inside_text(raw: &str, reason: &str) -> TagError {
     TagError {
-        tag: raw.to_owned(),
+        tag: shown(raw).into_owned(),
         message: format!("interpolate tag: evaluate jsonpath: {reason}"),
         fatal: false,
     }

@@ -15,7 +15,7 @@ use crate::{
     document::{self, Rendered},
     error::{Problem, Problems},
     health::{Health, Rule},
-    outputs::{OutputError, Outputs},
+    outputs::{OutputError, Outputs, SECRET},
 };
 use body::Body;
 
@@ -48,9 +48,17 @@ impl Template {
             .as_ref()
             .and_then(|rule| Rule::compile(rule, &mut problems));
         Problems::check(problems)?;
+        let literal_kind = body.literal("apiVersion").zip(body.literal("kind"));
+        let mut warnings = [document::warnings(template), suspect::warnings(template)].concat();
+        if let Some((api_version, kind)) = &literal_kind
+            && (api_version.as_str(), kind.as_str()) == SECRET
+            && !outputs.is_empty()
+        {
+            warnings.push("outputs: a Secret gives no outputs".to_owned());
+        }
         Ok(Self {
-            literal_kind: body.literal("apiVersion").zip(body.literal("kind")),
-            warnings: [document::warnings(template), suspect::warnings(template)].concat(),
+            literal_kind,
+            warnings,
             rules_hash: rules_hash(spec.outputs.as_ref(), spec.health_rule.as_ref()),
             body,
             outputs,
@@ -92,16 +100,25 @@ impl Template {
         document::finish(document)
     }
 
-    /// Whether a run has succeeded, failed, or neither yet.
+    /// Whether a run has succeeded, failed, or neither yet. A run that does not say its kind (as the
+    /// items of a list) has that of the template, if it is literal.
     #[must_use]
     pub fn health(&self, run: &Value) -> Health {
-        crate::health::health(self.rule.as_ref(), run)
+        let kind = self.kind_of(run).unwrap_or_default();
+        crate::health::health(self.rule.as_ref(), kind, run)
     }
 
     /// The outputs of a run, all or none; nothing when the template declares none. Whether the run has
-    /// succeeded is for the caller to know.
+    /// succeeded is for the caller to know. A Secret gives none, and nor does a run of unknown kind.
     pub fn outputs(&self, run: &Value) -> Result<Option<BTreeMap<String, Value>>, OutputError> {
-        self.outputs.read(run)
+        self.outputs.read(self.kind_of(run), run)
+    }
+
+    fn kind_of<'a>(&'a self, run: &'a Value) -> Option<(&'a str, &'a str)> {
+        let text = |field: &str| run.get(field).and_then(Value::as_str);
+        text("apiVersion")
+            .zip(text("kind"))
+            .or_else(|| self.literal_kind())
     }
 }
 

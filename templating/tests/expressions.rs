@@ -1,5 +1,11 @@
 //! Paths and tags by example: the table in `expressions.yaml`.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests fail like tests"
+)]
+
 use std::collections::BTreeMap;
 
 use cartouche_crds::ClusterRunTemplateSpec;

@@ -260,14 +260,18 @@ impl Facts {
     /// Whether the status shows that a controller has served this Runnable before.
     #[must_use]
     pub fn served_before(&self) -> bool {
-        !self.stored.conditions.is_empty()
-            || self
-                .stored
-                .observed_generation
-                .is_some_and(|generation| generation >= 0)
+        served_before(&self.stored)
     }
 }
 
+/// Whether a status shows that a controller has written it.
+#[must_use]
+pub fn served_before(status: &RunnableStatus) -> bool {
+    !status.conditions.is_empty()
+        || status
+            .observed_generation
+            .is_some_and(|generation| generation >= 0)
+}
 impl Sighting {
     /// Whether it has ended.
     #[must_use]

@@ -34,6 +34,7 @@ impl Pass<'_> {
     /// Reads template and selected object consistently, after the Runnable.
     pub(super) async fn render_again(&mut self) -> Result<(), End> {
         self.facts.rendering = self.render(true).await;
+        self.facts.now = self.own.identity.connection().now();
         self.look_around().await;
         Ok(())
     }

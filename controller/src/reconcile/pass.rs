@@ -12,7 +12,7 @@ use kube::ResourceExt;
 use super::{
     CONFLICT_PAUSE, QUIET, Reconciler,
     decide::{Step, Waiting},
-    facts::{Facts, RunnableFacts, Sighting, WatchState},
+    facts::{Facts, RunnableFacts, Sighting, WatchState, served_before},
     log, patience, report,
 };
 use crate::{
@@ -74,7 +74,7 @@ impl<'a> Pass<'a> {
         }
         let stored = Arc::new(runnable.status.clone().unwrap_or_default());
         let ledger = Ledger::of(&stored);
-        let (taken, quiet) = vacancy(&memory, &ledger, &resource_version);
+        let (taken, quiet) = vacancy(&memory, &stored, &resource_version);
         let facts = Facts {
             now: own.identity.connection().now(),
             runnable: runnable_facts(&runnable, uid),
@@ -272,10 +272,18 @@ fn runnable_facts(runnable: &Runnable, uid: String) -> RunnableFacts {
 
 /// Whether a ledger that this process wrote is gone, and whether the status has been without one
 /// for so long that no create of another controller can still be on its way.
-fn vacancy(memory: &Mutex<Memory>, ledger: &Ledger, resource_version: &str) -> (bool, bool) {
+fn vacancy(
+    memory: &Mutex<Memory>,
+    stored: &RunnableStatus,
+    resource_version: &str,
+) -> (bool, bool) {
     let mut memory = lock(memory);
-    if ledger.current.is_some() {
+    if stored.current_run.is_some() {
         memory.without_ledger = None;
+        memory.untouched = Some(false);
+        return (false, true);
+    }
+    if *memory.untouched.get_or_insert(!served_before(stored)) && !memory.wrote_ledger {
         return (false, true);
     }
     let taken = memory.wrote_ledger;

@@ -10,9 +10,7 @@ const WORKFLOW: &str = "WorkflowPhase";
 const ALWAYS_HEALTHY: &str = "AlwaysHealthy";
 
 /// Judges a run by its kind.
-pub(super) fn judge(run: &Value) -> Health {
-    let text = |field: &str| run.get(field).and_then(Value::as_str).unwrap_or_default();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
+pub(super) fn judge((api_version, kind): (&str, &str), run: &Value) -> Health {
     let (group, _) = api_version.split_once('/').unwrap_or(("", api_version));
     match (group, kind) {
         ("batch", "Job") => job(run),

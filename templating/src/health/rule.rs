@@ -10,7 +10,7 @@ use crate::{
     bounds::{self, Work},
     error::Problem,
     json_text,
-    path::Path,
+    path::{Path, shown},
 };
 
 const ALWAYS_HEALTHY: &str = "AlwaysHealthy";
@@ -180,7 +180,7 @@ impl Field {
         let mut parse = |name: &str, raw: &str| match Path::parse(raw) {
             Ok(path) => Some(path),
             Err(reason) => {
-                let message = format!("failed to evaluate path [{raw}]: {reason}");
+                let message = format!("failed to evaluate path [{}]: {reason}", shown(raw));
                 problems.push(Problem::new(format!("{at}.{name}"), message));
                 None
             }

@@ -1,1 +1,162 @@
-//! Tests.
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "values are written in the calls"
+)]
+
+use serde_json::json;
+
+use super::*;
+
+fn outputs(declared: &[(&str, &str)]) -> Outputs {
+    let declared = declared
+        .iter()
+        .map(|(name, path)| ((*name).to_owned(), (*path).to_owned()));
+    let mut problems = Vec::new();
+    let outputs = Outputs::compile(Some(&declared.collect()), &mut problems);
+    assert_eq!(problems, []);
+    outputs
+}
+
+const POD: Option<(&str, &str)> = Some(("v1", "Pod"));
+
+fn run() -> Value {
+    json!({
+        "apiVersion": "tekton.dev/v1", "kind": "TaskRun",
+        "status": { "results": [{ "name": "digest", "value": "abc" }], "nothing": null, "n": 3 },
+    })
+}
+
+#[test]
+fn outputs_keep_their_type_and_may_be_null() {
+    let outputs = outputs(&[
+        ("digest", r#".status.results[?(@.name=="digest")].value"#),
+        ("all", "status.results"),
+        ("nothing", "status.nothing"),
+        ("n", "{.status.n}"),
+    ]);
+    let expected = BTreeMap::from([
+        ("digest".to_owned(), json!("abc")),
+        (
+            "all".to_owned(),
+            json!([{ "name": "digest", "value": "abc" }]),
+        ),
+        ("nothing".to_owned(), json!(null)),
+        ("n".to_owned(), json!(3)),
+    ]);
+    assert_eq!(outputs.read(POD, &run()), Ok(Some(expected)));
+}
+
+#[test]
+fn without_declared_outputs_there_is_nothing_to_read() {
+    assert_eq!(outputs(&[]).read(POD, &run()), Ok(None));
+    assert!(Outputs::compile(None, &mut Vec::new()).is_empty());
+}
+
+#[test]
+fn one_path_without_a_value_fails_all_outputs() {
+    let error = outputs(&[("a", "status.n"), ("b", ".status.b")])
+        .read(POD, &run())
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "failed to evaluate path [.status.b]: jsonpath returned empty list: .status.b (output [b])"
+    );
+}
+
+#[test]
+fn every_path_without_a_value_is_named() {
+    let error = outputs(&[("z", "x"), ("a", "status.n[0]")])
+        .read(POD, &run())
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "failed to evaluate path [status.n[0]]: evaluate: failed to find results: number is not \
+         array or slice (output [a]); failed to evaluate path [x]: jsonpath returned empty list: x \
+         (output [z])"
+    );
+}
+
+#[test]
+fn a_path_that_is_none_is_found_by_compiling() {
+    let mut problems = Vec::new();
+    Outputs::compile(
+        Some(&BTreeMap::from([
+            ("a".to_owned(), String::new()),
+            ("b".to_owned(), "x[".to_owned()),
+        ])),
+        &mut problems,
+    );
+    let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        problems,
+        [
+            "outputs.a: failed to evaluate path []: empty jsonpath not allowed",
+            "outputs.b: failed to evaluate path [x[]: evaluate: failed to parse jsonpath '{.x[}': \
+             unterminated array",
+        ]
+    );
+}
+
+#[test]
+fn more_than_64_outputs_are_refused() {
+    let declared = |count: usize| {
+        (0..count)
+            .map(|i| (format!("o{i}"), "a".to_owned()))
+            .collect()
+    };
+    let mut problems = Vec::new();
+    Outputs::compile(Some(&declared(MAX_OUTPUTS)), &mut problems);
+    assert_eq!(problems, []);
+    Outputs::compile(Some(&declared(MAX_OUTPUTS + 1)), &mut problems);
+    assert_eq!(
+        problems,
+        [Problem::new("outputs", "there are 65, more than 64")]
+    );
+}
+
+#[test]
+fn a_value_over_64_kibibytes_is_refused_by_name() {
+    let value = |bytes: usize| json!({ "fits": "", "x": "x".repeat(bytes - 2) });
+    let outputs = outputs(&[("fits", "fits"), ("large", "x")]);
+    assert!(outputs.read(POD, &value(MAX_OUTPUT_BYTES)).is_ok());
+    let error = outputs.read(POD, &value(MAX_OUTPUT_BYTES + 1)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "output [large] is larger than 65536 bytes"
+    );
+}
+
+#[test]
+fn values_over_256_kibibytes_together_are_refused() {
+    let run = json!({ "x": "x".repeat(MAX_OUTPUT_BYTES - 2) });
+    let declared = [("a", "x"), ("b", "x"), ("c", "x"), ("d", "x"), ("e", "x")];
+    assert!(outputs(&declared[..4]).read(POD, &run).is_ok());
+    assert_eq!(
+        outputs(&declared).read(POD, &run).unwrap_err().to_string(),
+        "the outputs are together larger than 262144 bytes: output [e], of 65536 bytes, is the \
+         first that does not fit"
+    );
+}
+
+#[test]
+fn a_value_that_is_too_deep_is_refused() {
+    let deep = (0..65).fold(json!(1), |inner, _| Value::Array(vec![inner]));
+    let error = outputs(&[("deep", "x")])
+        .read(POD, &json!({ "x": deep }))
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "output [deep] nests objects and arrays more than 64 deep"
+    );
+}
+
+#[test]
+fn a_secret_gives_no_outputs_and_nor_does_what_could_be_one() {
+    let secret = json!({ "data": { "token": "x" } });
+    let outputs = outputs(&[("token", "data.token")]);
+    assert_eq!(
+        outputs.read(Some(("v1", "Secret")), &secret),
+        Err(OutputError::Secret)
+    );
+    assert_eq!(outputs.read(None, &secret), Err(OutputError::UnknownKind));
+}

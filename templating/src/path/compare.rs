@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-use super::parse::Operator;
+use super::step::Operator;
 use crate::digest::integer;
 
 const NOT_COMPARABLE: &str = "invalid type for comparison";

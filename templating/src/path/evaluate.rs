@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     PathError, compare,
-    parse::{Filter, Node, Slice},
+    step::{Filter, Node, Slice},
 };
 use crate::bounds::Work;
 

@@ -4,82 +4,14 @@
 //! index at its first bracket. So the parser is a loop; only the sides of a filter and the members of a
 //! union are parsed by calling it again, a few levels at most.
 
-use serde_json::Value;
+use super::{
+    PathError,
+    step::{Filter, Node, Operator, Slice},
+    unquote::unquote,
+};
 
-use super::PathError;
-
-/// How often a filter or union may be inside another.
-const MAX_NESTING: usize = 8;
-
-/// One step of a path.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
-    /// `.key` or `['key']`.
-    Key(String),
-    /// `[1]`, `[-1]`, `[0:4:2]`, `[*]`.
-    Slice(Slice),
-    /// `.*`.
-    Wildcard,
-    /// `..`: the value and everything below it.
-    Descend,
-    /// `[0,1]`.
-    Union(Vec<Vec<Node>>),
-    /// `[?(@.a=="b")]`.
-    Filter(Filter),
-    /// A text, a number or a bool instead of a path, as on the right side of a filter.
-    Literal(Value),
-}
-
-impl Node {
-    pub(super) fn key(&self) -> Option<&str> {
-        match self {
-            Self::Key(key) => Some(key),
-            _ => None,
-        }
-    }
-}
-
-/// Elements of an array, by position; negative ones count from the end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Slice {
-    pub(super) start: Option<i64>,
-    pub(super) end: Option<i64>,
-    /// Whether the end follows from the start: one element is meant.
-    pub(super) single: bool,
-    pub(super) step: Option<i64>,
-}
-
-/// Which elements of an array are kept.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Filter {
-    pub(super) left: Vec<Node>,
-    /// Without a comparison the left side must exist.
-    pub(super) comparison: Option<(Operator, Vec<Node>)>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operator {
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-}
-
-impl Operator {
-    fn parse(text: &str) -> Option<Self> {
-        Some(match text {
-            "==" => Self::Equal,
-            "!=" => Self::NotEqual,
-            "<" => Self::Less,
-            "<=" => Self::LessOrEqual,
-            ">" => Self::Greater,
-            ">=" => Self::GreaterOrEqual,
-            _ => return None,
-        })
-    }
-}
+/// How often a filter, a union or a quoted key may be inside another: `[?(@['a','b'])]` needs three.
+const MAX_NESTING: usize = 3;
 
 /// What can be wrong inside the braces.
 enum Fault {
@@ -413,45 +345,4 @@ fn slice(text: &str) -> Result<Slice, Fault> {
         single,
         step: number(2)?,
     })
-}
-
-/// Resolves the escapes of a Go string.
-fn unquote(text: &str, quote: char) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.chars();
-    while let Some(c) = rest.next() {
-        if c != '\\' {
-            bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-            continue;
-        }
-        let escape = rest.next()?;
-        let mut digits = |count: usize, radix: u32| {
-            (0..count).try_fold(0u32, |number, _| {
-                Some(number.wrapping_mul(radix) + rest.next()?.to_digit(radix)?)
-            })
-        };
-        match escape {
-            'a' => bytes.push(7),
-            'b' => bytes.push(8),
-            'f' => bytes.push(12),
-            'n' => bytes.push(b'\n'),
-            'r' => bytes.push(b'\r'),
-            't' => bytes.push(b'\t'),
-            'v' => bytes.push(11),
-            '\\' => bytes.push(b'\\'),
-            'x' => bytes.push(u8::try_from(digits(2, 16)?).ok()?),
-            'u' | 'U' => {
-                let code = digits(if escape == 'u' { 4 } else { 8 }, 16)?;
-                let c = char::from_u32(code)?;
-                bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-            }
-            '0'..='7' => {
-                let first = escape.to_digit(8)?;
-                bytes.push(u8::try_from(first * 64 + digits(2, 8)?).ok()?);
-            }
-            c if c == quote => bytes.push(u8::try_from(c).ok()?),
-            _ => return None,
-        }
-    }
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }

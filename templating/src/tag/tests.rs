@@ -38,9 +38,8 @@ fn quoted_text_joins_the_text_around_it() {
 
 #[test]
 fn values_that_do_not_fit_into_the_document_end_the_rendering() {
-    let errors =
-        render("$(runnable.spec.inputs.large)$$(runnable.spec.inputs.large)$ $(selected)$");
-    let errors = errors.unwrap_err();
+    let large = "$(runnable.spec.inputs.large)$";
+    let errors = render(&format!("{large}{large} $(selected)$")).unwrap_err();
     assert_eq!(errors.len(), 1);
     assert!(errors[0].fatal);
     assert!(
@@ -58,6 +57,8 @@ fn a_path_over_a_kilobyte_is_refused() {
             .message
             .ends_with("evaluate: the path is 1033 bytes long, more than 1024")
     );
+    let errors = Leaf::compile(&format!("$({})$", "é".repeat(100_000))).unwrap_err();
+    assert!(errors[0].message.len() < 1200 && errors[0].tag.len() < 1200);
 }
 
 #[test]

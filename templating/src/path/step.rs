@@ -1,0 +1,74 @@
+//! What a path consists of, once it is parsed.
+
+use serde_json::Value;
+
+/// One step of a path.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node {
+    /// `.key` or `['key']`.
+    Key(String),
+    /// `[1]`, `[-1]`, `[0:4:2]`, `[*]`.
+    Slice(Slice),
+    /// `.*`.
+    Wildcard,
+    /// `..`: the value and everything below it.
+    Descend,
+    /// `[0,1]`.
+    Union(Vec<Vec<Node>>),
+    /// `[?(@.a=="b")]`.
+    Filter(Filter),
+    /// A text, a number or a bool instead of a path, as on the right side of a filter.
+    Literal(Value),
+}
+
+impl Node {
+    pub(super) fn key(&self) -> Option<&str> {
+        match self {
+            Self::Key(key) => Some(key),
+            _ => None,
+        }
+    }
+}
+
+/// Elements of an array, by position; negative ones count from the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Slice {
+    pub(super) start: Option<i64>,
+    pub(super) end: Option<i64>,
+    /// Whether the end follows from the start: one element is meant.
+    pub(super) single: bool,
+    pub(super) step: Option<i64>,
+}
+
+/// Which elements of an array are kept.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Filter {
+    pub(super) left: Vec<Node>,
+    /// Without a comparison the left side must exist.
+    pub(super) comparison: Option<(Operator, Vec<Node>)>,
+}
+
+/// How the two sides of a filter are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operator {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl Operator {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "==" => Self::Equal,
+            "!=" => Self::NotEqual,
+            "<" => Self::Less,
+            "<=" => Self::LessOrEqual,
+            ">" => Self::Greater,
+            ">=" => Self::GreaterOrEqual,
+            _ => return None,
+        })
+    }
+}
