@@ -80,16 +80,14 @@ impl Ledger {
         }
     }
 
-    /// The number of the next run: above all that the ledger knows.
+    /// The number of the next run: above all that the ledger knows. The run that the outputs came
+    /// from counts even where only it is left of a ledger: lower runs could never give outputs.
     #[must_use]
     pub fn next_sequence(&self) -> i64 {
-        let highest = self
-            .history
-            .iter()
-            .map(|entry| entry.sequence)
-            .max()
-            .unwrap_or(0);
-        highest.max(self.current.as_ref().map_or(0, |current| current.sequence)) + 1
+        let current = self.current.iter().map(|current| current.sequence);
+        let source = self.outputs_from.iter().map(|from| from.sequence);
+        let earlier = self.history.iter().map(|entry| entry.sequence);
+        earlier.chain(current).chain(source).max().unwrap_or(0) + 1
     }
 
     /// INTENT: the present entry goes to the history and the next sequence becomes current, with
@@ -108,7 +106,7 @@ impl Ledger {
     ) -> Self {
         let sequence = self.next_sequence();
         if let Some(current) = self.current.take() {
-            self.supersede(current, fate, message);
+            self.supersede(current, fate, message, at);
         }
         self.current = Some(CurrentRun {
             sequence,
@@ -129,10 +127,21 @@ impl Ledger {
         self
     }
 
-    fn supersede(&mut self, current: CurrentRun, fate: &Fate, message: &str) {
+    fn supersede(
+        &mut self,
+        current: CurrentRun,
+        fate: &Fate,
+        message: &str,
+        at: Option<Timestamp>,
+    ) {
         if current.phase != RunPhase::Created && !current.attempted {
             return;
         }
+        let started_at = match current.uid {
+            Some(_) => current.started_at.or(current.intent_at),
+            // The last attempt was no later than this: once this is written, no create for it is sent.
+            None => at.map(Time),
+        };
         let mut entry = HistoryEntry {
             sequence: current.sequence,
             input_hash: current.input_hash,
@@ -141,7 +150,7 @@ impl Ledger {
             name: current.name,
             uid: current.uid,
             result: current.result,
-            started_at: current.started_at.or(current.intent_at),
+            started_at,
             finished_at: current.finished_at,
             message: short_message(message),
         };
@@ -235,7 +244,8 @@ impl Ledger {
     }
 
     /// Whether reality is ahead of this ledger: a run of ours with a higher sequence, or with the
-    /// current one and other content. A status restored from a backup looks like that.
+    /// current one and other content, that the ledger does not know. A status restored from a backup
+    /// looks like that.
     #[must_use]
     pub fn is_behind(&self, run: &RunIdentity, runnable_uid: &str) -> bool {
         let Some(current) = &self.current else {
@@ -248,7 +258,7 @@ impl Ledger {
             return true;
         }
         sequence == current.sequence
-            && current.uid.as_ref() != Some(&run.uid)
+            && !self.knows(&run.uid)
             && run.input_hash.as_ref() != Some(&current.input_hash)
     }
 

@@ -124,6 +124,13 @@ impl Outputs {
         self.0.is_empty()
     }
 
+    /// Whether one of them is below this field.
+    pub(crate) fn reads(&self, field: &str) -> bool {
+        self.0
+            .iter()
+            .any(|(_, path)| path.leading_keys().first() == Some(&field))
+    }
+
     /// Reads them from a run of that `apiVersion` and kind.
     pub(crate) fn read(
         &self,

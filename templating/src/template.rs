@@ -16,6 +16,7 @@ use crate::{
     error::{Problem, Problems},
     health::{Health, Rule},
     outputs::{OutputError, Outputs, SECRET},
+    pod::TERMINATION_MESSAGE,
 };
 use body::Body;
 
@@ -90,6 +91,12 @@ impl Template {
     #[must_use]
     pub fn has_outputs(&self) -> bool {
         !self.outputs.is_empty()
+    }
+
+    /// Whether an output is read from the termination message of the run's pod.
+    #[must_use]
+    pub fn reads_termination_message(&self) -> bool {
+        self.outputs.reads(TERMINATION_MESSAGE)
     }
 
     /// Replaces every tag, once, and checks the outcome. Fails with everything that is wrong with it,

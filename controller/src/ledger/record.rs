@@ -21,7 +21,7 @@ impl Ledger {
     #[must_use]
     pub fn record(mut self, reading: &Reading, now: Option<Timestamp>) -> Self {
         let uid = reading.run.uid.as_str();
-        let sequence = if let Some(current) = self
+        let (sequence, input_hash) = if let Some(current) = self
             .current
             .as_mut()
             .filter(|current| current.uid.as_deref() == Some(uid))
@@ -30,18 +30,18 @@ impl Ledger {
                 current.result = reading.result();
                 current.finished_at = current.result.and(now).map(Time);
             }
-            current.sequence
+            (current.sequence, current.input_hash.clone())
         } else if let Some(entry) = self.unfinished(uid) {
             entry.result = reading.result();
             if entry.result.is_some() {
                 entry.finished_at = now.map(Time);
                 entry.message = short_message(&reading.health.message);
             }
-            entry.sequence
+            (entry.sequence, entry.input_hash.clone())
         } else {
             return self;
         };
-        self.take_outputs(sequence, reading);
+        self.take_outputs(sequence, input_hash, reading);
         self
     }
 
@@ -51,7 +51,7 @@ impl Ledger {
             .find(|entry| entry.uid.as_deref() == Some(uid) && entry.result.is_none())
     }
 
-    fn take_outputs(&mut self, sequence: i64, reading: &Reading) {
+    fn take_outputs(&mut self, sequence: i64, input_hash: String, reading: &Reading) {
         let OutputsRead::Values(values) = &reading.outputs else {
             return;
         };
@@ -60,21 +60,10 @@ impl Ledger {
                 .outputs_from
                 .as_ref()
                 .is_some_and(|from| from.sequence > sequence)
+            || self.succeeded_since(sequence)
         {
             return;
         }
-        let input_hash = self
-            .current
-            .as_ref()
-            .filter(|current| current.sequence == sequence)
-            .map(|current| current.input_hash.clone())
-            .or_else(|| {
-                self.history
-                    .iter()
-                    .find(|entry| entry.sequence == sequence)
-                    .map(|entry| entry.input_hash.clone())
-            })
-            .unwrap_or_default();
         self.outputs = Some(values.clone());
         self.outputs_from = Some(OutputsFrom {
             sequence,
@@ -83,6 +72,15 @@ impl Ledger {
             input_hash,
             rules_hash: reading.rules_hash.to_string(),
         });
+    }
+
+    /// Whether a newer run has succeeded: if it lacks an output, no older run stands in for it.
+    fn succeeded_since(&self, sequence: i64) -> bool {
+        let current = self.current.iter().map(|run| (run.sequence, run.result));
+        let earlier = self.history.iter().map(|run| (run.sequence, run.result));
+        earlier
+            .chain(current)
+            .any(|(newer, result)| newer > sequence && result == Some(RunResult::Succeeded))
     }
 
     /// The object of the current entry was seen before it went away (or its recorded uid gave way
@@ -95,7 +93,9 @@ impl Ledger {
         result: Option<RunResult>,
         now: Option<Timestamp>,
     ) -> Self {
-        if let Some(current) = self.current.as_mut().filter(|current| run.answers(current)) {
+        if let Some(current) = self.current.as_mut().filter(|current| {
+            current.uid.as_deref() == Some(run.uid.as_str()) || run.answers(current)
+        }) {
             current.phase = RunPhase::Created;
             current.attempted = true;
             current.uid = Some(run.uid.clone());
@@ -136,11 +136,7 @@ impl Ledger {
     /// The run of an earlier entry whose create had an unknown outcome has shown up.
     #[must_use]
     pub fn shown_up(mut self, run: &RunIdentity) -> Self {
-        if let Some(entry) = self
-            .history
-            .iter_mut()
-            .find(|entry| Some(entry.sequence) == run.sequence && entry.uid.is_none())
-        {
+        if let Some(entry) = self.history.iter_mut().find(|entry| run.is_of(entry)) {
             entry.uid = Some(run.uid.clone());
             entry.started_at = run.created.map(Time);
             if let Some(hash) = &run.input_hash {
@@ -152,9 +148,8 @@ impl Ledger {
 
     /// Earlier entries leave the ledger. The caller knows that their objects are gone.
     #[must_use]
-    pub fn forget(mut self, sequences: &[i64]) -> Self {
-        self.history
-            .retain(|entry| !sequences.contains(&entry.sequence));
+    pub fn forget(mut self, gone: impl Fn(&HistoryEntry) -> bool) -> Self {
+        self.history.retain(|entry| !gone(entry));
         self
     }
 }

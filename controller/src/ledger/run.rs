@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{
-    CurrentRun, INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RunResult,
+    CurrentRun, HistoryEntry, INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL,
+    RunResult,
 };
 use cartouche_templating::{Health, Verdict, name_suffix};
 use k8s_openapi::jiff::Timestamp;
@@ -94,6 +95,16 @@ impl RunIdentity {
         self.sequence == Some(entry.sequence) && self.input_hash.as_ref() == Some(&entry.input_hash)
     }
 
+    /// Whether this is the run of an earlier entry that was not seen yet. Its hash may be another if
+    /// it was made under a status that was lost or restored since; its name may not.
+    #[must_use]
+    pub fn is_of(&self, entry: &HistoryEntry) -> bool {
+        entry.uid.is_none()
+            && self.sequence == Some(entry.sequence)
+            && self.name == entry.name
+            && self.kind == entry.kind
+    }
+
     /// The sequence, if owner and name bear it out: the name of sequence n ends in a suffix that
     /// only this Runnable's n-th run has.
     #[must_use]
@@ -114,6 +125,8 @@ pub enum OutputsRead {
     Values(BTreeMap<String, Value>),
     /// Why they could not be taken.
     Unsatisfied(String),
+    /// They are in the words of the run's pod, which was not read with it.
+    Elsewhere,
 }
 
 /// What was read in a run's object, as the Runnable's `ServiceAccount`.

@@ -7,7 +7,7 @@ use cartouche_templating::{HASH_VERSION, Owner, Stamp, contains, contains_docume
 use serde_json::Value;
 
 use super::{
-    assess::reading,
+    assess::{reading, reading_with_pods},
     facts::{CreateOutcome, Found, NameRead, RunName},
     observe::{own_runs, unapplied_name},
     pass::{End, Pass},
@@ -16,6 +16,7 @@ use crate::{
     api::{ApiError, CreateMode, Requests, ResourcePath},
     discovery::{DiscoveryError, Kind},
     events::Occasion,
+    ledger::{OutputsRead, Reading, RunIdentity},
     memory::{Held, boot_time, lock},
     metrics::RunEvent,
     problem::{Category, Cure, Problem},
@@ -108,19 +109,59 @@ impl Pass<'_> {
 
     /// Reads one name.
     pub(super) async fn read_run(&mut self, name: RunName) -> Result<(), End> {
-        let read = match self.read_object(&name).await {
-            Ok(object) => object
-                .and_then(|object| self.found(&object))
-                .map_or(NameRead::Absent, |found| NameRead::Found(Box::new(found))),
+        let object = match self.read_object(&name).await {
+            Ok(object) => object,
             Err(error) => {
                 let problem = self.unreadable(&error);
                 return Err(self.fail(Held::Read(name.name), problem));
             }
         };
+        let mut found = object.as_ref().and_then(|object| self.found(object));
+        if let (Some(found), Some(job)) = (&mut found, object)
+            && found.reading.outputs == OutputsRead::Elsewhere
+        {
+            match self.read_pods(&found.reading.run, job).await {
+                Ok(reading) => found.reading = reading.unwrap_or_else(|| found.reading.clone()),
+                Err(problem) => return Err(self.fail(Held::Read(name.name), problem)),
+            }
+        }
+        if let Some(found) = &found {
+            self.own
+                .runs
+                .refresh(&self.facts.runnable.uid, &found.reading);
+        }
+        let read = found.map_or(NameRead::Absent, |found| NameRead::Found(Box::new(found)));
         lock(&self.memory).release(&Held::Read(name.name.clone()));
         self.facts.now = self.own.identity.connection().now();
         self.facts.reads.insert(name, read);
         Ok(())
+    }
+
+    /// Reads the outputs of a Job out of the last words of its pods.
+    async fn read_pods(&self, run: &RunIdentity, job: Value) -> Result<Option<Reading>, Problem> {
+        let (Some(account), Some(compiled)) = (&self.account, &self.compiled) else {
+            return Ok(None);
+        };
+        let path = ResourcePath::new("v1", "pods", Some(&self.key.namespace));
+        let query = format!(
+            "labelSelector=batch.kubernetes.io%2Fcontroller-uid%3D{}",
+            run.uid
+        );
+        match account.list(&path, &query).await {
+            Ok(pods) => Ok(reading_with_pods(compiled, job, &pods)),
+            Err(error) => {
+                let cure = if error.is_forbidden() {
+                    Cure::Right
+                } else {
+                    Cure::Retry
+                };
+                let (namespace, name) = (&self.key.namespace, &run.name);
+                let text = format!(
+                    "unable to read the termination message of Job [{namespace}/{name}]: unable to list its pods: {error}"
+                );
+                Err(Problem::new(Category::OutputPathNotSatisfied, cure, text))
+            }
+        }
     }
 
     /// The rights that Cartographer needed are enough: where `get` is forbidden, `list` finds it.

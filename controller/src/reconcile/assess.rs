@@ -1,7 +1,9 @@
 //! What a run's object says by the rules of its template. Pure.
 
+use std::borrow::Cow;
+
 use cartouche_crds::Runnable;
-use cartouche_templating::{Health, Verdict};
+use cartouche_templating::{Health, Template, Verdict, add_message_of, add_own_message, is_job};
 use serde_json::Value;
 
 use super::facts::{OutputsDigest, Sighting};
@@ -20,6 +22,18 @@ pub fn reading(compiled: &Compiled, object: &Value) -> Option<Reading> {
         health,
         outputs,
         rules_hash: compiled.rules_hash.clone(),
+    })
+}
+
+/// The same of a Job whose outputs are elsewhere, with the pods that were read beside it.
+#[must_use]
+pub fn reading_with_pods(compiled: &Compiled, mut job: Value, pods: &[Value]) -> Option<Reading> {
+    let reading = reading(compiled, &job)?;
+    add_message_of(&mut job, pods);
+    let template = compiled.template.as_ref().ok()?;
+    Some(Reading {
+        outputs: outputs(template, &job),
+        ..reading
     })
 }
 
@@ -49,14 +63,31 @@ fn judged(compiled: &Compiled, object: &Value) -> (Health, OutputsRead) {
     };
     let health = template.health(object);
     let outputs = match health.verdict {
-        Verdict::Succeeded => match template.outputs(object) {
-            Ok(Some(values)) => OutputsRead::Values(values),
-            Ok(None) => OutputsRead::None,
-            Err(error) => OutputsRead::Unsatisfied(error.to_string()),
-        },
+        Verdict::Succeeded if template.reads_termination_message() && is_job(object) => {
+            OutputsRead::Elsewhere
+        }
+        Verdict::Succeeded => outputs(template, &spoken(template, object)),
         Verdict::Failed | Verdict::Unknown => OutputsRead::None,
     };
     (health, outputs)
+}
+
+/// A Pod with its own last words, if the template reads them.
+fn spoken<'a>(template: &Template, object: &'a Value) -> Cow<'a, Value> {
+    if !template.reads_termination_message() {
+        return Cow::Borrowed(object);
+    }
+    let mut object = object.clone();
+    add_own_message(&mut object);
+    Cow::Owned(object)
+}
+
+fn outputs(template: &Template, object: &Value) -> OutputsRead {
+    match template.outputs(object) {
+        Ok(Some(values)) => OutputsRead::Values(values),
+        Ok(None) => OutputsRead::None,
+        Err(error) => OutputsRead::Unsatisfied(error.to_string()),
+    }
 }
 
 /// Whether a run may still change what its Runnable's status says: it is current, unfinished, or

@@ -134,6 +134,8 @@ pub enum OutputsDigest {
     Values(u64),
     /// They could not be taken.
     Unsatisfied,
+    /// They are not in the run itself: once read, they do not change.
+    Elsewhere,
 }
 
 impl OutputsDigest {
@@ -144,6 +146,7 @@ impl OutputsDigest {
             OutputsRead::None => Self::None,
             OutputsRead::Values(values) => Self::Values(digest(values)),
             OutputsRead::Unsatisfied(_) => Self::Unsatisfied,
+            OutputsRead::Elsewhere => Self::Elsewhere,
         }
     }
 }

@@ -22,11 +22,11 @@ use super::{
     run_object::{RunObject, api_resource},
 };
 use crate::{
-    ledger::RunIdentity,
+    ledger::{Reading, RunIdentity},
     memory::RunnableKey,
     reconcile::{
         assess::{digested, matters},
-        facts::{Sighting, WatchState},
+        facts::{OutputsDigest, Sighting, WatchState},
     },
     templates::Templates,
 };
@@ -61,6 +61,27 @@ impl Runs {
             .get(&short(runnable_uid))
             .map(|owner| owner.sightings.clone())
             .unwrap_or_default()
+    }
+
+    /// A run was read: what its sighting says of health and outputs is brought up to date, so that
+    /// it is not read again for the same news.
+    pub fn refresh(&self, runnable_uid: &str, reading: &Reading) {
+        let mut inner = self.lock();
+        let Some(owner) = inner.owners.get_mut(&short(runnable_uid)) else {
+            return;
+        };
+        let known = owner
+            .sightings
+            .iter_mut()
+            .find(|known| known.run.uid == reading.run.uid && !known.deleted);
+        if let Some(known) = known {
+            known.health = reading.health.clone();
+            known.rules_hash = reading.rules_hash.clone();
+            // Outputs out of pods are not in the object that the watch shows.
+            if known.outputs != OutputsDigest::Elsewhere {
+                known.outputs = OutputsDigest::of(&reading.outputs);
+            }
+        }
     }
 
     /// Drops the sightings that do not matter any more.

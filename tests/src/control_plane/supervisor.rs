@@ -41,6 +41,7 @@ pub fn supervise(log: &Path, command: &[OsString]) -> io::Result<u8> {
 async fn run(program: &OsString, arguments: &[OsString], log: &Path) -> io::Result<u8> {
     let mut hang_up = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
     let mut child = tokio::process::Command::from(command(program, arguments, log)?).spawn()?;
     let group = child
         .id()
@@ -57,6 +58,7 @@ async fn run(program: &OsString, arguments: &[OsString], log: &Path) -> io::Resu
             },
             _ = hang_up.recv() => Some(Signal::Kill),
             _ = terminate.recv() => Some(Signal::Kill),
+            _ = interrupt.recv() => Some(Signal::Kill),
         };
         // A group that is gone already needs no signal.
         match signal {

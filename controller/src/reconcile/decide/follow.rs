@@ -73,14 +73,15 @@ fn differs(
     {
         return true;
     }
+    let read_before = facts.ledger.outputs_from.as_ref().is_some_and(|from| {
+        from.sequence == current.sequence && *from.rules_hash == *rendering.rules_hash
+    });
     match sighting.outputs {
         OutputsDigest::None => false,
         OutputsDigest::Unsatisfied => true,
+        OutputsDigest::Elsewhere => !read_before,
         OutputsDigest::Values(values) => {
-            let from = facts.ledger.outputs_from.as_ref();
-            from.is_none_or(|from| {
-                from.sequence != current.sequence || *from.rules_hash != *rendering.rules_hash
-            }) || facts.ledger.outputs.as_ref().map(digest) != Some(values)
+            !read_before || facts.ledger.outputs.as_ref().map(digest) != Some(values)
         }
     }
 }

@@ -1,0 +1,154 @@
+//! What a container said at its end: the termination message of a pod, as a value.
+//!
+//! Kubernetes keeps the last words of a container (what it wrote to `/dev/termination-log`, at most
+//! 4 KiB) in the status of its pod. Output paths of a template that runs Jobs or Pods read them under
+//! `.terminationMessage`, a field that Cartouche adds to what it read: a JSON object if the message is
+//! one, else the text.
+
+use serde_json::Value;
+
+/// The field that output paths read.
+pub const TERMINATION_MESSAGE: &str = "terminationMessage";
+
+/// The `apiVersion` and kind of Jobs.
+const JOB: (&str, &str) = ("batch/v1", "Job");
+/// The `apiVersion` and kind of Pods.
+const POD: (&str, &str) = ("v1", "Pod");
+
+/// Whether a run is a Job, whose words are in its pods.
+#[must_use]
+pub fn is_job(run: &Value) -> bool {
+    is(run, JOB)
+}
+
+/// Adds the termination message to a Pod that was read.
+pub fn add_own_message(run: &mut Value) {
+    if is(run, POD) {
+        let message = message(run);
+        put(run, message);
+    }
+}
+
+/// Adds the termination message of its pods to a Job that was read: that of the pod which succeeded
+/// last.
+pub fn add_message_of(job: &mut Value, pods: &[Value]) {
+    let uid = job.pointer("/metadata/uid").cloned();
+    let owned = |pod: &&Value| {
+        let owners = pod
+            .pointer("/metadata/ownerReferences")
+            .and_then(Value::as_array);
+        owners.is_some_and(|owners| owners.iter().any(|owner| owner.get("uid") == uid.as_ref()))
+    };
+    let succeeded =
+        |pod: &&Value| pod.pointer("/status/phase").and_then(Value::as_str) == Some("Succeeded");
+    let last = pods
+        .iter()
+        .filter(owned)
+        .filter(succeeded)
+        .max_by_key(|pod| finished(pod));
+    let message = last.and_then(message);
+    put(job, message);
+}
+
+fn is(run: &Value, (api_version, kind): (&str, &str)) -> bool {
+    let text = |key: &str| run.get(key).and_then(Value::as_str);
+    text("apiVersion") == Some(api_version) && text("kind") == Some(kind)
+}
+
+fn put(run: &mut Value, message: Option<Value>) {
+    if let (Some(fields), Some(message)) = (run.as_object_mut(), message) {
+        fields.insert(TERMINATION_MESSAGE.to_owned(), message);
+    }
+}
+
+/// When the last of its containers ended; RFC 3339 in UTC sorts as text.
+fn finished(pod: &Value) -> Option<&str> {
+    ended(pod)
+        .filter_map(|ended| ended.get("finishedAt")?.as_str())
+        .max()
+}
+
+/// The first container that said anything.
+fn message(pod: &Value) -> Option<Value> {
+    let text = ended(pod)
+        .filter_map(|ended| ended.get("message")?.as_str())
+        .find(|text| !text.is_empty())?;
+    match serde_json::from_str(text) {
+        Ok(object @ Value::Object(_)) => Some(object),
+        _ => Some(Value::from(text.trim_end_matches('\n'))),
+    }
+}
+
+fn ended(pod: &Value) -> impl Iterator<Item = &Value> {
+    let statuses = pod
+        .pointer("/status/containerStatuses")
+        .and_then(Value::as_array);
+    statuses
+        .into_iter()
+        .flatten()
+        .filter_map(|status| status.pointer("/state/terminated"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{add_message_of, add_own_message};
+
+    fn pod(owner: &str, phase: &str, finished: &str, message: &str) -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": { "ownerReferences": [{ "uid": owner }] },
+            "status": { "phase": phase, "containerStatuses": [
+                { "state": { "running": {} } },
+                { "state": { "terminated": { "finishedAt": finished, "message": message } } },
+            ] },
+        })
+    }
+
+    fn job() -> Value {
+        json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "uid": "j" } })
+    }
+
+    #[test]
+    fn a_json_object_becomes_a_value_and_anything_else_is_text() {
+        for (message, expected) in [
+            (
+                r#"{"digest":"sha256:1","size":3}"#,
+                json!({"digest": "sha256:1", "size": 3}),
+            ),
+            ("done\n", json!("done")),
+            ("3", json!("3")),
+            ("{broken", json!("{broken")),
+        ] {
+            let mut run = pod("x", "Succeeded", "2026-01-01T00:00:00Z", message);
+            add_own_message(&mut run);
+            assert_eq!(run["terminationMessage"], expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_job_speaks_by_its_own_pod_that_succeeded_last() {
+        let mut run = job();
+        add_message_of(
+            &mut run,
+            &[
+                pod("j", "Succeeded", "2026-01-01T00:00:01Z", "first"),
+                pod("j", "Succeeded", "2026-01-01T00:00:02Z", "second"),
+                pod("j", "Failed", "2026-01-01T00:00:03Z", "failed"),
+                pod("other", "Succeeded", "2026-01-01T00:00:04Z", "stranger"),
+            ],
+        );
+        assert_eq!(run["terminationMessage"], "second");
+    }
+
+    #[test]
+    fn without_words_there_is_no_field() {
+        let mut run = job();
+        add_message_of(
+            &mut run,
+            &[pod("j", "Succeeded", "2026-01-01T00:00:01Z", "")],
+        );
+        assert_eq!(run.get("terminationMessage"), None);
+    }
+}
