@@ -265,13 +265,15 @@ impl Ledger {
     /// Whether an entry of the ledger speaks of the object with this uid.
     #[must_use]
     pub fn knows(&self, uid: &str) -> bool {
-        self.current
-            .as_ref()
-            .is_some_and(|current| current.uid.as_deref() == Some(uid))
-            || self
-                .history
-                .iter()
-                .any(|entry| entry.uid.as_deref() == Some(uid))
+        self.sequence_of(uid).is_some()
+    }
+
+    /// The number of the run with this uid.
+    #[must_use]
+    pub fn sequence_of(&self, uid: &str) -> Option<i64> {
+        let current = self.current.iter().map(|run| (run.sequence, &run.uid));
+        let mut runs = current.chain(self.history.iter().map(|run| (run.sequence, &run.uid)));
+        runs.find_map(|(sequence, known)| (known.as_deref() == Some(uid)).then_some(sequence))
     }
 
     pub(crate) fn insert_history(&mut self, entry: HistoryEntry) {

@@ -201,6 +201,14 @@ impl Memories {
         gone
     }
 
+    /// Forgets one Runnable, and says which uid it had.
+    #[must_use]
+    pub fn remove(&self, key: &RunnableKey) -> Option<String> {
+        let memory = self.lock().remove(key)?;
+        let uid = lock(&memory).uid.clone();
+        Some(uid)
+    }
+
     /// The Runnables that wait for what this event may have brought, freed to try at once.
     #[must_use]
     pub fn cured(&self, cure: Cure, namespace: Option<&str>) -> Vec<RunnableKey> {

@@ -156,15 +156,21 @@ impl Reconciler {
     /// The Runnables that are not there any more leave nothing behind.
     pub fn sweep(&self, exists: impl Fn(&RunnableKey) -> bool) {
         for (key, uid) in self.memories.sweep(exists) {
-            self.runs.forget(&uid);
-            self.watches
-                .forget(&key, |watched| self.selections.remove(watched, &key));
+            self.leave(&key, &uid);
         }
     }
 
     /// A Runnable is gone.
     pub fn forget(&self, key: &RunnableKey) {
-        self.sweep(|other| other != key);
+        if let Some(uid) = self.memories.remove(key) {
+            self.leave(key, &uid);
+        }
+    }
+
+    fn leave(&self, key: &RunnableKey, uid: &str) {
+        self.runs.forget(uid);
+        self.watches
+            .forget(key, |watched| self.selections.remove(watched, key));
     }
 
     /// Something happened that may cure problems of one sort.

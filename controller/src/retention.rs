@@ -85,16 +85,16 @@ pub fn trimmed(
     policy: RetentionPolicy,
     gone: impl Fn(&HistoryEntry, &str) -> bool,
 ) -> Ledger {
-    let leaving: Vec<i64> = surplus(&ledger, policy)
-        .filter(|entry| entry.uid.as_deref().is_some_and(|uid| gone(entry, uid)))
-        .map(|entry| entry.sequence)
+    let leaving: Vec<String> = surplus(&ledger, policy)
+        .filter_map(|entry| entry.uid.clone().filter(|uid| gone(entry, uid)))
         .collect();
-    ledger.forget(&leaving)
+    ledger.forget(|entry| entry.uid.as_ref().is_some_and(|uid| leaving.contains(uid)))
 }
 
 /// Finished earlier runs beyond the counts of the policy, oldest first; never the one that the
 /// outputs came from. As in the original, the current run takes a place among those that are kept.
 fn surplus(ledger: &Ledger, policy: RetentionPolicy) -> impl Iterator<Item = &HistoryEntry> {
+    let below = ledger.current.as_ref().map_or(0, |run| run.sequence);
     let current = ledger.current.as_ref().and_then(|current| current.result);
     let source = ledger.outputs_from.as_ref().map(|from| from.sequence);
     let (mut failed, mut succeeded) = match current {
@@ -104,7 +104,9 @@ fn surplus(ledger: &Ledger, policy: RetentionPolicy) -> impl Iterator<Item = &Hi
     };
     let mut surplus: Vec<&HistoryEntry> = Vec::new();
     for entry in ledger.history.iter().rev() {
-        let Some(result) = entry.result else { continue };
+        let Some(result) = entry.result.filter(|_| entry.sequence < below) else {
+            continue;
+        };
         let (count, most) = if counts_as_failed(result) {
             (&mut failed, policy.max_failed_runs)
         } else {

@@ -52,7 +52,7 @@ pub async fn serve(flags: Flags) -> Result<(), String> {
         format!("no API server is known: {error}\nhint: set KUBECONFIG to the path of a kubeconfig file, or run in a cluster")
     })?;
     let metrics = Metrics::default();
-    let connection = Connection::new(config, metrics.clone())
+    let connection = Connection::new(config, flags.identity, metrics.clone())
         .map_err(|error| format!("the kubeconfig cannot be used: {error}"))?;
     let listener = TcpListener::bind(flags.health_address)
         .await

@@ -9,7 +9,7 @@ use http::{HeaderValue, Request, Response, header};
 use k8s_openapi::jiff::{Timestamp, fmt::rfc2822};
 use kube::{Client, Config, client::Body};
 
-use crate::metrics::Metrics;
+use crate::{identity::IdentityMode, metrics::Metrics};
 
 /// Whose identity a request carries.
 #[derive(Clone, Debug)]
@@ -27,22 +27,26 @@ pub enum Caller {
 #[derive(Clone)]
 pub struct Connection {
     own: Client,
-    anonymous: Client,
+    anonymous: Option<Client>,
     clock: Arc<AtomicI64>,
     metrics: Metrics,
 }
 
 impl Connection {
     /// Connects as a configuration says. Nothing is sent yet.
-    pub fn new(mut config: Config, metrics: Metrics) -> kube::Result<Self> {
+    pub fn new(mut config: Config, mode: IdentityMode, metrics: Metrics) -> kube::Result<Self> {
         // The default policy repeats a POST after 429, 503 and 504: one create could make several
         // objects.
         config.default_retry = false;
-        let mut anonymous = config.clone();
-        anonymous.auth_info = kube::config::AuthInfo::default();
+        // Without credentials of its own, so that a token is all that a request carries.
+        let anonymous = (mode == IdentityMode::Token).then(|| {
+            let mut anonymous = config.clone();
+            anonymous.auth_info = kube::config::AuthInfo::default();
+            anonymous
+        });
         Ok(Self {
             own: Client::try_from(config)?,
-            anonymous: Client::try_from(anonymous)?,
+            anonymous: anonymous.map(Client::try_from).transpose()?,
             clock: Arc::new(AtomicI64::new(i64::MIN)),
             metrics,
         })
@@ -87,7 +91,10 @@ impl Connection {
                 request
                     .headers_mut()
                     .insert(header::AUTHORIZATION, bearer.clone());
-                self.anonymous.send(request).await
+                match &self.anonymous {
+                    Some(anonymous) => anonymous.send(request).await,
+                    None => Err(kube::Error::Service("tokens are not in use".into())),
+                }
             }
         };
         let controller = matches!(caller, Caller::Controller);

@@ -26,15 +26,69 @@ pub struct Listed<'a> {
 /// Runs without one, made by Cartographer, are put in order of creation: those newer than the
 /// highest sequence follow it, older ones take free numbers below it.
 ///
-/// `token` is the re-run request on the Runnable; without a ledger it counts as answered. `None`
+/// `token` is the re-run request on the Runnable; without a current run it counts as answered. `None`
 /// when there is nothing to rebuild from, or when the ledger is not behind.
 #[must_use]
 pub fn rebuild(
-    ledger: Option<&Ledger>,
+    ledger: &Ledger,
     listed: &[Listed<'_>],
     runnable_uid: &str,
     token: Option<&str>,
+    now: Option<Timestamp>,
 ) -> Option<Ledger> {
+    let known = ledger.current.as_ref();
+    let behind = |one: &Listed<'_>| ledger.is_behind(one.run, runnable_uid);
+    if known.is_some() && !listed.iter().any(behind) {
+        return None;
+    }
+    let (mut numbered, unnumbered) = in_order(listed, runnable_uid);
+    let mut next = ledger.clone();
+    let top = numbered.pop();
+    next.current = None;
+    next.keep_superseded(known, top, now);
+    for (sequence, one) in numbered {
+        next.place(entry(one.run, sequence));
+    }
+    let (newer, older): (Vec<_>, Vec<_>) = unnumbered
+        .into_iter()
+        .filter(|one| !next.knows(&one.run.uid))
+        .partition(|one| top.is_none_or(|(_, top)| one.is_newer_than(top)));
+    next.place_below(top.map(|(sequence, _)| sequence), &older);
+
+    let mut last = top;
+    let mut number = top
+        .map_or(0, |(sequence, _)| sequence)
+        .max(next.next_sequence() - 1);
+    for one in newer {
+        if let Some((sequence, before)) = last {
+            next.place(entry(before.run, sequence));
+        }
+        number += 1;
+        last = Some((number, one));
+    }
+    let (sequence, newest) = last?;
+    let same = known.filter(|known| known.uid.as_ref() == Some(&newest.run.uid));
+    next.current = Some(same.cloned().unwrap_or_else(|| {
+        let answered = match known {
+            None => token.map(str::to_owned),
+            // Runs of Cartographer carry no request: what was answered before stays answered.
+            Some(known) => {
+                let top = top.and_then(|(_, top)| top.run.rerun_token.clone());
+                let before = top.or_else(|| known.rerun_token.clone());
+                newest.run.rerun_token.clone().or(before)
+            }
+        };
+        current(newest.run, sequence, answered)
+    }));
+    next.cap_history();
+    Some(next)
+}
+
+/// The runs that carry a sequence, lowest first, and those that do not, oldest first.
+fn in_order<'a>(
+    listed: &[Listed<'a>],
+    runnable_uid: &str,
+) -> (Vec<(i64, Listed<'a>)>, Vec<Listed<'a>>) {
     let mut numbered: Vec<(i64, Listed<'_>)> = Vec::new();
     let mut unnumbered: Vec<Listed<'_>> = Vec::new();
     for one in listed
@@ -54,56 +108,36 @@ pub fn rebuild(
     if unnumbered.len() > MAX_ADOPTED {
         unnumbered.drain(..unnumbered.len() - MAX_ADOPTED);
     }
+    (numbered, unnumbered)
+}
 
-    let known = ledger.and_then(|ledger| ledger.current.as_ref());
-    if let Some(ledger) = ledger.filter(|ledger| ledger.current.is_some())
-        && !listed
-            .iter()
-            .any(|one| ledger.is_behind(one.run, runnable_uid))
-    {
-        return None;
+impl Listed<'_> {
+    /// Whether it was created after a run that carries a sequence. Within one second nobody knows;
+    /// then it is, if it alone is what is rendered now.
+    fn is_newer_than(&self, top: Listed<'_>) -> bool {
+        (self.run.created, self.matches) > (top.run.created, top.matches)
     }
-    let mut next = ledger.cloned().unwrap_or_default();
-    let top = numbered.pop();
-    next.current = None;
-    next.keep_superseded(known, top.map(|(sequence, _)| sequence));
-    for (sequence, one) in numbered {
-        next.place(entry(one.run, sequence));
-    }
-    let floor = top.and_then(|(_, one)| one.run.created);
-    let (older, newer): (Vec<_>, Vec<_>) = unnumbered
-        .into_iter()
-        .filter(|one| !next.knows(&one.run.uid))
-        .partition(|one| top.is_some() && one.run.created < floor);
-    next.place_below(top.map(|(sequence, _)| sequence), &older);
-
-    let mut last = top;
-    let mut number = top.map_or(0, |(sequence, _)| sequence);
-    for one in newer {
-        if let Some((sequence, before)) = last {
-            next.place(entry(before.run, sequence));
-        }
-        number += 1;
-        last = Some((number, one));
-    }
-    let (sequence, newest) = last?;
-    let answered = if known.is_none() {
-        token.map(str::to_owned)
-    } else {
-        newest.run.rerun_token.clone()
-    };
-    next.current = Some(current(newest.run, sequence, answered));
-    next.cap_history();
-    Some(next)
 }
 
 impl Ledger {
-    /// What the stale ledger held as current goes to the history, unless the run that takes its
-    /// number is that very run.
-    fn keep_superseded(&mut self, known: Option<&CurrentRun>, top: Option<i64>) {
-        if let Some(known) = known
-            .filter(|known| Some(known.sequence) != top && (known.uid.is_some() || known.attempted))
-        {
+    /// What the stale ledger held as current goes to the history, unless it is the newest run, or
+    /// another has its number and it was never seen.
+    fn keep_superseded(
+        &mut self,
+        known: Option<&CurrentRun>,
+        top: Option<(i64, Listed<'_>)>,
+        now: Option<Timestamp>,
+    ) {
+        let kept = known.filter(|known| match &known.uid {
+            Some(uid) => top.is_none_or(|(_, top)| top.run.uid != *uid),
+            None => known.attempted && top.is_none_or(|(sequence, _)| sequence != known.sequence),
+        });
+        if let Some(known) = kept {
+            // Without a uid it counts from now: a create for it may just have been sent.
+            let started_at = match known.uid {
+                Some(_) => known.started_at.clone().or_else(|| known.intent_at.clone()),
+                None => time(now),
+            };
             self.insert_history(HistoryEntry {
                 sequence: known.sequence,
                 input_hash: known.input_hash.clone(),
@@ -112,25 +146,22 @@ impl Ledger {
                 name: known.name.clone(),
                 uid: known.uid.clone(),
                 result: known.result,
-                started_at: known.started_at.clone().or_else(|| known.intent_at.clone()),
+                started_at,
                 finished_at: known.finished_at.clone(),
                 message: String::new(),
             });
         }
     }
 
-    /// Puts a run at its number; what is known of that very run already stays.
+    /// Puts a run at its number, in place of an entry whose run had not shown up. What is known of
+    /// that very run already stays, and so does another run with this number: a run that the ledger
+    /// does not know would have it rebuilt again and again.
     fn place(&mut self, entry: HistoryEntry) {
-        if let Some(at) = self
-            .history
-            .iter()
-            .position(|other| other.sequence == entry.sequence)
-        {
-            if self.history[at].uid == entry.uid {
-                return;
-            }
-            self.history.remove(at);
+        if entry.uid.as_deref().is_some_and(|uid| self.knows(uid)) {
+            return;
         }
+        self.history
+            .retain(|other| other.sequence != entry.sequence || other.uid.is_some());
         self.insert_history(entry);
     }
 

@@ -15,7 +15,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::facts::{Facts, NameRead, Rendering, RunName, WatchState};
 use crate::{
-    ledger::{Fate, Ledger, Pace},
+    ledger::{Fate, Ledger, MAX_HISTORY, Pace},
     problem::{Category, Cure, Problem},
 };
 
@@ -184,7 +184,22 @@ fn intend(
         facts.now,
     );
     next.breaker = breaker;
+    if next.history.len() > MAX_HISTORY {
+        return Step::Stuck(crowded(facts));
+    }
     Step::Write(Box::new(next), Change::Intent)
+}
+
+/// Unfinished runs never leave the history, and a longer one would be refused.
+fn crowded(facts: &Facts) -> Problem {
+    Problem::new(
+        Category::UnknownError,
+        Cure::Retry,
+        format!(
+            "{MAX_HISTORY} earlier runs of run template [{}] have not ended, so no further run is made: delete those that hang, or wait until one ends",
+            facts.runnable.template,
+        ),
+    )
 }
 
 /// What the engine last said of the current run.

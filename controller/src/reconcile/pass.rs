@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     api::Requests,
+    events::Occasion,
     ledger::Ledger,
     memory::{Held, Memory, RunnableKey, boot_time, lock},
     problem::{Category, Cure, Problem},
@@ -153,7 +154,7 @@ impl<'a> Pass<'a> {
             End::Stuck(problem, wait) => self.complain(problem, wait).await,
         };
         self.tidy();
-        again
+        again.into_iter().chain(self.polling()).min()
     }
 
     async fn settle(&mut self) -> Option<Duration> {
@@ -165,9 +166,34 @@ impl<'a> Pass<'a> {
             return Some(wait);
         }
         let retention = self.retire().await;
-        let polled = (self.facts.watch == WatchState::Polled || self.is_out_of_sight())
-            .then_some(self.own.poll);
-        retention.into_iter().chain(polled).min()
+        let unseen = self.is_out_of_sight().then_some(self.own.poll);
+        retention.into_iter().chain(unseen).min()
+    }
+
+    /// The pause of polling, while a kind that matters may not be watched; and a word about it, once.
+    fn polling(&self) -> Option<Duration> {
+        let mut memory = lock(&self.memory);
+        let polled = memory
+            .watched
+            .iter()
+            .find(|watched| self.own.watches.state(watched) == WatchState::Polled)?
+            .clone();
+        if !std::mem::replace(&mut memory.said_polling, true) {
+            let message = format!(
+                "{} cannot be watched by the controller and is looked at every {} s as the Runnable's ServiceAccount: let the controller list and \
+                 watch it, by a ClusterRole with the label carto.run/aggregate-to-controller: \"true\"",
+                polled.kind.resource(),
+                self.own.poll.as_secs(),
+            );
+            let occasion = Occasion::Warning {
+                reason: "KindNotWatched".to_owned(),
+                message,
+            };
+            self.own
+                .events
+                .publish(&self.runnable, &occasion, self.facts.now);
+        }
+        Some(self.own.poll)
     }
 
     /// The label that the watch selects by was taken off the run: no event tells of it any more.
@@ -199,11 +225,17 @@ impl<'a> Pass<'a> {
         if problem.category == Category::OtherController {
             return patience(Waiting::Quiet, &self.memory);
         }
-        let wait = lock(&self.memory).hold(
-            Held::Render(self.facts.runnable.generation),
-            problem,
-            boot_time(),
-        );
+        let now = boot_time();
+        let mut memory = lock(&self.memory);
+        // The step that met it was put down already.
+        let left = memory
+            .hold
+            .as_ref()
+            .filter(|hold| hold.problem == *problem)
+            .map(|hold| hold.until.saturating_sub(now))
+            .filter(|left| !left.is_zero());
+        let generation = self.facts.runnable.generation;
+        let wait = left.unwrap_or_else(|| memory.hold(Held::Render(generation), problem, now));
         (problem.cure != Cure::Change).then_some(wait)
     }
 

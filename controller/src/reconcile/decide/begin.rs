@@ -1,11 +1,13 @@
 //! A Runnable without a ledger, or with one that reality has overtaken.
 
+use std::cmp::Reverse;
+
 use cartouche_crds::{CurrentRun, RunPhase};
 use cartouche_templating::HASH_VERSION;
 
 use super::{Change, Step, Waiting, intend, supersede};
 use crate::{
-    ledger::{Fate, Ledger, Listed, rebuild},
+    ledger::{Fate, Ledger, Listed, RunIdentity, rebuild},
     reconcile::facts::{Facts, Found, NameRead, Rendering, RunName},
 };
 
@@ -23,7 +25,7 @@ pub(super) fn begin(facts: &Facts, rendering: &Rendering) -> Step {
             every_kind: facts.served_before(),
         };
     };
-    match rebuilt(facts, rendering, None, found) {
+    match rebuilt(facts, rendering, found, &[]) {
         Some(ledger) => Step::Write(Box::new(ledger), Change::Rebuild),
         None => intend(facts, rendering, facts.ledger.clone(), &Fate::Known, ""),
     }
@@ -32,51 +34,47 @@ pub(super) fn begin(facts: &Facts, rendering: &Rendering) -> Step {
 /// Reality is ahead of the ledger: a backup of the status was restored, or another controller has
 /// gone on. The runs that exist are added to it.
 pub(super) fn catch_up(facts: &Facts, rendering: &Rendering) -> Option<Step> {
-    let uid = &facts.runnable.uid;
+    let behind = |run: &RunIdentity| facts.ledger.is_behind(run, &facts.runnable.uid);
+    let (deleted, live): (Vec<_>, Vec<_>) = facts
+        .sightings
+        .iter()
+        .filter(|sighting| behind(&sighting.run))
+        .partition(|sighting| sighting.deleted);
     let Some(found) = &facts.listed else {
-        let sighted = facts
-            .sightings
-            .iter()
-            .any(|sighting| !sighting.deleted && facts.ledger.is_behind(&sighting.run, uid));
-        return match (sighted, rendering.consistent) {
-            (false, _) => None,
-            (true, false) => Some(Step::RenderAgain),
-            (true, true) => Some(Step::ListRuns { every_kind: true }),
+        return match (deleted.is_empty() && live.is_empty(), rendering.consistent) {
+            (true, _) => None,
+            (false, false) => Some(Step::RenderAgain),
+            (false, true) => Some(Step::ListRuns { every_kind: true }),
         };
     };
-    if !found
-        .iter()
-        .any(|found| facts.ledger.is_behind(&found.reading.run, uid))
-    {
+    // No list shows those that are gone; their numbers are taken all the same.
+    let gone: Vec<&RunIdentity> = deleted.iter().map(|sighting| &sighting.run).collect();
+    if gone.is_empty() && !found.iter().any(|found| behind(&found.reading.run)) {
         return None;
     }
-    rebuilt(facts, rendering, Some(&facts.ledger), found)
+    rebuilt(facts, rendering, found, &gone)
         .map(|ledger| Step::Write(Box::new(ledger), Change::Rebuild))
 }
 
 fn rebuilt(
     facts: &Facts,
     rendering: &Rendering,
-    ledger: Option<&Ledger>,
     found: &[Found],
+    gone: &[&RunIdentity],
 ) -> Option<Ledger> {
-    let listed: Vec<Listed<'_>> = found
-        .iter()
-        .map(|one| Listed {
-            run: &one.reading.run,
-            matches: one.matches,
-        })
+    let found_runs = found.iter().map(|one| (&one.reading.run, one.matches));
+    let gone_runs = gone.iter().map(|run| (*run, false));
+    let listed: Vec<Listed<'_>> = found_runs
+        .chain(gone_runs)
+        .map(|(run, matches)| Listed { run, matches })
         .collect();
     let mut next = rebuild(
-        ledger,
+        &facts.ledger,
         &listed,
         &facts.runnable.uid,
         facts.runnable.rerun_token.as_deref(),
+        facts.now,
     )?;
-    if ledger.is_none() {
-        next.outputs.clone_from(&facts.ledger.outputs);
-        next.outputs_from.clone_from(&facts.ledger.outputs_from);
-    }
     let newest = next
         .current
         .as_ref()
@@ -88,9 +86,12 @@ fn rebuilt(
     {
         next = next.relink(rendering.document.input_hash());
     }
-    for one in found {
+    let mut newest_first: Vec<&Found> = found.iter().collect();
+    newest_first.sort_by_key(|one| Reverse(next.sequence_of(&one.reading.run.uid)));
+    for one in newest_first {
         next = next.record(&one.reading, facts.now);
     }
+    next.cap_history();
     Some(next)
 }
 
@@ -127,8 +128,10 @@ fn relink_unread(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> 
     };
     if current.phase != RunPhase::Created {
         let confirmed = match read {
-            NameRead::Found(found) => facts.ledger.confirm(&found.reading.run),
-            NameRead::Absent => None,
+            NameRead::Found(found) if found.reading.run.is_owned_by(&facts.runnable.uid) => {
+                facts.ledger.confirm(&found.reading.run)
+            }
+            NameRead::Found(_) | NameRead::Absent => None,
         };
         return match confirmed {
             Some(confirmed) => Step::Write(Box::new(confirmed), Change::Confirm),
@@ -136,17 +139,8 @@ fn relink_unread(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> 
         };
     }
     // Gone: whether it was made from this very input cannot be known any more, and a new release
-    // must not run a whole cluster again.
-    let ledger = facts.ledger.clone();
-    let unfinished = current.result.is_none();
-    linked(
-        if unfinished {
-            ledger.lose(facts.now)
-        } else {
-            ledger
-        },
-        rendering,
-    )
+    // must not run a whole cluster again. Its end is noticed as that of any other run.
+    linked(facts.ledger.clone(), rendering)
 }
 
 fn linked(ledger: Ledger, rendering: &Rendering) -> Step {

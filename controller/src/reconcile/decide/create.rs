@@ -4,17 +4,14 @@ use cartouche_crds::{CurrentRun, RunPhase};
 
 use super::{Change, Step};
 use crate::{
-    ledger::Reading,
+    ledger::{Reading, result_of},
     problem::{Category, Cure, Problem},
     reconcile::facts::{CreateOutcome, Facts, NameRead, Rendering, RunName},
 };
 
 pub(super) fn create(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     match &facts.created {
-        None if current.phase == RunPhase::Rejected && !current.attempted => {
-            Step::Write(Box::new(facts.ledger.clone().attempt()), Change::Attempt)
-        }
-        None => Step::Create,
+        None => seen_to_go(facts, current).unwrap_or_else(|| send(facts, current)),
         Some(CreateOutcome::Created(reading)) => {
             confirm(facts, reading).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
         }
@@ -22,6 +19,31 @@ pub(super) fn create(facts: &Facts, rendering: &Rendering, current: &CurrentRun)
         Some(CreateOutcome::Refused(problem)) => refused(facts, current, problem),
         Some(CreateOutcome::Unknown(problem)) => Step::Stuck(problem.clone()),
     }
+}
+
+/// A further attempt after a refusal is recorded before it is sent.
+fn send(facts: &Facts, current: &CurrentRun) -> Step {
+    if current.phase == RunPhase::Rejected && !current.attempted {
+        return Step::Write(Box::new(facts.ledger.clone().attempt()), Change::Attempt);
+    }
+    Step::Create
+}
+
+/// The run was made by a create whose answer never came, and was deleted before it could be
+/// confirmed: the deletion was seen, so it is not made again under its number.
+fn seen_to_go(facts: &Facts, current: &CurrentRun) -> Option<Step> {
+    let sighting = facts.sightings.iter().find(|sighting| {
+        sighting.deleted
+            && sighting.run.name == current.name
+            && sighting.run.is_owned_by(&facts.runnable.uid)
+            && sighting.run.answers(current)
+    })?;
+    let result = result_of(sighting.health.verdict);
+    let next = facts
+        .ledger
+        .clone()
+        .sighted(&sighting.run, result, facts.now);
+    Some(Step::Write(Box::new(next), Change::Record))
 }
 
 /// `None` unless the object's sequence and hash are the ledger's.
@@ -57,6 +79,10 @@ fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     if own && run.sequence == Some(current.sequence) {
         if let Some(step) = confirm(facts, &found.reading) {
             return step;
+        }
+        // Without a hash nobody can tell whose content it is: another number would be one more run.
+        if run.input_hash.is_none() {
+            return Step::Stuck(strange(facts, current));
         }
         let uid = &facts.runnable.uid;
         let next = facts.ledger.clone().give_way(

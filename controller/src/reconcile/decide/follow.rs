@@ -7,7 +7,7 @@ use super::{Change, Step, intend, past};
 use crate::{
     ledger::{Fate, result_of},
     reconcile::{
-        facts::{Facts, Found, NameRead, OutputsDigest, Rendering, RunName, Sighting, digest},
+        facts::{CreateOutcome, Facts, Found, NameRead, OutputsDigest, Rendering, RunName, Sighting, digest},
         report,
     },
 };
@@ -18,6 +18,9 @@ pub(super) const DELETED_UNFINISHED: &str = "deleted before it finished";
 pub(super) fn follow(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     let name = RunName::of(current);
     let uid = current.uid.as_deref().unwrap_or_default();
+    if just_created(facts, uid) {
+        return past::past(facts);
+    }
     let step = match facts.reads.get(&name) {
         Some(NameRead::Found(found)) if found.reading.run.uid == uid => note(facts, found),
         Some(NameRead::Found(found)) if is_late_create(facts, current, found) => {
@@ -35,6 +38,12 @@ pub(super) fn follow(facts: &Facts, rendering: &Rendering, current: &CurrentRun)
         },
     };
     step.unwrap_or_else(|| past::past(facts))
+}
+
+/// This very pass made the run: what was read under its name is older than it. (Runs with a fixed
+/// name have one after another under the same name.)
+fn just_created(facts: &Facts, uid: &str) -> bool {
+    matches!(&facts.created, Some(CreateOutcome::Created(reading)) if reading.run.uid == uid)
 }
 
 /// Whether the run has to be read: it differs from what is stored, or it may be gone.

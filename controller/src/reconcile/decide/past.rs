@@ -11,10 +11,12 @@ use crate::{
 
 pub(super) fn past(facts: &Facts) -> Step {
     let mut next = facts.ledger.clone();
+    // The newest first: where two have ended, the outputs are those of the newer.
     for entry in facts
         .ledger
         .history
         .iter()
+        .rev()
         .filter(|entry| entry.result.is_none())
     {
         match caught_up(facts, entry, next) {
@@ -41,26 +43,19 @@ fn caught_up(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledg
         return unseen(facts, entry, uid, ledger);
     };
     let result = result_of(sighting.health.verdict);
-    if sighting.deleted {
-        let (result, message) = match result {
-            Some(result) => (result, "deleted before its outputs could be read"),
-            None => (RunResult::Failed, DELETED_UNFINISHED),
-        };
-        return Ok(ledger.ended(uid, result, message, facts.now));
-    }
-    if result.is_none() {
+    if result.is_none() && !sighting.deleted {
         return Ok(ledger);
     }
+    // A run whose label was taken away is reported as deleted too: only a read tells.
     let name = RunName::past(entry);
-    if facts.reads.contains_key(&name) {
-        return Ok(ledger.ended(
-            uid,
-            RunResult::Lost,
-            "gone before its result could be read",
-            facts.now,
-        ));
+    if !facts.reads.contains_key(&name) {
+        return Err(Step::ReadRun(name));
     }
-    Err(Step::ReadRun(name))
+    let (result, message) = match result {
+        Some(result) => (result, "deleted before its outputs could be read"),
+        None => (RunResult::Failed, DELETED_UNFINISHED),
+    };
+    Ok(ledger.ended(uid, result, message, facts.now))
 }
 
 /// A run that no watch shows: a while after it started, a read says whether it is still there.
@@ -89,9 +84,7 @@ fn unconfirmed(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Le
         .map(|sighting| &sighting.run)
         .chain(named)
         .find(|run| {
-            run.sequence == Some(entry.sequence)
-                && run.is_owned_by(&facts.runnable.uid)
-                && !ledger.knows(&run.uid)
+            run.is_of(entry) && run.is_owned_by(&facts.runnable.uid) && !ledger.knows(&run.uid)
         });
     if let Some(run) = run {
         let run = run.clone();
@@ -103,6 +96,8 @@ fn unconfirmed(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Le
     ) {
         (false, _) => Ok(ledger),
         (true, false) => Err(Step::ReadRun(name)),
-        (true, true) => Ok(ledger.forget(&[entry.sequence])),
+        (true, true) => Ok(ledger.forget(|other| {
+            other.sequence == entry.sequence && other.uid.is_none()
+        })),
     }
 }
