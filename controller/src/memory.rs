@@ -43,8 +43,8 @@ pub struct Memory {
     /// Since when there is no ledger, on a clock that goes on while the machine sleeps, and the
     /// resourceVersion that was seen without it.
     pub without_ledger: Option<(Duration, Option<String>)>,
-    /// The run that we made and no watch has shown yet.
-    pub awaited: Option<String>,
+    /// The run that we made and no watch has shown yet, and when that was.
+    pub awaited: Option<(String, Duration)>,
     /// The selected object, until an event says that it may have changed.
     pub selected: Option<Arc<Value>>,
     /// What failed, and until when it is not tried again.

@@ -7,6 +7,7 @@ pub mod facts;
 pub mod observe;
 pub mod report;
 
+mod make;
 mod pass;
 mod retire;
 mod select;
@@ -37,7 +38,7 @@ use crate::{
         selected::{SelectedWatch, Selections},
     },
 };
-use decide::{Step, Waiting, decide};
+use decide::{Step, Waiting, decide, look_after};
 use pass::{End, Pass};
 
 /// Steps of one pass at most: more would be a loop.
@@ -108,21 +109,12 @@ impl Reconciler {
         for _ in 0..MAX_STEPS {
             let step = decide(&pass.facts);
             if let Some((problem, left)) = pass.held(&step) {
-                return End::Stuck(problem, Some(left));
+                return self.stuck(pass, problem, Some(left)).await;
             }
-            let carried_out = match step {
-                Step::Settled => return End::Settled,
-                Step::Wait(waiting) => return End::Waiting(waiting),
-                Step::Stuck(problem) => return End::Stuck(problem, None),
-                Step::RenderAgain => pass.render_again().await,
-                Step::ListRuns { every_kind } => pass.list_runs(every_kind).await,
-                Step::ReadRun(name) => pass.read_run(name).await,
-                Step::AskServer(name) => pass.ask_server(name).await,
-                Step::Create => pass.create().await,
-                Step::Write(ledger, change) => pass.write(*ledger, change).await,
-            };
-            if let Err(end) = carried_out {
-                return end;
+            match carry_out(pass, step).await {
+                Ok(()) => {}
+                Err(End::Stuck(problem, wait)) => return self.stuck(pass, problem, wait).await,
+                Err(end) => return end,
             }
         }
         tracing::error!(
@@ -131,6 +123,26 @@ impl Reconciler {
             "gave up on a pass of {MAX_STEPS} steps"
         );
         End::Conflict
+    }
+
+    /// Something is stuck, but runs that exist may still end: what they say is recorded.
+    async fn stuck(&self, pass: &mut Pass<'_>, problem: Problem, wait: Option<Duration>) -> End {
+        if pass.compiled.is_some() {
+            pass.problem = Some(problem.clone());
+            for _ in 0..MAX_STEPS {
+                let step = look_after(&pass.facts);
+                if pass.held(&step).is_some() {
+                    break;
+                }
+                match carry_out(pass, step).await {
+                    Ok(()) => {}
+                    Err(End::Conflict) => return End::Conflict,
+                    Err(End::Gone) => return End::Gone,
+                    Err(End::Settled | End::Waiting(_) | End::Stuck(..)) => break,
+                }
+            }
+        }
+        End::Stuck(problem, wait)
     }
 
     /// Has exactly these kinds watched for a Runnable.
@@ -178,6 +190,21 @@ impl Reconciler {
         for key in self.memories.cured(cure, namespace) {
             self.wakes.wake(&key);
         }
+    }
+}
+
+/// Carries out one step; `Err` when it was the last.
+async fn carry_out(pass: &mut Pass<'_>, step: Step) -> Result<(), End> {
+    match step {
+        Step::Settled => Err(End::Settled),
+        Step::Wait(waiting) => Err(End::Waiting(waiting)),
+        Step::Stuck(problem) => Err(End::Stuck(problem, None)),
+        Step::RenderAgain => pass.render_again().await,
+        Step::ListRuns { every_kind } => pass.list_runs(every_kind).await,
+        Step::ReadRun(name) => pass.read_run(name).await,
+        Step::AskServer(name) => pass.ask_server(name).await,
+        Step::Create => pass.create().await,
+        Step::Write(ledger, change) => pass.write(*ledger, change).await,
     }
 }
 

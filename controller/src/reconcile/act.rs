@@ -1,30 +1,22 @@
 //! Carries out the steps of a pass. I/O.
 
-use std::{sync::Arc, time::Duration};
-
 use cartouche_crds::{RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL};
-use cartouche_templating::{HASH_VERSION, Owner, Stamp, contains, contains_document, stamp};
+use cartouche_templating::{HASH_VERSION, contains, contains_document};
 use serde_json::Value;
 
 use super::{
     assess::{reading, reading_with_pods},
-    facts::{CreateOutcome, Found, NameRead, RunName},
+    facts::{Found, NameRead, RunName},
     observe::{own_runs, unapplied_name},
     pass::{End, Pass},
 };
 use crate::{
     api::{ApiError, CreateMode, Requests, ResourcePath},
-    discovery::{DiscoveryError, Kind},
-    events::Occasion,
+    discovery::DiscoveryError,
     ledger::{OutputsRead, Reading, RunIdentity},
-    memory::{Held, boot_time, lock},
-    metrics::RunEvent,
+    memory::{Held, lock},
     problem::{Category, Cure, Problem},
 };
-
-/// A create is sent at most this long after its ledger was read; see
-/// [`crate::retention::MINIMUM_AGE`].
-const LEDGER_FRESH_FOR: Duration = Duration::from_secs(20);
 
 impl Pass<'_> {
     /// Lists the runs that the Runnable controls.
@@ -244,138 +236,6 @@ impl Pass<'_> {
         };
         self.facts.server_agrees = Some(agrees);
         Ok(())
-    }
-
-    /// The object to create, and where.
-    fn stamped(&self, sequence: i64, name: Option<&str>) -> Result<(ResourcePath, Value), Problem> {
-        let rendering = self.facts.rendering.as_ref().map_err(Clone::clone)?;
-        let document = &rendering.document;
-        let kind = self
-            .own
-            .kinds
-            .known(document.api_version(), document.kind());
-        let unknown = DiscoveryError::Unknown {
-            api_version: document.api_version().to_owned(),
-            kind: document.kind().to_owned(),
-        };
-        let kind: Arc<Kind> =
-            kind.ok_or_else(|| self.unlisted(&unapplied_name(rendering), &unknown))?;
-        let runnable = &self.facts.runnable;
-        let fresh = document.run_name(&runnable.uid, sequence);
-        let token = self
-            .facts
-            .ledger
-            .current
-            .as_ref()
-            .and_then(|current| current.rerun_token.clone());
-        let object = stamp(
-            document,
-            &Stamp {
-                owner: Owner {
-                    name: &runnable.name,
-                    namespace: &runnable.namespace,
-                    uid: &runnable.uid,
-                },
-                template_name: &runnable.template,
-                name: name.unwrap_or(&fresh),
-                sequence,
-                input_hash: document.input_hash(),
-                rerun_token: token.as_deref(),
-            },
-        )
-        .map_err(|error| {
-            let text = format!(
-                "unable to stamp object for run template [{}]: {error}",
-                runnable.template
-            );
-            Problem::new(Category::TemplateStampFailure, Cure::Change, text)
-        })?;
-        Ok((kind.path(&runnable.namespace), object))
-    }
-
-    /// Creates the run of the pending entry.
-    pub(super) async fn create(&mut self) -> Result<(), End> {
-        let (Some(account), Some(current)) =
-            (self.account.clone(), self.facts.ledger.current.clone())
-        else {
-            return Err(End::Conflict);
-        };
-        let (path, object) = match self.stamped(current.sequence, Some(&current.name)) {
-            Ok(stamped) => stamped,
-            Err(problem) => return Err(self.fail(Held::Create(current.sequence), problem)),
-        };
-        if boot_time().saturating_sub(self.read_at) > LEDGER_FRESH_FOR {
-            return Err(End::Conflict);
-        }
-        let answer = account.create(&path, &object, CreateMode::Real).await;
-        self.facts.now = self.own.identity.connection().now();
-        let resource = self.facts.rendering.as_ref().ok().and_then(|rendering| {
-            self.own
-                .kinds
-                .known(rendering.document.api_version(), rendering.document.kind())
-        });
-        let outcome = match answer {
-            Ok(created) => match self
-                .compiled
-                .as_ref()
-                .and_then(|compiled| reading(compiled, &created))
-            {
-                Some(reading) => {
-                    let name = format!(
-                        "{}/{}",
-                        resource.map(|kind| kind.resource()).unwrap_or_default(),
-                        reading.run.name
-                    );
-                    self.own.events.publish(
-                        &self.runnable,
-                        &Occasion::Applied(name),
-                        self.facts.now,
-                    );
-                    self.own.metrics.run(RunEvent::Created);
-                    lock(&self.memory).release(&Held::Create(current.sequence));
-                    CreateOutcome::Created(Box::new(reading))
-                }
-                None => CreateOutcome::Unknown(self.refusal(
-                    &current.name,
-                    &ApiError::Unanswered("the answer is no object".to_owned()),
-                )),
-            },
-            Err(error) if error.is_already_exists() => CreateOutcome::AlreadyExists,
-            Err(error) => {
-                if error.is_not_found() {
-                    self.own.kinds.forget(&current.api_version);
-                }
-                let problem = self.refusal(&current.name, &error);
-                lock(&self.memory).hold(Held::Create(current.sequence), &problem, boot_time());
-                if error.is_definite_refusal() {
-                    CreateOutcome::Refused(problem)
-                } else {
-                    CreateOutcome::Unknown(problem)
-                }
-            }
-        };
-        self.facts.created = Some(outcome);
-        Ok(())
-    }
-
-    fn refusal(&self, name: &str, error: &ApiError) -> Problem {
-        let cure = if error.is_namespace_terminating() {
-            Cure::Change
-        } else if error.is_forbidden() {
-            Cure::Right
-        } else if error.is_not_found() {
-            Cure::Kind
-        } else {
-            Cure::Retry
-        };
-        let (namespace, template) = (&self.key.namespace, &self.facts.runnable.template);
-        Problem::new(
-            Category::StampedObjectRejectedByAPIServer,
-            cure,
-            format!(
-                "unable to apply object [{namespace}/{name}] for run template [{template}]: create: {error}"
-            ),
-        )
     }
 }
 

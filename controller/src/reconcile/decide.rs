@@ -103,7 +103,21 @@ pub fn decide(facts: &Facts) -> Step {
     }
     match current.phase {
         RunPhase::Pending | RunPhase::Rejected => create::create(facts, rendering, current),
-        RunPhase::Created => follow::follow(facts, rendering, current),
+        RunPhase::Created => follow::follow(facts, Some(rendering), current),
+    }
+}
+
+/// What is done for the runs that exist while something else is stuck: their results and outputs are
+/// recorded. Nothing is intended or created.
+#[must_use]
+pub fn look_after(facts: &Facts) -> Step {
+    if facts.runnable.deleting || facts.ledger_taken || facts.watch == WatchState::Starting {
+        return Step::Settled;
+    }
+    match &facts.ledger.current {
+        Some(current) if current.phase == RunPhase::Created => follow::follow(facts, None, current),
+        Some(_) => past::past(facts),
+        None => Step::Settled,
     }
 }
 

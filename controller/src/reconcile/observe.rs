@@ -1,6 +1,6 @@
 //! What a pass begins with: mostly caches, and what they cannot hold. I/O.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use cartouche_crds::{API_VERSION, ClusterRunTemplate, GROUP, RUNNABLE_NAME_LABEL};
 use cartouche_templating::{Context, label_value};
@@ -15,11 +15,15 @@ use crate::{
     api::{Requests, ResourcePath},
     discovery::{DiscoveryError, Kind},
     ledger::Cause,
-    memory::{RunnableKey, lock},
+    memory::{RunnableKey, boot_time, lock},
     problem::{Category, Cure, Problem},
     templates::Compiled,
     watch::{Purpose, Watched},
 };
+
+/// How long a run that was just made may stay unseen by its watch before it is looked for: the watch
+/// may have begun anew in that very moment.
+pub(super) const AWAITED_FOR: Duration = Duration::from_mins(1);
 
 impl Pass<'_> {
     /// Reads everything that a decision needs first.
@@ -54,6 +58,7 @@ impl Pass<'_> {
             .template
             .as_ref()
             .map_err(|problems| stamp_failure(problems.to_string()))?;
+        self.compiled = Some(compiled.clone());
         let selected = match self.runnable.spec.selector.clone() {
             None => None,
             Some(selector) => Some(self.selected(&account, &selector, consistent).await?),
@@ -77,7 +82,6 @@ impl Pass<'_> {
                 template_generation: compiled.generation,
             },
         };
-        self.compiled = Some(compiled.clone());
         self.check_kind(&rendering).await?;
         Ok(rendering)
     }
@@ -198,7 +202,11 @@ impl Pass<'_> {
         };
         self.watch_kinds(kind.as_ref()).await;
         self.facts.resource = kind.as_ref().map(|kind| kind.resource());
-        self.facts.awaited.clone_from(&lock(&self.memory).awaited);
+        self.facts.awaited = lock(&self.memory)
+            .awaited
+            .clone()
+            .filter(|(_, since)| boot_time().saturating_sub(*since) < AWAITED_FOR)
+            .map(|(uid, _)| uid);
         let Some(kind) = kind else {
             // Objects of a kind that is not served do not exist.
             self.facts.watch = WatchState::Synced;
@@ -225,22 +233,17 @@ impl Pass<'_> {
             })
             .into_iter()
             .collect();
-        let mut runs: Vec<(String, String)> = self
-            .facts
-            .ledger
-            .history
+        // Finished runs too: retention has to know whether they are still there.
+        let history = &self.facts.ledger.history;
+        let mut runs: BTreeSet<(&str, &str)> = history
             .iter()
-            .filter(|entry| entry.result.is_none())
-            .map(|entry| (entry.api_version.clone(), entry.kind.clone()))
+            .map(|entry| (entry.api_version.as_str(), entry.kind.as_str()))
             .collect();
         if let Ok(rendering) = &self.facts.rendering {
-            runs.push((
-                rendering.document.api_version().to_owned(),
-                rendering.document.kind().to_owned(),
-            ));
+            runs.insert((rendering.document.api_version(), rendering.document.kind()));
         }
         for (api_version, kind) in runs {
-            if let Ok(kind) = self.own.kinds.find(&api_version, &kind).await {
+            if let Ok(kind) = self.own.kinds.find(api_version, kind).await {
                 wanted.insert(Watched {
                     purpose: Purpose::Runs,
                     kind,

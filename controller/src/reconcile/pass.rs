@@ -11,9 +11,11 @@ use kube::ResourceExt;
 
 use super::{
     CONFLICT_PAUSE, QUIET, Reconciler,
-    decide::{Step, Waiting},
+    decide::{Change, Step, Waiting},
     facts::{Facts, RunnableFacts, Sighting, WatchState, served_before},
-    log, patience, report,
+    log,
+    observe::AWAITED_FOR,
+    patience, report,
 };
 use crate::{
     api::Requests,
@@ -52,8 +54,12 @@ pub(super) struct Pass<'a> {
     pub(super) read_at: Duration,
     /// Requests as the Runnable's ServiceAccount, once it is known to exist.
     pub(super) account: Option<Requests>,
-    /// The template behind the rendering.
+    /// The template, if it can be used.
     pub(super) compiled: Option<Arc<Compiled>>,
+    /// What this pass is stuck on, while it looks after the runs that exist.
+    pub(super) problem: Option<Problem>,
+    /// This pass has written the status, so that what it read was no stale cache.
+    pub(super) has_written: bool,
 }
 
 impl<'a> Pass<'a> {
@@ -109,6 +115,8 @@ impl<'a> Pass<'a> {
             read_at: boot_time(),
             account: None,
             compiled: None,
+            problem: None,
+            has_written: false,
         })
     }
 
@@ -125,7 +133,8 @@ impl<'a> Pass<'a> {
         match step {
             Step::ListRuns { .. } => Some(Held::List),
             Step::ReadRun(name) | Step::AskServer(name) => Some(Held::Read(name.name.clone())),
-            Step::Create => self
+            // The attempt is put down only when it is going to be made.
+            Step::Create | Step::Write(_, Change::Attempt) => self
                 .facts
                 .ledger
                 .current
@@ -154,7 +163,8 @@ impl<'a> Pass<'a> {
             End::Stuck(problem, wait) => self.complain(problem, wait).await,
         };
         self.tidy();
-        again.into_iter().chain(self.polling()).min()
+        let others = [self.polling(), self.search()];
+        again.into_iter().chain(others.into_iter().flatten()).min()
     }
 
     async fn settle(&mut self) -> Option<Duration> {
@@ -278,11 +288,23 @@ impl<'a> Pass<'a> {
             keep
         });
         let mut memory = lock(&self.memory);
-        if memory.awaited.as_deref().is_some_and(|awaited| {
-            current.uid.as_deref() != Some(awaited) || self.facts.sighting(awaited).is_some()
-        }) {
+        let over = |(awaited, since): &(String, Duration)| {
+            current.uid.as_ref() != Some(awaited)
+                || self.facts.sighting(awaited).is_some()
+                || boot_time().saturating_sub(*since) >= AWAITED_FOR
+        };
+        if memory.awaited.as_ref().is_some_and(over) {
             memory.awaited = None;
         }
+    }
+
+    /// When a run that no watch has shown yet is looked for.
+    fn search(&self) -> Option<Duration> {
+        let awaited = lock(&self.memory)
+            .awaited
+            .as_ref()
+            .map(|(_, since)| *since)?;
+        Some((awaited + AWAITED_FOR).saturating_sub(boot_time()))
     }
 }
 

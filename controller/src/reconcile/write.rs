@@ -24,14 +24,15 @@ use crate::{
 };
 
 #[derive(Deserialize)]
-struct Written {
-    metadata: WrittenMeta,
+/// Of a Runnable, only which version it is.
+pub(super) struct Written {
+    pub(super) metadata: WrittenMeta,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WrittenMeta {
-    resource_version: String,
+pub(super) struct WrittenMeta {
+    pub(super) resource_version: String,
 }
 
 impl Pass<'_> {
@@ -52,6 +53,7 @@ impl Pass<'_> {
             gone((&entry.api_version, &entry.kind), uid)
         });
         let problem = match (&self.facts.created, change) {
+            _ if self.problem.is_some() => self.problem.clone(),
             (Some(CreateOutcome::Refused(problem)), Change::Reject) => Some(problem.clone()),
             (Some(CreateOutcome::AlreadyExists), Change::Reject) => self.conflict(),
             _ => None,
@@ -94,7 +96,7 @@ impl Pass<'_> {
             return;
         };
         if change == Change::Confirm {
-            memory.awaited.clone_from(&current.uid);
+            memory.awaited = current.uid.clone().map(|uid| (uid, boot_time()));
         }
         let result = |ledger: &Ledger| ledger.current.as_ref().and_then(|current| current.result);
         if result(before) != current.result {
@@ -144,6 +146,7 @@ impl Pass<'_> {
                 self.warn(&status);
                 self.resource_version = written.metadata.resource_version;
                 self.read_at = boot_time();
+                self.has_written = true;
                 self.facts.now = self.own.identity.connection().now();
                 self.facts.stored = Arc::new(status);
                 Ok(())

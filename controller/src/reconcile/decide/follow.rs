@@ -7,7 +7,10 @@ use super::{Change, Step, intend, past};
 use crate::{
     ledger::{Fate, result_of},
     reconcile::{
-        facts::{CreateOutcome, Facts, Found, NameRead, OutputsDigest, Rendering, RunName, Sighting, digest},
+        facts::{
+            CreateOutcome, Facts, Found, NameRead, OutputsDigest, Rendering, RunName, Sighting,
+            digest,
+        },
         report,
     },
 };
@@ -15,7 +18,8 @@ use crate::{
 /// The message in the history of a run that somebody deleted while it ran.
 pub(super) const DELETED_UNFINISHED: &str = "deleted before it finished";
 
-pub(super) fn follow(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
+/// Without a rendering nothing new is intended.
+pub(super) fn follow(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> Step {
     let name = RunName::of(current);
     let uid = current.uid.as_deref().unwrap_or_default();
     if just_created(facts, uid) {
@@ -47,7 +51,7 @@ fn just_created(facts: &Facts, uid: &str) -> bool {
 }
 
 /// Whether the run has to be read: it differs from what is stored, or it may be gone.
-fn look(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> bool {
+fn look(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> bool {
     let uid = current.uid.as_deref().unwrap_or_default();
     match facts.sighting(uid) {
         Some(sighting) if sighting.deleted => current.result.is_none(),
@@ -72,19 +76,22 @@ fn is_late(facts: &Facts, current: &CurrentRun, sighting: &Sighting) -> bool {
 /// Whether a reading would say anything that the status does not say yet.
 fn differs(
     facts: &Facts,
-    rendering: &Rendering,
+    rendering: Option<&Rendering>,
     current: &CurrentRun,
     sighting: &Sighting,
 ) -> bool {
-    if sighting.rules_hash != rendering.rules_hash
+    let rules = rendering.map_or(&sighting.rules_hash, |rendering| &rendering.rules_hash);
+    if sighting.rules_hash != *rules
         || result_of(sighting.health.verdict) != current.result
-        || !report::tells(&facts.stored, &sighting.health)
+        || (rendering.is_some() && !report::tells(&facts.stored, &sighting.health))
     {
         return true;
     }
-    let read_before = facts.ledger.outputs_from.as_ref().is_some_and(|from| {
-        from.sequence == current.sequence && *from.rules_hash == *rendering.rules_hash
-    });
+    let read_before = facts
+        .ledger
+        .outputs_from
+        .as_ref()
+        .is_some_and(|from| from.sequence == current.sequence && *from.rules_hash == **rules);
     match sighting.outputs {
         OutputsDigest::None => false,
         OutputsDigest::Unsatisfied => true,
@@ -107,7 +114,7 @@ fn is_late_create(facts: &Facts, current: &CurrentRun, found: &Found) -> bool {
 }
 
 /// A consistent read says that the run is not there.
-fn gone(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Option<Step> {
+fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> Option<Step> {
     if current.result.is_some() {
         return None;
     }
@@ -129,6 +136,7 @@ fn gone(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Option<St
             .sighted(&sighting.run, Some(result), facts.now);
         return Some(Step::Write(Box::new(next), Change::Record));
     }
+    let rendering = rendering?;
     if !rendering.consistent {
         return Some(Step::RenderAgain);
     }

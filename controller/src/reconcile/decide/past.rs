@@ -96,8 +96,8 @@ fn unconfirmed(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Le
     ) {
         (false, _) => Ok(ledger),
         (true, false) => Err(Step::ReadRun(name)),
-        (true, true) => Ok(ledger.forget(|other| {
-            other.sequence == entry.sequence && other.uid.is_none()
-        })),
+        (true, true) => {
+            Ok(ledger.forget(|other| other.sequence == entry.sequence && other.uid.is_none()))
+        }
     }
 }

@@ -1,0 +1,205 @@
+//! Runs and ledger entries to test with. A run's content is named by its input: "A", "B" ...
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use cartouche_crds::{
+    ClusterRunTemplateSpec, CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult,
+};
+use cartouche_templating::{Context, Health, Rendered, Template, Verdict, name_suffix};
+use k8s_openapi::{
+    apimachinery::pkg::apis::meta::v1::Time,
+    jiff::{SignedDuration, Timestamp},
+};
+use serde_json::{Value, json};
+
+use crate::ledger::{Intent, Ledger, OutputsRead, Reading, RunIdentity};
+
+pub(crate) const RUNNABLE: &str = "0f5c9f62-2b0e-4c8e-a2d4-7a2a1f6a3c10";
+pub(crate) const API_VERSION: &str = "example.dev/v1";
+pub(crate) const KIND: &str = "Build";
+pub(crate) const RULES: &str = "rules";
+
+/// So many seconds after a beginning long ago.
+pub(crate) fn at(seconds: i64) -> Timestamp {
+    let beginning: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    beginning + SignedDuration::from_secs(seconds)
+}
+
+pub(crate) fn time(seconds: i64) -> Option<Time> {
+    Some(Time(at(seconds)))
+}
+
+/// What the template renders for an input.
+pub(crate) fn document(input: &str) -> Rendered {
+    rendered(&json!({ "generateName": "build-" }), input)
+}
+
+/// The same under a template that gives its runs a fixed name.
+pub(crate) fn document_with_fixed_name(input: &str) -> Rendered {
+    rendered(&json!({ "name": "only" }), input)
+}
+
+fn rendered(metadata: &Value, input: &str) -> Rendered {
+    let spec = ClusterRunTemplateSpec {
+        template: json!({
+            "apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": { "input": input },
+        }),
+        outputs: None,
+        health_rule: None,
+    };
+    let runnable = json!({ "metadata": { "name": "r", "namespace": "default" }, "spec": {} });
+    let template = Template::compile(&spec).unwrap();
+    template.render(&Context::new(&runnable, None).unwrap()).unwrap()
+}
+
+pub(crate) fn hash(input: &str) -> String {
+    document(input).input_hash().to_owned()
+}
+
+pub(crate) fn intent(input: &str) -> Intent {
+    Intent {
+        input_hash: hash(input),
+        rerun_token: None,
+        api_version: API_VERSION.to_owned(),
+        kind: KIND.to_owned(),
+    }
+}
+
+pub(crate) fn name(sequence: i64) -> String {
+    format!("build-{}", name_suffix(RUNNABLE, sequence))
+}
+
+pub(crate) fn uid(sequence: i64) -> String {
+    format!("uid-{sequence}")
+}
+
+/// A current run whose object exists and runs.
+pub(crate) fn created(sequence: i64, input: &str) -> CurrentRun {
+    CurrentRun {
+        sequence,
+        input_hash: hash(input),
+        rerun_token: None,
+        phase: RunPhase::Created,
+        attempted: true,
+        api_version: API_VERSION.to_owned(),
+        kind: KIND.to_owned(),
+        name: name(sequence),
+        uid: Some(uid(sequence)),
+        intent_at: time(sequence),
+        started_at: time(sequence),
+        finished_at: None,
+        result: None,
+    }
+}
+
+/// A current run that has ended.
+pub(crate) fn ended(sequence: i64, input: &str, result: RunResult) -> CurrentRun {
+    CurrentRun { result: Some(result), finished_at: time(sequence), ..created(sequence, input) }
+}
+
+/// A current run whose create may have been sent.
+pub(crate) fn pending(sequence: i64, input: &str) -> CurrentRun {
+    CurrentRun { phase: RunPhase::Pending, uid: None, started_at: None, ..created(sequence, input) }
+}
+
+/// A current run that was refused; `attempted` if an earlier create may still land.
+pub(crate) fn rejected(sequence: i64, input: &str, attempted: bool) -> CurrentRun {
+    CurrentRun { phase: RunPhase::Rejected, attempted, ..pending(sequence, input) }
+}
+
+/// An earlier run that has not ended.
+pub(crate) fn unfinished(sequence: i64, input: &str) -> HistoryEntry {
+    HistoryEntry {
+        sequence,
+        input_hash: hash(input),
+        api_version: API_VERSION.to_owned(),
+        kind: KIND.to_owned(),
+        name: name(sequence),
+        uid: Some(uid(sequence)),
+        result: None,
+        started_at: time(sequence),
+        finished_at: None,
+        message: String::new(),
+    }
+}
+
+/// An earlier run that has ended.
+pub(crate) fn finished(sequence: i64, result: RunResult) -> HistoryEntry {
+    HistoryEntry { result: Some(result), finished_at: time(sequence), ..unfinished(sequence, "old") }
+}
+
+/// An earlier run whose create had an unknown outcome.
+pub(crate) fn unseen(sequence: i64, input: &str) -> HistoryEntry {
+    HistoryEntry { uid: None, ..unfinished(sequence, input) }
+}
+
+pub(crate) fn ledger(current: CurrentRun, history: Vec<HistoryEntry>) -> Ledger {
+    Ledger { current: Some(current), history, ..Ledger::default() }
+}
+
+pub(crate) fn outputs_from(sequence: i64) -> OutputsFrom {
+    OutputsFrom {
+        sequence,
+        name: name(sequence),
+        uid: uid(sequence),
+        input_hash: hash("old"),
+        rules_hash: RULES.to_owned(),
+    }
+}
+
+/// What the object of a sequence says about itself.
+pub(crate) fn run(sequence: i64, input: &str) -> RunIdentity {
+    RunIdentity {
+        api_version: API_VERSION.to_owned(),
+        kind: KIND.to_owned(),
+        name: name(sequence),
+        uid: uid(sequence),
+        owner_uid: Some(RUNNABLE.to_owned()),
+        sequence: Some(sequence),
+        input_hash: Some(hash(input)),
+        rerun_token: None,
+        created: Some(at(sequence)),
+    }
+}
+
+/// A run that Cartographer made.
+pub(crate) fn unlabelled(name: &str, created: i64) -> RunIdentity {
+    RunIdentity {
+        name: name.to_owned(),
+        uid: format!("uid-{name}"),
+        sequence: None,
+        input_hash: None,
+        created: Some(at(created)),
+        ..run(1, "old")
+    }
+}
+
+pub(crate) fn health(verdict: Verdict) -> Health {
+    Health { verdict, reason: "SucceededCondition".to_owned(), message: format!("{verdict:?}") }
+}
+
+pub(crate) fn reading(run: RunIdentity, verdict: Verdict, outputs: OutputsRead) -> Reading {
+    Reading { run, health: health(verdict), outputs, rules_hash: Arc::from(RULES) }
+}
+
+pub(crate) fn running(run: RunIdentity) -> Reading {
+    reading(run, Verdict::Unknown, OutputsRead::None)
+}
+
+pub(crate) fn failed(run: RunIdentity) -> Reading {
+    reading(run, Verdict::Failed, OutputsRead::None)
+}
+
+/// A run that succeeded with one output of this value.
+pub(crate) fn succeeded(run: RunIdentity, value: &str) -> Reading {
+    reading(run, Verdict::Succeeded, OutputsRead::Values(values(value)))
+}
+
+/// A run that succeeded without the output that its template declares.
+pub(crate) fn lacking(run: RunIdentity) -> Reading {
+    reading(run, Verdict::Succeeded, OutputsRead::Unsatisfied("no such path".to_owned()))
+}
+
+pub(crate) fn values(value: &str) -> BTreeMap<String, Value> {
+    BTreeMap::from([("out".to_owned(), json!(value))])
+}

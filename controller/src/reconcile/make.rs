@@ -1,0 +1,189 @@
+//! Creates the run of the pending entry, as the Runnable's account. I/O.
+
+use std::{sync::Arc, time::Duration};
+
+use cartouche_crds::API_VERSION;
+use cartouche_templating::{Owner, Stamp, stamp};
+use serde_json::Value;
+
+use super::{
+    assess::reading,
+    facts::CreateOutcome,
+    observe::unapplied_name,
+    pass::{End, Pass},
+    write::Written,
+};
+use crate::{
+    api::{ApiError, CreateMode, ResourcePath},
+    discovery::{DiscoveryError, Kind},
+    events::Occasion,
+    memory::{Held, boot_time, lock},
+    metrics::RunEvent,
+    problem::{Category, Cure, Problem},
+};
+
+/// A create is sent at most this long after its ledger was read; see
+/// [`crate::retention::MINIMUM_AGE`].
+const LEDGER_FRESH_FOR: Duration = Duration::from_secs(20);
+
+impl Pass<'_> {
+    /// The object to create, and where.
+    pub(super) fn stamped(
+        &self,
+        sequence: i64,
+        name: Option<&str>,
+    ) -> Result<(ResourcePath, Value), Problem> {
+        let rendering = self.facts.rendering.as_ref().map_err(Clone::clone)?;
+        let document = &rendering.document;
+        let kind = self
+            .own
+            .kinds
+            .known(document.api_version(), document.kind());
+        let unknown = DiscoveryError::Unknown {
+            api_version: document.api_version().to_owned(),
+            kind: document.kind().to_owned(),
+        };
+        let kind: Arc<Kind> =
+            kind.ok_or_else(|| self.unlisted(&unapplied_name(rendering), &unknown))?;
+        let runnable = &self.facts.runnable;
+        let fresh = document.run_name(&runnable.uid, sequence);
+        let token = self
+            .facts
+            .ledger
+            .current
+            .as_ref()
+            .and_then(|current| current.rerun_token.clone());
+        let object = stamp(
+            document,
+            &Stamp {
+                owner: Owner {
+                    name: &runnable.name,
+                    namespace: &runnable.namespace,
+                    uid: &runnable.uid,
+                },
+                template_name: &runnable.template,
+                name: name.unwrap_or(&fresh),
+                sequence,
+                input_hash: document.input_hash(),
+                rerun_token: token.as_deref(),
+            },
+        )
+        .map_err(|error| {
+            let text = format!(
+                "unable to stamp object for run template [{}]: {error}",
+                runnable.template
+            );
+            Problem::new(Category::TemplateStampFailure, Cure::Change, text)
+        })?;
+        Ok((kind.path(&runnable.namespace), object))
+    }
+
+    /// Creates the run of the pending entry.
+    pub(super) async fn create(&mut self) -> Result<(), End> {
+        let (Some(account), Some(current)) =
+            (self.account.clone(), self.facts.ledger.current.clone())
+        else {
+            return Err(End::Conflict);
+        };
+        let (path, object) = match self.stamped(current.sequence, Some(&current.name)) {
+            Ok(stamped) => stamped,
+            Err(problem) => return Err(self.fail(Held::Create(current.sequence), problem)),
+        };
+        if !self.has_written {
+            self.confirm_ledger().await?;
+        }
+        if boot_time().saturating_sub(self.read_at) > LEDGER_FRESH_FOR {
+            return Err(End::Conflict);
+        }
+        let answer = account.create(&path, &object, CreateMode::Real).await;
+        self.facts.now = self.own.identity.connection().now();
+        let resource = self.facts.rendering.as_ref().ok().and_then(|rendering| {
+            self.own
+                .kinds
+                .known(rendering.document.api_version(), rendering.document.kind())
+        });
+        let outcome = match answer {
+            Ok(created) => match self
+                .compiled
+                .as_ref()
+                .and_then(|compiled| reading(compiled, &created))
+            {
+                Some(reading) => {
+                    let name = format!(
+                        "{}/{}",
+                        resource.map(|kind| kind.resource()).unwrap_or_default(),
+                        reading.run.name
+                    );
+                    self.own.events.publish(
+                        &self.runnable,
+                        &Occasion::Applied(name),
+                        self.facts.now,
+                    );
+                    self.own.metrics.run(RunEvent::Created);
+                    lock(&self.memory).release(&Held::Create(current.sequence));
+                    CreateOutcome::Created(Box::new(reading))
+                }
+                None => CreateOutcome::Unknown(self.refusal(
+                    &current.name,
+                    &ApiError::Unanswered("the answer is no object".to_owned()),
+                )),
+            },
+            Err(error) if error.is_already_exists() => CreateOutcome::AlreadyExists,
+            Err(error) => {
+                if error.is_not_found() {
+                    self.own.kinds.forget(&current.api_version);
+                }
+                let problem = self.refusal(&current.name, &error);
+                lock(&self.memory).hold(Held::Create(current.sequence), &problem, boot_time());
+                if error.is_definite_refusal() {
+                    CreateOutcome::Refused(problem)
+                } else {
+                    CreateOutcome::Unknown(problem)
+                }
+            }
+        };
+        self.facts.created = Some(outcome);
+        Ok(())
+    }
+
+    /// A cache may be of any age, and a create must not be sent for a ledger that has long moved on:
+    /// a pending entry that this pass did not write is read once more.
+    async fn confirm_ledger(&mut self) -> Result<(), End> {
+        let read_at = boot_time();
+        let path = ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
+        let read = self
+            .own
+            .identity
+            .own()
+            .get::<Written>(&path, &self.key.name)
+            .await;
+        match read {
+            Ok(found) if found.metadata.resource_version == self.resource_version => {
+                self.read_at = read_at;
+                Ok(())
+            }
+            Err(error) if error.is_not_found() => Err(End::Gone),
+            Ok(_) | Err(_) => Err(End::Conflict),
+        }
+    }
+
+    fn refusal(&self, name: &str, error: &ApiError) -> Problem {
+        let cure = if error.is_namespace_terminating() {
+            Cure::Change
+        } else if error.is_forbidden() {
+            Cure::Right
+        } else if error.is_not_found() {
+            Cure::Kind
+        } else {
+            Cure::Retry
+        };
+        let (namespace, template) = (&self.key.namespace, &self.facts.runnable.template);
+        Problem::new(
+            Category::StampedObjectRejectedByAPIServer,
+            cure,
+            format!(
+                "unable to apply object [{namespace}/{name}] for run template [{template}]: create: {error}"
+            ),
+        )
+    }
+}
