@@ -14,9 +14,10 @@ lint:
     cargo clippy --workspace --all-targets --all-features -- --deny warnings
     cargo generate --check
 
-# Write config/crd and docs/api.md from the types.
+# Write what comes from the code: config/crd, docs/api.md, and the help texts in docs.
 generate:
     cargo generate
+    UPDATE_DOCS=1 cargo test --quiet --package cartouche-controller --test help
 
 # Run the tests: all, or those whose name contains the argument.
 test *filter:

@@ -305,3 +305,6 @@ impl Ledger {
 pub fn counts_as_failed(result: RunResult) -> bool {
     result != RunResult::Succeeded
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -119,3 +119,6 @@ fn surplus(ledger: &Ledger, policy: RetentionPolicy) -> impl Iterator<Item = &Hi
     }
     surplus.into_iter().rev()
 }
+
+#[cfg(test)]
+mod tests;

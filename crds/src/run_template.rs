@@ -32,7 +32,8 @@ pub struct ClusterRunTemplateSpec {
     pub template: Value,
 
     /// Output name to the path of its value in a succeeded run, for example
-    /// `.status.results[?(@.name=="digest")].value`.
+    /// `.status.results[?(@.name=="digest")].value`. Of a Job or Pod, `.terminationMessage` is what
+    /// its container wrote to `/dev/termination-log`: a JSON object, or a text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outputs: Option<BTreeMap<String, String>>,
 

@@ -99,3 +99,6 @@ impl Cause {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

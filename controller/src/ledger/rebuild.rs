@@ -1,6 +1,8 @@
 //! A ledger out of the runs that exist: after a takeover from another controller, after the status
 //! was lost, or when a backup of it was restored.
 
+use std::collections::BTreeSet;
+
 use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
@@ -91,13 +93,15 @@ fn in_order<'a>(
 ) -> (Vec<(i64, Listed<'a>)>, Vec<Listed<'a>>) {
     let mut numbered: Vec<(i64, Listed<'_>)> = Vec::new();
     let mut unnumbered: Vec<Listed<'_>> = Vec::new();
-    for one in listed
-        .iter()
-        .filter(|one| one.run.is_owned_by(runnable_uid))
-    {
+    // Lists of two versions of one kind show the same runs; those that match come first.
+    let mut seen = BTreeSet::new();
+    let (matching, others): (Vec<Listed<'_>>, Vec<Listed<'_>>) =
+        listed.iter().copied().partition(|one| one.matches);
+    let own = matching.into_iter().chain(others);
+    for one in own.filter(|one| one.run.is_owned_by(runnable_uid) && seen.insert(&one.run.uid)) {
         match one.run.genuine_sequence(runnable_uid) {
-            Some(sequence) => numbered.push((sequence, *one)),
-            None => unnumbered.push(*one),
+            Some(sequence) => numbered.push((sequence, one)),
+            None => unnumbered.push(one),
         }
     }
     numbered.sort_by_key(|(sequence, one)| (*sequence, one.run.created));

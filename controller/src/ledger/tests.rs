@@ -1,5 +1,7 @@
 //! The transitions of the ledger, one by one, and what holds after any of them.
 
+#![allow(clippy::wildcard_imports, reason = "the samples are the words that these tests are written in")]
+
 mod intent;
 mod laws;
 mod outcome;

@@ -251,3 +251,6 @@ fn other_controller() -> Problem {
          controller of carto.run (the original Cartographer?); the record is rebuilt once the status has been left alone for 30 seconds",
     )
 }
+
+#[cfg(test)]
+pub(super) mod tests;

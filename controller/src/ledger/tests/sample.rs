@@ -1,6 +1,9 @@
 //! Runs and ledger entries to test with. A run's content is named by its input: "A", "B" ...
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
 use cartouche_crds::{
     ClusterRunTemplateSpec, CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult,
@@ -31,7 +34,10 @@ pub(crate) fn time(seconds: i64) -> Option<Time> {
 
 /// What the template renders for an input.
 pub(crate) fn document(input: &str) -> Rendered {
-    rendered(&json!({ "generateName": "build-" }), input)
+    static KNOWN: Mutex<BTreeMap<String, Rendered>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap();
+    let render = || rendered(&json!({ "generateName": "build-" }), input);
+    known.entry(input.to_owned()).or_insert_with(render).clone()
 }
 
 /// The same under a template that gives its runs a fixed name.

@@ -80,18 +80,19 @@ fn differs(
     current: &CurrentRun,
     sighting: &Sighting,
 ) -> bool {
-    let rules = rendering.map_or(&sighting.rules_hash, |rendering| &rendering.rules_hash);
-    if sighting.rules_hash != *rules
+    let Some(rendering) = rendering else {
+        // The template may have changed since: what was read by its former rules stands.
+        return current.result.is_none() && sighting.finished();
+    };
+    if sighting.rules_hash != rendering.rules_hash
         || result_of(sighting.health.verdict) != current.result
-        || (rendering.is_some() && !report::tells(&facts.stored, &sighting.health))
+        || !report::tells(&facts.stored, &sighting.health)
     {
         return true;
     }
-    let read_before = facts
-        .ledger
-        .outputs_from
-        .as_ref()
-        .is_some_and(|from| from.sequence == current.sequence && *from.rules_hash == **rules);
+    let read_before = facts.ledger.outputs_from.as_ref().is_some_and(|from| {
+        from.sequence == current.sequence && *from.rules_hash == *rendering.rules_hash
+    });
     match sighting.outputs {
         OutputsDigest::None => false,
         OutputsDigest::Unsatisfied => true,

@@ -1,0 +1,26 @@
+-- The health of a Runnable for Argo CD. What the controller has not looked at yet is Progressing,
+-- so that an old success never passes for a new one.
+local status = obj.status or {}
+local generation = obj.metadata.generation or 0
+if (status.observedGeneration or -1) < generation then
+  return { status = "Progressing", message = "Waiting for the controller to look at it" }
+end
+
+local conditions = {}
+for _, condition in ipairs(status.conditions or {}) do
+  conditions[condition.type] = condition
+end
+
+local stalled = conditions["Stalled"]
+if stalled ~= nil and stalled.status == "True" then
+  return { status = "Degraded", message = stalled.message }
+end
+local ready = conditions["Ready"]
+if ready ~= nil and ready.status == "True" then
+  return { status = "Healthy", message = "The run for the present inputs succeeded" }
+end
+local message = "The run for the present inputs is at work"
+if ready ~= nil and ready.message ~= nil and ready.message ~= "" then
+  message = ready.message
+end
+return { status = "Progressing", message = message }

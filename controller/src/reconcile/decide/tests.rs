@@ -1,0 +1,12 @@
+//! Every branch of a decision, without a server.
+
+#![allow(clippy::wildcard_imports, reason = "the scene has the words that these tests are written in")]
+
+mod adoption;
+mod creation;
+mod existing;
+mod history;
+mod laws;
+mod restored;
+pub(crate) mod scene;
+mod wanting;
