@@ -41,7 +41,9 @@ fn rendered() -> Rendered {
     });
     let context = Context::new(&runnable, None).unwrap_or_else(|error| fail(&error));
     let template = Template::compile(&spec).unwrap_or_else(|error| fail(&error));
-    template.render(&context).unwrap_or_else(|error| fail(&error))
+    template
+        .render(&context)
+        .unwrap_or_else(|error| fail(&error))
 }
 
 fn run(sequence: usize, hash: &str) -> Value {
@@ -55,7 +57,9 @@ fn run(sequence: usize, hash: &str) -> Value {
 /// A Runnable whose last run has succeeded, with so many runs before it.
 fn settled(entries: usize, hash: Option<&str>) -> Facts {
     let document = rendered();
-    let history: Vec<Value> = (1..=entries).map(|sequence| run(sequence, "v1:0")).collect();
+    let history: Vec<Value> = (1..=entries)
+        .map(|sequence| run(sequence, "v1:0"))
+        .collect();
     let mut current = run(entries + 1, hash.unwrap_or(document.input_hash()));
     current["phase"] = "Created".into();
     let status: RunnableStatus = serde_json::from_value(json!({

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 pub use client::{Caller, Connection};
 pub use error::ApiError;
-pub use path::ResourcePath;
+pub use path::{ResourcePath, percent_encoded};
 
 /// How long a request may take, answer included.
 pub const DEADLINE: Duration = Duration::from_secs(15);
@@ -65,10 +65,10 @@ impl Requests {
 
     /// A consistent list, page by page.
     pub async fn list(&self, path: &ResourcePath, selector: &str) -> Result<Vec<Value>, ApiError> {
-        let mut items = Vec::new();
+        let mut found = Vec::new();
         let mut continuation = String::new();
         loop {
-            let mut page: Value = self
+            let page: Value = self
                 .read(&format!(
                     "{}?limit={PAGE}&{selector}{continuation}",
                     path.all()
@@ -79,24 +79,34 @@ impl Requests {
                 .and_then(Value::as_str)
                 .filter(|token| !token.is_empty())
                 .map(str::to_owned);
-            let (api_version, kind) = list_kind(&page);
-            if let Some(Value::Array(page)) = page.get_mut("items").map(Value::take) {
-                items.extend(
-                    page.into_iter()
-                        .map(|item| typed(item, &api_version, &kind)),
-                );
-            }
+            found.extend(items(page));
             match next {
                 Some(token) => continuation = format!("&continue={token}"),
-                None => return Ok(items),
+                None => return Ok(found),
             }
         }
+    }
+
+    /// At most so many objects of a consistent list.
+    pub async fn list_some(
+        &self,
+        path: &ResourcePath,
+        selector: &str,
+        most: usize,
+    ) -> Result<Vec<Value>, ApiError> {
+        let page: Value = self
+            .read(&format!("{}?limit={most}&{selector}", path.all()))
+            .await?;
+        Ok(items(page))
     }
 
     /// Reads one object by name with the right to list only.
     pub async fn find(&self, path: &ResourcePath, name: &str) -> Result<Option<Value>, ApiError> {
         Ok(self
-            .list(path, &format!("fieldSelector=metadata.name%3D{name}"))
+            .list(
+                path,
+                &format!("fieldSelector=metadata.name%3D{}", percent_encoded(name)),
+            )
             .await?
             .pop())
     }
@@ -185,6 +195,17 @@ impl Requests {
 
 fn bytes(object: &Value) -> Result<Vec<u8>, ApiError> {
     serde_json::to_vec(object).map_err(|error| ApiError::Unsent(error.to_string()))
+}
+
+fn items(mut page: Value) -> Vec<Value> {
+    let (api_version, kind) = list_kind(&page);
+    match page.get_mut("items").map(Value::take) {
+        Some(Value::Array(items)) => items
+            .into_iter()
+            .map(|item| typed(item, &api_version, &kind))
+            .collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Items of a list of a built-in kind carry neither apiVersion nor kind.

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use cartouche_crds::Selector;
 use serde_json::Value;
 
 use crate::{
@@ -46,7 +47,9 @@ pub struct Memory {
     /// The run that we made and no watch has shown yet, and when that was.
     pub awaited: Option<(String, Duration)>,
     /// The selected object, until an event says that it may have changed.
-    pub selected: Option<Arc<Value>>,
+    pub picked: Option<Picked>,
+    /// How many events said so.
+    pub changes: u64,
     /// What failed, and until when it is not tried again.
     pub hold: Option<Hold>,
     /// Its account may list its runs but not get them.
@@ -55,6 +58,15 @@ pub struct Memory {
     pub watched: BTreeSet<Watched>,
     /// That the kind of its runs is polled was said.
     pub said_polling: bool,
+}
+
+/// An object that a selector picked.
+#[derive(Clone, Debug)]
+pub struct Picked {
+    /// The selector.
+    pub selector: Selector,
+    /// The object.
+    pub object: Arc<Value>,
 }
 
 /// Something that failed.

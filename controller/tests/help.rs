@@ -19,10 +19,16 @@ fn the_documentation_holds_the_help_text_of_this_program() {
         .render_long_help()
         .to_string();
     let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
-    let expected = format!("{head}{BEGIN}```text\n{}\n```\n{END}{tail}", lines.join("\n"));
+    let expected = format!(
+        "{head}{BEGIN}```text\n{}\n```\n{END}{tail}",
+        lines.join("\n")
+    );
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&file, &expected).unwrap();
     }
     let found = std::fs::read_to_string(&file).unwrap();
-    assert!(found == expected, "docs/operations.md is not up to date: run `just generate`");
+    assert!(
+        found == expected,
+        "docs/operations.md is not up to date: run `just generate`"
+    );
 }

@@ -103,15 +103,16 @@ impl Path {
         let results = evaluate::evaluate(&self.nodes, root, absent, work)?;
         match results.as_slice() {
             [value] => Ok(value),
-            [] => Err(PathError::Missing(self.raw.clone())),
-            _ => Err(PathError::TooMany(self.raw.clone())),
+            [] => Err(PathError::Missing(shown(&self.raw).into_owned())),
+            _ => Err(PathError::TooMany(shown(&self.raw).into_owned())),
         }
     }
 }
 
-/// A text of a user as it stands in an error: what is longer than any path is cut.
+/// A text of a user as it stands in an error: a long one is cut, so that it does not hide what is wrong
+/// with it.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
-    const LIMIT: usize = MAX_PATH_BYTES + 16;
+    const LIMIT: usize = 200;
     if text.len() <= LIMIT {
         return Cow::Borrowed(text);
     }

@@ -1,5 +1,7 @@
 //! Where a kind lives on the API server.
 
+use std::fmt::Write as _;
+
 /// The path of a kind, in a namespace or in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourcePath {
@@ -31,13 +33,46 @@ impl ResourcePath {
     /// One object.
     #[must_use]
     pub fn named(&self, name: &str) -> String {
+        let name = match name {
+            // These would be read as steps of the path.
+            "." => "%2E".to_owned(),
+            ".." => "%2E%2E".to_owned(),
+            name => percent_encoded(name),
+        };
         format!("{}/{name}", self.base)
     }
+}
+
+/// Encodes everything but letters, digits and `-._~`, so that a name or a label is never read as
+/// anything else.
+#[must_use]
+pub fn percent_encoded(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut out, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            // Writing into a String cannot fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+        out
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::ResourcePath;
+
+    #[test]
+    fn a_name_cannot_leave_its_place() {
+        let pods = ResourcePath::new("v1", "pods", Some("a"));
+        assert_eq!(pods.named("x?y"), "/api/v1/namespaces/a/pods/x%3Fy");
+        assert_eq!(pods.named("../b"), "/api/v1/namespaces/a/pods/..%2Fb");
+        assert_eq!(pods.named(".."), "/api/v1/namespaces/a/pods/%2E%2E");
+        assert_eq!(
+            pods.named("Bad Name"),
+            "/api/v1/namespaces/a/pods/Bad%20Name"
+        );
+    }
 
     #[test]
     fn core_kinds_live_under_api_and_all_others_under_apis() {

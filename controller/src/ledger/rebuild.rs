@@ -39,11 +39,11 @@ pub fn rebuild(
     now: Option<Timestamp>,
 ) -> Option<Ledger> {
     let known = ledger.current.as_ref();
-    let behind = |one: &Listed<'_>| ledger.is_behind(one.run, runnable_uid);
-    if known.is_some() && !listed.iter().any(behind) {
+    let (mut numbered, unnumbered) = in_order(listed, runnable_uid);
+    let behind = |(_, one): &(i64, Listed<'_>)| ledger.is_behind(one.run, runnable_uid);
+    if known.is_some() && !numbered.iter().any(behind) {
         return None;
     }
-    let (mut numbered, unnumbered) = in_order(listed, runnable_uid);
     let mut next = ledger.clone();
     let top = numbered.pop();
     next.current = None;

@@ -133,6 +133,21 @@ impl Ledger {
         self
     }
 
+    /// An earlier entry whose create had an unknown outcome cannot be looked for.
+    #[must_use]
+    pub fn give_up(mut self, sequence: i64, message: &str, now: Option<Timestamp>) -> Self {
+        let entry = self
+            .history
+            .iter_mut()
+            .find(|entry| entry.sequence == sequence && entry.result.is_none());
+        if let Some(entry) = entry {
+            entry.result = Some(RunResult::Lost);
+            entry.finished_at = now.map(Time);
+            entry.message = short_message(message);
+        }
+        self
+    }
+
     /// The run of an earlier entry whose create had an unknown outcome has shown up.
     #[must_use]
     pub fn shown_up(mut self, run: &RunIdentity) -> Self {

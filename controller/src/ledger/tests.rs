@@ -1,6 +1,9 @@
 //! The transitions of the ledger, one by one, and what holds after any of them.
 
-#![allow(clippy::wildcard_imports, reason = "the samples are the words that these tests are written in")]
+#![allow(
+    clippy::wildcard_imports,
+    reason = "the samples are the words that these tests are written in"
+)]
 
 mod intent;
 mod laws;

@@ -1,6 +1,6 @@
 //! Carries out the steps of a pass. I/O.
 
-use cartouche_crds::{RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL};
+use cartouche_crds::{RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase};
 use cartouche_templating::{HASH_VERSION, contains, contains_document};
 use serde_json::Value;
 
@@ -103,6 +103,10 @@ impl Pass<'_> {
     pub(super) async fn read_run(&mut self, name: RunName) -> Result<(), End> {
         let object = match self.read_object(&name).await {
             Ok(object) => object,
+            Err(error) if error.is_definite_refusal() && !self.is_current(&name) => {
+                self.facts.reads.insert(name, NameRead::Denied);
+                return Ok(());
+            }
             Err(error) => {
                 let problem = self.unreadable(&error);
                 return Err(self.fail(Held::Read(name.name), problem));
@@ -127,6 +131,14 @@ impl Pass<'_> {
         self.facts.now = self.own.identity.connection().now();
         self.facts.reads.insert(name, read);
         Ok(())
+    }
+
+    /// Whether this is the name of a run that is known to have been made, and is to be followed.
+    fn is_current(&self, name: &RunName) -> bool {
+        let current = self.facts.ledger.current.as_ref();
+        current.is_some_and(|current| {
+            current.phase == RunPhase::Created && RunName::of(current) == *name
+        })
     }
 
     /// Reads the outputs of a Job out of the last words of its pods.

@@ -145,7 +145,8 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
         let name = RunName::of(current);
         fate = match facts.reads.get(&name) {
             None => return Step::ReadRun(name),
-            Some(NameRead::Absent) => Fate::Absent,
+            // What cannot be read stays in the history without a uid, as what is not there.
+            Some(NameRead::Absent | NameRead::Denied) => Fate::Absent,
             Some(NameRead::Found(found)) => {
                 let run = &found.reading.run;
                 let ours =

@@ -208,6 +208,8 @@ pub struct Found {
 /// What a consistent read of a name said.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NameRead {
+    /// The account may not read it, or the name is none that could ever be read.
+    Denied,
     /// Nothing has this name.
     Absent,
     /// This has.
@@ -233,7 +235,7 @@ impl Facts {
     pub fn reading(&self, uid: &str) -> Option<&Found> {
         let named = self.reads.values().filter_map(|read| match read {
             NameRead::Found(found) => Some(&**found),
-            NameRead::Absent => None,
+            NameRead::Absent | NameRead::Denied => None,
         });
         named
             .chain(self.listed.iter().flatten())

@@ -206,12 +206,8 @@ fn abnormal(
 fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> Word {
     let stored =
         || find(&facts.stored, STAMPED_OBJECT_CONDITION).map_or_else(Word::unknown, Word::of);
-    if problem.is_some_and(|problem| {
-        matches!(
-            problem.category,
-            Category::OtherController | Category::RunawayDetected
-        )
-    }) {
+    let stuck_on = |category| problem.is_some_and(|problem| problem.category == category);
+    if stuck_on(Category::OtherController) {
         return stored();
     }
     let rendered = facts
@@ -219,8 +215,11 @@ fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> Word {
         .as_ref()
         .ok()
         .map(|rendering| rendering.document.input_hash());
+    // While the next run has to wait, there is no other to speak of than the one before.
+    let slowed = stuck_on(Category::RunawayDetected);
     let Some(current) = ledger.current.as_ref().filter(|current| {
-        current.phase == RunPhase::Created && Some(current.input_hash.as_str()) == rendered
+        current.phase == RunPhase::Created
+            && (slowed || Some(current.input_hash.as_str()) == rendered)
     }) else {
         return Word::unknown();
     };
@@ -360,3 +359,6 @@ fn waiting(facts: &Facts, current: &CurrentRun, why: &str) -> Problem {
 pub fn differs(stored: &Arc<RunnableStatus>, next: &RunnableStatus) -> bool {
     **stored != *next
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,134 +1,163 @@
 //! The one object that a Runnable's selector picks, read as its account. I/O.
 
-use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::Selector;
 use serde_json::Value;
 
 use super::{facts::WatchState, pass::Pass};
 use crate::{
-    api::{ApiError, Requests},
+    api::{ApiError, Requests, percent_encoded},
     discovery::{DiscoveryError, Kind},
-    memory::lock,
+    memory::{Picked, lock},
     problem::{Category, Cure, Problem},
     watch::{Purpose, Watched, selected::Selection},
 };
 
+/// Why a selector picks nothing.
+struct Cause {
+    cure: Cure,
+    text: String,
+}
+
 impl Pass<'_> {
-    /// The one object that the selector picks.
+    /// The object, from memory while nothing says that it may have changed.
     pub(super) async fn selected(
         &self,
         account: &Requests,
         selector: &Selector,
         consistent: bool,
     ) -> Result<Arc<Value>, Problem> {
-        let (api_version, kind) = (
-            selector.resource.api_version.as_deref().unwrap_or_default(),
-            selector.resource.kind.as_deref().unwrap_or_default(),
-        );
-        let labels = go_map(&selector.matching_labels);
-        let unresolved = |cure, cause: String| {
-            Problem::new(
-                Category::TemplateStampFailure,
-                cure,
-                format!(
-                    "unable to resolve selector [{labels}], apiVersion [{api_version}], kind [{kind}]: {cause}"
-                ),
-            )
-        };
+        self.pick(account, selector, consistent)
+            .await
+            .map_err(|cause| {
+                let resource = &selector.resource;
+                let text = format!(
+                    "unable to resolve selector [{}], apiVersion [{}], kind [{}]: {}",
+                    go_map(&selector.matching_labels),
+                    resource.api_version.as_deref().unwrap_or_default(),
+                    resource.kind.as_deref().unwrap_or_default(),
+                    cause.text
+                );
+                Problem::new(Category::TemplateStampFailure, cause.cure, text)
+            })
+    }
+
+    async fn pick(
+        &self,
+        account: &Requests,
+        selector: &Selector,
+        consistent: bool,
+    ) -> Result<Arc<Value>, Cause> {
+        check_labels(&selector.matching_labels)?;
+        let api_version = selector.resource.api_version.as_deref().unwrap_or_default();
+        let kind = selector.resource.kind.as_deref().unwrap_or_default();
         let kind = self
             .own
             .kinds
             .find(api_version, kind)
             .await
-            .map_err(|error| {
-                let cure = if matches!(error, DiscoveryError::Unknown { .. }) {
-                    Cure::Kind
-                } else {
-                    Cure::Retry
-                };
-                unresolved(
-                    cure,
-                    format!("failed to list server api resources: {error}"),
-                )
-            })?;
+            .map_err(|error| unserved(&error))?;
         let watched = Watched {
             purpose: Purpose::Selected,
             kind: kind.clone(),
         };
-        let synced = self.own.watches.state(&watched) == WatchState::Synced;
-        let kept = lock(&self.memory).selected.clone();
-        if let (Some(kept), true, false) = (kept, synced, consistent) {
-            return Ok(kept);
+        let kept = lock(&self.memory)
+            .picked
+            .clone()
+            .filter(|picked| picked.selector == *selector);
+        if let (Some(kept), WatchState::Synced, false) =
+            (kept, self.own.watches.state(&watched), consistent)
+        {
+            return Ok(kept.object);
         }
-        self.own.selections.put(
-            &watched,
-            &self.key,
-            Selection {
-                labels: selector.matching_labels.clone(),
-                uid: None,
-            },
-        );
-        let query = format!(
-            "labelSelector={}",
-            selector_query(&selector.matching_labels)
-        );
-        let mut found = account
-            .list(&kind.path(&self.key.namespace), &query)
-            .await
-            .map_err(|error| unresolved(cure_of(&error), unlistable(&kind, &labels, &error)))?;
-        let object = match (found.pop(), found.len()) {
-            (Some(object), 0) => object,
-            (None, _) => {
-                return Err(unresolved(
-                    Cure::Change,
-                    "selector did not match any objects".to_owned(),
-                ));
-            }
-            _ => {
-                return Err(unresolved(
-                    Cure::Change,
-                    "selector matched multiple objects".to_owned(),
-                ));
-            }
+        let note = |uid| {
+            let labels = selector.matching_labels.clone();
+            self.own
+                .selections
+                .put(&watched, &self.key, Selection { labels, uid });
         };
-        let uid = object
-            .pointer("/metadata/uid")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
-        self.own.selections.put(
-            &watched,
-            &self.key,
-            Selection {
-                labels: selector.matching_labels.clone(),
-                uid,
-            },
+        note(None);
+        // An event that comes while the list is under way makes its answer old.
+        let began = lock(&self.memory).changes;
+        let object = Arc::new(list_one(account, &kind, &self.key.namespace, selector).await?);
+        note(
+            object
+                .pointer("/metadata/uid")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
         );
-        let object = Arc::new(object);
-        lock(&self.memory).selected = Some(object.clone());
+        let mut memory = lock(&self.memory);
+        if memory.changes == began {
+            memory.picked = Some(Picked {
+                selector: selector.clone(),
+                object: object.clone(),
+            });
+        }
         Ok(object)
     }
 }
 
-fn selector_query(labels: &BTreeMap<String, String>) -> String {
-    let pairs: Vec<String> = labels
+/// Exactly one object must match; two are enough to know that it is not one.
+async fn list_one(
+    account: &Requests,
+    kind: &Kind,
+    namespace: &str,
+    selector: &Selector,
+) -> Result<Value, Cause> {
+    let pairs: Vec<String> = selector
+        .matching_labels
         .iter()
         .map(|(key, value)| format!("{key}={value}"))
         .collect();
-    escaped(&pairs.join(","))
+    let query = format!("labelSelector={}", percent_encoded(&pairs.join(",")));
+    let mut found = account
+        .list_some(&kind.path(namespace), &query, 2)
+        .await
+        .map_err(|error| unlistable(kind, &selector.matching_labels, &error))?;
+    let change = |text: &str| Cause {
+        cure: Cure::Change,
+        text: text.to_owned(),
+    };
+    match (found.pop(), found.len()) {
+        (Some(object), 0) => Ok(object),
+        (None, _) => Err(change("selector did not match any objects")),
+        _ => Err(change("selector matched multiple objects")),
+    }
 }
 
-/// Percent-encodes everything but letters, digits and `-._~`.
-fn escaped(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut out, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
+/// Labels are values: what could be read as more than one requirement is refused.
+fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Cause> {
+    for (key, value) in labels {
+        let name = match key.split_once('/') {
+            Some((prefix, name)) if is_label_text(prefix, 253) => name,
+            Some(_) => "",
+            None => key,
+        };
+        let wrong = if name.is_empty() || !is_label_text(name, 63) {
+            format!("{key:?} is not a valid label key")
+        } else if !is_label_text(value, 63) {
+            format!("{value:?} is not a valid label value")
         } else {
-            // Writing into a String cannot fail.
-            let _ = write!(out, "%{byte:02X}");
-        }
-        out
-    })
+            continue;
+        };
+        return Err(Cause {
+            cure: Cure::Change,
+            text: wrong,
+        });
+    }
+    Ok(())
+}
+
+/// Letters, digits, `-`, `_` and `.`, with a letter or digit at both ends; or nothing.
+fn is_label_text(text: &str, most: usize) -> bool {
+    let edge = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
+    text.len() <= most
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+        && edge(text.as_bytes().first())
+        && edge(text.as_bytes().last())
 }
 
 /// A map as Go prints it, which is what Cartographer's messages show.
@@ -140,21 +169,68 @@ fn go_map(map: &BTreeMap<String, String>) -> String {
     format!("map[{}]", pairs.join(" "))
 }
 
-fn cure_of(error: &ApiError) -> Cure {
-    if error.is_forbidden() {
+fn unserved(error: &DiscoveryError) -> Cause {
+    let cure = if matches!(error, DiscoveryError::Unknown { .. }) {
+        Cure::Kind
+    } else {
+        Cure::Retry
+    };
+    Cause {
+        cure,
+        text: format!("failed to list server api resources: {error}"),
+    }
+}
+
+fn unlistable(kind: &Kind, labels: &BTreeMap<String, String>, error: &ApiError) -> Cause {
+    let cure = if error.is_forbidden() {
         Cure::Right
     } else if error.is_not_found() {
         Cure::Kind
     } else {
         Cure::Retry
-    }
-}
-
-fn unlistable(kind: &Kind, labels: &str, error: &ApiError) -> String {
+    };
     let place = if kind.namespaced {
         "in namespace"
     } else {
         "at cluster scope"
     };
-    format!("failed to list objects {place} matching selector [{labels}]: {error}")
+    Cause {
+        cure,
+        text: format!(
+            "failed to list objects {place} matching selector [{}]: {error}",
+            go_map(labels)
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_labels;
+
+    fn accepts(key: &str, value: &str) -> bool {
+        check_labels(&[(key.to_owned(), value.to_owned())].into()).is_ok()
+    }
+
+    #[test]
+    fn a_label_is_never_read_as_more_than_a_key_and_a_value() {
+        for (key, value) in [
+            ("a", ""),
+            ("a", "b"),
+            ("example.com/a_b", "x.y-z"),
+            ("A1", "1"),
+        ] {
+            assert!(accepts(key, value), "{key} {value}");
+        }
+        for (key, value) in [
+            ("a", "x,b=y"),
+            ("!a", "x"),
+            ("a in (b),c", "x"),
+            ("", "x"),
+            ("a/", "x"),
+            ("/a", "-x"),
+            ("a", "x b"),
+        ] {
+            assert!(!accepts(key, value), "{key} {value}");
+        }
+    }
 }

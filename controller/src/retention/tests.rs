@@ -1,4 +1,7 @@
-#![allow(clippy::wildcard_imports, reason = "the samples are the words that these tests are written in")]
+#![allow(
+    clippy::wildcard_imports,
+    reason = "the samples are the words that these tests are written in"
+)]
 
 use cartouche_crds::RunResult;
 use proptest::prelude::*;
@@ -6,7 +9,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::ledger::tests::sample::*;
 
-const POLICY: RetentionPolicy = RetentionPolicy { max_failed_runs: 1, max_successful_runs: 2 };
+const POLICY: RetentionPolicy = RetentionPolicy {
+    max_failed_runs: 1,
+    max_successful_runs: 2,
+};
 /// Long after all runs of these tests.
 const LATER: i64 = 100_000;
 
@@ -19,7 +25,11 @@ fn plan_at(ledger: &Ledger, now: i64) -> Retention {
 }
 
 fn deleted(ledger: &Ledger) -> Vec<i64> {
-    plan_at(ledger, LATER).delete.iter().map(|entry| entry.sequence).collect()
+    plan_at(ledger, LATER)
+        .delete
+        .iter()
+        .map(|entry| entry.sequence)
+        .collect()
 }
 
 fn with(history: Vec<HistoryEntry>) -> Ledger {
@@ -30,7 +40,15 @@ fn with(history: Vec<HistoryEntry>) -> Ledger {
 fn the_newest_runs_of_each_result_are_kept_and_the_oldest_go_first() {
     let lost = finished(4, RunResult::Lost);
     let failed = |sequence| finished(sequence, RunResult::Failed);
-    let history = vec![succeeded(1), failed(2), succeeded(3), lost, succeeded(5), failed(6), succeeded(7)];
+    let history = vec![
+        succeeded(1),
+        failed(2),
+        succeeded(3),
+        lost,
+        succeeded(5),
+        failed(6),
+        succeeded(7),
+    ];
     assert_eq!(deleted(&with(history)), [1, 2, 3, 4]);
 }
 
@@ -38,8 +56,17 @@ fn the_newest_runs_of_each_result_are_kept_and_the_oldest_go_first() {
 fn the_current_run_takes_a_place_once_it_has_ended() {
     let history = vec![succeeded(1), succeeded(2), succeeded(3)];
     assert_eq!(deleted(&with(history.clone())), [1]);
-    assert_eq!(deleted(&ledger(ended(9, "A", RunResult::Succeeded), history.clone())), [1, 2]);
-    assert_eq!(deleted(&ledger(ended(9, "A", RunResult::Lost), history)), [1]);
+    assert_eq!(
+        deleted(&ledger(
+            ended(9, "A", RunResult::Succeeded),
+            history.clone()
+        )),
+        [1, 2]
+    );
+    assert_eq!(
+        deleted(&ledger(ended(9, "A", RunResult::Lost), history)),
+        [1]
+    );
 }
 
 #[test]
@@ -51,26 +78,45 @@ fn the_run_that_gave_the_outputs_stays() {
 
 #[test]
 fn unfinished_runs_stay_and_take_no_place() {
-    let history = vec![unfinished(1, "A"), succeeded(2), unfinished(3, "A"), succeeded(4), unseen(5, "A")];
+    let history = vec![
+        unfinished(1, "A"),
+        succeeded(2),
+        unfinished(3, "A"),
+        succeeded(4),
+        unseen(5, "A"),
+    ];
     assert_eq!(deleted(&with(history)), Vec::<i64>::new());
 }
 
 #[test]
 fn a_run_with_the_number_of_the_current_one_stays() {
     let history = (1..=5).map(succeeded).collect();
-    assert_eq!(deleted(&ledger(created(3, "A"), history)), Vec::<i64>::new());
-    let without_current = Ledger { history: (1..=5).map(succeeded).collect(), ..Ledger::default() };
+    assert_eq!(
+        deleted(&ledger(created(3, "A"), history)),
+        Vec::<i64>::new()
+    );
+    let without_current = Ledger {
+        history: (1..=5).map(succeeded).collect(),
+        ..Ledger::default()
+    };
     assert_eq!(deleted(&without_current), Vec::<i64>::new());
 }
 
 #[test]
 fn ten_minutes_must_have_passed_since_its_creation_and_since_its_end() {
     let times = |started: Option<Time>, finished: Option<Time>| {
-        let old = HistoryEntry { started_at: started, finished_at: finished, ..succeeded(1) };
+        let old = HistoryEntry {
+            started_at: started,
+            finished_at: finished,
+            ..succeeded(1)
+        };
         plan_at(&with(vec![old, succeeded(2), succeeded(3)]), 700)
     };
     assert_eq!(times(time(100), time(100)).delete.len(), 1);
-    let waiting = |seconds| Retention { delete: vec![], again: Some(Duration::from_secs(seconds)) };
+    let waiting = |seconds| Retention {
+        delete: vec![],
+        again: Some(Duration::from_secs(seconds)),
+    };
     assert_eq!(times(time(100), time(101)), waiting(1));
     assert_eq!(times(time(130), time(100)), waiting(30));
     assert_eq!(times(time(100), None), Retention::default());
@@ -80,7 +126,10 @@ fn ten_minutes_must_have_passed_since_its_creation_and_since_its_end() {
 #[test]
 fn nothing_is_old_enough_while_the_time_is_not_known() {
     let ledger = with((1..=9).map(succeeded).collect());
-    assert_eq!(retention(&ledger, POLICY, None, |_, _| true), Retention::default());
+    assert_eq!(
+        retention(&ledger, POLICY, None, |_, _| true),
+        Retention::default()
+    );
     assert!(!old_enough(time(0).as_ref(), None));
     assert!(!old_enough(None, Some(at(LATER))));
     assert!(!old_enough(time(100).as_ref(), Some(at(699))));
@@ -102,12 +151,21 @@ fn what_is_not_known_to_exist_is_not_deleted() {
         assert_eq!(entry.uid.as_deref(), Some(uid));
         entry.sequence != 1
     });
-    assert_eq!(plan.delete.iter().map(|entry| entry.sequence).collect::<Vec<_>>(), [2]);
+    assert_eq!(
+        plan.delete
+            .iter()
+            .map(|entry| entry.sequence)
+            .collect::<Vec<_>>(),
+        [2]
+    );
 }
 
 #[test]
 fn an_entry_without_an_end_is_looked_at_when_it_is_ten_minutes_old() {
-    let young = HistoryEntry { started_at: time(500), ..unseen(2, "A") };
+    let young = HistoryEntry {
+        started_at: time(500),
+        ..unseen(2, "A")
+    };
     let plan = plan_at(&with(vec![young, unfinished(1, "A")]), 700);
     assert_eq!(plan.again, Some(Duration::from_secs(400)));
     assert_eq!(plan_at(&with(vec![unfinished(1, "A")]), LATER).again, None);
@@ -115,12 +173,22 @@ fn an_entry_without_an_end_is_looked_at_when_it_is_ten_minutes_old() {
 
 #[test]
 fn surplus_entries_leave_the_history_once_their_runs_are_known_to_be_gone() {
-    let before = with(vec![succeeded(1), unfinished(1, "A"), succeeded(2), succeeded(3), succeeded(4)]);
+    let before = with(vec![
+        succeeded(1),
+        unfinished(1, "A"),
+        succeeded(2),
+        succeeded(3),
+        succeeded(4),
+    ]);
     let mut before = before;
     before.history[1].uid = Some("twin".to_owned());
     let gone = |entry: &HistoryEntry, _: &str| entry.sequence != 2;
     let next = trimmed(before.clone(), POLICY, gone);
-    let left: Vec<_> = next.history.iter().filter_map(|entry| entry.uid.as_deref()).collect();
+    let left: Vec<_> = next
+        .history
+        .iter()
+        .filter_map(|entry| entry.uid.as_deref())
+        .collect();
     assert_eq!(left, ["twin", "uid-2", "uid-3", "uid-4"]);
     assert_eq!(trimmed(before.clone(), POLICY, |_, _| false), before);
 }

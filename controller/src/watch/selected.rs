@@ -142,7 +142,8 @@ impl SelectedWatch {
         for key in keys {
             if let Some(memory) = self.memories.known(&key) {
                 let mut memory = lock(&memory);
-                memory.selected = None;
+                memory.picked = None;
+                memory.changes += 1;
                 memory.retry_now();
             }
             self.wakes.wake(&key);

@@ -5,7 +5,7 @@
 //! union are parsed by calling it again, a few levels at most.
 
 use super::{
-    PathError,
+    PathError, shown,
     step::{Filter, Node, Operator, Slice},
     unquote::unquote,
 };
@@ -33,11 +33,11 @@ pub(super) fn parse(wrapped: &str) -> Result<Vec<Node>, PathError> {
     match parser.action() {
         Ok(nodes) if parser.rest().is_empty() => Ok(nodes),
         Ok(_) => Err(PathError::ManyQueries {
-            wrapped: wrapped.to_owned(),
+            wrapped: shown(wrapped).into_owned(),
         }),
         Err(Fault::Find(reason)) => Err(PathError::Find(reason)),
         Err(Fault::Syntax(reason)) => Err(PathError::Syntax {
-            wrapped: wrapped.to_owned(),
+            wrapped: shown(wrapped).into_owned(),
             reason,
         }),
     }

@@ -12,7 +12,10 @@ fn intend(ledger: Ledger, input: &str, fate: &Fate) -> Ledger {
 #[test]
 fn the_first_run_has_the_number_one_and_its_name_before_anything_is_sent() {
     let next = intend(Ledger::default(), "A", &Fate::Known);
-    let expected = CurrentRun { intent_at: time(100), ..pending(1, "A") };
+    let expected = CurrentRun {
+        intent_at: time(100),
+        ..pending(1, "A")
+    };
     assert_eq!(next.current, Some(expected));
     assert!(next.history.is_empty());
 }
@@ -27,12 +30,21 @@ fn an_intent_records_the_request_that_it_answers() {
 
 #[test]
 fn the_run_before_goes_to_the_history_with_all_that_is_known_of_it() {
-    let next = intend(ledger(ended(3, "A", RunResult::Failed), vec![]), "B", &Fate::Known);
+    let next = intend(
+        ledger(ended(3, "A", RunResult::Failed), vec![]),
+        "B",
+        &Fate::Known,
+    );
     assert_eq!(next.current.as_ref().unwrap().sequence, 4);
-    let [entry] = &next.history[..] else { panic!("{:?}", next.history) };
+    let [entry] = &next.history[..] else {
+        panic!("{:?}", next.history)
+    };
     assert_eq!((entry.sequence, &entry.uid), (3, &Some(uid(3))));
     assert_eq!(entry.input_hash, hash("A"));
-    assert_eq!((entry.result, &entry.finished_at), (Some(RunResult::Failed), &time(3)));
+    assert_eq!(
+        (entry.result, &entry.finished_at),
+        (Some(RunResult::Failed), &time(3))
+    );
     assert_eq!(entry.started_at, time(3));
     assert_eq!(entry.message, "its last words");
 }
@@ -57,7 +69,10 @@ fn a_create_that_may_still_land_stays_in_the_history_and_ages_from_now() {
 
 #[test]
 fn a_create_that_landed_is_superseded_as_the_run_that_it_made() {
-    let found = RunIdentity { created: Some(at(90)), ..run(3, "of another ledger") };
+    let found = RunIdentity {
+        created: Some(at(90)),
+        ..run(3, "of another ledger")
+    };
     let next = intend(ledger(pending(3, "A"), vec![]), "B", &Fate::Found(found));
     let entry = &next.history[0];
     assert_eq!((&entry.uid, &entry.started_at), (&Some(uid(3)), &time(90)));
@@ -68,8 +83,14 @@ fn a_create_that_landed_is_superseded_as_the_run_that_it_made() {
 fn the_next_number_is_above_current_history_and_the_source_of_the_outputs() {
     assert_eq!(Ledger::default().next_sequence(), 1);
     assert_eq!(ledger(created(7, "A"), vec![]).next_sequence(), 8);
-    assert_eq!(ledger(created(2, "A"), vec![unfinished(9, "B")]).next_sequence(), 10);
-    let rest = Ledger { outputs_from: Some(outputs_from(20)), ..Ledger::default() };
+    assert_eq!(
+        ledger(created(2, "A"), vec![unfinished(9, "B")]).next_sequence(),
+        10
+    );
+    let rest = Ledger {
+        outputs_from: Some(outputs_from(20)),
+        ..Ledger::default()
+    };
     assert_eq!(rest.next_sequence(), 21);
 }
 
@@ -92,11 +113,17 @@ fn confirming_takes_sequence_and_hash_together() {
     let ledger = ledger(pending(2, "A"), vec![]);
     let confirmed = ledger.confirm(&run(2, "A")).unwrap();
     let current = confirmed.current.unwrap();
-    assert_eq!((current.phase, &current.uid), (RunPhase::Created, &Some(uid(2))));
+    assert_eq!(
+        (current.phase, &current.uid),
+        (RunPhase::Created, &Some(uid(2)))
+    );
     assert_eq!(current.started_at, time(2));
     assert_eq!(ledger.confirm(&run(2, "B")), None);
     assert_eq!(ledger.confirm(&run(3, "A")), None);
-    let bare = RunIdentity { input_hash: None, ..run(2, "A") };
+    let bare = RunIdentity {
+        input_hash: None,
+        ..run(2, "A")
+    };
     assert_eq!(ledger.confirm(&bare), None);
     assert_eq!(Ledger::default().confirm(&run(2, "A")), None);
 }
@@ -107,7 +134,10 @@ fn a_forgotten_run_that_has_the_number_becomes_history_and_ours_is_the_next() {
     current.rerun_token = Some("again".to_owned());
     let next = ledger(current, vec![]).give_way(&run(2, "B"), name, Some(at(50)));
     let entry = &next.history[0];
-    assert_eq!((entry.sequence, &entry.input_hash, &entry.uid), (2, &hash("B"), &Some(uid(2))));
+    assert_eq!(
+        (entry.sequence, &entry.input_hash, &entry.uid),
+        (2, &hash("B"), &Some(uid(2)))
+    );
     let current = next.current.unwrap();
     assert_eq!((current.sequence, &current.input_hash), (3, &hash("A")));
     assert_eq!((current.name, current.phase), (name(3), RunPhase::Pending));
@@ -118,7 +148,10 @@ fn a_forgotten_run_that_has_the_number_becomes_history_and_ours_is_the_next() {
 fn a_run_that_gives_way_is_kept_even_if_ours_was_only_refused() {
     let next = ledger(rejected(2, "A", false), vec![]).give_way(&run(2, "B"), name, None);
     assert_eq!(next.history.len(), 1);
-    assert_eq!(Ledger::default().give_way(&run(2, "B"), name, None), Ledger::default());
+    assert_eq!(
+        Ledger::default().give_way(&run(2, "B"), name, None),
+        Ledger::default()
+    );
 }
 
 #[test]
@@ -136,17 +169,25 @@ fn linking_gives_current_run_and_its_outputs_the_present_hash() {
 #[test]
 fn at_the_cap_the_oldest_finished_entry_goes_but_no_unfinished_or_output_giving_one() {
     let mut full = ledger(created(1_000, "A"), vec![unfinished(1, "A")]);
-    full.history.extend((2..=200).map(|sequence| finished(sequence, RunResult::Succeeded)));
+    full.history
+        .extend((2..=200).map(|sequence| finished(sequence, RunResult::Succeeded)));
     full.outputs_from = Some(outputs_from(2));
     let next = intend(full, "B", &Fate::Known);
     assert_eq!(next.history.len(), MAX_HISTORY);
-    let first: Vec<i64> = next.history.iter().take(3).map(|entry| entry.sequence).collect();
+    let first: Vec<i64> = next
+        .history
+        .iter()
+        .take(3)
+        .map(|entry| entry.sequence)
+        .collect();
     assert_eq!(first, [1, 2, 4]);
 }
 
 #[test]
 fn a_history_of_unfinished_runs_grows_rather_than_forget_one() {
-    let history = (1..=200).map(|sequence| unfinished(sequence, "A")).collect();
+    let history = (1..=200)
+        .map(|sequence| unfinished(sequence, "A"))
+        .collect();
     let next = intend(ledger(created(201, "A"), history), "B", &Fate::Known);
     assert_eq!(next.history.len(), MAX_HISTORY + 1);
 }

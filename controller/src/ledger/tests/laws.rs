@@ -27,7 +27,11 @@ enum Event {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let verdict = prop_oneof![Just(Verdict::Succeeded), Just(Verdict::Failed), Just(Verdict::Unknown)];
+    let verdict = prop_oneof![
+        Just(Verdict::Succeeded),
+        Just(Verdict::Failed),
+        Just(Verdict::Unknown)
+    ];
     prop_oneof![
         4 => (0..3usize, any::<bool>()).prop_map(|(input, found)| Event::Intend(input, found)),
         1 => Just(Event::Attempt),
@@ -46,7 +50,10 @@ fn event() -> impl Strategy<Value = Event> {
 /// The object that a create for the current entry would make.
 fn made(ledger: &Ledger) -> Option<RunIdentity> {
     let current = ledger.current.as_ref()?;
-    Some(RunIdentity { input_hash: Some(current.input_hash.clone()), ..run(current.sequence, "A") })
+    Some(RunIdentity {
+        input_hash: Some(current.input_hash.clone()),
+        ..run(current.sequence, "A")
+    })
 }
 
 fn read(sequence: i64, verdict: Verdict, has: bool) -> Reading {
@@ -74,7 +81,9 @@ fn step(ledger: Ledger, event: &Event) -> Ledger {
         Event::Reject(only) if ledger.current.as_ref().is_some_and(|run| run.uid.is_none()) => {
             ledger.reject(*only)
         }
-        Event::Confirm => made(&ledger).and_then(|run| ledger.confirm(&run)).unwrap_or(ledger),
+        Event::Confirm => made(&ledger)
+            .and_then(|run| ledger.confirm(&run))
+            .unwrap_or(ledger),
         Event::Late(sequence) => ledger.shown_up(&run(*sequence, "A")),
         Event::Read(sequence, verdict, has) => ledger.record(&read(*sequence, *verdict, *has), now),
         Event::Lose => ledger.lose(now),
@@ -85,7 +94,10 @@ fn step(ledger: Ledger, event: &Event) -> Ledger {
         Event::Ended(sequence) => ledger.ended(&uid(*sequence), RunResult::Failed, "", now),
         Event::GiveWay(input) if ledger.current.as_ref().is_some_and(|run| run.uid.is_none()) => {
             let sequence = ledger.current.as_ref().map_or(1, |run| run.sequence);
-            let holder = RunIdentity { uid: format!("holder-{sequence}"), ..run(sequence, INPUTS[*input]) };
+            let holder = RunIdentity {
+                uid: format!("holder-{sequence}"),
+                ..run(sequence, INPUTS[*input])
+            };
             ledger.give_way(&holder, name, now)
         }
         Event::Relist(runs) => relisted(&ledger, runs).unwrap_or(ledger),
@@ -94,8 +106,17 @@ fn step(ledger: Ledger, event: &Event) -> Ledger {
 }
 
 fn relisted(ledger: &Ledger, runs: &[(i64, usize)]) -> Option<Ledger> {
-    let runs: Vec<RunIdentity> = runs.iter().map(|(n, input)| run(*n, INPUTS[*input])).collect();
-    let listed: Vec<Listed<'_>> = runs.iter().map(|run| Listed { run, matches: false }).collect();
+    let runs: Vec<RunIdentity> = runs
+        .iter()
+        .map(|(n, input)| run(*n, INPUTS[*input]))
+        .collect();
+    let listed: Vec<Listed<'_>> = runs
+        .iter()
+        .map(|run| Listed {
+            run,
+            matches: false,
+        })
+        .collect();
     rebuild(ledger, &listed, RUNNABLE, None, Some(at(1_000)))
 }
 
@@ -109,7 +130,8 @@ fn current(ledger: &Ledger) -> i64 {
 
 fn unended(ledger: &Ledger) -> BTreeSet<(i64, Option<String>)> {
     let open = ledger.history.iter().filter(|entry| entry.result.is_none());
-    open.map(|entry| (entry.sequence, entry.uid.clone())).collect()
+    open.map(|entry| (entry.sequence, entry.uid.clone()))
+        .collect()
 }
 
 proptest! {

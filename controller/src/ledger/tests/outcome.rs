@@ -10,15 +10,24 @@ use crate::ledger::{
 };
 
 fn outputs(ledger: &Ledger) -> (Option<String>, Option<i64>) {
-    let value = ledger.outputs.as_ref().map(|outputs| outputs["out"].as_str().unwrap().to_owned());
-    (value, ledger.outputs_from.as_ref().map(|from| from.sequence))
+    let value = ledger
+        .outputs
+        .as_ref()
+        .map(|outputs| outputs["out"].as_str().unwrap().to_owned());
+    (
+        value,
+        ledger.outputs_from.as_ref().map(|from| from.sequence),
+    )
 }
 
 #[test]
 fn a_success_is_recorded_with_its_time_and_outputs() {
     let next = ledger(created(2, "A"), vec![]).record(&succeeded(run(2, "A"), "x"), Some(at(60)));
     let current = next.current.as_ref().unwrap();
-    assert_eq!((current.result, &current.finished_at), (Some(RunResult::Succeeded), &time(60)));
+    assert_eq!(
+        (current.result, &current.finished_at),
+        (Some(RunResult::Succeeded), &time(60))
+    );
     assert_eq!(next.outputs, Some(values("x")));
     let mut from = outputs_from(2);
     from.input_hash = hash("A");
@@ -37,7 +46,10 @@ fn the_current_run_is_followed_when_its_result_flips() {
     let ledger = ledger(created(2, "A"), vec![]);
     let good = ledger.record(&succeeded(run(2, "A"), "x"), Some(at(60)));
     let bad = good.record(&failed(run(2, "A")), Some(at(70)));
-    assert_eq!(bad.current.as_ref().unwrap().result, Some(RunResult::Failed));
+    assert_eq!(
+        bad.current.as_ref().unwrap().result,
+        Some(RunResult::Failed)
+    );
     assert_eq!(outputs(&bad), (Some("x".to_owned()), Some(2)));
     let undecided = bad.record(&running(run(2, "A")), Some(at(80)));
     let current = undecided.current.as_ref().unwrap();
@@ -51,14 +63,25 @@ fn a_superseded_run_is_final_at_its_first_result() {
     let ledger = ledger(created(2, "B"), vec![unfinished(1, "A")]);
     let ended = ledger.record(&failed(run(1, "A")), Some(at(60)));
     let entry = &ended.history[0];
-    assert_eq!((entry.result, &entry.finished_at), (Some(RunResult::Failed), &time(60)));
+    assert_eq!(
+        (entry.result, &entry.finished_at),
+        (Some(RunResult::Failed), &time(60))
+    );
     assert_eq!(entry.message, "Failed");
-    assert_eq!(ended.clone().record(&succeeded(run(1, "A"), "late"), Some(at(70))), ended);
+    assert_eq!(
+        ended
+            .clone()
+            .record(&succeeded(run(1, "A"), "late"), Some(at(70))),
+        ended
+    );
 }
 
 #[test]
 fn a_superseded_run_gives_outputs_until_a_newer_one_does() {
-    let ledger = ledger(created(3, "C"), vec![unfinished(1, "A"), unfinished(2, "B")]);
+    let ledger = ledger(
+        created(3, "C"),
+        vec![unfinished(1, "A"), unfinished(2, "B")],
+    );
     let second = ledger.record(&succeeded(run(2, "B"), "b"), None);
     assert_eq!(outputs(&second), (Some("b".to_owned()), Some(2)));
     let first = second.record(&succeeded(run(1, "A"), "a"), None);
@@ -80,7 +103,11 @@ fn outputs_stay_when_a_run_fails_or_declares_none() {
     let mut old = ledger(created(2, "A"), vec![]);
     (old.outputs, old.outputs_from) = (Some(values("old")), Some(outputs_from(1)));
     let none = reading(run(2, "A"), Verdict::Succeeded, OutputsRead::None);
-    let odd = reading(run(2, "A"), Verdict::Failed, OutputsRead::Values(values("of a failure")));
+    let odd = reading(
+        run(2, "A"),
+        Verdict::Failed,
+        OutputsRead::Values(values("of a failure")),
+    );
     for reading in [failed(run(2, "A")), lacking(run(2, "A")), none, odd] {
         let next = old.clone().record(&reading, None);
         assert_eq!(outputs(&next), (Some("old".to_owned()), Some(1)));
@@ -90,8 +117,14 @@ fn outputs_stay_when_a_run_fails_or_declares_none() {
 #[test]
 fn an_object_that_the_ledger_does_not_know_by_uid_says_nothing() {
     let ledger = ledger(created(2, "A"), vec![unfinished(1, "old")]);
-    let forged = RunIdentity { uid: "forged".to_owned(), ..run(2, "A") };
-    assert_eq!(ledger.clone().record(&succeeded(forged, "forged"), None), ledger);
+    let forged = RunIdentity {
+        uid: "forged".to_owned(),
+        ..run(2, "A")
+    };
+    assert_eq!(
+        ledger.clone().record(&succeeded(forged, "forged"), None),
+        ledger
+    );
 }
 
 #[test]
@@ -102,8 +135,14 @@ fn a_run_seen_before_it_went_gives_uid_and_result_to_its_pending_entry() {
         Some(at(9)),
     );
     let current = next.current.unwrap();
-    assert_eq!((current.phase, current.uid), (RunPhase::Created, Some(uid(2))));
-    assert_eq!((current.result, current.finished_at), (Some(RunResult::Succeeded), time(9)));
+    assert_eq!(
+        (current.phase, current.uid),
+        (RunPhase::Created, Some(uid(2)))
+    );
+    assert_eq!(
+        (current.result, current.finished_at),
+        (Some(RunResult::Succeeded), time(9))
+    );
     let other = ledger(pending(2, "A"), vec![]);
     assert_eq!(other.clone().sighted(&run(2, "B"), None, None), other);
 }
@@ -126,7 +165,10 @@ fn a_run_that_vanished_unseen_is_lost_and_its_outputs_are_not() {
     (before.outputs, before.outputs_from) = (Some(values("old")), Some(outputs_from(1)));
     let next = before.lose(Some(at(60)));
     let current = next.current.as_ref().unwrap();
-    assert_eq!((current.result, &current.finished_at), (Some(RunResult::Lost), &time(60)));
+    assert_eq!(
+        (current.result, &current.finished_at),
+        (Some(RunResult::Lost), &time(60))
+    );
     assert_eq!(outputs(&next), (Some("old".to_owned()), Some(1)));
 }
 
@@ -136,25 +178,46 @@ fn an_earlier_run_that_ended_with_its_deletion_is_finished_once() {
     let once = before.ended(&uid(1), RunResult::Failed, "deleted", Some(at(60)));
     assert_eq!(once.history[0].result, Some(RunResult::Failed));
     assert_eq!(once.history[0].message, "deleted");
-    assert_eq!(once.clone().ended(&uid(1), RunResult::Lost, "again", None), once);
+    assert_eq!(
+        once.clone().ended(&uid(1), RunResult::Lost, "again", None),
+        once
+    );
 }
 
 #[test]
 fn a_late_create_completes_its_entry_only_under_the_name_of_the_entry() {
     let before = ledger(created(3, "B"), vec![unseen(2, "A")]);
     let next = before.clone().shown_up(&run(2, "A"));
-    assert_eq!((&next.history[0].uid, &next.history[0].started_at), (&Some(uid(2)), &time(2)));
-    let renamed = RunIdentity { name: "forged".to_owned(), ..run(2, "A") };
-    let other_kind = RunIdentity { kind: "Secret".to_owned(), ..run(2, "A") };
+    assert_eq!(
+        (&next.history[0].uid, &next.history[0].started_at),
+        (&Some(uid(2)), &time(2))
+    );
+    let renamed = RunIdentity {
+        name: "forged".to_owned(),
+        ..run(2, "A")
+    };
+    let other_kind = RunIdentity {
+        kind: "Secret".to_owned(),
+        ..run(2, "A")
+    };
     for stranger in [renamed, other_kind, run(1, "A")] {
         assert_eq!(before.clone().shown_up(&stranger), before);
     }
-    assert_eq!(next.clone().shown_up(&RunIdentity { uid: "second".to_owned(), ..run(2, "A") }), next);
+    assert_eq!(
+        next.clone().shown_up(&RunIdentity {
+            uid: "second".to_owned(),
+            ..run(2, "A")
+        }),
+        next
+    );
 }
 
 #[test]
 fn only_the_entries_that_are_gone_are_forgotten() {
-    let before = ledger(created(3, "B"), vec![unseen(1, "A"), unfinished(1, "A"), unfinished(2, "A")]);
+    let before = ledger(
+        created(3, "B"),
+        vec![unseen(1, "A"), unfinished(1, "A"), unfinished(2, "A")],
+    );
     let next = before.forget(|entry| entry.sequence == 1 && entry.uid.is_none());
     assert_eq!(next.history, [unfinished(1, "A"), unfinished(2, "A")]);
 }
@@ -162,21 +225,42 @@ fn only_the_entries_that_are_gone_are_forgotten() {
 #[test]
 fn reality_is_ahead_with_a_higher_number_or_other_content_of_the_same() {
     let ledger = ledger(created(2, "A"), vec![unfinished(1, "old")]);
-    let other = |sequence: i64, input: &str| RunIdentity { uid: "other".to_owned(), ..run(sequence, input) };
+    let other = |sequence: i64, input: &str| RunIdentity {
+        uid: "other".to_owned(),
+        ..run(sequence, input)
+    };
     assert!(ledger.is_behind(&run(3, "A"), RUNNABLE));
     assert!(ledger.is_behind(&other(2, "B"), RUNNABLE));
-    assert!(!ledger.is_behind(&other(2, "A"), RUNNABLE), "a late create of our own");
-    assert!(!ledger.is_behind(&run(2, "mutated"), RUNNABLE), "the confirmed run itself");
+    assert!(
+        !ledger.is_behind(&other(2, "A"), RUNNABLE),
+        "a late create of our own"
+    );
+    assert!(
+        !ledger.is_behind(&run(2, "mutated"), RUNNABLE),
+        "the confirmed run itself"
+    );
     assert!(!ledger.is_behind(&other(1, "B"), RUNNABLE), "an older one");
-    assert!(!Ledger::default().is_behind(&run(3, "A"), RUNNABLE), "no ledger");
+    assert!(
+        !Ledger::default().is_behind(&run(3, "A"), RUNNABLE),
+        "no ledger"
+    );
 }
 
 #[test]
 fn a_forged_run_is_not_ahead() {
     let ledger = ledger(created(2, "A"), vec![]);
-    let wrong_suffix = RunIdentity { name: name(8), ..run(9, "A") };
-    let wrong_owner = RunIdentity { owner_uid: Some("other".to_owned()), ..run(9, "A") };
-    let without_number = RunIdentity { sequence: None, ..run(9, "A") };
+    let wrong_suffix = RunIdentity {
+        name: name(8),
+        ..run(9, "A")
+    };
+    let wrong_owner = RunIdentity {
+        owner_uid: Some("other".to_owned()),
+        ..run(9, "A")
+    };
+    let without_number = RunIdentity {
+        sequence: None,
+        ..run(9, "A")
+    };
     for forged in [wrong_suffix, wrong_owner, without_number] {
         assert!(!ledger.is_behind(&forged, RUNNABLE), "{forged:?}");
     }
@@ -202,15 +286,30 @@ fn an_identity_is_read_from_an_object_and_from_no_more_than_it_says() {
     assert_eq!(run.input_hash.as_deref(), Some("v1:x"));
     assert_eq!(run.rerun_token.as_deref(), Some("t"));
     let bare = RunIdentity::of(&json!({ "metadata": { "name": "n", "uid": "u" } })).unwrap();
-    assert_eq!((bare.sequence, bare.owner_uid, bare.created), (None, None, None));
-    for object in [json!({}), json!({ "metadata": { "name": "n" } }), json!({ "metadata": { "uid": "u" } }), json!(3)] {
+    assert_eq!(
+        (bare.sequence, bare.owner_uid, bare.created),
+        (None, None, None)
+    );
+    for object in [
+        json!({}),
+        json!({ "metadata": { "name": "n" } }),
+        json!({ "metadata": { "uid": "u" } }),
+        json!(3),
+    ] {
         assert_eq!(RunIdentity::of(&object), None);
     }
 }
 
 #[test]
 fn a_number_that_is_nobodys_honest_count_is_none() {
-    for label in ["0", "-1", "x", "", "9007199254740993", "99999999999999999999"] {
+    for label in [
+        "0",
+        "-1",
+        "x",
+        "",
+        "9007199254740993",
+        "99999999999999999999",
+    ] {
         let object = json!({ "metadata": { "name": "n", "uid": "u", "labels": { "carto.run/run-sequence": label } } });
         assert_eq!(RunIdentity::of(&object).unwrap().sequence, None, "{label}");
     }
@@ -218,7 +317,10 @@ fn a_number_that_is_nobodys_honest_count_is_none() {
 
 #[test]
 fn an_owner_of_another_group_or_kind_is_no_owner() {
-    for (kind, api_version) in [("Runnable", "example.dev/v1"), ("Job", "carto.run/v1alpha1")] {
+    for (kind, api_version) in [
+        ("Runnable", "example.dev/v1"),
+        ("Job", "carto.run/v1alpha1"),
+    ] {
         let object = json!({ "metadata": { "name": "n", "uid": "u", "ownerReferences": [
             { "controller": true, "kind": kind, "apiVersion": api_version, "uid": RUNNABLE },
         ] } });
@@ -231,7 +333,10 @@ fn messages_are_cut_on_a_character_border() {
     assert_eq!(short_message("short"), "short");
     let cut = short_message(&"é".repeat(200));
     assert_eq!(cut, "é".repeat(MESSAGE_BYTES / 2));
-    assert_eq!(short_message(&format!("x{}", "é".repeat(200))).len(), MESSAGE_BYTES - 1);
+    assert_eq!(
+        short_message(&format!("x{}", "é".repeat(200))).len(),
+        MESSAGE_BYTES - 1
+    );
 }
 
 #[test]

@@ -55,7 +55,9 @@ fn rendered(metadata: &Value, input: &str) -> Rendered {
     };
     let runnable = json!({ "metadata": { "name": "r", "namespace": "default" }, "spec": {} });
     let template = Template::compile(&spec).unwrap();
-    template.render(&Context::new(&runnable, None).unwrap()).unwrap()
+    template
+        .render(&Context::new(&runnable, None).unwrap())
+        .unwrap()
 }
 
 pub(crate) fn hash(input: &str) -> String {
@@ -100,17 +102,30 @@ pub(crate) fn created(sequence: i64, input: &str) -> CurrentRun {
 
 /// A current run that has ended.
 pub(crate) fn ended(sequence: i64, input: &str, result: RunResult) -> CurrentRun {
-    CurrentRun { result: Some(result), finished_at: time(sequence), ..created(sequence, input) }
+    CurrentRun {
+        result: Some(result),
+        finished_at: time(sequence),
+        ..created(sequence, input)
+    }
 }
 
 /// A current run whose create may have been sent.
 pub(crate) fn pending(sequence: i64, input: &str) -> CurrentRun {
-    CurrentRun { phase: RunPhase::Pending, uid: None, started_at: None, ..created(sequence, input) }
+    CurrentRun {
+        phase: RunPhase::Pending,
+        uid: None,
+        started_at: None,
+        ..created(sequence, input)
+    }
 }
 
 /// A current run that was refused; `attempted` if an earlier create may still land.
 pub(crate) fn rejected(sequence: i64, input: &str, attempted: bool) -> CurrentRun {
-    CurrentRun { phase: RunPhase::Rejected, attempted, ..pending(sequence, input) }
+    CurrentRun {
+        phase: RunPhase::Rejected,
+        attempted,
+        ..pending(sequence, input)
+    }
 }
 
 /// An earlier run that has not ended.
@@ -131,16 +146,27 @@ pub(crate) fn unfinished(sequence: i64, input: &str) -> HistoryEntry {
 
 /// An earlier run that has ended.
 pub(crate) fn finished(sequence: i64, result: RunResult) -> HistoryEntry {
-    HistoryEntry { result: Some(result), finished_at: time(sequence), ..unfinished(sequence, "old") }
+    HistoryEntry {
+        result: Some(result),
+        finished_at: time(sequence),
+        ..unfinished(sequence, "old")
+    }
 }
 
 /// An earlier run whose create had an unknown outcome.
 pub(crate) fn unseen(sequence: i64, input: &str) -> HistoryEntry {
-    HistoryEntry { uid: None, ..unfinished(sequence, input) }
+    HistoryEntry {
+        uid: None,
+        ..unfinished(sequence, input)
+    }
 }
 
 pub(crate) fn ledger(current: CurrentRun, history: Vec<HistoryEntry>) -> Ledger {
-    Ledger { current: Some(current), history, ..Ledger::default() }
+    Ledger {
+        current: Some(current),
+        history,
+        ..Ledger::default()
+    }
 }
 
 pub(crate) fn outputs_from(sequence: i64) -> OutputsFrom {
@@ -181,11 +207,20 @@ pub(crate) fn unlabelled(name: &str, created: i64) -> RunIdentity {
 }
 
 pub(crate) fn health(verdict: Verdict) -> Health {
-    Health { verdict, reason: "SucceededCondition".to_owned(), message: format!("{verdict:?}") }
+    Health {
+        verdict,
+        reason: "SucceededCondition".to_owned(),
+        message: format!("{verdict:?}"),
+    }
 }
 
 pub(crate) fn reading(run: RunIdentity, verdict: Verdict, outputs: OutputsRead) -> Reading {
-    Reading { run, health: health(verdict), outputs, rules_hash: Arc::from(RULES) }
+    Reading {
+        run,
+        health: health(verdict),
+        outputs,
+        rules_hash: Arc::from(RULES),
+    }
 }
 
 pub(crate) fn running(run: RunIdentity) -> Reading {
@@ -203,7 +238,11 @@ pub(crate) fn succeeded(run: RunIdentity, value: &str) -> Reading {
 
 /// A run that succeeded without the output that its template declares.
 pub(crate) fn lacking(run: RunIdentity) -> Reading {
-    reading(run, Verdict::Succeeded, OutputsRead::Unsatisfied("no such path".to_owned()))
+    reading(
+        run,
+        Verdict::Succeeded,
+        OutputsRead::Unsatisfied("no such path".to_owned()),
+    )
 }
 
 pub(crate) fn values(value: &str) -> BTreeMap<String, Value> {

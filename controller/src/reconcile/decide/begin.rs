@@ -131,7 +131,7 @@ fn relink_unread(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> 
             NameRead::Found(found) if found.reading.run.is_owned_by(&facts.runnable.uid) => {
                 facts.ledger.confirm(&found.reading.run)
             }
-            NameRead::Found(_) | NameRead::Absent => None,
+            NameRead::Found(_) | NameRead::Absent | NameRead::Denied => None,
         };
         return match confirmed {
             Some(confirmed) => Step::Write(Box::new(confirmed), Change::Confirm),

@@ -71,6 +71,7 @@ fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     let name = RunName::of(current);
     let found = match facts.reads.get(&name) {
         None => return Step::ReadRun(name),
+        Some(NameRead::Denied) => return Step::Stuck(unreadable(facts, current)),
         Some(NameRead::Absent) => return Step::Stuck(vanished(facts, current)),
         Some(NameRead::Found(found)) => found,
     };
@@ -125,6 +126,16 @@ fn vanished(facts: &Facts, current: &CurrentRun) -> Problem {
         current,
         "it existed already, and then did not; trying again",
     )
+}
+
+fn unreadable(facts: &Facts, current: &CurrentRun) -> Problem {
+    let mut problem = rejected(
+        facts,
+        current,
+        "it exists already, and the ServiceAccount may neither get nor list it to see whose it is",
+    );
+    problem.cure = Cure::Right;
+    problem
 }
 
 fn strange(facts: &Facts, current: &CurrentRun) -> Problem {

@@ -96,6 +96,9 @@ fn unconfirmed(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Le
     ) {
         (false, _) => Ok(ledger),
         (true, false) => Err(Step::ReadRun(name)),
+        (true, true) if facts.reads.get(&name) == Some(&NameRead::Denied) => {
+            Ok(ledger.give_up(entry.sequence, "could not be read", facts.now))
+        }
         (true, true) => {
             Ok(ledger.forget(|other| other.sequence == entry.sequence && other.uid.is_none()))
         }

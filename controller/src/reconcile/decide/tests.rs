@@ -1,6 +1,9 @@
 //! Every branch of a decision, without a server.
 
-#![allow(clippy::wildcard_imports, reason = "the scene has the words that these tests are written in")]
+#![allow(
+    clippy::wildcard_imports,
+    reason = "the scene has the words that these tests are written in"
+)]
 
 mod adoption;
 mod creation;

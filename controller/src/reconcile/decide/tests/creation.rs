@@ -34,7 +34,10 @@ fn a_refused_run_is_tried_again_under_its_number_once_the_attempt_is_on_record()
 
 #[test]
 fn what_was_created_is_confirmed_with_its_uid() {
-    let next = written(&with(pending(2, "A"), "A").after(made(running(run(2, "A")))), Change::Confirm);
+    let next = written(
+        &with(pending(2, "A"), "A").after(made(running(run(2, "A")))),
+        Change::Confirm,
+    );
     assert_eq!(next.current, Some(created(2, "A")));
 }
 
@@ -48,22 +51,38 @@ fn a_run_that_succeeds_at_once_gives_its_outputs_with_its_confirmation() {
 
 #[test]
 fn an_object_that_came_back_without_its_marks_is_not_confirmed() {
-    let bare = RunIdentity { input_hash: None, ..run(2, "A") };
+    let bare = RunIdentity {
+        input_hash: None,
+        ..run(2, "A")
+    };
     let problem = stuck(
         &with(pending(2, "A"), "A").after(made(running(bare))),
         Category::StampedObjectRejectedByAPIServer,
     );
-    assert!(problem.message.contains("admission webhook"), "{}", problem.message);
+    assert!(
+        problem.message.contains("admission webhook"),
+        "{}",
+        problem.message
+    );
 }
 
 #[test]
 fn a_definite_refusal_is_recorded_and_then_reported() {
     let refused = |current| with(current, "A").after(CreateOutcome::Refused(problem("no")));
     let mut first = refused(pending(2, "A"));
-    assert_eq!(written(&first, Change::Reject).current, Some(rejected(2, "A", true)));
+    assert_eq!(
+        written(&first, Change::Reject).current,
+        Some(rejected(2, "A", true))
+    );
     first.only_attempt = true;
-    assert_eq!(written(&first, Change::Reject).current, Some(rejected(2, "A", false)));
-    assert_eq!(decide(&refused(rejected(2, "A", false))), Step::Stuck(problem("no")));
+    assert_eq!(
+        written(&first, Change::Reject).current,
+        Some(rejected(2, "A", false))
+    );
+    assert_eq!(
+        decide(&refused(rejected(2, "A", false))),
+        Step::Stuck(problem("no"))
+    );
 }
 
 #[test]
@@ -76,12 +95,16 @@ fn an_unknown_outcome_leaves_the_run_pending_under_the_same_name() {
 
 #[test]
 fn a_name_that_is_taken_is_read() {
-    assert_eq!(decide(&already_exists(pending(2, "A"))), Step::ReadRun(run_name(&name(2))));
+    assert_eq!(
+        decide(&already_exists(pending(2, "A"))),
+        Step::ReadRun(run_name(&name(2)))
+    );
 }
 
 #[test]
 fn our_own_earlier_create_is_confirmed() {
-    let facts = already_exists(pending(2, "A")).reading_found(&name(2), succeeded(run(2, "A"), "x"));
+    let facts =
+        already_exists(pending(2, "A")).reading_found(&name(2), succeeded(run(2, "A"), "x"));
     let next = written(&facts, Change::Confirm);
     assert_eq!(next.current.unwrap().uid, Some(uid(2)));
     assert_eq!(next.outputs, Some(values("x")));
@@ -91,41 +114,64 @@ fn our_own_earlier_create_is_confirmed() {
 fn a_run_of_ours_with_another_hash_keeps_the_number_and_ours_takes_the_next() {
     let facts = already_exists(pending(2, "A")).reading_found(&name(2), running(run(2, "B")));
     let next = written(&facts, Change::Intent);
-    assert_eq!((next.history[0].sequence, &next.history[0].input_hash), (2, &hash("B")));
+    assert_eq!(
+        (next.history[0].sequence, &next.history[0].input_hash),
+        (2, &hash("B"))
+    );
     let current = next.current.unwrap();
-    assert_eq!((current.sequence, current.name, current.input_hash), (3, name(3), hash("A")));
+    assert_eq!(
+        (current.sequence, current.name, current.input_hash),
+        (3, name(3), hash("A"))
+    );
 }
 
 #[test]
 fn a_run_of_ours_without_a_hash_makes_no_further_run() {
-    let bare = RunIdentity { input_hash: None, ..run(2, "A") };
+    let bare = RunIdentity {
+        input_hash: None,
+        ..run(2, "A")
+    };
     let facts = already_exists(pending(2, "A")).reading_found(&name(2), running(bare));
     stuck(&facts, Category::StampedObjectRejectedByAPIServer);
 }
 
 #[test]
 fn a_strangers_object_is_a_conflict_and_never_a_second_name() {
-    let facts = already_exists(pending(2, "A")).reading_found(&name(2), running(owned_by_another(run(2, "A"))));
+    let facts = already_exists(pending(2, "A"))
+        .reading_found(&name(2), running(owned_by_another(run(2, "A"))));
     let next = written(&facts, Change::Reject).current.unwrap();
     assert_eq!((next.phase, next.name), (RunPhase::Rejected, name(2)));
     let mut facts = facts;
     facts.ledger.current = Some(rejected(2, "A", true));
     let told = stuck(&facts, Category::NameConflict);
-    assert!(told.message.contains(&format!("[default/{}]", name(2))), "{}", told.message);
+    assert!(
+        told.message.contains(&format!("[default/{}]", name(2))),
+        "{}",
+        told.message
+    );
     assert_eq!(told.cure, Cure::Retry);
 }
 
 #[test]
 fn a_forged_owner_without_the_number_is_a_stranger() {
-    let forged = RunIdentity { sequence: None, ..run(2, "A") };
+    let forged = RunIdentity {
+        sequence: None,
+        ..run(2, "A")
+    };
     let facts = already_exists(rejected(2, "A", true)).reading_found(&name(2), running(forged));
     stuck(&facts, Category::NameConflict);
 }
 
 #[test]
 fn a_fixed_name_taken_by_an_older_run_says_how_to_name_runs() {
-    let fixed = |sequence: i64| CurrentRun { name: "only".to_owned(), ..rejected(sequence, "A", true) };
-    let older = RunIdentity { name: "only".to_owned(), ..run(1, "old") };
+    let fixed = |sequence: i64| CurrentRun {
+        name: "only".to_owned(),
+        ..rejected(sequence, "A", true)
+    };
+    let older = RunIdentity {
+        name: "only".to_owned(),
+        ..run(1, "old")
+    };
     let mut current = fixed(2);
     current.input_hash = document_with_fixed_name("A").input_hash().to_owned();
     let facts = with(current, "A")
@@ -133,7 +179,11 @@ fn a_fixed_name_taken_by_an_older_run_says_how_to_name_runs() {
         .after(CreateOutcome::AlreadyExists)
         .reading_found("only", running(older));
     let told = stuck(&facts, Category::NameConflict);
-    assert!(told.message.contains("an earlier run") && told.message.contains("generateName"), "{}", told.message);
+    assert!(
+        told.message.contains("an earlier run") && told.message.contains("generateName"),
+        "{}",
+        told.message
+    );
 }
 
 #[test]
@@ -144,18 +194,31 @@ fn a_name_that_was_taken_and_is_free_again_is_tried_again() {
 
 #[test]
 fn a_pending_run_that_was_seen_to_go_is_not_made_again_under_its_number() {
-    for current in [pending(2, "A"), rejected(2, "A", true), rejected(2, "A", false)] {
+    for current in [
+        pending(2, "A"),
+        rejected(2, "A", true),
+        rejected(2, "A", false),
+    ] {
         let done = with(current.clone(), "A").seeing(seen_to_go(&succeeded(run(2, "A"), "x")));
         let next = written(&done, Change::Record).current.unwrap();
-        assert_eq!((next.phase, next.uid, next.result), (RunPhase::Created, Some(uid(2)), Some(RunResult::Succeeded)));
+        assert_eq!(
+            (next.phase, next.uid, next.result),
+            (RunPhase::Created, Some(uid(2)), Some(RunResult::Succeeded))
+        );
         let unfinished = with(current, "A").seeing(seen_to_go(&running(run(2, "A"))));
-        assert_eq!(written(&unfinished, Change::Record).current, Some(created(2, "A")));
+        assert_eq!(
+            written(&unfinished, Change::Record).current,
+            Some(created(2, "A"))
+        );
     }
 }
 
 #[test]
 fn the_deletion_of_anything_else_does_not_stand_for_the_pending_run() {
-    let renamed = RunIdentity { name: "forged".to_owned(), ..run(2, "A") };
+    let renamed = RunIdentity {
+        name: "forged".to_owned(),
+        ..run(2, "A")
+    };
     for stranger in [renamed, owned_by_another(run(2, "A")), run(1, "A")] {
         let facts = with(pending(2, "A"), "A").seeing(seen_to_go(&running(stranger)));
         assert_eq!(decide(&facts), Step::Create);

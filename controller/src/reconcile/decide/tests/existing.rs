@@ -21,7 +21,11 @@ fn settled(reading: &Reading) -> Facts {
         Step::Write(ledger, Change::Record) => *ledger,
         _ => before.ledger.clone(),
     };
-    let mut after = Facts { ledger: recorded, ..before }.stored_as_reported();
+    let mut after = Facts {
+        ledger: recorded,
+        ..before
+    }
+    .stored_as_reported();
     after.reads.clear();
     after
 }
@@ -32,7 +36,11 @@ fn read_of_two() -> Step {
 
 #[test]
 fn an_existing_run_is_never_created_again() {
-    for current in [created(2, "A"), ended(2, "A", RunResult::Failed), ended(2, "A", RunResult::Lost)] {
+    for current in [
+        created(2, "A"),
+        ended(2, "A", RunResult::Failed),
+        ended(2, "A", RunResult::Lost),
+    ] {
         for facts in [
             with(current.clone(), "A"),
             with(current.clone(), "A").fresh().reading_absent(&name(2)),
@@ -59,9 +67,17 @@ fn a_run_that_was_just_made_is_left_to_the_watch() {
 
 #[test]
 fn a_run_that_says_nothing_new_is_not_read() {
-    for reading in [running(run(2, "A")), failed(run(2, "A")), succeeded(run(2, "A"), "x")] {
+    for reading in [
+        running(run(2, "A")),
+        failed(run(2, "A")),
+        succeeded(run(2, "A"), "x"),
+    ] {
         let facts = settled(&reading);
-        assert_eq!(decide(&facts.seeing(seen(&reading))), Step::Settled, "{reading:?}");
+        assert_eq!(
+            decide(&facts.seeing(seen(&reading))),
+            Step::Settled,
+            "{reading:?}"
+        );
     }
 }
 
@@ -79,7 +95,11 @@ fn whatever_a_run_says_anew_is_read_before_it_is_believed() {
         (succeeded(run(2, "A"), "x"), succeeded(run(2, "A"), "y")),
         (succeeded(run(2, "A"), "x"), lacking(run(2, "A"))),
     ] {
-        assert_eq!(decide(&settled(&before).seeing(seen(&after))), read_of_two(), "{after:?}");
+        assert_eq!(
+            decide(&settled(&before).seeing(seen(&after))),
+            read_of_two(),
+            "{after:?}"
+        );
     }
 }
 
@@ -92,17 +112,25 @@ fn other_rules_read_the_current_run_again_and_make_no_run() {
     }
     assert_eq!(decide(&facts), read_of_two());
     facts.sightings[0].rules_hash = Arc::from("other rules");
-    assert_eq!(decide(&facts), read_of_two(), "its outputs were read by the former ones");
+    assert_eq!(
+        decide(&facts),
+        read_of_two(),
+        "its outputs were read by the former ones"
+    );
 }
 
 #[test]
 fn outputs_that_are_in_its_pods_are_read_once() {
     let reading = reading(run(2, "A"), Verdict::Succeeded, OutputsRead::Elsewhere);
-    let unread = with(ended(2, "A", RunResult::Succeeded), "A").reading_found(&name(2), reading.clone());
+    let unread =
+        with(ended(2, "A", RunResult::Succeeded), "A").reading_found(&name(2), reading.clone());
     let mut unread = unread.stored_as_reported();
     unread.reads.clear();
     assert_eq!(decide(&unread.seeing(seen(&reading))), read_of_two());
-    assert_eq!(decide(&settled(&succeeded(run(2, "A"), "x")).seeing(seen(&reading))), Step::Settled);
+    assert_eq!(
+        decide(&settled(&succeeded(run(2, "A"), "x")).seeing(seen(&reading))),
+        Step::Settled
+    );
 }
 
 #[test]
@@ -120,7 +148,10 @@ fn what_was_read_is_recorded_if_it_is_news() {
 #[test]
 fn a_listed_run_need_not_be_read_again() {
     let facts = with(created(2, "A"), "A").listing(vec![failed(run(2, "A"))], &[]);
-    assert_eq!(written(&facts, Change::Record).current.unwrap().result, Some(RunResult::Failed));
+    assert_eq!(
+        written(&facts, Change::Record).current.unwrap().result,
+        Some(RunResult::Failed)
+    );
 }
 
 #[test]
@@ -128,17 +159,36 @@ fn a_finished_run_that_goes_makes_no_run_and_is_not_even_read() {
     for result in [RunResult::Succeeded, RunResult::Failed, RunResult::Lost] {
         let facts = with(ended(2, "A", result), "A").fresh();
         assert_eq!(decide(&facts), Step::Settled);
-        assert_eq!(decide(&facts.clone().reading_absent(&name(2))), Step::Settled);
-        assert_eq!(decide(&facts.seeing(seen_to_go(&failed(run(2, "A"))))), Step::Settled);
+        assert_eq!(
+            decide(&facts.clone().reading_absent(&name(2))),
+            Step::Settled
+        );
+        assert_eq!(
+            decide(&facts.seeing(seen_to_go(&failed(run(2, "A"))))),
+            Step::Settled
+        );
     }
 }
 
 #[test]
 fn an_unfinished_run_that_is_gone_unseen_is_lost() {
-    let next = written(&with(created(2, "A"), "A").reading_absent(&name(2)), Change::Record);
-    assert_eq!(next.current, Some(CurrentRun { finished_at: time(NOW), ..ended(2, "A", RunResult::Lost) }));
-    let stranger = with(created(2, "A"), "A").reading_found(&name(2), running(owned_by_another(other(run(2, "A")))));
-    assert_eq!(written(&stranger, Change::Record).current.unwrap().result, Some(RunResult::Lost));
+    let next = written(
+        &with(created(2, "A"), "A").reading_absent(&name(2)),
+        Change::Record,
+    );
+    assert_eq!(
+        next.current,
+        Some(CurrentRun {
+            finished_at: time(NOW),
+            ..ended(2, "A", RunResult::Lost)
+        })
+    );
+    let stranger = with(created(2, "A"), "A")
+        .reading_found(&name(2), running(owned_by_another(other(run(2, "A")))));
+    assert_eq!(
+        written(&stranger, Change::Record).current.unwrap().result,
+        Some(RunResult::Lost)
+    );
 }
 
 #[test]
@@ -169,15 +219,27 @@ fn a_run_that_was_seen_to_end_before_it_went_keeps_its_result() {
     assert_eq!(decide(&facts), read_of_two());
     let next = written(&facts.fresh().reading_absent(&name(2)), Change::Record);
     assert_eq!(next.current.unwrap().result, Some(RunResult::Succeeded));
-    assert_eq!(next.outputs, None, "what the controller saw with its own rights goes nowhere");
+    assert_eq!(
+        next.outputs, None,
+        "what the controller saw with its own rights goes nowhere"
+    );
 }
 
 #[test]
 fn a_run_of_cartographer_that_was_seen_to_end_and_go_keeps_its_result_too() {
     let old = unlabelled("old", 5);
-    let adopted = CurrentRun { name: "old".to_owned(), uid: Some(old.uid.clone()), ..created(1, "A") };
-    let facts = with(adopted, "A").seeing(seen_to_go(&failed(old))).reading_absent("old");
-    assert_eq!(written(&facts, Change::Record).current.unwrap().result, Some(RunResult::Failed));
+    let adopted = CurrentRun {
+        name: "old".to_owned(),
+        uid: Some(old.uid.clone()),
+        ..created(1, "A")
+    };
+    let facts = with(adopted, "A")
+        .seeing(seen_to_go(&failed(old)))
+        .reading_absent("old");
+    assert_eq!(
+        written(&facts, Change::Record).current.unwrap().result,
+        Some(RunResult::Failed)
+    );
 }
 
 #[test]
@@ -185,10 +247,15 @@ fn a_late_create_of_our_own_is_recorded_and_makes_no_run() {
     let late = other(run(2, "A"));
     for facts in [
         with(created(2, "A"), "A").reading_found(&name(2), running(late.clone())),
-        with(created(2, "A"), "A").seeing(seen_to_go(&running(run(2, "A")))).reading_found(&name(2), running(late.clone())),
+        with(created(2, "A"), "A")
+            .seeing(seen_to_go(&running(run(2, "A"))))
+            .reading_found(&name(2), running(late.clone())),
     ] {
         let next = written(&facts.fresh(), Change::Record).current.unwrap();
-        assert_eq!((next.sequence, next.uid.as_deref(), next.result), (2, Some("other"), None));
+        assert_eq!(
+            (next.sequence, next.uid.as_deref(), next.result),
+            (2, Some("other"), None)
+        );
     }
     let after_the_end = with(ended(2, "A", RunResult::Failed), "A").seeing(seen(&running(late)));
     assert_eq!(decide(&after_the_end), read_of_two());
@@ -197,8 +264,14 @@ fn a_late_create_of_our_own_is_recorded_and_makes_no_run() {
 #[test]
 fn a_late_create_that_has_ended_gives_its_outputs_at_once() {
     let late = succeeded(other(run(2, "A")), "late");
-    let next = written(&with(created(2, "A"), "A").reading_found(&name(2), late), Change::Record);
-    assert_eq!((next.outputs, next.outputs_from.unwrap().uid), (Some(values("late")), "other".to_owned()));
+    let next = written(
+        &with(created(2, "A"), "A").reading_found(&name(2), late),
+        Change::Record,
+    );
+    assert_eq!(
+        (next.outputs, next.outputs_from.unwrap().uid),
+        (Some(values("late")), "other".to_owned())
+    );
 }
 
 #[test]
@@ -216,11 +289,20 @@ fn while_something_is_stuck_results_are_recorded_but_nothing_is_intended() {
     assert_eq!(look_after(&facts), read_of_two());
     let ended = facts.clone().reading_found(&name(2), failed(run(2, "A")));
     assert!(matches!(look_after(&ended), Step::Write(_, Change::Record)));
-    let gone = facts.clone().seeing(seen_to_go(&running(run(2, "A")))).reading_absent(&name(2));
+    let gone = facts
+        .clone()
+        .seeing(seen_to_go(&running(run(2, "A"))))
+        .reading_absent(&name(2));
     assert_eq!(look_after(&gone), Step::Settled);
-    let pending = Facts { ledger: ledger(pending(2, "A"), vec![unseen(1, "old")]), ..facts.clone() };
+    let pending = Facts {
+        ledger: ledger(pending(2, "A"), vec![unseen(1, "old")]),
+        ..facts.clone()
+    };
     assert_eq!(look_after(&pending), Step::ReadRun(run_name(&name(1))));
-    let nothing = Facts { ledger: Ledger::default(), ..facts.clone() };
+    let nothing = Facts {
+        ledger: Ledger::default(),
+        ..facts.clone()
+    };
     assert_eq!(look_after(&nothing), Step::Settled);
     for stop in [
         |facts: &mut Facts| facts.runnable.deleting = true,
@@ -236,7 +318,10 @@ fn while_something_is_stuck_results_are_recorded_but_nothing_is_intended() {
 #[test]
 fn while_something_is_stuck_a_finished_run_is_not_read_by_newer_rules() {
     let reading = succeeded(run(2, "A"), "x");
-    let by_newer_rules = Sighting { rules_hash: Arc::from("other rules"), ..seen(&succeeded(run(2, "A"), "y")) };
+    let by_newer_rules = Sighting {
+        rules_hash: Arc::from("other rules"),
+        ..seen(&succeeded(run(2, "A"), "y"))
+    };
     let facts = settled(&reading).seeing(by_newer_rules);
     assert_eq!(look_after(&facts), Step::Settled);
     let unfinished = settled(&running(run(2, "A"))).seeing(seen(&reading));

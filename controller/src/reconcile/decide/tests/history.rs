@@ -22,12 +22,18 @@ fn read_of(sequence: i64) -> Step {
 
 /// An entry of the present, too young to be looked for.
 fn young(entry: HistoryEntry) -> HistoryEntry {
-    HistoryEntry { started_at: time(NOW - 599), ..entry }
+    HistoryEntry {
+        started_at: time(NOW - 599),
+        ..entry
+    }
 }
 
 #[test]
 fn finished_entries_ask_for_nothing() {
-    let history = vec![finished(1, RunResult::Succeeded), finished(2, RunResult::Lost)];
+    let history = vec![
+        finished(1, RunResult::Succeeded),
+        finished(2, RunResult::Lost),
+    ];
     assert_eq!(decide(&past(history)), Step::Settled);
 }
 
@@ -53,7 +59,11 @@ fn of_two_that_ended_the_newer_gives_the_outputs_even_if_it_lacks_one() {
         .reading_found(&name(1), succeeded(run(1, "old"), "one"))
         .reading_found(&name(2), lacking(run(2, "old")));
     let next = written(&facts, Change::Record);
-    assert!(next.history.iter().all(|entry| entry.result == Some(RunResult::Succeeded)));
+    assert!(
+        next.history
+            .iter()
+            .all(|entry| entry.result == Some(RunResult::Succeeded))
+    );
     assert_eq!(next.outputs, None);
 }
 
@@ -67,7 +77,10 @@ fn a_superseded_run_seen_to_go_has_ended_once_a_read_confirms_it() {
         let facts = past(vec![unfinished(1, "old")]).seeing(seen_to_go(&last));
         assert_eq!(decide(&facts), read_of(1));
         let next = written(&facts.reading_absent(&name(1)), Change::Record);
-        assert_eq!((next.history[0].result, &next.history[0].finished_at), (Some(result), &time(NOW)));
+        assert_eq!(
+            (next.history[0].result, &next.history[0].finished_at),
+            (Some(result), &time(NOW))
+        );
         assert_eq!(next.outputs, None);
     }
 }
@@ -85,39 +98,58 @@ fn a_result_that_was_seen_counts_even_if_the_run_is_gone_before_it_is_read() {
     let facts = past(vec![unfinished(1, "old")])
         .seeing(seen(&failed(run(1, "old"))))
         .reading_absent(&name(1));
-    assert_eq!(written(&facts, Change::Record).history[0].result, Some(RunResult::Failed));
+    assert_eq!(
+        written(&facts, Change::Record).history[0].result,
+        Some(RunResult::Failed)
+    );
 }
 
 #[test]
 fn a_superseded_run_that_no_watch_shows_is_looked_for_after_ten_minutes() {
-    assert_eq!(decide(&past(vec![young(unfinished(1, "old"))])), Step::Settled);
+    assert_eq!(
+        decide(&past(vec![young(unfinished(1, "old"))])),
+        Step::Settled
+    );
     let facts = past(vec![unfinished(1, "old")]);
     assert_eq!(decide(&facts), read_of(1));
     let gone = written(&facts.clone().reading_absent(&name(1)), Change::Record);
     assert_eq!(gone.history[0].result, Some(RunResult::Lost));
-    assert_eq!(decide(&facts.reading_found(&name(1), running(run(1, "old")))), Step::Settled);
+    assert_eq!(
+        decide(&facts.reading_found(&name(1), running(run(1, "old")))),
+        Step::Settled
+    );
 }
 
 #[test]
 fn a_late_create_completes_its_entry() {
     let sighted = past(vec![young(unseen(1, "old"))]).seeing(seen(&running(run(1, "old"))));
-    assert_eq!(written(&sighted, Change::Record).history[0].uid, Some(uid(1)));
+    assert_eq!(
+        written(&sighted, Change::Record).history[0].uid,
+        Some(uid(1))
+    );
     let read = past(vec![young(unseen(1, "old"))]).reading_found(&name(1), running(run(1, "old")));
     assert_eq!(written(&read, Change::Record).history[0].uid, Some(uid(1)));
 }
 
 #[test]
 fn no_other_object_completes_an_entry() {
-    let renamed = RunIdentity { name: "forged".to_owned(), ..run(1, "old") };
+    let renamed = RunIdentity {
+        name: "forged".to_owned(),
+        ..run(1, "old")
+    };
     for stranger in [renamed, owned_by_another(run(1, "old")), run(2, "old")] {
-        let facts = past(vec![young(unseen(1, "old"))]).seeing(seen(&succeeded(stranger, "forged")));
+        let facts =
+            past(vec![young(unseen(1, "old"))]).seeing(seen(&succeeded(stranger, "forged")));
         assert_eq!(decide(&facts), Step::Settled);
     }
 }
 
 #[test]
 fn an_entry_leaves_when_no_create_can_land_any_more_and_a_read_finds_nothing() {
-    assert_eq!(decide(&past(vec![young(unseen(1, "old"))]).reading_absent(&name(1))), Step::Settled);
+    assert_eq!(
+        decide(&past(vec![young(unseen(1, "old"))]).reading_absent(&name(1))),
+        Step::Settled
+    );
     let facts = past(vec![unseen(1, "old"), finished(2, RunResult::Failed)]);
     assert_eq!(decide(&facts), read_of(1));
     let next = written(&facts.reading_absent(&name(1)), Change::Record);

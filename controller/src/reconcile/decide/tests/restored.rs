@@ -24,8 +24,18 @@ fn the_ledger_goes_on_above_what_exists() {
         .listing(vec![running(run(4, "C")), succeeded(run(3, "B"), "b")], &[]);
     let rebuilt = written(&facts, Change::Rebuild);
     assert_eq!(rebuilt.current, Some(created(4, "C")));
-    let results: Vec<_> = rebuilt.history.iter().map(|run| (run.sequence, run.result)).collect();
-    assert_eq!(results, [(2, Some(RunResult::Succeeded)), (3, Some(RunResult::Succeeded))]);
+    let results: Vec<_> = rebuilt
+        .history
+        .iter()
+        .map(|run| (run.sequence, run.result))
+        .collect();
+    assert_eq!(
+        results,
+        [
+            (2, Some(RunResult::Succeeded)),
+            (3, Some(RunResult::Succeeded))
+        ]
+    );
     assert_eq!(rebuilt.outputs, Some(values("b")));
     let mut facts = facts;
     facts.ledger = rebuilt;
@@ -34,7 +44,9 @@ fn the_ledger_goes_on_above_what_exists() {
 
 #[test]
 fn an_unchanged_input_makes_no_run_after_a_restore() {
-    let facts = with(created(2, "A"), "C").fresh().listing(vec![running(run(4, "C"))], &[]);
+    let facts = with(created(2, "A"), "C")
+        .fresh()
+        .listing(vec![running(run(4, "C"))], &[]);
     let mut facts = facts.clone();
     facts.ledger = written(&facts, Change::Rebuild);
     assert_eq!(facts.ledger.current.as_ref().unwrap().sequence, 4);
@@ -44,15 +56,22 @@ fn an_unchanged_input_makes_no_run_after_a_restore() {
 
 #[test]
 fn other_content_under_the_present_number_is_ahead_too() {
-    let facts = with(pending(2, "A"), "A").fresh().seeing(seen(&running(run(2, "B"))));
+    let facts = with(pending(2, "A"), "A")
+        .fresh()
+        .seeing(seen(&running(run(2, "B"))));
     assert_eq!(decide(&facts), Step::ListRuns { every_kind: true });
-    let rebuilt = written(&facts.listing(vec![running(run(2, "B"))], &[]), Change::Rebuild);
+    let rebuilt = written(
+        &facts.listing(vec![running(run(2, "B"))], &[]),
+        Change::Rebuild,
+    );
     assert_eq!(rebuilt.current, Some(created(2, "B")));
 }
 
 #[test]
 fn the_number_of_a_run_that_was_seen_to_go_is_not_used_again() {
-    let facts = with(created(2, "A"), "A").fresh().seeing(seen_to_go(&running(run(5, "C"))));
+    let facts = with(created(2, "A"), "A")
+        .fresh()
+        .seeing(seen_to_go(&running(run(5, "C"))));
     assert_eq!(decide(&facts), Step::ListRuns { every_kind: true });
     let mut facts = facts.listing(vec![running(run(2, "A"))], &[]);
     facts.ledger = written(&facts, Change::Rebuild);
@@ -70,7 +89,10 @@ fn a_list_that_shows_nothing_ahead_changes_nothing() {
 
 #[test]
 fn forged_runs_are_not_ahead() {
-    let misnamed = RunIdentity { name: "forged".to_owned(), ..run(900, "C") };
+    let misnamed = RunIdentity {
+        name: "forged".to_owned(),
+        ..run(900, "C")
+    };
     for forged in [misnamed, owned_by_another(run(900, "C"))] {
         let mut facts = with(created(2, "A"), "A").seeing(seen(&running(forged)));
         facts.awaited = Some(uid(2));
@@ -80,7 +102,10 @@ fn forged_runs_are_not_ahead() {
 
 #[test]
 fn two_runs_with_one_number_are_dealt_with_once() {
-    let second = RunIdentity { created: Some(at(50)), ..other(run(2, "B")) };
+    let second = RunIdentity {
+        created: Some(at(50)),
+        ..other(run(2, "B"))
+    };
     let mut facts = with(created(2, "A"), "B")
         .fresh()
         .listing(vec![running(run(2, "A")), running(second)], &[]);
@@ -90,7 +115,9 @@ fn two_runs_with_one_number_are_dealt_with_once() {
 
 #[test]
 fn more_runs_than_a_status_holds_are_cut_to_the_newest() {
-    let runs = (3..=300).map(|sequence| failed(run(sequence, "old"))).collect();
+    let runs = (3..=300)
+        .map(|sequence| failed(run(sequence, "old")))
+        .collect();
     let facts = with(created(2, "A"), "A").fresh().listing(runs, &[]);
     let rebuilt = written(&facts, Change::Rebuild);
     assert_eq!(rebuilt.current.unwrap().sequence, 300);

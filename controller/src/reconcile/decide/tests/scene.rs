@@ -11,8 +11,8 @@ use crate::{
     reconcile::{
         decide::{Change, Step, decide},
         facts::{
-            CreateOutcome, Facts, Found, NameRead, OutputsDigest, Rendering, RunName, RunnableFacts,
-            Sighting, WatchState,
+            CreateOutcome, Facts, Found, NameRead, OutputsDigest, Rendering, RunName,
+            RunnableFacts, Sighting, WatchState,
         },
         report,
     },
@@ -27,7 +27,11 @@ pub(crate) fn rendering(document: Rendered) -> Rendering {
         document: Arc::new(document),
         rules_hash: Arc::from(RULES),
         has_outputs: true,
-        cause: Cause { generation: 1, template_uid: "template".to_owned(), template_generation: 1 },
+        cause: Cause {
+            generation: 1,
+            template_uid: "template".to_owned(),
+            template_generation: 1,
+        },
     }
 }
 
@@ -65,7 +69,10 @@ pub(crate) fn facts(ledger: Ledger, input: &str) -> Facts {
 
 /// A new Runnable.
 pub(crate) fn new_runnable(input: &str) -> Facts {
-    Facts { stored: Arc::default(), ..facts(Ledger::default(), input) }
+    Facts {
+        stored: Arc::default(),
+        ..facts(Ledger::default(), input)
+    }
 }
 
 /// A Runnable with this current run and nothing else.
@@ -91,7 +98,10 @@ impl Facts {
     }
 
     pub(crate) fn rendered_as(mut self, document: Rendered) -> Self {
-        self.rendering = Ok(Rendering { document: Arc::new(document), ..self.rendering.unwrap() });
+        self.rendering = Ok(Rendering {
+            document: Arc::new(document),
+            ..self.rendering.unwrap()
+        });
         self
     }
 
@@ -101,7 +111,10 @@ impl Facts {
     }
 
     pub(crate) fn served_by_another(mut self) -> Self {
-        self.stored = Arc::new(RunnableStatus { observed_generation: Some(1), ..RunnableStatus::default() });
+        self.stored = Arc::new(RunnableStatus {
+            observed_generation: Some(1),
+            ..RunnableStatus::default()
+        });
         self
     }
 
@@ -117,7 +130,13 @@ impl Facts {
 
     /// A read of the name found this.
     pub(crate) fn reading_found(mut self, name: &str, reading: Reading) -> Self {
-        self.reads.insert(run_name(name), NameRead::Found(Box::new(Found { reading, matches: false })));
+        self.reads.insert(
+            run_name(name),
+            NameRead::Found(Box::new(Found {
+                reading,
+                matches: false,
+            })),
+        );
         self
     }
 
@@ -139,7 +158,11 @@ impl Facts {
 }
 
 pub(crate) fn run_name(name: &str) -> RunName {
-    RunName { api_version: API_VERSION.to_owned(), kind: KIND.to_owned(), name: name.to_owned() }
+    RunName {
+        api_version: API_VERSION.to_owned(),
+        kind: KIND.to_owned(),
+        name: name.to_owned(),
+    }
 }
 
 /// The watch shows a run in the state that a reading would find.
@@ -155,20 +178,33 @@ pub(crate) fn seen(reading: &Reading) -> Sighting {
 
 /// The watch showed it to be deleted in that state.
 pub(crate) fn seen_to_go(reading: &Reading) -> Sighting {
-    Sighting { deleted: true, ..seen(reading) }
+    Sighting {
+        deleted: true,
+        ..seen(reading)
+    }
 }
 
 /// Another object than the one that the ledger knows.
 pub(crate) fn other(run: RunIdentity) -> RunIdentity {
-    RunIdentity { uid: "other".to_owned(), ..run }
+    RunIdentity {
+        uid: "other".to_owned(),
+        ..run
+    }
 }
 
 pub(crate) fn owned_by_another(run: RunIdentity) -> RunIdentity {
-    RunIdentity { owner_uid: Some("another".to_owned()), ..run }
+    RunIdentity {
+        owner_uid: Some("another".to_owned()),
+        ..run
+    }
 }
 
 pub(crate) fn problem(message: &str) -> Problem {
-    Problem::new(Category::StampedObjectRejectedByAPIServer, Cure::Retry, message)
+    Problem::new(
+        Category::StampedObjectRejectedByAPIServer,
+        Cure::Retry,
+        message,
+    )
 }
 
 /// Decides, and expects a ledger to be written for this reason.
