@@ -13,10 +13,8 @@ use crate::{
     problem::bounded,
 };
 
-/// Events that may go out at once.
-const BURST: f64 = 50.0;
-/// Events a second after that.
-const RATE: f64 = 10.0;
+/// Events that may go out at once, in seconds of the usual rate.
+const BURST_SECONDS: f64 = 5.0;
 /// Events that may wait to be sent.
 const QUEUE: usize = 200;
 
@@ -46,11 +44,16 @@ pub struct Events {
 }
 
 impl Events {
-    /// Starts the task that sends events.
+    /// Starts the task that sends events, so many a second.
     #[must_use]
-    pub fn start(requests: Requests, metrics: Metrics) -> Self {
+    pub fn start(requests: Requests, metrics: Metrics, rate: u32) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE);
-        tokio::spawn(send_all(requests, waiting, metrics.clone()));
+        tokio::spawn(send_all(
+            requests,
+            waiting,
+            metrics.clone(),
+            f64::from(rate),
+        ));
         Self { queue, metrics }
     }
 
@@ -119,11 +122,17 @@ fn wording(runnable: &Runnable, occasion: &Occasion) -> (&'static str, String, S
     }
 }
 
-async fn send_all(requests: Requests, mut waiting: mpsc::Receiver<Value>, metrics: Metrics) {
-    let mut budget = BURST;
+async fn send_all(
+    requests: Requests,
+    mut waiting: mpsc::Receiver<Value>,
+    metrics: Metrics,
+    rate: f64,
+) {
+    let burst = rate * BURST_SECONDS;
+    let mut budget = burst;
     let mut last = Instant::now();
     while let Some(event) = waiting.recv().await {
-        budget = (budget + last.elapsed().as_secs_f64() * RATE).min(BURST);
+        budget = (budget + last.elapsed().as_secs_f64() * rate).min(burst);
         last = Instant::now();
         if budget < 1.0 {
             metrics.event_dropped();

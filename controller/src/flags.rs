@@ -51,6 +51,10 @@ pub struct Flags {
     #[arg(long, env = "CARTOUCHE_RUNAWAY_RUNS", value_name = "COUNT", default_value_t = 30, value_parser = clap::value_parser!(i64).range(1..=100_000))]
     pub runaway_runs: i64,
 
+    /// Kubernetes Events a second; five times as many may go out at once. More are dropped and counted.
+    #[arg(long, env = "CARTOUCHE_EVENTS_PER_SECOND", value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub events_per_second: u32,
+
     /// How logs are written to standard error.
     #[arg(long, env = "CARTOUCHE_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,

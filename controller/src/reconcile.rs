@@ -11,6 +11,7 @@ mod make;
 mod pass;
 mod retire;
 mod select;
+mod tidy;
 mod write;
 
 use std::{

@@ -118,7 +118,11 @@ fn wire(
     let watches = Arc::new(Watches::new(most, metrics.clone()));
     Reconciler {
         kinds: Kinds::new(identity.own().clone()),
-        events: Events::start(identity.own().clone(), metrics.clone()),
+        events: Events::start(
+            identity.own().clone(),
+            metrics.clone(),
+            flags.events_per_second,
+        ),
         run_watch: RunWatch {
             runs: runs.clone(),
             runnables,

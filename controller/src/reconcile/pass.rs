@@ -12,14 +12,11 @@ use kube::ResourceExt;
 use super::{
     CONFLICT_PAUSE, QUIET, Reconciler,
     decide::{Change, Step, Waiting},
-    facts::{Facts, RunnableFacts, Sighting, WatchState, served_before},
-    log,
-    observe::AWAITED_FOR,
-    patience, report,
+    facts::{Facts, RunnableFacts, WatchState, served_before},
+    log, patience, report,
 };
 use crate::{
     api::Requests,
-    events::Occasion,
     ledger::Ledger,
     memory::{Held, Memory, RunnableKey, boot_time, lock},
     problem::{Category, Cure, Problem},
@@ -180,45 +177,6 @@ impl<'a> Pass<'a> {
         retention.into_iter().chain(unseen).min()
     }
 
-    /// The pause of polling, while a kind that matters may not be watched; and a word about it, once.
-    fn polling(&self) -> Option<Duration> {
-        let mut memory = lock(&self.memory);
-        let polled = memory
-            .watched
-            .iter()
-            .find(|watched| self.own.watches.state(watched) == WatchState::Polled)?
-            .clone();
-        if !std::mem::replace(&mut memory.said_polling, true) {
-            let message = format!(
-                "{} cannot be watched by the controller and is looked at every {} s as the Runnable's ServiceAccount: let the controller list and \
-                 watch it, by a ClusterRole with the label carto.run/aggregate-to-controller: \"true\"",
-                polled.kind.resource(),
-                self.own.poll.as_secs(),
-            );
-            let occasion = Occasion::Warning {
-                reason: "KindNotWatched".to_owned(),
-                message,
-            };
-            self.own
-                .events
-                .publish(&self.runnable, &occasion, self.facts.now);
-        }
-        Some(self.own.poll)
-    }
-
-    /// The label that the watch selects by was taken off the run: no event tells of it any more.
-    fn is_out_of_sight(&self) -> bool {
-        let current = self
-            .facts
-            .ledger
-            .current
-            .as_ref()
-            .filter(|current| current.result.is_none());
-        current
-            .and_then(|current| self.facts.sighting(current.uid.as_deref()?))
-            .is_some_and(|sighting| sighting.deleted)
-    }
-
     async fn complain(&mut self, problem: Problem, wait: Option<Duration>) -> Option<Duration> {
         log(&self.key, &problem);
         self.own.metrics.problem(problem.category);
@@ -258,53 +216,6 @@ impl<'a> Pass<'a> {
             Ok(()) | Err(End::Gone) => Ok(()),
             Err(_) => Err(CONFLICT_PAUSE.mul_f64(0.5 + fastrand::f64())),
         }
-    }
-
-    /// Drops what does not matter any more.
-    fn tidy(&self) {
-        let ledger = &self.facts.ledger;
-        let Some(current) = &ledger.current else {
-            return;
-        };
-        let matters = |sighting: &Sighting| {
-            let uid = Some(sighting.run.uid.as_str());
-            if current.uid.as_deref() == uid {
-                return !(sighting.deleted && current.result.is_some());
-            }
-            if let Some(entry) = ledger
-                .history
-                .iter()
-                .find(|entry| entry.uid.as_deref() == uid)
-            {
-                return entry.result.is_none();
-            }
-            !sighting.deleted
-        };
-        self.own.runs.retain(&self.facts.runnable.uid, |sighting| {
-            let keep = matters(sighting);
-            if keep && !ledger.knows(&sighting.run.uid) {
-                self.own.metrics.unknown_run();
-            }
-            keep
-        });
-        let mut memory = lock(&self.memory);
-        let over = |(awaited, since): &(String, Duration)| {
-            current.uid.as_ref() != Some(awaited)
-                || self.facts.sighting(awaited).is_some()
-                || boot_time().saturating_sub(*since) >= AWAITED_FOR
-        };
-        if memory.awaited.as_ref().is_some_and(over) {
-            memory.awaited = None;
-        }
-    }
-
-    /// When a run that no watch has shown yet is looked for.
-    fn search(&self) -> Option<Duration> {
-        let awaited = lock(&self.memory)
-            .awaited
-            .as_ref()
-            .map(|(_, since)| *since)?;
-        Some((awaited + AWAITED_FOR).saturating_sub(boot_time()))
     }
 }
 

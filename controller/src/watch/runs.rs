@@ -85,7 +85,7 @@ impl Runs {
     }
 
     /// Drops the sightings that do not matter any more.
-    pub fn retain(&self, runnable_uid: &str, keep: impl Fn(&Sighting) -> bool) {
+    pub fn retain(&self, runnable_uid: &str, keep: impl FnMut(&Sighting) -> bool) {
         let mut inner = self.lock();
         if let Entry::Occupied(mut owner) = inner.owners.entry(short(runnable_uid)) {
             owner.get_mut().sightings.retain(keep);

@@ -59,7 +59,10 @@ fn some_reading() -> impl Strategy<Value = Reading> {
     (1..9i64, input(), 0..4u8, 0..3u8).prop_map(|(sequence, input, state, whose)| {
         let run = match whose {
             0 => run(sequence, input),
-            1 => RunIdentity { uid: format!("other-{sequence}-{input}"), ..run(sequence, input) },
+            1 => RunIdentity {
+                uid: format!("other-{sequence}-{input}"),
+                ..run(sequence, input)
+            },
             _ => owned_by_another(run(sequence, input)),
         };
         match state {

@@ -1,0 +1,135 @@
+//! The end of a pass: what is not needed any more goes, and what only time can tell gets a time.
+
+use std::time::Duration;
+
+use cartouche_crds::{CurrentRun, RunPhase};
+
+use super::{facts::WatchState, observe::AWAITED_FOR, pass::Pass};
+use crate::{
+    events::Occasion,
+    ledger::RunIdentity,
+    memory::{boot_time, lock},
+};
+
+/// Unknown runs of one Runnable that are told of at most.
+const MAX_TOLD: usize = 100;
+
+impl Pass<'_> {
+    /// The pause of polling, while a kind that matters may not be watched; and a word about it, once.
+    pub(super) fn polling(&self) -> Option<Duration> {
+        let mut memory = lock(&self.memory);
+        let polled = memory
+            .watched
+            .iter()
+            .find(|watched| self.own.watches.state(watched) == WatchState::Polled)?
+            .clone();
+        if !std::mem::replace(&mut memory.said_polling, true) {
+            let message = format!(
+                "{} cannot be watched by the controller and is looked at every {} s as the Runnable's ServiceAccount: let the controller list and \
+                 watch it, by a ClusterRole with the label carto.run/aggregate-to-controller: \"true\"",
+                polled.kind.resource(),
+                self.own.poll.as_secs(),
+            );
+            let occasion = Occasion::Warning {
+                reason: "KindNotWatched".to_owned(),
+                message,
+            };
+            self.own
+                .events
+                .publish(&self.runnable, &occasion, self.facts.now);
+        }
+        Some(self.own.poll)
+    }
+
+    /// The label that the watch selects by was taken off the run: no event tells of it any more.
+    pub(super) fn is_out_of_sight(&self) -> bool {
+        let current = self
+            .facts
+            .ledger
+            .current
+            .as_ref()
+            .filter(|current| current.result.is_none());
+        current
+            .and_then(|current| self.facts.sighting(current.uid.as_deref()?))
+            .is_some_and(|sighting| sighting.deleted)
+    }
+
+    /// Drops what does not matter any more.
+    pub(super) fn tidy(&self) {
+        let ledger = &self.facts.ledger;
+        let Some(current) = &ledger.current else {
+            return;
+        };
+        let mut strangers = Vec::new();
+        self.own.runs.retain(&self.facts.runnable.uid, |sighting| {
+            let uid = Some(sighting.run.uid.as_str());
+            if current.uid.as_deref() == uid {
+                return !(sighting.deleted && current.result.is_some());
+            }
+            let mut history = ledger.history.iter();
+            if let Some(entry) = history.find(|entry| entry.uid.as_deref() == uid) {
+                return entry.result.is_none();
+            }
+            // A pending run may be shown before it is confirmed.
+            if current.phase == RunPhase::Created && !sighting.deleted {
+                strangers.push(sighting.run.clone());
+            }
+            current.phase != RunPhase::Created
+        });
+        self.tell_of_strangers(current, &strangers);
+        let mut memory = lock(&self.memory);
+        let over = |(awaited, since): &(String, Duration)| {
+            current.uid.as_ref() != Some(awaited)
+                || self.facts.sighting(awaited).is_some()
+                || boot_time().saturating_sub(*since) >= AWAITED_FOR
+        };
+        if memory.awaited.as_ref().is_some_and(over) {
+            memory.awaited = None;
+        }
+    }
+
+    /// Objects that claim to be runs of this Runnable, and that its ledger cannot know: forged, or
+    /// left by a backup. An old run that the ledger has dropped is none of them.
+    fn tell_of_strangers(&self, current: &CurrentRun, strangers: &[RunIdentity]) {
+        let oldest = self
+            .facts
+            .ledger
+            .history
+            .first()
+            .and_then(|entry| entry.started_at.as_ref());
+        let mut memory = lock(&self.memory);
+        for run in strangers {
+            let dropped = match run.genuine_sequence(&self.facts.runnable.uid) {
+                Some(sequence) => sequence < current.sequence,
+                None => run.sequence.is_none() && run.created < oldest.map(|at| at.0),
+            };
+            if dropped || memory.told.len() >= MAX_TOLD || !memory.told.insert(run.uid.clone()) {
+                continue;
+            }
+            self.own.metrics.unknown_run();
+            let resource = self.own.kinds.known(&run.api_version, &run.kind);
+            let resource = resource.map_or_else(|| run.kind.clone(), |kind| kind.resource());
+            let message = format!(
+                "{resource}/{} claims to be a run of this Runnable, but its record of runs does not know it: it gives no outputs and is never \
+                 deleted; delete it if it is not yours",
+                run.name
+            );
+            let occasion = Occasion::Warning {
+                reason: "UnknownRun".to_owned(),
+                message,
+            };
+            self.own
+                .events
+                .publish(&self.runnable, &occasion, self.facts.now);
+        }
+    }
+
+    /// When a run that no watch has shown yet is looked for.
+    pub(super) fn search(&self) -> Option<Duration> {
+        let awaited = lock(&self.memory)
+            .awaited
+            .as_ref()
+            .map(|(_, since)| *since)?;
+        Some((awaited + AWAITED_FOR).saturating_sub(boot_time()))
+    }
+}
