@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::{
     api::{Connection, Requests, ResourcePath},
     problem::bounded,
+    reconcile::report::STALLED,
     templates::{Compiled, Templates},
 };
 
@@ -80,21 +81,29 @@ fn status(
         ),
         Err(problems) => ("False", "Invalid", problems.to_string()),
     };
-    let kept = stored
-        .conditions
-        .iter()
-        .find(|condition| condition.type_ == ACCEPTED && condition.status == status);
-    ClusterRunTemplateStatus {
-        observed_generation: Some(compiled.generation),
-        conditions: vec![Condition {
-            type_: ACCEPTED.to_owned(),
+    let condition = |name: &str, status: &str| {
+        let kept = stored
+            .conditions
+            .iter()
+            .find(|condition| condition.type_ == name && condition.status == status);
+        Condition {
+            type_: name.to_owned(),
             status: status.to_owned(),
             reason: reason.to_owned(),
-            message: bounded(message),
+            message: bounded(message.clone()),
             last_transition_time: kept.map_or(Time(now), |condition| {
                 condition.last_transition_time.clone()
             }),
             observed_generation: Some(compiled.generation),
-        }],
+        }
+    };
+    let mut conditions = vec![condition(ACCEPTED, status)];
+    if status == "False" {
+        // Tools that know no Accepted take this for what it is: only a change helps.
+        conditions.push(condition(STALLED, "True"));
+    }
+    ClusterRunTemplateStatus {
+        observed_generation: Some(compiled.generation),
+        conditions,
     }
 }

@@ -51,7 +51,8 @@ pub struct ClusterRunTemplateStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// `Accepted`: False with everything that is wrong, by path; True with warnings, if any.
+    /// `Accepted`: False with everything that is wrong, by path; True with warnings, if any. While it
+    /// is False, `Stalled` is True.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
