@@ -217,6 +217,7 @@ fn patience(
     match waiting {
         // The watch wakes it; the time is for a watch that cannot be had.
         Waiting::FirstList => Some(Duration::from_secs(10)),
+        Waiting::Watch => Some(Duration::from_secs(5)),
         Waiting::Quiet => {
             let since = lock(memory)
                 .without_ledger

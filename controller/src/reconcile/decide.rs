@@ -69,6 +69,8 @@ pub enum Change {
 pub enum Waiting {
     /// The first list of the watch.
     FirstList,
+    /// An event of the watch, which a read is ahead of.
+    Watch,
     /// No create can be on its way any more.
     Quiet,
 }

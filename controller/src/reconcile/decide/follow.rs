@@ -3,7 +3,7 @@
 use cartouche_crds::{CurrentRun, RunResult};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{Change, Step, intend, past};
+use super::{Change, Step, Waiting, intend, past};
 use crate::{
     ledger::{Fate, result_of},
     reconcile::{
@@ -119,11 +119,7 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
     if current.result.is_some() {
         return None;
     }
-    let seen = current
-        .uid
-        .as_deref()
-        .and_then(|uid| facts.sighting(uid))
-        .filter(|sighting| sighting.deleted);
+    let seen = current.uid.as_deref().and_then(|uid| facts.sighting(uid));
     let Some(sighting) = seen else {
         return Some(Step::Write(
             Box::new(facts.ledger.clone().lose(facts.now)),
@@ -136,6 +132,10 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
             .clone()
             .sighted(&sighting.run, Some(result), facts.now);
         return Some(Step::Write(Box::new(next), Change::Record));
+    }
+    if !sighting.deleted {
+        // The read is ahead of the watch, which will say how the run went.
+        return Some(Step::Wait(Waiting::Watch));
     }
     let rendering = rendering?;
     if !rendering.consistent {

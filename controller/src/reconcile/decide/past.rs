@@ -47,9 +47,8 @@ fn caught_up(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledg
         return Ok(ledger);
     }
     // A run whose label was taken away is reported as deleted too: only a read tells.
-    let name = RunName::past(entry);
-    if !facts.reads.contains_key(&name) {
-        return Err(Step::ReadRun(name));
+    if !read_says_gone(facts, entry)? {
+        return Ok(ledger);
     }
     let (result, message) = match result {
         Some(result) => (result, "deleted before its outputs could be read"),
@@ -63,11 +62,21 @@ fn unseen(facts: &Facts, entry: &HistoryEntry, uid: &str, ledger: Ledger) -> Res
     if !old_enough(entry.started_at.as_ref(), facts.now) {
         return Ok(ledger);
     }
-    let name = RunName::past(entry);
-    if facts.reads.contains_key(&name) {
-        return Ok(ledger.ended(uid, RunResult::Lost, "gone while nobody watched", facts.now));
+    if !read_says_gone(facts, entry)? {
+        return Ok(ledger);
     }
-    Err(Step::ReadRun(name))
+    Ok(ledger.ended(uid, RunResult::Lost, "gone while nobody watched", facts.now))
+}
+
+/// Whether a read under its name did not find this run. A right that is missing for a while says
+/// nothing of it. `Err`: the read that is missing.
+fn read_says_gone(facts: &Facts, entry: &HistoryEntry) -> Result<bool, Step> {
+    let name = RunName::past(entry);
+    match facts.reads.get(&name) {
+        None => Err(Step::ReadRun(name)),
+        Some(NameRead::Denied) => Ok(false),
+        Some(NameRead::Absent | NameRead::Found(_)) => Ok(true),
+    }
 }
 
 /// The create of this entry had an unknown outcome: its run may have shown up, and when none can

@@ -273,7 +273,7 @@ fn a_slowed_loop_still_tells_of_the_current_run() {
     let facts = read(&failed(run(2, "A"))).rendered_as(document("B"));
     let slowed = of(
         Category::RunawayDetected,
-        Cure::Wait(std::time::Duration::from_secs(300)),
+        Cure::Wait(std::time::Duration::from_mins(5)),
     );
     let status = report(&facts, Some(&slowed));
     assert_eq!(

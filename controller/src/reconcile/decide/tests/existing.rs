@@ -9,7 +9,7 @@ use super::scene::*;
 use crate::{
     ledger::{Ledger, OutputsRead, Reading, tests::sample::*},
     reconcile::{
-        decide::{Change, Step, decide, look_after},
+        decide::{Change, Step, Waiting, decide, look_after},
         facts::{CreateOutcome, Facts, Sighting},
     },
 };
@@ -189,6 +189,25 @@ fn an_unfinished_run_that_is_gone_unseen_is_lost() {
         written(&stranger, Change::Record).current.unwrap().result,
         Some(RunResult::Lost)
     );
+}
+
+#[test]
+fn a_read_that_is_ahead_of_the_watch_makes_no_run_lost() {
+    let gone = |reading: &Reading| {
+        with(created(2, "A"), "A")
+            .fresh()
+            .seeing(seen(reading))
+            .reading_absent(&name(2))
+    };
+    assert_eq!(
+        decide(&gone(&running(run(2, "A")))),
+        Step::Wait(Waiting::Watch)
+    );
+    let Step::Write(ledger, Change::Record) = decide(&gone(&failed(run(2, "A")))) else {
+        panic!("a result that was seen is recorded");
+    };
+    let current = ledger.current.unwrap();
+    assert_eq!(current.result, Some(RunResult::Failed));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::{
     ledger::{RunIdentity, tests::sample::*},
     reconcile::{
         decide::{Change, Step, decide},
-        facts::Facts,
+        facts::{Facts, NameRead},
     },
 };
 
@@ -118,6 +118,27 @@ fn a_superseded_run_that_no_watch_shows_is_looked_for_after_ten_minutes() {
         decide(&facts.reading_found(&name(1), running(run(1, "old")))),
         Step::Settled
     );
+}
+
+#[test]
+fn a_superseded_run_that_may_not_be_read_for_a_while_has_not_ended() {
+    let denied = |mut facts: Facts| {
+        facts.reads.insert(run_name(&name(1)), NameRead::Denied);
+        decide(&facts)
+    };
+    let facts = past(vec![unfinished(1, "old")]);
+    assert_eq!(denied(facts.clone()), Step::Settled);
+    let done = succeeded(run(1, "old"), "x");
+    assert_eq!(denied(facts.clone().seeing(seen(&done))), Step::Settled);
+    assert_eq!(denied(facts.seeing(seen_to_go(&done))), Step::Settled);
+}
+
+#[test]
+fn an_entry_that_may_not_be_read_is_given_up_when_no_create_can_land_any_more() {
+    let mut facts = past(vec![unseen(1, "old")]);
+    facts.reads.insert(run_name(&name(1)), NameRead::Denied);
+    let entry = written(&facts, Change::Record).history.remove(0);
+    assert_eq!((entry.uid, entry.result), (None, Some(RunResult::Lost)));
 }
 
 #[test]
