@@ -136,10 +136,9 @@ impl Ledger {
     /// An earlier entry whose create had an unknown outcome cannot be looked for.
     #[must_use]
     pub fn give_up(mut self, sequence: i64, message: &str, now: Option<Timestamp>) -> Self {
-        let entry = self
-            .history
-            .iter_mut()
-            .find(|entry| entry.sequence == sequence && entry.result.is_none());
+        let entry = self.history.iter_mut().find(|entry| {
+            entry.sequence == sequence && entry.uid.is_none() && entry.result.is_none()
+        });
         if let Some(entry) = entry {
             entry.result = Some(RunResult::Lost);
             entry.finished_at = now.map(Time);
@@ -148,12 +147,15 @@ impl Ledger {
         self
     }
 
-    /// The run of an earlier entry whose create had an unknown outcome has shown up.
+    /// The run of an earlier entry whose create had an unknown outcome has shown up, be it after it
+    /// was given up.
     #[must_use]
     pub fn shown_up(mut self, run: &RunIdentity) -> Self {
         if let Some(entry) = self.history.iter_mut().find(|entry| run.is_of(entry)) {
             entry.uid = Some(run.uid.clone());
             entry.started_at = run.created.map(Time);
+            (entry.result, entry.finished_at) = (None, None);
+            entry.message.clear();
             if let Some(hash) = &run.input_hash {
                 entry.input_hash.clone_from(hash);
             }

@@ -160,7 +160,7 @@ impl<'a> Pass<'a> {
             End::Stuck(problem, wait) => self.complain(problem, wait).await,
         };
         self.tidy();
-        let others = [self.polling(), self.search()];
+        let others = [self.polling(), self.search(), self.denied()];
         again.into_iter().chain(others.into_iter().flatten()).min()
     }
 

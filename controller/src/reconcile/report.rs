@@ -6,7 +6,7 @@ use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus};
 use cartouche_templating::{Health, Verdict};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use super::facts::{Facts, OutputsDigest};
+use super::facts::{Facts, OutputsDigest, RunName};
 use crate::{
     ledger::{Ledger, OutputsRead},
     problem::{Category, Cure, Problem, bounded},
@@ -318,8 +318,9 @@ fn unsatisfied(facts: &Facts, ledger: &Ledger) -> Option<Problem> {
         ));
     }
     // It succeeded and was deleted before it could be read.
+    let unfound = facts.reads.contains_key(&RunName::of(current));
     let gone = facts.sighting(uid).is_some_and(|sighting| {
-        sighting.deleted && !matches!(sighting.outputs, OutputsDigest::None)
+        (sighting.deleted || unfound) && !matches!(sighting.outputs, OutputsDigest::None)
     });
     let missed = ledger
         .outputs_from

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use cartouche_crds::{CurrentRun, RunPhase};
 
-use super::{facts::WatchState, observe::AWAITED_FOR, pass::Pass};
+use super::{
+    facts::{NameRead, WatchState},
+    observe::AWAITED_FOR,
+    pass::Pass,
+};
 use crate::{
     events::Occasion,
     ledger::RunIdentity,
@@ -122,6 +126,14 @@ impl Pass<'_> {
                 .events
                 .publish(&self.runnable, &occasion, self.facts.now);
         }
+    }
+
+    /// An earlier run could not be read for want of a right, which may be given back.
+    pub(super) fn denied(&self) -> Option<Duration> {
+        let mut reads = self.facts.reads.values();
+        reads
+            .any(|read| *read == NameRead::Denied)
+            .then_some(self.own.poll)
     }
 
     /// When a run that no watch has shown yet is looked for.

@@ -28,7 +28,10 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
     beginning + SignedDuration::from_secs(seconds)
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "all times in a ledger are optional")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "all times in a ledger are optional"
+)]
 pub(crate) fn time(seconds: i64) -> Option<Time> {
     Some(Time(at(seconds)))
 }

@@ -17,7 +17,7 @@ pub(super) fn past(facts: &Facts) -> Step {
         .history
         .iter()
         .rev()
-        .filter(|entry| entry.result.is_none())
+        .filter(|entry| entry.result.is_none() || entry.uid.is_none())
     {
         match caught_up(facts, entry, next) {
             Ok(changed) => next = changed,
@@ -98,6 +98,9 @@ fn unconfirmed(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Le
     if let Some(run) = run {
         let run = run.clone();
         return Ok(ledger.shown_up(&run));
+    }
+    if entry.result.is_some() {
+        return Ok(ledger);
     }
     match (
         old_enough(entry.started_at.as_ref(), facts.now),

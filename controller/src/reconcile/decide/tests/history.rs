@@ -138,7 +138,17 @@ fn an_entry_that_may_not_be_read_is_given_up_when_no_create_can_land_any_more() 
     let mut facts = past(vec![unseen(1, "old")]);
     facts.reads.insert(run_name(&name(1)), NameRead::Denied);
     let entry = written(&facts, Change::Record).history.remove(0);
-    assert_eq!((entry.uid, entry.result), (None, Some(RunResult::Lost)));
+    assert_eq!(
+        (entry.uid.clone(), entry.result),
+        (None, Some(RunResult::Lost))
+    );
+    let given_up = past(vec![entry]);
+    assert_eq!(decide(&given_up), Step::Settled);
+    let shown_up = written(
+        &given_up.seeing(seen(&running(run(1, "old")))),
+        Change::Record,
+    );
+    assert_eq!(shown_up.history, [unfinished(1, "old")]);
 }
 
 #[test]

@@ -91,6 +91,11 @@ fn outputs_of_a_run_that_went_before_they_were_read_are_missed() {
     assert_eq!(reason(&read_before), "Ready");
     let alive = with(ended(2, "A", RunResult::Succeeded), "A").seeing(seen(&gone));
     assert_eq!(reason(&alive), "Ready");
+    assert_eq!(
+        reason(&alive.reading_absent(&name(2))),
+        "OutputPathNotSatisfied",
+        "the watch is late"
+    );
     let failed =
         with(ended(2, "A", RunResult::Failed), "A").seeing(seen_to_go(&failed(run(2, "A"))));
     assert_eq!(reason(&failed), "Ready");
