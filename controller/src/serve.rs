@@ -3,7 +3,11 @@
 mod guarded;
 mod runnables;
 
-use std::sync::Arc;
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use cartouche_crds::{ClusterRunTemplate, Runnable};
 use futures::StreamExt;
@@ -161,7 +165,11 @@ fn watch_references(
     let client = reconciler.identity.own().client();
     let wake = {
         let (reconciler, runnables) = (reconciler.clone(), runnables.clone());
-        move |reference| refer(&reconciler, &runnables, &reference)
+        let echoes = Arc::new(Echoes::default());
+        move |reference| {
+            refer(&reconciler, &runnables, &reference);
+            echoes.clone().echo(&reconciler, reference);
+        }
     };
     tokio::spawn(watch_accounts(
         client.clone(),
@@ -183,11 +191,52 @@ fn refer(reconciler: &Reconciler, runnables: &Store<Runnable>, reference: &Refer
                     && runnable.spec.service_account() == name
             });
         }
+        Reference::Rights(_) | Reference::Definition => cure(reconciler, reference),
+    }
+}
+
+fn cure(reconciler: &Reconciler, reference: &Reference) {
+    match reference {
+        Reference::Account { .. } => {}
         Reference::Rights(namespace) => reconciler.cure(Cure::Right, namespace.as_deref()),
         Reference::Definition => {
             reconciler.kinds.forget_all();
             reconciler.cure(Cure::Kind, None);
         }
+    }
+}
+
+/// The API server's discovery and authorizer may be behind the event that told of a change, so what
+/// the event may cure is tried again a little later.
+#[derive(Default)]
+struct Echoes {
+    under_way: Mutex<HashSet<Reference>>,
+}
+
+impl Echoes {
+    fn echo(self: Arc<Self>, reconciler: &Arc<Reconciler>, reference: Reference) {
+        let pauses: &[u64] = match &reference {
+            Reference::Account { .. } => return,
+            Reference::Rights(_) => &[2],
+            Reference::Definition => &[1, 2, 5],
+        };
+        if !self.lock().insert(reference.clone()) {
+            return;
+        }
+        let reconciler = reconciler.clone();
+        tokio::spawn(async move {
+            for pause in pauses {
+                tokio::time::sleep(Duration::from_secs(*pause)).await;
+                cure(&reconciler, &reference);
+            }
+            self.lock().remove(&reference);
+        });
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<Reference>> {
+        self.under_way
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 

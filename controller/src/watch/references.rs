@@ -27,7 +27,7 @@ use tokio::sync::watch;
 use super::{Failures, config};
 
 /// What an event of a reference says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Reference {
     /// An account came, changed or went.
     Account {
