@@ -122,9 +122,10 @@ impl Pass<'_> {
             }
         }
         if let Some(found) = &found {
-            self.own
-                .runs
-                .refresh(&self.facts.runnable.uid, &found.reading);
+            let reading = &found.reading;
+            let before = self.facts.sighting(&reading.run.uid);
+            let owner = &self.facts.runnable.uid;
+            self.own.runs.refresh(owner, before, reading);
         }
         let read = found.map_or(NameRead::Absent, |found| NameRead::Found(Box::new(found)));
         lock(&self.memory).release(&Held::Read(name.name.clone()));

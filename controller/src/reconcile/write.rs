@@ -89,6 +89,9 @@ impl Pass<'_> {
         self.facts.only_attempt = change == Change::Intent;
         if change == Change::Intent {
             self.facts.created = None;
+            // What was read before is no proof of what becomes of the entry that is superseded.
+            self.facts.reads.clear();
+            self.facts.listed = None;
         }
         let mut memory = lock(&self.memory);
         memory.wrote_ledger = true;

@@ -63,18 +63,18 @@ impl Runs {
             .unwrap_or_default()
     }
 
-    /// A run was read: what its sighting says of health and outputs is brought up to date, so that
-    /// it is not read again for the same news.
-    pub fn refresh(&self, runnable_uid: &str, reading: &Reading) {
+    /// A run was read: its sighting, if it is still the one that was seen `before` the read, is
+    /// brought up to date, so that it is not read again for the same news. A newer one is left
+    /// alone: it has woken the Runnable, and the reading may be older.
+    pub fn refresh(&self, runnable_uid: &str, before: Option<&Sighting>, reading: &Reading) {
         let mut inner = self.lock();
-        let Some(owner) = inner.owners.get_mut(&short(runnable_uid)) else {
+        let (Some(before), Some(owner)) = (before, inner.owners.get_mut(&short(runnable_uid)))
+        else {
             return;
         };
-        let known = owner
-            .sightings
-            .iter_mut()
-            .find(|known| known.run.uid == reading.run.uid && !known.deleted);
-        if let Some(known) = known {
+        if let Some(known) = owner.sightings.iter_mut().find(|known| *known == before)
+            && !known.deleted
+        {
             known.health = reading.health.clone();
             known.rules_hash = reading.rules_hash.clone();
             // Outputs out of pods are not in the object that the watch shows.
@@ -357,3 +357,6 @@ fn owner(object: &Value) -> Option<RunnableKey> {
         name: owner.get("name")?.as_str()?.to_owned(),
     })
 }
+
+#[cfg(test)]
+mod tests;
