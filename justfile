@@ -44,3 +44,7 @@ image tool="podman": build
 # Everything that continuous integration checks.
 ci:
     .ci/run
+
+# Check the protocol's model within bounds; `just model --all` is exhaustive and takes hours.
+model *options:
+    cargo run --release --package cartouche-model -- {{ options }}

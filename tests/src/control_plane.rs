@@ -13,6 +13,7 @@ pub mod supervisor;
 use std::{
     collections::HashMap,
     env, fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -93,7 +94,7 @@ impl Options {
 /// killed and its folder is removed (kept, if the variable `CARTOUCHE_KEEP` is set).
 #[derive(Debug)]
 pub struct ControlPlane {
-    demo: PathBuf,
+    supervisor: PathBuf,
     parts: Parts,
     settings: Settings,
     running: Mutex<HashMap<Part, Supervised>>,
@@ -150,9 +151,13 @@ impl ControlPlane {
             folder.join("audit-policy.yaml"),
             include_str!("control_plane/audit-policy.yaml"),
         )?;
+        // A name of its own, so that whoever kills all processes called `demo` leaves the supervisors
+        // to do their work.
+        let supervisor = folder.join("cartouche-supervisor");
+        symlink(demo, &supervisor)?;
         Ok(Self {
-            tidy_up: tidy_up(demo, &folder)?,
-            demo: demo.to_owned(),
+            tidy_up: tidy_up(&supervisor, &folder)?,
+            supervisor,
             parts: parts.clone(),
             settings: Settings {
                 identity: identity::Identity::create(&folder.join("identity"), api_port)?,
@@ -188,12 +193,6 @@ impl ControlPlane {
     /// The path of the kubectl that belongs to the API server.
     pub fn kubectl(&self) -> Result<&Path> {
         Ok(self.parts.path(Part::Kubectl)?)
-    }
-
-    /// The demo binary.
-    #[must_use]
-    pub fn demo(&self) -> &Path {
-        &self.demo
     }
 
     /// Kills a program (SIGKILL) and returns once it is gone. It stays away until
@@ -235,6 +234,9 @@ impl ControlPlane {
             Part::Scheduler => settings.scheduler(path),
             Part::Kwok => settings.kwok(path, &self.stage_files()),
             Part::Kubectl => bail!("kubectl is no server"),
+            Part::Tekton | Part::ArgoWorkflows => {
+                bail!("{} is started as an engine", part.binary())
+            }
         };
         let supervised = self.supervise(&program)?;
         self.running().insert(part, supervised);
@@ -242,9 +244,9 @@ impl ControlPlane {
     }
 
     /// Starts a program that ends with this control plane.
-    pub(crate) fn supervise(&self, program: &Program) -> Result<Supervised> {
-        Supervised::start(&self.demo, program)
-            .with_context(|| format!("starting {} to supervise a program", self.demo.display()))
+    fn supervise(&self, program: &Program) -> Result<Supervised> {
+        Supervised::start(&self.supervisor, program)
+            .with_context(|| format!("starting {}", self.supervisor.display()))
     }
 
     /// Waits until the API server says that it is ready, which includes the built-in roles.
@@ -316,16 +318,16 @@ async fn prepared(demo: &Path, size: Size) -> Result<Parts> {
 }
 
 /// Starts the process that removes `folder` once this process is gone or drops it.
-fn tidy_up(demo: &Path, folder: &Path) -> Result<Option<Supervised>> {
+fn tidy_up(supervisor: &Path, folder: &Path) -> Result<Option<Supervised>> {
     if env::var_os("CARTOUCHE_KEEP").is_some() {
         Progress::Plain.note(&format!("CARTOUCHE_KEEP: {} stays", folder.display()));
         return Ok(None);
     }
-    let mut command = Command::new(demo);
+    let mut command = Command::new(supervisor);
     command.arg("tidy-up").arg(folder);
     let log = folder.join("tidy-up.log");
     let process = Supervised::leashed(command, "tidy-up".to_owned(), &log)
-        .with_context(|| format!("starting {}", demo.display()))?;
+        .with_context(|| format!("starting {}", supervisor.display()))?;
     Ok(Some(process))
 }
 

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
+    sync::OnceCell,
 };
 
 use crate::{
@@ -59,7 +60,25 @@ pub struct Controller {
     cluster: Cluster,
 }
 
+/// The controller of the cluster that the tests of a process share.
+static SHARED: OnceCell<Controller> = OnceCell::const_new();
+
 impl Controller {
+    /// The cluster that all tests of this process share ([`Cluster::shared`]), with Cartouche
+    /// installed, the engines played, and a controller with default settings that serves it. Tests
+    /// that stop or kill the controller start a cluster of their own.
+    pub async fn shared(demo: &str) -> Result<(Cluster, &'static Self)> {
+        let cluster = Cluster::shared(demo).await?;
+        let start = || async {
+            cluster.install_cartouche().await?;
+            cluster.install_engines().await?;
+            Self::start(demo, &cluster, &Settings::default()).await
+        };
+        let controller = SHARED.get_or_try_init(start).await?;
+        cluster.show_on_failure(controller.log_file());
+        Ok((cluster, controller))
+    }
+
     /// The ServiceAccount of the shipped manifests.
     #[must_use]
     pub fn account() -> Account {
@@ -177,6 +196,12 @@ impl Controller {
     /// Whether it still runs.
     pub fn runs(&self) -> Result<bool> {
         Ok(self.process.ended()?.is_none())
+    }
+
+    /// The file that it prints to.
+    #[must_use]
+    pub fn log_file(&self) -> &Path {
+        self.process.log()
     }
 
     /// Everything that it printed, of all its starts.

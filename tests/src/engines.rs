@@ -1,14 +1,35 @@
-//! Engines that are not there: their kinds are defined, and KWOK plays what they would do.
+//! What makes runs of custom kinds do something.
+//!
+//! [`Cluster::install_engines`] is for the demo: only the kinds are there, and KWOK plays what their
+//! engines would do. [`Tekton`] and [`ArgoWorkflows`] are the real controllers with their real
+//! definitions and roles, where KWOK plays no more than the kubelet.
+
+mod argo;
+mod argo_executor;
+mod gitops;
+mod module;
+mod others;
+mod tekton;
 
 use anyhow::Result;
+
+pub use argo::ArgoWorkflows;
+pub use gitops::{GitOps, Verdict};
+pub use module::EngineError;
+pub use tekton::Tekton;
 
 use crate::{cluster::Cluster, repository};
 
 /// What KWOK plays for custom resources, below `tests/stages`.
-const STAGES: [&str; 3] = ["taskrun.yaml", "workflow.yaml", "backup.yaml"];
+const STAGES: [&str; 4] = [
+    "taskrun.yaml",
+    "pipelinerun.yaml",
+    "workflow.yaml",
+    "backup.yaml",
+];
 
 impl Cluster {
-    /// Defines Tekton's `TaskRun`, Argo's `Workflow` and the `Backup` of the examples, and lets KWOK
+    /// Defines Tekton's `TaskRun` and `PipelineRun`, Argo's `Workflow` and the `Backup` of the examples, and lets KWOK
     /// play them. Annotations of a run say how it ends: see the comments in `tests/stages`.
     pub async fn install_engines(&self) -> Result<()> {
         let root = repository();

@@ -9,12 +9,15 @@
 //! - [`cluster`]: a client of a cluster with what tests do most: namespaces, accounts with minimal
 //!   rights, kubectl, waiting, and counting requests in the audit log.
 //! - [`controller`]: the controller as a child process.
+//! - [`engines`]: the controllers of Tekton and Argo Workflows, played or real.
+//! - [`error_text`]: errors as people read them.
 //! - [`progress`]: shows what is being waited for.
 
 pub mod cluster;
 pub mod control_plane;
 pub mod controller;
-mod engines;
+pub mod engines;
+pub mod error_text;
 pub mod progress;
 
 use std::path::{Path, PathBuf};

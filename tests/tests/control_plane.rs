@@ -189,6 +189,16 @@ async fn an_engine_is_played_with_the_outcome_that_the_run_asks_for() -> Result<
     let cluster = Cluster::start(DEMO, &Options::full()).await?;
     cluster.install_engines().await?;
     let namespace = cluster.namespace("engines").await?;
+    // KWOK was started again for the engines; it must play pods as before.
+    let jobs: Api<Job> = cluster.api(&namespace);
+    jobs.create(&PostParams::default(), &job("after", &json!({}))?)
+        .await?;
+    let in_time = Duration::from_secs(20);
+    cluster
+        .wait_for(&jobs, "after", "a Job", in_time, |j| {
+            has_condition(j, "Complete")
+        })
+        .await?;
     cluster.apply_yaml(&namespace, RUNS).await?;
     let path = |object: &str, path: &str| {
         let arguments = ["-n", &namespace, "get", object, "-o", path].map(str::to_owned);

@@ -11,10 +11,13 @@ use kube::{Api, ResourceExt};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::Cluster;
-use crate::progress::elapsed;
+use crate::{error_text::in_full, progress::elapsed};
 
 /// How often is looked.
 const INTERVAL: Duration = Duration::from_millis(50);
+
+/// How long one look may take: a request to a suspended server is never answered.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// What one look at something found.
 #[derive(Debug)]
@@ -40,11 +43,11 @@ where
     let mut last = "nothing was seen".to_owned();
     loop {
         let left = at_most.saturating_sub(begin.elapsed());
-        match tokio::time::timeout(left, look()).await {
+        match tokio::time::timeout(left.min(LOOK), look()).await {
             Ok(Ok(Seen::Done(found))) => return Ok(found),
             Ok(Ok(Seen::NotYet(state))) => last = state,
-            Ok(Err(error)) => last = format!("error: {error:#}"),
-            Err(_) => {}
+            Ok(Err(error)) => last = format!("error: {}", in_full(&error)),
+            Err(_) => last = format!("a look did not end; before it: {last}"),
         }
         if begin.elapsed() + INTERVAL > at_most {
             bail!(

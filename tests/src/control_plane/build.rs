@@ -25,9 +25,9 @@ pub(super) fn built(
     let root = folder_for_builds(demo);
     let mut places = Vec::new();
     for &part in parts {
-        let (folder, _) = part.source();
+        let (product, _) = part.product();
         let version = version(part)?;
-        let place = root.join(format!("{folder}-{version}"));
+        let place = root.join(format!("{product}-{version}"));
         places.push((part, place.join(part.binary()), version));
     }
     if places.iter().any(|(_, path, _)| !path.is_file()) {
@@ -61,20 +61,16 @@ fn build_missing(
     progress: Progress,
 ) -> Result<(), PartsError> {
     let missing: Vec<_> = places.iter().filter(|(_, p, _)| !p.is_file()).collect();
-    let Some((first, ..)) = missing.first() else {
-        return Ok(());
-    };
-    if !go_is_there() {
+    if !missing.is_empty() && !go_is_there() {
         let names: Vec<_> = missing.iter().map(|(part, ..)| part.binary()).collect();
         return Err(PartsError::NoGo {
             missing: names.join(", "),
         });
     }
     if missing.len() == Part::ALL.len() {
-        progress.note(&format!(
-            "Building a Kubernetes {} control plane from source: once, about 6 minutes on two cores.",
-            version(*first)?
-        ));
+        progress.note(
+            "Building a Kubernetes control plane from source: once, about 6 minutes on two cores.",
+        );
     }
     for (index, (part, path, version)) in missing.iter().enumerate() {
         let step = progress.step(format!(
@@ -142,11 +138,11 @@ fn linker_flags(version: &str) -> String {
 fn go_module(part: Part) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("control-plane")
-        .join(part.source().0)
+        .join(part.go_mod_folder())
 }
 
 fn version(part: Part) -> Result<String, PartsError> {
-    let (_, module) = part.source();
+    let (_, module) = part.product();
     let file = go_module(part).join("go.mod");
     let text = fs::read_to_string(&file).map_err(|e| at(&file, e))?;
     required_version(&text, module)

@@ -25,10 +25,14 @@ pub enum Part {
     Kubectl,
     /// Plays kubelets, and the engines behind custom resources.
     Kwok,
+    /// The controller of Tekton Pipelines: an engine, not needed for a control plane.
+    Tekton,
+    /// The controller of Argo Workflows: an engine, not needed for a control plane.
+    ArgoWorkflows,
 }
 
 impl Part {
-    /// All parts, quickest to build first.
+    /// All parts of a full control plane, quickest to build first.
     pub const ALL: [Self; 6] = [
         Self::Etcd,
         Self::Kwok,
@@ -48,6 +52,8 @@ impl Part {
             Self::Scheduler => "kube-scheduler",
             Self::Kubectl => "kubectl",
             Self::Kwok => "kwok",
+            Self::Tekton => "tekton-controller",
+            Self::ArgoWorkflows => "workflow-controller",
         }
     }
 
@@ -60,14 +66,28 @@ impl Part {
             Self::Scheduler => "k8s.io/kubernetes/cmd/kube-scheduler",
             Self::Kubectl => "k8s.io/kubernetes/cmd/kubectl",
             Self::Kwok => "sigs.k8s.io/kwok/cmd/kwok",
+            Self::Tekton => "github.com/tektoncd/pipeline/cmd/controller",
+            Self::ArgoWorkflows => "github.com/argoproj/argo-workflows/v3/cmd/workflow-controller",
         }
     }
 
-    /// The folder below `tests/control-plane` whose go.mod pins the program, and the module there
-    /// whose version stands for all of it.
-    pub(super) fn source(self) -> (&'static str, &'static str) {
+    /// The folder below `tests/control-plane` whose go.mod pins the program.
+    pub(super) fn go_mod_folder(self) -> &'static str {
         match self {
+            Self::Kwok => "kwok",
+            Self::Tekton => "tekton",
+            Self::ArgoWorkflows => "argo",
+            _ => "kubernetes",
+        }
+    }
+
+    /// The product that the program belongs to, and the module that has its version.
+    pub(super) fn product(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Etcd => ("etcd", "go.etcd.io/etcd/server/v3"),
             Self::Kwok => ("kwok", "sigs.k8s.io/kwok"),
+            Self::Tekton => ("tekton", "github.com/tektoncd/pipeline"),
+            Self::ArgoWorkflows => ("argo", "github.com/argoproj/argo-workflows/v3"),
             _ => ("kubernetes", "k8s.io/kubernetes"),
         }
     }
@@ -125,7 +145,7 @@ impl Parts {
     /// Finds the given parts, building what is neither in `KUBEBUILDER_ASSETS` nor built before.
     ///
     /// `demo` is the demo binary: built programs are kept beside its profile folder, in
-    /// `<target>/control-plane/<module>-<version>`.
+    /// `<target>/control-plane/<product>-<version>`.
     pub fn prepare(demo: &Path, wanted: &[Part], progress: Progress) -> Result<Self, PartsError> {
         let assets = env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
         let mut found = Vec::new();

@@ -85,6 +85,8 @@ impl Settings {
             .arg(self.identity.service_account_key())
             .arg("--root-ca-file")
             .arg(self.identity.authority())
+            // The played node reports once and never again.
+            .arg("--node-monitor-grace-period=87600h")
             .args(["--leader-elect=false", "--secure-port=0"])
             .args(["--kube-api-qps=500", "--kube-api-burst=1000"])
     }
@@ -100,10 +102,14 @@ impl Settings {
     /// `stages` are the files that say what KWOK plays.
     pub(super) fn kwok(&self, path: &Path, stages: &[PathBuf]) -> Program {
         let program = Program::new(path, self.log("kwok"))
+            // A Go program that crashes ends with 2, which this one does once in a while; what it
+            // cannot play ends it with 1.
+            .restart_on(2)
             .arg("--kubeconfig")
             .arg(self.identity.kubeconfig(KWOK))
             .arg(format!("--server-address=127.0.0.1:{}", self.kwok_port))
-            .args(["--manage-all-nodes", "--node-lease-duration-seconds=40"]);
+            // A lease would keep a restarted KWOK from its node until it runs out.
+            .args(["--manage-all-nodes", "--node-lease-duration-seconds=0"]);
         stages
             .iter()
             .fold(program, |program, file| program.arg("--config").arg(file))

@@ -3,16 +3,17 @@
 //! Every process of the control plane runs under a supervisor: the demo binary's hidden command
 //! `supervise`, which holds one end of a pipe. The owner holds the other end and never hands it on,
 //! so the kernel closes it when the owner exits, crashes or is killed; the supervisor then kills its
-//! process group. The pipe also carries the signals that tests send. That works the same on Linux
+//! process group. The pipe also carries the signals that tests send, and another one says back when
+//! each was sent. That works the same on Linux
 //! and macOS and needs no unsafe code.
 
 use std::{
     ffi::{OsStr, OsString},
     fs::OpenOptions,
-    io::{self, Write},
+    io::{self, BufRead, BufReader, Write},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
-    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
     sync::Mutex,
     time::{Duration, Instant},
 };
@@ -66,6 +67,7 @@ pub struct Program {
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     log: PathBuf,
+    restart_on: Option<u8>,
 }
 
 impl Program {
@@ -76,7 +78,15 @@ impl Program {
             arguments: Vec::new(),
             environment: Vec::new(),
             log: log.into(),
+            restart_on: None,
         }
+    }
+
+    /// Lets the supervisor start it again whenever it ends by itself with this exit code.
+    #[must_use]
+    pub fn restart_on(mut self, code: u8) -> Self {
+        self.restart_on = Some(code);
+        self
     }
 
     /// Adds an argument.
@@ -109,7 +119,25 @@ pub struct Supervised {
     name: String,
     log: PathBuf,
     supervisor: Mutex<Child>,
-    leash: Mutex<Option<ChildStdin>>,
+    leash: Mutex<Option<Leash>>,
+}
+
+/// The pipes to a supervisor and back.
+#[derive(Debug)]
+struct Leash {
+    orders: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Leash {
+    /// Returns once the order was carried out, or there is nobody left to carry it out.
+    fn order(&mut self, word: &str) -> io::Result<()> {
+        match writeln!(self.orders, "{word}") {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+            other => other?,
+        }
+        self.answers.read_line(&mut String::new()).map(drop)
+    }
 }
 
 impl Supervised {
@@ -120,12 +148,14 @@ impl Supervised {
             arguments,
             environment,
             log,
+            restart_on,
         } = program;
         let mut command = Command::new(demo);
+        command.arg("supervise").arg("--log").arg(log);
+        if let Some(code) = restart_on {
+            command.arg("--restart-on").arg(code.to_string());
+        }
         command
-            .arg("supervise")
-            .arg("--log")
-            .arg(log)
             .arg("--")
             .arg(path)
             .args(arguments)
@@ -139,12 +169,16 @@ impl Supervised {
         let output = OpenOptions::new().create(true).append(true).open(log)?;
         command
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(output)
             // Ctrl-C goes to the whole foreground group; the owner decides what it means.
             .process_group(0);
         let mut supervisor = command.spawn()?;
-        let leash = supervisor.stdin.take();
+        let pipes = supervisor.stdin.take().zip(supervisor.stdout.take());
+        let leash = pipes.map(|(orders, answers)| Leash {
+            orders,
+            answers: BufReader::new(answers),
+        });
         Ok(Self {
             name,
             log: log.to_owned(),
@@ -165,15 +199,11 @@ impl Supervised {
         &self.name
     }
 
-    /// Sends a signal. A program that has ended already is no error.
+    /// Sends a signal and returns once it was sent. A program that has ended already is no error.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
-        let mut leash = lock(&self.leash);
-        match leash.as_mut() {
+        match lock(&self.leash).as_mut() {
             None => Ok(()),
-            Some(pipe) => match writeln!(pipe, "{}", signal.word()) {
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-                other => other,
-            },
+            Some(leash) => leash.order(signal.word()),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     fs::{File, OpenOptions},
-    io::{self, Read},
+    io::{self, Read, Write},
     os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
@@ -13,8 +13,9 @@ use std::{
 
 use rustix::process::{Pid, Signal as PosixSignal, kill_process_group};
 use tokio::{
-    io::{AsyncBufReadExt, BufReader},
-    signal::unix::{SignalKind, signal},
+    io::{AsyncBufReadExt, BufReader, Lines, Stdin},
+    signal::unix::{Signal as UnixSignal, SignalKind, signal},
+    time::sleep,
 };
 
 use super::supervise::Signal;
@@ -23,58 +24,106 @@ use super::supervise::Signal;
 /// killed at the same time and may still write.
 const TIDY_UP: Duration = Duration::from_secs(10);
 
-/// Runs a command until it ends, standard input is closed, or this process is asked to end.
+/// How long a crashed program is left alone.
+const BREATH: Duration = Duration::from_millis(200);
+
+/// Runs a command until it ends, standard input is closed, or this process is asked to end. A
+/// command that ends by itself with the exit code `restart_on` is run again.
 /// Returns the command's exit code; ended by a signal, 128 and the number of the signal.
-pub fn supervise(log: &Path, command: &[OsString]) -> io::Result<u8> {
+pub fn supervise(log: &Path, restart_on: Option<u8>, command: &[OsString]) -> io::Result<u8> {
     let (program, arguments) = command
         .split_first()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no command to supervise"))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let outcome = runtime.block_on(run(program, arguments, log));
+    let outcome = runtime.block_on(async {
+        let mut orders = Orders::new()?;
+        loop {
+            let child = command_line(program, arguments, log)?;
+            match run(child, &mut orders).await? {
+                End::OfItself(code) if Some(code) == restart_on => sleep(BREATH).await,
+                End::OfItself(code) | End::Killed(code) => return Ok(code),
+            }
+        }
+    });
     // A read of standard input cannot be cancelled; without this it would be waited for.
     runtime.shutdown_background();
     outcome
 }
 
-async fn run(program: &OsString, arguments: &[OsString], log: &Path) -> io::Result<u8> {
-    let mut hang_up = signal(SignalKind::hangup())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut child = tokio::process::Command::from(command(program, arguments, log)?).spawn()?;
+/// How a command ended, with its exit code.
+enum End {
+    OfItself(u8),
+    Killed(u8),
+}
+
+/// What this process is told to do with the command.
+struct Orders {
+    words: Lines<BufReader<Stdin>>,
+    hang_up: UnixSignal,
+    terminate: UnixSignal,
+    interrupt: UnixSignal,
+}
+
+impl Orders {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            words: BufReader::new(tokio::io::stdin()).lines(),
+            hang_up: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) -> Option<Signal> {
+        tokio::select! {
+            word = self.words.next_line() => match word {
+                Ok(Some(word)) => Signal::from_word(word.trim()),
+                Ok(None) | Err(_) => Some(Signal::Kill),
+            },
+            _ = self.hang_up.recv() => Some(Signal::Kill),
+            _ = self.terminate.recv() => Some(Signal::Kill),
+            _ = self.interrupt.recv() => Some(Signal::Kill),
+        }
+    }
+}
+
+async fn run(command: Command, orders: &mut Orders) -> io::Result<End> {
+    let mut child = tokio::process::Command::from(command).spawn()?;
     let group = child
         .id()
         .and_then(|id| i32::try_from(id).ok())
         .and_then(Pid::from_raw);
     let send = |signal| group.map_or(Ok(()), |group| kill_process_group(group, signal));
-    let mut words = BufReader::new(tokio::io::stdin()).lines();
     loop {
-        let signal = tokio::select! {
-            status = child.wait() => return Ok(code(status?)),
-            word = words.next_line() => match word {
-                Ok(Some(word)) => Signal::from_word(word.trim()),
-                Ok(None) | Err(_) => Some(Signal::Kill),
-            },
-            _ = hang_up.recv() => Some(Signal::Kill),
-            _ = terminate.recv() => Some(Signal::Kill),
-            _ = interrupt.recv() => Some(Signal::Kill),
+        let order = tokio::select! {
+            status = child.wait() => return Ok(End::OfItself(code(status?))),
+            order = orders.next() => order,
         };
         // A group that is gone already needs no signal.
-        match signal {
+        match order {
             Some(Signal::Kill) => {
                 let _ = send(PosixSignal::KILL);
-                return Ok(code(child.wait().await?));
+                return Ok(End::Killed(code(child.wait().await?)));
             }
             Some(other) => {
                 let _ = send(posix(other));
+                carried_out()?;
             }
-            None => {}
+            None => carried_out()?,
         }
     }
 }
 
-fn command(program: &OsString, arguments: &[OsString], log: &Path) -> io::Result<Command> {
+/// Tells the owner, who waits for it.
+fn carried_out() -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "done")?;
+    stdout.flush()
+}
+
+fn command_line(program: &OsString, arguments: &[OsString], log: &Path) -> io::Result<Command> {
     let open = || -> io::Result<File> { OpenOptions::new().create(true).append(true).open(log) };
     let mut command = Command::new(program);
     command

@@ -63,6 +63,8 @@ pub(crate) enum Hidden {
     Supervise {
         #[arg(long)]
         log: PathBuf,
+        #[arg(long)]
+        restart_on: Option<u8>,
         #[arg(last = true, required = true)]
         command: Vec<OsString>,
     },

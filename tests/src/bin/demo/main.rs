@@ -7,12 +7,13 @@ mod command_line;
 mod examples;
 mod observation;
 mod screen;
+mod stage;
 mod story;
 mod table;
 
 use std::{ffi::OsString, iter, process::ExitCode};
 
-use cartouche_tests::control_plane::supervisor;
+use cartouche_tests::{control_plane::supervisor, error_text::in_full};
 use clap::Parser;
 
 use command_line::{CommandLine, Hidden};
@@ -25,7 +26,11 @@ fn main() -> ExitCode {
             let name = OsString::from("cartouche-controller");
             return cartouche_controller::main_from(iter::once(name).chain(arguments));
         }
-        Some(Hidden::Supervise { log, command }) => supervisor::supervise(&log, &command)
+        Some(Hidden::Supervise {
+            log,
+            restart_on,
+            command,
+        }) => supervisor::supervise(&log, restart_on, &command)
             .map(ExitCode::from)
             .map_err(Into::into),
         Some(Hidden::TidyUp { folder }) => supervisor::tidy_up(&folder)
@@ -33,7 +38,11 @@ fn main() -> ExitCode {
             .map_err(Into::into),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        let text = format!("error: {}", in_full(&error));
+        eprintln!("{text}");
+        if !text.contains("hint:") {
+            eprintln!("hint: with CARTOUCHE_KEEP=1 in the environment all logs are kept");
+        }
         ExitCode::FAILURE
     })
 }

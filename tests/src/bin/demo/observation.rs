@@ -10,6 +10,8 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Row {
     pub(crate) name: String,
+    /// Whether the status speaks of what is asked for now.
+    pub(crate) observed: bool,
     /// The status of the condition `Ready`; empty as long as there is none.
     pub(crate) ready: String,
     /// Why it is not ready.
@@ -35,6 +37,7 @@ impl Row {
         let run = status.current_run.as_ref();
         Self {
             name: runnable.name_any(),
+            observed: status.observed_generation == runnable.metadata.generation,
             ready: ready.map(|c| c.status.clone()).unwrap_or_default(),
             reason: ready.map(|c| c.reason.clone()).unwrap_or_default(),
             message: ready.map(|c| c.message.clone()).unwrap_or_default(),
@@ -66,6 +69,12 @@ impl Row {
             .filter(|output| !self.outputs.contains_key(*output))
             .map(String::as_str)
             .collect();
+        if !self.observed {
+            return Some(format!(
+                "{}: the controller has not looked at it",
+                self.name
+            ));
+        }
         if self.ready != "True" {
             return Some(self.not_ready(&missing));
         }
@@ -77,10 +86,7 @@ impl Row {
     }
 
     fn not_ready(&self, missing: &[&str]) -> String {
-        let mut text = match self.ready.as_str() {
-            "" => format!("{}: the controller has not looked at it", self.name),
-            ready => format!("{}: Ready is {ready}, {}", self.name, self.reason),
-        };
+        let mut text = format!("{}: Ready is {}, {}", self.name, self.ready, self.reason);
         if !self.message.is_empty() {
             text = format!("{text}: {}", self.message);
         }
@@ -126,9 +132,10 @@ mod tests {
         let runnable = serde_json::from_value(json!({
             "apiVersion": "carto.run/v1alpha1",
             "kind": "Runnable",
-            "metadata": { "name": "r", "namespace": "n" },
+            "metadata": { "name": "r", "namespace": "n", "generation": 3 },
             "spec": { "runTemplateRef": { "name": "t" } },
             "status": {
+                "observedGeneration": 3,
                 "conditions": [{
                     "type": "Ready", "status": ready, "reason": "Why", "message": "because",
                     "lastTransitionTime": "2026-01-01T00:00:00Z",
@@ -169,6 +176,14 @@ mod tests {
     fn what_is_not_ready_says_why() {
         let lacks = row("False", &json!({ "a": 1 }), 1).lacks().unwrap();
         assert_eq!(lacks, "r: Ready is False, Why: because; no output b");
+    }
+
+    #[test]
+    fn a_status_of_an_older_generation_counts_for_nothing() {
+        let mut row = row("True", &json!({ "a": 1, "b": 2 }), 2);
+        row.observed = false;
+        let lacks = row.lacks().unwrap();
+        assert_eq!(lacks, "r: the controller has not looked at it");
     }
 
     #[test]

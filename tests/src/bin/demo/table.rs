@@ -13,6 +13,8 @@ pub(crate) struct Style {
 }
 
 const HEADINGS: [&str; 5] = ["RUNNABLE", "READY", "RUN", "AGE", "OUTPUTS"];
+/// Characters of one output, so that a digest does not hide the others.
+const LONGEST_VALUE: usize = 40;
 const GREEN: &str = "32";
 const RED: &str = "31";
 const YELLOW: &str = "33";
@@ -37,7 +39,8 @@ pub(crate) fn lines(rows: &[Row], now: i64, style: Style) -> Vec<String> {
 
 /// One Runnable in one line, for where a table cannot be redrawn.
 pub(crate) fn line(row: &Row) -> String {
-    let [name, ready, run, _, outputs] = cells(row, 0);
+    let [name, ready, run, ..] = cells(row, 0);
+    let outputs = outputs(row, usize::MAX);
     let reason = match (ready.as_str(), row.reason.as_str()) {
         ("True", _) | (_, "") => String::new(),
         (_, reason) => format!(" ({})", printable(reason)),
@@ -68,7 +71,7 @@ fn cells(row: &Row, now: i64) -> [String; 5] {
     let details = if row.ready == "False" && row.outputs.is_empty() {
         printable(&format!("{}: {}", row.reason, row.message))
     } else {
-        outputs(row)
+        outputs(row, LONGEST_VALUE)
     };
     [
         printable(&row.name),
@@ -80,10 +83,13 @@ fn cells(row: &Row, now: i64) -> [String; 5] {
     ]
 }
 
-fn outputs(row: &Row) -> String {
-    let pairs = row.outputs.iter().map(|(name, value)| match value {
-        Value::String(text) => format!("{name}={text}"),
-        other => format!("{name}={other}"),
+fn outputs(row: &Row, longest: usize) -> String {
+    let pairs = row.outputs.iter().map(|(name, value)| {
+        let value = match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        format!("{name}={}", cut(&value, longest))
     });
     printable(&pairs.collect::<Vec<_>>().join("  "))
 }
@@ -199,6 +205,15 @@ mod tests {
             assert_eq!(line.chars().count(), 20);
             assert!(line.ends_with('…'));
         }
+    }
+
+    #[test]
+    fn a_long_output_leaves_room_for_the_next_one() {
+        let mut row = row();
+        let long = json!("x".repeat(100));
+        row.outputs = BTreeMap::from([("a".to_owned(), long), ("b".to_owned(), json!(2))]);
+        assert!(lines(&[row.clone()], 0, PLAIN)[1].ends_with("x…  b=2"));
+        assert!(line(&row).contains(&"x".repeat(100)));
     }
 
     #[test]

@@ -1,0 +1,78 @@
+//! What can be typed.
+
+use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
+
+use crate::{
+    case,
+    live::commands::{self, LiveCommand},
+    manual,
+    outcome::Outcome,
+    render, validate,
+};
+
+/// See, check and test templates of Cartouche, and ask why a Runnable is as it is
+#[derive(Debug, Parser)]
+#[command(
+    name = "cartouche",
+    version,
+    max_term_width = 100,
+    after_help = "\
+Exit codes: 0 all is well; 1 something was found (errors, failed tests, differences); 2 the command could
+not do its work. `cartouche help COMMAND` shows examples. Installed as kubectl-cartouche it is
+`kubectl cartouche`."
+)]
+pub(crate) struct CommandLine {
+    /// When to use colours; the variable `NO_COLOR` is honoured
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub(crate) color: Color,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+impl Color {
+    pub(crate) fn choose(self) {
+        let choice = match self {
+            Self::Auto => anstream::ColorChoice::Auto,
+            Self::Always => anstream::ColorChoice::Always,
+            Self::Never => anstream::ColorChoice::Never,
+        };
+        choice.write_global();
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Render(render::command::RenderArgs),
+    Validate(validate::command::ValidateArgs),
+    Test(case::command::TestArgs),
+    #[command(flatten)]
+    Live(LiveCommand),
+    Completions(manual::CompletionsArgs),
+    Man(manual::ManArgs),
+}
+
+/// The command line as clap knows it, under the name by which it was called.
+pub(crate) fn named(name: &'static str) -> clap::Command {
+    CommandLine::command().name(name).bin_name(name)
+}
+
+pub(crate) fn execute(command: &Command) -> anyhow::Result<Outcome> {
+    match command {
+        Command::Render(args) => render::command::execute(args),
+        Command::Validate(args) => validate::command::execute(args),
+        Command::Test(args) => case::command::execute(args),
+        Command::Live(command) => commands::execute(command),
+        Command::Completions(args) => manual::completions(args),
+        Command::Man(args) => manual::pages(args),
+    }
+}

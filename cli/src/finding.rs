@@ -1,0 +1,212 @@
+//! What is wrong with a manifest, where, and what to do about it.
+
+pub(crate) mod report;
+mod sarif;
+mod text;
+
+use crate::source::{Document, Place};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Severity {
+    /// It will not work, or not as it is written.
+    Error,
+    /// It works, but hardly as its author expects.
+    Warning,
+    /// Something that could not be checked.
+    Note,
+}
+
+impl Severity {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
+/// What kind of fault it is: the identifier that machines read, documented in `docs/cli.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::enum_variant_names, reason = "a healthRule is called so")]
+pub(crate) enum Rule {
+    Yaml,
+    Manifest,
+    Field,
+    FieldType,
+    Tag,
+    Template,
+    Output,
+    HealthRule,
+    Kind,
+    Name,
+    Value,
+    Reference,
+    Selector,
+    Surprise,
+    Unchecked,
+}
+
+impl Rule {
+    pub(crate) const ALL: [Self; 15] = [
+        Self::Yaml,
+        Self::Manifest,
+        Self::Field,
+        Self::FieldType,
+        Self::Tag,
+        Self::Template,
+        Self::Output,
+        Self::HealthRule,
+        Self::Kind,
+        Self::Name,
+        Self::Value,
+        Self::Reference,
+        Self::Selector,
+        Self::Surprise,
+        Self::Unchecked,
+    ];
+
+    /// The identifier and what it stands for.
+    pub(crate) fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Yaml => ("yaml", "the file is no valid YAML"),
+            Self::Manifest => ("manifest", "a document is no Kubernetes object"),
+            Self::Field => (
+                "field",
+                "a field is unknown, or one that is required is missing",
+            ),
+            Self::FieldType => ("type", "a value has the wrong type, or is not allowed"),
+            Self::Tag => ("tag", "a tag cannot be read"),
+            Self::Template => ("template", "a template cannot be used"),
+            Self::Output => ("output", "an output cannot be read from a run"),
+            Self::HealthRule => ("health-rule", "a healthRule cannot be used"),
+            Self::Kind => (
+                "kind",
+                "the kind of the run does not exist, or cannot be a run",
+            ),
+            Self::Name => ("name", "a name or a label is not allowed"),
+            Self::Value => ("value", "a Runnable does not give what its template reads"),
+            Self::Reference => ("reference", "a Runnable names a template that is not there"),
+            Self::Selector => ("selector", "a selector does not pick one object"),
+            Self::Surprise => ("surprise", "it works, but hardly as its author expects"),
+            Self::Unchecked => ("unchecked", "something could not be checked"),
+        }
+    }
+
+    pub(crate) fn id(self) -> &'static str {
+        self.words().0
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    pub(crate) severity: Severity,
+    pub(crate) rule: Rule,
+    /// What is wrong, in one sentence.
+    pub(crate) message: String,
+    /// Where.
+    pub(crate) place: Option<Place>,
+    /// What to write next to the marker.
+    pub(crate) label: Option<String>,
+    /// Other places that have to do with it.
+    pub(crate) related: Vec<(Place, String)>,
+    /// What else is known.
+    pub(crate) notes: Vec<String>,
+    /// What to do.
+    pub(crate) help: Option<String>,
+}
+
+impl Finding {
+    fn new(severity: Severity, rule: Rule, message: impl Into<String>) -> Self {
+        Self {
+            severity,
+            rule,
+            message: message.into(),
+            place: None,
+            label: None,
+            related: Vec::new(),
+            notes: Vec::new(),
+            help: None,
+        }
+    }
+
+    pub(crate) fn error(rule: Rule, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, rule, message)
+    }
+
+    pub(crate) fn warning(rule: Rule, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, rule, message)
+    }
+
+    pub(crate) fn note(rule: Rule, message: impl Into<String>) -> Self {
+        Self::new(Severity::Note, rule, message)
+    }
+
+    pub(crate) fn at(mut self, place: Place) -> Self {
+        self.place = Some(place);
+        self
+    }
+
+    pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    pub(crate) fn related(mut self, place: Place, label: impl Into<String>) -> Self {
+        self.related.push((place, label.into()));
+        self
+    }
+
+    pub(crate) fn note_line(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    pub(crate) fn maybe_help(mut self, help: Option<String>) -> Self {
+        self.help = help.or(self.help);
+        self
+    }
+
+    /// Findings at one place with one message are one finding.
+    pub(crate) fn identity(&self) -> (Option<(String, usize)>, String) {
+        let place = self
+            .place
+            .as_ref()
+            .map(|place| (place.source.name.clone(), place.span.start));
+        (place, self.message.clone())
+    }
+
+    /// For commands that cannot go on.
+    pub(crate) fn as_error(&self) -> anyhow::Error {
+        let text = report::write(std::slice::from_ref(self), report::Format::Text);
+        anyhow::anyhow!("{}", text.trim_end())
+    }
+
+    /// Whether an error is about a part of what this is about.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let (Some(place), Some(part)) = (&self.place, &other.place) else {
+            return false;
+        };
+        other.severity == Severity::Error
+            && place.source.name == part.source.name
+            && place.span.start <= part.span.start
+            && part.span.end <= place.span.end
+    }
+
+    /// The place of the key or value that stands for a document as a whole.
+    pub(crate) fn at_document(self, document: &Document) -> Self {
+        let span = document
+            .root
+            .at(&["metadata", "name"])
+            .map_or(&document.root.span, |node| &node.span);
+        let place = document.place(span);
+        self.at(place)
+    }
+}

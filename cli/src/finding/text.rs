@@ -1,0 +1,81 @@
+//! Findings for people: the source line, a marker, and what to do.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+use super::{Finding, Severity};
+use crate::source::Place;
+
+/// All findings, with escape codes for colours; whoever prints them takes those away where there is no
+/// terminal.
+pub(super) fn render(findings: &[Finding]) -> String {
+    let renderer = Renderer::styled();
+    let mut out = String::new();
+    for finding in findings {
+        out.push_str(&renderer.render(&[group(finding)]));
+        out.push_str("\n\n");
+    }
+    out
+}
+
+fn group(finding: &Finding) -> Group<'_> {
+    let level = match finding.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
+    };
+    let mut group = Group::with_title(level.primary_title(&finding.message).id(finding.rule.id()));
+    if let Some(place) = &finding.place {
+        let label = finding.label.as_deref();
+        let mut snippet =
+            snippet(place).annotation(AnnotationKind::Primary.span(mark(place)).label(label));
+        for (other, label) in related_in_same_file(finding, place) {
+            snippet = snippet.annotation(AnnotationKind::Context.span(mark(other)).label(label));
+        }
+        group = group.element(snippet);
+    }
+    for (other, label) in &finding.related {
+        let same = |place: &Place| place.source.name == other.source.name;
+        if !finding.place.as_ref().is_some_and(same) {
+            let mark = AnnotationKind::Context
+                .span(mark(other))
+                .label(label.as_str());
+            group = group.element(snippet(other).annotation(mark));
+        }
+    }
+    for note in &finding.notes {
+        group = group.element(Level::NOTE.message(note));
+    }
+    if let Some(help) = &finding.help {
+        group = group.element(Level::HELP.message(help));
+    }
+    group
+}
+
+fn related_in_same_file<'a>(
+    finding: &'a Finding,
+    place: &'a Place,
+) -> impl Iterator<Item = (&'a Place, &'a str)> {
+    finding
+        .related
+        .iter()
+        .filter(|(other, _)| other.source.name == place.source.name)
+        .map(|(other, label)| (other, label.as_str()))
+}
+
+fn snippet(place: &Place) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
+    Snippet::source(place.source.text.as_str())
+        .path(place.source.name.as_str())
+        .fold(true)
+}
+
+/// At least one character, at most to the end of the line: a marker over many lines hides more than it
+/// shows.
+fn mark(place: &Place) -> std::ops::Range<usize> {
+    let text = &place.source.text;
+    let start = place.span.start.min(text.len());
+    let rest = text.get(start..).unwrap_or_default();
+    let line = rest.find('\n').unwrap_or(rest.len());
+    let length = (place.span.end.max(start) - start).min(line);
+    let first = rest.chars().next().map_or(0, char::len_utf8).min(line);
+    start..start + length.max(first)
+}

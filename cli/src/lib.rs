@@ -1,0 +1,85 @@
+//! The `cartouche` command: see, check and test templates without a cluster, and ask why with one.
+//!
+//! It is built on the very code that the controller runs: `cartouche-templating` renders and judges, the
+//! controller's ledger and report say what a Runnable's status becomes.
+
+use std::fmt::Write as _;
+
+mod case;
+mod command_line;
+mod finding;
+mod live;
+mod manual;
+mod nearest;
+mod objects;
+mod outcome;
+mod path_steps;
+mod render;
+mod schema;
+mod source;
+mod tag_text;
+mod template_file;
+mod validate;
+mod yaml;
+
+use std::{
+    ffi::{OsStr, OsString},
+    path::Path,
+    process::ExitCode,
+};
+
+use anstyle::{AnsiColor, Style};
+use clap::FromArgMatches as _;
+
+use command_line::CommandLine;
+use outcome::{FAILED, Outcome};
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const HINT: Style = AnsiColor::Cyan.on_default().bold();
+
+/// Runs the command with the given command line (the program's name first).
+pub fn main_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let name = called_as(arguments.first().map(OsString::as_os_str));
+    let parsed = command_line::named(name)
+        .try_get_matches_from(arguments)
+        .and_then(|matches| CommandLine::from_arg_matches(&matches));
+    let line = match parsed {
+        Ok(line) => line,
+        Err(error) => {
+            // Help and version come this way too, with an exit code of their own.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(FAILED));
+        }
+    };
+    line.color.choose();
+    let outcome = command_line::execute(&line.command).unwrap_or_else(|error| failure(&error));
+    match outcome.print() {
+        Ok(()) => ExitCode::from(outcome.code),
+        Err(_) => ExitCode::from(FAILED),
+    }
+}
+
+/// As a plugin of kubectl the command is called `kubectl-cartouche`, and typed as two words.
+fn called_as(program: Option<&OsStr>) -> &'static str {
+    let stem = program.and_then(|program| Path::new(program).file_stem());
+    match stem.and_then(OsStr::to_str) {
+        Some("kubectl-cartouche" | "kubectl_complete-cartouche") => "kubectl cartouche",
+        _ => "cartouche",
+    }
+}
+
+/// An error, and the hint that its last lines may hold.
+fn failure(error: &anyhow::Error) -> Outcome {
+    let text = format!("{error:#}");
+    let (message, hints) = text.split_once("\nhint: ").unwrap_or((&text, ""));
+    let mut err = format!("{ERROR}error{ERROR:#}: {message}\n");
+    for hint in hints.split("\nhint: ").filter(|hint| !hint.is_empty()) {
+        let _ = writeln!(err, "{HINT}hint{HINT:#}: {hint}");
+    }
+    Outcome {
+        err,
+        code: FAILED,
+        ..Outcome::default()
+    }
+}

@@ -1,0 +1,20 @@
+//! Commands that ask a cluster.
+
+pub(crate) mod change;
+pub(crate) mod cluster;
+pub(crate) mod commands;
+mod describe;
+mod get;
+mod history;
+mod owned;
+mod run_name;
+mod table;
+mod tree;
+mod when;
+
+pub(crate) mod diff;
+pub(crate) mod logs;
+pub(crate) mod migrate;
+pub(crate) mod outputs;
+pub(crate) mod rerun;
+pub(crate) mod wait;

@@ -1,0 +1,154 @@
+//! What differs between two objects, field by field.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style};
+use serde_json::Value;
+
+use crate::source::{self, Step};
+
+const REMOVED: Style = AnsiColor::Red.on_default();
+const ADDED: Style = AnsiColor::Green.on_default();
+
+/// A field with another value. `None`: it is not there.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Change {
+    pub(crate) path: String,
+    pub(crate) old: Option<Value>,
+    pub(crate) new: Option<Value>,
+}
+
+/// All fields that differ, in the order of their names.
+pub(crate) fn changes(old: &Value, new: &Value) -> Vec<Change> {
+    let mut found = Vec::new();
+    compare(&mut Vec::new(), Some(old), Some(new), &mut found);
+    found
+}
+
+fn compare(at: &mut Vec<Step>, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<Change>) {
+    match (old, new) {
+        (Some(Value::Object(left)), Some(Value::Object(right))) => {
+            let mut keys: Vec<&String> = left.keys().chain(right.keys()).collect();
+            keys.sort();
+            keys.dedup();
+            for key in keys {
+                at.push(Step::Key(key.clone()));
+                compare(at, left.get(key), right.get(key), found);
+                at.pop();
+            }
+        }
+        (Some(Value::Array(left)), Some(Value::Array(right))) => {
+            for index in 0..left.len().max(right.len()) {
+                at.push(Step::Index(index));
+                compare(at, left.get(index), right.get(index), found);
+                at.pop();
+            }
+        }
+        (old, new) if absent(old) && absent(new) => {}
+        (old, new) if old == new => {}
+        (old, new) => found.push(Change {
+            path: source::shown(at),
+            old: old.cloned(),
+            new: new.cloned(),
+        }),
+    }
+}
+
+/// The API server drops nulls and empty maps and lists.
+fn absent(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(Value::Object(map)) => map.is_empty(),
+        Some(_) => false,
+    }
+}
+
+/// A line for each value, old before new.
+pub(crate) fn shown(changes: &[Change]) -> String {
+    let mut out = String::new();
+    for Change { path, old, new } in changes {
+        if let Some(old) = old {
+            let _ = writeln!(out, "{REMOVED}- {path}: {old}{REMOVED:#}");
+        }
+        if let Some(new) = new {
+            let _ = writeln!(out, "{ADDED}+ {path}: {new}{ADDED:#}");
+        }
+    }
+    out
+}
+
+/// A run as its template renders it: without what makes each run unlike every other.
+pub(crate) fn comparable(run: &Value) -> Value {
+    let mut run = run.clone();
+    if let Some(fields) = run.as_object_mut() {
+        fields.remove("status");
+    }
+    let Some(metadata) = run.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return run;
+    };
+    metadata.retain(|key, _| matches!(key.as_str(), "generateName" | "labels" | "annotations"));
+    for field in ["labels", "annotations"] {
+        if let Some(map) = metadata.get_mut(field).and_then(Value::as_object_mut) {
+            map.retain(|key, _| !OWN.contains(&key.as_str()));
+        }
+    }
+    run
+}
+
+/// Labels and annotations that Cartouche sets.
+const OWN: [&str; 6] = [
+    cartouche_crds::RUNNABLE_NAME_LABEL,
+    cartouche_crds::RUN_TEMPLATE_NAME_LABEL,
+    cartouche_crds::RUNNABLE_UID_LABEL,
+    cartouche_crds::RUN_SEQUENCE_LABEL,
+    cartouche_crds::INPUT_HASH_ANNOTATION,
+    cartouche_crds::RERUN_TOKEN_ANNOTATION,
+];
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_field_that_differs_is_named_by_its_path() {
+        let old = json!({ "spec": { "a": 1, "list": ["x", "y"], "gone": true } });
+        let new =
+            json!({ "spec": { "a": 2, "list": ["x", "z", "w"], "labels": { "a.b/c": "d" } } });
+        let shown = anstream::adapter::strip_str(&shown(&changes(&old, &new))).to_string();
+        assert_eq!(
+            shown,
+            "- spec.a: 1\n+ spec.a: 2\n- spec.gone: true\n+ spec.labels: {\"a.b/c\":\"d\"}\n\
+             - spec.list[1]: \"y\"\n+ spec.list[1]: \"z\"\n+ spec.list[2]: \"w\"\n"
+        );
+    }
+
+    #[test]
+    fn what_the_api_server_drops_is_no_difference() {
+        assert_eq!(
+            changes(&json!({ "a": {}, "b": null, "c": [] }), &json!({})),
+            []
+        );
+    }
+
+    #[test]
+    fn the_marks_of_a_run_are_not_compared() {
+        let run = |name: &str, sequence: &str| {
+            json!({
+                "metadata": {
+                    "name": name,
+                    "uid": name,
+                    "labels": { "carto.run/run-sequence": sequence, "app": "x" },
+                },
+                "spec": {},
+                "status": { "sequence": sequence },
+            })
+        };
+        assert_eq!(
+            changes(&comparable(&run("a", "1")), &comparable(&run("b", "2"))),
+            []
+        );
+    }
+}

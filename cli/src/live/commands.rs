@@ -1,0 +1,77 @@
+//! The commands that need a cluster, and how they are run.
+
+use anyhow::Context as _;
+use clap::Subcommand;
+
+use super::{
+    cluster::{Cluster, ClusterArgs},
+    describe, diff, get, history, logs, migrate, outputs, rerun, tree, wait,
+};
+use crate::outcome::Outcome;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LiveCommand {
+    Get(get::GetArgs),
+    Why(describe::WhyArgs),
+    History(history::HistoryArgs),
+    Tree(tree::TreeArgs),
+    Outputs(outputs::OutputsArgs),
+    Wait(wait::WaitArgs),
+    Diff(diff::DiffArgs),
+    Rerun(rerun::RerunArgs),
+    Logs(logs::LogsArgs),
+    /// Help with moving from Cartographer
+    #[command(subcommand)]
+    Migrate(migrate::MigrateCommand),
+}
+
+impl LiveCommand {
+    fn cluster(&self) -> &ClusterArgs {
+        match self {
+            Self::Get(args) => &args.cluster,
+            Self::Why(args) => &args.cluster,
+            Self::History(args) => &args.cluster,
+            Self::Tree(args) => &args.cluster,
+            Self::Outputs(args) => &args.cluster,
+            Self::Wait(args) => &args.cluster,
+            Self::Diff(args) => &args.cluster,
+            Self::Rerun(args) => &args.cluster,
+            Self::Logs(args) => &args.cluster,
+            Self::Migrate(migrate::MigrateCommand::Check(args)) => &args.cluster,
+        }
+    }
+}
+
+pub(crate) fn execute(command: &LiveCommand) -> anyhow::Result<Outcome> {
+    if let LiveCommand::Migrate(migrate::MigrateCommand::Check(args)) = command
+        && !args.paths.is_empty()
+    {
+        return migrate::check_files(args);
+    }
+    block_on(async {
+        let cluster = Cluster::connect(command.cluster()).await?;
+        match command {
+            LiveCommand::Get(args) => get::execute(args, &cluster).await,
+            LiveCommand::Why(args) => describe::execute(args, &cluster).await,
+            LiveCommand::History(args) => history::execute(args, &cluster).await,
+            LiveCommand::Tree(args) => tree::execute(args, &cluster).await,
+            LiveCommand::Outputs(args) => outputs::execute(args, &cluster).await,
+            LiveCommand::Wait(args) => wait::execute(args, &cluster).await,
+            LiveCommand::Diff(args) => diff::execute(args, &cluster).await,
+            LiveCommand::Rerun(args) => rerun::execute(args, &cluster).await,
+            LiveCommand::Logs(args) => logs::execute(args, &cluster).await,
+            LiveCommand::Migrate(migrate::MigrateCommand::Check(args)) => {
+                migrate::check_cluster(args, &cluster).await
+            }
+        }
+    })
+}
+
+/// Runs a conversation with a cluster on this thread.
+pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("the process cannot talk to a network")?;
+    runtime.block_on(work)
+}

@@ -1,0 +1,82 @@
+//! `cartouche history`.
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use super::{
+    cluster::{Cluster, ClusterArgs},
+    get::{colour, short_hash},
+    run_name::{self, KnownRun},
+    table, when,
+};
+use crate::outcome::Outcome;
+
+/// List the runs of a Runnable, newest first
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cartouche history hello
+  cartouche history hello -o json | jq '.[] | select(.state == \"Failed\")'
+
+A star marks the run for the present inputs, `o` the one that the outputs come from.")]
+pub(crate) struct HistoryArgs {
+    /// The Runnable
+    name: String,
+    /// Format
+    #[arg(short, long, value_enum, default_value_t)]
+    output: HistoryFormat,
+    #[command(flatten)]
+    pub(super) cluster: ClusterArgs,
+}
+
+/// How a history is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum HistoryFormat {
+    #[default]
+    Table,
+    Json,
+}
+
+pub(super) async fn execute(args: &HistoryArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
+    let runnable = cluster.runnable(&args.name).await?;
+    let runs = run_name::runs(&runnable);
+    Ok(match args.output {
+        HistoryFormat::Json => Outcome::good(format!("{:#}\n", json!(runs))),
+        HistoryFormat::Table if runs.is_empty() => Outcome {
+            err: format!("{} has no run yet\n", args.name),
+            ..Outcome::default()
+        },
+        HistoryFormat::Table => Outcome::good(list(&runs)),
+    })
+}
+
+fn list(runs: &[KnownRun]) -> String {
+    let rows: Vec<_> = runs.iter().map(row).collect();
+    let header = [
+        "", "SEQUENCE", "KIND", "NAME", "RESULT", "STARTED", "TOOK", "HASH", "MESSAGE",
+    ];
+    table::table(&header, &rows)
+}
+
+fn row(run: &KnownRun) -> Vec<String> {
+    let started = when::ago(run.started_at.as_ref());
+    vec![
+        format!(
+            "{}{}",
+            if run.current { "*" } else { " " },
+            if run.gives_outputs { "o" } else { " " }
+        ),
+        run.sequence.to_string(),
+        run.kind.clone(),
+        run.name.clone(),
+        format!("{0}{1}{0:#}", colour(run.state), run.state),
+        if started.is_empty() {
+            started
+        } else {
+            format!("{started} ago")
+        },
+        when::took(run.started_at.as_ref(), run.finished_at.as_ref()),
+        short_hash(&run.input_hash),
+        run.message.lines().next().unwrap_or_default().to_owned(),
+    ]
+}

@@ -1,0 +1,145 @@
+//! `cartouche logs`.
+
+use std::fmt::Write as _;
+
+use anyhow::{anyhow, bail};
+use clap::Args;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api, ResourceExt as _,
+    api::{ListParams, LogParams},
+};
+
+use super::{
+    cluster::{Cluster, ClusterArgs, within},
+    run_name::{self, KnownRun},
+};
+use crate::outcome::Outcome;
+
+/// Print the logs of a run's pods
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cartouche logs hello
+  cartouche logs hello --run 3 --tail 100
+
+For Jobs, Pods, Tekton TaskRuns and PipelineRuns, and Argo Workflows.")]
+pub(crate) struct LogsArgs {
+    /// The Runnable
+    name: String,
+    /// Number of the run; the present one if it is not given
+    #[arg(long, value_name = "SEQUENCE")]
+    run: Option<i64>,
+    /// Only this container
+    #[arg(short, long)]
+    container: Option<String>,
+    /// Only the last lines of each container
+    #[arg(long, value_name = "LINES")]
+    tail: Option<i64>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+}
+
+pub(super) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
+    let runnable = cluster.runnable(&args.name).await?;
+    let runs = run_name::runs(&runnable);
+    let run = runs.iter().find(|run| {
+        args.run
+            .map_or(run.current, |sequence| run.sequence == sequence)
+    });
+    let Some(run) = run else {
+        bail!(
+            "{} has no such run\nhint: cartouche history {0} lists its runs",
+            args.name
+        );
+    };
+    let pods = pods(run, cluster).await?;
+    if pods.is_empty() {
+        bail!(
+            "there are no pods of {} {}\nhint: finished runs and their pods may have been deleted",
+            run.kind,
+            run.name
+        );
+    }
+    let mut outcome = Outcome::default();
+    for pod in &pods {
+        let names = pod.spec.iter().flat_map(|spec| {
+            spec.init_containers
+                .iter()
+                .flatten()
+                .chain(&spec.containers)
+        });
+        for container in names.map(|container| container.name.as_str()) {
+            if args
+                .container
+                .as_deref()
+                .is_none_or(|wanted| wanted == container)
+            {
+                read(args, cluster, &pod.name_any(), container, &mut outcome).await;
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+async fn read(
+    args: &LogsArgs,
+    cluster: &Cluster,
+    pod: &str,
+    container: &str,
+    outcome: &mut Outcome,
+) {
+    let api: Api<Pod> = cluster.api();
+    let parameters = LogParams {
+        container: Some(container.to_owned()),
+        tail_lines: args.tail,
+        ..LogParams::default()
+    };
+    // One container that has not started does not hide the logs of the others.
+    match within(
+        &format!("reading the log of {pod}/{container}"),
+        api.logs(pod, &parameters),
+    )
+    .await
+    {
+        Ok(text) => {
+            for line in text.lines() {
+                let _ = writeln!(outcome.out, "[{pod}/{container}] {line}");
+            }
+        }
+        Err(error) => {
+            let _ = writeln!(outcome.err, "{error:#}");
+            outcome.code = crate::outcome::FOUND;
+        }
+    }
+}
+
+/// The pods that a run made; they carry a label with its name.
+async fn pods(run: &KnownRun, cluster: &Cluster) -> anyhow::Result<Vec<Pod>> {
+    let api: Api<Pod> = cluster.api();
+    let group = run
+        .api_version
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    let label = match (group, run.kind.as_str()) {
+        ("", "Pod") => {
+            let pod = within(&format!("reading Pod {}", run.name), api.get_opt(&run.name)).await?;
+            return Ok(pod.into_iter().collect());
+        }
+        ("batch", "Job") => "batch.kubernetes.io/job-name",
+        ("tekton.dev", "TaskRun") => "tekton.dev/taskRun",
+        ("tekton.dev", "PipelineRun") => "tekton.dev/pipelineRun",
+        ("argoproj.io", "Workflow") => "workflows.argoproj.io/workflow",
+        _ => {
+            return Err(anyhow!(
+                "it is not known how to find the pods of a {} of {}",
+                run.kind,
+                run.api_version
+            ));
+        }
+    };
+    let parameters = ListParams::default().labels(&format!("{label}={}", run.name));
+    Ok(within("listing the pods of the run", api.list(&parameters))
+        .await?
+        .items)
+}

@@ -1,0 +1,243 @@
+//! What is different for one object. `docs/moving-from-cartographer.md` has all differences.
+
+use cartouche_crds::{ClusterRunTemplateSpec, GROUP};
+use cartouche_templating::Template;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::schema::catalog::Catalog;
+
+/// What a difference asks of people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    /// Nothing.
+    Same,
+    /// To know of it.
+    Differs,
+    /// To change something.
+    Change,
+}
+
+impl Level {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Differs => "differs",
+            Self::Change => "change",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Remark {
+    pub(super) level: Level,
+    pub(super) text: String,
+}
+
+impl Remark {
+    pub(super) fn new(level: Level, text: impl Into<String>) -> Self {
+        Self {
+            level,
+            text: text.into(),
+        }
+    }
+}
+
+/// Longest value of a label: with longer names Cartographer could make nothing.
+const MAX_LABEL: usize = 63;
+
+pub(super) fn of_template(spec: &ClusterRunTemplateSpec) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let template = match Template::compile(spec) {
+        Ok(template) => template,
+        Err(problems) => {
+            return problems
+                .iter()
+                .map(|problem| Remark::new(Level::Change, problem.to_string()))
+                .collect();
+        }
+    };
+    remarks.extend(
+        template
+            .warnings()
+            .iter()
+            .map(|warning| Remark::new(Level::Differs, warning.clone())),
+    );
+    if has_quoted_text(&spec.template) {
+        let text = "text in $('...')$ is put in as it is; Cartographer took it for a path";
+        remarks.push(Remark::new(Level::Differs, text));
+    }
+    if let Some((api_version, kind)) = template.literal_kind() {
+        remarks.extend(of_kind(api_version, kind));
+        let empty = serde_json::json!({ "apiVersion": api_version, "kind": kind });
+        let health = template.health(&empty);
+        let reports_by_condition =
+            health.message.is_empty() && api_version.starts_with("tekton.dev/");
+        if template.has_outputs() && health.message.is_empty() && !reports_by_condition {
+            let text = format!(
+                "outputs of a {kind} now arrive; Cartographer read them only of kinds with a condition Succeeded"
+            );
+            remarks.push(Remark::new(Level::Differs, text));
+        }
+    }
+    remarks
+}
+
+fn of_kind(api_version: &str, kind: &str) -> Vec<Remark> {
+    let known = Catalog::default().get(api_version, kind);
+    if known.is_some_and(|known| known.namespaced == Some(false)) {
+        let text = format!("a run can no longer be a {kind}, which is in no namespace");
+        return vec![Remark::new(Level::Change, text)];
+    }
+    if is_watched(api_version, kind) {
+        return Vec::new();
+    }
+    let text = format!(
+        "the controller may not watch {kind} of {api_version}: add it as docs/security.md shows, or install config/any-kind; \
+         until then it asks from time to time"
+    );
+    vec![Remark::new(Level::Differs, text)]
+}
+
+/// The rules that the installation gives the controller.
+const WATCHED: [&str; 3] = [
+    include_str!("../../../../config/rbac/kinds-kubernetes.yaml"),
+    include_str!("../../../../config/rbac/kinds-tekton.yaml"),
+    include_str!("../../../../config/rbac/kinds-argo.yaml"),
+];
+
+#[derive(Deserialize)]
+struct Role {
+    rules: Vec<RoleRule>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RoleRule {
+    api_groups: Vec<String>,
+    resources: Vec<String>,
+}
+
+/// Whether the controller may watch a kind as it is installed.
+fn is_watched(api_version: &str, kind: &str) -> bool {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let plural = format!("{}s", kind.to_lowercase());
+    WATCHED
+        .iter()
+        .filter_map(|text| serde_saphyr::from_str::<Role>(text).ok())
+        .any(|role| {
+            role.rules.iter().any(|rule| {
+                rule.api_groups.iter().any(|known| known == group)
+                    && rule.resources.contains(&plural)
+            })
+        })
+}
+
+fn has_quoted_text(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains("$('"),
+        Value::Array(items) => items.iter().any(has_quoted_text),
+        Value::Object(fields) => fields.values().any(has_quoted_text),
+        _ => false,
+    }
+}
+
+pub(super) fn of_runnable(runnable: &Value) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let text = |pointer: &str| {
+        runnable
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let inputs = runnable.pointer("/spec/inputs").and_then(Value::as_object);
+    let nulls: Vec<&str> = inputs
+        .into_iter()
+        .flatten()
+        .filter(|(_, value)| value.is_null())
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if !nulls.is_empty() {
+        let text = format!(
+            "inputs that are null were dropped and are kept now: {}",
+            nulls.join(", ")
+        );
+        remarks.push(Remark::new(Level::Differs, text));
+    }
+    if text("/metadata/name").len() > MAX_LABEL
+        || text("/spec/runTemplateRef/name").len() > MAX_LABEL
+    {
+        remarks.push(Remark::new(
+            Level::Differs,
+            "its name, or that of its template, was too long to run; now it runs",
+        ));
+    }
+    if runnable.pointer("/spec/selector").is_some() {
+        remarks.push(Remark::new(
+            Level::Differs,
+            "the selected object is watched: a change of what the template reads makes a run",
+        ));
+    }
+    remarks
+}
+
+/// Kinds of Cartographer that Cartouche does not serve.
+pub(super) fn not_served(api_version: &str, kind: &str) -> Option<Remark> {
+    let is_cartographer = api_version.split('/').next() == Some(GROUP);
+    is_cartographer.then(|| {
+        Remark::new(
+            Level::Change,
+            format!("Cartouche does not serve {kind}: only Runnable and ClusterRunTemplate"),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn remarks(template: &Value) -> Vec<String> {
+        let spec = serde_json::from_value(
+            json!({ "template": template, "outputs": { "x": ".status.x" } }),
+        )
+        .unwrap();
+        of_template(&spec)
+            .into_iter()
+            .map(|remark| format!("{}: {}", remark.level.as_str(), remark.text))
+            .collect()
+    }
+
+    #[test]
+    fn a_task_run_works_as_before() {
+        let template = json!({ "apiVersion": "tekton.dev/v1", "kind": "TaskRun", "metadata": { "generateName": "x-" } });
+        assert_eq!(remarks(&template), Vec::<String>::new());
+    }
+
+    #[test]
+    fn outputs_of_jobs_are_new() {
+        let template = json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "generateName": "x-" } });
+        let remarks = remarks(&template);
+        assert_eq!(remarks.len(), 1);
+        assert!(
+            remarks[0].starts_with("differs: outputs of a Job now arrive"),
+            "{remarks:?}"
+        );
+    }
+
+    #[test]
+    fn a_template_that_reads_the_status_needs_a_change() {
+        let template = json!({
+            "apiVersion": "tekton.dev/v1", "kind": "TaskRun",
+            "metadata": { "generateName": "$(runnable.status.outputs.x)$-" },
+        });
+        assert!(remarks(&template)[0].starts_with("change: "));
+    }
+
+    #[test]
+    fn a_kind_that_the_controller_may_not_watch_is_named() {
+        let template = json!({ "apiVersion": "example.com/v1", "kind": "Backup", "metadata": { "generateName": "x-" } });
+        assert!(remarks(&template)[0].contains("may not watch Backup"));
+    }
+}

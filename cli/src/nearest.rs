@@ -1,0 +1,72 @@
+//! The name that was probably meant.
+
+/// The known name that is most like the unknown one, if any is like it.
+pub(crate) fn nearest<'a>(
+    unknown: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let lower = unknown.to_lowercase();
+    let distance = |name: &str| strsim::damerau_levenshtein(&lower, &name.to_lowercase());
+    let (best, distance) = known
+        .into_iter()
+        .filter(|name| *name != unknown)
+        .map(|name| (name, distance(name)))
+        .min_by_key(|(_, distance)| *distance)?;
+    let longer = unknown.chars().count().max(best.chars().count());
+    // A third of the letters may be wrong; of a name of two or three letters, one.
+    (distance <= (longer / 3).max(1) && distance < longer).then_some(best)
+}
+
+/// `did you mean 'x'?`, else the names that there are, if they are few.
+pub(crate) fn hint<'a>(
+    unknown: &str,
+    what: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    const FEW: usize = 12;
+    let known: Vec<&str> = known.into_iter().collect();
+    if let Some(meant) = nearest(unknown, known.iter().copied()) {
+        return Some(format!("did you mean '{meant}'?"));
+    }
+    match known.len() {
+        0 => None,
+        1..=FEW => Some(format!("{what}: {}", known.join(", "))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_swapped_pair_of_letters_is_recognised() {
+        assert_eq!(
+            nearest("nmae", ["namespace", "name", "labels"]),
+            Some("name")
+        );
+    }
+
+    #[test]
+    fn upper_and_lower_case_do_not_matter() {
+        assert_eq!(
+            nearest("GenerateName", ["generateName", "name"]),
+            Some("generateName")
+        );
+    }
+
+    #[test]
+    fn a_name_that_is_like_none_has_no_suggestion() {
+        assert_eq!(nearest("colour", ["name", "labels"]), None);
+        assert_eq!(nearest("x", ["y"]), None);
+    }
+
+    #[test]
+    fn the_few_names_that_there_are_are_listed() {
+        assert_eq!(
+            hint("colour", "the inputs are", ["name", "size"]),
+            Some("the inputs are: name, size".to_owned())
+        );
+        assert_eq!(hint("colour", "the inputs are", []), None);
+    }
+}

@@ -1,0 +1,157 @@
+//! The objects of some manifests, and which of them belong together.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use cartouche_crds::Selector;
+use serde_json::Value;
+
+use crate::{
+    finding::{Finding, Rule},
+    nearest,
+    source::{self, Document},
+};
+
+pub(crate) const RUNNABLE: &str = "Runnable";
+pub(crate) const TEMPLATE: &str = "ClusterRunTemplate";
+/// The namespace of what names none.
+pub(crate) const DEFAULT_NAMESPACE: &str = "default";
+
+/// Objects by what they are for.
+#[derive(Default)]
+pub(crate) struct Objects {
+    pub(crate) templates: Vec<Document>,
+    pub(crate) runnables: Vec<Document>,
+    /// What a selector may pick.
+    pub(crate) others: Vec<Document>,
+    /// What could not be read.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Objects {
+    pub(crate) fn load(paths: &[PathBuf]) -> anyhow::Result<Self> {
+        let loaded = source::load(paths)?;
+        let mut objects = Self {
+            findings: loaded.findings,
+            ..Self::default()
+        };
+        for document in loaded.documents {
+            if document.is_ours(TEMPLATE) {
+                objects.templates.push(document);
+            } else if document.is_ours(RUNNABLE) {
+                objects.runnables.push(document);
+            } else {
+                objects.others.push(document);
+            }
+        }
+        Ok(objects)
+    }
+
+    /// The template that a Runnable refers to.
+    pub(crate) fn template_of(&self, runnable: &Document) -> Option<&Document> {
+        let name = template_name(runnable);
+        self.templates
+            .iter()
+            .find(|template| template.name() == name)
+    }
+
+    /// What to say of a Runnable whose template is not among the objects.
+    pub(crate) fn missing_template(&self, runnable: &Document) -> Finding {
+        let name = template_name(runnable);
+        let node = runnable.root.at(&["spec", "runTemplateRef", "name"]);
+        let place = runnable.place(node.map_or(&runnable.root.span, |node| &node.span));
+        let names = self.templates.iter().map(Document::name);
+        Finding::warning(
+            Rule::Reference,
+            format!("there is no ClusterRunTemplate '{name}' among these files"),
+        )
+        .at(place)
+        .maybe_help(nearest::hint(name, "the templates are", names))
+    }
+
+    /// The object that a Runnable selects.
+    pub(crate) fn selected_by(&self, runnable: &Document) -> Selection<'_> {
+        let Some(selector) = runnable.value.pointer("/spec/selector") else {
+            return Selection::NotAsked;
+        };
+        let Ok(selector) = serde_json::from_value::<Selector>(selector.clone()) else {
+            return Selection::None;
+        };
+        let namespace = namespace_of(runnable);
+        let mut found = self
+            .others
+            .iter()
+            .filter(|object| mismatch(&selector, namespace, object).is_none());
+        match (found.next(), found.count()) {
+            (None, _) => Selection::None,
+            (Some(one), 0) => Selection::One(one),
+            (Some(_), more) => Selection::Many(more + 1),
+        }
+    }
+}
+
+/// What a selector picks.
+#[derive(Clone, Copy)]
+pub(crate) enum Selection<'a> {
+    /// There is no selector.
+    NotAsked,
+    One(&'a Document),
+    None,
+    Many(usize),
+}
+
+/// Why a selector does not pick an object; nothing if it does.
+pub(crate) fn mismatch(selector: &Selector, namespace: &str, object: &Document) -> Option<String> {
+    let wanted = (
+        selector.resource.api_version.as_deref().unwrap_or_default(),
+        selector.resource.kind.as_deref().unwrap_or_default(),
+    );
+    if wanted != (object.api_version(), object.kind()) {
+        return Some(format!(
+            "it is a {} of {}",
+            object.kind(),
+            object.api_version()
+        ));
+    }
+    if !object.namespace().is_empty() && object.namespace() != namespace {
+        return Some(format!("it is in the namespace {}", object.namespace()));
+    }
+    let empty = Value::Null;
+    let labels = object.value.pointer("/metadata/labels").unwrap_or(&empty);
+    let differing = selector
+        .matching_labels
+        .iter()
+        .find(|(key, value)| labels.get(key.as_str()).and_then(Value::as_str) != Some(value))?;
+    Some(format!("its label {} is not {}", differing.0, differing.1))
+}
+
+pub(crate) fn template_name(runnable: &Document) -> &str {
+    let name = runnable.value.pointer("/spec/runTemplateRef/name");
+    name.and_then(Value::as_str).unwrap_or_default()
+}
+
+pub(crate) fn namespace_of(runnable: &Document) -> &str {
+    match runnable.namespace() {
+        "" => DEFAULT_NAMESPACE,
+        namespace => namespace,
+    }
+}
+
+/// Objects of one kind and name twice, of which nobody knows which one counts.
+pub(crate) fn duplicates(documents: &[Document]) -> Vec<Finding> {
+    let mut seen: BTreeMap<(&str, &str, &str), &Document> = BTreeMap::new();
+    let mut findings = Vec::new();
+    for document in documents {
+        let name = (document.kind(), document.namespace(), document.name());
+        if let Some(first) = seen.insert(name, document) {
+            let place = first.root.at(&["metadata", "name"]).unwrap_or(&first.root);
+            let message = format!("there are two of {} '{}'", document.kind(), document.name());
+            findings.push(
+                Finding::warning(Rule::Manifest, message)
+                    .at_document(document)
+                    .related(first.place(&place.span), "the other one")
+                    .help("give one of them another name, or look at their folders one by one"),
+            );
+        }
+    }
+    findings
+}

@@ -1,0 +1,40 @@
+//! What a command has to say, and how it ends.
+
+use std::io::{self, Write as _};
+
+/// Nothing is wrong.
+pub(crate) const GOOD: u8 = 0;
+/// The command did its work and found something wrong: errors, failed tests, differences.
+pub(crate) const FOUND: u8 = 1;
+/// The command could not do its work: wrong usage, unreadable files, no cluster.
+pub(crate) const FAILED: u8 = 2;
+
+/// The output of a command.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// For standard output. Escape codes are taken out where it is no terminal.
+    pub(crate) out: String,
+    /// For standard error.
+    pub(crate) err: String,
+    pub(crate) code: u8,
+}
+
+impl Outcome {
+    pub(crate) fn good(out: impl Into<String>) -> Self {
+        Self {
+            out: out.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Prints it. A reader that went away (`| head`) is no error.
+    pub(crate) fn print(&self) -> io::Result<()> {
+        // What was found is read after what was made, also when both go to one terminal.
+        let out = anstream::stdout().write_all(self.out.as_bytes());
+        let err = anstream::stderr().write_all(self.err.as_bytes());
+        match out.and(err) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => other,
+        }
+    }
+}

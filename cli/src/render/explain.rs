@@ -1,0 +1,156 @@
+//! Where every value of a run comes from.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::{Run, Subject, value_of};
+use crate::{
+    path_steps::{self, To},
+    source::{self, Document, Node, Step},
+    template_file,
+};
+
+/// One value that is made of tags.
+pub(super) struct Origin {
+    /// Where it is in the run.
+    path: String,
+    value: Value,
+    /// Where the text with the tags is.
+    place: String,
+    text: String,
+    tags: Vec<TagOrigin>,
+}
+
+struct TagOrigin {
+    path: String,
+    value: Value,
+    /// Where the value is written, if it is.
+    place: Option<String>,
+}
+
+/// The files that a run was rendered from.
+pub(super) struct Files<'a> {
+    pub(super) template: &'a Document,
+    pub(super) runnable: &'a Document,
+    pub(super) selected: Option<&'a Document>,
+}
+
+/// All values with tags, in the order of the template.
+pub(super) fn origins(files: &Files<'_>, subject: &Subject<'_>, run: &Run) -> Vec<Origin> {
+    let mut origins: Vec<(Vec<Step>, Origin)> = Vec::new();
+    let Some(body) = template_file::body(files.template) else {
+        return Vec::new();
+    };
+    for placed in template_file::tags(files.template) {
+        let tag = TagOrigin {
+            value: value_of(&placed.tag.path, subject).unwrap_or_default(),
+            place: written(files, &placed.tag.path),
+            path: placed.tag.path,
+        };
+        if let Some((_, origin)) = origins.last_mut().filter(|(at, _)| *at == placed.at) {
+            origin.tags.push(tag);
+            continue;
+        }
+        let (leaf, _, _) = body.follow(&placed.at);
+        let value = at(run.rendered.document(), &placed.at);
+        let origin = Origin {
+            path: source::shown(&placed.at),
+            value: value.cloned().unwrap_or_default(),
+            place: files.template.place(&leaf.span).shown(),
+            text: leaf.text().unwrap_or_default().to_owned(),
+            tags: vec![tag],
+        };
+        origins.push((placed.at, origin));
+    }
+    origins.into_iter().map(|(_, origin)| origin).collect()
+}
+
+fn at<'a>(value: &'a Value, steps: &[Step]) -> Option<&'a Value> {
+    steps.iter().try_fold(value, |value, step| match step {
+        Step::Key(key) => value.get(key),
+        Step::Index(index) => value.get(*index),
+    })
+}
+
+/// Where the value of a path stands in the file of the Runnable or of the selected object.
+fn written(files: &Files<'_>, path: &str) -> Option<String> {
+    let steps = path_steps::steps(path);
+    let (root, rest) = steps.split_first()?;
+    let document = match &root.to {
+        To::Key(key) if key == "runnable" => files.runnable,
+        To::Key(key) if key == "selected" => files.selected?,
+        _ => return None,
+    };
+    let mut node: &Node = &document.root;
+    for step in rest {
+        node = match &step.to {
+            To::Key(key) => node.get(key)?,
+            To::Index(index) => {
+                let items = node.items();
+                let index = if *index < 0 {
+                    items
+                        .len()
+                        .checked_sub(usize::try_from(index.unsigned_abs()).ok()?)?
+                } else {
+                    usize::try_from(*index).ok()?
+                };
+                items.get(index)?
+            }
+            // The list that is searched is close enough.
+            To::Elements => break,
+        };
+    }
+    Some(document.place(&node.span).shown())
+}
+
+/// As comments under a YAML document.
+pub(super) fn as_comments(origins: &[Origin]) -> String {
+    let mut out = String::from(
+        "# where the values come from; what is not listed stands in the template as it is\n",
+    );
+    for origin in origins {
+        let _ = writeln!(out, "#\n# {} = {}", origin.path, origin.value);
+        let _ = writeln!(out, "#   {}: {}", origin.place, one_line(&origin.text));
+        for tag in &origin.tags {
+            let place = tag
+                .place
+                .as_deref()
+                .map_or(String::from("not set"), |place| format!("from {place}"));
+            let _ = writeln!(out, "#   {} = {} {place}", tag.path, tag.value);
+        }
+    }
+    out.push_str(
+        "#\n# added by Cartouche: metadata.name, metadata.namespace, metadata.ownerReferences, labels and\n\
+         # annotations of carto.run\n",
+    );
+    out
+}
+
+fn one_line(text: &str) -> String {
+    const SHOWN: usize = 100;
+    let mut line = text.replace('\n', "\\n");
+    if line.len() > SHOWN {
+        line.truncate(line.floor_char_boundary(SHOWN));
+        line.push('…');
+    }
+    line
+}
+
+/// For machines.
+pub(super) fn as_json(origins: &[Origin]) -> Value {
+    let origin = |origin: &Origin| {
+        let tags = origin
+            .tags
+            .iter()
+            .map(|tag| json!({ "path": tag.path, "value": tag.value, "from": tag.place }));
+        json!({
+            "path": origin.path,
+            "value": origin.value,
+            "text": origin.text,
+            "from": origin.place,
+            "tags": tags.collect::<Vec<_>>(),
+        })
+    };
+    origins.iter().map(origin).collect()
+}

@@ -1,0 +1,85 @@
+//! Which kinds are known, and their schemas.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
+
+use serde_json::Value;
+
+use super::{Schema, bundled, given};
+use crate::source::Document;
+
+/// The schema of one kind.
+#[derive(Debug)]
+pub(crate) struct KindSchema {
+    /// A document with the schema and all that it refers to.
+    pub(crate) document: Rc<Value>,
+    /// Where in the document it is.
+    pub(crate) pointer: String,
+    /// Whether its objects are in a namespace, if that is known.
+    pub(crate) namespaced: Option<bool>,
+    /// Whether it is one of the built-in kinds.
+    pub(crate) built_in: bool,
+}
+
+impl KindSchema {
+    pub(crate) fn schema(&self) -> Option<Schema<'_>> {
+        Schema::new(&self.document, &self.pointer)
+    }
+}
+
+/// An `apiVersion` and a kind.
+pub(crate) type KindName = (String, String);
+
+/// All kinds that are known: those given win over the built-in ones.
+#[derive(Default)]
+pub(crate) struct Catalog {
+    given: BTreeMap<KindName, Rc<KindSchema>>,
+    /// Made when first asked for: most are never needed.
+    built_in: RefCell<BTreeMap<KindName, Rc<KindSchema>>>,
+}
+
+impl Catalog {
+    /// Takes the schemas out of documents that hold some: `CustomResourceDefinition`s and OpenAPI.
+    pub(crate) fn add(&mut self, documents: &[Document]) {
+        for document in documents {
+            self.given.extend(given::definitions(&document.value));
+        }
+    }
+
+    /// Takes the schemas out of an OpenAPI document.
+    pub(crate) fn add_open_api(&mut self, document: Value) {
+        self.given.extend(given::open_api(document));
+    }
+
+    pub(crate) fn get(&self, api_version: &str, kind: &str) -> Option<Rc<KindSchema>> {
+        let name = (api_version.to_owned(), kind.to_owned());
+        if let Some(given) = self.given.get(&name) {
+            return Some(Rc::clone(given));
+        }
+        if let Some(made) = self.built_in.borrow().get(&name) {
+            return Some(Rc::clone(made));
+        }
+        let made = Rc::new(bundled::kind(api_version, kind)?);
+        self.built_in.borrow_mut().insert(name, Rc::clone(&made));
+        Some(made)
+    }
+
+    /// Whether all kinds of an API version are known.
+    pub(crate) fn is_complete(api_version: &str) -> bool {
+        bundled::names().any(|(known, _)| known == api_version)
+    }
+
+    /// Every kind that is known by name.
+    pub(crate) fn names(&self) -> BTreeSet<(&str, &str)> {
+        let mut names: BTreeSet<(&str, &str)> = bundled::names().collect();
+        names.extend(
+            self.given
+                .keys()
+                .map(|(version, kind)| (version.as_str(), kind.as_str())),
+        );
+        names
+    }
+}

@@ -1,0 +1,326 @@
+//! Whether a value that is known only in part can be of a kind.
+
+use serde_json::{Number, Value};
+
+use super::{Member, Schema};
+use crate::{nearest, source::Step};
+
+/// A value of which some parts are decided later, by tags.
+#[derive(Clone, Debug)]
+pub(crate) enum Partial {
+    /// Nothing is known of it.
+    Open,
+    /// Only its type is known, as JSON Schema calls it.
+    Typed(String),
+    Scalar(Value),
+    Array(Vec<Partial>),
+    Object(Vec<(String, Partial)>),
+}
+
+impl From<&Value> for Partial {
+    fn from(value: &Value) -> Self {
+        match value {
+            Value::Array(items) => Self::Array(items.iter().map(Self::from).collect()),
+            Value::Object(fields) => {
+                let fields = fields
+                    .iter()
+                    .map(|(key, value)| (key.clone(), value.into()));
+                Self::Object(fields.collect())
+            }
+            scalar => Self::Scalar(scalar.clone()),
+        }
+    }
+}
+
+/// Where a value and a schema do not fit.
+#[derive(Clone, Debug)]
+pub(crate) struct Mismatch {
+    /// Where in the value.
+    pub(crate) at: Vec<Step>,
+    pub(crate) fault: Fault,
+    pub(crate) help: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The last step is a member that does not exist.
+    Unknown { key: String },
+    /// A member is not there and must be.
+    Missing { key: String },
+    /// The value is of another type.
+    Type { wanted: String, is: String },
+    /// The value is of the right type, and not allowed.
+    Refused { because: String },
+}
+
+impl Mismatch {
+    /// One sentence.
+    pub(crate) fn message(&self) -> String {
+        let place = crate::source::shown(&self.at);
+        match &self.fault {
+            Fault::Unknown { key } => {
+                let parent =
+                    crate::source::shown(self.at.split_last().map_or(&[], |(_, parent)| parent));
+                match parent.as_str() {
+                    "" => format!("unknown field '{key}'"),
+                    parent => format!("unknown field '{key}' in {parent}"),
+                }
+            }
+            Fault::Missing { key } if place.is_empty() => format!("the field '{key}' is missing"),
+            Fault::Missing { key } => format!("{place}: the field '{key}' is missing"),
+            Fault::Type { wanted, is } => format!("{place} has to be {wanted}, and is {is}"),
+            Fault::Refused { because } => format!("{place} {because}"),
+        }
+    }
+}
+
+/// All that does not fit.
+pub(crate) fn check(schema: Schema<'_>, value: &Partial) -> Vec<Mismatch> {
+    let mut walk = Walk::default();
+    walk.value(schema, value);
+    walk.found
+}
+
+#[derive(Default)]
+struct Walk<'a> {
+    /// The schemas of the objects above.
+    above: Vec<Schema<'a>>,
+    at: Vec<Step>,
+    found: Vec<Mismatch>,
+}
+
+impl<'a> Walk<'a> {
+    fn report(&mut self, fault: Fault, help: Option<String>) {
+        self.found.push(Mismatch {
+            at: self.at.clone(),
+            fault,
+            help,
+        });
+    }
+
+    fn value(&mut self, schema: Schema<'a>, value: &Partial) {
+        // The API server leaves nulls out.
+        if matches!(value, Partial::Open | Partial::Scalar(Value::Null)) {
+            return;
+        }
+        let is = type_of(value);
+        if schema.is_int_or_string() {
+            if !matches!(is, "integer" | "number" | "string") {
+                self.report(wrong_type("a number or a text", value), None);
+            }
+            return;
+        }
+        let fits = match schema.type_name() {
+            None => true,
+            Some("number") => matches!(is, "number" | "integer"),
+            Some(wanted) => wanted == is,
+        };
+        if !fits {
+            let wanted = schema.type_name().unwrap_or_default();
+            self.report(
+                wrong_type(&with_article(wanted), value),
+                cure(wanted, value),
+            );
+            return;
+        }
+        match value {
+            Partial::Object(fields) => self.object(schema, fields),
+            Partial::Array(items) => {
+                if let Some(item_schema) = schema.items() {
+                    for (index, item) in items.iter().enumerate() {
+                        self.below(Step::Index(index), |walk| walk.value(item_schema, item));
+                    }
+                }
+            }
+            Partial::Scalar(scalar) => self.scalar(schema, scalar),
+            Partial::Open | Partial::Typed(_) => {}
+        }
+    }
+
+    fn below(&mut self, step: Step, visit: impl FnOnce(&mut Self)) {
+        self.at.push(step);
+        visit(self);
+        self.at.pop();
+    }
+
+    fn object(&mut self, schema: Schema<'a>, fields: &[(String, Partial)]) {
+        self.above.push(schema);
+        for (key, value) in fields {
+            self.below(Step::Key(key.clone()), |walk| match schema.member(key) {
+                Member::Known(member) => walk.value(member, value),
+                Member::Open => {}
+                Member::Unknown => {
+                    let meant = nearest::nearest(key, schema.member_names());
+                    let help = meant
+                        .map(|meant| format!("did you mean '{meant}'?"))
+                        .or_else(|| walk.elsewhere(schema, key))
+                        .or_else(|| nearest::hint(key, "the fields are", schema.member_names()))
+                        .or_else(|| Some("look at the spelling and at the indentation".to_owned()));
+                    walk.report(Fault::Unknown { key: key.clone() }, help);
+                }
+            });
+        }
+        self.above.pop();
+        for key in schema.required() {
+            if !fields.iter().any(|(name, _)| name == key) {
+                let described = match schema.member(key) {
+                    Member::Known(member) => member
+                        .description()
+                        .map(|text| format!("{key}: {}", first_sentence(text))),
+                    _ => None,
+                };
+                self.report(
+                    Fault::Missing {
+                        key: key.to_owned(),
+                    },
+                    described,
+                );
+            }
+        }
+    }
+
+    /// The level where a field of this name would be at home: most often the indentation is wrong.
+    fn elsewhere(&self, schema: Schema<'a>, key: &str) -> Option<String> {
+        let has = |schema: Schema<'_>| schema.member_names().any(|name| name == key);
+        let below = schema
+            .member_names()
+            .find(|name| match schema.member(name) {
+                Member::Known(member) => has(member) || member.items().is_some_and(has),
+                _ => false,
+            });
+        if let Some(name) = below {
+            return Some(format!(
+                "'{key}' is a field of '{name}': look at the indentation"
+            ));
+        }
+        let depth = self.above.iter().rposition(|schema| has(*schema))?;
+        let objects = self
+            .at
+            .iter()
+            .filter(|step| matches!(step, Step::Key(_)))
+            .take(depth)
+            .cloned();
+        match crate::source::shown(&objects.collect::<Vec<_>>()).as_str() {
+            "" => Some(format!(
+                "'{key}' is a field of the object itself: look at the indentation"
+            )),
+            place => Some(format!(
+                "'{key}' is a field of {place}: look at the indentation"
+            )),
+        }
+    }
+
+    fn scalar(&mut self, schema: Schema<'_>, value: &Value) {
+        if let Some(allowed) = schema.get("enum").and_then(Value::as_array)
+            && !allowed.contains(value)
+        {
+            let names: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
+            let help = nearest::hint(
+                value.as_str().unwrap_or_default(),
+                "allowed are",
+                names.iter().copied(),
+            );
+            self.report(
+                Fault::Refused {
+                    because: format!("cannot be {value}"),
+                },
+                help,
+            );
+        }
+        let because = match value {
+            Value::Number(number) => out_of_range(schema, number),
+            Value::String(text) => wrong_length(schema, text),
+            _ => None,
+        };
+        if let Some(because) = because {
+            self.report(Fault::Refused { because }, None);
+        }
+    }
+}
+
+fn out_of_range(schema: Schema<'_>, number: &Number) -> Option<String> {
+    let limit = |key: &str| schema.get(key).and_then(Value::as_f64);
+    let value = number.as_f64()?;
+    let too_wide = schema.text("format") == Some("int32")
+        && (value < f64::from(i32::MIN) || value > f64::from(i32::MAX));
+    if too_wide {
+        return Some(format!("is {number}, which is more than 32 bits hold"));
+    }
+    if let Some(least) = limit("minimum").filter(|least| value < *least) {
+        return Some(format!("is {number}, and has to be at least {least}"));
+    }
+    let most = limit("maximum").filter(|most| value > *most)?;
+    Some(format!("is {number}, and has to be at most {most}"))
+}
+
+fn wrong_length(schema: Schema<'_>, text: &str) -> Option<String> {
+    let limit = |key: &str| schema.get(key).and_then(Value::as_u64);
+    let length = u64::try_from(text.chars().count()).ok()?;
+    match (limit("minLength"), limit("maxLength")) {
+        (Some(1), _) if length == 0 => Some("is empty".to_owned()),
+        (Some(least), _) if length < least => Some(format!("has fewer than {least} characters")),
+        (_, Some(most)) if length > most => Some(format!("has more than {most} characters")),
+        _ => None,
+    }
+}
+
+fn type_of(value: &Partial) -> &str {
+    match value {
+        Partial::Open => "any",
+        Partial::Typed(name) => name,
+        Partial::Scalar(value) => match value {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(number) if number.is_f64() => "number",
+            Value::Number(_) => "integer",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        },
+        Partial::Array(_) => "array",
+        Partial::Object(_) => "object",
+    }
+}
+
+fn wrong_type(wanted: &str, value: &Partial) -> Fault {
+    let is = match value {
+        Partial::Scalar(scalar) => format!("{} {scalar}", with_article(type_of(value))),
+        _ => with_article(type_of(value)),
+    };
+    Fault::Type {
+        wanted: wanted.to_owned(),
+        is,
+    }
+}
+
+/// `string` as people say it: `a text`.
+pub(crate) fn with_article(type_name: &str) -> String {
+    match type_name {
+        "string" => "a text".to_owned(),
+        "integer" => "an integer".to_owned(),
+        "number" => "a number".to_owned(),
+        "boolean" => "true or false".to_owned(),
+        "object" => "an object".to_owned(),
+        "array" => "a list".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+fn cure(wanted: &str, value: &Partial) -> Option<String> {
+    match (wanted, value) {
+        ("string", Partial::Scalar(scalar @ (Value::Number(_) | Value::Bool(_)))) => {
+            Some(format!("put it in quotes: \"{scalar}\""))
+        }
+        ("integer" | "number" | "boolean", Partial::Scalar(Value::String(text)))
+            if text.parse::<f64>().is_ok() || matches!(text.as_str(), "true" | "false") =>
+        {
+            Some(format!("take the quotes away: {text}"))
+        }
+        ("array", _) => Some("begin every element with a dash, or put it in [brackets]".to_owned()),
+        _ => None,
+    }
+}
+
+fn first_sentence(text: &str) -> &str {
+    text.split_inclusive(". ").next().unwrap_or(text).trim_end()
+}

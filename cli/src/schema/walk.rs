@@ -1,0 +1,68 @@
+//! Where a path may lead in a kind, before there is an object.
+
+use super::{Member, Schema};
+use crate::path_steps::{PathStep, To};
+
+/// Where a path leads.
+pub(crate) enum Reached<'a> {
+    /// A described value.
+    Known(Schema<'a>),
+    /// Further than what is described.
+    Open,
+}
+
+/// Why a path can lead nowhere.
+pub(crate) struct Impossible<'a> {
+    /// The step that fails.
+    pub(crate) step: usize,
+    pub(crate) reason: Reason<'a>,
+}
+
+pub(crate) enum Reason<'a> {
+    /// The object has no such member.
+    NoMember { of: Schema<'a> },
+    /// The value is of a type that has no members or elements.
+    NotA { wanted: &'static str, is: &'a str },
+}
+
+/// Follows the steps of a path.
+pub(crate) fn walk<'a>(
+    root: Schema<'a>,
+    steps: &[PathStep],
+) -> Result<Reached<'a>, Impossible<'a>> {
+    let mut schema = root;
+    for (step, PathStep { to, .. }) in steps.iter().enumerate() {
+        let impossible = |reason| Err(Impossible { step, reason });
+        if schema.is_int_or_string() {
+            return impossible(Reason::NotA {
+                wanted: "object",
+                is: "number or text",
+            });
+        }
+        match (to, schema.type_name()) {
+            (To::Key(key), Some("object") | None) => match schema.member(key) {
+                Member::Known(member) => schema = member,
+                Member::Open => return Ok(Reached::Open),
+                Member::Unknown => return impossible(Reason::NoMember { of: schema }),
+            },
+            (To::Index(_) | To::Elements, Some("array")) => match schema.items() {
+                Some(items) => schema = items,
+                None => return Ok(Reached::Open),
+            },
+            (To::Index(_) | To::Elements, None) => return Ok(Reached::Open),
+            (To::Key(_), Some(is)) => {
+                return impossible(Reason::NotA {
+                    wanted: "object",
+                    is,
+                });
+            }
+            (To::Index(_) | To::Elements, Some(is)) => {
+                return impossible(Reason::NotA {
+                    wanted: "array",
+                    is,
+                });
+            }
+        }
+    }
+    Ok(Reached::Known(schema))
+}

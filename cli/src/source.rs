@@ -1,0 +1,313 @@
+//! Manifests: files, folders and standard input, with the place of everything in them.
+
+mod node;
+mod path;
+
+use std::{
+    io::Read as _,
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::{Context as _, bail};
+use serde_json::Value;
+use serde_saphyr::Location;
+
+pub(crate) use node::{Content, Node, Step};
+pub(crate) use path::{find, shown};
+
+use crate::{
+    case,
+    finding::{Finding, Rule},
+};
+
+/// Objects and arrays inside each other in a file. Templates allow fewer; this bounds the recursion.
+const MAX_DEPTH: usize = 200;
+/// What the command line calls standard input.
+pub(crate) const STANDARD_INPUT: &str = "-";
+
+/// A text and what to call it.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+/// Some bytes of a text.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) source: Arc<Source>,
+    pub(crate) span: Range<usize>,
+}
+
+impl Place {
+    /// Line and column (in characters), both from 1.
+    pub(crate) fn line_and_column(&self) -> (usize, usize) {
+        let text = &self.source.text;
+        let before = text
+            .get(..self.span.start.min(text.len()))
+            .unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        (before.matches('\n').count() + 1, line.chars().count() + 1)
+    }
+
+    /// `file:line:column`.
+    pub(crate) fn shown(&self) -> String {
+        let (line, column) = self.line_and_column();
+        format!("{}:{line}:{column}", self.source.name)
+    }
+}
+
+/// One object of a manifest.
+#[derive(Clone, Debug)]
+pub(crate) struct Document {
+    pub(crate) source: Arc<Source>,
+    pub(crate) root: Node,
+    /// The same as the API server holds it.
+    pub(crate) value: Value,
+}
+
+impl Document {
+    fn new(source: &Arc<Source>, root: Node) -> Self {
+        Self {
+            source: Arc::clone(source),
+            value: root.to_value(),
+            root,
+        }
+    }
+
+    pub(crate) fn place(&self, span: &Range<usize>) -> Place {
+        Place {
+            source: Arc::clone(&self.source),
+            span: span.clone(),
+        }
+    }
+
+    fn text(&self, pointer: &str) -> &str {
+        self.value
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn api_version(&self) -> &str {
+        self.text("/apiVersion")
+    }
+
+    pub(crate) fn kind(&self) -> &str {
+        self.text("/kind")
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.text("/metadata/name")
+    }
+
+    pub(crate) fn namespace(&self) -> &str {
+        self.text("/metadata/namespace")
+    }
+
+    /// Whether it is of the API group of Cartouche and of this kind.
+    pub(crate) fn is_ours(&self, kind: &str) -> bool {
+        self.api_version().split('/').next() == Some(cartouche_crds::GROUP) && self.kind() == kind
+    }
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub(crate) struct Loaded {
+    pub(crate) documents: Vec<Document>,
+    /// What could not be read as YAML.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Reads files, folders (all `.yaml`, `.yml` and `.json` below them) and `-`, standard input. Files of
+/// a folder that hold no Kubernetes object are passed over; a file that is named has to hold some.
+pub(crate) fn load(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
+    let mut loaded = Loaded::default();
+    for path in paths {
+        if path.as_os_str() == STANDARD_INPUT {
+            let mut text = String::new();
+            std::io::stdin()
+                .read_to_string(&mut text)
+                .context("standard input cannot be read")?;
+            loaded.add("<stdin>", text, true);
+        } else if path.is_dir() {
+            for file in files_below(path)? {
+                loaded.add(&shown_path(&file), read(&file)?, false);
+            }
+        } else {
+            loaded.add(&shown_path(path), read(path)?, true);
+        }
+    }
+    Ok(loaded)
+}
+
+/// A path as people write it.
+fn shown_path(path: &Path) -> String {
+    path.strip_prefix(".").unwrap_or(path).display().to_string()
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("{} cannot be read", path.display()))?;
+    Ok(text.trim_start_matches('\u{feff}').to_owned())
+}
+
+/// What a test expects is no manifest, and what it is played with may repeat one.
+fn is_test_case(folder: &Path) -> bool {
+    case::FILES.iter().any(|file| folder.join(file).is_file())
+}
+
+/// The manifests below a folder, sorted. Hidden folders and test cases are left out.
+fn files_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let unreadable = || format!("the folder {} cannot be read", folder.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(unreadable)? {
+        let path = entry.with_context(unreadable)?.path();
+        let hidden = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        let extension = path
+            .extension()
+            .map(|extension| extension.to_string_lossy().to_lowercase());
+        if hidden {
+            continue;
+        }
+        if path.is_dir() {
+            if !is_test_case(&path) {
+                files.extend(files_below(&path)?);
+            }
+        } else if matches!(extension.as_deref(), Some("yaml" | "yml" | "json")) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// One file of a test case: exactly one YAML document, of any kind.
+pub(crate) fn load_one(path: &Path) -> anyhow::Result<Result<Document, Box<Finding>>> {
+    let source = Arc::new(Source {
+        name: shown_path(path),
+        text: read(path)?,
+    });
+    let mut nodes = match parse(&source) {
+        Ok(nodes) => nodes,
+        Err(finding) => return Ok(Err(finding)),
+    };
+    match (nodes.pop(), nodes.pop()) {
+        (Some(node), None) => Ok(Ok(Document::new(&source, node))),
+        (None, _) => bail!("{} is empty", source.name),
+        (Some(_), Some(_)) => bail!("{} holds more than one document", source.name),
+    }
+}
+
+impl Loaded {
+    fn add(&mut self, name: &str, text: String, must_be_objects: bool) {
+        let source = Arc::new(Source {
+            name: name.to_owned(),
+            text,
+        });
+        match parse(&source) {
+            Ok(nodes) => {
+                for node in nodes {
+                    self.add_node(&source, node, must_be_objects);
+                }
+            }
+            Err(finding) => self.findings.push(*finding),
+        }
+    }
+
+    fn add_node(&mut self, source: &Arc<Source>, node: Node, must_be_objects: bool) {
+        let text = |key: &str| node.get(key).and_then(Node::text);
+        match (text("apiVersion"), text("kind")) {
+            (Some(_), Some("List"))
+                if !node
+                    .at(&["items"])
+                    .is_none_or(|items| items.items().is_empty()) =>
+            {
+                let items = node.get("items").map(Node::items).unwrap_or_default();
+                for item in items {
+                    self.add_node(source, item.clone(), true);
+                }
+            }
+            (Some(_), Some(_)) => self.documents.push(Document::new(source, node)),
+            _ if must_be_objects => self.findings.push(no_object(source, &node)),
+            _ => {}
+        }
+    }
+}
+
+fn no_object(source: &Arc<Source>, node: &Node) -> Finding {
+    let missing = ["apiVersion", "kind"]
+        .into_iter()
+        .filter(|key| node.get(key).and_then(Node::text).is_none())
+        .collect::<Vec<_>>()
+        .join(" and ");
+    let place = Place {
+        source: Arc::clone(source),
+        span: node.span.clone(),
+    };
+    Finding::error(
+        Rule::Manifest,
+        format!("this is no Kubernetes object: {missing} is missing"),
+    )
+    .at(place)
+    .help(
+        "every object begins with its apiVersion and kind, such as carto.run/v1alpha1 and Runnable",
+    )
+}
+
+fn parse(source: &Arc<Source>) -> Result<Vec<Node>, Box<Finding>> {
+    // As kubectl reads YAML: 0755 is octal, and `yes` and `no` are truth values.
+    let options = serde_saphyr::options! {
+        with_snippet: false,
+        legacy_octal_numbers: true,
+        budget: serde_saphyr::budget! { max_depth: MAX_DEPTH },
+    };
+    serde_saphyr::from_multiple_with_options(&source.text, options)
+        .map_err(|error| Box::new(unreadable(source, &error)))
+}
+
+fn unreadable(source: &Arc<Source>, error: &serde_saphyr::Error) -> Finding {
+    let text = error.to_string();
+    let (message, _) = text.rsplit_once(" at line ").unwrap_or((&text, ""));
+    let message = message.replace(", set DuplicateKeyPolicy in Options if acceptable", "");
+    let mut finding = Finding::error(Rule::Yaml, format!("this is no valid YAML: {message}"));
+    if let Some(location) = error.location() {
+        let place = Place {
+            source: Arc::clone(source),
+            span: at_position(&source.text, location),
+        };
+        finding = finding.at(place);
+    }
+    if message.contains("mapping values are not allowed") || message.contains("':' indicator") {
+        finding =
+            finding.help("put the value in quotes if it contains a colon followed by a blank");
+    } else if message.contains("duplicate mapping key") {
+        finding = finding.help("a key stands once only: take one of them away");
+    } else if message.contains("tab") {
+        finding = finding.help("indent with blanks: YAML does not allow tabs");
+    }
+    finding
+}
+
+/// The bytes of a location. Not every error of the parser knows more than line and column.
+fn at_position(text: &str, location: Location) -> Range<usize> {
+    let index = |number: u64| usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
+    let characters =
+        |text: &str, count: usize| text.chars().take(count).map(char::len_utf8).sum::<usize>();
+    let (line, column) = (index(location.line()), index(location.column()));
+    let width = usize::try_from(location.span().len()).unwrap_or(1).max(1);
+    let mut start = 0;
+    for (number, content) in text.split_inclusive('\n').enumerate() {
+        if number == line {
+            let at = (start + characters(content, column)).min(text.len());
+            let rest = text.get(at..).unwrap_or_default();
+            return at..at + characters(rest.lines().next().unwrap_or_default(), width);
+        }
+        start += content.len();
+    }
+    text.len()..text.len()
+}

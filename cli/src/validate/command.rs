@@ -1,0 +1,73 @@
+//! `cartouche validate`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Knowledge, validate};
+use crate::{
+    finding::{Severity, report},
+    objects::Objects,
+    outcome::{FOUND, GOOD, Outcome},
+    schema::{catalog::Catalog, given},
+};
+
+/// Check templates and Runnables without a cluster
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Checks the syntax of every tag and path, the fields of templates and Runnables, the fields and types of
+the runs, output paths that no run can have, names, sizes; and for each Runnable, that its template can be
+rendered for it. Kinds of Kubernetes are known; for others give their definitions with --schemas, or have
+them among the files.
+
+Examples:
+  cartouche validate examples/job
+  cartouche validate template.yaml --schemas crds/
+  cartouche validate . --output sarif > cartouche.sarif
+  cartouche validate . --output github --deny-warnings
+
+Exit code 1 if there are errors (with --deny-warnings, also if there are warnings).")]
+pub(crate) struct ValidateArgs {
+    /// Files or folders; - is standard input
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// Folder or file with definitions of custom resources, or OpenAPI documents; may be given several times
+    #[arg(long, value_name = "PATH")]
+    schemas: Vec<PathBuf>,
+    /// How findings are written
+    #[arg(short, long, value_enum, default_value_t)]
+    output: report::Format,
+    /// Warnings are errors
+    #[arg(long)]
+    deny_warnings: bool,
+}
+
+pub(crate) fn execute(args: &ValidateArgs) -> anyhow::Result<Outcome> {
+    let mut catalog = Catalog::default();
+    for path in &args.schemas {
+        given::read(path, &mut catalog)?;
+    }
+    let objects = Objects::load(&args.paths)?;
+    catalog.add(&objects.others);
+    let findings = validate(&objects, &Knowledge::new(catalog));
+    let errors = report::count(&findings, Severity::Error);
+    let warnings = report::count(&findings, Severity::Warning);
+    let failed = errors > 0 || (args.deny_warnings && warnings > 0);
+    let counted =
+        |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let counted = format!(
+        "{} and {}: {}\n",
+        counted(objects.templates.len(), "template"),
+        counted(objects.runnables.len(), "Runnable"),
+        report::counts(&findings)
+    );
+    Ok(Outcome {
+        out: report::write(&findings, args.output),
+        err: if args.output == report::Format::Text {
+            counted
+        } else {
+            String::new()
+        },
+        code: if failed { FOUND } else { GOOD },
+    })
+}

@@ -1,0 +1,133 @@
+//! Names and labels that the API server refuses.
+
+use serde_json::Value;
+
+use crate::{
+    finding::{Finding, Rule},
+    source::{Document, Node, Step},
+    template_file,
+};
+
+/// Longest value of a label.
+const MAX_LABEL: usize = 63;
+
+/// A name or a label that is not allowed.
+pub(super) struct Refused {
+    pub(super) at: Vec<Step>,
+    pub(super) because: String,
+    pub(super) help: &'static str,
+}
+
+/// Names and labels that stand in the template as they are.
+pub(super) fn check_template(document: &Document) -> Vec<Finding> {
+    let Some(body) = template_file::body(document) else {
+        return Vec::new();
+    };
+    let refused = check(&body.to_value());
+    let has_no_tag = |refused: &&Refused| !leaf(body, &refused.at).contains("$(");
+    refused
+        .iter()
+        .filter(has_no_tag)
+        .map(|refused| finding(document, body, refused))
+        .collect()
+}
+
+fn leaf<'a>(body: &'a Node, at: &[Step]) -> &'a str {
+    body.follow(at).0.text().unwrap_or_default()
+}
+
+pub(super) fn finding(document: &Document, body: &Node, refused: &Refused) -> Finding {
+    let (node, key, _) = body.follow(&refused.at);
+    let span = key.filter(|_| node.text().is_none()).unwrap_or(&node.span);
+    Finding::error(Rule::Name, refused.because.clone())
+        .at(document.place(span))
+        .label("the API server refuses this")
+        .help(refused.help)
+}
+
+/// What the API server would refuse in the metadata of an object.
+pub(super) fn check(object: &Value) -> Vec<Refused> {
+    let mut refused = Vec::new();
+    let metadata = object.get("metadata");
+    for (field, is_prefix) in [("generateName", true), ("name", false)] {
+        let name = metadata
+            .and_then(|metadata| metadata.get(field))
+            .and_then(Value::as_str);
+        if let Some(name) = name.filter(|name| !name.is_empty() && !is_subdomain(name, is_prefix)) {
+            refused.push(Refused {
+                at: vec![Step::Key("metadata".into()), Step::Key(field.into())],
+                because: format!("metadata.{field} '{name}' is not allowed as a name"),
+                help: "names consist of lower-case letters, digits, - and ., and begin with a letter or digit",
+            });
+        }
+    }
+    let labels = metadata
+        .and_then(|metadata| metadata.get("labels"))
+        .and_then(Value::as_object);
+    for (key, value) in labels.into_iter().flatten() {
+        if let Some(text) = value.as_str().filter(|text| !is_label_value(text)) {
+            refused.push(Refused {
+                at: ["metadata", "labels", key].map(|key| Step::Key(key.into())).to_vec(),
+                because: format!("the label {key} cannot be '{text}'"),
+                help: "values of labels have at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit",
+            });
+        }
+    }
+    refused
+}
+
+/// What a name may be, or what it may begin with.
+fn is_subdomain(name: &str, is_prefix: bool) -> bool {
+    let allowed = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-');
+    // The part that is added ends the name.
+    let name = if is_prefix {
+        format!("{name}x")
+    } else {
+        name.to_owned()
+    };
+    name.len() <= 253
+        && name.split('.').all(|part| {
+            !part.is_empty()
+                && part.chars().all(allowed)
+                && !part.starts_with('-')
+                && !part.ends_with('-')
+        })
+}
+
+fn is_label_value(text: &str) -> bool {
+    let is_end = |c: char| c.is_ascii_alphanumeric();
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    text.is_empty()
+        || (text.len() <= MAX_LABEL
+            && text.starts_with(is_end)
+            && text.ends_with(is_end)
+            && text.chars().all(allowed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_may_end_with_a_dash_and_a_name_may_not() {
+        assert!(is_subdomain("build-", true));
+        assert!(!is_subdomain("build-", false));
+        assert!(is_subdomain("a.b-c", false));
+    }
+
+    #[test]
+    fn upper_case_and_underscores_are_no_name() {
+        for name in ["Build-", "my_run-", "-x", "a..b", "é"] {
+            assert!(!is_subdomain(name, true), "{name}");
+        }
+    }
+
+    #[test]
+    fn values_of_labels_have_at_most_63_characters() {
+        assert!(is_label_value(&"a".repeat(63)));
+        assert!(!is_label_value(&"a".repeat(64)));
+        assert!(is_label_value("A_b.c-1"));
+        assert!(!is_label_value("a b"));
+        assert!(!is_label_value("a-"));
+    }
+}

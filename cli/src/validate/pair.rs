@@ -1,0 +1,260 @@
+//! What a Runnable and its template make together.
+
+use std::collections::HashSet;
+
+use cartouche_templating::Problem;
+use serde_json::Value;
+
+use super::{Knowledge, names, shape, template, words};
+use crate::{
+    finding::{Finding, Rule},
+    nearest,
+    objects::{Objects, Selection, namespace_of},
+    path_steps::{self, PathStep, To},
+    render,
+    schema::check::{self, Partial},
+    source::{Content, Document, Step},
+    template_file,
+};
+
+/// Renders the template of a Runnable and checks the outcome. What is wrong with the template alone is
+/// not said again.
+pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledge) -> Vec<Finding> {
+    let Some(document) = objects.template_of(runnable) else {
+        let refers_to_files = !objects.templates.is_empty();
+        return Vec::from_iter(refers_to_files.then(|| objects.missing_template(runnable)));
+    };
+    let Some(Ok(compiled)) = template_file::compile(document) else {
+        return Vec::new();
+    };
+    let (selected, mut findings) = selected(objects, runnable);
+    let subject = render::Subject {
+        template: &compiled,
+        template_name: document.name(),
+        runnable: &render::prepared(&runnable.value, namespace_of(runnable)),
+        selected: selected.map(|selected| &selected.value),
+    };
+    match render::run(&subject) {
+        Ok(run) => findings.extend(check_run(document, runnable, &run.object, knowledge)),
+        Err(problems) => {
+            let asked = runnable.root.at(&["spec", "selector"]).is_some();
+            let blind = |problem: &&Problem| {
+                let reads_selected = problem
+                    .tag
+                    .as_deref()
+                    .is_some_and(|tag| tag.trim_start_matches(['{', '.']).starts_with("selected"));
+                reads_selected && asked && selected.is_none()
+            };
+            let told = problems.iter().filter(|problem| !blind(problem));
+            findings.extend(told.map(|problem| problem_finding(document, runnable, problem)));
+        }
+    }
+    findings
+}
+
+fn selected<'a>(objects: &'a Objects, runnable: &Document) -> (Option<&'a Document>, Vec<Finding>) {
+    let place = || {
+        let entry = runnable
+            .root
+            .get("spec")
+            .and_then(|spec| spec.entry("selector"));
+        runnable.place(entry.map_or(&runnable.root.span, |entry| &entry.key_span))
+    };
+    match objects.selected_by(runnable) {
+        Selection::NotAsked => (None, Vec::new()),
+        Selection::One(one) => (Some(one), Vec::new()),
+        Selection::None => {
+            let message = format!(
+                "what the template makes of Runnable {} was not checked: no object among these files matches its selector",
+                runnable.name()
+            );
+            (
+                None,
+                vec![
+                    Finding::note(Rule::Unchecked, message)
+                        .at(place())
+                        .help("add such an object to the files"),
+                ],
+            )
+        }
+        Selection::Many(count) => {
+            let message =
+                format!("the selector matches {count} objects, and has to match exactly one");
+            let help = "add labels until one is left";
+            (
+                None,
+                vec![
+                    Finding::error(Rule::Selector, message)
+                        .at(place())
+                        .help(help),
+                ],
+            )
+        }
+    }
+}
+
+/// A tag that has no value for this Runnable.
+pub(crate) fn problem_finding(
+    document: &Document,
+    runnable: &Document,
+    problem: &Problem,
+) -> Finding {
+    let name = runnable.name();
+    let missing = problem
+        .tag
+        .as_deref()
+        .filter(|_| problem.message.contains("jsonpath returned empty list"))
+        .and_then(|tag| missing_input(runnable, tag));
+    let Some(missing) = missing else {
+        let finding = template::problem_finding(document, problem);
+        return Finding {
+            rule: Rule::Value,
+            message: format!("Runnable {name}: {}", finding.message),
+            ..finding
+        }
+        .related(subject_place(runnable, &[]), "for this Runnable");
+    };
+    let Missing {
+        key,
+        known,
+        above,
+        steps,
+    } = missing;
+    let label = if steps == 0 {
+        format!("no input '{key}' here")
+    } else {
+        format!("no '{key}' here")
+    };
+    let what = if steps == 0 {
+        format!("the input '{key}'")
+    } else {
+        format!("'{key}' in its inputs")
+    };
+    let words = words::of(problem);
+    let add =
+        (steps == 0).then(|| format!("give it under spec.inputs of the Runnable: {key}: ..."));
+    Finding::error(
+        Rule::Value,
+        format!("Runnable {name} does not give {what}, which the template reads"),
+    )
+    .at(template_file::place_of(document, problem))
+    .label("has no value")
+    .related(subject_place(runnable, &above), label)
+    .maybe_help(
+        nearest::hint(&key, "it gives", known.iter().map(String::as_str))
+            .or(add)
+            .or(words.help),
+    )
+}
+
+struct Missing {
+    key: String,
+    known: Vec<String>,
+    /// The keys above it that are there.
+    above: Vec<Step>,
+    /// How far below the inputs it is.
+    steps: usize,
+}
+
+/// What a path below the inputs lacks.
+fn missing_input(runnable: &Document, path: &str) -> Option<Missing> {
+    let steps = path_steps::steps(path);
+    let key = |step: Option<&PathStep>| match step.map(|step| &step.to) {
+        Some(To::Key(key)) => Some(key.clone()),
+        _ => None,
+    };
+    let leading: Vec<_> = steps
+        .iter()
+        .take(3)
+        .map(|step| key(Some(step)).unwrap_or_default())
+        .collect();
+    if leading != ["runnable", "spec", "inputs"] {
+        return None;
+    }
+    let mut above = vec![Step::Key("spec".to_owned()), Step::Key("inputs".to_owned())];
+    let mut value = runnable
+        .value
+        .pointer("/spec/inputs")
+        .unwrap_or(&Value::Null);
+    for (depth, step) in steps.iter().skip(3).enumerate() {
+        let key = key(Some(step))?;
+        let Some(below) = value.get(&key) else {
+            let known = value
+                .as_object()
+                .into_iter()
+                .flat_map(|map| map.keys().cloned());
+            return Some(Missing {
+                known: known.collect(),
+                key,
+                above,
+                steps: depth,
+            });
+        };
+        value = below;
+        above.push(Step::Key(key));
+    }
+    None
+}
+
+/// The place of a part of the Runnable; of its name where that part is not there.
+fn subject_place(runnable: &Document, at: &[Step]) -> crate::source::Place {
+    let (_, _, taken) = runnable.root.follow(at);
+    if at.is_empty() || taken < at.len() {
+        let name = runnable
+            .root
+            .at(&["metadata", "name"])
+            .unwrap_or(&runnable.root);
+        return runnable.place(&name.span);
+    }
+    shape::place(runnable, &runnable.root, at, true)
+}
+
+/// What the API server would not take of a rendered run, as far as the inputs decide about it.
+fn check_run(
+    document: &Document,
+    runnable: &Document,
+    run: &Value,
+    knowledge: &Knowledge,
+) -> Vec<Finding> {
+    let Some(body) = template_file::body(document) else {
+        return Vec::new();
+    };
+    let from_a_tag = tagged(document);
+    let mut findings = Vec::new();
+    let text = |key: &str| run.get(key).and_then(Value::as_str).unwrap_or_default();
+    let known = knowledge.catalog.get(text("apiVersion"), text("kind"));
+    if let Some(schema) = known.as_ref().and_then(|known| known.schema()) {
+        let mismatches = check::check(schema, &Partial::from(run));
+        let ours = mismatches
+            .iter()
+            .filter(|mismatch| from_a_tag(&mismatch.at));
+        findings.extend(ours.map(|mismatch| shape::finding(document, body, mismatch)));
+    }
+    let refused = names::check(run);
+    let refused = refused.iter().filter(|refused| from_a_tag(&refused.at));
+    findings.extend(refused.map(|refused| names::finding(document, body, refused)));
+    for finding in &mut findings {
+        finding.message = format!("Runnable {}: {}", runnable.name(), finding.message);
+        finding
+            .related
+            .push((subject_place(runnable, &[]), "for this Runnable".to_owned()));
+    }
+    findings
+}
+
+/// Whether a part of the run is what a tag yields, or below that.
+fn tagged(document: &Document) -> impl Fn(&[Step]) -> bool {
+    let tagged: HashSet<Vec<Step>> = template_file::tags(document)
+        .into_iter()
+        .map(|tag| tag.at)
+        .collect();
+    let body = template_file::body(document).cloned();
+    move |at: &[Step]| {
+        let Some(body) = &body else {
+            return false;
+        };
+        let (node, _, taken) = body.follow(at);
+        matches!(node.content, Content::Scalar(_))
+            && tagged.contains(at.get(..taken).unwrap_or_default())
+    }
+}

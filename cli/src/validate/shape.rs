@@ -1,0 +1,79 @@
+//! Whether an object of ours has the fields that its kind has.
+
+use crate::{
+    finding::{Finding, Rule},
+    schema::{
+        catalog::KindSchema,
+        check::{self, Fault, Mismatch, Partial},
+    },
+    source::{Content, Document, Node, Place, Step},
+};
+
+/// Unknown and missing fields and wrong types of a Runnable or a template.
+pub(super) fn check(document: &Document, schema: &KindSchema) -> Vec<Finding> {
+    let Some(schema) = schema.schema() else {
+        return Vec::new();
+    };
+    let mismatches = check::check(schema, &Partial::from(&document.value));
+    mismatches
+        .iter()
+        .map(|mismatch| finding(document, &document.root, mismatch))
+        .collect()
+}
+
+/// What a mismatch in a part of a document says to its author.
+pub(super) fn finding(document: &Document, root: &Node, mismatch: &Mismatch) -> Finding {
+    let rule = match mismatch.fault {
+        Fault::Unknown { .. } | Fault::Missing { .. } => Rule::Field,
+        Fault::Type { .. } | Fault::Refused { .. } => Rule::FieldType,
+    };
+    let label = match &mismatch.fault {
+        Fault::Unknown { .. } => "there is no such field".to_owned(),
+        Fault::Missing { key } => format!("'{key}' is missing here"),
+        Fault::Type { wanted, .. } => format!("this has to be {wanted}"),
+        Fault::Refused { .. } => "this is not allowed".to_owned(),
+    };
+    let on_key = matches!(mismatch.fault, Fault::Unknown { .. });
+    Finding::error(rule, mismatch.message())
+        .at(place(document, root, &mismatch.at, on_key))
+        .label(label)
+        .maybe_help(
+            mismatch
+                .help
+                .clone()
+                .or_else(|| default_help(&mismatch.fault)),
+        )
+}
+
+/// What to do when nothing better is known.
+fn default_help(fault: &Fault) -> Option<String> {
+    match fault {
+        Fault::Missing { key } => Some(format!("add the field '{key}'")),
+        Fault::Type { wanted, .. } => Some(format!("give it {wanted}")),
+        Fault::Unknown { .. } | Fault::Refused { .. } => None,
+    }
+}
+
+/// The place of a part of a document: of its key where the key is meant, or where the value goes over
+/// several lines.
+pub(super) fn place(document: &Document, root: &Node, at: &[Step], on_key: bool) -> Place {
+    let (node, key, taken) = root.follow(at);
+    let whole = taken == at.len();
+    let long = !matches!(node.content, Content::Scalar(_));
+    let span = match key {
+        Some(key) if (on_key && whole) || long => key,
+        _ if node.span.is_empty() => first_key(node).unwrap_or(&node.span),
+        _ => &node.span,
+    };
+    document.place(span)
+}
+
+fn first_key(node: &Node) -> Option<&std::ops::Range<usize>> {
+    match &node.content {
+        Content::Object(entries) => entries.first().map(|entry| &entry.key_span),
+        Content::Array(items) => items
+            .first()
+            .map(|item| first_key(item).unwrap_or(&item.span)),
+        Content::Scalar(_) => None,
+    }
+}

@@ -1,0 +1,114 @@
+//! Whether the fields that tags read can be there.
+
+use super::Knowledge;
+use crate::{
+    finding::{Finding, Rule},
+    nearest,
+    path_steps::{self, PathStep, To},
+    schema::{
+        Schema,
+        check::with_article,
+        walk::{Impossible, Reached, Reason, walk},
+    },
+    source::Document,
+    template_file::{self, PlacedTag},
+};
+
+/// Tags that read a field which no Runnable has.
+pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Vec<Finding> {
+    let tags = template_file::tags(document);
+    tags.iter()
+        .filter_map(|tag| check_tag(tag, knowledge))
+        .collect()
+}
+
+fn check_tag(tag: &PlacedTag, knowledge: &Knowledge) -> Option<Finding> {
+    let (schema, steps) = runnable_path(&tag.tag.path, knowledge)?;
+    // What the engine refuses is said already.
+    if matches!(&steps.first()?.to, To::Key(key) if key == "status") {
+        return None;
+    }
+    let impossible = walk(schema, &steps).err()?;
+    Some(impossible_path(
+        &format!("the tag $({})$", tag.tag.path),
+        tag,
+        &steps,
+        &impossible,
+    ))
+}
+
+/// The steps of a path below `runnable`, with the schema to follow them in.
+fn runnable_path<'a>(path: &str, knowledge: &'a Knowledge) -> Option<(Schema<'a>, Vec<PathStep>)> {
+    let mut steps = path_steps::steps(path);
+    let root = steps.first()?;
+    if !matches!(&root.to, To::Key(key) if key == "runnable") {
+        return None;
+    }
+    steps.remove(0);
+    Some((knowledge.runnable.schema()?, steps))
+}
+
+/// The type of what a tag yields, if it is the same for every Runnable.
+pub(super) fn type_of(path: &str, knowledge: &Knowledge) -> Option<String> {
+    let (schema, steps) = runnable_path(path, knowledge)?;
+    match walk(schema, &steps).ok()? {
+        Reached::Known(reached) => reached.type_name().map(str::to_owned),
+        Reached::Open => None,
+    }
+}
+
+fn impossible_path(
+    what: &str,
+    tag: &PlacedTag,
+    steps: &[PathStep],
+    impossible: &Impossible<'_>,
+) -> Finding {
+    let step = steps.get(impossible.step);
+    let place = step.map_or_else(
+        || tag.path_place.clone(),
+        |step| template_file::part(&tag.path_place, step.span.clone()),
+    );
+    describe(Rule::Tag, what, "a Runnable", step, &impossible.reason).at(place)
+}
+
+/// Why a path cannot lead anywhere, in words.
+pub(super) fn describe(
+    rule: Rule,
+    what: &str,
+    of: &str,
+    step: Option<&PathStep>,
+    reason: &Reason<'_>,
+) -> Finding {
+    match reason {
+        Reason::NoMember { of: parent } => {
+            let key = match step.map(|step| &step.to) {
+                Some(To::Key(key)) => key.as_str(),
+                _ => "",
+            };
+            Finding::error(
+                rule,
+                format!("{what} reads '{key}', which {of} does not have"),
+            )
+            .label("there is no such field")
+            .maybe_help(nearest::hint(key, "the fields are", parent.member_names()))
+        }
+        Reason::NotA { wanted, is } => {
+            let help = match (*wanted, *is) {
+                ("object", "array") => {
+                    "pick an element of the list first: [0], [-1] or [?(@.name==\"x\")]"
+                }
+                ("array", "object") => "members are written .name, or ['name.with.dots']",
+                _ => "end the path before it",
+            };
+            Finding::error(
+                rule,
+                format!(
+                    "{what} can lead nowhere: it takes a part of {}",
+                    with_article(is)
+                ),
+            )
+            .label(format!("only {} has parts like this", with_article(wanted)))
+            .help(help)
+        }
+    }
+}

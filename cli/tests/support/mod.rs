@@ -1,0 +1,80 @@
+//! Runs the command as a user does.
+
+#![allow(dead_code, reason = "each test program takes what it needs")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// What a command printed, and how it ended.
+pub struct Output {
+    pub out: String,
+    pub err: String,
+    pub code: i32,
+}
+
+/// The command in a folder, without a terminal and without a cluster.
+pub fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cartouche"));
+    command
+        .current_dir(folder)
+        .args(arguments)
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .env("KUBECONFIG", "/nonexistent")
+        .stdin(Stdio::null());
+    command
+}
+
+pub fn cartouche_in(folder: &Path, arguments: &[&str]) -> Output {
+    finish(&mut command(folder, arguments))
+}
+
+pub fn finish(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    Output {
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+        code: output.status.code().unwrap(),
+    }
+}
+
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .to_owned()
+}
+
+pub fn cartouche(arguments: &[&str]) -> Output {
+    cartouche_in(&repository(), arguments)
+}
+
+/// A folder with a copy of one example.
+pub fn copy_of(example: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&repository().join("examples").join(example), folder.path());
+    folder
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let (path, name) = entry
+            .map(|entry| (entry.path(), entry.file_name()))
+            .unwrap();
+        if path.is_dir() {
+            copy(&path, &to.join(name));
+        } else {
+            fs::copy(&path, to.join(name)).unwrap();
+        }
+    }
+}
+
+pub fn replace(file: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(file).unwrap();
+    assert!(text.contains(from), "{text}");
+    fs::write(file, text.replace(from, to)).unwrap();
+}

@@ -1,0 +1,57 @@
+//! `cargo bench-cluster`: how fast and how small a controller of Runnables is, in ratios to the
+//! ceiling of the machine that it is measured on.
+//!
+//! It knows nothing of the controller under test but the API that every controller of
+//! `carto.run/v1alpha1` serves: it changes inputs, sees runs appear, finishes them, and sees outputs
+//! arrive.
+
+mod api;
+mod command_line;
+mod docs;
+mod kinds;
+mod load;
+mod measure;
+mod phase;
+mod plot;
+mod preload;
+mod proc;
+mod reference;
+mod report;
+mod requests;
+mod scenarios;
+mod site;
+
+use std::{ffi::OsString, iter, process::ExitCode};
+
+use cartouche_tests::control_plane::supervisor;
+use clap::Parser;
+
+use command_line::{Command, CommandLine};
+
+fn main() -> ExitCode {
+    let CommandLine { command, settings } = CommandLine::parse();
+    let outcome = match command {
+        Command::Controller { arguments } => {
+            let name = OsString::from("cartouche-controller");
+            return cartouche_controller::main_from(iter::once(name).chain(arguments));
+        }
+        Command::Reference { which, concurrency } => {
+            reference::serve(which.subject(), concurrency).map(|()| ExitCode::SUCCESS)
+        }
+        Command::Supervise {
+            log,
+            restart_on,
+            command,
+        } => supervisor::supervise(&log, restart_on, &command)
+            .map(ExitCode::from)
+            .map_err(Into::into),
+        Command::TidyUp { folder } => supervisor::tidy_up(&folder)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Into::into),
+        scenario => scenarios::run(&scenario, &settings).map(|()| ExitCode::SUCCESS),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,207 @@
+//! The real documents, templates and objects behind the small numbers of the model.
+
+use std::sync::Arc;
+
+use cartouche_controller::{
+    reconcile::facts::RunName,
+    templates::{Compiled, Templates},
+};
+use cartouche_crds::{
+    ClusterRunTemplate, ClusterRunTemplateSpec, INPUT_HASH_ANNOTATION, RUN_TEMPLATE_NAME_LABEL,
+    RUNNABLE_NAME_LABEL,
+};
+use cartouche_templating::{Context, Owner, Rendered, Stamp, stamp};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::{pool::Pool, world::Make};
+
+/// The API server's clock. It stands still; see [`Pool::aged`].
+pub const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
+/// What happened less long ago is younger than the minimum age.
+pub const YOUNG: SignedDuration = SignedDuration::from_mins(30);
+/// The name of the Runnable.
+pub const RUNNABLE: &str = "runnable";
+/// Its namespace.
+pub const NAMESPACE: &str = "space";
+/// The name of its template.
+pub const TEMPLATE: &str = "template";
+/// Stands before the hash of a run that an earlier release made.
+const EARLIER_VERSION: &str = "v0:";
+
+/// What the template renders for one input.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// The document.
+    pub rendered: Arc<Rendered>,
+    /// The template.
+    pub compiled: Arc<Compiled>,
+}
+
+/// All documents of a configuration, by number.
+#[derive(Clone, Debug)]
+pub struct Cast {
+    documents: Vec<Document>,
+    /// Whether all runs have one creation time.
+    same_second: bool,
+}
+
+/// The uid of the Runnable that was created for the n-th time under its name.
+#[must_use]
+pub fn owner_uid(owner: u8) -> String {
+    format!("owner-{owner}")
+}
+
+/// The uid of a run.
+#[must_use]
+pub fn run_uid(run: u16) -> String {
+    format!("uid-{run}")
+}
+
+/// The run with this uid.
+#[must_use]
+pub fn run_of(uid: &str) -> Option<u16> {
+    uid.strip_prefix("uid-")?.parse().ok()
+}
+
+/// The re-run request with this number; 0 is none.
+#[must_use]
+pub fn token(number: u8) -> Option<String> {
+    (number > 0).then(|| format!("again-{number}"))
+}
+
+impl Cast {
+    /// The documents 0 to `most`. With `kinds`, odd ones are of another kind than even ones.
+    ///
+    /// # Panics
+    /// If the template of the model does not compile or render.
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "the template is fixed")]
+    pub fn new(most: u8, kinds: bool, same_second: bool) -> Self {
+        let templates = Templates::new(kube::runtime::reflector::store().0);
+        let documents = (0..=most).map(|number| {
+            let kind = if kinds && number % 2 == 1 { "Other" } else { "Task" };
+            let spec: ClusterRunTemplateSpec = serde_json::from_value(json!({
+                "template": {
+                    "apiVersion": "example.dev/v1",
+                    "kind": kind,
+                    "metadata": { "generateName": "run-" },
+                    "spec": { "input": "$(runnable.spec.inputs.value)$" },
+                },
+                "outputs": { "answer": ".status.answer" },
+            }))
+            .expect("a template");
+            let mut template = ClusterRunTemplate::new(TEMPLATE, spec);
+            template.metadata.uid = Some("template-uid".to_owned());
+            template.metadata.generation = Some(1);
+            let compiled = templates.compile(&template);
+            let runnable = json!({
+                "metadata": { "name": RUNNABLE, "namespace": NAMESPACE },
+                "spec": { "runTemplateRef": { "name": TEMPLATE }, "inputs": { "value": number.to_string() } },
+            });
+            let context = Context::new(&runnable, None).expect("a context");
+            let template = compiled.template.as_ref().expect("it compiles");
+            let rendered = Arc::new(template.render(&context).expect("it renders"));
+            Document { rendered, compiled }
+        });
+        Self {
+            documents: documents.collect(),
+            same_second,
+        }
+    }
+
+    /// A document.
+    #[must_use]
+    pub fn document(&self, number: u8) -> &Document {
+        &self.documents[usize::from(number)]
+    }
+
+    /// The number of the kind of a document.
+    #[must_use]
+    pub fn kind(&self, document: u8) -> u8 {
+        kind_number(self.document(document).rendered.kind())
+    }
+
+    /// The hash that a run of this make carries.
+    #[must_use]
+    pub fn hash(&self, make: &Make) -> String {
+        let hash = self.document(make.document).rendered.input_hash();
+        if make.earlier_version {
+            hash.replacen(cartouche_templating::HASH_VERSION, EARLIER_VERSION, 1)
+        } else {
+            hash.to_owned()
+        }
+    }
+
+    /// When a run was created.
+    #[must_use]
+    pub fn created(&self, uid: u16, make: &Make) -> Timestamp {
+        let second = if self.same_second { 0 } else { i64::from(uid) };
+        let age = if make.old { 3_600 } else { 0 };
+        NOW - SignedDuration::from_secs(1_000 + age - second)
+    }
+
+    /// The object as the API server has it. `None` for the result: it is still running.
+    #[must_use]
+    pub fn object(&self, pool: &Pool, uid: u16, make: &Make, result: Option<bool>) -> Value {
+        let name = pool.named(make.name);
+        let mut object = self.sent(&name, make);
+        if make.rewritten {
+            object["spec"]["input"] = json!("as the server writes it");
+        }
+        object["metadata"]["uid"] = json!(run_uid(uid));
+        object["metadata"]["creationTimestamp"] = json!(self.created(uid, make).to_string());
+        if let Some(result) = result {
+            object["status"] = json!({
+                "answer": run_uid(uid),
+                "conditions": [{
+                    "type": "Succeeded",
+                    "status": if result { "True" } else { "False" },
+                    "reason": "Done",
+                    "message": "",
+                }],
+            });
+        }
+        object
+    }
+
+    /// The object as it was sent: by Cartouche, or without a number by the original controller.
+    fn sent(&self, name: &RunName, make: &Make) -> Value {
+        let rendered = &self.document(make.document).rendered;
+        let uid = owner_uid(make.owner);
+        let owner = Owner {
+            name: RUNNABLE,
+            namespace: NAMESPACE,
+            uid: &uid,
+        };
+        let stamped = stamp(
+            rendered,
+            &Stamp {
+                owner,
+                template_name: TEMPLATE,
+                name: &name.name,
+                sequence: i64::from(make.number),
+                input_hash: &self.hash(make),
+                rerun_token: token(make.token).as_deref(),
+            },
+        );
+        let mut object = stamped.unwrap_or_default();
+        if make.number == 0 {
+            let metadata = &mut object["metadata"];
+            metadata["labels"] =
+                json!({ RUNNABLE_NAME_LABEL: RUNNABLE, RUN_TEMPLATE_NAME_LABEL: TEMPLATE });
+            metadata["annotations"] = json!({});
+        }
+        debug_assert!(
+            make.number == 0
+                || object["metadata"]["annotations"][INPUT_HASH_ANNOTATION] == self.hash(make)
+        );
+        object
+    }
+}
+
+/// The number of a kind: 1 for the second one that a configuration may have.
+#[must_use]
+pub fn kind_number(kind: &str) -> u8 {
+    u8::from(kind == "Other")
+}

@@ -1,0 +1,514 @@
+//! The configurations that are checked, by name.
+
+use crate::{
+    configuration::{Before, Configuration, OldRun},
+    mutant::Mutant,
+    world::Left,
+};
+
+fn ab() -> Vec<(u8, u8)> {
+    vec![(0, 0), (1, 0)]
+}
+
+fn abc() -> Vec<(u8, u8)> {
+    vec![(0, 0), (1, 0), (2, 0)]
+}
+
+fn plain() -> Configuration {
+    Configuration::default()
+}
+
+fn faults(crashes: u8, losses: u8) -> Left {
+    Left {
+        crashes,
+        losses,
+        ..Left::default()
+    }
+}
+
+/// All configurations of the code as it is.
+#[must_use]
+#[allow(clippy::too_many_lines)] // a table
+pub fn configurations() -> Vec<Configuration> {
+    let one = Left::default();
+    vec![
+        Configuration {
+            name: "one.plain",
+            workers: 1,
+            ..plain()
+        },
+        Configuration {
+            name: "two.plain",
+            ..plain()
+        },
+        Configuration {
+            name: "one.requests",
+            workers: 1,
+            coarse: false,
+            inputs: ab(),
+            ..plain()
+        },
+        Configuration {
+            name: "one.rights",
+            workers: 1,
+            left: Left {
+                rights: 2,
+                ..faults(1, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "two.rights",
+            known: &["L2"],
+            inputs: ab(),
+            left: Left {
+                rights: 2,
+                ..faults(0, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "one.watch",
+            workers: 1,
+            inputs: ab(),
+            prompt_watch: false,
+            left: Left {
+                gaps: 1,
+                unfinished: 1,
+                finished: 1,
+                ..faults(1, 0)
+            },
+            patient_users: true,
+            ..plain()
+        },
+        Configuration {
+            name: "two.retention",
+            inputs: abc(),
+            retires: true,
+            time: true,
+            caches_keep_up: true,
+            ..plain()
+        },
+        Configuration {
+            name: "one.retention",
+            workers: 1,
+            inputs: abc(),
+            retires: true,
+            time: true,
+            fails: true,
+            caches_keep_up: true,
+            ..plain()
+        },
+        Configuration {
+            name: "two.time",
+            inputs: ab(),
+            time: true,
+            ..plain()
+        },
+        Configuration {
+            name: "one.template",
+            workers: 1,
+            by_template: true,
+            template_goes_back: true,
+            ..plain()
+        },
+        Configuration {
+            name: "two.template",
+            inputs: ab(),
+            by_template: true,
+            ..plain()
+        },
+        Configuration {
+            name: "one.token",
+            workers: 1,
+            inputs: vec![(0, 0), (0, 1), (1, 2)],
+            ..plain()
+        },
+        Configuration {
+            name: "two.token",
+            inputs: vec![(0, 0), (0, 1)],
+            ..plain()
+        },
+        Configuration {
+            name: "one.kinds",
+            workers: 1,
+            kinds: true,
+            ..plain()
+        },
+        Configuration {
+            name: "one.wipe",
+            workers: 1,
+            left: Left {
+                wipes: 1,
+                ..faults(1, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "two.wipe",
+            inputs: ab(),
+            left: Left {
+                wipes: 1,
+                ..faults(0, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "one.wipe.kinds",
+            known: &["L2"],
+            workers: 1,
+            kinds: true,
+            left: Left {
+                wipes: 1,
+                ..faults(1, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "one.wipe.all",
+            workers: 1,
+            wipes_all: true,
+            left: Left {
+                wipes: 1,
+                ..faults(1, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "one.restore",
+            workers: 1,
+            left: Left {
+                restores: 1,
+                ..faults(0, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "two.restore",
+            inputs: abc(),
+            left: Left { restores: 1, ..one },
+            ..plain()
+        },
+        Configuration {
+            name: "one.delete",
+            workers: 1,
+            inputs: ab(),
+            left: Left {
+                unfinished: 1,
+                finished: 1,
+                ..faults(1, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "two.delete",
+            inputs: ab(),
+            left: Left {
+                unfinished: 1,
+                finished: 1,
+                ..faults(0, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "two.delete.patient",
+            inputs: ab(),
+            patient_users: true,
+            left: Left {
+                unfinished: 1,
+                finished: 1,
+                ..faults(0, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "one.rebirth",
+            workers: 1,
+            inputs: ab(),
+            left: Left {
+                rebirths: 1,
+                ..faults(1, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "two.rebirth",
+            inputs: ab(),
+            left: Left {
+                rebirths: 1,
+                ..faults(0, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "one.polled",
+            workers: 1,
+            inputs: ab(),
+            polled: true,
+            left: Left {
+                unfinished: 1,
+                finished: 1,
+                ..faults(1, 1)
+            },
+            patient_users: true,
+            ..plain()
+        },
+        Configuration {
+            name: "takeover.same",
+            inputs: ab(),
+            before: Before::Original,
+            old_runs: old(&[1, 0]),
+            ..plain()
+        },
+        Configuration {
+            name: "takeover.changed",
+            inputs: ab(),
+            before: Before::Original,
+            old_runs: old(&[0, 1]),
+            ..plain()
+        },
+        Configuration {
+            name: "takeover.same-second",
+            inputs: ab(),
+            before: Before::Original,
+            same_second: true,
+            old_runs: old(&[0, 1]),
+            ..plain()
+        },
+        Configuration {
+            name: "takeover.rewritten",
+            inputs: ab(),
+            before: Before::Original,
+            old_runs: vec![OldRun {
+                document: 0,
+                number: 0,
+                rewritten: true,
+            }],
+            ..plain()
+        },
+        Configuration {
+            name: "takeover.late",
+            inputs: ab(),
+            before: Before::Original,
+            old_runs: old(&[1]),
+            original_on_its_way: true,
+            ..plain()
+        },
+        Configuration {
+            name: "takeover.kinds",
+            inputs: ab(),
+            kinds: true,
+            before: Before::Original,
+            old_runs: old(&[0, 1]),
+            workers: 1,
+            ..plain()
+        },
+        Configuration {
+            name: "takeover.rollback",
+            inputs: ab(),
+            workers: 1,
+            before: Before::Original,
+            old_runs: vec![
+                OldRun {
+                    document: 1,
+                    number: 1,
+                    rewritten: false,
+                },
+                OldRun {
+                    document: 0,
+                    number: 0,
+                    rewritten: false,
+                },
+            ],
+            ..plain()
+        },
+        Configuration {
+            name: "takeover.beside",
+            inputs: ab(),
+            workers: 1,
+            left: Left {
+                original_runs: 1,
+                original_writes: 1,
+                ..faults(0, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "earlier-version",
+            inputs: ab(),
+            before: Before::EarlierVersion,
+            old_runs: vec![OldRun {
+                document: 0,
+                number: 1,
+                rewritten: false,
+            }],
+            left: Left {
+                finished: 1,
+                ..faults(1, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "full-history",
+            inputs: ab(),
+            workers: 1,
+            before: Before::FullHistory,
+            old_runs: vec![OldRun {
+                document: 0,
+                number: 201,
+                rewritten: false,
+            }],
+            ..plain()
+        },
+        Configuration {
+            name: "runaway",
+            inputs: vec![(0, 0), (1, 0), (2, 0)],
+            workers: 1,
+            time: true,
+            runaway_runs: 1,
+            ..plain()
+        },
+    ]
+}
+
+fn old(documents: &[u8]) -> Vec<OldRun> {
+    let old = |document: &u8| OldRun {
+        document: *document,
+        number: 0,
+        rewritten: false,
+    };
+    documents.iter().map(old).collect()
+}
+
+/// One configuration for each mistake.
+#[must_use]
+#[allow(clippy::too_many_lines)] // a table
+pub fn mutants() -> Vec<Configuration> {
+    let retention = || Configuration {
+        inputs: abc(),
+        workers: 1,
+        retires: true,
+        time: true,
+        caches_keep_up: true,
+        left: faults(0, 1),
+        ..plain()
+    };
+    let deletes = || Configuration {
+        inputs: ab(),
+        workers: 1,
+        patient_users: true,
+        left: Left {
+            unfinished: 1,
+            finished: 1,
+            ..faults(1, 0)
+        },
+        ..plain()
+    };
+    let wipe = || Configuration {
+        left: Left {
+            wipes: 1,
+            ..faults(1, 1)
+        },
+        ..plain()
+    };
+    vec![
+        Configuration {
+            name: "no precondition on the status write",
+            mutant: Mutant::NoPrecondition,
+            ..plain()
+        },
+        Configuration {
+            name: "no minimum age",
+            mutant: Mutant::NoMinimumAge,
+            ..retention()
+        },
+        Configuration {
+            name: "name made of the hash",
+            mutant: Mutant::NameOfHash,
+            ..plain()
+        },
+        Configuration {
+            name: "generateName only",
+            mutant: Mutant::GenerateName,
+            ..plain()
+        },
+        Configuration {
+            name: "no intent write",
+            mutant: Mutant::NoIntent,
+            ..plain()
+        },
+        Configuration {
+            name: "stale template at the intent",
+            mutant: Mutant::StaleTemplate,
+            by_template: true,
+            ..plain()
+        },
+        Configuration {
+            name: "adoption without owner, number or hash",
+            mutant: Mutant::AdoptUnchecked,
+            ..wipe()
+        },
+        Configuration {
+            name: "outputs of the run that finished last",
+            mutant: Mutant::OutputsByTime,
+            inputs: ab(),
+            workers: 1,
+            left: faults(0, 0),
+            ..plain()
+        },
+        Configuration {
+            name: "create sent again without a look",
+            mutant: Mutant::CreateRetried,
+            ..retention()
+        },
+        Configuration {
+            name: "AlreadyExists is the end",
+            mutant: Mutant::TakenIsTheEnd,
+            ..plain()
+        },
+        Configuration {
+            name: "confirm skipped",
+            mutant: Mutant::ConfirmSkipped,
+            ..plain()
+        },
+        Configuration {
+            name: "finished and deleted: again",
+            mutant: Mutant::FinishedRunAgain,
+            ..deletes()
+        },
+        Configuration {
+            name: "lost: again",
+            mutant: Mutant::LostRunAgain,
+            ..deletes()
+        },
+        Configuration {
+            name: "unfinished runs retired",
+            mutant: Mutant::UnfinishedRetired,
+            ..retention()
+        },
+        Configuration {
+            name: "unanswered entry dropped",
+            mutant: Mutant::UnansweredDropped,
+            ..plain()
+        },
+        Configuration {
+            name: "no rebuild",
+            mutant: Mutant::NoRebuild,
+            ..wipe()
+        },
+        Configuration {
+            name: "no quiet period",
+            mutant: Mutant::NoQuietPeriod,
+            ..wipe()
+        },
+        Configuration {
+            name: "an overtaken ledger believed",
+            mutant: Mutant::NoCatchUp,
+            left: Left {
+                restores: 1,
+                ..faults(0, 0)
+            },
+            ..plain()
+        },
+    ]
+}

@@ -1,0 +1,183 @@
+//! What is explored: which inputs, how many workers, which faults.
+
+use cartouche_crds::RetentionPolicy;
+
+use crate::{mutant::Mutant, world::Left};
+
+/// What the Runnable's status says at first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Before {
+    /// Nothing: the Runnable is new.
+    #[default]
+    Nothing,
+    /// The original controller served it: conditions and outputs, no ledger.
+    Original,
+    /// An earlier release of Cartouche served it: a ledger whose hash is of another version.
+    EarlierVersion,
+    /// A ledger whose history is full.
+    FullHistory,
+}
+
+/// A run that exists at first: its document, its number (0: made by the original controller), and
+/// whether the server keeps other values than it was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OldRun {
+    /// Its document.
+    pub document: u8,
+    /// Its number.
+    pub number: u16,
+    /// See [`crate::world::Make::rewritten`].
+    pub rewritten: bool,
+}
+
+/// One configuration of the model.
+#[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools)] // switches, each on its own
+pub struct Configuration {
+    /// What it is called.
+    pub name: &'static str,
+    /// Documents and re-run requests, one after the other.
+    pub inputs: Vec<(u8, u8)>,
+    /// Controllers at work at once.
+    pub workers: u8,
+    /// Faults.
+    pub left: Left,
+    /// What the input is read from: the template, or the Runnable itself.
+    pub by_template: bool,
+    /// The template's cache may go back once, after a restart.
+    pub template_goes_back: bool,
+    /// Odd documents are of another kind.
+    pub kinds: bool,
+    /// Runs may fail.
+    pub fails: bool,
+    /// Finished runs are deleted but for one of each sort.
+    pub retires: bool,
+    /// Time passes.
+    pub time: bool,
+    /// Runs of the kind are polled, not watched.
+    pub polled: bool,
+    /// The watch of runs is never behind when a pass begins.
+    pub prompt_watch: bool,
+    /// Reads are no steps of their own: what a pass reads before it writes is read at once.
+    pub coarse: bool,
+    /// Assumption: users delete runs only once they are confirmed and nothing is on its way.
+    pub patient_users: bool,
+    /// Assumption: before ten minutes have passed, every cache has caught up.
+    pub caches_keep_up: bool,
+    /// The first status.
+    pub before: Before,
+    /// The first runs.
+    pub old_runs: Vec<OldRun>,
+    /// A run of the original controller is on its way at first.
+    pub original_on_its_way: bool,
+    /// All runs have one creation time.
+    pub same_second: bool,
+    /// Losing the status loses all of it, not only what the original controller would drop.
+    pub wipes_all: bool,
+    /// Runs without a change of the cause, before they are slowed.
+    pub runaway_runs: i64,
+    /// Properties that are known not to hold here; the catalogue says why.
+    pub known: &'static [&'static str],
+    /// The mistake.
+    pub mutant: Mutant,
+}
+
+impl Default for Configuration {
+    fn default() -> Self {
+        Self {
+            name: "",
+            inputs: vec![(0, 0), (1, 0), (0, 0)],
+            workers: 2,
+            left: Left {
+                crashes: 1,
+                losses: 1,
+                ..Left::default()
+            },
+            by_template: false,
+            template_goes_back: false,
+            kinds: false,
+            fails: false,
+            retires: false,
+            time: false,
+            polled: false,
+            prompt_watch: true,
+            coarse: true,
+            patient_users: false,
+            caches_keep_up: false,
+            before: Before::Nothing,
+            old_runs: Vec::new(),
+            original_on_its_way: false,
+            same_second: false,
+            wipes_all: false,
+            runaway_runs: 30,
+            known: &[],
+            mutant: Mutant::None,
+        }
+    }
+}
+
+impl Configuration {
+    /// The document that an input renders.
+    #[must_use]
+    pub fn document(&self, input: u8) -> u8 {
+        self.inputs[usize::from(input)].0
+    }
+
+    /// The re-run request that comes with an input.
+    #[must_use]
+    pub fn token(&self, input: u8) -> u8 {
+        self.inputs[usize::from(input)].1
+    }
+
+    /// The Runnable's generation.
+    #[must_use]
+    pub fn generation(&self, input: u8) -> u8 {
+        if self.by_template || self.runaway_runs < 30 {
+            1
+        } else {
+            input + 1
+        }
+    }
+
+    /// The template's generation.
+    #[must_use]
+    pub fn template_generation(&self, input: u8) -> u8 {
+        if self.by_template { input + 1 } else { 1 }
+    }
+
+    /// How many finished runs are kept.
+    #[must_use]
+    pub fn policy(&self) -> RetentionPolicy {
+        let most = if self.retires { 1 } else { 1_000 };
+        RetentionPolicy {
+            max_failed_runs: most,
+            max_successful_runs: most,
+        }
+    }
+
+    /// Whether the status may be lost, or go back.
+    #[must_use]
+    pub fn loses_status(&self) -> bool {
+        self.left.wipes + self.left.restores + self.left.original_writes > 0
+    }
+
+    /// Whether runs are recognised by their content.
+    #[must_use]
+    pub fn adopts(&self) -> bool {
+        self.before != Before::Nothing || self.original_beside_us()
+    }
+
+    /// Whether the original controller still works.
+    #[must_use]
+    pub fn original_beside_us(&self) -> bool {
+        self.left.original_runs + self.left.original_writes > 0 || self.original_on_its_way
+    }
+
+    /// The highest number of a document.
+    #[must_use]
+    pub fn last_document(&self) -> u8 {
+        let inputs = self.inputs.iter().map(|(document, _)| *document);
+        let old = self.old_runs.iter().map(|run| run.document);
+        inputs.chain(old).max().unwrap_or_default()
+    }
+}

@@ -1,0 +1,364 @@
+//! The controller's own decisions, asked with real facts: the only place where facts are made.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use cartouche_controller::{
+    ledger::{BreakerLimits, Cause, Ledger, RunIdentity},
+    problem::{Category, Cure, Problem},
+    reconcile::{
+        assess::{digested, matters, reading},
+        decide::{Change, Step, decide, look_after},
+        facts::{
+            CreateOutcome, Facts, Found, NameRead, Rendering, RunnableFacts, Sighting, WatchState,
+        },
+        report,
+    },
+    retention::{retention, trimmed},
+};
+use cartouche_crds::{
+    HistoryEntry, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, RunnableStatus,
+};
+use cartouche_templating::{HASH_VERSION, contains};
+use k8s_openapi::jiff::SignedDuration;
+
+use crate::{
+    cast::{self, Cast, NAMESPACE, NOW, RUNNABLE, TEMPLATE, kind_number, owner_uid, run_of, token},
+    configuration::Configuration,
+    mutant::Mutant,
+    pool::{NameId, Pool, ProblemId, StatusId, hashed},
+    world::{Knowledge, Make, Outcome, Shown, Uid},
+};
+
+/// What a worker does next.
+#[derive(Clone, Debug)]
+pub enum Move {
+    /// Read template and selected object.
+    RenderAgain,
+    /// List runs.
+    List {
+        /// Of all kinds.
+        every_kind: bool,
+    },
+    /// Read a name.
+    Read(NameId),
+    /// Ask the server what it makes of the document, and compare with this run.
+    Ask(NameId),
+    /// Send a create.
+    Create(Make),
+    /// Write a status.
+    Write(StatusId, Change),
+    /// Wait.
+    Rest,
+    /// Be stuck, but look after the runs that exist.
+    LookAfter(ProblemId),
+    /// End the pass.
+    End(End),
+}
+
+/// How a pass ends.
+#[derive(Clone, Debug)]
+pub struct End {
+    /// What is still to be written, if it says anything new.
+    pub tell: Option<StatusId>,
+    /// Runs to delete.
+    pub retire: Vec<Uid>,
+    /// Looked at again without an event.
+    pub again: bool,
+}
+
+/// The controller's decisions about one configuration, each made once.
+#[derive(Debug)]
+pub struct Decisions {
+    /// Documents and objects.
+    pub cast: Cast,
+    /// Statuses and names.
+    pub pool: Pool,
+    made: RwLock<HashMap<u64, Arc<Move>>>,
+    mattering: RwLock<HashMap<(StatusId, Uid), bool>>,
+}
+
+impl Decisions {
+    /// Nothing decided yet.
+    #[must_use]
+    pub fn new(cast: Cast) -> Self {
+        Self {
+            cast,
+            pool: Pool::default(),
+            made: RwLock::default(),
+            mattering: RwLock::default(),
+        }
+    }
+
+    /// What the controller does next, with this knowledge.
+    pub fn next(&self, setup: &Configuration, knowledge: &Knowledge) -> Arc<Move> {
+        let key = hashed(knowledge);
+        let made = self.made.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = made.get(&key) {
+            return made.clone();
+        }
+        drop(made);
+        let made = Arc::new(self.decide(setup, knowledge));
+        self.made
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(key, made.clone());
+        made
+    }
+
+    fn decide(&self, setup: &Configuration, knowledge: &Knowledge) -> Move {
+        let facts = setup.mutant.bend_facts(self.facts(setup, knowledge));
+        let stuck = knowledge.stuck.and_then(|problem| self.pool.met(problem));
+        let step = match &stuck {
+            None => decide(&facts),
+            Some(_) => look_after(&facts),
+        };
+        match setup.mutant.bend_step(&facts, step) {
+            Step::RenderAgain => Move::RenderAgain,
+            Step::ListRuns { every_kind } => Move::List { every_kind },
+            Step::ReadRun(name) => Move::Read(self.pool.name(&name)),
+            Step::AskServer(name) => Move::Ask(self.pool.name(&name)),
+            Step::Create => self.create(setup, knowledge, &facts),
+            Step::Write(ledger, change) => self.write(setup, knowledge, &facts, *ledger, change),
+            Step::Settled | Step::Wait(_) | Step::Stuck(_) if let Some(problem) = stuck => {
+                self.complain(&facts, &problem)
+            }
+            Step::Wait(_) => Move::Rest,
+            Step::Stuck(problem) => Move::LookAfter(self.pool.problem(&problem)),
+            Step::Settled => self.settle(setup, knowledge, &facts),
+        }
+    }
+
+    fn complain(&self, facts: &Facts, problem: &Problem) -> Move {
+        let status = report::status(facts, &facts.ledger, Some(problem));
+        Move::End(End {
+            tell: self.news(facts, &status),
+            retire: Vec::new(),
+            again: problem.cure != Cure::Change || problem.category == Category::OtherController,
+        })
+    }
+
+    fn create(&self, setup: &Configuration, knowledge: &Knowledge, facts: &Facts) -> Move {
+        let Some(current) = &facts.ledger.current else {
+            return Move::Rest;
+        };
+        let asked = current.rerun_token.is_some();
+        let token = (1..=u8::MAX).find(|number| asked && token(*number) == current.rerun_token);
+        Move::Create(Make {
+            owner: knowledge.owner,
+            number: u16::try_from(current.sequence).unwrap_or(u16::MAX),
+            document: setup.document(knowledge.input),
+            token: token.unwrap_or(0),
+            name: self
+                .pool
+                .name(&cartouche_controller::reconcile::facts::RunName::of(
+                    current,
+                )),
+            rewritten: false,
+            earlier_version: false,
+            old: false,
+        })
+    }
+
+    /// What `write.rs` does around the request.
+    fn write(
+        &self,
+        setup: &Configuration,
+        knowledge: &Knowledge,
+        facts: &Facts,
+        ledger: Ledger,
+        change: Change,
+    ) -> Move {
+        let ledger = trimmed(ledger, setup.policy(), |entry, uid| {
+            let complete = knowledge.complete >> kind_number(&entry.kind) & 1 == 1;
+            complete && !exists(knowledge, uid)
+        });
+        let stuck = knowledge.stuck.and_then(|problem| self.pool.met(problem));
+        let problem = match (&facts.created, change) {
+            _ if stuck.is_some() => stuck.map(|problem| (*problem).clone()),
+            (Some(CreateOutcome::Refused(problem)), Change::Reject) => Some(problem.clone()),
+            (Some(CreateOutcome::AlreadyExists), Change::Reject) => named_conflict(facts),
+            _ => None,
+        };
+        let mut status = report::status(facts, &ledger, problem.as_ref());
+        if change == Change::Attempt {
+            status.conditions.clone_from(&facts.stored.conditions);
+        }
+        Move::Write(self.pool.status(&status), change)
+    }
+
+    /// What `pass.rs` and `retire.rs` do at the end.
+    fn settle(&self, setup: &Configuration, knowledge: &Knowledge, facts: &Facts) -> Move {
+        let status = report::status(facts, &facts.ledger, None);
+        let plan = setup.retires.then(|| {
+            let ledger = setup.mutant.bend_retired(facts.ledger.clone());
+            let later = SignedDuration::from_hours(i64::from(setup.mutant == Mutant::NoMinimumAge));
+            retention(&ledger, setup.policy(), Some(NOW + later), |_, uid| {
+                exists(knowledge, uid)
+            })
+        });
+        let plan = plan.unwrap_or_default();
+        let retire = plan.delete.iter().filter_map(uid_of).collect();
+        Move::End(End {
+            tell: self.news(facts, &status),
+            retire,
+            again: plan.again.is_some() || setup.polled,
+        })
+    }
+
+    fn news(&self, facts: &Facts, status: &RunnableStatus) -> Option<StatusId> {
+        report::differs(&facts.stored, status).then(|| self.pool.status(status))
+    }
+
+    /// Whether an event of a run is kept, with this status in the cache.
+    pub fn matters(&self, status: StatusId, shown: &Shown) -> bool {
+        let key = (status, shown.uid);
+        let known = self
+            .mattering
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(&key) {
+            return *known;
+        }
+        drop(known);
+        let spec = RunnableSpec {
+            run_template_ref: RunTemplateRef {
+                kind: None,
+                name: TEMPLATE.to_owned(),
+            },
+            selector: None,
+            inputs: None,
+            service_account_name: None,
+            retention_policy: RetentionPolicy::default(),
+        };
+        let mut runnable = Runnable::new(RUNNABLE, spec);
+        runnable.status = Some((*self.pool.stored(status)).clone());
+        let run = RunIdentity {
+            uid: cast::run_uid(shown.uid),
+            ..RunIdentity::default()
+        };
+        let answer = matters(&runnable, &run);
+        self.mattering
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(key, answer);
+        answer
+    }
+
+    fn facts(&self, setup: &Configuration, knowledge: &Knowledge) -> Facts {
+        let stored = self.pool.stored(knowledge.stored);
+        let document = self.cast.document(setup.document(knowledge.input));
+        let ledger = Ledger::of(&stored);
+        let foreign = ledger
+            .current
+            .as_ref()
+            .is_none_or(|current| !current.input_hash.starts_with(HASH_VERSION));
+        let object = |shown: &Shown| {
+            self.cast
+                .object(&self.pool, shown.uid, &shown.make, shown.result)
+        };
+        let found = |shown: &Shown| {
+            let object = object(shown);
+            let reading = reading(&document.compiled, &object)?;
+            let matches = foreign && contains(&object, &document.rendered);
+            Some(Found { reading, matches })
+        };
+        let sighting = |(shown, deleted): &(Shown, bool)| -> Option<Sighting> {
+            let object = object(shown);
+            let run = RunIdentity::of(&object)?;
+            Some(digested(&document.compiled, run, &object, *deleted))
+        };
+        let reads = knowledge.reads.iter().map(|(name, shown)| {
+            let read = shown.as_ref().and_then(found);
+            let read = read.map_or(NameRead::Absent, |found| NameRead::Found(Box::new(found)));
+            ((*self.pool.named(*name)).clone(), read)
+        });
+        let created = knowledge.created.map(|outcome| match outcome {
+            Outcome::Created(shown) => found(&shown).map_or_else(
+                || CreateOutcome::Unknown(refusal("the answer is no object", Cure::Retry)),
+                |found| CreateOutcome::Created(Box::new(found.reading)),
+            ),
+            Outcome::Exists => CreateOutcome::AlreadyExists,
+            Outcome::Refused => CreateOutcome::Refused(refusal("forbidden", Cure::Right)),
+            Outcome::Unknown => CreateOutcome::Unknown(refusal("no answer", Cure::Retry)),
+        });
+        Facts {
+            now: Some(NOW),
+            runnable: runnable_facts(setup, knowledge),
+            rendering: Ok(Rendering {
+                consistent: knowledge.consistent,
+                document: document.rendered.clone(),
+                rules_hash: document.compiled.rules_hash.clone(),
+                has_outputs: true,
+                cause: Cause {
+                    generation: i64::from(setup.generation(knowledge.spec)),
+                    template_uid: document.compiled.uid.clone(),
+                    template_generation: i64::from(setup.template_generation(knowledge.input)),
+                },
+            }),
+            watch: if setup.polled {
+                WatchState::Polled
+            } else if knowledge.watched {
+                WatchState::Synced
+            } else {
+                WatchState::Starting
+            },
+            sightings: knowledge.sightings.iter().filter_map(sighting).collect(),
+            quiet: knowledge.quiet,
+            ledger_taken: knowledge.ledger_taken,
+            awaited: knowledge.awaited.map(cast::run_uid),
+            listed: knowledge
+                .listed
+                .as_ref()
+                .map(|listed| listed.iter().filter_map(found).collect()),
+            reads: reads.collect(),
+            server_agrees: knowledge.server_agrees,
+            created,
+            resource: Some("tasks.example.dev".to_owned()),
+            only_attempt: knowledge.only_attempt,
+            limits: BreakerLimits {
+                max_runs: setup.runaway_runs,
+            },
+            stored,
+            ledger,
+        }
+    }
+}
+
+fn runnable_facts(setup: &Configuration, knowledge: &Knowledge) -> RunnableFacts {
+    RunnableFacts {
+        namespace: NAMESPACE.to_owned(),
+        name: RUNNABLE.to_owned(),
+        uid: owner_uid(knowledge.owner),
+        generation: i64::from(setup.generation(knowledge.spec)),
+        template: TEMPLATE.to_owned(),
+        deleting: false,
+        rerun_token: token(setup.token(knowledge.spec)),
+    }
+}
+
+fn refusal(text: &str, cure: Cure) -> Problem {
+    Problem::new(Category::StampedObjectRejectedByAPIServer, cure, text)
+}
+
+/// The problem that the next decision will name, for the write that comes before it.
+fn named_conflict(facts: &Facts) -> Option<Problem> {
+    let mut facts = facts.clone();
+    if let Some(current) = &mut facts.ledger.current {
+        current.phase = cartouche_crds::RunPhase::Rejected;
+    }
+    match decide(&facts) {
+        Step::Stuck(problem) => Some(problem),
+        _ => None,
+    }
+}
+
+fn exists(knowledge: &Knowledge, uid: &str) -> bool {
+    run_of(uid).is_some_and(|uid| knowledge.existing.contains(&uid))
+}
+
+fn uid_of(entry: &HistoryEntry) -> Option<Uid> {
+    run_of(entry.uid.as_deref()?)
+}

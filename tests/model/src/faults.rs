@@ -1,0 +1,421 @@
+//! What users, time and faults do to a state.
+
+use std::collections::BTreeMap;
+
+use cartouche_controller::{ledger::MAX_HISTORY, reconcile::facts::RunName};
+use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase, RunResult, RunnableStatus};
+use k8s_openapi::{
+    apimachinery::pkg::apis::meta::v1::{Condition, Time},
+    jiff::SignedDuration,
+};
+use serde_json::json;
+
+use crate::{
+    cast::{NOW, owner_uid, run_uid},
+    configuration::Before,
+    model::{Action, Checked},
+    pool::{NameId, StatusId},
+    server::Fate,
+    world::{Cached, Ghost, Make, Memory, Presence, Request, Run, Seen, Worker, World},
+};
+
+impl Checked {
+    /// The state that everything begins with.
+    pub(crate) fn first_world(&self) -> World {
+        let setup = &self.setup;
+        let status = self.first_status();
+        let idle = Worker {
+            cache: None,
+            template: 0,
+            seen: Vec::new(),
+            complete: 0,
+            memory: Memory::default(),
+            woken: true,
+            pass: None,
+        };
+        let mut world = World {
+            runnable: Cached {
+                version: 0,
+                input: 0,
+                owner: 0,
+                status: self.decisions.pool.status(&status),
+            },
+            runs: Vec::new(),
+            wire: Vec::new(),
+            workers: vec![idle; usize::from(setup.workers)],
+            forbidden: false,
+            backup: None,
+            left: setup.left,
+            ghost: Ghost::default(),
+        };
+        for old in &setup.old_runs {
+            let make = Make {
+                rewritten: old.rewritten,
+                earlier_version: old.number > 0 && setup.before == Before::EarlierVersion,
+                ..self.named(0, old.number, old.document, world.runs.len())
+            };
+            Self::add_run(&mut world, Run::new(make));
+        }
+        if setup.original_on_its_way {
+            let make = self.named(0, 0, setup.document(0), 100);
+            world.wire.push(Request {
+                sender: None,
+                make,
+                endless: false,
+            });
+        }
+        world
+    }
+
+    fn named(&self, owner: u8, number: u16, document: u8, random: usize) -> Make {
+        let make = Make::of(owner, number, document, NameId::default());
+        let name = if number == 0 {
+            self.random_name(make, random)
+        } else {
+            let rendered = &self.decisions.cast.document(document).rendered;
+            self.decisions.pool.name(&RunName {
+                api_version: rendered.api_version().to_owned(),
+                kind: rendered.kind().to_owned(),
+                name: rendered.run_name(&owner_uid(owner), i64::from(number)),
+            })
+        };
+        Make { name, ..make }
+    }
+
+    fn first_status(&self) -> RunnableStatus {
+        let served = RunnableStatus {
+            observed_generation: Some(1),
+            conditions: vec![Condition {
+                type_: "Ready".to_owned(),
+                status: "True".to_owned(),
+                reason: "Ready".to_owned(),
+                message: String::new(),
+                last_transition_time: Time(NOW),
+                observed_generation: Some(1),
+            }],
+            outputs: Some(BTreeMap::from([("answer".to_owned(), json!("as it was"))])),
+            ..RunnableStatus::default()
+        };
+        match self.setup.before {
+            Before::Nothing => RunnableStatus::default(),
+            Before::Original => served,
+            Before::EarlierVersion => RunnableStatus {
+                current_run: self.first_current(1, Some(run_uid(0))),
+                ..served
+            },
+            Before::FullHistory => {
+                let most = i64::try_from(MAX_HISTORY).unwrap_or_default();
+                RunnableStatus {
+                    current_run: self.first_current(most + 1, Some(run_uid(0))),
+                    history: (1..=most).map(finished).collect(),
+                    ..served
+                }
+            }
+        }
+    }
+
+    /// The current run of an earlier release: the first of the old runs.
+    fn first_current(&self, sequence: i64, uid: Option<String>) -> Option<CurrentRun> {
+        let old = self.setup.old_runs.first()?;
+        let make = Make {
+            earlier_version: self.setup.before == Before::EarlierVersion,
+            ..self.named(0, old.number, old.document, 0)
+        };
+        let name = self.decisions.pool.named(make.name);
+        Some(CurrentRun {
+            sequence,
+            input_hash: self.decisions.cast.hash(&make),
+            rerun_token: None,
+            phase: RunPhase::Created,
+            attempted: true,
+            api_version: name.api_version.clone(),
+            kind: name.kind.clone(),
+            name: name.name.clone(),
+            uid,
+            intent_at: Some(Time(NOW)),
+            started_at: Some(Time(NOW)),
+            finished_at: None,
+            result: None,
+        })
+    }
+
+    /// One action.
+    pub(crate) fn happen(&self, world: &mut World, action: Action) {
+        match action {
+            Action::Change => {
+                world.runnable.input += 1;
+                if !self.setup.by_template || self.token_moves(world) {
+                    world.touch();
+                }
+            }
+            Action::Observe(worker) => self.observe(world, worker),
+            Action::ObserveTemplate(worker) => {
+                world.workers[worker].template = world.runnable.input;
+                world.workers[worker].woken = true;
+            }
+            Action::TemplateGoesBack(worker) => {
+                world.workers[worker].template -= 1;
+                world.workers[worker].woken = true;
+            }
+            Action::Hear(worker) => self.hear(world, worker),
+            Action::ListAnew(worker) => {
+                world.left.gaps -= 1;
+                self.list_anew(world, worker);
+            }
+            Action::Act(worker) => self.act(world, worker),
+            Action::ActUnanswered(worker) => self.act_unanswered(world, worker),
+            Action::Deliver(request, fate) => {
+                world.left.losses -= u8::from(fate != Fate::Answered);
+                self.deliver(world, request, fate);
+            }
+            Action::Crash(worker) => {
+                world.left.crashes -= 1;
+                crash(world, worker);
+            }
+            Action::Finish(run, result) => world.runs[usize::from(run)].result = Some(result),
+            Action::Delete(run) => self.delete(world, usize::from(run)),
+            Action::Rights => {
+                world.left.rights -= 1;
+                world.forbidden = !world.forbidden;
+                // Events of roles wake whoever waits for a right.
+                world
+                    .workers
+                    .iter_mut()
+                    .for_each(|worker| worker.woken = true);
+            }
+            Action::Wipe => self.wipe(world),
+            Action::BackUp => world.backup = Some(world.runnable.status),
+            Action::Restore => self.restore(world),
+            Action::Pause => {
+                self.pause(world);
+            }
+            Action::Age => {
+                self.age(world);
+            }
+            Action::Rebirth => self.rebirth(world),
+            Action::OriginalRun => {
+                world.left.original_runs -= 1;
+                let document = self.setup.document(world.runnable.input);
+                let make = self.named(world.runnable.owner, 0, document, world.runs.len());
+                Self::add_run(world, Run::new(make));
+            }
+        }
+    }
+
+    fn token_moves(&self, world: &World) -> bool {
+        let now = world.runnable.input;
+        self.setup.token(now) != self.setup.token(now - 1)
+    }
+
+    /// The write of a status has its effect, and its answer is lost.
+    fn act_unanswered(&self, world: &mut World, worker: usize) {
+        let mut after = world.clone();
+        self.act(&mut after, worker);
+        if after.runnable == world.runnable {
+            return;
+        }
+        after.workers[worker] = Worker {
+            woken: true,
+            pass: None,
+            ..world.workers[worker].clone()
+        };
+        after.left.losses -= 1;
+        *world = after;
+    }
+
+    fn delete(&self, world: &mut World, index: usize) {
+        let run = world.runs[index];
+        let stored = self.decisions.pool.stored(world.runnable.status);
+        let uid = run_uid(u16::try_from(index).unwrap_or(u16::MAX));
+        let current = stored.current_run.iter().map(|run| &run.uid);
+        let known = current
+            .chain(stored.history.iter().map(|entry| &entry.uid))
+            .any(|known| *known == Some(uid.clone()));
+        let hasty = !known || self.is_outstanding(world, &run.make);
+        if hasty && self.setup.patient_users {
+            return;
+        }
+        let left = if run.result.is_none() {
+            &mut world.left.unfinished
+        } else {
+            &mut world.left.finished
+        };
+        *left -= 1;
+        world.runs[index].presence = Presence::Deleted;
+        world.runs[index].hasty = hasty && run.make.owner == world.runnable.owner;
+    }
+
+    /// The ledger is gone: the original controller wrote the status, or all of it is lost.
+    fn wipe(&self, world: &mut World) {
+        let mut status = (*self.decisions.pool.stored(world.runnable.status)).clone();
+        // Exception I3: a status that says nothing at all gives nobody a reason to wait.
+        let unsafe_now = self.setup.wipes_all && !is_still(world);
+        if status.current_run.is_none() || unsafe_now {
+            return;
+        }
+        if world.left.wipes > 0 {
+            world.left.wipes -= 1;
+        } else {
+            world.left.original_writes -= 1;
+        }
+        if self.setup.wipes_all {
+            status = RunnableStatus::default();
+        }
+        status.current_run = None;
+        status.history = Vec::new();
+        status.outputs_from = None;
+        status.breaker = None;
+        self.replace(world, self.decisions.pool.status(&status));
+    }
+
+    /// Exception I3: a backup is restored with the controllers stopped, so that nothing is on its way.
+    fn restore(&self, world: &mut World) {
+        let Some(backup) = world
+            .backup
+            .filter(|backup| *backup != world.runnable.status)
+        else {
+            return;
+        };
+        if !world.wire.is_empty() {
+            return;
+        }
+        world.left.restores -= 1;
+        world.backup = None;
+        for worker in 0..world.workers.len() {
+            crash(world, worker);
+            world.workers[worker].cache = None;
+        }
+        self.replace(world, backup);
+        world.ghost.restored = true;
+    }
+
+    fn replace(&self, world: &mut World, status: StatusId) {
+        world.runnable.status = status;
+        world.touch();
+        let stored = self.decisions.pool.stored(status);
+        let from = stored.outputs_from.as_ref().map(|from| from.sequence);
+        world.ghost.outputs = from.and_then(|from| u16::try_from(from).ok()).unwrap_or(0);
+        world.runs.iter_mut().for_each(|run| run.forgettable = true);
+    }
+
+    /// Half a minute passes: whatever was sent has arrived, and nothing that was read before is recent.
+    pub(crate) fn pause(&self, world: &mut World) -> bool {
+        if !self.may_pass(world) {
+            return false;
+        }
+        let before = world.clone();
+        for worker in &mut world.workers {
+            if let Some(pass) = &mut worker.pass {
+                pass.prompt = false;
+            }
+            if let Some(vacancy) = &mut worker.memory.vacancy {
+                worker.woken |= !vacancy.over;
+                vacancy.over = true;
+            }
+            // The watch has not shown a run that was made: it is looked for.
+            worker.woken |= worker.memory.awaited.take().is_some();
+        }
+        *world != before
+    }
+
+    /// More than the minimum age passes.
+    pub(crate) fn age(&self, world: &mut World) -> bool {
+        if !self.may_pass(world) {
+            return false;
+        }
+        let before = world.clone();
+        self.pause(world);
+        let pool = &self.decisions.pool;
+        world.runnable.status = pool.aged(world.runnable.status);
+        world.backup = world.backup.map(|backup| pool.aged(backup));
+        world.runs.iter_mut().for_each(|run| run.make.old = true);
+        for worker in &mut world.workers {
+            if let Some(cached) = &mut worker.cache {
+                cached.status = pool.aged(cached.status);
+            }
+            if let Some(pass) = &mut worker.pass {
+                grow_old(self, pass);
+            }
+        }
+        if *world == before {
+            return false;
+        }
+        world
+            .workers
+            .iter_mut()
+            .for_each(|worker| worker.woken = true);
+        true
+    }
+
+    fn may_pass(&self, world: &World) -> bool {
+        let caught_up = world
+            .workers
+            .iter()
+            .all(|worker| worker.cache.is_none_or(|cached| cached == world.runnable));
+        world.wire.iter().all(|request| request.endless)
+            && (caught_up || !self.setup.caches_keep_up)
+    }
+
+    fn rebirth(&self, world: &mut World) {
+        world.left.rebirths -= 1;
+        world.runnable.owner += 1;
+        world.runnable.status = self.decisions.pool.status(&RunnableStatus::default());
+        world.backup = None;
+        world.ghost = Ghost::default();
+        world.touch();
+    }
+}
+
+fn grow_old(model: &Checked, pass: &mut crate::world::Pass) {
+    let knowledge = &mut pass.knowledge;
+    knowledge.stored = model.decisions.pool.aged(knowledge.stored);
+    let sighted = knowledge.sightings.iter_mut().map(|(shown, _)| shown);
+    let listed = knowledge.listed.iter_mut().flatten();
+    let read = knowledge
+        .reads
+        .iter_mut()
+        .filter_map(|(_, shown)| shown.as_mut());
+    for shown in sighted.chain(listed).chain(read) {
+        shown.make.old = true;
+    }
+    if let Some(crate::world::Outcome::Created(shown)) = &mut knowledge.created {
+        shown.make.old = true;
+    }
+}
+
+/// Nothing is on its way, and no worker is about to send anything.
+fn is_still(world: &World) -> bool {
+    world.wire.is_empty() && world.workers.iter().all(|worker| worker.pass.is_none())
+}
+
+/// Memory and watches are lost. What the cache held may come again: a new list may be answered by an
+/// API server that lags.
+fn crash(world: &mut World, index: usize) {
+    let worker = &mut world.workers[index];
+    worker.pass = None;
+    worker.memory = Memory::default();
+    worker.complete = 0;
+    worker.seen.fill(Seen::default());
+    worker.woken = true;
+    for request in &mut world.wire {
+        if request.sender.map(usize::from) == Some(index) {
+            request.sender = None;
+        }
+    }
+}
+
+fn finished(sequence: i64) -> HistoryEntry {
+    let long_ago = Some(Time(NOW - SignedDuration::from_hours(24)));
+    HistoryEntry {
+        sequence,
+        input_hash: "v1:long ago".to_owned(),
+        api_version: "example.dev/v1".to_owned(),
+        kind: "Task".to_owned(),
+        name: format!("run-{sequence}"),
+        uid: Some(format!("long-ago-{sequence}")),
+        result: Some(RunResult::Succeeded),
+        started_at: long_ago.clone(),
+        finished_at: long_ago,
+        message: String::new(),
+    }
+}

@@ -1,0 +1,63 @@
+//! Exactly once, checked: every order of faults, requests and looks at caches, against the real code.
+//!
+//! The controller's decisions are pure (`reconcile::decide`, `ledger`, `reconcile::report`,
+//! `retention`). This model calls those very functions with real facts: real rendered documents, real
+//! objects, real statuses. What it adds is the world around them: an API server, one or two workers, and
+//! everything that can go wrong between them. [stateright](https://www.stateright.rs) then explores every
+//! order of steps.
+//!
+//! # What a step is
+//! A pass of a worker ([`worker`](crate) is the loop of `controller/src/reconcile.rs`) is cut at each
+//! request that has an effect: a write of the status, a create that is sent, a create that arrives, a
+//! delete. With [`Configuration::coarse`](configuration::Configuration::coarse) off, reads are steps of
+//! their own, too. Taking over the Runnable, the template or the runs into a cache is a step: between
+//! such steps a cache may be of any age. A crash loses a worker's memory and watches, and leaves its
+//! cache as it was, as if an API server that lags had answered its first list.
+//!
+//! # What can go wrong
+//! Two workers at once; crashes; creates that are lost, delayed, or answered by silence; writes whose
+//! answer is lost; rights that are taken away; users and TTLs that delete runs; watches that lose events;
+//! a status that is lost, or restored from a backup; a Runnable that is created anew; the original
+//! controller's runs, before us and beside us; a hash of another version; a full history; time.
+//!
+//! # What must hold
+//! S1 to S5 and L1 of `docs/exactly-once.md`, and L2: no run of ours stays unknown to the ledger. L1 and
+//! L2 are judged at the end of fair schedules that are played from every state; a schedule without an
+//! end is an error of its own ("comes to rest"), which is how two workers that keep each other busy
+//! would show. What nobody can avoid is left out by name:
+//! - I1: somebody deletes a run before it is confirmed, or while a create of it is on its way
+//!   ([`Run::hasty`](world::Run::hasty));
+//! - I2: a run that ends and is deleted while nobody watches is `Lost`, without outputs;
+//! - I3: a backup is restored, or a whole status lost, while controllers run (the model restores with
+//!   the controllers stopped).
+//!
+//! # What is abstract
+//! Time: "half a minute passes" and "ten minutes pass" are steps that can be taken only while no create
+//! is on the wire, because a create is given up by the API server within 10 seconds and is sent within 20
+//! seconds of a consistent read of the ledger. Back-off: whatever failed may be tried at any moment.
+//! Reads that are refused, selectors and Jobs' pods do not occur.
+//!
+//! # Mistakes on purpose
+//! A check that finds nothing proves little, so [`mutant`] has mistakes that it must find.
+//!
+//! ```text
+//! cargo test -p cartouche-model                      a bounded check, and all mutants
+//! cargo run --release -p cartouche-model -- --all    everything; takes hours and memory
+//! cargo run --release -p cartouche-model -- --trace one.wipe
+//! ```
+
+pub mod cast;
+pub mod catalogue;
+pub mod configuration;
+pub mod decisions;
+pub mod explore;
+mod faults;
+mod judge;
+pub mod model;
+pub mod mutant;
+pub mod picture;
+pub mod pool;
+mod server;
+mod settling;
+mod worker;
+pub mod world;

@@ -1,0 +1,221 @@
+//! Deliberate mistakes that the check must catch.
+//!
+//! A mistake in a decision is made by bending what the decision is given, or what it gives; a mistake
+//! of the loop around it is made in [`crate::worker`] and [`crate::server`].
+
+use cartouche_controller::{
+    ledger::{Ledger, OutputsRead, Reading, RunIdentity},
+    problem::{Category, Cure, Problem},
+    reconcile::{
+        decide::{Change, Step},
+        facts::{CreateOutcome, Facts, NameRead, OutputsDigest, RunName, Sighting},
+    },
+};
+use cartouche_crds::{OutputsFrom, RunPhase, RunResult};
+use cartouche_templating::{Health, Verdict};
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration};
+
+use crate::cast::NOW;
+
+/// One mistake, or none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mutant {
+    /// The code as it is.
+    #[default]
+    None,
+    /// The status is written without a resourceVersion.
+    NoPrecondition,
+    /// Finished runs are deleted at any age.
+    NoMinimumAge,
+    /// The name of a run is made of its hash.
+    NameOfHash,
+    /// Runs have a prefix and a random ending, as the original's.
+    GenerateName,
+    /// The create is sent before anything is written.
+    NoIntent,
+    /// The intent is written for a template out of the cache.
+    StaleTemplate,
+    /// Whatever has the name is taken for our run.
+    AdoptUnchecked,
+    /// Outputs are those of the run that finished last.
+    OutputsByTime,
+    /// A create without an answer is sent again later, without a look at the ledger.
+    CreateRetried,
+    /// A name that is taken is an error for good.
+    TakenIsTheEnd,
+    /// The intent counts as the confirmation.
+    ConfirmSkipped,
+    /// A finished run that was deleted is made again.
+    FinishedRunAgain,
+    /// A run that vanished unseen is made again.
+    LostRunAgain,
+    /// Unfinished runs are deleted, too.
+    UnfinishedRetired,
+    /// A superseded entry without an answer is dropped without a look at its name.
+    UnansweredDropped,
+    /// A ledger that is gone is begun anew.
+    NoRebuild,
+    /// Nobody waits until the creates of an earlier controller have ended.
+    NoQuietPeriod,
+    /// A ledger that reality has overtaken is believed.
+    NoCatchUp,
+}
+
+impl Mutant {
+    /// The facts that a decision is given.
+    pub(crate) fn bend_facts(self, mut facts: Facts) -> Facts {
+        match self {
+            Self::AdoptUnchecked => adopt_anything(&mut facts),
+            Self::TakenIsTheEnd if facts.created == Some(CreateOutcome::AlreadyExists) => {
+                facts.created = Some(CreateOutcome::Unknown(taken()));
+            }
+            Self::FinishedRunAgain => forget_result(&mut facts),
+            Self::LostRunAgain => invent_end(&mut facts),
+            Self::NoRebuild if facts.ledger.current.is_none() => facts.listed = Some(Vec::new()),
+            Self::NoCatchUp if facts.ledger.current.is_some() => facts.listed = Some(Vec::new()),
+            Self::NoQuietPeriod => facts.quiet = true,
+            _ => {}
+        }
+        facts
+    }
+
+    /// What comes of a decision.
+    pub(crate) fn bend_step(self, facts: &Facts, step: Step) -> Step {
+        match (self, step) {
+            (mutant, Step::Write(mut ledger, change)) => {
+                mutant.bend_ledger(facts, &mut ledger, change);
+                Step::Write(ledger, change)
+            }
+            (_, step) => step,
+        }
+    }
+
+    fn bend_ledger(self, facts: &Facts, ledger: &mut Ledger, change: Change) {
+        match self {
+            Self::NameOfHash if change == Change::Intent => {
+                if let Some(current) = &mut ledger.current {
+                    let end = current.input_hash.len().min(13);
+                    current.name = format!("run-{}", &current.input_hash[3..end]);
+                }
+            }
+            Self::ConfirmSkipped if change == Change::Intent => {
+                if let Some(current) = &mut ledger.current {
+                    current.phase = RunPhase::Created;
+                }
+            }
+            Self::UnansweredDropped if change == Change::Intent => {
+                let before = facts.ledger.current.as_ref();
+                let unanswered = before
+                    .filter(|before| before.uid.is_none())
+                    .map(|before| before.sequence);
+                ledger
+                    .history
+                    .retain(|entry| Some(entry.sequence) != unanswered);
+            }
+            Self::OutputsByTime => take_latest_outputs(facts, ledger),
+            _ => {}
+        }
+    }
+
+    /// The ledger that retention is given.
+    pub(crate) fn bend_retired(self, mut ledger: Ledger) -> Ledger {
+        if self == Self::UnfinishedRetired {
+            let unfinished = ledger.history.iter_mut();
+            for entry in unfinished.filter(|entry| entry.result.is_none()) {
+                entry.result = Some(RunResult::Succeeded);
+                entry.finished_at = Some(Time(NOW - SignedDuration::from_hours(1)));
+            }
+        }
+        ledger
+    }
+}
+
+fn taken() -> Problem {
+    Problem::new(Category::NameConflict, Cure::Change, "it exists already")
+}
+
+fn adopt_anything(facts: &mut Facts) {
+    let (Some(current), Some(CreateOutcome::AlreadyExists)) =
+        (&facts.ledger.current, &facts.created)
+    else {
+        return;
+    };
+    if let Some(NameRead::Found(found)) = facts.reads.get_mut(&RunName::of(current)) {
+        let run = &mut found.reading.run;
+        run.owner_uid = Some(facts.runnable.uid.clone());
+        run.sequence = Some(current.sequence);
+        run.input_hash = Some(current.input_hash.clone());
+    }
+}
+
+fn unknown() -> Health {
+    Health {
+        verdict: Verdict::Unknown,
+        reason: "Unknown".to_owned(),
+        message: String::new(),
+    }
+}
+
+fn forget_result(facts: &mut Facts) {
+    let Some(current) = &mut facts.ledger.current else {
+        return;
+    };
+    let ended = facts.sightings.iter_mut();
+    for sighting in ended.filter(|sighting| sighting.deleted) {
+        if current.uid.as_ref() == Some(&sighting.run.uid) {
+            current.result = None;
+            sighting.health = unknown();
+        }
+    }
+}
+
+fn invent_end(facts: &mut Facts) {
+    let Some(current) = &facts.ledger.current else {
+        return;
+    };
+    let Some(uid) = &current.uid else { return };
+    let gone = facts.reads.get(&RunName::of(current)) == Some(&NameRead::Absent);
+    if !gone
+        || facts
+            .sightings
+            .iter()
+            .any(|sighting| sighting.run.uid == *uid)
+    {
+        return;
+    }
+    let Ok(rendering) = &facts.rendering else {
+        return;
+    };
+    facts.sightings.push(Sighting {
+        run: RunIdentity {
+            uid: uid.clone(),
+            ..RunIdentity::default()
+        },
+        deleted: true,
+        health: unknown(),
+        outputs: OutputsDigest::None,
+        rules_hash: rendering.rules_hash.clone(),
+    });
+}
+
+fn take_latest_outputs(facts: &Facts, ledger: &mut Ledger) {
+    let reads = facts.reads.values().filter_map(|read| match read {
+        NameRead::Found(found) => Some(&found.reading),
+        _ => None,
+    });
+    let last: Option<&Reading> = reads
+        .filter(|reading| matches!(reading.outputs, OutputsRead::Values(_)))
+        .last();
+    let Some(reading) = last else { return };
+    let OutputsRead::Values(values) = &reading.outputs else {
+        return;
+    };
+    ledger.outputs = Some(values.clone());
+    ledger.outputs_from = Some(OutputsFrom {
+        sequence: reading.run.sequence.unwrap_or_default(),
+        name: reading.run.name.clone(),
+        uid: reading.run.uid.clone(),
+        input_hash: reading.run.input_hash.clone().unwrap_or_default(),
+        rules_hash: reading.rules_hash.to_string(),
+    });
+}

@@ -1,0 +1,251 @@
+//! What comes of a state when faults stop and everybody gets their turn.
+//!
+//! From every state that is reached, fair schedules are played to their end: requests arrive, caches
+//! catch up, workers work, runs succeed, time passes. Rounds that were played before are not played
+//! again, so this costs little more than one round a state.
+
+use std::{
+    collections::HashMap,
+    sync::{PoisonError, RwLock},
+};
+
+use cartouche_crds::RunResult;
+
+use crate::{
+    cast::{run_of, run_uid, token},
+    model::Checked,
+    pool::hashed,
+    server::Fate,
+    world::{Ghost, Left, Run, World},
+};
+
+/// Rounds after which a schedule is said never to come to rest.
+const MOST_ROUNDS: usize = 80;
+/// Turns in one round after which its passes are said never to end.
+const MOST_TURNS: usize = 200;
+
+/// What can be wrong at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// Not exactly one newest run for the final input, or its outputs are missing.
+    L1 = 1,
+    /// A run of ours is unknown to the ledger.
+    L2 = 2,
+    /// There is no end: the workers keep each other busy.
+    Restless = 4,
+}
+
+/// Ends that are known already, by state and schedule.
+pub type Verdicts = RwLock<HashMap<u64, u8>>;
+
+/// In which order everybody gets their turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Schedule {
+    /// One worker after the other, whole passes; runs end when nothing else is left to do.
+    InTurn,
+    /// The other way round; runs end as soon as they can.
+    Reverse,
+    /// Request by request.
+    LockStep,
+}
+
+impl Checked {
+    /// Whether no fair schedule ends in this way.
+    pub(crate) fn settles(&self, world: &World, broken: Broken) -> bool {
+        if world.ghost.broken != 0 {
+            return true;
+        }
+        let schedules: &[Schedule] = if world.workers.len() > 1 {
+            &[Schedule::InTurn, Schedule::Reverse, Schedule::LockStep]
+        } else {
+            &[Schedule::InTurn, Schedule::Reverse]
+        };
+        schedules
+            .iter()
+            .all(|schedule| self.played(world, *schedule) & broken as u8 == 0)
+    }
+
+    fn played(&self, world: &World, schedule: Schedule) -> u8 {
+        let mut world = world.clone();
+        world.forbidden = false;
+        world.backup = None;
+        world.left = Left::default();
+        world.ghost = Ghost::default();
+        for worker in &mut world.workers {
+            worker.woken |= self.setup.left.rights > 0;
+        }
+        let mut rounds = Vec::new();
+        let mut verdict = Broken::Restless as u8;
+        for _ in 0..MOST_ROUNDS {
+            world.squeeze_versions();
+            let key = hashed(&(&world, schedule));
+            let known = self.verdicts.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some(known) = known.get(&key) {
+                verdict = *known;
+                break;
+            }
+            drop(known);
+            rounds.push(key);
+            let before = world.clone();
+            if !self.round(&mut world, schedule) {
+                break;
+            }
+            world.squeeze_versions();
+            if world == before && !finish_all(&mut world) && !self.age(&mut world) {
+                verdict = self.judged(&world);
+                break;
+            }
+        }
+        let mut verdicts = self
+            .verdicts
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        verdicts.extend(rounds.into_iter().map(|key| (key, verdict)));
+        verdict
+    }
+
+    /// One round. `false` when its passes never end.
+    fn round(&self, world: &mut World, schedule: Schedule) -> bool {
+        world.ghost = Ghost::default();
+        if schedule == Schedule::Reverse {
+            finish_all(world);
+        }
+        self.deliver_all(world);
+        let mut order: Vec<usize> = (0..world.workers.len()).collect();
+        if schedule == Schedule::Reverse {
+            order.reverse();
+        }
+        if schedule == Schedule::LockStep {
+            for worker in &order {
+                self.catch_up(world, *worker);
+            }
+            return self.work(world, &order);
+        }
+        order.iter().all(|worker| {
+            self.catch_up(world, *worker);
+            self.work(world, &[*worker])
+        })
+    }
+
+    fn catch_up(&self, world: &mut World, worker: usize) {
+        self.observe(world, worker);
+        if self.setup.by_template && world.workers[worker].template != world.runnable.input {
+            world.workers[worker].template = world.runnable.input;
+            world.workers[worker].woken = true;
+        }
+        self.hear(world, worker);
+    }
+
+    /// These workers end the passes that they have, or have reason to begin, taking turns.
+    fn work(&self, world: &mut World, workers: &[usize]) -> bool {
+        let mut busy: Vec<usize> = workers
+            .iter()
+            .copied()
+            .filter(|worker| world.workers[*worker].pass.is_some() || world.workers[*worker].woken)
+            .collect();
+        for _ in 0..MOST_TURNS {
+            if busy.is_empty() {
+                return true;
+            }
+            for worker in busy.clone() {
+                self.act(world, worker);
+                self.deliver_all(world);
+            }
+            busy.retain(|worker| world.workers[*worker].pass.is_some());
+        }
+        false
+    }
+
+    fn deliver_all(&self, world: &mut World) {
+        while !world.wire.is_empty() {
+            self.deliver(world, 0, Fate::Answered);
+        }
+    }
+
+    fn judged(&self, world: &World) -> u8 {
+        let mut verdict = 0;
+        if !self.is_up_to_date(world) {
+            verdict |= Broken::L1 as u8;
+        }
+        if !self.knows_all(world) {
+            verdict |= Broken::L2 as u8;
+        }
+        verdict
+    }
+
+    /// L1: the current run is the newest, is for the final input, and the status tells its end.
+    fn is_up_to_date(&self, world: &World) -> bool {
+        let stored = self.decisions.pool.stored(world.runnable.status);
+        let document = self.setup.document(world.runnable.input);
+        let rendered = &self.decisions.cast.document(document).rendered;
+        let Some(current) = &stored.current_run else {
+            return false;
+        };
+        let uid = current.uid.as_deref();
+        let Some(run) = uid
+            .and_then(run_of)
+            .and_then(|uid| world.runs.get(usize::from(uid)))
+        else {
+            return false;
+        };
+        let asked = token(self.setup.token(world.runnable.input));
+        let newest =
+            own(world).all(|run| !run.is_there() || i64::from(run.make.number) <= current.sequence);
+        let for_input = current.input_hash == rendered.input_hash()
+            && (run.make.document == document || !run.is_there() && self.setup.adopts())
+            && (asked.is_none() || asked == current.rerun_token);
+        let told = match current.result {
+            None => false,
+            Some(RunResult::Lost) => !run.is_there(),
+            Some(RunResult::Failed) => run.result == Some(false),
+            Some(RunResult::Succeeded) => run.result == Some(true),
+        };
+        let from = stored.outputs_from.as_ref();
+        let outputs = current.result != Some(RunResult::Succeeded)
+            || !run.is_there()
+            || from.is_some_and(|from| {
+                from.sequence == current.sequence && Some(from.uid.as_str()) == uid
+            });
+        let ready = stored
+            .conditions
+            .iter()
+            .find(|condition| condition.type_ == "Ready");
+        let ready = current.result != Some(RunResult::Succeeded)
+            || !run.is_there()
+            || ready.is_some_and(|ready| ready.status == "True");
+        newest && for_input && told && outputs && ready
+    }
+
+    /// L2: the ledger knows every numbered run. Where somebody deleted a run too early (I1), a late
+    /// one of the same number may stay unknown.
+    fn knows_all(&self, world: &World) -> bool {
+        let stored = self.decisions.pool.stored(world.runnable.status);
+        let known = |uid: &str| {
+            let current = stored.current_run.iter().map(|run| &run.uid);
+            let mut known = current.chain(stored.history.iter().map(|entry| &entry.uid));
+            known.any(|known| known.as_deref() == Some(uid))
+        };
+        world.runs.iter().zip(0u16..).all(|(run, uid)| {
+            let excused =
+                own(world).any(|other| other.hasty && other.make.number == run.make.number);
+            let counts =
+                run.is_there() && run.make.owner == world.runnable.owner && run.make.number > 0;
+            !counts || excused || known(&run_uid(uid))
+        })
+    }
+}
+
+fn own(world: &World) -> impl Iterator<Item = &Run> {
+    let owner = world.runnable.owner;
+    world.runs.iter().filter(move |run| run.make.owner == owner)
+}
+
+/// Whether any run was still under way.
+fn finish_all(world: &mut World) -> bool {
+    let mut any = false;
+    for run in world.runs.iter_mut().filter(|run| run.is_there()) {
+        any |= run.result.is_none();
+        run.result.get_or_insert(true);
+    }
+    any
+}

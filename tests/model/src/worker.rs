@@ -1,0 +1,422 @@
+//! A worker: the loop of `controller/src/reconcile.rs`, cut at every request and every look at a cache.
+
+use cartouche_controller::reconcile::{
+    decide::Change,
+    facts::{RunName, served_before},
+};
+use cartouche_crds::RunnableStatus;
+
+use crate::{
+    cast::{kind_number, run_of},
+    decisions::{End, Move},
+    model::Checked,
+    mutant::Mutant,
+    pool::StatusId,
+    world::{Knowledge, Known, Make, Memory, Pass, Request, Shown, Stage, Vacancy, World},
+};
+
+impl Checked {
+    /// Takes over the Runnable as it is stored.
+    #[allow(clippy::unused_self)] // one of the ways of a worker, as the others
+    pub(crate) fn observe(&self, world: &mut World, worker: usize) {
+        let worker = &mut world.workers[worker];
+        if worker.cache != Some(world.runnable) {
+            worker.cache = Some(world.runnable);
+            worker.woken = true;
+        }
+    }
+
+    /// Begins a pass, or carries on with it: up to and with its next request.
+    pub(crate) fn act(&self, world: &mut World, worker: usize) {
+        if world.workers[worker].pass.is_none() && !self.begin(world, worker) {
+            return;
+        }
+        let mut requests = 0;
+        while let Some(pass) = &world.workers[worker].pass {
+            let next = match &pass.stage {
+                Stage::Creating => return,
+                Stage::Retiring(runs) if runs.is_empty() => {
+                    self.tidy(world, worker);
+                    world.workers[worker].pass = None;
+                    return;
+                }
+                Stage::Retiring(_) => None,
+                Stage::Deciding => Some(self.decisions.next(&self.setup, &pass.knowledge)),
+            };
+            let free = match next.as_deref() {
+                Some(Move::Rest | Move::LookAfter(_)) => true,
+                Some(Move::End(end)) => end.tell.is_none(),
+                Some(Move::Write(..) | Move::Create(_)) | None => false,
+                Some(_) => self.setup.coarse,
+            };
+            if !free && requests > 0 {
+                return;
+            }
+            requests += usize::from(!free);
+            match next {
+                None => self.retire_one(world, worker),
+                Some(next) => self.carry_out(world, worker, &next),
+            }
+        }
+    }
+
+    /// `false` when the cache is older than our own last write.
+    fn begin(&self, world: &mut World, index: usize) -> bool {
+        if self.setup.prompt_watch {
+            self.hear(world, index);
+        }
+        let worker = &mut world.workers[index];
+        let Some(cached) = worker.cache else {
+            return false;
+        };
+        worker.woken = false;
+        if worker.memory.owner != cached.owner {
+            worker.memory = Memory {
+                owner: cached.owner,
+                kinds: worker.memory.kinds,
+                ..Memory::default()
+            };
+        }
+        if worker
+            .memory
+            .written
+            .is_some_and(|written| cached.version < written)
+        {
+            return false;
+        }
+        let stored = self.decisions.pool.stored(cached.status);
+        let (ledger_taken, quiet) = vacancy(&mut worker.memory, &stored, cached.version);
+        worker.pass = Some(Pass {
+            version: cached.version,
+            knowledge: Knowledge {
+                owner: cached.owner,
+                spec: cached.input,
+                input: if self.setup.by_template {
+                    worker.template
+                } else {
+                    cached.input
+                },
+                consistent: false,
+                stored: cached.status,
+                watched: false,
+                sightings: Vec::new(),
+                complete: 0,
+                existing: Vec::new(),
+                quiet,
+                ledger_taken,
+                awaited: None,
+                listed: None,
+                reads: Vec::new(),
+                server_agrees: None,
+                created: None,
+                only_attempt: false,
+                stuck: None,
+            },
+            stage: Stage::Deciding,
+            prompt: true,
+            has_written: false,
+        });
+        self.look_around(world, index);
+        true
+    }
+
+    fn carry_out(&self, world: &mut World, index: usize, next: &Move) {
+        let Some(mut pass) = world.workers[index].pass.take() else {
+            return;
+        };
+        let knowledge = &mut pass.knowledge;
+        match next {
+            Move::RenderAgain => {
+                knowledge.consistent = true;
+                if self.setup.by_template && self.setup.mutant != Mutant::StaleTemplate {
+                    knowledge.input = world.runnable.input;
+                }
+                world.workers[index].pass = Some(pass);
+                self.look_around(world, index);
+                return;
+            }
+            Move::List { every_kind } => {
+                let cast = &self.decisions.cast;
+                let kind = cast.kind(self.setup.document(knowledge.input));
+                let owner = knowledge.owner;
+                let of_kind = |make: &Make| *every_kind || cast.kind(make.document) == kind;
+                let listed = world.shown();
+                let listed =
+                    listed.filter(|shown| shown.make.owner == owner && of_kind(&shown.make));
+                knowledge.listed = Some(listed.collect());
+            }
+            Move::Read(name) => {
+                let read = (*name, world.holder(*name));
+                if let Some(shown) = read.1 {
+                    // A sighting that is newer than what this pass began with is left alone.
+                    let seen = &mut world.workers[index].seen[usize::from(shown.uid)];
+                    let known = knowledge.sightings.iter();
+                    let before = known
+                        .filter(|(known, deleted)| known.uid == shown.uid && !deleted)
+                        .map(|(known, _)| (known.result, false))
+                        .next();
+                    if before.is_some() && seen.sighting == before {
+                        seen.sighting = Some((shown.result, false));
+                    }
+                }
+                let at = knowledge.reads.partition_point(|(known, _)| known < name);
+                knowledge.reads.insert(at, read);
+            }
+            Move::Ask(name) => {
+                let document = self.setup.document(knowledge.input);
+                let live = world.holder(*name);
+                knowledge.server_agrees =
+                    Some(live.is_some_and(|live| live.make.document == document));
+            }
+            Move::Create(make) => {
+                // A ledger that this pass did not write is read once more.
+                let fresh = pass.has_written || pass.version == world.runnable.version;
+                if !fresh || pass.has_written && !pass.prompt {
+                    world.workers[index].woken = true;
+                    return;
+                }
+                Self::send(world, index, *make);
+                pass.stage = Stage::Creating;
+            }
+            Move::Write(status, change) => {
+                world.workers[index].pass = Some(pass);
+                self.write(world, index, *status, *change);
+                return;
+            }
+            Move::Rest => {
+                world.workers[index].woken = true;
+                return;
+            }
+            Move::LookAfter(problem) => knowledge.stuck = Some(*problem),
+            Move::End(end) => {
+                world.workers[index].pass = Some(pass);
+                self.end(world, index, end);
+                return;
+            }
+        }
+        world.workers[index].pass = Some(pass);
+    }
+
+    fn send(world: &mut World, index: usize, make: Make) {
+        world.wire.push(Request {
+            sender: u8::try_from(index).ok(),
+            make,
+            endless: false,
+        });
+        world.wire.sort_unstable();
+    }
+
+    /// What `write.rs` does with the answer.
+    fn write(&self, world: &mut World, index: usize, status: StatusId, change: Change) {
+        let unwritten = self.setup.mutant == Mutant::NoIntent && change == Change::Intent;
+        if !unwritten && !self.put(world, index, status, Some(change)) {
+            world.workers[index].pass = None;
+            world.workers[index].woken = true;
+            return;
+        }
+        let worker = &mut world.workers[index];
+        worker.memory.wrote_ledger = true;
+        let stored = self.decisions.pool.stored(status);
+        let uid = stored
+            .current_run
+            .as_ref()
+            .and_then(|current| current.uid.as_deref());
+        if change == Change::Confirm {
+            worker.memory.awaited = uid.and_then(run_of);
+        }
+        if let Some(pass) = &mut worker.pass {
+            pass.knowledge.stored = status;
+            pass.knowledge.only_attempt = change == Change::Intent;
+            if change == Change::Intent {
+                pass.knowledge.created = None;
+                pass.knowledge.reads.clear();
+                pass.knowledge.listed = None;
+            }
+        }
+        self.look_around(world, index);
+        if self.setup.mutant == Mutant::ConfirmSkipped && change == Change::Intent {
+            self.send_unconfirmed(world, index);
+        }
+    }
+
+    /// The mutant that takes the intent for the confirmation sends, and looks no further.
+    fn send_unconfirmed(&self, world: &mut World, index: usize) {
+        let Some(pass) = world.workers[index].pass.take() else {
+            return;
+        };
+        let stored = self.decisions.pool.stored(pass.knowledge.stored);
+        if let Some(current) = &stored.current_run {
+            let name = RunName::of(current);
+            let make = Make {
+                owner: pass.knowledge.owner,
+                number: u16::try_from(current.sequence).unwrap_or_default(),
+                document: self.setup.document(pass.knowledge.input),
+                token: self.setup.token(pass.knowledge.spec),
+                ..Make::of(0, 0, 0, self.decisions.pool.name(&name))
+            };
+            Self::send(world, index, make);
+        }
+    }
+
+    fn end(&self, world: &mut World, index: usize, end: &End) {
+        let told = end
+            .tell
+            .is_none_or(|status| self.put(world, index, status, None));
+        let worker = &mut world.workers[index];
+        worker.woken |= end.again || !told;
+        if let Some(pass) = &mut worker.pass {
+            let retire = if told { end.retire.clone() } else { Vec::new() };
+            pass.stage = Stage::Retiring(retire);
+            if let Some(status) = end.tell.filter(|_| told) {
+                pass.knowledge.stored = status;
+            }
+        }
+    }
+
+    /// The watches that are needed, and what they have shown.
+    pub(crate) fn look_around(&self, world: &mut World, index: usize) {
+        if self.setup.prompt_watch {
+            self.hear(world, index);
+        }
+        let Some(mut pass) = world.workers[index].pass.take() else {
+            return;
+        };
+        let stored = self.decisions.pool.stored(pass.knowledge.stored);
+        self.want_kinds(world, index, &stored, &pass.knowledge);
+        if self.setup.prompt_watch {
+            self.hear(world, index);
+        }
+        let worker = &mut world.workers[index];
+        let knowledge = &mut pass.knowledge;
+        knowledge.awaited = worker.memory.awaited;
+        let kind = stored
+            .current_run
+            .as_ref()
+            .map(|current| kind_number(&current.kind));
+        knowledge.watched = kind.is_none_or(|kind| worker.complete >> kind & 1 == 1);
+        knowledge.sightings = if self.setup.polled {
+            Vec::new()
+        } else {
+            let seen = worker.seen.iter().zip(&world.runs).zip(0..);
+            seen.filter(|((_, run), _)| run.make.owner == knowledge.owner)
+                .filter_map(|((seen, run), uid)| {
+                    let (result, deleted) = seen.sighting?;
+                    let make = run.make;
+                    Some((Shown { uid, make, result }, deleted))
+                })
+                .collect()
+        };
+        if self.setup.retires {
+            knowledge.complete = worker.complete;
+            let seen = worker.seen.iter().zip(0..);
+            knowledge.existing = seen
+                .filter(|(seen, _)| matches!(seen.known, Known::Exists(_)))
+                .map(|(_, uid)| uid)
+                .collect();
+        }
+        if self.setup.polled && kind.is_some() {
+            let owner = knowledge.owner;
+            let polled = world.shown().filter(|shown| shown.make.owner == owner);
+            knowledge.sightings = polled.map(|shown| (shown, false)).collect();
+        }
+        world.workers[index].pass = Some(pass);
+    }
+
+    fn want_kinds(
+        &self,
+        world: &mut World,
+        index: usize,
+        stored: &RunnableStatus,
+        knowledge: &Knowledge,
+    ) {
+        let rendered = self
+            .decisions
+            .cast
+            .kind(self.setup.document(knowledge.input));
+        let history = stored.history.iter();
+        let wanted = history
+            .map(|entry| kind_number(&entry.kind))
+            .chain(
+                stored
+                    .current_run
+                    .iter()
+                    .map(|current| kind_number(&current.kind)),
+            )
+            .chain([rendered])
+            .fold(0, |kinds, kind| kinds | 1 << kind);
+        let worker = &mut world.workers[index];
+        worker.complete &= wanted;
+        worker.memory.kinds = wanted;
+        for (seen, run) in worker.seen.iter_mut().zip(&world.runs) {
+            let kind = self.decisions.cast.kind(run.make.document);
+            if worker.complete >> kind & 1 == 0 {
+                seen.known = Known::Nothing;
+            }
+        }
+    }
+
+    /// Drops the sightings that do not matter any more; see `Pass::tidy`.
+    fn tidy(&self, world: &mut World, index: usize) {
+        let worker = &mut world.workers[index];
+        let Some(pass) = &worker.pass else { return };
+        let stored = self.decisions.pool.stored(pass.knowledge.stored);
+        let Some(current) = &stored.current_run else {
+            return;
+        };
+        let current_run = current.uid.as_deref().and_then(run_of);
+        for ((seen, run), uid) in worker.seen.iter_mut().zip(&world.runs).zip(0u16..) {
+            let Some((_, deleted)) = seen.sighting else {
+                continue;
+            };
+            let entry = stored
+                .history
+                .iter()
+                .find(|entry| entry.uid.as_deref().and_then(run_of) == Some(uid));
+            let matters = if current_run == Some(uid) {
+                !(deleted && current.result.is_some())
+            } else if let Some(entry) = entry {
+                entry.result.is_none()
+            } else {
+                !deleted
+            };
+            if run.make.owner == pass.knowledge.owner && !matters {
+                seen.sighting = None;
+            }
+        }
+        let memory = &mut worker.memory;
+        let sighted = |uid| {
+            pass.knowledge
+                .sightings
+                .iter()
+                .any(|(shown, _)| shown.uid == uid)
+        };
+        if memory
+            .awaited
+            .is_some_and(|awaited| current_run != Some(awaited) || sighted(awaited))
+        {
+            memory.awaited = None;
+        }
+    }
+}
+
+/// See `pass.rs`: whether our ledger is gone, and whether no create can be on its way.
+fn vacancy(memory: &mut Memory, stored: &RunnableStatus, version: u8) -> (bool, bool) {
+    if stored.current_run.is_some() {
+        memory.vacancy = None;
+        memory.untouched = Some(false);
+        return (false, true);
+    }
+    if *memory.untouched.get_or_insert(!served_before(stored)) && !memory.wrote_ledger {
+        return (false, true);
+    }
+    let taken = memory.wrote_ledger;
+    let over = match memory.vacancy {
+        Some(vacancy) if taken && vacancy.version != version && memory.written != Some(version) => {
+            false
+        }
+        Some(vacancy) => vacancy.over,
+        None => false,
+    };
+    memory.vacancy = Some(Vacancy { over, version });
+    (taken, over)
+}

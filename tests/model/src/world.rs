@@ -1,0 +1,411 @@
+//! A state of the model: the API server, the workers, and what is still to go wrong.
+
+use crate::pool::{NameId, ProblemId, StatusId};
+
+/// A run that was ever made; its uid.
+pub type Uid = u16;
+
+/// What a run is, from its creation on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Make {
+    /// Which incarnation of the Runnable controls it.
+    pub owner: u8,
+    /// Its sequence; 0 for a run that the original controller made.
+    pub number: u16,
+    /// The document it was made of.
+    pub document: u8,
+    /// The re-run request on it; 0 is none.
+    pub token: u8,
+    /// Its kind and name.
+    pub name: NameId,
+    /// The server keeps other values than it was sent.
+    pub rewritten: bool,
+    /// Its hash is of another version.
+    pub earlier_version: bool,
+    /// Older than the minimum age.
+    pub old: bool,
+}
+
+impl Make {
+    /// A make to fill in.
+    #[must_use]
+    pub fn of(owner: u8, number: u16, document: u8, name: NameId) -> Self {
+        Self {
+            owner,
+            number,
+            document,
+            token: 0,
+            name,
+            rewritten: false,
+            earlier_version: false,
+            old: false,
+        }
+    }
+}
+
+/// Whether an object is still there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Presence {
+    /// It is.
+    There,
+    /// The controller deleted it.
+    Retired,
+    /// Somebody else deleted it.
+    Deleted,
+}
+
+/// A run as the API server has, or had it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Run {
+    /// What it is.
+    pub make: Make,
+    /// Whether it succeeded; `None` while it runs.
+    pub result: Option<bool>,
+    /// Whether it is still there.
+    pub presence: Presence,
+    /// Exception I1: somebody deleted it before it was confirmed, or while a create of it was on its
+    /// way.
+    pub hasty: bool,
+    /// The status was lost or restored since it was made.
+    pub forgettable: bool,
+}
+
+impl Run {
+    /// A run that was just made.
+    #[must_use]
+    pub fn new(make: Make) -> Self {
+        Self {
+            make,
+            result: None,
+            presence: Presence::There,
+            hasty: false,
+            forgettable: false,
+        }
+    }
+
+    /// Whether the object exists.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.presence == Presence::There
+    }
+
+    /// Gone, and the status was lost since: nothing can know of it.
+    #[must_use]
+    pub fn is_forgotten(&self) -> bool {
+        self.forgettable && !self.is_there()
+    }
+}
+
+/// A run as somebody saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Shown {
+    /// Which.
+    pub uid: Uid,
+    /// What it is.
+    pub make: Make,
+    /// Its result then.
+    pub result: Option<bool>,
+}
+
+/// The Runnable as a cache has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Cached {
+    /// Its resourceVersion.
+    pub version: u8,
+    /// How far its inputs had moved on.
+    pub input: u8,
+    /// Its incarnation.
+    pub owner: u8,
+    /// Its status.
+    pub status: StatusId,
+}
+
+/// What became of a create, as its sender knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Outcome {
+    /// The object of the answer.
+    Created(Shown),
+    /// The name is taken.
+    Exists,
+    /// Refused for good.
+    Refused,
+    /// No answer.
+    Unknown,
+}
+
+/// Everything that a pass decides by; the compact form of the controller's `Facts`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(clippy::struct_excessive_bools)] // facts, each on its own
+pub struct Knowledge {
+    /// The incarnation of the Runnable.
+    pub owner: u8,
+    /// How far the inputs had moved on when the Runnable was read.
+    pub spec: u8,
+    /// How far the inputs had moved on that the rendering is of.
+    pub input: u8,
+    /// Whether they were read consistently after the Runnable.
+    pub consistent: bool,
+    /// The status as it is stored.
+    pub stored: StatusId,
+    /// Whether the watch of the current run's kind has delivered its first list.
+    pub watched: bool,
+    /// What the watch of runs showed, and whether it was their end.
+    pub sightings: Vec<(Shown, bool)>,
+    /// Kinds whose watch is complete, as bits, and runs that it knows to exist. Only where
+    /// something is retired.
+    pub complete: u8,
+    /// See [`Knowledge::complete`].
+    pub existing: Vec<Uid>,
+    /// See `Facts`.
+    pub quiet: bool,
+    /// See `Facts`.
+    pub ledger_taken: bool,
+    /// See `Facts`.
+    pub awaited: Option<Uid>,
+    /// See `Facts`.
+    pub listed: Option<Vec<Shown>>,
+    /// See `Facts`.
+    pub reads: Vec<(NameId, Option<Shown>)>,
+    /// See `Facts`.
+    pub server_agrees: Option<bool>,
+    /// See `Facts`.
+    pub created: Option<Outcome>,
+    /// See `Facts`.
+    pub only_attempt: bool,
+    /// What the pass is stuck on, while it looks after the runs that exist.
+    pub stuck: Option<ProblemId>,
+}
+
+/// Where a pass stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stage {
+    /// The next step is to be decided.
+    Deciding,
+    /// A create was sent.
+    Creating,
+    /// Nothing is left but to delete these.
+    Retiring(Vec<Uid>),
+}
+
+/// One look of a worker at the Runnable.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Pass {
+    /// The resourceVersion that a write must carry.
+    pub version: u8,
+    /// What it decides by.
+    pub knowledge: Knowledge,
+    /// Where it stands.
+    pub stage: Stage,
+    /// The ledger was read so recently that a create may be sent.
+    pub prompt: bool,
+    /// It has written the status, so that what it read was no stale cache.
+    pub has_written: bool,
+}
+
+/// How long a worker has seen no ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Vacancy {
+    /// The quiet period is over.
+    pub over: bool,
+    /// The resourceVersion that was seen without one.
+    pub version: u8,
+}
+
+/// What a worker remembers between looks; gone after a crash.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Memory {
+    /// The incarnation of the Runnable that all of this is about.
+    pub owner: u8,
+    /// The resourceVersion of its latest write.
+    pub written: Option<u8>,
+    /// It wrote a ledger.
+    pub wrote_ledger: bool,
+    /// It saw the Runnable before anybody had served it.
+    pub untouched: Option<bool>,
+    /// It sees no ledger.
+    pub vacancy: Option<Vacancy>,
+    /// The run that it made and no watch has shown.
+    pub awaited: Option<Uid>,
+    /// Kinds that are watched, as bits.
+    pub kinds: u8,
+}
+
+/// What the watch of runs holds of one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Seen {
+    /// What the watch has said of it so far.
+    pub known: Known,
+    /// The sighting that is kept, with the result at the time, and whether it was its end.
+    pub sighting: Option<(Option<bool>, bool)>,
+}
+
+/// What a watch has said of an object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Known {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// It exists, with this result.
+    Exists(Option<bool>),
+    /// It is gone.
+    Gone,
+}
+
+/// One controller.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Worker {
+    /// The Runnable, as cached.
+    pub cache: Option<Cached>,
+    /// The template, as cached: how far it had moved on.
+    pub template: u8,
+    /// The runs, as watched.
+    pub seen: Vec<Seen>,
+    /// Kinds whose first list is complete, as bits.
+    pub complete: u8,
+    /// What it remembers.
+    pub memory: Memory,
+    /// Something woke it.
+    pub woken: bool,
+    /// The look under way.
+    pub pass: Option<Pass>,
+}
+
+/// A create on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Request {
+    /// Who waits for the answer, if somebody still does.
+    pub sender: Option<u8>,
+    /// What is asked for.
+    pub make: Make,
+    /// Nobody keeps to any deadline with it (only in one mutant).
+    pub endless: bool,
+}
+
+/// How often things may still go wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Left {
+    /// Crashes of a worker.
+    pub crashes: u8,
+    /// Creates whose request or answer is lost or delayed, writes whose answer is lost.
+    pub losses: u8,
+    /// Changes of the permission to create.
+    pub rights: u8,
+    /// Deletions of unfinished runs.
+    pub unfinished: u8,
+    /// Deletions of finished runs.
+    pub finished: u8,
+    /// Losses of the status.
+    pub wipes: u8,
+    /// Restores of the status.
+    pub restores: u8,
+    /// Watches of runs that lose events.
+    pub gaps: u8,
+    /// Deletions and creations of the Runnable.
+    pub rebirths: u8,
+    /// Runs that the original controller makes beside us.
+    pub original_runs: u8,
+    /// Statuses that the original controller writes beside us.
+    pub original_writes: u8,
+}
+
+/// What only the properties read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Ghost {
+    /// Properties that were broken, as bits of [`crate::judge`].
+    pub broken: u8,
+    /// The newest input that an intent was written for.
+    pub newest_input: u8,
+    /// The highest sequence that outputs came from.
+    pub outputs: u16,
+    /// A backup was restored, and nothing was made since.
+    pub restored: bool,
+}
+
+/// A state.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct World {
+    /// The Runnable as stored: how far its inputs have moved on, incarnation, status and version.
+    pub runnable: Cached,
+    /// Every run ever made.
+    pub runs: Vec<Run>,
+    /// Creates on the wire.
+    pub wire: Vec<Request>,
+    /// The controllers.
+    pub workers: Vec<Worker>,
+    /// Creates are forbidden.
+    pub forbidden: bool,
+    /// A copy of the status.
+    pub backup: Option<StatusId>,
+    /// Faults that are left.
+    pub left: Left,
+    /// For the properties.
+    pub ghost: Ghost,
+}
+
+impl World {
+    /// The live object that holds a name.
+    #[must_use]
+    pub fn holder(&self, name: NameId) -> Option<Shown> {
+        self.shown().find(|shown| shown.make.name == name)
+    }
+
+    /// All live objects.
+    pub fn shown(&self) -> impl Iterator<Item = Shown> {
+        let numbered = (0..).zip(&self.runs);
+        numbered
+            .filter(|(_, run)| run.is_there())
+            .map(|(uid, run)| Shown {
+                uid,
+                make: run.make,
+                result: run.result,
+            })
+    }
+
+    /// A new resourceVersion of the Runnable.
+    pub fn touch(&mut self) {
+        self.runnable.version += 1;
+    }
+
+    /// Only the order of resourceVersions matters: numbers that nobody holds are squeezed out, so
+    /// that equal states are found equal.
+    pub fn squeeze_versions(&mut self) {
+        let mut held = [false; 256];
+        self.each_version(&mut |version| held[usize::from(*version)] = true);
+        let mut rank = [0u8; 256];
+        let mut next = 0;
+        for (version, held) in held.into_iter().enumerate() {
+            rank[version] = next;
+            next += u8::from(held);
+        }
+        self.each_version(&mut |version| *version = rank[usize::from(*version)]);
+    }
+
+    fn each_version(&mut self, visit: &mut impl FnMut(&mut u8)) {
+        visit(&mut self.runnable.version);
+        for worker in &mut self.workers {
+            worker
+                .cache
+                .iter_mut()
+                .for_each(|cached| visit(&mut cached.version));
+            worker
+                .pass
+                .iter_mut()
+                .for_each(|pass| visit(&mut pass.version));
+            worker.memory.written.iter_mut().for_each(&mut *visit);
+            if let Some(vacancy) = &mut worker.memory.vacancy {
+                visit(&mut vacancy.version);
+            }
+        }
+    }
+
+    /// Workers are interchangeable: one order stands for both.
+    pub fn sort_workers(&mut self) {
+        if self.workers.len() == 2 && self.workers[0] > self.workers[1] {
+            self.workers.swap(0, 1);
+            for request in &mut self.wire {
+                request.sender = request.sender.map(|sender| 1 - sender);
+            }
+        }
+        self.wire.sort_unstable();
+    }
+}

@@ -1,0 +1,34 @@
+//! A bounded check of every configuration, and of every mistake on purpose.
+
+use cartouche_model::{
+    catalogue,
+    configuration::Configuration,
+    explore::{Finding, Limits, explore},
+};
+
+fn explored(setup: Configuration, states: usize) -> Finding {
+    explore(setup, Limits { states, threads: 1 })
+}
+
+#[test]
+fn nothing_is_made_twice_or_lost_in_any_order_of_faults() {
+    for setup in catalogue::configurations() {
+        let known = setup.known;
+        let found = explored(setup, 6_000);
+        let unknown: Vec<_> = found
+            .broken
+            .iter()
+            .filter(|broken| !known.contains(broken))
+            .collect();
+        assert!(unknown.is_empty(), "{}: {unknown:?} is broken", found.name);
+        assert!(found.states > 100, "{} hardly did anything", found.name);
+    }
+}
+
+#[test]
+fn every_mistake_on_purpose_is_found() {
+    for setup in catalogue::mutants() {
+        let found = explored(setup, 400_000);
+        assert!(!found.broken.is_empty(), "nobody noticed: {}", found.name);
+    }
+}

@@ -1,0 +1,7 @@
+//! Bad input of every sort: a condition and a Warning that say what and where; outputs, history and
+//! running runs stay as they are; others go on.
+
+mod case;
+mod documents;
+mod fields;
+mod objects;

@@ -1,0 +1,191 @@
+//! A Runnable that works is broken in one way, looked at, and mended.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tokio::{sync::Semaphore, task::JoinSet};
+
+use crate::world::{World, answers, condition, text};
+
+/// Cases at work at the same time, of all tables: with all of them at once, even what is quick takes
+/// long on a small machine.
+static TURNS: Semaphore = Semaphore::const_new(6);
+
+/// One way to break a Runnable that works.
+pub struct Case {
+    pub what: &'static str,
+    /// Merged into the spec of the template.
+    pub template: Value,
+    /// Merged into the spec of the Runnable.
+    pub runnable: Value,
+    pub reason: &'static str,
+    /// In the message.
+    pub part: String,
+}
+
+pub const STAMP: &str = "TemplateStampFailure";
+pub const REJECTED: &str = "StampedObjectRejectedByAPIServer";
+pub const ACCOUNT: &str = "ServiceAccountError";
+
+pub fn template(what: &'static str, template: Value, reason: &'static str, part: &str) -> Case {
+    Case {
+        what,
+        template: json!({ "template": template }),
+        runnable: json!({}),
+        reason,
+        part: part.to_owned(),
+    }
+}
+
+pub fn tag(what: &'static str, tag: &str, part: &str) -> Case {
+    template(what, json!({ "spec": { "foo": tag } }), STAMP, part)
+}
+
+pub fn spec(what: &'static str, template: Value, part: &str) -> Case {
+    Case {
+        what,
+        template,
+        runnable: json!({}),
+        reason: STAMP,
+        part: part.to_owned(),
+    }
+}
+
+pub fn runnable(what: &'static str, runnable: Value, reason: &'static str, part: &str) -> Case {
+    Case {
+        what,
+        template: json!({}),
+        runnable,
+        reason,
+        part: part.to_owned(),
+    }
+}
+
+/// Runs all cases beside each other, and a Runnable beside them that must not notice.
+pub async fn all(prefix: &str, cases: Vec<Case>) -> Result<()> {
+    let world = World::new(prefix).await?;
+    world.template(answers()).await?;
+    let bystander = world
+        .runnable("bystander", json!({ "inputs": { "foo": 1 } }))
+        .await?;
+    bystander.answer(1, json!(1)).await?;
+    world.put(foreign("taken")).await?;
+    let mut tasks = JoinSet::new();
+    for (index, case) in cases.into_iter().enumerate() {
+        let world = world.clone();
+        tasks.spawn(async move {
+            let _turn = TURNS.acquire().await?;
+            let outcome = broken(&world, index, &case).await;
+            outcome.with_context(|| case.what)
+        });
+    }
+    let mut failures = Vec::new();
+    for outcome in tasks.join_all().await {
+        failures.extend(outcome.err().map(|error| format!("{error:#}")));
+    }
+    ensure!(failures.is_empty(), "{}", failures.join("\n\n"));
+    bystander.input("foo", 2).await?;
+    bystander.answer(2, json!(2)).await
+}
+
+pub fn foreign(name: &str) -> Value {
+    json!({
+        "apiVersion": "test.run/v1", "kind": "TestObj", "metadata": { "name": name }, "spec": { "mine": true },
+    })
+}
+
+/// A Runnable with outputs of a first run and a second run on its way is broken, and mended.
+async fn broken(world: &World, index: usize, case: &Case) -> Result<()> {
+    let name = world
+        .another_template(&index.to_string(), answers())
+        .await?;
+    let inputs =
+        json!({ "foo": 1, "list": [1, 2], "nil": null, "obj": {}, "big": "", "text": "x" });
+    let whole = json!({ "runTemplateRef": { "name": name }, "inputs": inputs });
+    let subject = world.runnable(&format!("r{index}"), whole).await?;
+    subject.answer(1, json!("kept")).await?;
+    subject.input("foo", 2).await?;
+    let running = subject.run(2).await?;
+    let created = |object: &Value| object["status"]["currentRun"]["phase"] == "Created";
+    subject
+        .until("the second run to be confirmed", created)
+        .await?;
+
+    if case.runnable != json!({}) {
+        subject
+            .edit(|object| merge(&mut object["spec"], &case.runnable))
+            .await?;
+    }
+    let mut spec = answers();
+    merge(&mut spec, &case.template);
+    world.template_named(&name, spec).await?;
+    let said = subject.fails(case.reason, &case.part).await?;
+    ensure!(said.len() <= 1000, "{} bytes", said.len());
+    let stamped = condition(&subject.object().await?, "StampedObjectCondition");
+    let runs_known = stamped["status"].is_null() || stamped["status"] == "Unknown";
+    ensure!(runs_known, "it speaks of a run: {stamped}");
+    subject.event("Warning", case.reason, &case.part).await?;
+    subject.outputs(json!({ "answer": "kept" })).await?;
+    unharmed(&subject.status().await?, &running)?;
+    let runs = subject.runs(2).await?;
+    ensure!(
+        runs[1]["metadata"]["resourceVersion"] == running["metadata"]["resourceVersion"],
+        "the run was touched"
+    );
+
+    if case.reason == REJECTED {
+        // What was refused is tried again meanwhile.
+        tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
+    }
+    // Once mended it goes on. The template comes last: the earlier input must not be rendered again.
+    subject
+        .edit(|object| {
+            let reference = object["spec"]["runTemplateRef"].take();
+            object["spec"] = json!({ "runTemplateRef": reference, "inputs": { "foo": 3 } });
+        })
+        .await?;
+    world.template_named(&name, answers()).await?;
+    subject.answer(3, json!("mended")).await
+}
+
+/// The first run is remembered as a success, and the second as unfinished.
+fn unharmed(status: &Value, running: &Value) -> Result<()> {
+    let history = status["history"].as_array().cloned().unwrap_or_default();
+    let known = |uid: &Value| {
+        let current = Some(&status["currentRun"]);
+        history
+            .iter()
+            .chain(current)
+            .find(|entry| entry["uid"] == *uid)
+            .cloned()
+    };
+    let first = history.first().context("there is no history")?;
+    ensure!(first["result"] == "Succeeded", "{first}");
+    let second = known(&running["metadata"]["uid"]).context("the running run is forgotten")?;
+    ensure!(second["result"].is_null(), "{second}");
+    ensure!(
+        status["outputsFrom"]["sequence"] == 1,
+        "{}",
+        text(&status["outputsFrom"]["name"])
+    );
+    Ok(())
+}
+
+/// A JSON merge patch.
+fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    for (key, value) in patch {
+        if value.is_null() {
+            if let Some(fields) = target.as_object_mut() {
+                fields.remove(key);
+            }
+        } else {
+            merge(&mut target[key], value);
+        }
+    }
+}

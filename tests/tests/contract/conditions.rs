@@ -1,0 +1,272 @@
+//! The conditions: each reason with its text, their sum, their times.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::world::{Subject, World, answers, condition, document, stamps, succeeded, text};
+
+fn types(object: &Value) -> Vec<&str> {
+    let conditions = object["status"]["conditions"].as_array();
+    let types = conditions.into_iter().flatten().map(|c| text(&c["type"]));
+    types.collect()
+}
+
+async fn started(prefix: &str) -> Result<(World, Subject, Value)> {
+    let world = World::new(prefix).await?;
+    world.template(answers()).await?;
+    let subject = world
+        .runnable("r", json!({ "inputs": { "foo": 1 } }))
+        .await?;
+    let run = subject.run(1).await?;
+    Ok((world, subject, run))
+}
+
+#[tokio::test]
+async fn a_missing_template_is_named() -> Result<()> {
+    let world = World::new("template").await?;
+    let subject = world.runnable("r", json!({})).await?;
+    let template = world.template_name();
+    let wanted = format!(
+        "unable to get run template [{template}]: failed to get run template object from api server [ClusterRunTemplate/{template}]: \
+         ClusterRunTemplate.carto.run \"{template}\" not found"
+    );
+    assert_eq!(subject.fails("RunTemplateNotFound", "").await?, wanted);
+    subject
+        .says("StampedObjectCondition", "Unknown", "Unknown", "")
+        .await?;
+    subject
+        .event("Warning", "RunTemplateNotFound", &wanted)
+        .await?;
+    subject.stays_at(0).await
+}
+
+#[tokio::test]
+async fn without_an_account_there_is_no_word_about_a_run() -> Result<()> {
+    let world = World::new("account").await?;
+    let subject = world
+        .runnable("r", json!({ "serviceAccountName": "nobody" }))
+        .await?;
+    subject.fails("ServiceAccountError", "").await?;
+    let object = subject.object().await?;
+    assert_eq!(types(&object), ["RunTemplateReady", "Ready", "Stalled"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_tag_that_leads_nowhere_is_named_with_its_path() -> Result<()> {
+    let world = World::new("tag").await?;
+    world
+        .template(stamps(
+            json!({ "a": { "b": ["$(runnable.spec.inputs.none)$"] } }),
+        ))
+        .await?;
+    let subject = world.runnable("r", json!({ "inputs": {} })).await?;
+    let wanted = format!(
+        "unable to stamp object for run template [{}]: failed to recursively evaluate template: failed to interpolate template at path \
+         [spec.a.b.[0]]: evaluate tag $(runnable.spec.inputs.none)$: jsonpath returned empty list: runnable.spec.inputs.none",
+        world.template_name()
+    );
+    assert_eq!(subject.fails("TemplateStampFailure", "").await?, wanted);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_kind_that_is_not_served_is_named() -> Result<()> {
+    let world = World::new("kind").await?;
+    let mut template = document(crate::world::TEST_OBJ, json!({}));
+    template["kind"] = "Nope".into();
+    world.template(json!({ "template": template })).await?;
+    let subject = world.runnable("r", json!({})).await?;
+    let wanted = format!(
+        "unable to apply object [{}/run-] for run template [{}]: unable to list from api server: no matches for kind \"Nope\" in version \"test.run/v1\"",
+        world.namespace,
+        world.template_name()
+    );
+    assert_eq!(
+        subject
+            .fails("StampedObjectRejectedByAPIServer", "")
+            .await?,
+        wanted
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_that_the_api_server_refuses_is_refused_in_its_words() -> Result<()> {
+    let (world, subject, _) = started("refused").await?;
+    let mut spec = answers();
+    spec["template"]["metadata"]["labels"] = json!({ "app": "not a label!" });
+    world.template(spec).await?;
+    let said = subject
+        .fails("StampedObjectRejectedByAPIServer", "")
+        .await?;
+    let name = subject.status().await?["currentRun"]["name"].take();
+    let wanted = format!(
+        "unable to apply object [{}/{}] for run template [{}]: create: TestObj.test.run \"{1}\" is invalid: metadata.labels: Invalid value: \
+         \"not a label!\": ",
+        world.namespace,
+        text(&name),
+        world.template_name()
+    );
+    assert!(said.starts_with(&wanted), "{said}\nwanted {wanted}");
+    let status = subject.status().await?;
+    assert_eq!(status["currentRun"]["phase"], "Rejected");
+    let stamped = condition(&subject.object().await?, "StampedObjectCondition");
+    assert_eq!(
+        (text(&stamped["status"]), text(&stamped["reason"])),
+        ("Unknown", "Unknown")
+    );
+    world.template(answers()).await?;
+    subject.runs(2).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn ready_is_the_sum_of_the_others() -> Result<()> {
+    let (world, subject, run) = started("sum").await?;
+    // A run that says nothing yet.
+    subject
+        .says("RunTemplateReady", "True", "Ready", "")
+        .await?;
+    subject.says("Ready", "Unknown", "Unknown", "").await?;
+    // Going on, failed, succeeded.
+    world.play(&run, succeeded("Unknown", "going on")).await?;
+    assert_eq!(
+        subject
+            .says("Ready", "Unknown", "SucceededCondition", "")
+            .await?,
+        "going on"
+    );
+    world.play(&run, succeeded("False", "it burned")).await?;
+    assert_eq!(
+        subject
+            .says("Ready", "False", "SucceededCondition", "")
+            .await?,
+        "it burned"
+    );
+    world.play(&run, crate::world::answered(1)).await?;
+    assert_eq!(subject.says("Ready", "True", "Ready", "").await?, "");
+    // Succeeded, but the template is broken: False beats True.
+    world.template(stamps(json!({ "x": "$()$" }))).await?;
+    let broken = subject
+        .says("RunTemplateReady", "False", "TemplateStampFailure", "")
+        .await?;
+    assert_eq!(
+        subject
+            .says("Ready", "False", "TemplateStampFailure", "")
+            .await?,
+        broken
+    );
+    let object = subject.object().await?;
+    assert_eq!(
+        types(&object)[..3],
+        ["RunTemplateReady", "StampedObjectCondition", "Ready"]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_status_is_that_of_the_latest_run() -> Result<()> {
+    let (world, subject, run) = started("latest").await?;
+    subject.ready("Unknown").await?;
+    world.play(&run, succeeded("False", "first failed")).await?;
+    subject
+        .says("Ready", "False", "SucceededCondition", "first failed")
+        .await?;
+    subject.input("foo", 2).await?;
+    subject.ready("Unknown").await?;
+    let run = subject.run(2).await?;
+    world.play(&run, crate::world::answered(2)).await?;
+    subject.ready("True").await?;
+    subject.input("foo", 3).await?;
+    let object = subject.ready("Unknown").await?;
+    let stamped = condition(&object, "StampedObjectCondition");
+    assert_eq!(stamped["status"], "Unknown", "{stamped}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_condition_tells_which_generation_it_speaks_of() -> Result<()> {
+    let (_, subject, _) = started("generation").await?;
+    for value in [2, 3] {
+        subject.input("foo", value).await?;
+        let object = subject.observed().await?;
+        let generation = &object["metadata"]["generation"];
+        assert_eq!(*generation, value);
+        for condition in object["status"]["conditions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            assert_eq!(condition["observedGeneration"], *generation, "{condition}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn reconciling_and_stalled_are_there_only_while_they_are_true() -> Result<()> {
+    let (world, subject, run) = started("abnormal").await?;
+    let abnormal = async |wanted: &[&str]| {
+        let what = format!("{wanted:?} after Ready");
+        let found = subject
+            .until(&what, |object| types(object)[3..] == *wanted)
+            .await?;
+        let all = found["status"]["conditions"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        for condition in &all[3..] {
+            assert_eq!(condition["status"], "True");
+        }
+        anyhow::Ok(())
+    };
+    abnormal(&["Reconciling"]).await?;
+    world.play(&run, succeeded("False", "it burned")).await?;
+    abnormal(&["Stalled"]).await?;
+    world.play(&run, crate::world::answered(1)).await?;
+    abnormal(&[]).await?;
+    subject.input("foo", 2).await?;
+    abnormal(&["Reconciling"]).await?;
+    world.template(stamps(json!({ "x": "$()$" }))).await?;
+    abnormal(&["Stalled"]).await
+}
+
+#[tokio::test]
+async fn a_time_changes_only_with_the_status() -> Result<()> {
+    let (world, subject, run) = started("times").await?;
+    world.play(&run, succeeded("Unknown", "pulling")).await?;
+    subject
+        .says("Ready", "Unknown", "SucceededCondition", "pulling")
+        .await?;
+    let since = async |kind: &str| {
+        let object = subject.object().await?;
+        anyhow::Ok(text(&condition(&object, kind)["lastTransitionTime"]).to_owned())
+    };
+    let (ready, template) = (since("Ready").await?, since("RunTemplateReady").await?);
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    world.play(&run, succeeded("Unknown", "unpacking")).await?;
+    subject
+        .says("Ready", "Unknown", "SucceededCondition", "unpacking")
+        .await?;
+    assert_eq!(since("Ready").await?, ready, "only the message is another");
+    world.play(&run, crate::world::answered(1)).await?;
+    subject.ready("True").await?;
+    assert_ne!(since("Ready").await?, ready);
+    assert_eq!(since("RunTemplateReady").await?, template);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_has_settled_is_not_written_again() -> Result<()> {
+    let (_, subject, _) = started("settled").await?;
+    subject.answer(1, json!(42)).await?;
+    let before = subject.ready("True").await?;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let after = subject.object().await?;
+    let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+    assert_eq!(version(&before), version(&after));
+    Ok(())
+}

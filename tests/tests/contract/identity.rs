@@ -1,0 +1,397 @@
+//! As whom runs are made, read and deleted, and what happens without the rights for it.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use cartouche_tests::{
+    cluster::{Account, AuditEvent, Cluster, Rights, Seen},
+    control_plane::Options,
+    controller::{Controller, Settings},
+    repository,
+};
+use serde_json::{Value, json};
+
+use crate::world::{
+    DEMO, GUARDED_OBJ, SECONDS, SECRET, SERVICE_ACCOUNT, SOON, Subject, World, answered, answers,
+    controller, document, specless,
+};
+
+/// What the original needed.
+const ENOUGH: [&str; 3] = ["list", "create", "delete"];
+async fn guarded(world: &World, account: &str) -> Result<Subject> {
+    let mut spec = answers();
+    spec["template"] = document(
+        GUARDED_OBJ,
+        json!({ "foo": "$(runnable.spec.inputs.foo)$" }),
+    );
+    world.template(spec).await?;
+    let spec = json!({ "serviceAccountName": account, "inputs": { "foo": 1 } });
+    world.runnable("r", spec).await
+}
+
+fn forbidden(world: &World, verb: &str) -> String {
+    format!(
+        "guardedobjs.test.run is forbidden: User \"system:serviceaccount:{0}:runner\" cannot {verb} resource \"guardedobjs\" in API group \
+         \"test.run\" in the namespace \"{0}\"",
+        world.namespace
+    )
+}
+
+#[tokio::test]
+async fn an_account_without_rights_is_told_so_and_runs_seconds_after_it_has_them() -> Result<()> {
+    let world = World::new("powerless").await?;
+    world.account("runner", GUARDED_OBJ, &[]).await?;
+    let subject = guarded(&world, "runner").await?;
+    let said = subject
+        .fails("StampedObjectRejectedByAPIServer", "")
+        .await?;
+    let wanted = format!(
+        "unable to apply object [{}/run-] for run template [{}]: unable to list from api server: {}",
+        world.namespace,
+        world.template_name(),
+        forbidden(&world, "list")
+    );
+    assert_eq!(said, wanted);
+    subject
+        .event("Warning", "StampedObjectRejectedByAPIServer", &wanted)
+        .await?;
+    assert_eq!(
+        subject.status().await?["currentRun"],
+        Value::Null,
+        "nothing is intended"
+    );
+    // Long enough for the pauses between tries to have grown.
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    world.account("runner", GUARDED_OBJ, &ENOUGH).await?;
+    let begin = Instant::now();
+    subject.runs_of(GUARDED_OBJ, 1).await?;
+    assert!(begin.elapsed() < SECONDS, "{:?}", begin.elapsed());
+    subject
+        .says("RunTemplateReady", "True", "Ready", "")
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn listing_creating_and_deleting_is_all_that_an_account_needs() -> Result<()> {
+    let world = World::new("enough").await?;
+    let account = world.account("runner", GUARDED_OBJ, &ENOUGH).await?;
+    let audit = world.cluster.audit()?;
+    let subject = guarded(&world, "runner").await?;
+    for (count, answer) in [(1, "first"), (2, "second")] {
+        let run = subject
+            .runs_of(GUARDED_OBJ, count)
+            .await?
+            .pop()
+            .unwrap_or_default();
+        world.play(&run, answered(answer)).await?;
+        subject.outputs(json!({ "answer": answer })).await?;
+        subject.ready("True").await?;
+        if count == 1 {
+            subject.input("foo", 2).await?;
+        }
+    }
+    let own = Controller::account().user();
+    for event in audit.in_namespace(&world.namespace)? {
+        if event.resource() != "guardedobjs.test.run" || event.user() != own {
+            continue;
+        }
+        assert_eq!(
+            event.acting_as(),
+            account.user(),
+            "{} {}",
+            event.verb,
+            event.request_uri
+        );
+    }
+    assert_eq!(audit.creates(&world.namespace, "guardedobjs.test.run")?, 2);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_right_that_is_taken_is_missed_and_a_right_given_back_is_used() -> Result<()> {
+    let world = World::new("taken").await?;
+    world.account("runner", GUARDED_OBJ, &ENOUGH).await?;
+    let subject = guarded(&world, "runner").await?;
+    let run = subject.runs_of(GUARDED_OBJ, 1).await?.remove(0);
+    world.play(&run, answered("kept")).await?;
+    subject.outputs(json!({ "answer": "kept" })).await?;
+    world
+        .account("runner", GUARDED_OBJ, &["list", "delete"])
+        .await?;
+    world.eventually("the right to be gone", || async {
+        let account = Account::new(&world.namespace, "runner");
+        let client = world.cluster.client_of(&account).await?;
+        let refused = kube::Api::<kube::api::DynamicObject>::namespaced_with(client, &world.namespace, &GUARDED_OBJ.resource())
+            .create(&kube::api::PostParams { dry_run: true, ..Default::default() }, &serde_json::from_value(json!({
+                "apiVersion": "test.run/v1", "kind": "GuardedObj", "metadata": { "name": "probe" },
+            }))?)
+            .await
+            .is_err();
+        Ok(if refused { Seen::Done(()) } else { Seen::NotYet("it may still create".into()) })
+    }).await?;
+    subject.input("foo", 2).await?;
+    let said = subject
+        .fails("StampedObjectRejectedByAPIServer", "create: ")
+        .await?;
+    assert!(said.ends_with(&forbidden(&world, "create")), "{said}");
+    subject
+        .event(
+            "Warning",
+            "StampedObjectRejectedByAPIServer",
+            "cannot create",
+        )
+        .await?;
+    subject.outputs(json!({ "answer": "kept" })).await?;
+    subject.runs_of(GUARDED_OBJ, 1).await?;
+    world.account("runner", GUARDED_OBJ, &ENOUGH).await?;
+    let begin = Instant::now();
+    subject.runs_of(GUARDED_OBJ, 2).await?;
+    assert!(begin.elapsed() < SECONDS, "{:?}", begin.elapsed());
+    Ok(())
+}
+
+#[tokio::test]
+async fn outputs_are_never_read_with_more_rights_than_the_account_has() -> Result<()> {
+    let world = World::new("blind").await?;
+    world.account("runner", GUARDED_OBJ, &ENOUGH).await?;
+    let subject = guarded(&world, "runner").await?;
+    let run = subject.runs_of(GUARDED_OBJ, 1).await?.remove(0);
+    subject.ready("Unknown").await?;
+    world.account("runner", GUARDED_OBJ, &["create"]).await?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    world.play(&run, answered("secret")).await?;
+    let said = subject
+        .fails(
+            "FailedToListCreatedObjects",
+            "unable to list from api server: ",
+        )
+        .await?;
+    let wanted = format!(
+        "unable to list objects in namespace [{}] with labels [map[carto.run/run-template-name:{} carto.run/runnable-name:r]]: ",
+        world.namespace,
+        world.template_name()
+    );
+    assert!(said.starts_with(&wanted), "{said}");
+    assert_eq!(subject.status().await?["outputs"], Value::Null);
+    world.account("runner", GUARDED_OBJ, &ENOUGH).await?;
+    subject.outputs(json!({ "answer": "secret" })).await
+}
+
+#[tokio::test]
+async fn what_a_secret_holds_is_no_output() -> Result<()> {
+    let world = World::new("secret").await?;
+    let secret = specless(SECRET, "stringData", json!({ "token": "hidden" }));
+    world
+        .template(json!({ "template": secret, "outputs": { "token": ".data.token" } }))
+        .await?;
+    let subject = world.runnable("r", json!({})).await?;
+    subject
+        .fails(
+            "OutputPathNotSatisfied",
+            "outputs cannot be read from a Secret",
+        )
+        .await?;
+    assert_eq!(subject.status().await?["outputs"], Value::Null);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_account_that_is_missing_is_named_and_waited_for() -> Result<()> {
+    let world = World::new("missing").await?;
+    world.template(answers()).await?;
+    let spec = json!({ "serviceAccountName": "late", "inputs": { "foo": 1 } });
+    let subject = world.runnable("r", spec).await?;
+    let at = format!("{}/late", world.namespace);
+    let wanted = format!(
+        "failed to get service account object from api server [{at}]: failed to get object [{at}] from api server: ServiceAccount \"late\" not found"
+    );
+    assert_eq!(subject.fails("ServiceAccountError", "").await?, wanted);
+    subject
+        .event("Warning", "ServiceAccountError", &wanted)
+        .await?;
+    let account =
+        json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": "late" } });
+    world.put(account).await?;
+    let begin = Instant::now();
+    subject.run(1).await?;
+    assert!(begin.elapsed() < SECONDS, "{:?}", begin.elapsed());
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_account_that_goes_is_missed_and_a_new_one_of_that_name_serves() -> Result<()> {
+    let world = World::new("recreated").await?;
+    world.template(answers()).await?;
+    world.account("runner", GUARDED_OBJ, &[]).await?;
+    let spec = json!({ "serviceAccountName": "runner", "inputs": { "foo": 1 } });
+    let subject = world.runnable("r", spec).await?;
+    subject.answer(1, json!("kept")).await?;
+    world.delete(SERVICE_ACCOUNT, "runner").await?;
+    subject
+        .fails("ServiceAccountError", "\"runner\" not found")
+        .await?;
+    subject.outputs(json!({ "answer": "kept" })).await?;
+    subject.input("foo", 2).await?;
+    subject
+        .fails("ServiceAccountError", "\"runner\" not found")
+        .await?;
+    subject.runs(1).await?;
+    let account =
+        json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": "runner" } });
+    world.put(account).await?;
+    subject.answer(2, json!("new")).await
+}
+
+#[tokio::test]
+async fn what_is_no_name_of_an_account_is_never_impersonated() -> Result<()> {
+    let world = World::new("names").await?;
+    world.template(answers()).await?;
+    let audit = world.cluster.audit()?;
+    let long = "a".repeat(300);
+    let names = [
+        " ",
+        "a:b",
+        "system:masters",
+        "../x",
+        "a\r\nImpersonate-Group: system:masters",
+        "é",
+        "A",
+        "a-",
+        "a\u{0}b",
+        &long,
+    ];
+    let mut subjects = Vec::new();
+    for (index, name) in names.iter().enumerate() {
+        let spec = json!({ "serviceAccountName": name, "inputs": { "foo": 1 } });
+        subjects.push(world.runnable(&format!("r{index}"), spec).await?);
+    }
+    for (subject, name) in subjects.iter().zip(names) {
+        let said = subject
+            .fails("ServiceAccountError", "is not the name of a ServiceAccount")
+            .await?;
+        let shown = format!("spec.serviceAccountName {name:?}");
+        assert!(said.starts_with(&shown), "{said}");
+        subject.event("Warning", "ServiceAccountError", "").await?;
+    }
+    assert_eq!(audit.creates(&world.namespace, "testobjs.test.run")?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_a_name_the_account_is_called_default() -> Result<()> {
+    let world = World::new("default").await?;
+    world.template(answers()).await?;
+    let audit = world.cluster.audit()?;
+    let spec = json!({ "serviceAccountName": "", "inputs": { "foo": 1 } });
+    world.runnable("r", spec).await?.run(1).await?;
+    let events = audit.in_namespace(&world.namespace)?;
+    let create = events
+        .iter()
+        .find(|event| event.verb == "create" && event.resource() == "testobjs.test.run");
+    let user = format!("system:serviceaccount:{}:default", world.namespace);
+    assert_eq!(create.map(AuditEvent::acting_as), Some(user.as_str()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_shipped_role_is_enough_for_the_controller() -> Result<()> {
+    let world = World::new("role").await?;
+    world.template(answers()).await?;
+    let spec = json!({ "inputs": { "foo": 1 } });
+    world
+        .runnable("r", spec)
+        .await?
+        .answer(1, json!(42))
+        .await?;
+    let log = controller()?.log()?;
+    let refused = format!("User \\\"{}\\\" cannot", Controller::account().user());
+    let lines = log.lines().filter(|line| {
+        (line.contains(&refused) || line.contains(&refused.replace('\\', "")))
+            && !line.contains("unwatchedobjs")
+            && !line.contains("secrets")
+    });
+    assert_eq!(lines.collect::<Vec<_>>(), Vec::<&str>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn tokens_do_what_impersonation_does_and_their_lack_is_named() -> Result<()> {
+    let cluster = Cluster::start(DEMO, &Options::controllers()).await?;
+    cluster.install_cartouche().await?;
+    let overlay = repository().join("config/overlays/tokens");
+    cluster.apply_kustomization(&overlay).await?;
+    for kind in ["clusterrolebinding", "clusterrole"] {
+        let impersonation = ["delete", kind, "cartouche-controller-impersonation"];
+        cluster.kubectl(&impersonation).await?;
+    }
+    let settings = Settings::with_arguments(&["--identity", "token"]);
+    let controller = Controller::start(DEMO, &cluster, &settings).await?;
+    let namespace = cluster.namespace("tokens").await?;
+    let audit = cluster.audit()?;
+    let told = async |account: &str, path: &str, wanted: &str| {
+        let path = format!("jsonpath={path}");
+        let get = ["-n", &namespace, "get", "run", account, "-o", &path];
+        let what = format!("{account} to say {wanted}");
+        cluster
+            .eventually(&what, SOON, || async {
+                let said = cluster.kubectl(&get).await?;
+                Ok(if said.starts_with(wanted) {
+                    Seen::Done(())
+                } else {
+                    Seen::NotYet(said)
+                })
+            })
+            .await
+    };
+    let condition = ".status.conditions[?(@.type=='RunTemplateReady')]";
+    for account in ["first", "second"] {
+        let rights = [Rights::of_a_runnable("", "configmaps")];
+        cluster
+            .service_account(&namespace, account, &rights)
+            .await?;
+        let story = STORY.replace("ACCOUNT", account);
+        cluster.apply_yaml(&namespace, &story).await?;
+        if account == "second" {
+            let reason = format!("{{{condition}['reason','message']}}");
+            told(
+                account,
+                &reason,
+                "ServiceAccountTokenError fetch token: serviceaccounts \"second\" is forbidden",
+            )
+            .await?;
+            cluster.apply_kustomization(&overlay).await?;
+        }
+        told(account, "{.status.outputs.said}", "hello").await?;
+        let user = Account::new(&namespace, account).user();
+        assert_eq!(audit.requests(&user, "create", "configmaps")?, 1);
+        let binding = [
+            "delete",
+            "clusterrolebinding",
+            "cartouche-controller-tokens",
+        ];
+        cluster.kubectl(&binding).await?;
+    }
+    assert!(controller.runs()?);
+    Ok(())
+}
+
+const STORY: &str = "
+apiVersion: carto.run/v1alpha1
+kind: ClusterRunTemplate
+metadata: {name: hello}
+spec:
+  outputs: {said: .data.said}
+  template:
+    apiVersion: v1
+    kind: ConfigMap
+    metadata: {generateName: hello-}
+    data: {said: hello}
+---
+apiVersion: carto.run/v1alpha1
+kind: Runnable
+metadata: {name: ACCOUNT}
+spec:
+  serviceAccountName: ACCOUNT
+  runTemplateRef: {name: hello}
+";

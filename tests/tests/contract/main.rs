@@ -1,0 +1,22 @@
+//! The API contract of `carto.run/v1alpha1`, scenario by scenario, on a real API server with the
+//! real controller in front of it. One file a chapter.
+
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "values are written in the calls"
+)]
+
+mod bad_input;
+mod conditions;
+mod events;
+mod expressions;
+mod health;
+mod idempotence;
+mod identity;
+mod outputs;
+mod schema;
+mod selector;
+mod stamping;
+mod templates;
+mod triggers;
+mod world;

@@ -1,0 +1,195 @@
+//! The Runnable that a scenario is about.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use cartouche_tests::cluster::Seen;
+use serde_json::{Value, json};
+
+use super::{EVENT, Kind, RUNNABLE, TEST_OBJ, World, condition, text};
+
+/// Long enough for the controller to do what it must not do.
+const A_WHILE: Duration = Duration::from_millis(900);
+
+#[derive(Clone)]
+pub struct Subject {
+    pub world: World,
+    pub name: String,
+}
+
+impl Subject {
+    pub async fn object(&self) -> Result<Value> {
+        self.world.get(RUNNABLE, &self.name).await
+    }
+
+    pub async fn status(&self) -> Result<Value> {
+        Ok(self.object().await?["status"].take())
+    }
+
+    /// Changes the Runnable.
+    pub async fn edit(&self, change: impl Fn(&mut Value)) -> Result<()> {
+        let mut object = self.object().await?;
+        change(&mut object);
+        self.world.put(object).await?;
+        Ok(())
+    }
+
+    /// Sets one input.
+    pub async fn input(&self, name: &str, value: impl Into<Value>) -> Result<()> {
+        let value = value.into();
+        self.edit(|object| object["spec"]["inputs"][name] = value.clone())
+            .await
+    }
+
+    /// Waits until there are so many runs, and returns them, the oldest first. More of them fail.
+    pub async fn runs(&self, count: usize) -> Result<Vec<Value>> {
+        self.runs_of(TEST_OBJ, count).await
+    }
+
+    pub async fn runs_of(&self, kind: Kind, count: usize) -> Result<Vec<Value>> {
+        let what = format!("{count} runs of {}", self.name);
+        let runs = self
+            .world
+            .eventually(&what, || async {
+                let runs = self.all_runs(kind).await?;
+                Ok(if runs.len() >= count {
+                    Seen::Done(runs)
+                } else {
+                    Seen::NotYet(format!("{} runs; {}", runs.len(), self.status().await?))
+                })
+            })
+            .await?;
+        ensure!(runs.len() == count, "{} runs: {runs:?}", runs.len());
+        Ok(runs)
+    }
+
+    async fn all_runs(&self, kind: Kind) -> Result<Vec<Value>> {
+        let uid = self.object().await?["metadata"]["uid"].take();
+        let label = format!("carto.run/runnable-uid={}", text(&uid));
+        let mut runs = self.world.list(kind, &label).await?;
+        runs.sort_by_key(sequence);
+        Ok(runs)
+    }
+
+    /// The newest run, once there are so many.
+    pub async fn run(&self, count: usize) -> Result<Value> {
+        let mut runs = self.runs(count).await?;
+        Ok(runs.pop().unwrap_or_default())
+    }
+
+    /// Nothing is run, though the controller has seen everything and had a while for it.
+    pub async fn stays_at(&self, count: usize) -> Result<()> {
+        self.stays_at_of(TEST_OBJ, count).await
+    }
+
+    pub async fn stays_at_of(&self, kind: Kind, count: usize) -> Result<()> {
+        self.observed().await?;
+        tokio::time::sleep(A_WHILE).await;
+        let (status, runs) = (self.status().await?, self.all_runs(kind).await?);
+        ensure!(runs.len() == count, "{} runs: {status}", runs.len());
+        let sequence = status["currentRun"]["sequence"].as_u64().unwrap_or(0);
+        ensure!(usize::try_from(sequence)? == count, "{status}");
+        Ok(())
+    }
+
+    /// Waits until the status speaks of the present generation.
+    pub async fn observed(&self) -> Result<Value> {
+        self.until("the present generation to be observed", |_| true)
+            .await
+    }
+
+    /// Waits until the status speaks of the present generation and is as wanted.
+    pub async fn until(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+        let wanted = &wanted;
+        self.world
+            .eventually(what, || async move {
+                let object = self.object().await?;
+                let generation = &object["metadata"]["generation"];
+                let current = object["status"]["observedGeneration"] == *generation;
+                Ok(if current && wanted(&object) {
+                    Seen::Done(object)
+                } else {
+                    Seen::NotYet(format!("generation {generation}, {}", object["status"]))
+                })
+            })
+            .await
+    }
+
+    /// Waits until a condition has this status and reason, with a message that has `part` in it;
+    /// returns the whole message.
+    pub async fn says(&self, kind: &str, status: &str, reason: &str, part: &str) -> Result<String> {
+        let what = format!("{} to say {kind} {status} {reason}: {part}", self.name);
+        let object = self
+            .until(&what, |object| {
+                let said = condition(object, kind);
+                said["status"] == status
+                    && said["reason"] == reason
+                    && text(&said["message"]).contains(part)
+            })
+            .await?;
+        Ok(text(&condition(&object, kind)["message"]).to_owned())
+    }
+
+    /// Waits until it is not ready for this reason.
+    pub async fn fails(&self, reason: &str, part: &str) -> Result<String> {
+        self.says("Ready", "False", reason, part).await?;
+        self.says("RunTemplateReady", "False", reason, part).await
+    }
+
+    pub async fn ready(&self, status: &str) -> Result<Value> {
+        let what = format!("{} to be Ready={status}", self.name);
+        self.until(&what, |object| {
+            condition(object, "Ready")["status"] == status
+        })
+        .await
+    }
+
+    /// Waits until the outputs are these.
+    pub async fn outputs(&self, wanted: Value) -> Result<()> {
+        let what = format!("the outputs {wanted}");
+        self.until(&what, |object| object["status"]["outputs"] == wanted)
+            .await?;
+        Ok(())
+    }
+
+    /// The events about it: type, reason, message.
+    pub async fn events(&self) -> Result<Vec<Value>> {
+        let uid = self.object().await?["metadata"]["uid"].take();
+        let mut events = self.world.list(EVENT, "").await?;
+        events.retain(|event| event["involvedObject"]["uid"] == uid);
+        Ok(events)
+    }
+
+    /// Waits for an event with this reason whose message has `part` in it.
+    pub async fn event(&self, kind: &str, reason: &str, part: &str) -> Result<Value> {
+        let what = format!("the {kind} event {reason}: {part}");
+        self.world
+            .eventually(&what, || async {
+                let events = self.events().await?;
+                let found = events.iter().find(|event| {
+                    event["type"] == kind
+                        && event["reason"] == reason
+                        && text(&event["message"]).contains(part)
+                });
+                Ok(match found {
+                    Some(event) => Seen::Done(event.clone()),
+                    None => Seen::NotYet(json!(events).to_string()),
+                })
+            })
+            .await
+    }
+
+    /// Has its newest run, of so many, succeed with an answer, and waits for the output.
+    pub async fn answer(&self, count: usize, answer: Value) -> Result<()> {
+        let run = self.run(count).await?;
+        self.world
+            .play(&run, super::answered(answer.clone()))
+            .await?;
+        self.outputs(json!({ "answer": answer })).await
+    }
+}
+
+fn sequence(run: &Value) -> u64 {
+    let label = text(&run["metadata"]["labels"]["carto.run/run-sequence"]);
+    label.parse().unwrap_or(0)
+}

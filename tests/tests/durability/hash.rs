@@ -1,0 +1,144 @@
+//! A release that computes hashes in another way runs nothing again.
+
+use anyhow::Result;
+use cartouche_crds::Runnable;
+use kube::{
+    ResourceExt,
+    api::{ListParams, Patch, PatchParams},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    engine::{Kind, fails, hangs, succeeds},
+    scene::Scene,
+    sight::{current, failed, output},
+};
+
+/// Makes a ledger and its runs look as if another release had made them.
+async fn as_another_release_left_it(scene: &Scene, name: &str, version: &str) -> Result<()> {
+    let foreign = format!("{version}:0123456789abcdef");
+    scene
+        .edit_status(name, |status| {
+            let mark = |entry: Option<&mut Value>| {
+                if let Some(entry) = entry.filter(|entry| entry.is_object()) {
+                    entry["inputHash"] = json!(foreign);
+                }
+            };
+            mark(status.get_mut("currentRun"));
+            mark(status.get_mut("outputsFrom"));
+            let history = status.get_mut("history").and_then(Value::as_array_mut);
+            for entry in history.into_iter().flatten() {
+                mark(Some(entry));
+            }
+        })
+        .await?;
+    let annotation = json!({ "metadata": { "annotations": { "carto.run/input-hash": foreign } } });
+    for run in scene.runs(Kind::Trial, name).await? {
+        let patch = Patch::Merge(annotation.clone());
+        let trials = scene.trials();
+        trials
+            .patch(&run.name_any(), &PatchParams::default(), &patch)
+            .await?;
+    }
+    Ok(())
+}
+
+fn relinked(runnable: &Runnable) -> bool {
+    current(runnable).is_ok_and(|run| run.input_hash.starts_with("v1:"))
+}
+
+/// Many Runnables in all states change over to this release.
+async fn nothing_runs_again(version: &str) -> Result<()> {
+    let scene = Scene::begin(&format!("hash-{version}")).await?;
+    let mut controller = scene.controller(&[]).await?;
+    let mut names: Vec<String> = (0..12).map(|n| format!("app-{n}")).collect();
+    for name in &names {
+        scene.runnable(name, succeeds(1)).await?;
+    }
+    scene.all_give(&names, 1).await?;
+    for name in &names {
+        scene.change(name, succeeds(2)).await?;
+    }
+    scene.runnable("busy", hangs(2)).await?;
+    scene.runnable("broken", fails(2)).await?;
+    scene.runnable("gone", succeeds(2)).await?;
+    names.push("gone".to_owned());
+    scene.all_give(&names, 2).await?;
+    scene.until("broken", "failed", failed).await?;
+    let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
+    scene.until("busy", "its run", confirmed).await?;
+    let run = scene.sees("gone", 2).await?;
+    scene.delete(Kind::Trial, &run).await?;
+
+    assert!(controller.stop().await?.success());
+    let before = scene.made_of(Kind::Trial)?.len();
+    for runnable in scene.runnables().list(&ListParams::default()).await? {
+        as_another_release_left_it(&scene, &runnable.name_any(), version).await?;
+    }
+    controller.restart().await?;
+    names.extend(["busy".to_owned(), "broken".to_owned()]);
+    for name in &names {
+        scene
+            .until(name, "a hash of this release", relinked)
+            .await?;
+    }
+    assert_eq!(
+        scene.made_of(Kind::Trial)?.len(),
+        before,
+        "runs were made again"
+    );
+    let busy = scene.sees("busy", 2).await?;
+    scene.end(&busy, true).await?;
+    names.retain(|name| name != "broken");
+    scene.all_give(&names, 2).await?;
+    let broken = scene.until("broken", "failed", failed).await?;
+    assert_eq!(output(&broken), None);
+    controller.restart().await?;
+    scene.is_served().await?;
+    assert_eq!(scene.made_of(Kind::Trial)?.len(), before);
+
+    // A real change is made as ever.
+    for name in &names {
+        scene.change(name, succeeds(3)).await?;
+    }
+    scene.all_give(&names, 3).await?;
+    assert_eq!(scene.made_of(Kind::Trial)?.len(), before + names.len());
+    scene.nothing_twice()
+}
+
+#[tokio::test]
+async fn ledgers_of_an_older_hash_are_linked_to_their_runs_and_nothing_runs_again() -> Result<()> {
+    nothing_runs_again("v0").await
+}
+
+#[tokio::test]
+async fn ledgers_of_a_newer_hash_are_linked_to_their_runs_and_nothing_runs_again() -> Result<()> {
+    nothing_runs_again("v2").await
+}
+
+#[tokio::test]
+async fn inputs_that_changed_during_the_change_of_release_make_exactly_one_run() -> Result<()> {
+    let scene = Scene::begin("hash-changed").await?;
+    let mut controller = scene.controller(&[]).await?;
+    scene.runnable("done", succeeds(1)).await?;
+    scene.runnable("busy", hangs(1)).await?;
+    scene.gives("done", 1).await?;
+    let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
+    scene.until("busy", "its run", confirmed).await?;
+    assert!(controller.stop().await?.success());
+    for name in ["done", "busy"] {
+        as_another_release_left_it(&scene, name, "v0").await?;
+        scene.change(name, succeeds(2)).await?;
+    }
+    controller.restart().await?;
+    for name in ["done", "busy"] {
+        scene.gives(name, 2).await?;
+    }
+    controller.restart().await?;
+    scene.is_served().await?;
+    assert_eq!(
+        (scene.made("done")?, scene.made("busy")?),
+        (vec![1, 2], vec![1, 2])
+    );
+    scene.nothing_twice()
+}

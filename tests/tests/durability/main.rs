@@ -1,0 +1,25 @@
+//! Runs are made exactly once and nothing is lost: scenarios on a real API server, with the real
+//! controller as a process that is killed, restarted, doubled and lied to.
+//!
+//! What happened is read in the API server's audit log and in the objects themselves, never in what
+//! the controller says of itself. Most runs are of a small kind, `Trial`, whose status the test
+//! plays ([`engine`]); where the real Job controller matters, they are Jobs.
+
+mod engine;
+mod oracle;
+mod scene;
+mod sight;
+
+mod changes;
+mod endings;
+mod forged;
+mod hash;
+mod polling;
+mod restart;
+mod retention;
+mod status;
+mod takeover;
+mod two;
+
+/// The binary that holds the controller and the supervisor of all processes.
+const DEMO: &str = env!("CARGO_BIN_EXE_demo");

@@ -1,0 +1,152 @@
+//! Runs of a kind that the controller may not watch, and rights that come and go.
+
+use anyhow::Result;
+use cartouche_crds::{RunResult, Runnable};
+use cartouche_tests::{cluster::Rights, controller::Controller};
+use serde_json::json;
+
+use crate::{
+    engine::{Kind, hangs, succeeds, template},
+    scene::{Scene, rights},
+    sight::{current, output, result, says},
+};
+
+#[tokio::test]
+async fn a_kind_that_may_not_be_watched_is_polled_as_the_account() -> Result<()> {
+    let scene = Scene::begin("polled").await?;
+    scene.template(template(Kind::Recluse)).await?;
+    let mut controller = scene.controller(&["--poll-seconds", "1"]).await?;
+    scene.runnable("app", succeeds(1)).await?;
+    for value in 1..=3 {
+        scene.change("app", succeeds(value)).await?;
+        scene.gives("app", value).await?;
+    }
+    controller.restart().await?;
+    scene.change("app", succeeds(4)).await?;
+    scene.gives("app", 4).await?;
+    let made = scene.made_of(Kind::Recluse)?;
+    let values: Vec<_> = made.iter().filter_map(|run| run.value).collect();
+    assert_eq!(values, [1, 2, 3, 4]);
+    // Never with the controller's own rights.
+    let own = scene.requests()?;
+    let own: Vec<_> = own
+        .iter()
+        .filter(|request| request.starts_with(&Controller::account().user()))
+        .filter(|request| request.contains("recluses"))
+        .collect();
+    assert!(own.is_empty(), "{own:?}");
+    scene.nothing_twice()
+}
+
+#[tokio::test]
+async fn that_a_kind_is_polled_is_said() -> Result<()> {
+    let scene = Scene::begin("polled-told").await?;
+    scene.template(template(Kind::Recluse)).await?;
+    let _controller = scene.controller(&["--poll-seconds", "1"]).await?;
+    scene.runnable("app", succeeds(1)).await?;
+    scene.gives("app", 1).await?;
+    scene
+        .warns("app", "KindNotWatched", "recluses.lab.test")
+        .await
+}
+
+#[tokio::test]
+async fn a_polled_run_that_is_gone_unfinished_is_lost_and_not_made_again() -> Result<()> {
+    let scene = Scene::begin("polled-gone").await?;
+    scene.template(template(Kind::Recluse)).await?;
+    let mut controller = scene.controller(&["--poll-seconds", "1"]).await?;
+    scene.runnable("app", hangs(1)).await?;
+    let run = scene.sees_of(Kind::Recluse, "app", 1).await?;
+    let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
+    scene.until("app", "its run", confirmed).await?;
+    scene.delete(Kind::Recluse, &run).await?;
+    let lost = |r: &Runnable| result(r) == Some(RunResult::Lost);
+    scene.until("app", "lost", lost).await?;
+    controller.restart().await?;
+    let again = json!({ "carto.run/rerun-token": "once more" });
+    scene
+        .patch("app", json!({ "metadata": { "annotations": again } }))
+        .await?;
+    let second = |r: &Runnable| current(r).is_ok_and(|run| run.sequence == 2 && run.uid.is_some());
+    scene.until("app", "its second run", second).await?;
+    assert_eq!(scene.made_of(Kind::Recluse)?.len(), 2);
+    scene.nothing_twice()
+}
+
+#[tokio::test]
+async fn rights_taken_away_and_given_back_make_one_run_and_lose_nothing() -> Result<()> {
+    let scene = Scene::begin("rights").await?;
+    let mut controller = scene.controller(&[]).await?;
+    scene.runnable("app", succeeds(1)).await?;
+    scene.runnable("busy", hangs(1)).await?;
+    scene.gives("app", 1).await?;
+    let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
+    scene.until("busy", "its run", confirmed).await?;
+
+    let listing = Rights {
+        verbs: &["list", "delete"],
+        ..rights()[0]
+    };
+    scene.cluster.grant(&scene.account, &[listing]).await?;
+    scene.change("app", succeeds(2)).await?;
+    let refused = |r: &Runnable| {
+        says(
+            r,
+            "RunTemplateReady",
+            "False",
+            "StampedObjectRejectedByAPIServer",
+        ) && current(r).is_ok_and(|run| run.sequence == 2)
+    };
+    let told = scene.until("app", "refused", refused).await?;
+    assert_eq!(output(&told), Some(1));
+    // Nothing left at all: what runs goes on, and nothing that is known is lost.
+    scene.cluster.grant(&scene.account, &[]).await?;
+    let busy = scene.sees("busy", 1).await?;
+    scene.end(&busy, true).await?;
+    controller.restart().await?;
+    scene.is_served().await?;
+    assert_eq!(output(&scene.now("app").await?), Some(1));
+
+    scene.cluster.grant(&scene.account, &rights()).await?;
+    scene.gives("busy", 1).await?;
+    let end = scene.gives("app", 2).await?;
+    assert_eq!(current(&end)?.sequence, 2);
+    assert_eq!(
+        (scene.made("app")?, scene.made("busy")?),
+        (vec![1, 2], vec![1])
+    );
+    scene.outputs_only_went_forward("app")?;
+    scene.nothing_twice()
+}
+
+#[tokio::test]
+async fn inputs_that_go_back_while_a_create_is_refused_make_no_run() -> Result<()> {
+    let scene = Scene::begin("rights-back").await?;
+    let _controller = scene.controller(&[]).await?;
+    scene.runnable("app", succeeds(1)).await?;
+    scene.gives("app", 1).await?;
+    let listing = Rights {
+        verbs: &["list", "delete"],
+        ..rights()[0]
+    };
+    scene.cluster.grant(&scene.account, &[listing]).await?;
+    scene.change("app", succeeds(2)).await?;
+    let refused = |r: &Runnable| {
+        says(
+            r,
+            "RunTemplateReady",
+            "False",
+            "StampedObjectRejectedByAPIServer",
+        )
+    };
+    scene.until("app", "refused", refused).await?;
+    scene.change("app", succeeds(3)).await?;
+    let third = |r: &Runnable| {
+        refused(r) && r.status.as_ref().and_then(|s| s.observed_generation) == r.metadata.generation
+    };
+    scene.until("app", "refused again", third).await?;
+    scene.cluster.grant(&scene.account, &rights()).await?;
+    scene.gives("app", 3).await?;
+    assert_eq!(scene.made("app")?, [1, 3], "the refused inputs never ran");
+    scene.nothing_twice()
+}

@@ -1,0 +1,301 @@
+//! Which runs are deleted, and which never. The minimum age of ten minutes is part of the protocol
+//! and no setting: here the ledger is made to remember that its runs are older than they are.
+
+use std::{collections::BTreeSet, fs, time::Duration};
+
+use anyhow::{Context, Result};
+use cartouche_tests::{cluster::Rights, controller::Controller};
+use k8s_openapi::{api::core::v1::Pod, jiff::Timestamp};
+use kube::{
+    ResourceExt,
+    api::{ListParams, PostParams},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    engine::{Kind, fails, hangs, succeeds},
+    oracle::sequence,
+    scene::{SOON, Scene, rights},
+    sight::{current, failed, output, status},
+};
+use cartouche_tests::cluster::Seen;
+
+/// Runs of a Runnable, one after the other, each ended before the next begins.
+async fn runs(scene: &Scene, name: &str, policy: Value, runs: &[Value]) -> Result<()> {
+    let spec = json!({ "inputs": runs[0], "retentionPolicy": policy });
+    scene.runnable_with(name, spec).await?;
+    for inputs in runs {
+        scene.change(name, inputs.clone()).await?;
+        let value = inputs["value"].as_i64().context("a number")?;
+        scene.sees(name, value).await?;
+        if inputs["play"] == "fail" {
+            scene.until(name, "failed", failed).await?;
+        } else {
+            scene.gives(name, value).await?;
+        }
+    }
+    Ok(())
+}
+
+fn keep(failed: i64, succeeded: i64) -> Value {
+    json!({ "maxFailedRuns": failed, "maxSuccessfulRuns": succeeded })
+}
+
+/// Makes the ledger remember everything as an hour and more ago, while no controller looks.
+async fn an_hour_passes(scene: &Scene, controller: &mut Controller, name: &str) -> Result<()> {
+    assert!(controller.stop().await?.success());
+    scene
+        .edit_status(name, |status| {
+            let age = |entry: &mut Value| {
+                for time in ["intentAt", "startedAt", "finishedAt"] {
+                    if entry.get(time).is_some() {
+                        entry[time] = json!("2026-01-01T00:00:00Z");
+                    }
+                }
+            };
+            age(&mut status["currentRun"]);
+            let history = status.get_mut("history").and_then(Value::as_array_mut);
+            history.into_iter().flatten().for_each(age);
+        })
+        .await?;
+    controller.restart().await
+}
+
+/// The sequences of the runs that exist, once there are so many.
+async fn left(scene: &Scene, name: &str, count: usize) -> Result<Vec<i64>> {
+    scene
+        .cluster
+        .eventually(
+            &format!("{count} runs of {name} to be left"),
+            SOON,
+            || async {
+                let left: Vec<i64> = scene
+                    .runs(Kind::Trial, name)
+                    .await?
+                    .iter()
+                    .map(sequence)
+                    .collect();
+                Ok(if left.len() == count {
+                    Seen::Done(left)
+                } else {
+                    Seen::NotYet(format!("{left:?}"))
+                })
+            },
+        )
+        .await
+}
+
+#[tokio::test]
+async fn of_old_runs_the_newest_of_each_sort_are_kept_and_no_young_one_goes() -> Result<()> {
+    let scene = Scene::begin("retention").await?;
+    let mut controller = scene.controller(&[]).await?;
+    // Failures are the even numbers up to 8.
+    let plays: Vec<Value> = (1..=9)
+        .map(|n| if n % 2 == 0 { fails(n) } else { succeeds(n) })
+        .collect();
+    runs(&scene, "app", keep(1, 2), &plays).await?;
+    controller.restart().await?;
+    scene.is_served().await?;
+    assert_eq!(
+        scene.retired(Kind::Trial)?.len(),
+        0,
+        "none is ten minutes old"
+    );
+
+    an_hour_passes(&scene, &mut controller, "app").await?;
+    assert_eq!(left(&scene, "app", 3).await?, [7, 8, 9]);
+    scene.is_served().await?;
+    let retired = scene.retired(Kind::Trial)?;
+    assert_eq!(retired.len(), 6);
+    let uids: BTreeSet<&str> = retired
+        .iter()
+        .filter(|options| options["propagationPolicy"] == "Background")
+        .filter_map(|options| options.pointer("/preconditions/uid")?.as_str())
+        .collect();
+    assert_eq!(
+        uids.len(),
+        6,
+        "each with its uid, in the background: {retired:?}"
+    );
+    // With the objects their entries go, when the ledger is next written.
+    scene.change("app", succeeds(10)).await?;
+    let end = scene.gives("app", 10).await?;
+    let remembered = status(&end).history;
+    let remembered: Vec<i64> = remembered.iter().map(|entry| entry.sequence).collect();
+    assert_eq!(remembered, [7, 8, 9]);
+    assert_eq!(scene.made("app")?.len(), 10);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_run_that_gave_the_outputs_and_unfinished_runs_are_kept_whatever_their_age()
+-> Result<()> {
+    let scene = Scene::begin("retention-source").await?;
+    let mut controller = scene.controller(&[]).await?;
+    scene
+        .runnable_with(
+            "app",
+            json!({ "inputs": hangs(1), "retentionPolicy": keep(1, 1) }),
+        )
+        .await?;
+    let unfinished = scene.sees("app", 1).await?;
+    for value in 2..=3 {
+        scene.change("app", succeeds(value)).await?;
+        scene.gives("app", value).await?;
+    }
+    for value in 4..=7 {
+        scene.change("app", fails(value)).await?;
+        scene.sees("app", value).await?;
+        scene.until("app", "failed", failed).await?;
+    }
+    an_hour_passes(&scene, &mut controller, "app").await?;
+    // One success is kept, that of the outputs; one failure, the current run; and the unfinished.
+    assert_eq!(left(&scene, "app", 3).await?, [1, 3, 7]);
+    scene.is_served().await?;
+    assert_eq!(scene.retired(Kind::Trial)?.len(), 4);
+    assert_eq!(output(&scene.now("app").await?), Some(3));
+    // The old run ends at last: it is recorded, and its outputs come too late.
+    scene.end(&unfinished, true).await?;
+    scene
+        .until("app", "the end of the first", |r| {
+            let first = status(r)
+                .history
+                .into_iter()
+                .find(|entry| entry.sequence == 1);
+            first.is_some_and(|entry| entry.result.is_some())
+        })
+        .await?;
+    scene.outputs_only_went_forward("app")?;
+    assert_eq!(scene.made("app")?.len(), 7);
+    Ok(())
+}
+
+/// When the deletes of Trials in a namespace were asked for, by the audit log.
+fn times_of_deletes(scene: &Scene) -> Result<Vec<Timestamp>> {
+    let log = scene.cluster.control_plane()?.audit_log();
+    let log = fs::read_to_string(log.context("there is an audit log")?)?;
+    let mut times = Vec::new();
+    for line in log.lines().filter(|line| line.contains(&scene.namespace)) {
+        let Ok(event) = serde_json::from_str::<Value>(line) else {
+            continue;
+        };
+        if event["verb"] == "delete" && event["objectRef"]["resource"] == "trials" {
+            let at = event["requestReceivedTimestamp"].as_str();
+            times.push(at.context("a time")?.parse()?);
+        }
+    }
+    times.sort();
+    Ok(times)
+}
+
+#[tokio::test]
+async fn at_most_ten_runs_are_deleted_in_one_pass_and_the_others_follow() -> Result<()> {
+    let scene = Scene::begin("retention-ten").await?;
+    let mut controller = scene.controller(&[]).await?;
+    let plays: Vec<Value> = (1..=24).map(succeeds).collect();
+    runs(&scene, "app", keep(1, 1), &plays).await?;
+    an_hour_passes(&scene, &mut controller, "app").await?;
+    left(&scene, "app", 1).await?;
+    let times = times_of_deletes(&scene)?;
+    assert_eq!(times.len(), 23);
+    for (last, next) in [(9, 10), (19, 20)] {
+        let pause = times[next].duration_since(times[last]);
+        assert!(pause.as_millis() >= 500, "{pause:?} after ten deletes");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_forbidden_delete_is_told_once_and_done_when_it_is_allowed() -> Result<()> {
+    let scene = Scene::begin("retention-right").await?;
+    let mut controller = scene.controller(&[]).await?;
+    let plays: Vec<Value> = (1..=4).map(succeeds).collect();
+    runs(&scene, "app", keep(1, 1), &plays).await?;
+    let making = Rights {
+        verbs: &["list", "create"],
+        ..rights()[0]
+    };
+    scene.cluster.grant(&scene.account, &[making]).await?;
+    an_hour_passes(&scene, &mut controller, "app").await?;
+    scene.warns("app", "RetentionFailed", "app-").await?;
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let told = scene.events("app", "Warning", "RetentionFailed").await?;
+    assert_eq!(told.len(), 1, "{told:?}");
+    // What runs is not held up by what cannot be deleted.
+    scene.change("app", succeeds(5)).await?;
+    scene.gives("app", 5).await?;
+    scene.cluster.grant(&scene.account, &rights()).await?;
+    // The fourth became history just now, and is young.
+    assert_eq!(left(&scene, "app", 2).await?, [4, 5]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn another_object_under_the_name_of_an_old_run_is_not_deleted() -> Result<()> {
+    let scene = Scene::begin("retention-name").await?;
+    let mut controller = scene.controller(&[]).await?;
+    let plays: Vec<Value> = (1..=3).map(succeeds).collect();
+    runs(&scene, "app", keep(1, 1), &plays).await?;
+    let mut old = scene.sees("app", 1).await?;
+    scene.delete(Kind::Trial, &old).await?;
+    old.metadata.uid = None;
+    old.metadata.resource_version = None;
+    let trials = scene.trials();
+    scene
+        .cluster
+        .wait_until_gone(&trials, &old.name_any(), SOON)
+        .await?;
+    let other = trials.create(&PostParams::default(), &old).await?;
+    an_hour_passes(&scene, &mut controller, "app").await?;
+    assert_eq!(left(&scene, "app", 2).await?, [1, 3]);
+    scene.is_served().await?;
+    assert_eq!(trials.get(&old.name_any()).await?.uid(), other.uid());
+    let end = scene.gives("app", 3).await?;
+    assert_eq!(current(&end)?.sequence, 3);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_pods_of_an_old_job_go_with_it() -> Result<()> {
+    let scene = Scene::begin("retention-jobs").await?;
+    let mut controller = scene.controller(&[]).await?;
+    scene
+        .template(json!({
+            "template": {
+                "apiVersion": "batch/v1", "kind": "Job",
+                "metadata": { "generateName": "$(runnable.metadata.name)$-" },
+                "spec": { "backoffLimit": 0, "template": { "spec": {
+                    "restartPolicy": "Never",
+                    "containers": [{
+                        "name": "work", "image": "busybox",
+                        "env": [{ "name": "VALUE", "value": "v$(runnable.spec.inputs.value)$" }],
+                    }],
+                }}},
+            },
+            "outputs": { "value": ".status.succeeded" },
+        }))
+        .await?;
+    let spec = json!({ "inputs": succeeds(1), "retentionPolicy": keep(1, 1) });
+    scene.runnable_with("app", spec).await?;
+    for value in 1..=3 {
+        scene.change("app", succeeds(value)).await?;
+        let done =
+            |r: &_| crate::sight::ready(r) && current(r).is_ok_and(|run| run.sequence == value);
+        scene.until("app", "its job complete", done).await?;
+    }
+    let pods = scene.cluster.api::<Pod>(&scene.namespace);
+    assert_eq!(pods.list(&ListParams::default()).await?.items.len(), 3);
+    an_hour_passes(&scene, &mut controller, "app").await?;
+    scene
+        .cluster
+        .eventually("one pod to be left", SOON, || async {
+            let pods = pods.list(&ListParams::default()).await?.items.len();
+            let jobs = scene.runs(Kind::Job, "app").await?.len();
+            Ok(if (jobs, pods) == (1, 1) {
+                Seen::Done(())
+            } else {
+                Seen::NotYet(format!("{jobs} jobs, {pods} pods"))
+            })
+        })
+        .await
+}

@@ -1,0 +1,196 @@
+//! What is waited for in a scene, and how a Runnable is read.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use cartouche_crds::{CurrentRun, RunResult, Runnable, RunnableStatus};
+use cartouche_tests::cluster::Seen;
+use k8s_openapi::{api::core::v1::Event, apimachinery::pkg::apis::meta::v1::Condition};
+use kube::{
+    ResourceExt,
+    api::{DynamicObject, ListParams},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    engine::{Kind, succeeds},
+    scene::{SOON, Scene},
+};
+
+/// Runnables whose names begin with this only show that a controller is at work.
+pub const CANARY: &str = "canary-";
+
+/// A status that was written already.
+pub fn status(runnable: &Runnable) -> RunnableStatus {
+    runnable.status.clone().unwrap_or_default()
+}
+
+pub fn condition<'a>(runnable: &'a Runnable, name: &str) -> Option<&'a Condition> {
+    let conditions = &runnable.status.as_ref()?.conditions;
+    conditions.iter().find(|condition| condition.type_ == name)
+}
+
+/// Whether a condition has this status and reason, for the present generation.
+pub fn says(runnable: &Runnable, name: &str, status: &str, reason: &str) -> bool {
+    condition(runnable, name).is_some_and(|condition| {
+        condition.status == status
+            && condition.reason == reason
+            && condition.observed_generation == runnable.metadata.generation
+    })
+}
+
+/// Whether the run for the present inputs has succeeded.
+pub fn ready(runnable: &Runnable) -> bool {
+    says(runnable, "Ready", "True", "Ready")
+}
+
+/// Whether the run for the present inputs has failed, by the word of the engine.
+pub fn failed(runnable: &Runnable) -> bool {
+    says(runnable, "Ready", "False", "SucceededCondition")
+}
+
+pub fn output(runnable: &Runnable) -> Option<i64> {
+    runnable
+        .status
+        .as_ref()?
+        .outputs
+        .as_ref()?
+        .get("value")?
+        .as_i64()
+}
+
+pub fn current(runnable: &Runnable) -> Result<CurrentRun> {
+    status(runnable)
+        .current_run
+        .with_context(|| format!("{} has no current run", runnable.name_any()))
+}
+
+pub fn result(runnable: &Runnable) -> Option<RunResult> {
+    status(runnable).current_run?.result
+}
+
+impl Scene {
+    /// A Runnable as it is now.
+    pub async fn now(&self, name: &str) -> Result<Runnable> {
+        Ok(self.runnables().get(name).await?)
+    }
+
+    /// Waits until a Runnable is as wanted.
+    pub async fn until(
+        &self,
+        name: &str,
+        what: &str,
+        wanted: impl Fn(&Runnable) -> bool,
+    ) -> Result<Runnable> {
+        self.within(SOON, name, what, wanted).await
+    }
+
+    pub async fn within(
+        &self,
+        at_most: Duration,
+        name: &str,
+        what: &str,
+        wanted: impl Fn(&Runnable) -> bool,
+    ) -> Result<Runnable> {
+        let what = format!("{name}: {what}");
+        self.cluster
+            .wait_for(&self.runnables(), name, &what, at_most, wanted)
+            .await
+    }
+
+    /// Waits until the run for the present inputs has given this output.
+    pub async fn gives(&self, name: &str, value: i64) -> Result<Runnable> {
+        self.until(name, &format!("output {value}"), |r| {
+            ready(r) && output(r) == Some(value)
+        })
+        .await
+    }
+
+    /// Waits until these Runnables all give this output.
+    pub async fn all_give(&self, names: &[String], value: i64) -> Result<()> {
+        self.cluster
+            .eventually(&format!("all outputs to be {value}"), 2 * SOON, || async {
+                let all = self.runnables().list(&ListParams::default()).await?;
+                let late: Vec<String> = all
+                    .iter()
+                    .filter(|r| names.contains(&r.name_any()))
+                    .filter(|r| !ready(r) || output(r) != Some(value))
+                    .map(|r| format!("{}: {:?}", r.name_any(), condition(r, "Ready")))
+                    .collect();
+                if late.is_empty() {
+                    return Ok(Seen::Done(()));
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                Ok(Seen::NotYet(late.join("\n")))
+            })
+            .await
+    }
+
+    /// Waits until the run of a Runnable with this value exists.
+    pub async fn sees(&self, name: &str, value: i64) -> Result<DynamicObject> {
+        self.sees_of(Kind::Trial, name, value).await
+    }
+
+    pub async fn sees_of(&self, kind: Kind, name: &str, value: i64) -> Result<DynamicObject> {
+        let of = ListParams::default()
+            .labels(&format!("carto.run/runnable-name={name}"))
+            .fields(&format!("spec.value={value}"));
+        self.cluster
+            .eventually(&format!("the run of {name} for {value}"), SOON, || async {
+                let mut runs = self.objects(kind).list(&of).await?.items;
+                Ok(runs
+                    .pop()
+                    .map_or_else(|| Seen::NotYet("none".to_owned()), Seen::Done))
+            })
+            .await
+    }
+
+    /// Proves that a controller is at work, and that it has had the time for whatever it should not
+    /// do: a new Runnable is served.
+    pub async fn is_served(&self) -> Result<()> {
+        let others = self.runnables().list(&ListParams::default()).await?;
+        let canary = format!("{CANARY}{}", others.items.len());
+        let inputs = json!({ "inputs": succeeds(0) });
+        self.runnable_with(&canary, inputs).await?;
+        let served = |r: &Runnable| !status(r).conditions.is_empty();
+        self.until(&canary, "served", served).await?;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Ok(())
+    }
+
+    /// The messages of the events of a Runnable with this type and reason.
+    pub async fn events(&self, name: &str, kind: &str, reason: &str) -> Result<Vec<String>> {
+        let fields = format!("involvedObject.name={name},type={kind},reason={reason}");
+        let of = ListParams::default().fields(&fields);
+        let events = self.cluster.api::<Event>(&self.namespace).list(&of).await?;
+        Ok(events
+            .items
+            .into_iter()
+            .filter_map(|event| event.message)
+            .collect())
+    }
+
+    /// Waits until a Warning event with this reason tells of something.
+    pub async fn warns(&self, name: &str, reason: &str, of: &str) -> Result<()> {
+        let what = format!("a warning {reason} of {name} about {of}");
+        self.cluster
+            .eventually(&what, SOON / 2, || async {
+                let told = self.events(name, "Warning", reason).await?;
+                Ok(if told.iter().any(|message| message.contains(of)) {
+                    Seen::Done(())
+                } else {
+                    Seen::NotYet(format!("{told:?}"))
+                })
+            })
+            .await
+    }
+}
+
+/// Takes away what only Cartouche keeps in a status.
+pub fn without_ledger(status: &mut Value) {
+    if let Value::Object(fields) = status {
+        for ours in ["currentRun", "outputsFrom", "history", "breaker"] {
+            fields.remove(ours);
+        }
+    }
+}

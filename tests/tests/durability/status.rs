@@ -1,0 +1,282 @@
+//! The status, in which the ledger is kept, is lost, restored, edited, or fought over.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use cartouche_crds::Runnable;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::{
+    engine::{Kind, fails, hangs, succeeds},
+    scene::{AFTER_QUIET, QUIET, Scene},
+    sight::{condition, current, failed, output, ready, says, status, without_ledger},
+};
+
+fn has_ledger(runnable: &Runnable) -> bool {
+    status(runnable).current_run.is_some()
+}
+
+/// Three Runnables: three runs with outputs, one that failed after a success, one under way.
+async fn three(scene: &Scene) -> Result<()> {
+    for name in ["done", "broken", "busy"] {
+        scene.runnable(name, succeeds(1)).await?;
+        scene.gives(name, 1).await?;
+    }
+    for value in 2..=3 {
+        scene.change("done", succeeds(value)).await?;
+        scene.gives("done", value).await?;
+    }
+    scene.change("broken", fails(2)).await?;
+    scene.until("broken", "failed", failed).await?;
+    scene.change("busy", hangs(2)).await?;
+    scene.sees("busy", 2).await?;
+    scene
+        .until("busy", "its second run", |r| {
+            current(r).is_ok_and(|run| run.sequence == 2 && run.uid.is_some())
+        })
+        .await?;
+    Ok(())
+}
+
+async fn sequences(scene: &Scene) -> Result<Vec<i64>> {
+    let mut found = Vec::new();
+    for name in ["done", "broken", "busy"] {
+        found.push(current(&scene.now(name).await?)?.sequence);
+    }
+    Ok(found)
+}
+
+/// Nothing more was made for them than before, and they say what they said.
+async fn all_is_as_before(scene: &Scene) -> Result<()> {
+    for name in ["done", "broken", "busy"] {
+        scene
+            .within(AFTER_QUIET, name, "its ledger", has_ledger)
+            .await?;
+    }
+    scene.gives("done", 3).await?;
+    let broken = scene.until("broken", "failed", failed).await?;
+    assert_eq!(output(&broken), Some(1));
+    assert_eq!(sequences(scene).await?, [3, 2, 2]);
+    scene.is_served().await?;
+    assert_eq!(scene.made_of(Kind::Trial)?.len(), 7);
+    // Life goes on: the run under way ends, and the next change is the next sequence.
+    let busy = scene.sees("busy", 2).await?;
+    scene.end(&busy, true).await?;
+    scene.gives("busy", 2).await?;
+    scene.change("done", succeeds(4)).await?;
+    let next = scene.gives("done", 4).await?;
+    assert_eq!(current(&next)?.sequence, 4);
+    assert_eq!(scene.made("done")?, [1, 2, 3, 4]);
+    scene.nothing_twice()
+}
+
+#[tokio::test]
+async fn a_status_that_was_lost_while_nobody_looked_is_rebuilt_without_a_run() -> Result<()> {
+    let scene = Scene::begin("lost").await?;
+    let mut controller = scene.controller(&[]).await?;
+    three(&scene).await?;
+    controller.kill()?;
+    for name in ["done", "broken", "busy"] {
+        scene
+            .edit_status(name, |status| *status = json!({}))
+            .await?;
+    }
+    controller.restart().await?;
+    all_is_as_before(&scene).await
+}
+
+#[tokio::test]
+async fn a_ledger_that_was_lost_while_nobody_looked_is_rebuilt_without_a_run() -> Result<()> {
+    let scene = Scene::begin("ledgerless").await?;
+    let mut controller = scene.controller(&[]).await?;
+    three(&scene).await?;
+    controller.kill()?;
+    for name in ["done", "broken", "busy"] {
+        scene.edit_status(name, without_ledger).await?;
+    }
+    controller.restart().await?;
+    all_is_as_before(&scene).await?;
+    let shown = |status: &&Value| status.pointer("/outputs/value").is_some();
+    let statuses = scene.statuses("done")?;
+    let gone = statuses
+        .iter()
+        .skip_while(|s| !shown(s))
+        .find(|s| !shown(s));
+    assert_eq!(gone, None, "the outputs were gone in between");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_status_that_is_wiped_under_a_running_controller_is_rebuilt_without_a_run() -> Result<()>
+{
+    let scene = Scene::begin("wiped").await?;
+    let _controller = scene.controller(&[]).await?;
+    three(&scene).await?;
+    for name in ["done", "broken", "busy"] {
+        scene
+            .edit_status(name, |status| *status = json!({}))
+            .await?;
+    }
+    all_is_as_before(&scene).await
+}
+
+#[tokio::test]
+async fn a_status_from_an_old_backup_goes_on_at_the_highest_number_without_a_run() -> Result<()> {
+    let scene = Scene::begin("backup").await?;
+    let mut controller = scene.controller(&[]).await?;
+    scene.runnable("app", succeeds(1)).await?;
+    let old = scene.gives("app", 1).await?;
+    let old = serde_json::to_value(status(&old))?;
+    for value in 2..=4 {
+        scene.change("app", succeeds(value)).await?;
+        scene.gives("app", value).await?;
+    }
+    // With the controller stopped, as a restore should be done, and then under its eyes.
+    for (round, stopped) in [true, false].into_iter().enumerate() {
+        if stopped {
+            assert!(controller.stop().await?.success());
+        }
+        scene
+            .edit_status("app", |status| status.clone_from(&old))
+            .await?;
+        if stopped {
+            controller.restart().await?;
+        }
+        let newest = 4 + i64::try_from(round)?;
+        let back = scene.gives("app", newest).await?;
+        assert_eq!(current(&back)?.sequence, newest);
+        scene.is_served().await?;
+        assert_eq!(scene.made("app")?, (1..=newest).collect::<Vec<_>>());
+        scene.change("app", succeeds(newest + 1)).await?;
+        let next = scene.gives("app", newest + 1).await?;
+        assert_eq!(current(&next)?.sequence, newest + 1);
+    }
+    scene.nothing_twice()
+}
+
+#[tokio::test]
+async fn an_old_backup_and_other_inputs_at_once_are_one_run_above_the_highest() -> Result<()> {
+    let scene = Scene::begin("backup-changed").await?;
+    let mut controller = scene.controller(&[]).await?;
+    scene.runnable("app", succeeds(1)).await?;
+    let old = serde_json::to_value(status(&scene.gives("app", 1).await?))?;
+    for value in 2..=3 {
+        scene.change("app", succeeds(value)).await?;
+        scene.gives("app", value).await?;
+    }
+    assert!(controller.stop().await?.success());
+    scene
+        .edit_status("app", |status| status.clone_from(&old))
+        .await?;
+    // The inputs of the backup's time: the ledger of that time would see no change in them.
+    scene.change("app", succeeds(1)).await?;
+    controller.restart().await?;
+    let above = |r: &Runnable| current(r).is_ok_and(|run| run.sequence == 4);
+    scene.until("app", "the fourth run", above).await?;
+    scene.gives("app", 1).await?;
+    scene.is_served().await?;
+    assert_eq!(scene.made("app")?, [1, 2, 3, 1]);
+    scene.nothing_twice()
+}
+
+#[tokio::test]
+async fn edited_outputs_and_conditions_are_put_right_without_a_run() -> Result<()> {
+    let scene = Scene::begin("edited").await?;
+    let mut controller = scene.controller(&[]).await?;
+    scene.runnable("app", succeeds(1)).await?;
+    scene.gives("app", 1).await?;
+    let forge = |status: &mut Value| {
+        status["outputs"]["value"] = json!(666);
+        status["conditions"] = json!([]);
+    };
+    scene.edit_status("app", forge).await?;
+    scene.gives("app", 1).await?;
+    controller.kill()?;
+    scene.edit_status("app", forge).await?;
+    controller.restart().await?;
+    scene.gives("app", 1).await?;
+    scene.is_served().await?;
+    assert_eq!(scene.made("app")?, [1]);
+    Ok(())
+}
+
+/// The original controller: it puts its own whole status wherever it finds another.
+async fn the_original_fights(scene: &Scene, name: &str, for_as_long_as: Duration) -> Result<()> {
+    let word = |kind: &str, status: &str, reason: &str| {
+        json!({
+            "type": kind, "status": status, "reason": reason, "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        })
+    };
+    let fight = async {
+        loop {
+            let runnable = scene.now(name).await?;
+            let own = json!({
+                "observedGeneration": runnable.metadata.generation,
+                "outputs": { "value": 1 },
+                "conditions": [
+                    word("RunTemplateReady", "True", "Ready"),
+                    word("StampedObjectCondition", "True", "SucceededCondition"),
+                    word("Ready", "True", "Ready"),
+                ],
+            });
+            if serde_json::to_value(status(&runnable))? != own {
+                scene
+                    .edit_status(name, |status| status.clone_from(&own))
+                    .await?;
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(for_as_long_as, fight)
+        .await
+        .unwrap_or(Ok(()))
+}
+
+#[tokio::test]
+async fn while_another_controller_takes_the_ledger_away_no_run_is_made() -> Result<()> {
+    let scene = Scene::begin("fight").await?;
+    let controller = scene.controller(&[]).await?;
+    scene.runnable("app", succeeds(1)).await?;
+    scene.gives("app", 1).await?;
+    let before = scene.requests()?.len();
+    let changed = async {
+        sleep(Duration::from_secs(5)).await;
+        scene.change("app", succeeds(2)).await
+    };
+    // Longer than the quiet that would end it.
+    let fight = the_original_fights(&scene, "app", QUIET + Duration::from_secs(10));
+    tokio::try_join!(fight, changed)?;
+    assert_eq!(scene.made("app")?, [1], "a run was made amid the fight");
+    let told = scene.statuses("app")?;
+    let told = told
+        .iter()
+        .filter(|status| status.pointer("/conditions/0/reason") == Some(&json!("OtherController")));
+    let told = told.count();
+    assert!(told > 0, "nobody was told");
+    let writes = scene.requests()?.split_off(before);
+    let writes = writes
+        .iter()
+        .filter(|request| request.contains(": update "));
+    let writes = writes.count();
+    assert!(
+        writes < 200,
+        "{writes} writes in 40 s: both fight at full speed"
+    );
+    scene.warns("app", "OtherController", "stop").await?;
+
+    // The other one is gone: after the quiet the change is made, once.
+    let other = |r: &Runnable| says(r, "RunTemplateReady", "False", "OtherController");
+    scene.until("app", "OtherController", other).await?;
+    let done = |r: &Runnable| ready(r) && output(r) == Some(2);
+    scene
+        .within(AFTER_QUIET, "app", "its second run", done)
+        .await?;
+    scene.is_served().await?;
+    assert_eq!(scene.made("app")?, [1, 2]);
+    assert!(controller.runs()?);
+    let end = scene.now("app").await?;
+    assert!(condition(&end, "Reconciling").is_none());
+    scene.nothing_twice()
+}

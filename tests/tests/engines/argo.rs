@@ -1,0 +1,198 @@
+//! Workflows, run by the workflow-controller of Argo Workflows.
+
+use anyhow::Result;
+use cartouche_tests::{cluster::Cluster, cluster::Rights, repository};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, WORKFLOW, cluster_with_argo, ready, with};
+
+/// A scene where the pods of Workflows may report their outputs.
+async fn scene(cluster: Cluster) -> Result<Scene> {
+    let scene = Scene::set(cluster, WORKFLOW).await?;
+    let reports = Rights {
+        group: "argoproj.io",
+        resource: "workflowtaskresults",
+        verbs: &["create", "patch"],
+    };
+    scene
+        .cluster
+        .service_account(&scene.namespace, "pods", &[reports])
+        .await?;
+    Ok(scene)
+}
+
+/// A Workflow of one pod, which ends as the annotation says.
+fn workflow(outcome: &str, more: Value) -> Value {
+    let workflow = json!({
+        "serviceAccountName": "pods",
+        "entrypoint": "main",
+        "podMetadata": { "annotations": { "play.carto.run/outcome": outcome } },
+        "templates": [
+            {
+                "name": "main",
+                "container": {
+                    "image": "busybox", "command": ["build"],
+                    "env": [{ "name": "REVISION", "value": "$(runnable.spec.inputs.revision)$" }],
+                },
+                "outputs": { "parameters": [{
+                    "name": "revision", "globalName": "revision",
+                    "valueFrom": { "path": "/tmp/revision" },
+                }] },
+            },
+            { "name": "gate", "steps": [
+                [{ "name": "approval", "template": "approval" }],
+                [{ "name": "main", "template": "main" }],
+            ] },
+            { "name": "approval", "suspend": {} },
+        ],
+    });
+    with(workflow, more)
+}
+
+fn outputs() -> Value {
+    json!({ "outputs": {
+        "revision": r#".status.outputs.parameters[?(@.name=="revision")].value"#,
+    } })
+}
+
+#[tokio::test]
+async fn the_workflow_of_the_examples_gives_its_output_parameters() -> Result<()> {
+    let Some(cluster) = cluster_with_argo().await? else {
+        return Ok(());
+    };
+    let example = repository().join("examples/argo-workflow");
+    cluster.apply_kustomization(&example).await?;
+    let it = ready(&cluster, "cartouche-examples", "letter", "True").await?;
+    assert_eq!(it.reason("StampedObjectCondition"), "WorkflowPhase");
+    // SHA-256 of `Dear reader`, which is what the script in the template computes.
+    let digest = "6249bd4e8b5ca26dc044b41fec810a39361fbc0cacf80d1c710792c752f90734";
+    assert_eq!(it.output("digest"), digest);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_workflow_that_fails_says_why_and_leaves_the_last_good_outputs() -> Result<()> {
+    let Some(cluster) = cluster_with_argo().await? else {
+        return Ok(());
+    };
+    let scene = scene(cluster).await?;
+    let as_asked = workflow("$(runnable.spec.inputs.outcome)$", json!({}));
+    let good = json!({ "revision": "v1", "outcome": "succeed" });
+    scene.start(as_asked, outputs(), good).await?;
+    let it = scene.ready("True").await?;
+    assert_eq!(it.output("revision"), "v1");
+    let bad = json!({ "revision": "v2", "outcome": "fail" });
+    scene.inputs(bad).await?;
+    let it = scene.ready("False").await?;
+    assert_eq!(it.reason("Ready"), "WorkflowPhase");
+    let message = it.message("Ready");
+    assert!(message.contains("exit code 1"), "{message}");
+    assert_eq!(it.output("revision"), "v1");
+    scene.never_more_runs_than(2).await
+}
+
+#[tokio::test]
+async fn a_workflow_that_a_user_stops_is_not_run_again() -> Result<()> {
+    let Some(cluster) = cluster_with_argo().await? else {
+        return Ok(());
+    };
+    let scene = scene(cluster).await?;
+    scene
+        .start(
+            workflow("hang", json!({})),
+            outputs(),
+            json!({ "revision": "v1" }),
+        )
+        .await?;
+    let pods = scene.pods(1).await?;
+    let run = scene
+        .run("the Workflow to be at work", |run| {
+            run["status"]["phase"] == "Running"
+        })
+        .await?;
+    let it = scene.ready("Unknown").await?;
+    assert_eq!(it.status("Reconciling"), "True");
+    scene
+        .patch(&run, json!({ "spec": { "shutdown": "Stop" } }))
+        .await?;
+    // Argo asks the kubelet to end the containers, which KWOK does only when told.
+    scene.end(&pods[0], "fail").await?;
+    let it = scene.ready("False").await?;
+    let message = it.message("Ready");
+    assert!(
+        message.contains("Stopped with strategy 'Stop'"),
+        "{message}"
+    );
+    scene.never_more_runs_than(1).await
+}
+
+#[tokio::test]
+async fn a_workflow_that_waits_for_approval_is_at_work_until_it_is_resumed() -> Result<()> {
+    let Some(cluster) = cluster_with_argo().await? else {
+        return Ok(());
+    };
+    let scene = scene(cluster).await?;
+    let gated = workflow("", json!({ "entrypoint": "gate" }));
+    scene
+        .start(gated, outputs(), json!({ "revision": "v1" }))
+        .await?;
+    let waits = |run: &Value| approval(run).is_some();
+    let run = scene.run("the approval to be waited for", waits).await?;
+    scene.ready("Unknown").await?;
+    // What `argo resume` writes.
+    let node = approval(&run).unwrap_or_default();
+    let resumed = json!({ "status": { "nodes": { node: { "phase": "Succeeded" } } } });
+    scene.patch(&run, resumed).await?;
+    let it = scene.ready("True").await?;
+    assert_eq!(it.output("revision"), "v1");
+    scene.never_more_runs_than(1).await
+}
+
+/// The node of a Workflow that waits for somebody.
+fn approval(run: &Value) -> Option<String> {
+    let nodes = run["status"]["nodes"].as_object()?;
+    let waiting = |node: &&Value| node["type"] == "Suspend" && node["phase"] == "Running";
+    let node = nodes.values().find(waiting)?;
+    node["id"].as_str().map(str::to_owned)
+}
+
+#[tokio::test]
+async fn a_workflow_that_is_suspended_as_a_whole_is_at_work() -> Result<()> {
+    let Some(cluster) = cluster_with_argo().await? else {
+        return Ok(());
+    };
+    let scene = scene(cluster).await?;
+    let suspended = workflow("", json!({ "suspend": true }));
+    scene
+        .start(suspended, outputs(), json!({ "revision": "v1" }))
+        .await?;
+    let run = scene.run("the Workflow", |_| true).await?;
+    scene.never_more_runs_than(1).await?;
+    scene.ready("Unknown").await?;
+    scene
+        .patch(&run, json!({ "spec": { "suspend": null } }))
+        .await?;
+    scene.ready("True").await?;
+    scene.never_more_runs_than(1).await
+}
+
+#[tokio::test]
+async fn a_workflow_that_its_ttl_deletes_is_not_run_again() -> Result<()> {
+    let Some(cluster) = cluster_with_argo().await? else {
+        return Ok(());
+    };
+    let scene = scene(cluster).await?;
+    let short = workflow(
+        "",
+        json!({ "ttlStrategy": { "secondsAfterCompletion": 3 } }),
+    );
+    scene
+        .start(short, outputs(), json!({ "revision": "v1" }))
+        .await?;
+    scene.ready("True").await?;
+    scene.runs_gone().await?;
+    scene.never_more_runs_than(1).await?;
+    let it = scene.ready("True").await?;
+    assert_eq!(it.output("revision"), "v1");
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! The chain of examples/supply-chain: a commit is tested by Tekton, built by Argo Workflows and
+//! deployed by a Job.
+
+use std::{fmt::Write, time::Duration};
+
+use anyhow::{Context, Result};
+use cartouche_crds::Runnable;
+use cartouche_tests::{
+    cluster::{Cluster, Seen},
+    repository,
+};
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::scene::{cluster_with_argo, cluster_with_tekton, ready};
+
+const EXAMPLES: &str = "cartouche-examples";
+const LINKS: [&str; 3] = ["cart-test", "cart-build", "cart-deploy"];
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Waits until a commit has come out at the end of the chain, and returns the image of it.
+async fn deployed(cluster: &Cluster, commit: &str) -> Result<Value> {
+    let look = || async {
+        let last = cluster.api::<Runnable>(EXAMPLES).get("cart-deploy").await?;
+        let status = serde_json::to_value(last.status)?;
+        let outputs = &status["outputs"];
+        let ready = status["conditions"].as_array().into_iter().flatten();
+        let ready = ready.filter(|c| c["type"] == "Ready" && c["status"] == "True");
+        Ok(if outputs["commit"] == commit && ready.count() == 1 {
+            Seen::Done(outputs["image"].clone())
+        } else {
+            Seen::NotYet(links(cluster).await?)
+        })
+    };
+    let what = format!("{commit} to be deployed");
+    cluster.eventually(&what, PATIENCE, look).await
+}
+
+/// All links, for the message of a failure.
+async fn links(cluster: &Cluster) -> Result<String> {
+    let mut text = String::new();
+    for link in LINKS {
+        let runnable = cluster.api::<Runnable>(EXAMPLES).get(link).await?;
+        writeln!(text, "{link}: {:#}", serde_json::to_value(runnable.status)?)?;
+    }
+    Ok(text)
+}
+
+async fn push(cluster: &Cluster, commit: &str) -> Result<()> {
+    let runnables = cluster.api::<Runnable>(EXAMPLES);
+    let patch = Patch::Merge(json!({ "spec": { "inputs": { "commit": commit } } }));
+    runnables
+        .patch("cart-test", &PatchParams::default(), &patch)
+        .await?;
+    Ok(())
+}
+
+/// How many runs each link has made.
+async fn runs(cluster: &Cluster) -> Result<[i64; 3]> {
+    let mut counts = [0; 3];
+    for (count, link) in counts.iter_mut().zip(LINKS) {
+        let runnable = cluster.api::<Runnable>(EXAMPLES).get(link).await?;
+        let status = runnable.status.context("a link has no status")?;
+        *count = status.current_run.map_or(0, |run| run.sequence);
+    }
+    Ok(counts)
+}
+
+/// What the build makes of a commit: the SHA-256 of its name.
+fn image(commit: &str) -> String {
+    let digest = match commit {
+        "4d1f0a7" => "9831e03240c107afe5a07c595fe842aeba8f9d7a7c689f2fb9bf0a18b4df6098",
+        "9c2b4e1" => "4a912b26005aba3a1395e92c69199b2ca720488fae516ca40bfe003e1745189a",
+        "0e77c52" => "2f73dae72e7b2c3c6bee6638f09deee69196ebaf432514f060a227faf2ab1401",
+        other => other,
+    };
+    format!("registry.example.com/cart@sha256:{digest}")
+}
+
+#[tokio::test]
+async fn a_good_commit_is_deployed_and_a_bad_one_stops_at_its_test() -> Result<()> {
+    let (Some(_), Some(cluster)) = (cluster_with_tekton().await?, cluster_with_argo().await?)
+    else {
+        return Ok(());
+    };
+    let example = repository().join("examples/supply-chain");
+    cluster.apply_kustomization(&example).await?;
+    assert_eq!(deployed(&cluster, "4d1f0a7").await?, image("4d1f0a7"));
+    assert_eq!(runs(&cluster).await?, [1, 1, 1]);
+
+    push(&cluster, "9c2b4e1").await?;
+    assert_eq!(deployed(&cluster, "9c2b4e1").await?, image("9c2b4e1"));
+    assert_eq!(runs(&cluster).await?, [2, 2, 2]);
+
+    push(&cluster, "bad0001").await?;
+    let test = ready(&cluster, EXAMPLES, "cart-test", "False").await?;
+    let message = test.message("Ready");
+    assert!(
+        message.contains(r#""step-test" exited with code 1"#),
+        "{message}"
+    );
+    assert_eq!(test.output("commit"), "9c2b4e1");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(runs(&cluster).await?, [3, 2, 2]);
+    assert_eq!(deployed(&cluster, "9c2b4e1").await?, image("9c2b4e1"));
+    let table = [
+        "get",
+        "runnables",
+        "-n",
+        EXAMPLES,
+        "-l",
+        "example.com/app=cart",
+    ];
+    let table = cluster.kubectl(&table).await?;
+    let not_ready: Vec<_> = table.lines().filter(|l| l.contains("False")).collect();
+    assert_eq!(not_ready.len(), 1, "{table}");
+    assert!(not_ready[0].starts_with("cart-test"), "{table}");
+
+    push(&cluster, "0e77c52").await?;
+    assert_eq!(deployed(&cluster, "0e77c52").await?, image("0e77c52"));
+    assert_eq!(runs(&cluster).await?, [4, 3, 3]);
+    Ok(())
+}

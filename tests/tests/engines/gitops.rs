@@ -1,0 +1,244 @@
+//! What GitOps tools see: kstatus (Flux, kpt, Helm), Argo CD's health, and `kubectl wait`, at every
+//! moment that matters, those before the controller's first look included.
+
+mod tools;
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use cartouche_crds::ClusterRunTemplate;
+use cartouche_tests::{
+    cluster::{Account, Rights, Seen},
+    repository,
+};
+use k8s_openapi::api::batch::v1::Job;
+use kube::api::{ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use tools::Tools;
+
+const PATIENCE: Duration = Duration::from_mins(1);
+
+#[tokio::test]
+async fn gitops_tools_see_the_truth_at_every_moment() -> Result<()> {
+    let Some((tools, controller)) = Tools::alone().await? else {
+        return Ok(());
+    };
+    let controller = controller.lock().await;
+    controller.pause()?;
+    tools.apply("hang").await?;
+    // Just made: nobody has looked.
+    tools
+        .now(&tools.runnable().await?, "InProgress", "Progressing")
+        .await?;
+    tools
+        .now(&tools.template().await?, "InProgress", "Progressing")
+        .await?;
+    assert!(tools.wait("1s").await.is_err());
+
+    controller.resume()?;
+    tools.at_work().await?;
+    tools.let_succeed().await?;
+    tools.soon("Current", "Healthy").await?;
+    tools
+        .now(&tools.template().await?, "Current", "Healthy")
+        .await?;
+    tools.wait("1s").await?;
+
+    // Changed, and not looked at: the old success says nothing.
+    controller.pause()?;
+    tools
+        .change(json!({ "inputs": { "outcome": "fail" } }))
+        .await?;
+    tools
+        .now(&tools.runnable().await?, "InProgress", "Progressing")
+        .await?;
+    assert!(tools.wait("1s").await.is_err());
+    controller.resume()?;
+    let message = tools.soon("Failed", "Degraded").await?;
+    assert!(message.contains("backoff limit"), "{message}");
+
+    // Another input, another run: at work, then a success.
+    tools
+        .change(json!({ "inputs": { "outcome": "hang" } }))
+        .await?;
+    tools.at_work().await?;
+    assert!(tools.wait("1s").await.is_err());
+    tools.let_succeed().await?;
+    tools.soon("Current", "Healthy").await.map(drop)
+}
+
+#[tokio::test]
+async fn gitops_tools_see_what_only_a_change_can_cure_as_failed() -> Result<()> {
+    let Some((tools, controller)) = Tools::alone().await? else {
+        return Ok(());
+    };
+    let controller = controller.lock().await;
+    tools.apply("succeed").await?;
+    tools.soon("Current", "Healthy").await?;
+    // An input that the template needs is gone.
+    tools.change(json!({ "inputs": null })).await?;
+    let message = tools.soon("Failed", "Degraded").await?;
+    assert!(message.contains("unable to stamp"), "{message}");
+    tools
+        .change(json!({ "inputs": { "outcome": "succeed" } }))
+        .await?;
+    tools.soon("Current", "Healthy").await?;
+
+    // A template that nothing can use: changed, not looked at, refused.
+    controller.pause()?;
+    let templates = tools.cluster.all::<ClusterRunTemplate>();
+    let patch = Patch::Merge(json!({ "spec": { "outputs": { "broken": "..[" } } }));
+    templates
+        .patch(&tools.namespace, &PatchParams::default(), &patch)
+        .await?;
+    tools
+        .now(&tools.template().await?, "InProgress", "Progressing")
+        .await?;
+    controller.resume()?;
+    let look = || async {
+        let (flux, argo) = tools.say(&tools.template().await?).await?;
+        Ok(if flux.status == "Failed" && argo.status == "Degraded" {
+            Seen::Done(())
+        } else {
+            Seen::NotYet(format!("{flux:?} {argo:?}"))
+        })
+    };
+    let refused = "both to see that the template is refused";
+    tools.cluster.eventually(refused, PATIENCE, look).await
+}
+
+#[tokio::test]
+async fn what_may_heal_by_itself_is_in_progress_with_its_message() -> Result<()> {
+    let Some(tools) = Tools::beside_others().await? else {
+        return Ok(());
+    };
+    let nobody = Account::new(&tools.namespace, "default");
+    tools.cluster.grant(&nobody, &[]).await?;
+    tools.apply("succeed").await?;
+    let look = || async {
+        let (flux, argo) = tools.say(&tools.runnable().await?).await?;
+        let told = flux.message.contains("is forbidden") && argo.message == flux.message;
+        Ok(if told {
+            Seen::Done((flux.status, argo.status))
+        } else {
+            Seen::NotYet(format!("{flux:?} {argo:?}"))
+        })
+    };
+    let forbidden = "both to tell that it is forbidden";
+    let said = tools.cluster.eventually(forbidden, PATIENCE, look).await?;
+    assert_eq!(said, ("InProgress".to_owned(), "Progressing".to_owned()));
+    let jobs = [Rights::of_a_runnable("batch", "jobs")];
+    tools.cluster.grant(&nobody, &jobs).await?;
+    tools.soon("Current", "Healthy").await.map(drop)
+}
+
+#[tokio::test]
+async fn kubectl_wait_returns_with_the_success_of_the_present_inputs_only() -> Result<()> {
+    let Some(tools) = Tools::beside_others().await? else {
+        return Ok(());
+    };
+    tools.apply("succeed").await?;
+    tools.wait("60s").await?;
+    for round in 1..=5 {
+        let outcome = json!({ "inputs": { "outcome": format!("succeed-{round}") } });
+        tools.change(outcome).await?;
+        tools.wait("60s").await?;
+        let runnable = tools.runnable().await?;
+        let run = &runnable["status"]["currentRun"];
+        assert_eq!(run["sequence"], round + 1, "{runnable:#}");
+        assert_eq!(run["result"], "Succeeded", "{runnable:#}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn runs_are_neither_drift_nor_pruned() -> Result<()> {
+    let Some(tools) = Tools::beside_others().await? else {
+        return Ok(());
+    };
+    tools.apply("succeed").await?;
+    tools.wait("60s").await?;
+    let manifests = tools.manifests("succeed");
+    let kubectl = async |arguments: &[&str]| {
+        let arguments = [&["-n", &tools.namespace], arguments].concat();
+        let cluster = &tools.cluster;
+        cluster.kubectl_with_input(&arguments, &manifests).await
+    };
+
+    // No difference between what Git has and what is there: kubectl's exit code would be 1.
+    assert_eq!(kubectl(&["diff", "-f", "-"]).await?, "");
+
+    // The template copied the labels and annotations of its Runnable to the Job; kubectl deletes what
+    // has the label and was applied before, and is not in the manifests.
+    let job = one_job(&tools).await?;
+    let labels = job.metadata.labels.unwrap_or_default();
+    let label = labels.get("example.com/app").map(String::as_str);
+    assert_eq!(label, Some("shop"));
+    let kinds = "--prune-allowlist=batch/v1/Job";
+    let prune = [
+        "apply",
+        "--prune",
+        "-l",
+        "example.com/app=shop",
+        kinds,
+        "-f",
+        "-",
+    ];
+    let said = kubectl(&prune).await?;
+    assert!(!said.contains("pruned"), "{said}");
+    assert_eq!(one_job(&tools).await?.metadata.uid, job.metadata.uid);
+
+    // Applied by another tool in another way: that is no change, so no run.
+    kubectl(&["apply", "--server-side", "--force-conflicts", "-f", "-"]).await?;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(one_job(&tools).await?.metadata.uid, job.metadata.uid);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_component_puts_the_scripts_beside_what_argo_cd_is_told_already() -> Result<()> {
+    let cluster = crate::scene::cluster().await?;
+    let folder = tempfile::tempdir()?;
+    // A component is named by a path relative to the kustomization that uses it.
+    let component = folder.path().join("component");
+    std::fs::create_dir(&component)?;
+    for file in std::fs::read_dir(repository().join("config/argocd"))? {
+        let file = file?;
+        std::fs::copy(file.path(), component.join(file.file_name()))?;
+    }
+    let kustomization = "
+namespace: argocd
+resources: [argocd-cm.yaml]
+components: [component]
+";
+    let present = "
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-cm}
+data: {url: https://argocd.example.com}
+";
+    std::fs::write(folder.path().join("kustomization.yaml"), kustomization)?;
+    std::fs::write(folder.path().join("argocd-cm.yaml"), present)?;
+    let path = folder.path().display().to_string();
+    let built = cluster.kubectl(&["kustomize", &path]).await?;
+    let built: Value = serde_saphyr::from_str(&built)?;
+    let data = &built["data"];
+    assert_eq!(data["url"], "https://argocd.example.com");
+    for (kind, file) in [
+        ("Runnable", "runnable.lua"),
+        ("ClusterRunTemplate", "cluster-run-template.lua"),
+    ] {
+        let script = std::fs::read_to_string(repository().join("config/argocd").join(file))?;
+        let key = format!("resource.customizations.health.carto.run_{kind}");
+        assert_eq!(data[key], script);
+    }
+    Ok(())
+}
+
+async fn one_job(tools: &Tools) -> Result<Job> {
+    let jobs = tools.cluster.api::<Job>(&tools.namespace);
+    let mut jobs = jobs.list(&ListParams::default()).await?.items;
+    assert_eq!(jobs.len(), 1);
+    jobs.pop().context("no Job")
+}

@@ -1,0 +1,219 @@
+//! A Runnable, and the tools that look at it.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use cartouche_crds::{ClusterRunTemplate, Runnable};
+use cartouche_tests::{
+    cluster::{Cluster, Rights, Seen},
+    control_plane::{ControlPlane, Options},
+    controller::{Controller, Settings},
+    engines::{GitOps, Verdict},
+    repository,
+};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, OnceCell};
+
+use super::PATIENCE;
+use crate::scene::{DEMO, there};
+
+/// A template of a Job whose pod ends as an input says, and its Runnable.
+const MANIFESTS: &str = "
+apiVersion: carto.run/v1alpha1
+kind: ClusterRunTemplate
+metadata:
+  name: TEMPLATE
+spec:
+  template:
+    apiVersion: batch/v1
+    kind: Job
+    metadata:
+      generateName: $(runnable.metadata.name)$-
+      labels: $(runnable.metadata.labels)$
+      annotations: $(runnable.metadata.annotations)$
+    spec:
+      backoffLimit: 0
+      template:
+        metadata:
+          annotations:
+            play.carto.run/outcome: $(runnable.spec.inputs.outcome)$
+        spec:
+          restartPolicy: Never
+          containers: [{name: work, image: busybox}]
+---
+apiVersion: carto.run/v1alpha1
+kind: Runnable
+metadata:
+  name: it
+  labels: {example.com/app: shop}
+  annotations: {example.com/team: shop}
+spec:
+  runTemplateRef: {name: TEMPLATE}
+  inputs: {outcome: hang}
+";
+
+/// A control plane of its own, so that stopping its controller disturbs nobody else.
+static PLANE: OnceCell<Arc<ControlPlane>> = OnceCell::const_new();
+/// Its controller: who holds it may stop it.
+static CONTROLLER: OnceCell<Mutex<Controller>> = OnceCell::const_new();
+static PROGRAM: OnceCell<Option<GitOps>> = OnceCell::const_new();
+
+/// A Runnable `it` in a namespace of its own, and the tools that look at it.
+pub(super) struct Tools {
+    pub(super) cluster: Cluster,
+    pub(super) namespace: String,
+    gitops: GitOps,
+}
+
+impl Tools {
+    /// On the cluster of all tests, whose controller always runs.
+    pub(super) async fn beside_others() -> Result<Option<Self>> {
+        Self::on(crate::scene::cluster().await?).await
+    }
+
+    /// On a cluster whose controller can be stopped.
+    pub(super) async fn alone() -> Result<Option<(Self, &'static Mutex<Controller>)>> {
+        let start = || async {
+            let plane = ControlPlane::start(DEMO, &Options::full()).await?;
+            anyhow::Ok(Arc::new(plane))
+        };
+        let plane = PLANE.get_or_try_init(start).await?;
+        let cluster = Cluster::of(Arc::clone(plane)).await?;
+        let start = || async {
+            cluster.install_cartouche().await?;
+            let controller = Controller::start(DEMO, &cluster, &Settings::default()).await?;
+            anyhow::Ok(Mutex::new(controller))
+        };
+        let controller = CONTROLLER.get_or_try_init(start).await?;
+        let tools = Self::on(cluster).await?;
+        Ok(tools.map(|tools| (tools, controller)))
+    }
+
+    pub(super) async fn on(cluster: Cluster) -> Result<Option<Self>> {
+        let build = || there("kstatus", GitOps::build(&cluster));
+        let Some(gitops) = PROGRAM.get_or_try_init(build).await?.clone() else {
+            return Ok(None);
+        };
+        let namespace = cluster.namespace("gitops").await?;
+        let jobs = [Rights::of_a_runnable("batch", "jobs")];
+        cluster
+            .service_account(&namespace, "default", &jobs)
+            .await?;
+        Ok(Some(Self {
+            cluster,
+            namespace,
+            gitops,
+        }))
+    }
+
+    /// The manifests, the template named after the namespace: it is for the whole cluster.
+    pub(super) fn manifests(&self, outcome: &str) -> String {
+        let named = MANIFESTS.replace("TEMPLATE", &self.namespace);
+        named.replace("outcome: hang", &format!("outcome: {outcome}"))
+    }
+
+    pub(super) async fn apply(&self, outcome: &str) -> Result<()> {
+        let manifests = self.manifests(outcome);
+        self.cluster.apply_yaml(&self.namespace, &manifests).await?;
+        Ok(())
+    }
+
+    /// What both tools say of an object.
+    pub(super) async fn say(&self, object: &Value) -> Result<(Verdict, Verdict)> {
+        let script = match object["kind"].as_str() {
+            Some("Runnable") => "config/argocd/runnable.lua",
+            _ => "config/argocd/cluster-run-template.lua",
+        };
+        let script = repository().join(script);
+        Ok((
+            self.gitops.kstatus(object).await?,
+            self.gitops.argo_cd(&script, object).await?,
+        ))
+    }
+
+    pub(super) async fn runnable(&self) -> Result<Value> {
+        let runnables = self.cluster.api::<Runnable>(&self.namespace);
+        Ok(serde_json::to_value(runnables.get("it").await?)?)
+    }
+
+    pub(super) async fn template(&self) -> Result<Value> {
+        let templates = self.cluster.all::<ClusterRunTemplate>();
+        Ok(serde_json::to_value(templates.get(&self.namespace).await?)?)
+    }
+
+    /// What they say now of an object that nobody changes.
+    pub(super) async fn now(&self, object: &Value, kstatus: &str, argo_cd: &str) -> Result<()> {
+        let (flux, argo) = self.say(object).await?;
+        assert_eq!(
+            (&*flux.status, &*argo.status),
+            (kstatus, argo_cd),
+            "{flux:?} {argo:?} {object:#}"
+        );
+        Ok(())
+    }
+
+    /// Waits until they say it of the Runnable, and returns the message of kstatus.
+    pub(super) async fn soon(&self, kstatus: &str, argo_cd: &str) -> Result<String> {
+        let look = || async {
+            let object = self.runnable().await?;
+            let (flux, argo) = self.say(&object).await?;
+            Ok(if flux.status == kstatus && argo.status == argo_cd {
+                Seen::Done(flux.message)
+            } else {
+                Seen::NotYet(format!("{flux:?} {argo:?} {object:#}"))
+            })
+        };
+        let what = format!("{kstatus} and {argo_cd}");
+        self.cluster.eventually(&what, PATIENCE, look).await
+    }
+
+    /// Waits until both say that the run is at work, of which the engine has a pod.
+    pub(super) async fn at_work(&self) -> Result<()> {
+        self.running_pod().await?;
+        self.soon("InProgress", "Progressing").await.map(drop)
+    }
+
+    pub(super) async fn change(&self, spec: Value) -> Result<()> {
+        let runnables = self.cluster.api::<Runnable>(&self.namespace);
+        let patch = Patch::Merge(json!({ "spec": spec }));
+        runnables
+            .patch("it", &PatchParams::default(), &patch)
+            .await?;
+        Ok(())
+    }
+
+    /// `kubectl wait --for=condition=Ready`, for at most this long.
+    pub(super) async fn wait(&self, timeout: &str) -> Result<String> {
+        let timeout = format!("--timeout={timeout}");
+        let wait = ["wait", "--for=condition=Ready", "runnable/it", &timeout];
+        let arguments = [&["-n", &self.namespace], &wait[..]].concat();
+        self.cluster.kubectl(&arguments).await
+    }
+
+    /// The name of the pod that runs.
+    pub(super) async fn running_pod(&self) -> Result<String> {
+        let running = ListParams::default().fields("status.phase=Running");
+        let look = || async {
+            let pods = self.cluster.api::<Pod>(&self.namespace);
+            Ok(match pods.list(&running).await?.items.first() {
+                Some(pod) => Seen::Done(pod.metadata.name.clone().unwrap_or_default()),
+                None => Seen::NotYet("no pod runs".to_owned()),
+            })
+        };
+        self.cluster
+            .eventually("a pod to run", PATIENCE, look)
+            .await
+    }
+
+    /// Lets the pod that hangs succeed.
+    pub(super) async fn let_succeed(&self) -> Result<()> {
+        let name = self.running_pod().await?;
+        let annotations = json!({ "play.carto.run/outcome": "succeed" });
+        let patch = Patch::Merge(json!({ "metadata": { "annotations": annotations } }));
+        let pods = self.cluster.api::<Pod>(&self.namespace);
+        pods.patch(&name, &PatchParams::default(), &patch).await?;
+        Ok(())
+    }
+}

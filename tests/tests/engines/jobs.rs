@@ -1,0 +1,179 @@
+//! Jobs, run by the Job controller of kube-controller-manager.
+
+use anyhow::Result;
+use cartouche_tests::cluster::{Account, Rights};
+use serde_json::{Value, json};
+
+use crate::scene::{JOB, Scene, cluster, with};
+
+async fn scene() -> Result<Scene> {
+    Scene::set(cluster().await?, JOB).await
+}
+
+/// A Job of one pod that ends as the annotation says.
+fn job(outcome: &str, more: Value) -> Value {
+    let job = json!({
+        "template": {
+            "metadata": { "annotations": { "play.carto.run/outcome": outcome } },
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [{
+                    "name": "work", "image": "busybox",
+                    "env": [{ "name": "VERSION", "value": "$(runnable.spec.inputs.version)$" }],
+                }],
+            },
+        },
+    });
+    with(job, more)
+}
+
+fn outputs() -> Value {
+    json!({ "outputs": {
+        "version": ".spec.template.spec.containers[0].env[0].value",
+        "pods": ".status.succeeded",
+    } })
+}
+
+#[tokio::test]
+async fn a_job_that_completes_gives_its_outputs() -> Result<()> {
+    let scene = scene().await?;
+    scene
+        .start(job("", json!({})), outputs(), json!({ "version": "v1" }))
+        .await?;
+    let it = scene.ready("True").await?;
+    assert_eq!(it.reason("StampedObjectCondition"), "JobCondition");
+    assert_eq!(it.output("version"), "v1");
+    assert_eq!(it.output("pods"), 1);
+    scene.never_more_runs_than(1).await
+}
+
+#[tokio::test]
+async fn a_job_gives_what_its_container_said_last() -> Result<()> {
+    let scene = scene().await?;
+    let reads_pods = Rights {
+        group: "",
+        resource: "pods",
+        verbs: &["list"],
+    };
+    let account = Account::new(&scene.namespace, "default");
+    let rights = [Rights::of_a_runnable("batch", "jobs"), reads_pods];
+    scene.cluster.grant(&account, &rights).await?;
+    let mut spec = job("", json!({}));
+    let said = json!({ "digest": "sha256:abc", "layers": 3 }).to_string();
+    spec["template"]["metadata"]["annotations"] = json!({ "play.carto.run/message": said });
+    let outputs = json!({ "outputs": {
+        "digest": ".terminationMessage.digest", "layers": ".terminationMessage.layers",
+    } });
+    scene
+        .start(spec, outputs, json!({ "version": "v1" }))
+        .await?;
+    let it = scene.ready("True").await?;
+    assert_eq!(it.output("digest"), "sha256:abc");
+    assert_eq!(it.output("layers"), 3);
+    scene.never_more_runs_than(1).await
+}
+
+#[tokio::test]
+async fn a_job_that_tries_again_is_at_work_until_its_backoff_limit() -> Result<()> {
+    let scene = scene().await?;
+    let twice = job("hang", json!({ "backoffLimit": 1 }));
+    scene
+        .start(twice, outputs(), json!({ "version": "v1" }))
+        .await?;
+    let first = scene.pods(1).await?;
+    scene.end(&first[0], "fail").await?;
+    // The Job controller waits ten seconds before it tries again.
+    scene
+        .run("one failed pod", |job| job["status"]["failed"] == 1)
+        .await?;
+    let second = scene.pods(2).await?;
+    let it = scene.ready("Unknown").await?;
+    assert_eq!(it.status("Reconciling"), "True");
+    scene.end(&second[1], "fail").await?;
+    let it = scene.ready("False").await?;
+    assert_eq!(it.status("Stalled"), "True");
+    let message = it.message("Ready");
+    assert!(message.contains("backoff limit"), "{message}");
+    scene.never_more_runs_than(1).await
+}
+
+#[tokio::test]
+async fn a_job_beyond_its_deadline_has_failed() -> Result<()> {
+    let scene = scene().await?;
+    let slow = job("hang", json!({ "activeDeadlineSeconds": 2 }));
+    scene
+        .start(slow, outputs(), json!({ "version": "v1" }))
+        .await?;
+    let it = scene.ready("False").await?;
+    let message = it.message("StampedObjectCondition");
+    assert!(message.contains("deadline"), "{message}");
+    scene.never_more_runs_than(1).await
+}
+
+#[tokio::test]
+async fn a_suspended_job_is_at_work_until_somebody_lets_it_go_on() -> Result<()> {
+    let scene = scene().await?;
+    let suspended = job("", json!({ "suspend": true }));
+    scene
+        .start(suspended, outputs(), json!({ "version": "v1" }))
+        .await?;
+    let run = scene
+        .run("the Job to be suspended", |job| {
+            job["status"]["conditions"][0]["type"] == "Suspended"
+        })
+        .await?;
+    scene.ready("Unknown").await?;
+    scene
+        .patch(&run, json!({ "spec": { "suspend": false } }))
+        .await?;
+    let it = scene.ready("True").await?;
+    assert_eq!(it.output("version"), "v1");
+    scene.never_more_runs_than(1).await
+}
+
+#[tokio::test]
+async fn a_job_that_its_ttl_deletes_is_not_run_again() -> Result<()> {
+    let scene = scene().await?;
+    let short = job("", json!({ "ttlSecondsAfterFinished": 3 }));
+    scene
+        .start(short, outputs(), json!({ "version": "v1" }))
+        .await?;
+    scene.ready("True").await?;
+    scene.runs_gone().await?;
+    scene.never_more_runs_than(1).await?;
+    let it = scene.ready("True").await?;
+    assert_eq!(it.output("version"), "v1");
+    scene.inputs(json!({ "version": "v2" })).await?;
+    let it = scene.ready("True").await?;
+    assert_eq!(it.output("version"), "v2");
+    scene.never_more_runs_than(2).await
+}
+
+#[tokio::test]
+async fn an_unfinished_job_that_somebody_deletes_is_made_anew_once() -> Result<()> {
+    let scene = scene().await?;
+    scene
+        .start(
+            job("hang", json!({})),
+            outputs(),
+            json!({ "version": "v1" }),
+        )
+        .await?;
+    let first = scene.pods(1).await?;
+    let run = scene
+        .run("the Job to be at work", |job| job["status"]["active"] == 1)
+        .await?;
+    scene.delete(&run).await?;
+    let second = scene
+        .run("another Job", |other| {
+            other["metadata"]["uid"] != run["metadata"]["uid"]
+        })
+        .await?;
+    assert_eq!(second["metadata"]["labels"]["carto.run/run-sequence"], "2");
+    let pods = scene.pods(1).await?;
+    assert_ne!(pods[0].metadata.uid, first[0].metadata.uid);
+    scene.end(&pods[0], "succeed").await?;
+    let it = scene.ready("True").await?;
+    assert_eq!(it.output("version"), "v1");
+    scene.never_more_runs_than(2).await
+}
