@@ -81,6 +81,8 @@ pub struct Kinds {
 struct Version {
     kinds: Arc<HashMap<String, Arc<Kind>>>,
     read: Instant,
+    /// It is read again before it is next relied on; until then it is what is known.
+    stale: bool,
 }
 
 impl Kinds {
@@ -103,7 +105,7 @@ impl Kinds {
             return Err(unknown());
         }
         let known = self.lock().get(api_version).cloned();
-        if let Some(version) = known {
+        if let Some(version) = known.filter(|version| !version.stale) {
             match version.kinds.get(kind) {
                 Some(kind) => return Ok(kind.clone()),
                 None if version.read.elapsed() < ABSENT_FOR => return Err(unknown()),
@@ -124,12 +126,16 @@ impl Kinds {
 
     /// Forgets everything: definitions came, went or changed.
     pub fn forget_all(&self) {
-        self.lock().clear();
+        for version in self.lock().values_mut() {
+            version.stale = true;
+        }
     }
 
     /// Forgets one version, because a request for a kind of it was answered with 404.
     pub fn forget(&self, api_version: &str) {
-        self.lock().remove(api_version);
+        if let Some(version) = self.lock().get_mut(api_version) {
+            version.stale = true;
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Version>> {
@@ -166,6 +172,7 @@ impl Kinds {
         Ok(Version {
             kinds: Arc::new(kinds.collect()),
             read: Instant::now(),
+            stale: false,
         })
     }
 }

@@ -56,6 +56,8 @@ pub struct Memory {
     pub only_list: bool,
     /// What is watched for it.
     pub watched: BTreeSet<Watched>,
+    /// When it was last said that another controller writes the status.
+    pub said_other: Option<Duration>,
     /// The unknown runs that were told of, by uid.
     pub told: BTreeSet<String>,
     /// That the kind of its runs is polled was said.

@@ -23,6 +23,9 @@ use crate::{
     templates::Compiled,
 };
 
+/// How often it is said that another controller writes the same status.
+const OTHER_PAUSE: Duration = Duration::from_secs(10);
+
 /// How a pass ends.
 #[derive(Debug)]
 pub(super) enum End {
@@ -181,11 +184,31 @@ impl<'a> Pass<'a> {
         log(&self.key, &problem);
         self.own.metrics.problem(problem.category);
         let wait = wait.or_else(|| self.pause(&problem));
+        if problem.category == Category::OtherController
+            && let Some(left) = self.said_other()
+        {
+            return wait.into_iter().chain([left]).min();
+        }
         let status = report::status(&self.facts, &self.facts.ledger, Some(&problem));
         match self.tell(status).await {
             Ok(()) => wait,
             Err(sooner) => Some(wait.map_or(sooner, |wait| wait.min(sooner))),
         }
+    }
+
+    /// The other controller may answer at once each time it is told of: how long until it is told of
+    /// again.
+    fn said_other(&self) -> Option<Duration> {
+        let now = boot_time();
+        let mut memory = lock(&self.memory);
+        let left = memory
+            .said_other
+            .map(|said| (said + OTHER_PAUSE).saturating_sub(now))
+            .filter(|left| !left.is_zero());
+        if left.is_none() {
+            memory.said_other = Some(now);
+        }
+        left
     }
 
     /// How long a problem that no single step was held back for is left alone.
