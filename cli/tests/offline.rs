@@ -277,7 +277,11 @@ fn help_shows_examples_for_every_command() {
         .skip(1)
         .take_while(|line| !line.is_empty());
     let mut seen = 0;
-    for name in commands.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next()) {
+    // A long line is wrapped, and what follows is further in.
+    let first_lines = commands
+        .filter_map(|line| line.strip_prefix("  "))
+        .filter(|line| !line.starts_with(' '));
+    for name in first_lines.filter_map(|line| line.split_whitespace().next()) {
         let arguments = match name {
             "help" => continue,
             "migrate" => vec!["migrate", "check", "--help"],
