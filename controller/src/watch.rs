@@ -203,6 +203,14 @@ impl Watches {
     }
 }
 
+/// Whether the state is another than before.
+fn set(state: &Mutex<WatchState>, next: WatchState) -> bool {
+    std::mem::replace(
+        &mut *state.lock().unwrap_or_else(PoisonError::into_inner),
+        next,
+    ) != next
+}
+
 fn config() -> watcher::Config {
     watcher::Config::default()
         .timeout(WATCH_SECONDS)

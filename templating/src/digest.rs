@@ -29,32 +29,7 @@ pub(crate) fn hash(value: &Value) -> String {
 }
 
 fn append_canonical(out: &mut String, value: &Value) {
-    match value {
-        Value::Number(number) => append_canonical_number(out, number),
-        Value::Array(items) => {
-            out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                append_canonical(out, item);
-            }
-            out.push(']');
-        }
-        Value::Object(map) => {
-            out.push('{');
-            for (index, (key, item)) in map.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                append_canonical(out, &Value::from(key.as_str()));
-                out.push(':');
-                append_canonical(out, item);
-            }
-            out.push('}');
-        }
-        scalar => json_text::append_json(out, scalar),
-    }
+    json_text::append_json_with(out, value, append_canonical_number);
 }
 
 fn append_canonical_number(out: &mut String, number: &Number) {

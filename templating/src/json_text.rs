@@ -8,6 +8,15 @@ use serde_json::{Number, Value};
 /// Appends the value as compact JSON: keys sorted; `<`, `>`, `&`, U+2028 and U+2029 escaped. Only for
 /// values that are shallow.
 pub(crate) fn append_json(out: &mut String, value: &Value) {
+    append_json_with(out, value, append_number);
+}
+
+/// The same with numbers written in a way of one's own.
+pub(crate) fn append_json_with(
+    out: &mut String,
+    value: &Value,
+    append_number: fn(&mut String, &Number),
+) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
@@ -19,7 +28,7 @@ pub(crate) fn append_json(out: &mut String, value: &Value) {
                 if index > 0 {
                     out.push(',');
                 }
-                append_json(out, item);
+                append_json_with(out, item, append_number);
             }
             out.push(']');
         }
@@ -31,7 +40,7 @@ pub(crate) fn append_json(out: &mut String, value: &Value) {
                 }
                 append_string(out, key);
                 out.push(':');
-                append_json(out, item);
+                append_json_with(out, item, append_number);
             }
             out.push('}');
         }

@@ -20,6 +20,7 @@ use serde_json::Value;
 use super::{
     Failures, Wakes, Watched, Watches, config,
     run_object::{RunObject, api_resource},
+    set,
 };
 use crate::{
     ledger::{Reading, RunIdentity},
@@ -110,44 +111,24 @@ impl Runs {
         self.lock().owners.remove(&short(runnable_uid));
     }
 
-    /// Takes in a run that exists. Whether that is news for its owner.
-    fn show(
+    /// Takes in a run that exists, or that went. Whether that is news for its owner.
+    fn take_in(
         &self,
         watched: &Watched,
         key: &RunnableKey,
         run: &RunIdentity,
+        deleted: bool,
         sighting: Option<Sighting>,
     ) -> bool {
         let owner = short(run.owner_uid.as_deref().unwrap_or_default());
         let mut inner = self.lock();
-        inner
-            .live
-            .entry(watched.clone())
-            .or_default()
-            .insert(short(&run.uid), owner);
-        let Some(sighting) = sighting else {
-            return false;
-        };
-        put(&mut inner, owner, key, sighting)
-    }
-
-    /// Takes in that a run went. Whether that is news for its owner.
-    fn remove(
-        &self,
-        watched: &Watched,
-        key: &RunnableKey,
-        run: &RunIdentity,
-        sighting: Option<Sighting>,
-    ) -> bool {
-        let owner = short(run.owner_uid.as_deref().unwrap_or_default());
-        let mut inner = self.lock();
-        if let Some(live) = inner.live.get_mut(watched) {
+        let live = inner.live.entry(watched.clone()).or_default();
+        if deleted {
             live.remove(&short(&run.uid));
+        } else {
+            live.insert(short(&run.uid), owner);
         }
-        let Some(sighting) = sighting else {
-            return false;
-        };
-        put(&mut inner, owner, key, sighting)
+        sighting.is_some_and(|sighting| put(&mut inner, owner, key, sighting))
     }
 
     /// A new first list is complete: whatever it does not have went unseen. Those whom it concerns.
@@ -170,11 +151,6 @@ impl Runs {
             }
         }
         concerned
-    }
-
-    /// The watch has ended: nothing is known of this kind.
-    pub fn drop_kind(&self, watched: &Watched) {
-        self.lock().live.remove(watched);
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -288,11 +264,7 @@ impl RunWatch {
 
     /// Another state concerns every Runnable that waits for this watch.
     fn turn(&self, watched: &Watched, state: &Mutex<WatchState>, next: WatchState) {
-        let before = std::mem::replace(
-            &mut *state.lock().unwrap_or_else(PoisonError::into_inner),
-            next,
-        );
-        if before != next {
+        if set(state, next) {
             for key in self.watches.users(watched) {
                 self.wakes.wake(&key);
             }
@@ -319,11 +291,7 @@ impl RunWatch {
             .as_ref()
             .filter(|runnable| matters(runnable, &run))
             .and_then(|runnable| self.sighting(runnable, &run, &object, deleted));
-        let news = if deleted {
-            self.runs.remove(watched, &key, &run, sighting)
-        } else {
-            self.runs.show(watched, &key, &run, sighting)
-        };
+        let news = self.runs.take_in(watched, &key, &run, deleted, sighting);
         if news {
             self.wakes.wake(&key);
         }

@@ -12,7 +12,7 @@ use kube::{
     runtime::watcher,
 };
 
-use super::{Failures, Wakes, Watched, Watches, config, run_object::api_resource};
+use super::{Failures, Wakes, Watched, Watches, config, run_object::api_resource, set};
 use crate::{
     memory::{Memories, RunnableKey, lock},
     reconcile::facts::WatchState,
@@ -149,12 +149,4 @@ impl SelectedWatch {
             self.wakes.wake(&key);
         }
     }
-}
-
-/// Whether the state is another than before.
-fn set(state: &Mutex<WatchState>, next: WatchState) -> bool {
-    std::mem::replace(
-        &mut *state.lock().unwrap_or_else(PoisonError::into_inner),
-        next,
-    ) != next
 }
