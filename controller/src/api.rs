@@ -7,9 +7,10 @@ mod path;
 
 use std::time::Duration;
 
-use http::{Method, Request};
-use kube::Client;
-use serde::de::DeserializeOwned;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use kube::{Client, client::Body, core::Status};
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 pub use client::{Caller, Connection};
@@ -29,7 +30,8 @@ const READ_ATTEMPTS: u32 = 3;
 /// Requests of one identity.
 #[derive(Clone)]
 pub struct Requests {
-    client: Client,
+    connection: Connection,
+    caller: Caller,
 }
 
 /// What a create asks for.
@@ -42,16 +44,16 @@ pub enum CreateMode {
 }
 
 impl Requests {
-    /// Requests over a client, which carries the identity.
+    /// Requests over a connection, which carry the caller's identity.
     #[must_use]
-    pub fn new(client: Client) -> Self {
-        Self { client }
+    pub fn new(connection: Connection, caller: Caller) -> Self {
+        Self { connection, caller }
     }
 
-    /// The client, for watches.
+    /// A client with the same identity, for watches.
     #[must_use]
     pub fn client(&self) -> Client {
-        self.client.clone()
+        self.connection.client(&self.caller)
     }
 
     /// A consistent read of one object.
@@ -126,13 +128,13 @@ impl Requests {
         }
     }
 
-    /// Creates an object. Never sent twice.
-    pub async fn create(
+    /// Creates an object, and gives what of the answer the caller wants to know. Never sent twice.
+    pub async fn create<T: DeserializeOwned>(
         &self,
         path: &ResourcePath,
         object: &Value,
         mode: CreateMode,
-    ) -> Result<Value, ApiError> {
+    ) -> Result<T, ApiError> {
         let dry_run = if mode == CreateMode::DryRun {
             "&dryRun=All"
         } else {
@@ -151,7 +153,7 @@ impl Requests {
         &self,
         path: &ResourcePath,
         name: &str,
-        object: &Value,
+        object: &impl Serialize,
     ) -> Result<T, ApiError> {
         let uri = format!(
             "{}/status?fieldManager={}",
@@ -166,7 +168,7 @@ impl Requests {
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background", "preconditions": { "uid": uid },
         });
-        self.once::<Value>(Method::DELETE, &path.named(name), bytes(&options)?)
+        self.once::<serde::de::IgnoredAny>(Method::DELETE, &path.named(name), bytes(&options)?)
             .await
             .map(drop)
     }
@@ -181,10 +183,14 @@ impl Requests {
             .method(method)
             .uri(uri)
             .header(http::header::CONTENT_TYPE, "application/json")
-            .body(body)
+            .body(Body::from(body))
             .map_err(|error| ApiError::Unsent(error.to_string()))?;
-        match tokio::time::timeout(DEADLINE, self.client.request::<T>(request)).await {
-            Ok(outcome) => outcome.map_err(ApiError::from),
+        let exchange = async {
+            let response = self.connection.send(&self.caller, request).await?;
+            read_answer(response).await
+        };
+        match tokio::time::timeout(DEADLINE, exchange).await {
+            Ok(outcome) => outcome,
             Err(_) => Err(ApiError::Unanswered(format!(
                 "no answer within {} seconds",
                 DEADLINE.as_secs()
@@ -193,7 +199,33 @@ impl Requests {
     }
 }
 
-fn bytes(object: &Value) -> Result<Vec<u8>, ApiError> {
+/// Reads an answer to its end. A write whose answer breaks off may have had its effect.
+async fn read_answer<T: DeserializeOwned>(response: Response<Body>) -> Result<T, ApiError> {
+    let status = response.status();
+    let text = response
+        .into_body()
+        .collect()
+        .await
+        .map_err(|error| ApiError::Unanswered(error.to_string()))?
+        .to_bytes();
+    if status.is_success() {
+        return serde_json::from_slice(&text)
+            .map_err(|error| ApiError::Unanswered(format!("the answer cannot be read: {error}")));
+    }
+    Err(kube::Error::Api(Box::new(refusal(status, &text))).into())
+}
+
+/// The Status in a refusal; something between us and the API server may answer with other text.
+fn refusal(code: StatusCode, text: &[u8]) -> Status {
+    let mut status = serde_json::from_slice::<Status>(text).unwrap_or_else(|_| {
+        let text = String::from_utf8_lossy(text);
+        Status::failure(&text, "Failed to parse error data")
+    });
+    status.code = code.as_u16();
+    status
+}
+
+fn bytes(object: &impl Serialize) -> Result<Vec<u8>, ApiError> {
     serde_json::to_vec(object).map_err(|error| ApiError::Unsent(error.to_string()))
 }
 

@@ -146,7 +146,7 @@ async fn send_all(
         let path = ResourcePath::new("v1", "events", Some(namespace));
         let sent = tokio::time::timeout(
             Duration::from_secs(5),
-            requests.create(&path, &event, CreateMode::Real),
+            requests.create::<serde::de::IgnoredAny>(&path, &event, CreateMode::Real),
         )
         .await;
         if let Ok(Err(error)) = sent {

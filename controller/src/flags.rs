@@ -64,7 +64,7 @@ pub struct Flags {
         long,
         env = "CARTOUCHE_LOG",
         value_name = "FILTER",
-        default_value = "info"
+        default_value = "info,kube_runtime=warn"
     )]
     pub log: String,
 }

@@ -56,7 +56,7 @@ impl Identity {
     /// Identities over a connection.
     #[must_use]
     pub fn new(connection: Connection, mode: IdentityMode) -> Self {
-        let own = Requests::new(connection.client(&Caller::Controller));
+        let own = Requests::new(connection.clone(), Caller::Controller);
         Self {
             connection,
             mode,
@@ -94,7 +94,7 @@ impl Identity {
             ))?),
             IdentityMode::Token => Caller::Token(self.token(namespace, account).await?),
         };
-        Ok(Requests::new(self.connection.client(&caller)))
+        Ok(Requests::new(self.connection.clone(), caller))
     }
 
     /// Forgets the token of an account, which may have been deleted and made anew.
@@ -156,9 +156,7 @@ impl Identity {
         let body = json!({
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": { "expirationSeconds": TOKEN_LIFETIME.as_secs() },
         });
-        let answer = self.own.create(&path, &body, CreateMode::Real).await?;
-        let request: TokenRequest = serde_json::from_value(answer)
-            .map_err(|error| ApiError::Unanswered(error.to_string()))?;
+        let request: TokenRequest = self.own.create(&path, &body, CreateMode::Real).await?;
         Ok(request.status.token)
     }
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::{
     problem::{Cure, Problem},
+    reconcile::facts::Sighting,
     watch::Watched,
 };
 
@@ -31,11 +32,18 @@ pub struct RunnableKey {
 
 /// What is remembered of one Runnable.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that have nothing to do with each other"
+)]
 pub struct Memory {
     /// The uid that all of this is about.
     pub uid: String,
     /// The resourceVersion of our latest write of its status.
     pub written: Option<u64>,
+    /// A pass found the cache older than that write and left it at that: the watch event that brings
+    /// the write has to wake the Runnable.
+    pub behind: bool,
     /// We wrote a ledger.
     pub wrote_ledger: bool,
     /// Whether this process saw the Runnable before any controller had written its status, and no
@@ -46,6 +54,8 @@ pub struct Memory {
     pub without_ledger: Option<(Duration, Option<String>)>,
     /// The run that we made and no watch has shown yet, and when that was.
     pub awaited: Option<(String, Duration)>,
+    /// A run as the answer to its create showed it, until its watch shows it.
+    pub made: Option<Sighting>,
     /// The selected object, until an event says that it may have changed.
     pub picked: Option<Picked>,
     /// How many events said so.
@@ -132,6 +142,37 @@ impl Memory {
             .as_ref()
             .filter(|hold| hold.what == *what && hold.until > now)?;
         Some((&hold.problem, hold.until.saturating_sub(now)))
+    }
+
+    /// Whether what the cache has is older than our own latest write.
+    pub fn is_behind(&mut self, cached: Option<String>) -> bool {
+        let cached = cached.and_then(|version| version.parse::<u64>().ok());
+        self.behind = cached
+            .zip(self.written)
+            .is_some_and(|(cached, written)| cached < written);
+        self.behind
+    }
+
+    /// Whether this is our own latest write coming back. The pass that wrote it has gone on from
+    /// there, so it is no news, unless another pass waits for it.
+    pub fn is_echo(&mut self, uid: &str, resource_version: &str) -> bool {
+        self.uid == uid
+            && self.written.is_some()
+            && self.written == resource_version.parse().ok()
+            && !std::mem::take(&mut self.behind)
+    }
+
+    /// Whether a watch shows no more of a run than the answer to its create did.
+    pub fn is_as_made(&mut self, seen: &Sighting) -> bool {
+        let same = self.made.as_ref() == Some(seen);
+        if self
+            .made
+            .as_ref()
+            .is_some_and(|made| made.run.uid == seen.run.uid)
+        {
+            self.made = None;
+        }
+        same
     }
 
     /// It went well.

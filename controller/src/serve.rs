@@ -4,17 +4,16 @@ mod guarded;
 mod runnables;
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use cartouche_crds::{ClusterRunTemplate, Runnable};
 use futures::StreamExt;
-use guarded::guarded;
+use guarded::{Guarded, guarded};
 use kube::{
     Api, Config, ResourceExt,
-    core::DeserializeGuard,
     runtime::{
         Controller, WatchStreamExt, controller,
         reflector::{self, Store},
@@ -131,6 +130,7 @@ fn wire(
             runs: runs.clone(),
             runnables,
             templates: templates.clone(),
+            memories: memories.clone(),
             wakes: wakes.clone(),
             watches: watches.clone(),
         },
@@ -265,6 +265,19 @@ fn key(runnable: &Runnable) -> RunnableKey {
     }
 }
 
+/// The uid and generation of each template whose Runnables were woken for it: a write of its status
+/// alone concerns none of them.
+#[derive(Default)]
+struct Told(HashMap<String, (Option<String>, Option<i64>)>);
+
+impl Told {
+    fn is_news(&mut self, template: &ClusterRunTemplate) -> bool {
+        let now = (template.uid(), template.metadata.generation);
+        let before = self.0.insert(template.name_any(), now.clone());
+        before != Some(now)
+    }
+}
+
 /// Watches templates: keeps them compiled, writes their status, wakes their Runnables.
 async fn serve_templates(
     reconciler: Arc<Reconciler>,
@@ -273,17 +286,18 @@ async fn serve_templates(
     runnables: Store<Runnable>,
     readiness: Readiness,
 ) {
-    let api: Api<DeserializeGuard<ClusterRunTemplate>> =
-        Api::all(reconciler.identity.own().client());
+    let api: Api<Guarded<ClusterRunTemplate>> = Api::all(reconciler.identity.own().client());
     let events = guarded(
         api,
         readiness.clone(),
         TEMPLATES,
         reconciler.metrics.clone(),
     );
-    let waking = {
+    let mut waking = {
         let reconciler = reconciler.clone();
+        let mut told = Told::default();
         move |event: &watcher::Event<ClusterRunTemplate>| match event {
+            watcher::Event::Apply(template) if !told.is_news(template) => {}
             watcher::Event::Apply(template) | watcher::Event::Delete(template) => {
                 let name = template.name_any();
                 wake_where(&reconciler, &runnables, |runnable| {
@@ -300,7 +314,7 @@ async fn serve_templates(
     // Runnables are woken when the store has the event already.
     let trigger = events
         .reflect(writer)
-        .inspect(move |event| event.iter().for_each(&waking))
+        .inspect(move |event| event.iter().for_each(&mut waking))
         .applied_objects();
     let acceptance = Arc::new(Acceptance {
         templates: reconciler.templates.clone(),

@@ -1,4 +1,4 @@
-//! The templates, compiled once per resourceVersion.
+//! The templates, compiled once per generation.
 
 use std::{
     collections::HashMap,
@@ -12,7 +12,7 @@ use kube::{
     runtime::reflector::{ObjectRef, Store},
 };
 
-/// A template as it was at one resourceVersion.
+/// A template as it was at one generation: writes of its status do not count.
 #[derive(Debug)]
 pub struct Compiled {
     /// Its name.
@@ -25,7 +25,6 @@ pub struct Compiled {
     pub rules_hash: Arc<str>,
     /// The template, or all that is wrong with it.
     pub template: Result<Template, Problems>,
-    resource_version: Option<String>,
 }
 
 impl Compiled {
@@ -39,9 +38,13 @@ impl Compiled {
                 .as_ref()
                 .map_or_else(|_| "".into(), |template| template.rules_hash().into()),
             template,
-            resource_version: object.resource_version(),
         }
     }
+}
+
+fn is_of(compiled: &Compiled, object: &ClusterRunTemplate) -> bool {
+    object.metadata.generation == Some(compiled.generation)
+        && object.metadata.uid.as_deref() == Some(&compiled.uid)
 }
 
 /// All templates, compiled when first used.
@@ -75,9 +78,7 @@ impl Templates {
     pub fn compile(&self, object: &ClusterRunTemplate) -> Arc<Compiled> {
         let name = object.name_any();
         let kept = self.lock().get(&name).cloned();
-        if let Some(kept) = kept.filter(|kept| {
-            kept.resource_version == object.resource_version() && kept.resource_version.is_some()
-        }) {
+        if let Some(kept) = kept.filter(|kept| is_of(kept, object)) {
             return kept;
         }
         let compiled = Arc::new(Compiled::new(object));

@@ -75,6 +75,8 @@ pub enum RunResult {
 /// The run for what the template renders now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+// Written as a whole: what the server keeps about who wrote each field would be larger than it.
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct CurrentRun {
     /// Its number. Every run of a Runnable has a higher one than all before.
     #[schemars(range(min = 1))]
@@ -115,6 +117,8 @@ pub struct CurrentRun {
 /// Where the outputs come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+// Written as a whole: what the server keeps about who wrote each field would be larger than it.
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct OutputsFrom {
     /// The run's number. It never decreases.
     #[schemars(range(min = 1))]
@@ -165,6 +169,8 @@ pub struct HistoryEntry {
 /// Counts runs in a window of time, under one generation of the Runnable and of its template.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+// Written as a whole: what the server keeps about who wrote each field would be larger than it.
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct Breaker {
     /// The Runnable's generation while the runs were counted.
     pub generation: i64,

@@ -71,7 +71,8 @@ impl Connection {
         Client::new(service, self.own.default_namespace())
     }
 
-    async fn send(
+    /// Sends one request as the caller, whatever identity it carried before.
+    pub(super) async fn send(
         &self,
         caller: &Caller,
         mut request: Request<Body>,

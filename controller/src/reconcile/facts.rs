@@ -277,7 +277,20 @@ pub fn served_before(status: &RunnableStatus) -> bool {
             .observed_generation
             .is_some_and(|generation| generation >= 0)
 }
+
 impl Sighting {
+    /// The sighting that goes with a reading.
+    #[must_use]
+    pub fn of(reading: &Reading) -> Self {
+        Self {
+            run: reading.run.clone(),
+            deleted: false,
+            health: reading.health.clone(),
+            outputs: OutputsDigest::of(&reading.outputs),
+            rules_hash: reading.rules_hash.clone(),
+        }
+    }
+
     /// Whether it has ended.
     #[must_use]
     pub fn finished(&self) -> bool {

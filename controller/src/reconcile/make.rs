@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     assess::reading,
-    facts::CreateOutcome,
+    facts::{CreateOutcome, Sighting},
     observe::unapplied_name,
     pass::{End, Pass},
     write::Written,
@@ -120,7 +120,10 @@ impl Pass<'_> {
                         self.facts.now,
                     );
                     self.own.metrics.run(RunEvent::Created);
-                    lock(&self.memory).release(&Held::Create(current.sequence));
+                    let mut memory = lock(&self.memory);
+                    memory.made = Some(Sighting::of(&reading));
+                    memory.release(&Held::Create(current.sequence));
+                    drop(memory);
                     CreateOutcome::Created(Box::new(reading))
                 }
                 None => CreateOutcome::Unknown(self.refusal(

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     assess::reading,
-    facts::{OutputsDigest, Rendering, Sighting, WatchState},
+    facts::{Rendering, Sighting, WatchState},
     pass::{End, Pass},
 };
 use crate::{
@@ -24,6 +24,18 @@ use crate::{
 /// How long a run that was just made may stay unseen by its watch before it is looked for: the watch
 /// may have begun anew in that very moment.
 pub(super) const AWAITED_FOR: Duration = Duration::from_mins(1);
+
+/// What a rendering was made of, beside the Runnable, of which a pass has only one state.
+pub(super) struct Sources {
+    compiled: Arc<Compiled>,
+    selected: Option<Arc<Value>>,
+}
+
+impl Sources {
+    fn are(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.compiled, &other.compiled) && self.selected == other.selected
+    }
+}
 
 impl Pass<'_> {
     /// Reads everything that a decision needs first.
@@ -63,6 +75,18 @@ impl Pass<'_> {
             None => None,
             Some(selector) => Some(self.selected(&account, &selector, consistent).await?),
         };
+        let sources = Sources {
+            compiled: compiled.clone(),
+            selected: selected.clone(),
+        };
+        if let (Ok(before), Some(known)) = (&self.facts.rendering, &self.sources)
+            && sources.are(known)
+        {
+            return Ok(Rendering {
+                consistent,
+                ..before.clone()
+            });
+        }
         let runnable = json!({
             "apiVersion": API_VERSION, "kind": "Runnable", "metadata": self.runnable.metadata, "spec": self.runnable.spec,
         });
@@ -83,6 +107,7 @@ impl Pass<'_> {
             },
         };
         self.check_kind(&rendering).await?;
+        self.sources = Some(sources);
         Ok(rendering)
     }
 
@@ -287,13 +312,7 @@ impl Pass<'_> {
         let readings = listed.iter().filter_map(|object| reading(compiled, object));
         readings
             .filter(|reading| reading.run.is_owned_by(&self.facts.runnable.uid))
-            .map(|reading| Sighting {
-                outputs: OutputsDigest::of(&reading.outputs),
-                run: reading.run,
-                deleted: false,
-                health: reading.health,
-                rules_hash: reading.rules_hash,
-            })
+            .map(|reading| Sighting::of(&reading))
             .collect()
     }
 }

@@ -7,13 +7,15 @@ use std::{
 };
 
 use cartouche_crds::{RERUN_TOKEN_ANNOTATION, Runnable, RunnableStatus};
-use kube::ResourceExt;
+use kube::{ResourceExt, runtime::reflector::ObjectRef};
 
 use super::{
     CONFLICT_PAUSE, QUIET, Reconciler,
     decide::{Change, Step, Waiting},
     facts::{Facts, RunnableFacts, WatchState, served_before},
-    log, patience, report,
+    log,
+    observe::Sources,
+    patience, report,
 };
 use crate::{
     api::Requests,
@@ -54,6 +56,8 @@ pub(super) struct Pass<'a> {
     pub(super) read_at: Duration,
     /// Requests as the Runnable's ServiceAccount, once it is known to exist.
     pub(super) account: Option<Requests>,
+    /// What the present rendering was made of.
+    pub(super) sources: Option<Sources>,
     /// The template, if it can be used.
     pub(super) compiled: Option<Arc<Compiled>>,
     /// What this pass is stuck on, while it looks after the runs that exist.
@@ -64,7 +68,7 @@ pub(super) struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     /// Begins with the Runnable out of the cache. `None` when the cache is older than our own last
-    /// write: what it misses will wake the Runnable.
+    /// write: the event that brings it wakes the Runnable.
     pub(super) fn begin(own: &'a Reconciler, runnable: Arc<Runnable>) -> Option<Self> {
         let key = RunnableKey {
             namespace: runnable.namespace().unwrap_or_default(),
@@ -72,13 +76,8 @@ impl<'a> Pass<'a> {
         };
         let uid = runnable.uid().unwrap_or_default();
         let memory = own.memories.of(&key, &uid);
+        let runnable = up_to_date(own, &memory, runnable)?;
         let resource_version = runnable.resource_version().unwrap_or_default();
-        let seen = resource_version.parse::<u64>().ok();
-        if let Some((seen, written)) = seen.zip(lock(&memory).written)
-            && seen < written
-        {
-            return None;
-        }
         let stored = Arc::new(runnable.status.clone().unwrap_or_default());
         let ledger = Ledger::of(&stored);
         let (taken, quiet) = vacancy(&memory, &stored, &resource_version);
@@ -114,6 +113,7 @@ impl<'a> Pass<'a> {
             resource_version,
             read_at: boot_time(),
             account: None,
+            sources: None,
             compiled: None,
             problem: None,
             has_written: false,
@@ -240,6 +240,24 @@ impl<'a> Pass<'a> {
             Err(_) => Err(CONFLICT_PAUSE.mul_f64(0.5 + fastrand::f64())),
         }
     }
+}
+
+/// The Runnable, unless the cache is behind our own last write.
+fn up_to_date(
+    own: &Reconciler,
+    memory: &Mutex<Memory>,
+    runnable: Arc<Runnable>,
+) -> Option<Arc<Runnable>> {
+    let behind = |runnable: &Runnable| lock(memory).is_behind(runnable.resource_version());
+    if !behind(&runnable) {
+        return Some(runnable);
+    }
+    // The event may have come a moment ago, and was taken for an echo.
+    let newer = own
+        .run_watch
+        .runnables
+        .get(&ObjectRef::from_obj(&*runnable));
+    newer.filter(|newer| newer.uid() == runnable.uid() && !behind(newer))
 }
 
 fn runnable_facts(runnable: &Runnable, uid: String) -> RunnableFacts {

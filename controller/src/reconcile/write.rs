@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use cartouche_crds::{API_VERSION, RunPhase, RunResult, RunnableStatus};
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use super::{
     decide::{Change, Step, decide},
@@ -23,8 +22,40 @@ use crate::{
     watch::{Purpose, Watched},
 };
 
-#[derive(Deserialize)]
+/// A Runnable as far as a write of its status must give it: which one, and the status.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StatusWrite<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    metadata: WriteMeta<'a>,
+    spec: WriteSpec<'a>,
+    status: &'a RunnableStatus,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WriteMeta<'a> {
+    name: &'a str,
+    namespace: &'a str,
+    uid: &'a str,
+    resource_version: &'a str,
+}
+
+/// Ignored by the server, but its schema wants it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WriteSpec<'a> {
+    run_template_ref: WriteReference<'a>,
+}
+
+#[derive(Serialize)]
+struct WriteReference<'a> {
+    name: &'a str,
+}
+
 /// Of a Runnable, only which version it is.
+#[derive(Deserialize)]
 pub(super) struct Written {
     pub(super) metadata: WrittenMeta,
 }
@@ -130,13 +161,22 @@ impl Pass<'_> {
     /// Replaces the status, with the resourceVersion of what was read.
     pub(super) async fn put(&mut self, status: RunnableStatus) -> Result<(), End> {
         let path = ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
-        let body = json!({
-            "apiVersion": API_VERSION,
-            "kind": "Runnable",
-            "metadata": { "name": self.key.name, "namespace": self.key.namespace, "uid": self.facts.runnable.uid, "resourceVersion": self.resource_version },
-            "spec": { "runTemplateRef": { "name": self.runnable.spec.run_template_ref.name } },
-            "status": status,
-        });
+        let body = StatusWrite {
+            api_version: API_VERSION,
+            kind: "Runnable",
+            metadata: WriteMeta {
+                name: &self.key.name,
+                namespace: &self.key.namespace,
+                uid: &self.facts.runnable.uid,
+                resource_version: &self.resource_version,
+            },
+            spec: WriteSpec {
+                run_template_ref: WriteReference {
+                    name: &self.runnable.spec.run_template_ref.name,
+                },
+            },
+            status: &status,
+        };
         match self
             .own
             .identity

@@ -3,10 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use cartouche_crds::Runnable;
-use futures::{StreamExt, stream};
+use futures::{
+    StreamExt, TryStreamExt,
+    future::{Ready, ready},
+    stream,
+};
 use kube::{
-    Api,
-    core::DeserializeGuard,
+    Api, ResourceExt,
     runtime::{
         Controller, WatchStreamExt, controller,
         reflector::{self, ObjectRef, Store},
@@ -15,8 +18,14 @@ use kube::{
 };
 use tokio::sync::{mpsc::UnboundedReceiver, watch};
 
-use super::{ACCOUNTS, RUNNABLES, TEMPLATES, guarded::guarded, key};
-use crate::{flags::Flags, health::Readiness, metrics::Metrics, reconcile::Reconciler};
+use super::{
+    ACCOUNTS, RUNNABLES, TEMPLATES,
+    guarded::{Guarded, guarded},
+    key,
+};
+use crate::{
+    flags::Flags, health::Readiness, memory::lock, metrics::Metrics, reconcile::Reconciler,
+};
 
 /// How long passes under way may take to end after a signal to stop.
 const GRACE: Duration = Duration::from_secs(20);
@@ -39,7 +48,7 @@ impl Runnables {
         accounts: watch::Receiver<bool>,
     ) {
         let client = self.reconciler.identity.own().client();
-        let api: Api<DeserializeGuard<Runnable>> = match &flags.namespace {
+        let api: Api<Guarded<Runnable>> = match &flags.namespace {
             Some(namespace) => Api::namespaced(client, namespace),
             None => Api::all(client),
         };
@@ -49,7 +58,8 @@ impl Runnables {
             .modify(slim)
             .reflect(writer)
             .inspect(move |event| event.iter().for_each(&noting))
-            .applied_objects();
+            .applied_objects()
+            .try_filter(self.news());
         let woken = stream::unfold(woken, |mut woken| async move {
             woken.recv().await.map(|key| (key, woken))
         });
@@ -103,6 +113,18 @@ impl Runnables {
         }
     }
 
+    /// Whether an event says more than that our own write has arrived.
+    fn news(&self) -> impl Fn(&Runnable) -> Ready<bool> + Send + 'static {
+        let memories = self.reconciler.memories.clone();
+        move |runnable| {
+            let echo = memories.known(&key(runnable)).is_some_and(|memory| {
+                let (uid, version) = (runnable.uid(), runnable.resource_version());
+                lock(&memory).is_echo(&uid.unwrap_or_default(), &version.unwrap_or_default())
+            });
+            ready(!echo)
+        }
+    }
+
     /// What events of Runnables mean beside a look at them.
     fn noting(&self) -> impl Fn(&watcher::Event<Runnable>) + Send + 'static {
         let (reconciler, store, readiness, metrics) = (
@@ -131,7 +153,6 @@ impl Runnables {
 
 /// Drops what no decision and no template reads, before it is kept.
 fn slim(runnable: &mut Runnable) {
-    runnable.metadata.managed_fields = None;
     if let Some(annotations) = &mut runnable.metadata.annotations {
         annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
     }

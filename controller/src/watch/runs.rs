@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     ledger::{Reading, RunIdentity},
-    memory::RunnableKey,
+    memory::{Memories, RunnableKey, lock},
     reconcile::{
         assess::{digested, matters},
         facts::{OutputsDigest, Sighting, WatchState},
@@ -203,6 +203,8 @@ pub struct RunWatch {
     pub runnables: Store<Runnable>,
     /// The templates, to see how a run fares.
     pub templates: Arc<Templates>,
+    /// Where it is put down what was made.
+    pub memories: Arc<Memories>,
     /// Whom to wake.
     pub wakes: Wakes,
     /// The registry that this watch is in.
@@ -291,11 +293,20 @@ impl RunWatch {
             .as_ref()
             .filter(|runnable| matters(runnable, &run))
             .and_then(|runnable| self.sighting(runnable, &run, &object, deleted));
+        let as_made = sighting
+            .as_ref()
+            .is_some_and(|sighting| self.is_as_made(&key, sighting));
         let news = self.runs.take_in(watched, &key, &run, deleted, sighting);
-        if news {
+        if news && !as_made {
             self.wakes.wake(&key);
         }
         Some(run)
+    }
+
+    /// Whether the pass that made this run knows all that the watch shows of it.
+    fn is_as_made(&self, key: &RunnableKey, sighting: &Sighting) -> bool {
+        let memory = self.memories.known(key);
+        memory.is_some_and(|memory| lock(&memory).is_as_made(sighting))
     }
 
     fn sighting(

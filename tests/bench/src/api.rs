@@ -146,10 +146,14 @@ pub(crate) async fn watch<T: Item>(
         let uri =
             format!("{path}?watch=true&timeoutSeconds=3000&resourceVersion={version}{selector}");
         let request = Request::get(&uri).body(Vec::new())?;
-        let events = client
-            .request_events::<T>(request)
-            .await
-            .with_context(|| format!("watching {path}"))?;
+        let events = match client.request_events::<T>(request).await {
+            // A kind that was installed a moment ago is not ready to be watched.
+            Err(kube::Error::Api(status)) if status.code == 429 => {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                continue;
+            }
+            events => events.with_context(|| format!("watching {path}"))?,
+        };
         pin_mut!(events);
         while let Some(event) = events.next().await {
             let (happening, object) = match event {
