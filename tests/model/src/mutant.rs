@@ -4,7 +4,7 @@
 //! of the loop around it is made in [`crate::worker`] and [`crate::server`].
 
 use cartouche_controller::{
-    ledger::{Ledger, OutputsRead, Reading, RunIdentity},
+    ledger::{Ledger, OutputsRead, RunIdentity},
     problem::{Category, Cure, Problem},
     reconcile::{
         decide::{Change, Step},
@@ -199,14 +199,20 @@ fn invent_end(facts: &mut Facts) {
 }
 
 fn take_latest_outputs(facts: &Facts, ledger: &mut Ledger) {
-    let reads = facts.reads.values().filter_map(|read| match read {
-        NameRead::Found(found) => Some(&found.reading),
-        _ => None,
-    });
-    let last: Option<&Reading> = reads
-        .filter(|reading| matches!(reading.outputs, OutputsRead::Values(_)))
-        .last();
-    let Some(reading) = last else { return };
+    let had_ended = |sequence| {
+        let mut before = facts.ledger.history.iter();
+        before.any(|entry| entry.sequence == sequence && entry.result.is_some())
+    };
+    let mut ended = ledger
+        .history
+        .iter()
+        .filter(|entry| entry.result == Some(RunResult::Succeeded) && !had_ended(entry.sequence));
+    let reading = ended
+        .next_back()
+        .and_then(|entry| facts.reading(entry.uid.as_deref()?));
+    let Some(reading) = reading.map(|found| &found.reading) else {
+        return;
+    };
     let OutputsRead::Values(values) = &reading.outputs else {
         return;
     };

@@ -6,6 +6,11 @@ use cartouche_model::{
     explore::{Finding, Limits, explore},
 };
 
+/// States of each configuration; `just model` explores more.
+const STATES: usize = 30_000;
+/// The mistake that hides longest shows after 96,000 different ones.
+const STATES_TO_A_MISTAKE: usize = 400_000;
+
 fn explored(setup: Configuration, states: usize) -> Finding {
     explore(setup, Limits { states, threads: 1 })
 }
@@ -14,7 +19,7 @@ fn explored(setup: Configuration, states: usize) -> Finding {
 fn nothing_is_made_twice_or_lost_in_any_order_of_faults() {
     for setup in catalogue::configurations() {
         let known = setup.known;
-        let found = explored(setup, 6_000);
+        let found = explored(setup, STATES);
         let unknown: Vec<_> = found
             .broken
             .iter()
@@ -28,7 +33,7 @@ fn nothing_is_made_twice_or_lost_in_any_order_of_faults() {
 #[test]
 fn every_mistake_on_purpose_is_found() {
     for setup in catalogue::mutants() {
-        let found = explored(setup, 400_000);
+        let found = explored(setup, STATES_TO_A_MISTAKE);
         assert!(!found.broken.is_empty(), "nobody noticed: {}", found.name);
     }
 }
