@@ -3,12 +3,15 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 
-use crate::api::{ApiError, Requests, ResourcePath};
+use crate::{
+    api::{ApiError, Requests, ResourcePath},
+    clock::boot_time,
+};
 
 /// A kind that was not there is asked for again after this time at the earliest, so that thousands
 /// of Runnables of a missing kind cost one request.
@@ -80,7 +83,8 @@ pub struct Kinds {
 #[derive(Clone)]
 struct Version {
     kinds: Arc<HashMap<String, Arc<Kind>>>,
-    read: Instant,
+    /// When it was read, by the clock that counts sleep.
+    read: Duration,
     /// It is read again before it is next relied on; until then it is what is known.
     stale: bool,
 }
@@ -108,7 +112,9 @@ impl Kinds {
         if let Some(version) = known.filter(|version| !version.stale) {
             match version.kinds.get(kind) {
                 Some(kind) => return Ok(kind.clone()),
-                None if version.read.elapsed() < ABSENT_FOR => return Err(unknown()),
+                None if boot_time().saturating_sub(version.read) < ABSENT_FOR => {
+                    return Err(unknown());
+                }
                 None => {}
             }
         }
@@ -171,7 +177,7 @@ impl Kinds {
             });
         Ok(Version {
             kinds: Arc::new(kinds.collect()),
-            read: Instant::now(),
+            read: boot_time(),
             stale: false,
         })
     }

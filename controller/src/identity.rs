@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use clap::ValueEnum;
@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::{
     api::{ApiError, Caller, Connection, CreateMode, Requests, ResourcePath},
+    clock::boot_time,
     problem::{Category, Cure, Problem},
 };
 
@@ -39,7 +40,14 @@ pub struct Identity {
 #[derive(Clone)]
 struct Token {
     bearer: HeaderValue,
-    born: Instant,
+    /// By the clock that counts sleep.
+    born: Duration,
+}
+
+impl Token {
+    fn age(&self) -> Duration {
+        boot_time().saturating_sub(self.born)
+    }
 }
 
 #[derive(Deserialize)]
@@ -114,7 +122,7 @@ impl Identity {
         let kept = self.tokens().get(&key).cloned();
         if let Some(token) = kept
             .as_ref()
-            .filter(|token| token.born.elapsed() < TOKEN_LIFETIME / 2)
+            .filter(|token| token.age() < TOKEN_LIFETIME / 2)
         {
             return Ok(token.bearer.clone());
         }
@@ -122,17 +130,17 @@ impl Identity {
             Ok(token) => {
                 let bearer = header(&format!("Bearer {token}"))?;
                 let mut tokens = self.tokens();
-                tokens.retain(|_, token| token.born.elapsed() < TOKEN_LIFETIME);
+                tokens.retain(|_, token| token.age() < TOKEN_LIFETIME);
                 tokens.insert(
                     key,
                     Token {
                         bearer: bearer.clone(),
-                        born: Instant::now(),
+                        born: boot_time(),
                     },
                 );
                 Ok(bearer)
             }
-            Err(error) => match kept.filter(|token| token.born.elapsed() < TOKEN_LIFETIME) {
+            Err(error) => match kept.filter(|token| token.age() < TOKEN_LIFETIME) {
                 Some(token) => Ok(token.bearer),
                 None => Err(Problem::new(
                     Category::ServiceAccountTokenError,

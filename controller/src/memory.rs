@@ -10,6 +10,7 @@ use std::{
 use cartouche_crds::Selector;
 use serde_json::Value;
 
+pub use crate::clock::boot_time;
 use crate::{
     problem::{Cure, Problem},
     reconcile::facts::Sighting,
@@ -199,22 +200,6 @@ fn backoff(attempts: u32) -> Duration {
         .min(LONGEST_DELAY);
     delay.mul_f64(0.8 + 0.4 * fastrand::f64())
 }
-
-/// A clock that counts the time while the machine sleeps, and never goes back.
-#[must_use]
-pub fn boot_time() -> Duration {
-    let time = rustix::time::clock_gettime(BOOT_CLOCK);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or_default(),
-        u32::try_from(time.tv_nsec).unwrap_or_default(),
-    )
-}
-
-#[cfg(target_os = "linux")]
-const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
-/// Elsewhere the monotonic clock counts sleep already.
-#[cfg(not(target_os = "linux"))]
-const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
 
 /// The memories of all Runnables.
 #[derive(Default)]

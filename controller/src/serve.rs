@@ -65,17 +65,36 @@ pub async fn serve(flags: Flags) -> Result<(), String> {
                 flags.health_address
             )
         })?;
-    let readiness = Readiness::waiting_for(&[RUNNABLES, TEMPLATES, ACCOUNTS]);
+    let readiness = unready();
     if let Ok(address) = listener.local_addr() {
         tracing::info!(%address, "serving /healthz, /readyz and /metrics");
     }
     tokio::spawn(health::serve(listener, readiness.clone(), metrics.clone()));
+    serve_over(connection, &flags, metrics, readiness, signalled()).await;
+    tracing::info!("stopped");
+    Ok(())
+}
 
+/// What must be there before Runnables are served.
+#[must_use]
+pub fn unready() -> Readiness {
+    Readiness::waiting_for(&[RUNNABLES, TEMPLATES, ACCOUNTS])
+}
+
+/// Runs the controller over a connection until `stop`, and then until the passes under way have
+/// ended. It needs no file, signal or listener of this machine, so that a simulation can run it.
+pub async fn serve_over(
+    connection: Connection,
+    flags: &Flags,
+    metrics: Metrics,
+    readiness: Readiness,
+    stop: impl Future<Output = ()> + Send + Sync + 'static,
+) {
     let (templates_store, templates_writer) = reflector::store::<ClusterRunTemplate>();
     let (runnables_store, runnables_writer) = reflector::store::<Runnable>();
     let (wakes, woken) = Wakes::new();
     let reconciler = Arc::new(wire(
-        &flags,
+        flags,
         &connection,
         &metrics,
         templates_store.clone(),
@@ -97,11 +116,24 @@ pub async fn serve(flags: Flags) -> Result<(), String> {
         readiness,
         metrics,
     };
-    let stop = runnables.serve(&flags, runnables_writer, woken, accounts_synced);
-    stop.await;
+    runnables
+        .serve(flags, runnables_writer, woken, accounts_synced, stop)
+        .await;
     template_task.abort();
-    tracing::info!("stopped");
-    Ok(())
+}
+
+/// SIGTERM or SIGINT.
+async fn signalled() {
+    let terminated = async {
+        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(mut signal) => drop(signal.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        () = terminated => {}
+    }
 }
 
 fn wire(

@@ -52,6 +52,18 @@ impl Connection {
         })
     }
 
+    /// A connection over a client that exists already, which must repeat no request by itself.
+    /// Accounts can only be impersonated.
+    #[must_use]
+    pub fn over(own: Client, metrics: Metrics) -> Self {
+        Self {
+            own,
+            anonymous: None,
+            clock: Arc::new(AtomicI64::new(i64::MIN)),
+            metrics,
+        }
+    }
+
     /// The API server's clock, by its latest answer; whole seconds.
     #[must_use]
     pub fn now(&self) -> Option<Timestamp> {

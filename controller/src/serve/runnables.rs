@@ -39,13 +39,14 @@ pub(super) struct Runnables {
 }
 
 impl Runnables {
-    /// Serves Runnables until a signal, and then until the passes under way have ended.
+    /// Serves Runnables until `stop`, and then until the passes under way have ended.
     pub(super) async fn serve(
         self,
         flags: &Flags,
         writer: reflector::store::Writer<Runnable>,
         woken: UnboundedReceiver<ObjectRef<Runnable>>,
         accounts: watch::Receiver<bool>,
+        stop: impl Future<Output = ()> + Send + Sync + 'static,
     ) {
         let client = self.reconciler.identity.own().client();
         let api: Api<Guarded<Runnable>> = match &flags.namespace {
@@ -79,7 +80,7 @@ impl Runnables {
             .with_config(controller::Config::default().concurrency(flags.concurrency))
             .reconcile_on(woken)
             .graceful_shutdown_on(async move {
-                signalled().await;
+                stop.await;
                 tracing::info!("stopping: no new work is begun");
                 stopping.send_replace(true);
             })
@@ -155,19 +156,5 @@ impl Runnables {
 fn slim(runnable: &mut Runnable) {
     if let Some(annotations) = &mut runnable.metadata.annotations {
         annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
-    }
-}
-
-/// SIGTERM or SIGINT.
-async fn signalled() {
-    let terminated = async {
-        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-            Ok(mut signal) => drop(signal.recv().await),
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        () = terminated => {}
     }
 }

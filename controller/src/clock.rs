@@ -1,0 +1,35 @@
+//! The clock that waits and ages are measured by.
+
+use std::{sync::OnceLock, time::Duration};
+
+static PLAYED: OnceLock<fn() -> Duration> = OnceLock::new();
+
+/// The time since the machine started, on a clock that counts the time while it sleeps and never
+/// goes back.
+#[must_use]
+pub fn boot_time() -> Duration {
+    match PLAYED.get() {
+        Some(played) => played(),
+        None => real_boot_time(),
+    }
+}
+
+/// Puts another clock in place of the machine's, once for the whole process. A simulation whose time
+/// is its own needs that; nothing else does. `false` if that was done before.
+pub fn play_time(clock: fn() -> Duration) -> bool {
+    PLAYED.set(clock).is_ok()
+}
+
+fn real_boot_time() -> Duration {
+    let time = rustix::time::clock_gettime(BOOT_CLOCK);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or_default(),
+        u32::try_from(time.tv_nsec).unwrap_or_default(),
+    )
+}
+
+#[cfg(target_os = "linux")]
+const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
+/// Elsewhere the monotonic clock counts sleep already.
+#[cfg(not(target_os = "linux"))]
+const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
