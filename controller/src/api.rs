@@ -13,7 +13,7 @@ use kube::{Client, client::Body, core::Status};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-pub use client::{Caller, Connection};
+pub use client::{Caller, Connection, configure};
 pub use error::ApiError;
 pub use path::{ResourcePath, percent_encoded};
 

@@ -35,9 +35,7 @@ pub struct Connection {
 impl Connection {
     /// Connects as a configuration says. Nothing is sent yet.
     pub fn new(mut config: Config, mode: IdentityMode, metrics: Metrics) -> kube::Result<Self> {
-        // The default policy repeats a POST after 429, 503 and 504: one create could make several
-        // objects.
-        config.default_retry = false;
+        configure(&mut config);
         // Without credentials of its own, so that a token is all that a request carries.
         let anonymous = (mode == IdentityMode::Token).then(|| {
             let mut anonymous = config.clone();
@@ -132,6 +130,13 @@ impl Connection {
                 .store(now.timestamp().as_second(), Ordering::Relaxed);
         }
     }
+}
+
+/// What every connection to the API server must be like.
+pub fn configure(config: &mut Config) {
+    // The default policy repeats a POST after 429, 503 and 504: one create could make several
+    // objects.
+    config.default_retry = false;
 }
 
 /// An empty identity would fall back to the controller's own rights.

@@ -1,0 +1,204 @@
+//! What the ledgers say, against the runs that there were: S2 to S5.
+
+use std::collections::BTreeMap;
+
+use cartouche_crds::{CurrentRun, RunPhase, RunnableStatus};
+use serde_json::Value;
+
+use super::{Violation, input_hash, makes_a_run, number, owner, status, text, uid};
+use crate::{
+    discovery::Resource,
+    store::{Change, Happened, Store},
+};
+
+/// A run is never deleted sooner than ten minutes after it was made, give or take what the API
+/// server's clock was set by.
+const MINIMUM_AGE_SECONDS: u64 = 600 - 120;
+
+/// What is known of a run while the log is read.
+struct Run<'a> {
+    made: &'a Change,
+    newest: &'a Value,
+    /// Somebody, not retention, deleted it while it was under way.
+    cut_short: bool,
+}
+
+#[derive(Default)]
+struct Reader<'a> {
+    runs: BTreeMap<&'a str, Run<'a>>,
+    ledgers: BTreeMap<&'a str, RunnableStatus>,
+    found: Vec<Violation>,
+}
+
+/// What broke S2 to S5.
+pub(super) fn judged(store: &Store) -> Vec<Violation> {
+    let mut reader = Reader::default();
+    for change in store.log() {
+        match change.key.resource {
+            Resource::Runnables => reader.ledger(change),
+            Resource::Tasks | Resource::Builds => reader.run(change),
+            _ => {}
+        }
+    }
+    reader.found
+}
+
+impl<'a> Reader<'a> {
+    fn broken(&mut self, property: &'static str, change: &Change, what: &str) {
+        let what = format!("{} at {}: {what}", change.key.name, change.version);
+        self.found.push(Violation::new(property, what));
+    }
+
+    fn run(&mut self, change: &'a Change) {
+        let object = &*change.object;
+        if makes_a_run(change) {
+            let run = Run {
+                made: change,
+                newest: object,
+                cut_short: false,
+            };
+            self.runs.insert(uid(object), run);
+        } else if let Some(run) = self.runs.get_mut(uid(object)) {
+            run.newest = object;
+            let ended = object.pointer("/status/conditions").is_some();
+            if change.happened == Happened::Deleted {
+                run.cut_short = !ended;
+                if change.actor.contains(" as ") {
+                    self.retired(change, ended);
+                }
+            }
+        }
+    }
+
+    /// S5.
+    fn retired(&mut self, change: &Change, ended: bool) {
+        let object = &*change.object;
+        let uid = uid(object);
+        let age = self
+            .runs
+            .get(uid)
+            .map(|run| change.at.saturating_sub(run.made.at).as_secs());
+        let ledger = self.ledgers.get(owner(object));
+        let is = |other: Option<&str>| other == Some(uid);
+        let current = ledger
+            .and_then(|ledger| ledger.current_run.as_ref())
+            .is_some_and(|run| is(run.uid.as_deref()));
+        let source = ledger
+            .and_then(|ledger| ledger.outputs_from.as_ref())
+            .is_some_and(|from| is(Some(&from.uid)));
+        let known = ledger
+            .is_some_and(|ledger| ledger.history.iter().any(|entry| is(entry.uid.as_deref())));
+        if !ended || current || source || !known {
+            self.broken("S5", change, "it was deleted, but had to stay");
+        }
+        if age.is_none_or(|age| age < MINIMUM_AGE_SECONDS) {
+            self.broken(
+                "S5",
+                change,
+                &format!("it was deleted after {age:?} seconds"),
+            );
+        }
+    }
+
+    fn ledger(&mut self, change: &'a Change) {
+        let object = &*change.object;
+        let new = status(object);
+        let old = self
+            .ledgers
+            .insert(uid(object), new.clone())
+            .unwrap_or_default();
+        self.content(change, &new);
+        self.growth(change, &old, &new);
+        self.outputs(change, &old, &new);
+    }
+
+    /// S2: what the ledger says of a run is so.
+    fn content(&mut self, change: &Change, ledger: &RunnableStatus) {
+        let current = ledger.current_run.iter();
+        let current = current.map(|run| (run.sequence, &run.input_hash, &run.uid));
+        let history = ledger.history.iter();
+        let history = history.map(|run| (run.sequence, &run.input_hash, &run.uid));
+        let entries: Vec<_> = current.chain(history).collect();
+        for (sequence, hash, uid) in entries {
+            let Some(uid) = uid else { continue };
+            let same = self.runs.get(uid.as_str()).is_some_and(|run| {
+                number(run.newest) == Some(sequence) && input_hash(run.newest) == hash
+            });
+            if !same {
+                let what = format!("run {sequence} is said to be {uid}, which it is not");
+                self.broken("S2", change, &what);
+            }
+        }
+    }
+
+    /// S3: every number has a cause, and none is used twice or given back.
+    fn growth(&mut self, change: &Change, old: &RunnableStatus, new: &RunnableStatus) {
+        let (Some(before), Some(after)) = (&old.current_run, &new.current_run) else {
+            if old.current_run.is_some() && change.happened != Happened::Deleted {
+                self.broken("S3", change, "the ledger is gone");
+            }
+            return;
+        };
+        if after.sequence < before.sequence {
+            self.broken("S3", change, "the number went back");
+        }
+        if after.sequence > before.sequence && !self.has_cause(before, after) {
+            let what = format!("run {} has no cause", after.sequence);
+            self.broken("S3", change, &what);
+        }
+    }
+
+    fn has_cause(&self, before: &CurrentRun, after: &CurrentRun) -> bool {
+        let cut_short = before
+            .uid
+            .as_deref()
+            .and_then(|uid| self.runs.get(uid))
+            .is_some_and(|run| run.cut_short);
+        before.input_hash != after.input_hash
+            || (before.phase == RunPhase::Created && before.rerun_token != after.rerun_token)
+            || cut_short
+    }
+
+    /// S4: outputs come from runs that the ledger knows, and never go back.
+    fn outputs(&mut self, change: &Change, old: &RunnableStatus, new: &RunnableStatus) {
+        let Some(from) = &new.outputs_from else {
+            if old.outputs_from.is_some() && change.happened != Happened::Deleted {
+                self.broken("S4", change, "the outputs are gone");
+            }
+            return;
+        };
+        if old
+            .outputs_from
+            .as_ref()
+            .is_some_and(|old| old.sequence > from.sequence)
+        {
+            self.broken("S4", change, "the outputs went back");
+        }
+        let current = new
+            .current_run
+            .iter()
+            .map(|run| (run.sequence, run.uid.as_deref()));
+        let history = new
+            .history
+            .iter()
+            .map(|run| (run.sequence, run.uid.as_deref()));
+        let known = current
+            .chain(history)
+            .any(|run| run == (from.sequence, Some(from.uid.as_str())));
+        let kept = old.outputs_from.as_ref() == Some(from);
+        let answer = new
+            .outputs
+            .as_ref()
+            .and_then(|outputs| outputs.get("answer"));
+        let given = self.runs.get(from.uid.as_str()).is_some_and(|run| {
+            answer.and_then(Value::as_str) == Some(text(run.newest, "/status/answer"))
+        });
+        if !(known || kept) || !given {
+            self.broken(
+                "S4",
+                change,
+                "the outputs are not those of a run that it knows",
+            );
+        }
+    }
+}

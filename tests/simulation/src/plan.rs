@@ -1,0 +1,204 @@
+//! What happens in a simulation: all of it follows from the seed.
+
+use std::time::Duration;
+
+/// Something that people or nature do, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// The input of a Runnable changes.
+    Input(usize),
+    /// The template with this number changes.
+    Template(usize),
+    /// It makes runs of the other kind from now on.
+    Kind(usize),
+    /// What a Runnable selects changes.
+    Source(usize),
+    /// A Runnable's run is asked for again.
+    Rerun(usize),
+    /// A Runnable is deleted and created anew.
+    Recreate(usize),
+    /// Somebody deletes a run of a Runnable that the ledger knows and for which nothing is on its way.
+    DeleteRun(usize),
+    /// A controller is killed.
+    Kill(usize),
+    /// It is started again.
+    Start(usize),
+    /// The API server's process ends; what it stored stays.
+    StopServer,
+    /// It starts again.
+    StartServer,
+    /// Nothing arrives between a controller and the API server.
+    Partition(usize),
+    /// It does again.
+    Repair(usize),
+    /// Whatever is sent between them waits.
+    Hold(usize),
+    /// It arrives.
+    Release(usize),
+    /// The account may not create runs any more.
+    Forbid,
+    /// It may again.
+    Allow,
+    /// Watches cannot begin in the past any more.
+    Compact,
+    /// The API server's clock is set, by so many seconds.
+    Clock(i64),
+    /// Nothing goes wrong from now on.
+    Calm,
+}
+
+/// One simulation.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What it follows from.
+    pub seed: u64,
+    /// How many Runnables there are.
+    pub runnables: usize,
+    /// How many controllers.
+    pub controllers: usize,
+    /// How likely a request meets a fault until the calm.
+    pub chance: f64,
+    /// How likely a run fails.
+    pub failing: f64,
+    /// Runs that end take at most so many seconds.
+    pub longest_run: f64,
+    /// What happens, in order.
+    pub deeds: Vec<(Duration, Deed)>,
+}
+
+/// How long nothing is delivered at most without being lost. A create must not arrive later than the
+/// protocol allows: it is given up within ten seconds.
+const LONGEST_HOLD: f64 = 5.0;
+
+impl Plan {
+    /// The plan of a seed.
+    #[must_use]
+    pub fn of(seed: u64) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let trouble = 20.0 + 70.0 * random.f64();
+        let mut plan = Self {
+            seed,
+            runnables: 2 + random.usize(..3),
+            controllers: 1 + usize::from(random.f64() < 0.6),
+            chance: [0.0, 0.03, 0.08, 0.2][random.usize(..4)],
+            failing: 0.25,
+            longest_run: [5.0, 20.0, 60.0][random.usize(..3)],
+            deeds: Vec::new(),
+        };
+        let mut draw = Draw {
+            random,
+            trouble,
+            deeds: Vec::new(),
+        };
+        draw.people(&plan);
+        draw.nature(&plan);
+        plan.deeds = draw.deeds;
+        plan.deeds.push((seconds(trouble + 1.0), Deed::Calm));
+        if draw.random.f64() < 0.12 {
+            // What is old enough by then may be deleted.
+            let late = trouble + 700.0;
+            plan.deeds.extend([
+                (seconds(late), Deed::Input(0)),
+                (seconds(late + 40.0), Deed::Input(1)),
+            ]);
+        }
+        plan.deeds.sort_by_key(|(at, _)| *at);
+        plan
+    }
+}
+
+struct Draw {
+    random: fastrand::Rng,
+    trouble: f64,
+    deeds: Vec<(Duration, Deed)>,
+}
+
+impl Draw {
+    fn at(&mut self) -> f64 {
+        1.0 + self.random.f64() * (self.trouble - 1.0)
+    }
+
+    fn once(&mut self, deed: Deed) {
+        let at = self.at();
+        self.deeds.push((seconds(at), deed));
+    }
+
+    /// Something that begins, and ends before the calm.
+    fn spell(&mut self, most: f64, begins: Deed, ends: Deed) {
+        let at = self.at();
+        let end = (at + 0.2 + self.random.f64() * most).min(self.trouble + 0.5);
+        self.deeds.push((seconds(at), begins));
+        self.deeds.push((seconds(end), ends));
+    }
+
+    fn times(&mut self, most: usize) -> usize {
+        self.random.usize(..=most)
+    }
+
+    fn people(&mut self, plan: &Plan) {
+        for runnable in 0..plan.runnables {
+            for _ in 0..self.times(5) {
+                self.once(Deed::Input(runnable));
+            }
+            for _ in 0..self.times(2) {
+                self.once(Deed::Source(runnable));
+            }
+            for _ in 0..self.times(1) {
+                self.once(Deed::Rerun(runnable));
+                self.once(Deed::DeleteRun(runnable));
+            }
+        }
+        for _ in 0..self.times(3) {
+            let template = self.random.usize(..TEMPLATES);
+            self.once(Deed::Template(template));
+        }
+        if self.random.f64() < 0.3 {
+            let template = self.random.usize(..TEMPLATES);
+            self.once(Deed::Kind(template));
+        }
+        if self.random.f64() < 0.2 {
+            let runnable = self.random.usize(..plan.runnables);
+            self.once(Deed::Recreate(runnable));
+        }
+    }
+
+    fn nature(&mut self, plan: &Plan) {
+        for controller in 0..plan.controllers {
+            for _ in 0..self.times(3) {
+                self.spell(15.0, Deed::Kill(controller), Deed::Start(controller));
+            }
+            for _ in 0..self.times(1) {
+                self.spell(40.0, Deed::Partition(controller), Deed::Repair(controller));
+            }
+            for _ in 0..self.times(1) {
+                self.spell(
+                    LONGEST_HOLD,
+                    Deed::Hold(controller),
+                    Deed::Release(controller),
+                );
+            }
+        }
+        if self.random.f64() < 0.4 {
+            self.spell(8.0, Deed::StopServer, Deed::StartServer);
+        }
+        if self.random.f64() < 0.4 {
+            self.spell(25.0, Deed::Forbid, Deed::Allow);
+        }
+        for _ in 0..self.times(2) {
+            self.once(Deed::Compact);
+        }
+        if self.random.f64() < 0.3 {
+            let jump = self.random.i64(-60..=60);
+            self.once(Deed::Clock(jump));
+        }
+    }
+}
+
+/// Templates of every simulation.
+pub const TEMPLATES: usize = 2;
+
+fn seconds(seconds: f64) -> Duration {
+    // Whole milliseconds read better in a trace.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a few minutes
+    Duration::from_millis((seconds * 1000.0) as u64)
+}

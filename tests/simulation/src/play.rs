@@ -1,0 +1,224 @@
+//! One simulation from its beginning to its end.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    net::IpAddr,
+    sync::Arc,
+    time::Duration,
+};
+
+use turmoil::Sim;
+
+use crate::{
+    controllers::{self, SERVER},
+    faults::Faults,
+    oracle::{self, Violation},
+    people::People,
+    plan::{Deed, Plan},
+    randomness::seeded,
+    server::ApiServer,
+    store::Store,
+};
+
+/// How far the simulation goes on in one step. A message needs one at least.
+const TICK: Duration = Duration::from_millis(20);
+/// How long after the last deed everything must have come to rest: longer than the longest pause
+/// between two attempts.
+const PATIENCE: Duration = Duration::from_mins(15);
+/// How long it must stay at rest.
+const REST: Duration = Duration::from_secs(75);
+/// How often it is looked whether it has.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// How a simulation went.
+#[derive(Debug)]
+pub struct Played {
+    /// The plan.
+    pub plan: Plan,
+    /// What must not have happened, but did.
+    pub violations: Vec<Violation>,
+    /// A hash of everything that the API server's store went through.
+    pub hash: u64,
+    /// How long it took in the simulation's time.
+    pub elapsed: Duration,
+    /// Runs that were made.
+    pub runs: usize,
+    /// Everything that happened, a line each, if that was wanted.
+    pub trace: Vec<String>,
+}
+
+/// Plays the simulation of a seed.
+#[must_use]
+pub fn play(seed: u64, traced: bool) -> Played {
+    seeded(seed, || Play::new(Plan::of(seed), traced).play())
+}
+
+struct Play {
+    plan: Plan,
+    api: Arc<ApiServer>,
+    people: People,
+    traced: bool,
+    next: usize,
+}
+
+impl Play {
+    fn new(plan: Plan, traced: bool) -> Self {
+        let mut random = fastrand::Rng::with_seed(plan.seed ^ 0x73_746f_7265);
+        let faults = Faults::new(random.fork(), plan.chance);
+        let mut store = Store::new(random);
+        let mut people = People::new(&plan);
+        people.settle_in(&mut store, &plan);
+        Self {
+            api: ApiServer::new(store, faults, traced),
+            people,
+            plan,
+            traced,
+            next: 0,
+        }
+    }
+
+    fn play(mut self) -> Played {
+        // Once for the process: every simulation reads the time of the host that it is called on.
+        cartouche_controller::clock::play_time(|| turmoil::sim_elapsed().unwrap_or_default());
+        let mut sim = self.cluster();
+        let mut error = None;
+        let mut rest = None;
+        while error.is_none() {
+            self.act(&sim_elapsed(&sim), &mut sim);
+            error = sim.step().err().map(|error| error.to_string());
+            let now = sim.elapsed();
+            if self.next < self.plan.deeds.len() || now.as_millis() % LOOK.as_millis() != 0 {
+                continue;
+            }
+            let settled = !self.people.is_busy() && self.unsettled().is_empty();
+            rest = settled.then(|| rest.unwrap_or(now));
+            let last = self.plan.deeds.last().map_or(Duration::ZERO, |(at, _)| *at);
+            if rest.is_some_and(|rest| now >= rest + REST) || now > last + PATIENCE {
+                break;
+            }
+        }
+        self.judge(sim.elapsed(), error)
+    }
+
+    fn unsettled(&self) -> Vec<Violation> {
+        self.api
+            .with(|state| oracle::unsettled(&state.store, &self.plan))
+    }
+
+    fn judge(self, elapsed: Duration, error: Option<String>) -> Played {
+        let mut violations = self.unsettled();
+        let (hash, runs, trace) = self.api.with(|state| {
+            violations.extend(oracle::forbidden(&state.store));
+            let log = state.store.log();
+            let mut hasher = DefaultHasher::new();
+            for change in log {
+                let parts = (change.version, change.happened, &change.key, &change.actor);
+                (parts, change.at, change.object.to_string()).hash(&mut hasher);
+            }
+            let runs = log
+                .iter()
+                .filter(|change| oracle::makes_a_run(change))
+                .count();
+            let trace = if self.traced {
+                crate::trace::lines(state)
+            } else {
+                Vec::new()
+            };
+            (hasher.finish(), runs, trace)
+        });
+        violations.extend(error.map(|error| Violation::new("the simulation", error)));
+        Played {
+            plan: self.plan,
+            violations,
+            hash,
+            elapsed,
+            runs,
+            trace,
+        }
+    }
+
+    fn cluster(&self) -> Sim<'static> {
+        let mut sim = turmoil::Builder::new()
+            .tick_duration(TICK)
+            .simulation_duration(Duration::from_hours(24))
+            .min_message_latency(Duration::from_millis(1))
+            .max_message_latency(Duration::from_millis(60))
+            .tcp_capacity(1 << 14)
+            .rng_seed(self.plan.seed)
+            .enable_random_order()
+            .build();
+        let api = self.api.clone();
+        sim.host(SERVER, move || api.clone().serve());
+        for controller in 0..self.plan.controllers {
+            sim.host(name(controller), controllers::serve);
+        }
+        sim
+    }
+
+    /// Everything that is due.
+    fn act(&mut self, now: &Duration, sim: &mut Sim<'_>) {
+        self.api.with(|state| {
+            state.store.elapsed = *now;
+            self.people.run_engine(&mut state.store);
+        });
+        while let Some((_, deed)) = self.plan.deeds.get(self.next).filter(|(at, _)| at <= now) {
+            let deed = *deed;
+            self.next += 1;
+            self.api.with(|state| state.tell(&format!("{deed:?}")));
+            self.to_hosts(sim, deed);
+            self.api.with(|state| {
+                match deed {
+                    Deed::Forbid => state.faults.forbidden = true,
+                    Deed::Allow => state.faults.forbidden = false,
+                    Deed::Compact => state.store.compact(),
+                    Deed::Clock(seconds) => state.store.clock_error += seconds,
+                    Deed::Calm => {
+                        state.faults.chance = 0.0;
+                        state.faults.forbidden = false;
+                    }
+                    _ => {}
+                }
+                self.people.act(&mut state.store, deed);
+            });
+        }
+    }
+
+    fn to_hosts(&self, sim: &mut Sim<'_>, deed: Deed) {
+        match deed {
+            Deed::Kill(controller) => sim.crash(name(controller)),
+            Deed::Start(controller) => start(sim, &name(controller)),
+            Deed::StopServer => sim.crash(SERVER),
+            Deed::StartServer => start(sim, SERVER),
+            Deed::Partition(controller) => sim.partition(name(controller), SERVER),
+            Deed::Repair(controller) => sim.repair(name(controller), SERVER),
+            Deed::Hold(controller) => sim.hold(name(controller), SERVER),
+            Deed::Release(controller) => sim.release(name(controller), SERVER),
+            Deed::Calm => {
+                start(sim, SERVER);
+                for controller in 0..self.plan.controllers {
+                    sim.release(name(controller), SERVER);
+                    sim.repair(name(controller), SERVER);
+                    start(sim, &name(controller));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Starts what does not run.
+fn start(sim: &mut Sim<'_>, host: &str) {
+    let address: IpAddr = sim.lookup(host);
+    if !sim.is_host_running(address) {
+        sim.bounce(address);
+    }
+}
+
+fn sim_elapsed(sim: &Sim<'_>) -> Duration {
+    sim.elapsed()
+}
+
+/// The host of a controller.
+fn name(controller: usize) -> String {
+    format!("controller-{controller}")
+}

@@ -1,0 +1,83 @@
+//! What happened in a simulation, for people.
+
+use crate::{server::State, store::Happened};
+use serde_json::Value;
+
+/// Everything that was asked and everything that changed, in order.
+#[must_use]
+pub fn lines(state: &State) -> Vec<String> {
+    let mut told: Vec<(u64, usize, String)> = Vec::new();
+    for (at, line) in state.spoken.iter().flatten().enumerate() {
+        let version = line.get(9..16).and_then(|text| text.trim().parse().ok());
+        told.push((version.unwrap_or_default(), at, line.clone()));
+    }
+    for change in state.store.log() {
+        let happened = match change.happened {
+            Happened::Created => "+",
+            Happened::Changed => "~",
+            Happened::Deleted => "-",
+        };
+        let line = format!(
+            "{:9.3} {:5} {happened} {:?} {} by {}{}",
+            change.at.as_secs_f64(),
+            change.version,
+            change.key.resource,
+            change.key.name,
+            change.actor,
+            detail(&change.object)
+        );
+        told.push((change.version, 0, line));
+    }
+    told.sort_by_key(|(version, at, _)| (*version, *at));
+    told.into_iter().map(|(_, _, line)| line).collect()
+}
+
+fn detail(object: &Value) -> String {
+    let text = |pointer: &str| match object.pointer(pointer) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    };
+    let short = |text: String| text.chars().take(11).collect::<String>();
+    if object["kind"] != "Runnable" {
+        return format!(" {} {}", short(text("/metadata/uid")), text("/spec"));
+    }
+    let entries = object.pointer("/status/history").and_then(Value::as_array);
+    let history: Vec<String> = entries
+        .into_iter()
+        .flatten()
+        .map(|entry| {
+            let uid = entry["uid"].as_str().unwrap_or("?");
+            format!(
+                "{}:{}:{}",
+                entry["sequence"],
+                short(uid.to_owned()),
+                entry["result"]
+            )
+        })
+        .collect();
+    format!(
+        " inputs {} run {} {} {} {} attempted {} history {history:?} outputs of {} ready {}",
+        text("/spec/inputs"),
+        text("/status/currentRun/sequence"),
+        text("/status/currentRun/phase"),
+        short(text("/status/currentRun/inputHash")),
+        text("/status/currentRun/result"),
+        text("/status/currentRun/attempted"),
+        text("/status/outputsFrom/sequence"),
+        ready(object),
+    )
+}
+
+fn ready(object: &Value) -> String {
+    let conditions = object
+        .pointer("/status/conditions")
+        .and_then(Value::as_array);
+    let ready = conditions
+        .into_iter()
+        .flatten()
+        .find(|condition| condition["type"] == "Ready");
+    ready.map_or_else(String::new, |ready| {
+        format!("{} {}", ready["status"], ready["reason"])
+    })
+}
