@@ -1,8 +1,11 @@
 //! Clients over one pool of connections, each with its caller's identity.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicI64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
 };
 
 use http::{HeaderValue, Request, Response, header};
@@ -10,6 +13,10 @@ use k8s_openapi::jiff::{Timestamp, fmt::rfc2822};
 use kube::{Client, Config, client::Body};
 
 use crate::{identity::IdentityMode, metrics::Metrics};
+
+/// How long the API server may be silent on a connection that it owes an answer: longer than a watch
+/// is open.
+const SILENCE: Duration = Duration::from_mins(1);
 
 /// Whose identity a request carries.
 #[derive(Clone, Debug)]
@@ -137,6 +144,10 @@ pub fn configure(config: &mut Config) {
     // The default policy repeats a POST after 429, 503 and 504: one create could make several
     // objects.
     config.default_retry = false;
+    // The watches' own lists have no other deadline: one whose answer is lost would never end.
+    config.read_timeout = Some(SILENCE);
+    // A connection that was idle is not late with its next answer.
+    config.reset_reader_on_write = true;
 }
 
 /// An empty identity would fall back to the controller's own rights.
