@@ -13,11 +13,13 @@ use kube::{Client, client::Body, core::Status};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
+use crate::mutants;
 pub use client::{Caller, Connection, configure};
 pub use error::ApiError;
 pub use path::{ResourcePath, percent_encoded};
 
-/// How long a request may take, answer included.
+/// How long a request may take, answer included, unless `--request-timeout` says otherwise. Giving up
+/// sooner is safe: a create whose answer never came counts as one that may have been carried out.
 pub const DEADLINE: Duration = Duration::from_secs(15);
 /// How long the API server may work on a create before it gives up; the basis of
 /// [`crate::retention::MINIMUM_AGE`].
@@ -145,7 +147,8 @@ impl Requests {
             path.all(),
             cartouche_crds::FIELD_MANAGER
         );
-        self.once(Method::POST, &uri, bytes(object)?).await
+        let body = bytes(object)?;
+        mutants::answer(|| self.once(Method::POST, &uri, body.clone())).await
     }
 
     /// Replaces the status of an object. The body carries the resourceVersion that was read.
@@ -189,11 +192,12 @@ impl Requests {
             let response = self.connection.send(&self.caller, request).await?;
             read_answer(response).await
         };
-        match tokio::time::timeout(DEADLINE, exchange).await {
+        let deadline = self.connection.deadline();
+        match tokio::time::timeout(deadline, exchange).await {
             Ok(outcome) => outcome,
             Err(_) => Err(ApiError::Unanswered(format!(
                 "no answer within {} seconds",
-                DEADLINE.as_secs()
+                deadline.as_secs()
             ))),
         }
     }

@@ -46,6 +46,11 @@ pub struct Flags {
     #[arg(long, env = "CARTOUCHE_POLL_SECONDS", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub poll_seconds: u64,
 
+    /// How long a request to the API server may take, in seconds. What became of a write that was
+    /// given up is looked up before anything else is done.
+    #[arg(long, env = "CARTOUCHE_REQUEST_TIMEOUT", value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=60))]
+    pub request_timeout: u64,
+
     /// Runs in ten minutes, without a change of the Runnable or its template, from which on there is
     /// one every five minutes only.
     #[arg(long, env = "CARTOUCHE_RUNAWAY_RUNS", value_name = "COUNT", default_value_t = 30, value_parser = clap::value_parser!(i64).range(1..=100_000))]
@@ -79,6 +84,12 @@ pub enum LogFormat {
 }
 
 impl Flags {
+    /// How long a request may take.
+    #[must_use]
+    pub fn request_timeout(&self) -> Duration {
+        Duration::from_secs(self.request_timeout)
+    }
+
     /// How often polled kinds are listed.
     #[must_use]
     pub fn poll(&self) -> Duration {

@@ -18,6 +18,7 @@ use cartouche_crds::{
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde_json::Value;
 
+use crate::mutants;
 pub use breaker::{BreakerLimits, Cause, Pace};
 pub use rebuild::{Listed, UNKNOWN_HASH, rebuild};
 pub use record::{MESSAGE_BYTES, short_message};
@@ -110,7 +111,7 @@ impl Ledger {
         }
         self.current = Some(CurrentRun {
             sequence,
-            name: name(sequence),
+            name: mutants::name(name(sequence), &intent.input_hash),
             input_hash: intent.input_hash,
             rerun_token: intent.rerun_token,
             phase: RunPhase::Pending,

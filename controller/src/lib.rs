@@ -15,6 +15,7 @@ pub mod identity;
 pub mod ledger;
 pub mod memory;
 pub mod metrics;
+pub mod mutants;
 pub mod problem;
 pub mod reconcile;
 pub mod retention;

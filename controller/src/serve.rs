@@ -56,7 +56,8 @@ pub async fn serve(flags: Flags) -> Result<(), String> {
     })?;
     let metrics = Metrics::default();
     let connection = Connection::new(config, flags.identity, metrics.clone())
-        .map_err(|error| format!("the kubeconfig cannot be used: {error}"))?;
+        .map_err(|error| format!("the kubeconfig cannot be used: {error}"))?
+        .with_deadline(flags.request_timeout());
     let listener = TcpListener::bind(flags.health_address)
         .await
         .map_err(|error| {

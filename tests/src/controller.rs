@@ -188,9 +188,15 @@ impl Controller {
 
     /// Starts it again as it was started (killing it first, if it runs) and waits until it is ready.
     pub async fn restart(&mut self) -> Result<()> {
+        self.restart_without_waiting()?;
+        self.ready().await
+    }
+
+    /// As [`Self::restart`], without waiting until it is ready.
+    pub fn restart_without_waiting(&mut self) -> Result<()> {
         self.process.kill()?;
         self.process = Supervised::start(&self.demo, &self.program)?;
-        self.ready().await
+        Ok(())
     }
 
     /// Whether it still runs.

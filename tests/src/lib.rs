@@ -10,6 +10,9 @@
 //!   rights, kubectl, waiting, and counting requests in the audit log.
 //! - [`controller`]: the controller as a child process.
 //! - [`engines`]: the controllers of Tekton and Argo Workflows, played or real.
+//! - [`fault_proxy`]: stands between a controller and the API server and breaks chosen requests.
+//! - [`faults`]: what a controller does when a chosen request is broken, plan by plan.
+//! - [`lab`]: a kind of runs that tests play.
 //! - [`error_text`]: errors as people read them.
 //! - [`progress`]: shows what is being waited for.
 
@@ -18,6 +21,9 @@ pub mod control_plane;
 pub mod controller;
 pub mod engines;
 pub mod error_text;
+pub mod fault_proxy;
+pub mod faults;
+pub mod lab;
 pub mod progress;
 
 use std::path::{Path, PathBuf};

@@ -37,6 +37,7 @@ pub struct Connection {
     anonymous: Option<Client>,
     clock: Arc<AtomicI64>,
     metrics: Metrics,
+    deadline: Duration,
 }
 
 impl Connection {
@@ -54,6 +55,7 @@ impl Connection {
             anonymous: anonymous.map(Client::try_from).transpose()?,
             clock: Arc::new(AtomicI64::new(i64::MIN)),
             metrics,
+            deadline: super::DEADLINE,
         })
     }
 
@@ -65,8 +67,22 @@ impl Connection {
             own,
             anonymous: None,
             clock: Arc::new(AtomicI64::new(i64::MIN)),
+            deadline: super::DEADLINE,
             metrics,
         }
+    }
+
+    /// Gives every request up after this time.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// How long a request may take.
+    #[must_use]
+    pub fn deadline(&self) -> Duration {
+        self.deadline
     }
 
     /// The API server's clock, by its latest answer; whole seconds.

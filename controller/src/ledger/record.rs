@@ -4,6 +4,7 @@ use cartouche_crds::{HistoryEntry, OutputsFrom, RunPhase, RunResult};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{Ledger, OutputsRead, Reading, RunIdentity};
+use crate::mutants::{self, Mutant};
 
 /// Longest message in a history entry, in bytes.
 pub const MESSAGE_BYTES: usize = 256;
@@ -55,12 +56,13 @@ impl Ledger {
         let OutputsRead::Values(values) = &reading.outputs else {
             return;
         };
+        let newer_gave = self
+            .outputs_from
+            .as_ref()
+            .is_some_and(|from| from.sequence > sequence);
         if reading.result() != Some(RunResult::Succeeded)
-            || self
-                .outputs_from
-                .as_ref()
-                .is_some_and(|from| from.sequence > sequence)
-            || self.succeeded_since(sequence)
+            || ((newer_gave || self.succeeded_since(sequence))
+                && !mutants::makes(Mutant::OutputsByTime))
         {
             return;
         }

@@ -15,6 +15,7 @@ use crate::{
     discovery::DiscoveryError,
     ledger::{OutputsRead, Reading, RunIdentity},
     memory::{Held, lock},
+    mutants,
     problem::{Category, Cure, Problem},
 };
 
@@ -112,7 +113,8 @@ impl Pass<'_> {
                 return Err(self.fail(Held::Read(name.name), problem));
             }
         };
-        let mut found = object.as_ref().and_then(|object| self.found(object));
+        let found = object.as_ref().and_then(|object| self.found(object));
+        let mut found = mutants::found(found, &self.facts);
         if let (Some(found), Some(job)) = (&mut found, object)
             && found.reading.outputs == OutputsRead::Elsewhere
         {

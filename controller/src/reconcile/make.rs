@@ -19,6 +19,7 @@ use crate::{
     events::Occasion,
     memory::{Held, boot_time, lock},
     metrics::RunEvent,
+    mutants,
     problem::{Category, Cure, Problem},
 };
 
@@ -95,7 +96,9 @@ impl Pass<'_> {
         if boot_time().saturating_sub(self.read_at) > LEDGER_FRESH_FOR {
             return Err(End::Conflict);
         }
-        let answer = account.create(&path, &object, CreateMode::Real).await;
+        let answer = account
+            .create(&path, &mutants::object(object), CreateMode::Real)
+            .await;
         self.facts.now = self.own.identity.connection().now();
         let resource = self.facts.rendering.as_ref().ok().and_then(|rendering| {
             self.own

@@ -16,6 +16,7 @@ use crate::{
     discovery::{DiscoveryError, Kind},
     ledger::Cause,
     memory::{RunnableKey, boot_time, lock},
+    mutants::{self, Mutant},
     problem::{Category, Cure, Problem},
     templates::Compiled,
     watch::{Purpose, Watched},
@@ -146,7 +147,7 @@ impl Pass<'_> {
                 format!("ClusterRunTemplate.{GROUP} {name:?} not found"),
             )
         };
-        if !consistent {
+        if !consistent || mutants::makes(Mutant::StaleTemplate) {
             return self.own.templates.cached(name).ok_or_else(absent);
         }
         let path = ResourcePath::new(API_VERSION, "clusterruntemplates", None);

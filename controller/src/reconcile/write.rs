@@ -17,6 +17,7 @@ use crate::{
     ledger::Ledger,
     memory::{boot_time, lock},
     metrics::RunEvent,
+    mutants::{self, Mutant},
     problem::Problem,
     retention::trimmed,
     watch::{Purpose, Watched},
@@ -95,7 +96,8 @@ impl Pass<'_> {
             status.conditions.clone_from(&self.facts.stored.conditions);
         }
         let before = std::mem::replace(&mut self.facts.ledger, ledger);
-        if let Err(end) = self.put(status).await {
+        let kept_back = change == Change::Intent && mutants::makes(Mutant::NoIntent);
+        if !kept_back && let Err(end) = self.put(status).await {
             self.facts.ledger = before;
             return Err(end);
         }
@@ -161,6 +163,8 @@ impl Pass<'_> {
     /// Replaces the status, with the resourceVersion of what was read.
     pub(super) async fn put(&mut self, status: RunnableStatus) -> Result<(), End> {
         let path = ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
+        let (own, name) = (self.own.identity.own(), &self.key.name);
+        let version = mutants::precondition(own, &path, name, &self.resource_version).await;
         let body = StatusWrite {
             api_version: API_VERSION,
             kind: "Runnable",
@@ -168,7 +172,7 @@ impl Pass<'_> {
                 name: &self.key.name,
                 namespace: &self.key.namespace,
                 uid: &self.facts.runnable.uid,
-                resource_version: &self.resource_version,
+                resource_version: &version,
             },
             spec: WriteSpec {
                 run_template_ref: WriteReference {

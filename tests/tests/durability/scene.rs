@@ -8,7 +8,7 @@ use cartouche_tests::{
     cluster::{Account, Cluster, Rights, Seen},
     control_plane::Options,
     controller::{Controller, Settings},
-    repository,
+    lab,
 };
 use kube::{
     Api, ResourceExt,
@@ -75,8 +75,7 @@ impl Scene {
         let cluster = Cluster::shared(DEMO).await?;
         let installing = || async {
             install(&cluster).await?;
-            let stages = repository().join("tests/tests/durability/stages.yaml");
-            cluster.control_plane()?.play([stages]).await
+            cluster.control_plane()?.play([lab::stages()]).await
         };
         INSTALLED.get_or_try_init(installing).await?;
         Self::on(cluster, name, room).await
@@ -238,9 +237,7 @@ impl Scene {
 /// Installs Cartouche and the kinds of the runs, and waits until the controller may watch them.
 async fn install(cluster: &Cluster) -> Result<()> {
     cluster.install_cartouche().await?;
-    cluster
-        .apply_yaml("default", include_str!("lab.yaml"))
-        .await?;
+    cluster.apply_yaml("default", lab::KINDS).await?;
     cluster.definitions_served().await?;
     let controller = cluster.client_of(&Controller::account()).await?;
     let what = "the controller to be allowed to watch Trials";

@@ -5,6 +5,7 @@ use cartouche_crds::{CurrentRun, RunPhase};
 use super::{Change, Step};
 use crate::{
     ledger::{Reading, result_of},
+    mutants::{self, Mutant},
     problem::{Category, Cure, Problem},
     reconcile::facts::{CreateOutcome, Facts, NameRead, Rendering, RunName},
 };
@@ -68,6 +69,9 @@ fn refused(facts: &Facts, current: &CurrentRun, problem: &Problem) -> Step {
 /// Something has the name: our own earlier create, a run of ours that the ledger forgot, or a
 /// stranger. It never gets a second name.
 fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
+    if mutants::makes(Mutant::TakenIsTheEnd) {
+        return Step::Stuck(vanished(facts, current));
+    }
     let name = RunName::of(current);
     let found = match facts.reads.get(&name) {
         None => return Step::ReadRun(name),

@@ -1,0 +1,150 @@
+//! Deliberate mistakes, for tests that prove that a mistake would be noticed.
+//!
+//! Without the cargo feature `mutants`, which no shipped build has, every function here is the
+//! identity and [`makes`] is a constant `false`. With it, a process makes the one mistake that the
+//! environment variable [`VARIABLE`] names, and says so in its log; without the variable, none.
+
+use std::future::Future;
+
+use serde_json::Value;
+
+use crate::{
+    api::{ApiError, Requests, ResourcePath},
+    reconcile::facts::{Facts, Found},
+};
+
+/// Names the mistake that a process makes.
+pub const VARIABLE: &str = "CARTOUCHE_MUTANT";
+
+/// A mistake in how runs are made. Each breaks one sentence of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Mutant {
+    /// The status is written over whatever is there.
+    NoPrecondition,
+    /// Finished runs are deleted at any age.
+    NoMinimumAge,
+    /// The name of a run is made of its hash.
+    NameOfHash,
+    /// Runs are made with a prefix and a random ending, as the original's.
+    GenerateNameOnly,
+    /// The create is sent before anything is written.
+    NoIntent,
+    /// The intent is written for a template out of the cache.
+    StaleTemplate,
+    /// Whatever has the name is taken for our run.
+    AdoptUnchecked,
+    /// Outputs are those of the run that ended last.
+    OutputsByTime,
+    /// A create without an answer is sent again at once.
+    PostRetried,
+    /// A name that is taken is an error for good.
+    TakenIsTheEnd,
+}
+
+/// Whether this process makes this mistake.
+#[cfg(not(feature = "mutants"))]
+#[must_use]
+pub const fn makes(_: Mutant) -> bool {
+    false
+}
+
+#[cfg(feature = "mutants")]
+pub use switched_on::makes;
+
+#[cfg(feature = "mutants")]
+mod switched_on {
+    use std::sync::OnceLock;
+
+    use clap::ValueEnum;
+
+    use super::{Mutant, VARIABLE};
+
+    /// Whether this process makes this mistake.
+    #[must_use]
+    pub fn makes(mutant: Mutant) -> bool {
+        static MAKES: OnceLock<Option<Mutant>> = OnceLock::new();
+        *MAKES.get_or_init(chosen) == Some(mutant)
+    }
+
+    fn chosen() -> Option<Mutant> {
+        let name = std::env::var(VARIABLE).ok()?;
+        let chosen = Mutant::from_str(&name, false).ok();
+        // A name that means nothing would make a test pass that should fail.
+        if chosen.is_some() {
+            tracing::error!(name, "this controller makes a deliberate mistake");
+        } else {
+            tracing::error!(name, "{VARIABLE} names no mistake: none is made");
+        }
+        chosen
+    }
+}
+
+/// The name of a run that is intended.
+pub(crate) fn name(name: String, input_hash: &str) -> String {
+    if !makes(Mutant::NameOfHash) {
+        return name;
+    }
+    let digits = input_hash.rsplit(':').next().unwrap_or(input_hash);
+    format!("run-{}", &digits[..digits.len().min(10)])
+}
+
+/// The object that is sent to be created.
+pub(crate) fn object(mut object: Value) -> Value {
+    if makes(Mutant::GenerateNameOnly)
+        && let Some(Value::Object(metadata)) = object.get_mut("metadata")
+    {
+        metadata.remove("name");
+    }
+    object
+}
+
+/// The resourceVersion that a write of the status carries. Custom resources are never written
+/// without one, so whoever wants no precondition reads the latest.
+pub(crate) async fn precondition(
+    own: &Requests,
+    path: &ResourcePath,
+    name: &str,
+    read: &str,
+) -> String {
+    if makes(Mutant::NoPrecondition)
+        && let Ok(now) = own.get::<Value>(path, name).await
+        && let Some(latest) = now
+            .pointer("/metadata/resourceVersion")
+            .and_then(Value::as_str)
+    {
+        return latest.to_owned();
+    }
+    read.to_owned()
+}
+
+/// What was read under the name of the current run.
+pub(crate) fn found(mut found: Option<Found>, facts: &Facts) -> Option<Found> {
+    if makes(Mutant::AdoptUnchecked)
+        && let (Some(found), Some(current)) = (&mut found, &facts.ledger.current)
+        && current.uid.is_none()
+        && found.reading.run.name == current.name
+    {
+        let run = &mut found.reading.run;
+        run.owner_uid = Some(facts.runnable.uid.clone());
+        run.sequence = Some(current.sequence);
+        run.input_hash = Some(current.input_hash.clone());
+    }
+    found
+}
+
+/// The answer to a create.
+pub(crate) async fn answer<T, Send, Sent>(send: Send) -> Result<T, ApiError>
+where
+    Send: Fn() -> Sent,
+    Sent: Future<Output = Result<T, ApiError>>,
+{
+    let mut answer = send().await;
+    for _ in 0..3 {
+        let again = answer.as_ref().is_err_and(ApiError::is_passing);
+        if !again || !makes(Mutant::PostRetried) {
+            break;
+        }
+        answer = send().await;
+    }
+    answer
+}

@@ -1,0 +1,102 @@
+//! What can be said on the command line.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use cartouche_tests::faults::scenario::Scenario;
+use clap::{Args, Parser, Subcommand};
+
+/// Breaks the requests of a controller of Runnables, and counts what comes of it.
+///
+/// A real API server and etcd are started on this machine. Between them and the controller stands a
+/// proxy that loses, delays, repeats and refuses requests, or has the controller killed at a chosen
+/// one. What happened is read in the API server's own record.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cargo faults",
+    bin_name = "cargo faults",
+    subcommand_required = true,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    after_help = "Examples:\n  cargo faults list\n  cargo faults run --every 10\n  \
+        cargo faults run --scenario first-run --plan 'create trials.lab.test #1: reply lost'\n  \
+        cargo faults run --docs docs/fault-plans.md\n  cargo faults soak 10"
+)]
+pub(crate) struct CommandLine {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Shows the plans: plays each scenario without faults and breaks nothing.
+    List {
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Carries plans out. The exit code is 1 if one failed.
+    Run {
+        #[command(flatten)]
+        which: Which,
+        /// Write the table of results to this file.
+        #[arg(long, value_name = "FILE")]
+        docs: Option<PathBuf>,
+    },
+    /// Random faults, kills and changes for so many minutes. The exit code is 1 if a run was made
+    /// twice or is missing at the end.
+    Soak {
+        /// How many minutes.
+        minutes: u64,
+        /// How many Runnables.
+        #[arg(long, value_name = "COUNT", default_value_t = 20)]
+        runnables: usize,
+        /// Repeats the choices of an earlier soak (not its timing).
+        #[arg(long)]
+        seed: Option<u64>,
+    },
+    /// Runs the controller.
+    #[command(hide = true, disable_help_flag = true)]
+    Controller {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Runs a command until standard input is closed.
+    #[command(hide = true)]
+    Supervise {
+        #[arg(long)]
+        log: PathBuf,
+        #[arg(long)]
+        restart_on: Option<u8>,
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
+    /// Removes a folder once standard input is closed.
+    #[command(hide = true)]
+    TidyUp { folder: PathBuf },
+}
+
+/// Which plans.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Which {
+    /// Of this scenario only; can be given more than once.
+    #[arg(long, value_enum)]
+    pub(crate) scenario: Vec<Scenario>,
+    /// Only plans whose name contains this.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) plan: Option<String>,
+    /// Only every so many-th of them.
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub(crate) every: usize,
+    /// How many at the same time; each has a controller of its own.
+    #[arg(long, value_name = "COUNT", default_value_t = 12)]
+    pub(crate) at_once: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::CommandLine::command().debug_assert();
+    }
+}

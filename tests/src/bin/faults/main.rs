@@ -1,0 +1,63 @@
+//! `cargo faults`: every request of the controller, broken in every way that fits it; and the soak.
+//!
+//! It holds three hidden commands too: the controller and the supervisors of the control plane's
+//! processes are started with them.
+
+mod command_line;
+mod plans;
+mod soak;
+
+use std::{ffi::OsString, iter, process::ExitCode};
+
+use anyhow::{Context, Result};
+use cartouche_tests::{control_plane::supervisor, error_text::in_full};
+use clap::Parser;
+
+use command_line::{Command, CommandLine};
+
+fn main() -> ExitCode {
+    let outcome = match CommandLine::parse().command {
+        Command::Controller { arguments } => {
+            let name = OsString::from("cartouche-controller");
+            return cartouche_controller::main_from(iter::once(name).chain(arguments));
+        }
+        Command::Supervise {
+            log,
+            restart_on,
+            command,
+        } => supervisor::supervise(&log, restart_on, &command)
+            .map(ExitCode::from)
+            .map_err(Into::into),
+        Command::TidyUp { folder } => supervisor::tidy_up(&folder)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Into::into),
+        own => block_on(own),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("error: {}", in_full(&error));
+        ExitCode::FAILURE
+    })
+}
+
+fn block_on(command: Command) -> Result<ExitCode> {
+    let itself = std::env::current_exe().context("where is this program?")?;
+    let itself = itself.to_str().context("its path is no text")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        match command {
+            Command::List { which } => plans::list(itself, &which).await,
+            Command::Run { which, docs } => plans::run(itself, &which, docs.as_deref()).await,
+            Command::Soak {
+                minutes,
+                runnables,
+                seed,
+            } => soak::soak(itself, minutes, runnables, seed).await,
+            // Answered before there was a runtime.
+            Command::Controller { .. } | Command::Supervise { .. } | Command::TidyUp { .. } => {
+                Ok(ExitCode::FAILURE)
+            }
+        }
+    })
+}

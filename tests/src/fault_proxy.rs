@@ -1,0 +1,136 @@
+//! A proxy between one controller and the API server that breaks chosen requests.
+//!
+//! The controller speaks plain HTTP to it, on the loopback interface, with its own token; the proxy
+//! passes everything on over TLS, unread but for what a request asks for. Each request, and each
+//! event of a watch, is counted by its sort ([`Call`]), and a chooser says which of them meets which
+//! [`Fault`]. Requests about other namespaces than the controller's own are passed on uncounted:
+//! tests share an API server.
+
+mod answer;
+mod call;
+mod desk;
+mod fault;
+mod relay;
+mod serve;
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use anyhow::{Context, Result};
+use kube::{
+    Client, Config,
+    config::{AuthInfo, Cluster as KubeCluster, KubeConfigOptions, Kubeconfig},
+};
+use tokio::{
+    net::TcpListener,
+    sync::{mpsc, oneshot},
+    task::AbortHandle,
+};
+
+pub use call::Call;
+pub use desk::{Chooser, Counted};
+pub use fault::{Fault, HELD, LATE, SPLIT};
+
+use crate::{
+    cluster::Cluster,
+    control_plane::{random, with_token, write_kubeconfig},
+};
+use desk::Desk;
+
+/// Asks the owner of the controller to kill it; the proxy goes on once this was answered.
+pub type Crash = oneshot::Sender<()>;
+
+/// A running proxy; it ends when dropped.
+#[derive(Debug)]
+pub struct FaultProxy {
+    address: SocketAddr,
+    folder: PathBuf,
+    desk: Arc<Desk>,
+    task: AbortHandle,
+}
+
+impl Drop for FaultProxy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl FaultProxy {
+    /// Starts a proxy for a controller that serves one namespace. The receiver gets the orders to
+    /// kill it.
+    pub async fn start(
+        cluster: &Cluster,
+        namespace: &str,
+    ) -> Result<(Self, mpsc::UnboundedReceiver<Crash>)> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let (crashes, orders) = mpsc::unbounded_channel();
+        let desk = Arc::new(Desk::new(namespace, crashes));
+        let upstream = upstream(cluster).await?;
+        let task = tokio::spawn(serve::serve(listener, upstream, desk.clone()));
+        let proxy = Self {
+            address,
+            folder: cluster.folder().to_owned(),
+            desk,
+            task: task.abort_handle(),
+        };
+        Ok((proxy, orders))
+    }
+
+    /// A kubeconfig for the proxy with this token.
+    pub fn kubeconfig(&self, user: &str, token: &str) -> Result<PathBuf> {
+        let cluster = KubeCluster {
+            server: Some(format!("http://{}", self.address)),
+            ..KubeCluster::default()
+        };
+        let name = format!("proxy-{}.kubeconfig", random::word::<3>()?);
+        let file = self.folder.join(name);
+        write_kubeconfig(&file, &with_token(cluster, user, token))?;
+        Ok(file)
+    }
+
+    /// Counts from one again, and from now on breaks what `chooser` says. It is given the sort of
+    /// each request and how many of that sort there have been.
+    pub fn begin(&self, chooser: Chooser) {
+        self.desk.begin(chooser);
+    }
+
+    /// Breaks nothing from now on. What is held back already stays so.
+    pub fn spare(&self) {
+        self.desk.choose(Box::new(|_, _| None));
+    }
+
+    /// What was asked since [`Self::begin`], in its order.
+    #[must_use]
+    pub fn calls(&self) -> Vec<Counted> {
+        self.desk.calls()
+    }
+
+    /// How many requests and events were broken since [`Self::begin`].
+    #[must_use]
+    pub fn broken(&self) -> usize {
+        self.desk.broken()
+    }
+
+    /// Whether something is still held back or on its way.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.desk.is_busy()
+    }
+}
+
+/// A client without an identity of its own: requests carry that of the controller.
+async fn upstream(cluster: &Cluster) -> Result<Client> {
+    let reading = || format!("reading {}", cluster.kubeconfig().display());
+    let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig()).with_context(reading)?;
+    let options = KubeConfigOptions::default();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .with_context(reading)?;
+    config.default_retry = false;
+    config.auth_info = AuthInfo::default();
+    Client::try_from(config).with_context(reading)
+}

@@ -1,0 +1,137 @@
+//! Passes the events of a watch on, one by one.
+
+use std::{io, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures::{SinkExt, channel::mpsc};
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::{
+    answer::{Body, GONE, cut},
+    call::Asked,
+    desk::Desk,
+    fault::{Fault, HELD, SPLIT},
+};
+
+/// How often there is a bookmark while there is nothing else.
+const BOOKMARKS: u32 = 6;
+
+/// The stream of a watch goes on.
+struct Goes;
+
+/// The body of a watch, passed on.
+pub(super) fn relay(from: kube::client::Body, watch: Asked, desk: Arc<Desk>) -> Body {
+    let (to, body) = mpsc::channel(16);
+    tokio::spawn(async move {
+        let mut stream = Stream {
+            to,
+            watch,
+            last: None,
+        };
+        // The stream ends when the controller hangs up, too.
+        let _ = stream.pass_on(from, &desk).await;
+    });
+    StreamBody::new(body).boxed_unsync()
+}
+
+struct Stream {
+    to: mpsc::Sender<io::Result<Frame<Bytes>>>,
+    watch: Asked,
+    /// The last event that was passed on.
+    last: Option<Bytes>,
+}
+
+impl Stream {
+    async fn pass_on(&mut self, mut from: kube::client::Body, desk: &Desk) -> Option<()> {
+        let mut waiting: Vec<u8> = Vec::new();
+        loop {
+            let frame = tokio::select! {
+                frame = from.frame() => frame?.ok()?,
+                () = desk.split.notified() => {
+                    return self.to.send(Err(cut())).await.ok();
+                }
+            };
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            waiting.extend_from_slice(&data);
+            while let Some(end) = waiting.iter().position(|byte| *byte == b'\n') {
+                let line = Bytes::from(waiting.drain(..=end).collect::<Vec<u8>>());
+                let Goes = self.event(line, desk).await?;
+            }
+        }
+    }
+
+    /// `None` when the stream is over.
+    async fn event(&mut self, line: Bytes, desk: &Desk) -> Option<Goes> {
+        if self.to.is_closed() {
+            // What nobody hears any more is no event.
+            return None;
+        }
+        match desk.meet_event(&self.watch, &line) {
+            None => {}
+            Some(Fault::Twice) => self.send(line.clone()).await?,
+            Some(Fault::Delay) => {
+                let _busy = desk.busy();
+                sleep(HELD).await;
+            }
+            Some(Fault::Gone) => {
+                self.send(Bytes::from_static(GONE.as_bytes())).await?;
+                return None;
+            }
+            Some(Fault::Bookmarks) => {
+                let _busy = desk.busy();
+                self.bookmarks().await?;
+                return None;
+            }
+            Some(Fault::Partition) => {
+                desk.split_for(SPLIT);
+                self.to.send(Err(cut())).await.ok()?;
+                return None;
+            }
+            Some(Fault::CrashBefore) => {
+                desk.crash().await;
+                return None;
+            }
+            Some(_) => return None,
+        }
+        self.send(line).await?;
+        Some(Goes)
+    }
+
+    async fn send(&mut self, line: Bytes) -> Option<()> {
+        self.last = Some(line.clone());
+        self.to.send(Ok(Frame::data(line))).await.ok()
+    }
+
+    /// Tells again and again what the controller knows already.
+    async fn bookmarks(&mut self) -> Option<()> {
+        let bookmark = self.last.as_ref().and_then(bookmark);
+        for _ in 0..BOOKMARKS {
+            sleep(HELD / BOOKMARKS.max(1)).await;
+            if let Some(bookmark) = &bookmark {
+                let frame = Frame::data(bookmark.clone());
+                self.to.send(Ok(frame)).await.ok()?;
+            }
+        }
+        sleep(Duration::from_millis(10)).await;
+        Some(())
+    }
+}
+
+/// A bookmark as old as an event.
+fn bookmark(event: &Bytes) -> Option<Bytes> {
+    let event: Value = serde_json::from_slice(event).ok()?;
+    let object = event.get("object")?;
+    let bookmark = json!({
+        "type": "BOOKMARK",
+        "object": {
+            "apiVersion": object.get("apiVersion")?, "kind": object.get("kind")?,
+            "metadata": { "resourceVersion": object.pointer("/metadata/resourceVersion")? },
+        },
+    });
+    Some(Bytes::from(format!("{bookmark}\n")))
+}

@@ -1,0 +1,265 @@
+//! One plan: how it is found, and how it is carried out.
+
+use std::{fmt, time::Duration};
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep};
+
+use super::{
+    record::End,
+    scenario::Scenario,
+    stage::{APP, PATIENCE, Stage},
+};
+use crate::{
+    cluster::Cluster,
+    error_text::in_full,
+    fault_proxy::{Call, Counted, Fault},
+};
+
+/// How long nothing may happen before a scenario counts as over, or as prepared.
+const QUIET: Duration = Duration::from_millis(700);
+/// How often is looked.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// What every controller asks for when it starts, whatever it serves. Broken in one scenario only.
+const AT_START: [&str; 8] = [
+    "serviceaccounts",
+    "roles.rbac.authorization.k8s.io",
+    "rolebindings.rbac.authorization.k8s.io",
+    "clusterroles.rbac.authorization.k8s.io",
+    "clusterrolebindings.rbac.authorization.k8s.io",
+    "customresourcedefinitions.apiextensions.k8s.io",
+    "clusterruntemplates.carto.run",
+    "runnables.carto.run",
+];
+
+/// One request of one scenario, broken in one way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Plan {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The request.
+    pub at: Counted,
+    /// What it meets.
+    pub fault: Fault,
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scenario, at, fault) = (self.scenario.name(), &self.at, self.fault.name());
+        write!(f, "{scenario}: {at}: {fault}")
+    }
+}
+
+/// A scenario without faults: what was asked, and how it ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Recording {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// What the controller asked for and was sent.
+    pub calls: Vec<Counted>,
+    /// How it ended.
+    pub end: End,
+}
+
+/// How a plan came out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// As without the fault.
+    Held,
+    /// As the protocol declares undecidable, by its name.
+    Undecidable(String),
+    /// As without the fault; but the request did not come up this time.
+    NotReached,
+    /// Otherwise; in words.
+    Failed(String),
+}
+
+/// Every plan of a recording.
+#[must_use]
+pub fn plans(recording: &Recording) -> Vec<Plan> {
+    let scenario = recording.scenario;
+    let calls = recording
+        .calls
+        .iter()
+        .filter(|counted| matters(scenario, &counted.call));
+    calls
+        .flat_map(|at| {
+            faults(&at.call).into_iter().map(|fault| Plan {
+                scenario,
+                at: at.clone(),
+                fault,
+            })
+        })
+        .collect()
+}
+
+fn matters(scenario: Scenario, call: &Call) -> bool {
+    // Several controllers share the cluster here, and each writes the same words to each template.
+    if call.resource.starts_with("clusterruntemplates") && call.writes() {
+        return false;
+    }
+    let starting = ["list", "watch", "discover"].contains(&call.verb.as_str())
+        && (call.verb == "discover" || AT_START.contains(&call.resource.as_str()));
+    !starting || scenario == Scenario::ChangedWhileDown
+}
+
+fn faults(call: &Call) -> Vec<Fault> {
+    let shown = ["runnables.carto.run", "clusterruntemplates.carto.run"];
+    match call.verb.as_str() {
+        "event" => Fault::OF_EVENTS.into(),
+        "watch" => Fault::OF_WATCHES.into(),
+        // Nothing depends on what people are told.
+        "create" if call.resource == "events" => vec![
+            Fault::CrashBefore,
+            Fault::CrashAnswered,
+            Fault::LostReply,
+            Fault::TooMany,
+        ],
+        "list" if shown.contains(&call.resource.as_str()) => {
+            let mut faults: Vec<Fault> = Fault::OF_READS.into();
+            faults.push(Fault::StaleList);
+            faults
+        }
+        _ if call.writes() => Fault::OF_WRITES.into(),
+        _ => Fault::OF_READS.into(),
+    }
+}
+
+/// Plays a scenario without faults.
+pub async fn record(demo: &str, cluster: &Cluster, scenario: Scenario) -> Result<Recording> {
+    let stage = Stage::set(demo, cluster, "record").await?;
+    prepare(&stage, scenario).await?;
+    stage.proxy.begin(Box::new(|_, _| None));
+    scenario.act(&stage).await?;
+    stage
+        .until(APP, "the scenario to be over", |r| scenario.is_over(r))
+        .await?;
+    quiet(&stage).await?;
+    let recording = Recording {
+        scenario,
+        calls: stage.proxy.calls(),
+        end: stage.end(APP).await?,
+    };
+    let breaches = stage.record.breaches()?;
+    if !breaches.is_empty() {
+        bail!(
+            "{} without faults: {}",
+            scenario.name(),
+            breaches.join("; ")
+        );
+    }
+    stage.clear().await?;
+    Ok(recording)
+}
+
+async fn prepare(stage: &Stage, scenario: Scenario) -> Result<()> {
+    // The proxy remembers lists until it is told to begin, so that this counts nothing.
+    scenario
+        .prepare(stage)
+        .await
+        .with_context(|| format!("preparing {}", scenario.name()))?;
+    sleep(QUIET).await;
+    Ok(())
+}
+
+/// Waits until the controller has asked for nothing for a while.
+async fn quiet(stage: &Stage) -> Result<()> {
+    let begin = Instant::now();
+    let mut seen = (stage.proxy.calls().len(), Instant::now());
+    loop {
+        sleep(INTERVAL).await;
+        let now = stage.proxy.calls().len();
+        if now != seen.0 || stage.proxy.is_busy() {
+            seen = (now, Instant::now());
+        }
+        if seen.1.elapsed() >= QUIET {
+            return Ok(());
+        }
+        if begin.elapsed() > PATIENCE {
+            bail!("the controller does not come to rest");
+        }
+    }
+}
+
+/// Carries a plan out. An error means that the harness failed; a controller that fails is a
+/// [`Outcome::Failed`].
+pub async fn perform(
+    demo: &str,
+    cluster: &Cluster,
+    plan: &Plan,
+    expected: &Recording,
+) -> Result<Outcome> {
+    let stage = Stage::set(demo, cluster, "plan").await?;
+    prepare(&stage, plan.scenario).await?;
+    let (at, fault) = (plan.at.clone(), plan.fault);
+    stage.proxy.begin(Box::new(move |call, number| {
+        (*call == at.call && number == at.number).then_some(fault)
+    }));
+    let outcome = match play(&stage, plan.scenario, &expected.end).await {
+        Ok(outcome) => outcome,
+        Err(error) => Outcome::Failed(format!(
+            "{}\nits log:\n{}",
+            in_full(&error),
+            stage.log().await
+        )),
+    };
+    stage.clear().await?;
+    Ok(outcome)
+}
+
+async fn play(stage: &Stage, scenario: Scenario, expected: &End) -> Result<Outcome> {
+    scenario.act(stage).await?;
+    let begin = Instant::now();
+    let mut found = End::default();
+    loop {
+        if begin.elapsed() > PATIENCE {
+            bail!("{}", difference(expected, &found));
+        }
+        sleep(INTERVAL).await;
+        let Ok(end) = stage.end(APP).await else {
+            continue;
+        };
+        found = end;
+        let undecidable = scenario.undecidable(&found);
+        if (found != *expected && undecidable.is_none()) || stage.proxy.is_busy() {
+            continue;
+        }
+        // It has to stay so.
+        quiet(stage).await?;
+        let breaches = stage.record.breaches()?;
+        if !breaches.is_empty() {
+            bail!("{}", breaches.join("; "));
+        }
+        let later = stage.end(APP).await?;
+        if later != found {
+            // Too much of something does not pass; anything else may.
+            continue;
+        }
+        return Ok(match undecidable {
+            Some(name) => Outcome::Undecidable(name.to_owned()),
+            None if stage.proxy.broken() == 0 => Outcome::NotReached,
+            None => Outcome::Held,
+        });
+    }
+}
+
+/// What is otherwise than expected.
+fn difference(expected: &End, found: &End) -> String {
+    let text = |end: &End| serde_json::to_string_pretty(end).unwrap_or_default();
+    let (expected, found) = (text(expected), text(found));
+    let (mut only_expected, mut only_found) = (Vec::new(), Vec::new());
+    for line in expected.lines().filter(|line| !found.contains(line)) {
+        only_expected.push(line);
+    }
+    for line in found.lines().filter(|line| !expected.contains(line)) {
+        only_found.push(line);
+    }
+    format!(
+        "without the fault:\n{}\nwith it:\n{}\nall of it:\n{found}",
+        only_expected.join("\n"),
+        only_found.join("\n")
+    )
+}

@@ -1,0 +1,292 @@
+//! What really happened in a namespace, by the API server's own word: its audit log, and the objects
+//! as they are.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{BufRead, BufReader, Seek, SeekFrom},
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
+
+use anyhow::{Context, Result};
+use cartouche_crds::Runnable;
+use kube::api::{DynamicObject, ListParams};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::stage::Stage;
+use crate::{
+    cluster::{AuditEvent, Cluster},
+    lab::Kind,
+};
+
+/// A run, by what it was made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Run {
+    /// Its Runnable.
+    pub runnable: String,
+    /// Its number, 0 without one.
+    pub sequence: i64,
+    /// `spec.value`.
+    pub value: Option<i64>,
+    /// The hash of what was rendered.
+    pub hash: Option<String>,
+}
+
+impl Run {
+    fn of(object: &Value) -> Self {
+        let tag = |group: &str, key: &str| {
+            let tags = object.get("metadata")?.get(group)?;
+            tags.get(key)?.as_str().map(str::to_owned)
+        };
+        Self {
+            runnable: tag("labels", "carto.run/runnable-name").unwrap_or_default(),
+            sequence: tag("labels", "carto.run/run-sequence")
+                .and_then(|sequence| sequence.parse().ok())
+                .unwrap_or_default(),
+            value: object.pointer("/spec/value").and_then(Value::as_i64),
+            hash: tag("annotations", "carto.run/input-hash"),
+        }
+    }
+}
+
+/// What is compared: everything that a fault could have made different, and nothing that differs
+/// from one time to the next (uids, names, times, texts).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// The runs that were made as the account, by whatever create took effect.
+    pub made: Vec<Run>,
+    /// How many runs were deleted as the account.
+    pub deleted: usize,
+    /// The runs that exist.
+    pub exist: Vec<Run>,
+    /// The present run: number, phase, result, hash, re-run request.
+    pub current: Value,
+    /// The earlier runs: number, result, hash.
+    pub history: Vec<Value>,
+    /// The outputs, and the number of the run that gave them.
+    pub outputs: Value,
+    /// The conditions: type, status, reason.
+    pub conditions: Vec<(String, String, String)>,
+}
+
+/// Reads on in the audit log, and keeps what is about one namespace.
+#[derive(Debug)]
+pub struct Record {
+    file: PathBuf,
+    namespace: String,
+    read: Mutex<(u64, Vec<AuditEvent>)>,
+}
+
+impl Record {
+    /// From now on.
+    pub fn begin(cluster: &Cluster, namespace: &str) -> Result<Self> {
+        let file = cluster.control_plane()?.audit_log();
+        let file = file.context("there is an audit log")?;
+        Ok(Self {
+            read: Mutex::new((std::fs::metadata(&file)?.len(), Vec::new())),
+            file,
+            namespace: namespace.to_owned(),
+        })
+    }
+
+    /// The requests of controllers that were answered until now, as far as `wanted`.
+    pub fn events<T>(&self, wanted: impl Fn(&AuditEvent) -> Option<T>) -> Result<Vec<T>> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let (offset, events) = &mut *read;
+        let mut file = BufReader::new(File::open(&self.file)?);
+        file.seek(SeekFrom::Start(*offset))?;
+        let marker = format!("\"namespace\":\"{}\"", self.namespace);
+        let mut line = String::new();
+        loop {
+            line.clear();
+            let length = file.read_line(&mut line)?;
+            if !line.ends_with('\n') {
+                break;
+            }
+            *offset += u64::try_from(length)?;
+            if line.contains(&marker)
+                && line.contains("\"system:serviceaccount:")
+                && let Ok(event) = serde_json::from_str::<AuditEvent>(&line)
+                && event.namespace() == self.namespace
+            {
+                events.push(event);
+            }
+        }
+        Ok(events.iter().filter_map(wanted).collect())
+    }
+
+    /// The runs that were made, lowest number first.
+    pub fn made(&self) -> Result<Vec<Run>> {
+        let resource = Kind::Trial.audited();
+        let mut made = self.events(|event| {
+            let effect = event.verb == "create" && event.resource() == resource;
+            let object = event.response_object.as_ref()?;
+            (effect && event.took_effect()).then(|| Run::of(object))
+        })?;
+        made.sort();
+        Ok(made)
+    }
+
+    /// How many runs were deleted, not counting collected ones.
+    pub fn deleted(&self) -> Result<usize> {
+        let resource = Kind::Trial.audited();
+        let deleted = self.events(|event| {
+            let runner = event.acting_as().ends_with(":runner");
+            let effect = event.verb == "delete" && event.resource() == resource;
+            (runner && effect && event.took_effect()).then_some(())
+        })?;
+        Ok(deleted.len())
+    }
+
+    /// The statuses that controllers wrote for a Runnable, in the order in which they took effect.
+    pub fn statuses(&self, runnable: &str) -> Result<Vec<Value>> {
+        let mut written = self.events(|event| {
+            let ours = event.resource() == "runnables.carto.run/status"
+                && event.name() == runnable
+                && event.took_effect();
+            let object = event.response_object.as_ref().filter(|_| ours)?;
+            let version = object.pointer("/metadata/resourceVersion")?.as_str()?;
+            Some((version.parse::<u64>().ok()?, object.get("status")?.clone()))
+        })?;
+        written.sort_by_key(|(version, _)| *version);
+        Ok(written.into_iter().map(|(_, status)| status).collect())
+    }
+
+    /// What the record shows that the protocol forbids, whatever else happened: a number twice, a
+    /// run that no earlier ledger named, outputs that went back.
+    pub fn breaches(&self) -> Result<Vec<String>> {
+        let mut breaches = Vec::new();
+        let mut numbers = BTreeMap::<(String, i64), usize>::new();
+        for run in self.made()? {
+            *numbers.entry((run.runnable, run.sequence)).or_default() += 1;
+        }
+        let twice = numbers.iter().filter(|(_, times)| **times > 1);
+        breaches.extend(twice.map(|((runnable, sequence), times)| {
+            format!("run {sequence} of {runnable} was made {times} times")
+        }));
+        breaches.extend(self.unannounced()?);
+        breaches.extend(self.backwards()?);
+        Ok(breaches)
+    }
+
+    /// Creates that took effect without a ledger that named their run before.
+    fn unannounced(&self) -> Result<Vec<String>> {
+        let mut named = std::collections::BTreeSet::new();
+        let resource = Kind::Trial.audited();
+        // The log is in the order of the answers, and an intent is answered before its create is sent.
+        let unannounced = self.events(|event| {
+            let kind = event.resource();
+            let name = match (event.verb.as_str(), kind.as_str()) {
+                ("update", "runnables.carto.run/status") => {
+                    let sent = event
+                        .request_object
+                        .as_ref()
+                        .filter(|_| event.took_effect());
+                    let name = sent.and_then(|o| o.pointer("/status/currentRun/name")?.as_str());
+                    return name.map(|name| (false, name.to_owned()));
+                }
+                ("create", kind) if kind == resource && event.took_effect() => event.name(),
+                _ => return None,
+            };
+            Some((true, name.to_owned()))
+        })?;
+        Ok(unannounced
+            .into_iter()
+            .filter_map(|(made, name)| {
+                if !made {
+                    named.insert(name);
+                    return None;
+                }
+                (!named.contains(&name))
+                    .then(|| format!("{name} was made before any ledger named it"))
+            })
+            .collect())
+    }
+
+    /// Outputs that gave way to those of an earlier run.
+    fn backwards(&self) -> Result<Vec<String>> {
+        let mut breaches = Vec::new();
+        let mut runnables = self.events(|event| {
+            (event.resource() == "runnables.carto.run/status").then(|| event.name().to_owned())
+        })?;
+        runnables.sort();
+        runnables.dedup();
+        for runnable in runnables {
+            let mut last = 0;
+            for status in self.statuses(&runnable)? {
+                let from = status.pointer("/outputsFrom/sequence");
+                let from = from.and_then(Value::as_i64).unwrap_or_default();
+                // A ledger that somebody took away and that is being rebuilt says nothing.
+                if from > 0 && from < last {
+                    breaches.push(format!(
+                        "the outputs of {runnable} went back from run {last} to {from}"
+                    ));
+                }
+                last = last.max(from);
+            }
+        }
+        Ok(breaches)
+    }
+}
+
+impl Stage {
+    /// How a Runnable and its runs are now.
+    pub async fn end(&self, name: &str) -> Result<End> {
+        let runnable = self.runnables().get(name).await?;
+        let of = ListParams::default().labels("carto.run/runnable-name");
+        let runs = self.trials().list(&of).await?.items;
+        Ok(End {
+            made: self.record.made()?,
+            deleted: self.record.deleted()?,
+            exist: exist(&runs)?,
+            ..told(&runnable)?
+        })
+    }
+}
+
+fn exist(runs: &[DynamicObject]) -> Result<Vec<Run>> {
+    let living = runs
+        .iter()
+        .filter(|run| run.metadata.deletion_timestamp.is_none());
+    let mut exist = living
+        .map(|run| Ok(Run::of(&serde_json::to_value(run)?)))
+        .collect::<Result<Vec<Run>>>()?;
+    exist.sort();
+    Ok(exist)
+}
+
+/// What the status of a Runnable says.
+fn told(runnable: &Runnable) -> Result<End> {
+    let status = serde_json::to_value(&runnable.status)?;
+    let pick = |from: &Value, keys: &[&str]| -> Value {
+        let picked = keys.iter().filter_map(|key| {
+            let value = from.get(*key).filter(|value| !value.is_null())?;
+            Some(((*key).to_owned(), value.clone()))
+        });
+        Value::Object(picked.collect())
+    };
+    let keys = ["sequence", "phase", "result", "inputHash", "rerunToken"];
+    let history = status.get("history").and_then(Value::as_array);
+    let source = status.pointer("/outputsFrom/sequence").cloned();
+    let conditions = runnable.status.iter().flat_map(|s| &s.conditions);
+    let mut conditions: Vec<_> = conditions
+        .map(|c| (c.type_.clone(), c.status.clone(), c.reason.clone()))
+        .collect();
+    conditions.sort();
+    Ok(End {
+        current: status
+            .get("currentRun")
+            .map(|current| pick(current, &keys))
+            .unwrap_or_default(),
+        history: history
+            .into_iter()
+            .flatten()
+            .map(|entry| pick(entry, &keys))
+            .collect(),
+        outputs: serde_json::json!([status.get("outputs"), source]),
+        conditions,
+        ..End::default()
+    })
+}

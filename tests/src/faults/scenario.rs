@@ -1,0 +1,352 @@
+//! What happens in a plan, beside its fault.
+//!
+//! Inputs move on only when the run before was made, so that nothing coalesces and every time makes
+//! the same runs.
+
+use anyhow::Result;
+use cartouche_crds::{RunPhase, RunResult, Runnable};
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    record::End,
+    stage::{APP, PATIENCE, Stage},
+};
+use crate::{
+    cluster::Seen,
+    lab::{self, Kind, fails, hangs, succeeds},
+};
+
+/// A scenario: how it is prepared, what happens then, and when it is over.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ValueEnum,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scenario {
+    /// A new Runnable has its first run.
+    FirstRun,
+    /// An input changes.
+    InputChange,
+    /// An input changes, and changes back while the run between is under way.
+    ThereAndBack,
+    /// An input changes while no controller runs.
+    ChangedWhileDown,
+    /// The template changes.
+    TemplateChange,
+    /// The selector picks another object.
+    SelectorChange,
+    /// A re-run is asked for.
+    Rerun,
+    /// A run fails, and the input changes.
+    FailedThenChanged,
+    /// Somebody deletes a run that is under way.
+    DeletedRun,
+    /// The account may not create runs, and then may.
+    RejectedThenGranted,
+    /// Old runs are deleted by the retention policy, and a new one is made.
+    Retention,
+    /// The status loses its ledger.
+    LostStatus,
+    /// Objects of the original controller are taken over.
+    Takeover,
+}
+
+/// The status without a ledger, as the original's is.
+fn without_ledger(status: &mut Value) {
+    if let Value::Object(fields) = status {
+        for ours in ["currentRun", "outputsFrom", "history", "breaker"] {
+            fields.remove(ours);
+        }
+    }
+}
+
+/// Makes the ledger remember everything as an hour and more ago.
+fn age(status: &mut Value) {
+    let old = |entry: &mut Value| {
+        for time in ["intentAt", "startedAt", "finishedAt"] {
+            if entry.get(time).is_some() {
+                entry[time] = json!("2026-01-01T00:00:00Z");
+            }
+        }
+    };
+    old(&mut status["currentRun"]);
+    let history = status.get_mut("history").and_then(Value::as_array_mut);
+    history.into_iter().flatten().for_each(old);
+}
+
+/// Whether the run with this number exists, as far as the ledger knows.
+#[must_use]
+pub fn made(runnable: &Runnable, sequence: i64) -> bool {
+    let current = runnable
+        .status
+        .as_ref()
+        .and_then(|s| s.current_run.as_ref());
+    current.is_some_and(|run| run.sequence == sequence && run.phase == RunPhase::Created)
+}
+
+/// Whether the run with this number has succeeded and given this output, and the status says so of
+/// the present generation.
+#[must_use]
+pub fn gives(runnable: &Runnable, sequence: i64, value: i64) -> bool {
+    let Some(status) = &runnable.status else {
+        return false;
+    };
+    let output = status
+        .outputs
+        .as_ref()
+        .and_then(|o| o.get("value")?.as_i64());
+    let ready = status.conditions.iter().any(|condition| {
+        condition.type_ == "Ready"
+            && condition.status == "True"
+            && condition.observed_generation == runnable.metadata.generation
+    });
+    made(runnable, sequence) && ready && output == Some(value)
+}
+
+fn failed(runnable: &Runnable) -> bool {
+    let current = runnable
+        .status
+        .as_ref()
+        .and_then(|s| s.current_run.as_ref());
+    current.is_some_and(|run| run.result == Some(RunResult::Failed))
+}
+
+fn rejected(runnable: &Runnable) -> bool {
+    let current = runnable
+        .status
+        .as_ref()
+        .and_then(|s| s.current_run.as_ref());
+    current.is_some_and(|run| run.phase == RunPhase::Rejected)
+}
+
+impl Scenario {
+    /// Its name on the command line and in tables.
+    #[must_use]
+    pub fn name(self) -> String {
+        self.to_possible_value()
+            .map(|value| value.get_name().to_owned())
+            .unwrap_or_default()
+    }
+
+    /// Everything before the first request that is counted.
+    pub async fn prepare(self, stage: &Stage) -> Result<()> {
+        match self {
+            Self::FirstRun => return stage.start_controller().await,
+            Self::Takeover => return original_left(stage).await,
+            Self::RejectedThenGranted => {
+                stage.grant(false).await?;
+                return stage.start_controller().await;
+            }
+            Self::SelectorChange => sources(stage).await?,
+            _ => {}
+        }
+        let mut spec = json!({ "inputs": self.first_inputs() });
+        if self == Self::SelectorChange {
+            spec["selector"] = selector("one");
+        }
+        if self == Self::Retention {
+            spec["retentionPolicy"] = json!({ "maxFailedRuns": 1, "maxSuccessfulRuns": 1 });
+        }
+        stage.runnable(APP, spec).await?;
+        stage.start_controller().await?;
+        match self {
+            Self::FailedThenChanged => stage.until(APP, "a failure", failed).await?,
+            Self::DeletedRun => stage.until(APP, "a run", |r| made(r, 1)).await?,
+            Self::Retention => {
+                for value in 2..=3 {
+                    let before = value - 1;
+                    stage
+                        .until(APP, "its output", |r| gives(r, before, before))
+                        .await?;
+                    stage.change(APP, succeeds(value)).await?;
+                }
+                stage.until(APP, "its output", |r| gives(r, 3, 3)).await?
+            }
+            _ => stage.until(APP, "its output", |r| gives(r, 1, 1)).await?,
+        };
+        if self == Self::ChangedWhileDown {
+            stage.kill_controller().await?;
+        }
+        Ok(())
+    }
+
+    fn first_inputs(self) -> Value {
+        match self {
+            Self::FailedThenChanged => fails(1),
+            Self::DeletedRun => hangs(1),
+            _ => succeeds(1),
+        }
+    }
+
+    /// What happens.
+    pub async fn act(self, stage: &Stage) -> Result<()> {
+        match self {
+            Self::FirstRun => stage
+                .runnable(APP, json!({ "inputs": succeeds(1) }))
+                .await
+                .map(drop),
+            Self::InputChange | Self::FailedThenChanged => stage.change(APP, succeeds(2)).await,
+            Self::ThereAndBack => {
+                stage.change(APP, hangs(2)).await?;
+                stage.until(APP, "the run between", |r| made(r, 2)).await?;
+                stage.change(APP, succeeds(1)).await
+            }
+            Self::ChangedWhileDown => {
+                stage.change(APP, succeeds(2)).await?;
+                stage.start_controller().await
+            }
+            Self::TemplateChange => {
+                let mut template = lab::template(Kind::Trial);
+                template["template"]["spec"]["value"] = json!(2);
+                stage.template(template).await
+            }
+            Self::SelectorChange => {
+                let patch = json!({ "spec": { "selector": selector("two") } });
+                stage.patch(APP, patch).await
+            }
+            Self::Rerun => {
+                let token = json!({ "carto.run/rerun-token": "again" });
+                stage
+                    .patch(APP, json!({ "metadata": { "annotations": token } }))
+                    .await
+            }
+            Self::DeletedRun => {
+                let run = stage.sees(1).await?;
+                stage
+                    .delete_trial(&run.metadata.name.unwrap_or_default())
+                    .await
+            }
+            Self::RejectedThenGranted => {
+                stage
+                    .runnable(APP, json!({ "inputs": succeeds(1) }))
+                    .await?;
+                stage.until(APP, "a refusal", rejected).await?;
+                stage.grant(true).await
+            }
+            Self::Retention => {
+                stage.edit_status(APP, age).await?;
+                left(stage, 1).await?;
+                stage.change(APP, succeeds(4)).await
+            }
+            Self::LostStatus => stage.edit_status(APP, without_ledger).await,
+            Self::Takeover => stage.start_controller().await,
+        }
+    }
+
+    /// Whether it is over, as far as the Runnable tells; the rest is for the record to say.
+    #[must_use]
+    pub fn is_over(self, runnable: &Runnable) -> bool {
+        match self {
+            Self::FirstRun | Self::LostStatus | Self::RejectedThenGranted => gives(runnable, 1, 1),
+            Self::InputChange
+            | Self::ChangedWhileDown
+            | Self::TemplateChange
+            | Self::SelectorChange
+            | Self::FailedThenChanged
+            | Self::Takeover => gives(runnable, 2, 2),
+            Self::Rerun => gives(runnable, 2, 1),
+            Self::ThereAndBack => gives(runnable, 3, 1),
+            Self::DeletedRun => made(runnable, 2),
+            Self::Retention => gives(runnable, 4, 4),
+        }
+    }
+
+    /// The name of what the protocol declares undecidable, if this end is that.
+    #[must_use]
+    pub fn undecidable(self, end: &End) -> Option<&'static str> {
+        // Nobody saw the run go: whether it had ended cannot be known, and nothing is made again.
+        let lost = end.current.get("result") == Some(&json!("Lost"));
+        (self == Self::DeletedRun && lost && end.made.len() == 1 && end.deleted == 0)
+            .then_some("Lost: the unfinished run was gone while nobody watched")
+    }
+}
+
+/// Two objects to select from.
+async fn sources(stage: &Stage) -> Result<()> {
+    for (value, pick) in [(1, "one"), (2, "two")] {
+        stage
+            .trial(json!({
+                "apiVersion": "lab.test/v1", "kind": "Trial",
+                "metadata": { "name": format!("source-{pick}"), "labels": { "pick": pick } },
+                "spec": { "value": value },
+            }))
+            .await?;
+    }
+    let mut template = lab::template(Kind::Trial);
+    template["template"]["spec"]["value"] = json!("$(selected.spec.value)$");
+    stage.template(template).await
+}
+
+fn selector(pick: &str) -> Value {
+    json!({
+        "resource": { "apiVersion": "lab.test/v1", "kind": "Trial" },
+        "matchingLabels": { "pick": pick },
+    })
+}
+
+/// Waits until so many runs are left.
+async fn left(stage: &Stage, count: usize) -> Result<()> {
+    stage
+        .cluster
+        .eventually("retention", PATIENCE, || async {
+            let exist = stage.end(APP).await?.exist;
+            Ok(if exist.len() == count {
+                Seen::Done(())
+            } else {
+                Seen::NotYet(format!("{exist:?}"))
+            })
+        })
+        .await
+}
+
+/// A Runnable with two runs, the newer for its present inputs, as the original leaves them.
+async fn original_left(stage: &Stage) -> Result<()> {
+    let runnable = stage
+        .runnable(APP, json!({ "inputs": succeeds(2) }))
+        .await?;
+    let uid = runnable.metadata.uid.unwrap_or_default();
+    for (value, suffix) in [(1, "x7k2p"), (2, "b9q4z")] {
+        if value > 1 {
+            // Creation times have whole seconds.
+            tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+        }
+        stage
+            .trial(json!({
+                "apiVersion": "lab.test/v1", "kind": "Trial",
+                "metadata": {
+                    "name": format!("{APP}-{suffix}"), "generateName": format!("{APP}-"),
+                    "labels": {
+                        "carto.run/runnable-name": APP,
+                        "carto.run/run-template-name": stage.namespace,
+                    },
+                    "ownerReferences": [{
+                        "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "name": APP,
+                        "uid": uid, "controller": true, "blockOwnerDeletion": true,
+                    }],
+                },
+                "spec": succeeds(value),
+            }))
+            .await?;
+    }
+    let generation = runnable.metadata.generation;
+    let condition = |name: &str, reason: &str| {
+        json!({
+            "type": name, "status": "True", "reason": reason, "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        })
+    };
+    stage
+        .edit_status(APP, |status| {
+            *status = json!({
+                "observedGeneration": generation,
+                "outputs": { "value": 2 },
+                "conditions": [
+                    condition("RunTemplateReady", "Ready"),
+                    condition("StampedObjectCondition", "SucceededCondition"),
+                    condition("Ready", "Ready"),
+                ],
+            });
+        })
+        .await
+}

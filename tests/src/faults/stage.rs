@@ -1,0 +1,340 @@
+//! Where a plan is played: a namespace, an account, a template, and a controller behind a proxy that
+//! serves this namespace only.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::{Context, Result};
+use cartouche_crds::{ClusterRunTemplate, Runnable};
+use kube::{
+    Api, ResourceExt,
+    api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
+};
+use serde_json::{Value, json};
+use tokio::{
+    sync::{Mutex, mpsc::UnboundedReceiver},
+    task::AbortHandle,
+};
+
+use super::record::Record;
+use crate::{
+    cluster::{Account, Cluster, Rights, Seen},
+    control_plane::Options,
+    controller::{Controller, Settings},
+    fault_proxy::{Crash, FaultProxy},
+    lab::{self, Kind},
+};
+
+/// The Runnable of every scenario.
+pub const APP: &str = "app";
+/// How long anything may take that a fault holds up: restarts, pauses after failures, watches begun
+/// anew, and a busy machine.
+pub const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A full control plane with Cartouche and the kinds of the lab.
+pub async fn prepared(demo: &str) -> Result<Cluster> {
+    let cluster = Cluster::start(demo, &Options::full()).await?;
+    install(&cluster).await?;
+    Ok(cluster)
+}
+
+/// Installs Cartouche and the kinds of the lab, and waits until the controller may watch them.
+pub async fn install(cluster: &Cluster) -> Result<()> {
+    cluster.install_cartouche().await?;
+    cluster.apply_yaml("default", lab::KINDS).await?;
+    cluster.definitions_served().await?;
+    cluster.control_plane()?.play([lab::stages()]).await?;
+    let controller = cluster.client_of(&Controller::account()).await?;
+    let what = "the controller to be allowed to watch Trials";
+    let trials = Api::<DynamicObject>::all_with(controller, &Kind::Trial.resource());
+    cluster
+        .eventually(what, PATIENCE, || async {
+            trials.list(&ListParams::default().limit(1)).await?;
+            Ok(Seen::Done(()))
+        })
+        .await
+}
+
+/// Where one plan is played.
+pub struct Stage {
+    /// The cluster, shared with other stages.
+    pub cluster: Cluster,
+    /// The namespace, of this stage alone.
+    pub namespace: String,
+    /// Who runs.
+    pub account: Account,
+    /// What stands between the controller and the API server.
+    pub proxy: FaultProxy,
+    /// What the API server writes down.
+    pub record: Record,
+    demo: String,
+    settings: Settings,
+    controller: Arc<Mutex<Option<Controller>>>,
+    killer: AbortHandle,
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.killer.abort();
+    }
+}
+
+impl Stage {
+    /// A stage without a controller.
+    pub async fn set(demo: &str, cluster: &Cluster, name: &str) -> Result<Self> {
+        let namespace = cluster.namespace(name).await?;
+        let account = cluster.service_account(&namespace, "runner", &[]).await?;
+        let (proxy, orders) = FaultProxy::start(cluster, &namespace).await?;
+        let token = cluster.token(&Controller::account()).await?;
+        let settings = Settings {
+            // Short, so that what is never answered does not take long.
+            arguments: ["--namespace", &namespace, "--request-timeout", "2"]
+                .map(str::to_owned)
+                .into(),
+            environment: Vec::new(),
+            kubeconfig: Some(proxy.kubeconfig(&Controller::account().name, &token)?),
+        };
+        let controller = Arc::new(Mutex::new(None));
+        let killer = tokio::spawn(kill_on_demand(orders, controller.clone())).abort_handle();
+        let stage = Self {
+            record: Record::begin(cluster, &namespace)?,
+            demo: demo.to_owned(),
+            cluster: cluster.clone(),
+            namespace,
+            account,
+            proxy,
+            settings,
+            controller,
+            killer,
+        };
+        stage.grant(true).await?;
+        stage.template(lab::template(Kind::Trial)).await?;
+        Ok(stage)
+    }
+
+    /// The controllers of this stage make this deliberate mistake.
+    pub fn mistaken(&mut self, mutant: Option<&str>) {
+        let variable = cartouche_controller::mutants::VARIABLE;
+        self.settings.environment = mutant
+            .map(|mutant| (variable.to_owned(), mutant.to_owned()))
+            .into_iter()
+            .collect();
+    }
+
+    /// Starts the controller, unless it runs; does not wait for it.
+    pub async fn start_controller(&self) -> Result<()> {
+        let mut place = self.controller.lock().await;
+        match &mut *place {
+            Some(controller) if controller.runs()? => Ok(()),
+            Some(controller) => controller.restart_without_waiting(),
+            None => {
+                *place = Some(
+                    Controller::start_without_waiting(&self.demo, &self.cluster, &self.settings)
+                        .await?,
+                );
+                Ok(())
+            }
+        }
+    }
+
+    /// Kills the controller.
+    pub async fn kill_controller(&self) -> Result<()> {
+        match &*self.controller.lock().await {
+            Some(controller) => controller.kill(),
+            None => Ok(()),
+        }
+    }
+
+    /// A further controller for this namespace, with no proxy and no mistake.
+    pub async fn second_controller(&self) -> Result<Controller> {
+        let arguments = ["--namespace", self.namespace.as_str()];
+        let settings = Settings::with_arguments(&arguments);
+        Controller::start(&self.demo, &self.cluster, &settings).await
+    }
+
+    /// What the controller printed, of all its starts.
+    pub async fn log(&self) -> String {
+        match &*self.controller.lock().await {
+            Some(controller) => controller.log().unwrap_or_default(),
+            None => String::new(),
+        }
+    }
+
+    /// Gives the account what the original needed, or everything but the right to create.
+    pub async fn grant(&self, create: bool) -> Result<()> {
+        let verbs: &[&str] = if create {
+            &["list", "create", "delete"]
+        } else {
+            &["list", "delete"]
+        };
+        let rights = Rights {
+            group: "lab.test",
+            resource: "trials",
+            verbs,
+        };
+        self.cluster.grant(&self.account, &[rights]).await
+    }
+
+    /// The Runnables of this stage.
+    #[must_use]
+    pub fn runnables(&self) -> Api<Runnable> {
+        self.cluster.api(&self.namespace)
+    }
+
+    /// The Trials of this stage.
+    #[must_use]
+    pub fn trials(&self) -> Api<DynamicObject> {
+        Api::namespaced_with(
+            self.cluster.client(),
+            &self.namespace,
+            &Kind::Trial.resource(),
+        )
+    }
+
+    /// Makes the stage's template, or makes it another one.
+    pub async fn template(&self, spec: Value) -> Result<()> {
+        let template = json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate",
+            "metadata": { "name": self.namespace }, "spec": spec,
+        });
+        let apply = PatchParams::apply("faults").force();
+        let templates = self.cluster.all::<ClusterRunTemplate>();
+        templates
+            .patch(&self.namespace, &apply, &Patch::Apply(template))
+            .await
+            .context("applying the template")?;
+        Ok(())
+    }
+
+    /// Makes a Runnable of the stage's template and account.
+    pub async fn runnable(&self, name: &str, mut spec: Value) -> Result<Runnable> {
+        spec["runTemplateRef"] = json!({ "name": self.namespace });
+        spec["serviceAccountName"] = json!(self.account.name);
+        let runnable = serde_json::from_value(json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+            "metadata": { "name": name }, "spec": spec,
+        }))?;
+        let runnables = self.runnables();
+        let created = runnables.create(&PostParams::default(), &runnable).await;
+        created.with_context(|| format!("creating Runnable {name}"))
+    }
+
+    /// Patches a Runnable.
+    pub async fn patch(&self, name: &str, patch: Value) -> Result<()> {
+        let patch = Patch::Merge(patch);
+        self.runnables()
+            .patch(name, &PatchParams::default(), &patch)
+            .await?;
+        Ok(())
+    }
+
+    /// Gives a Runnable other inputs.
+    pub async fn change(&self, name: &str, inputs: Value) -> Result<()> {
+        self.patch(name, json!({ "spec": { "inputs": inputs } }))
+            .await
+    }
+
+    /// Makes an object of the kind of the runs.
+    pub async fn trial(&self, object: Value) -> Result<DynamicObject> {
+        let object = serde_json::from_value(object)?;
+        let trials = self.trials();
+        Ok(trials.create(&PostParams::default(), &object).await?)
+    }
+
+    /// Deletes a run, as anybody with kubectl might.
+    pub async fn delete_trial(&self, name: &str) -> Result<()> {
+        self.trials()
+            .delete(name, &DeleteParams::background())
+            .await?;
+        Ok(())
+    }
+
+    /// Ends a run that hangs.
+    pub async fn finish(&self, run: &DynamicObject, succeeded: bool) -> Result<()> {
+        lab::end(&self.trials(), run, succeeded).await
+    }
+
+    /// Replaces the status of a Runnable, as somebody with more rights than anybody should have.
+    pub async fn edit_status(&self, name: &str, edit: impl Fn(&mut Value)) -> Result<()> {
+        let (runnables, edit) = (self.runnables(), &edit);
+        let what = format!("the status of {name} to be edited");
+        self.cluster
+            .eventually(&what, PATIENCE, || async {
+                let mut object = serde_json::to_value(runnables.get(name).await?)?;
+                edit(&mut object["status"]);
+                let object = serde_json::from_value(object)?;
+                let as_admin = PostParams {
+                    field_manager: Some("admin".to_owned()),
+                    ..PostParams::default()
+                };
+                runnables.replace_status(name, &as_admin, &object).await?;
+                Ok(Seen::Done(()))
+            })
+            .await
+    }
+
+    /// Waits until the Runnable is as wanted.
+    pub async fn until(
+        &self,
+        name: &str,
+        what: &str,
+        wanted: impl Fn(&Runnable) -> bool,
+    ) -> Result<Runnable> {
+        self.cluster
+            .wait_for(&self.runnables(), name, what, PATIENCE, wanted)
+            .await
+    }
+
+    /// Waits until the run with this value exists.
+    pub async fn sees(&self, value: i64) -> Result<DynamicObject> {
+        let of = ListParams::default()
+            .labels("carto.run/runnable-name")
+            .fields(&format!("spec.value={value}"));
+        let trials = self.trials();
+        self.cluster
+            .eventually(&format!("the run for {value}"), PATIENCE, || async {
+                let mut runs = trials.list(&of).await?.items;
+                Ok(runs
+                    .pop()
+                    .map_or_else(|| Seen::NotYet("none".to_owned()), Seen::Done))
+            })
+            .await
+    }
+
+    /// Takes everything away again, so that later stages of the cluster have less to list. The
+    /// namespace stays: to delete one costs a hundred requests.
+    pub async fn clear(&self) -> Result<()> {
+        drop(self.controller.lock().await.take());
+        let background = DeleteParams::background();
+        let templates = self.cluster.all::<ClusterRunTemplate>();
+        templates.delete(&self.namespace, &background).await?;
+        let runnables = self.runnables();
+        runnables
+            .delete_collection(&background, &ListParams::default())
+            .await?;
+        Ok(())
+    }
+
+    /// The uid of a Runnable.
+    pub async fn uid(&self, name: &str) -> Result<String> {
+        let runnable = self.runnables().get(name).await?;
+        runnable.uid().context("a Runnable has a uid")
+    }
+}
+
+/// Kills the controller whenever the proxy says so, and starts it again.
+async fn kill_on_demand(
+    mut orders: UnboundedReceiver<Crash>,
+    controller: Arc<Mutex<Option<Controller>>>,
+) {
+    while let Some(killed) = orders.recv().await {
+        let mut place = controller.lock().await;
+        if let Some(controller) = &mut *place {
+            // What cannot be killed or started shows in the outcome: nothing gets any further.
+            let dead = controller.kill();
+            let _ = killed.send(());
+            if dead.is_ok() {
+                let _ = controller.restart_without_waiting();
+            }
+        }
+    }
+}

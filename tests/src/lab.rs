@@ -1,0 +1,147 @@
+//! A small kind of runs for tests, and its engine: a run succeeds or fails as its `spec.play` says,
+//! or hangs until the test ends it. KWOK plays it ([`stages`]); where there is no KWOK, [`start`]
+//! does.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::Result;
+use kube::{
+    Api, ResourceExt,
+    api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams},
+};
+use serde_json::{Value, json};
+use tokio::task::AbortHandle;
+
+/// How often it looks for work.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// A kind of runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The controller watches it.
+    Trial,
+    /// The controller has no right to watch it.
+    Recluse,
+    /// The real Job controller runs it.
+    Job,
+}
+
+impl Kind {
+    /// As a client names it.
+    #[must_use]
+    pub fn resource(self) -> ApiResource {
+        let (group, version, kind) = match self {
+            Self::Trial => ("lab.test", "v1", "Trial"),
+            Self::Recluse => ("lab.test", "v1", "Recluse"),
+            Self::Job => ("batch", "v1", "Job"),
+        };
+        ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
+    }
+
+    /// As the audit log names it.
+    #[must_use]
+    pub fn audited(self) -> String {
+        let resource = self.resource();
+        format!("{}.{}", resource.plural, resource.group)
+    }
+}
+
+/// The definitions of the kinds, and the right to watch Trials, as YAML.
+pub const KINDS: &str = include_str!("../lab/kinds.yaml");
+
+/// The file that says how KWOK plays the engine.
+#[must_use]
+pub fn stages() -> PathBuf {
+    crate::repository().join("tests/lab/stages.yaml")
+}
+
+/// Inputs for which a run succeeds and gives `value`.
+#[must_use]
+pub fn succeeds(value: i64) -> Value {
+    json!({ "value": value, "play": "succeed" })
+}
+
+/// Inputs for which a run fails.
+#[must_use]
+pub fn fails(value: i64) -> Value {
+    json!({ "value": value, "play": "fail" })
+}
+
+/// Inputs for which a run goes on until the test ends it with [`end`].
+#[must_use]
+pub fn hangs(value: i64) -> Value {
+    json!({ "value": value, "play": "hang" })
+}
+
+/// The template that passes such inputs on.
+#[must_use]
+pub fn template(kind: Kind) -> Value {
+    json!({
+        "template": {
+            "apiVersion": "lab.test/v1",
+            "kind": kind.resource().kind,
+            "metadata": { "generateName": "$(runnable.metadata.name)$-" },
+            "spec": {
+                "value": "$(runnable.spec.inputs.value)$",
+                "play": "$(runnable.spec.inputs.play)$",
+            },
+        },
+        "outputs": { "value": ".status.value" },
+    })
+}
+
+/// The status of a run that ended.
+#[must_use]
+pub fn ended(succeeded: bool, value: &Value) -> Value {
+    let (status, reason) = if succeeded {
+        ("True", "Done")
+    } else {
+        ("False", "Broken")
+    };
+    json!({
+        "phase": "Done",
+        "value": value,
+        "conditions": [{
+            "type": "Succeeded",
+            "status": status,
+            "reason": reason,
+            "message": format!("the engine says {reason}"),
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }],
+    })
+}
+
+/// Plays the engine of these Trials until the handle is aborted.
+#[must_use]
+pub fn start(trials: Api<DynamicObject>) -> AbortHandle {
+    let play = async move {
+        loop {
+            // The servers are killed meanwhile: the next look sees what this one missed.
+            let _ = end_all(&trials).await;
+            tokio::time::sleep(INTERVAL).await;
+        }
+    };
+    tokio::spawn(play).abort_handle()
+}
+
+async fn end_all(api: &Api<DynamicObject>) -> Result<()> {
+    let unfinished = ListParams::default().fields("status.phase!=Done");
+    for run in api.list(&unfinished).await? {
+        let succeeded = match run.data.pointer("/spec/play").and_then(Value::as_str) {
+            Some("succeed") => true,
+            Some("fail") => false,
+            _ => continue,
+        };
+        end(api, &run, succeeded).await?;
+    }
+    Ok(())
+}
+
+/// Ends a run.
+pub async fn end(api: &Api<DynamicObject>, run: &DynamicObject, succeeded: bool) -> Result<()> {
+    let value = run.data.pointer("/spec/value").unwrap_or(&Value::Null);
+    let patch = Patch::Merge(json!({ "status": ended(succeeded, value) }));
+    api.patch_status(&run.name_any(), &PatchParams::default(), &patch)
+        .await?;
+    Ok(())
+}
