@@ -84,21 +84,17 @@ async fn broken(
 ) -> io::Result<Response<Body>> {
     match fault {
         Fault::CrashBefore => {
-            desk.crash().await;
+            crash(desk, Duration::ZERO);
             pending().await
         }
         Fault::CrashSent => {
             carry_out(taken, desk.clone(), Duration::ZERO).await;
-            desk.crash().await;
+            crash(desk, Duration::ZERO);
             pending().await
         }
         Fault::CrashAnswered => {
             let answer = taken.answered(asked, &desk).await;
-            desk.freeze();
-            tokio::spawn(async move {
-                sleep(READING).await;
-                desk.crash().await;
-            });
+            crash(desk, READING);
             answer
         }
         Fault::LostReply => {
@@ -125,6 +121,16 @@ async fn broken(
         }
         other => refused(other).await,
     }
+}
+
+/// Has the controller killed. In a task of its own: that of the connection ends with the controller.
+fn crash(desk: Arc<Desk>, after: Duration) {
+    desk.freeze();
+    tokio::spawn(async move {
+        let _busy = desk.busy();
+        sleep(after).await;
+        desk.crash().await;
+    });
 }
 
 /// Faults of which the API server learns nothing.

@@ -35,6 +35,14 @@ pub struct Run {
 }
 
 impl Run {
+    /// The run that a request made, if it made one.
+    #[must_use]
+    pub fn made_by(event: &AuditEvent) -> Option<Self> {
+        let effect = event.verb == "create" && event.resource() == Kind::Trial.audited();
+        let object = event.response_object.as_ref()?;
+        (effect && event.took_effect()).then(|| Self::of(object))
+    }
+
     fn of(object: &Value) -> Self {
         let tag = |group: &str, key: &str| {
             let tags = object.get("metadata")?.get(group)?;
@@ -95,15 +103,26 @@ impl Record {
     pub fn events<T>(&self, wanted: impl Fn(&AuditEvent) -> Option<T>) -> Result<Vec<T>> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let (offset, events) = &mut *read;
+        events.extend(self.after(offset)?);
+        Ok(events.iter().filter_map(wanted).collect())
+    }
+
+    /// Those since the last call, which are not kept: for a record that goes on for hours.
+    pub fn news(&self) -> Result<Vec<AuditEvent>> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        self.after(&mut read.0)
+    }
+
+    fn after(&self, offset: &mut u64) -> Result<Vec<AuditEvent>> {
         let mut file = BufReader::new(File::open(&self.file)?);
         file.seek(SeekFrom::Start(*offset))?;
         let marker = format!("\"namespace\":\"{}\"", self.namespace);
-        let mut line = String::new();
+        let (mut line, mut events) = (String::new(), Vec::new());
         loop {
             line.clear();
             let length = file.read_line(&mut line)?;
             if !line.ends_with('\n') {
-                break;
+                return Ok(events);
             }
             *offset += u64::try_from(length)?;
             if line.contains(&marker)
@@ -114,17 +133,11 @@ impl Record {
                 events.push(event);
             }
         }
-        Ok(events.iter().filter_map(wanted).collect())
     }
 
     /// The runs that were made, lowest number first.
     pub fn made(&self) -> Result<Vec<Run>> {
-        let resource = Kind::Trial.audited();
-        let mut made = self.events(|event| {
-            let effect = event.verb == "create" && event.resource() == resource;
-            let object = event.response_object.as_ref()?;
-            (effect && event.took_effect()).then(|| Run::of(object))
-        })?;
+        let mut made = self.events(Run::made_by)?;
         made.sort();
         Ok(made)
     }

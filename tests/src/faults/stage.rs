@@ -1,7 +1,7 @@
 //! Where a plan is played: a namespace, an account, a template, and a controller behind a proxy that
 //! serves this namespace only.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use cartouche_crds::{ClusterRunTemplate, Runnable};
@@ -149,6 +149,13 @@ impl Stage {
         let arguments = ["--namespace", self.namespace.as_str()];
         let settings = Settings::with_arguments(&arguments);
         Controller::start(&self.demo, &self.cluster, &settings).await
+    }
+
+    /// Where the controller serves its health, if it was ever started: no other process has this
+    /// address on its command line.
+    pub async fn health_address(&self) -> Option<SocketAddr> {
+        let place = self.controller.lock().await;
+        place.as_ref().map(Controller::health_address)
     }
 
     /// What the controller printed, of all its starts.

@@ -1,5 +1,297 @@
-//! later
-use std::process::ExitCode;
-pub(crate) async fn soak(_: &str, _: u64, _: usize, _: Option<u64>) -> anyhow::Result<ExitCode> {
-    Ok(ExitCode::SUCCESS)
+//! Random faults, kills and changes, for minutes or hours.
+//!
+//! An input moves on only when its Runnable has given the output of the one before, so that every
+//! input must have exactly one run, however long it takes.
+
+use std::{
+    collections::BTreeMap,
+    process::ExitCode,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use anyhow::Result;
+use cartouche_crds::Runnable;
+use cartouche_tests::{
+    cluster::{Seen, eventually},
+    fault_proxy::{Call, Chooser, Fault},
+    faults::{
+        record::Run,
+        scenario::made,
+        stage::{self, Stage},
+    },
+    lab::succeeds,
+};
+use fastrand::Rng;
+use kube::{ResourceExt, api::ListParams};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+/// Of a hundred requests, or events, so many are broken.
+const BROKEN: u32 = 3;
+/// How long an input stays at least.
+const PACE: Duration = Duration::from_secs(4);
+/// How long everything may take to come to rest when the faults have stopped.
+const REST: Duration = Duration::from_mins(5);
+
+/// What happened until now.
+#[derive(Default)]
+struct Tally {
+    /// How often each input of each Runnable was run.
+    runs: BTreeMap<(String, i64), usize>,
+    /// How often each number of each Runnable was given.
+    numbers: BTreeMap<(String, i64), usize>,
+}
+
+impl Tally {
+    fn read(&mut self, stage: &Stage) -> Result<()> {
+        for run in stage.record.news()?.iter().filter_map(Run::made_by) {
+            let Some(value) = run.value else { continue };
+            *self.runs.entry((run.runnable.clone(), value)).or_default() += 1;
+            *self
+                .numbers
+                .entry((run.runnable, run.sequence))
+                .or_default() += 1;
+        }
+        Ok(())
+    }
+
+    fn made(&self) -> usize {
+        self.runs.values().sum()
+    }
+
+    fn duplicates(&self) -> usize {
+        let again = |counts: &BTreeMap<_, usize>| counts.values().map(|n| n - 1).sum::<usize>();
+        again(&self.runs).max(again(&self.numbers))
+    }
+
+    /// Inputs below the present one that were never run.
+    fn lost(&self, inputs: &BTreeMap<String, i64>, with_present: bool) -> usize {
+        let missing = |(name, present): (&String, &i64)| {
+            let end = present + i64::from(with_present);
+            (0..end)
+                .filter(|value| !self.runs.contains_key(&(name.clone(), *value)))
+                .count()
+        };
+        inputs.iter().map(missing).sum()
+    }
+}
+
+/// Everything that goes on at the same time.
+struct Soak {
+    stage: Stage,
+    until: Instant,
+    inputs: Mutex<BTreeMap<String, i64>>,
+    tally: Mutex<Tally>,
+    broken: Arc<Mutex<BTreeMap<Fault, usize>>>,
+    kills: Mutex<usize>,
+}
+
+pub(crate) async fn soak(
+    itself: &str,
+    minutes: u64,
+    runnables: usize,
+    seed: Option<u64>,
+) -> Result<ExitCode> {
+    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    println!("seed {seed}: {runnables} Runnables, {minutes} minutes");
+    let cluster = stage::prepared(itself).await?;
+    let stage = Stage::set(itself, &cluster, "soak").await?;
+    stage.start_controller().await?;
+    let names: Vec<String> = (0..runnables).map(|n| format!("app-{n}")).collect();
+    for name in &names {
+        stage
+            .runnable(name, json!({ "inputs": succeeds(0) }))
+            .await?;
+    }
+    let soak = Soak {
+        until: Instant::now() + Duration::from_secs(60 * minutes),
+        inputs: Mutex::new(names.into_iter().map(|name| (name, 0)).collect()),
+        tally: Mutex::default(),
+        broken: Arc::default(),
+        kills: Mutex::default(),
+        stage,
+    };
+    let mut rng = Rng::with_seed(seed);
+    soak.stage
+        .proxy
+        .begin(chance(rng.fork(), soak.broken.clone()));
+    tokio::try_join!(
+        soak.change(rng.fork()),
+        soak.kill(rng.fork()),
+        soak.double(rng.fork()),
+        soak.tell(),
+    )?;
+    soak.end().await
+}
+
+/// Breaks requests at random.
+fn chance(mut rng: Rng, broken: Arc<Mutex<BTreeMap<Fault, usize>>>) -> Chooser {
+    Box::new(move |call: &Call, _| {
+        if rng.u32(..100) >= BROKEN {
+            return None;
+        }
+        let faults: &[Fault] = match call.verb.as_str() {
+            "event" => &Fault::OF_EVENTS,
+            "watch" => &Fault::OF_WATCHES,
+            _ if call.writes() => &Fault::OF_WRITES,
+            _ => &Fault::OF_READS,
+        };
+        let fault = rng.choice(faults.iter().copied())?;
+        *lock(&broken).entry(fault).or_default() += 1;
+        Some(fault)
+    })
+}
+
+impl Soak {
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.until
+    }
+
+    /// Moves inputs on, each when its run has given its output.
+    async fn change(&self, mut rng: Rng) -> Result<()> {
+        let mut changed = BTreeMap::<String, Instant>::new();
+        while !self.is_over() {
+            sleep(Duration::from_millis(500)).await;
+            let all = self.stage.runnables().list(&ListParams::default()).await?;
+            for runnable in all {
+                let name = runnable.name_any();
+                let fresh = changed.get(&name).is_some_and(|at| at.elapsed() < PACE);
+                let value = lock(&self.inputs).get(&name).copied().unwrap_or_default();
+                if fresh || rng.bool() || !gave(&runnable, value) {
+                    continue;
+                }
+                // Counted first: whether a patch took effect shows in the object at the latest.
+                lock(&self.inputs).insert(name.clone(), value + 1);
+                self.stage.change(&name, succeeds(value + 1)).await?;
+                changed.insert(name, Instant::now());
+            }
+        }
+        Ok(())
+    }
+
+    /// Kills the controller now and then, and starts it again.
+    async fn kill(&self, mut rng: Rng) -> Result<()> {
+        while !self.is_over() {
+            sleep(Duration::from_millis(rng.u64(2000..8000))).await;
+            self.stage.kill_controller().await?;
+            *lock(&self.kills) += 1;
+            sleep(Duration::from_millis(rng.u64(0..500))).await;
+            self.stage.start_controller().await?;
+        }
+        Ok(())
+    }
+
+    /// Half of the time there is a second controller, which ends by a kill, too.
+    async fn double(&self, mut rng: Rng) -> Result<()> {
+        while !self.is_over() {
+            sleep(Duration::from_millis(rng.u64(5_000..15_000))).await;
+            let second = self.stage.second_controller().await?;
+            sleep(Duration::from_millis(rng.u64(5_000..15_000))).await;
+            second.kill()?;
+            *lock(&self.kills) += 1;
+        }
+        Ok(())
+    }
+
+    /// A line a minute.
+    async fn tell(&self) -> Result<()> {
+        for minute in 1.. {
+            let line = Instant::now() + Duration::from_mins(1);
+            tokio::time::sleep_until(line.min(self.until)).await;
+            println!("{minute} min: {}", self.line(false).await?);
+            if self.is_over() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn line(&self, with_present: bool) -> Result<String> {
+        let memory = match self.stage.health_address().await {
+            Some(address) => resident(&address.to_string()),
+            None => None,
+        };
+        let mut tally = lock(&self.tally);
+        tally.read(&self.stage)?;
+        let broken: usize = lock(&self.broken).values().sum();
+        Ok(format!(
+            "{} runs, {} duplicates, {} lost, {broken} faults, {} kills, {} MB",
+            tally.made(),
+            tally.duplicates(),
+            tally.lost(&lock(&self.inputs), with_present),
+            *lock(&self.kills),
+            memory.map_or_else(|| "?".to_owned(), |kib| (kib / 1024).to_string()),
+        ))
+    }
+
+    /// Faults stop; every last input must get its run and give its output.
+    async fn end(self) -> Result<ExitCode> {
+        self.stage.proxy.spare();
+        self.stage.start_controller().await?;
+        let inputs = lock(&self.inputs).clone();
+        let rested = eventually("every output to arrive", REST, || async {
+            let all = self.stage.runnables().list(&ListParams::default()).await?;
+            let late = |r: &&Runnable| !gave(r, inputs.get(&r.name_any()).copied().unwrap_or(-1));
+            let late: Vec<String> = all.iter().filter(late).map(ResourceExt::name_any).collect();
+            Ok(if late.is_empty() {
+                Seen::Done(())
+            } else {
+                Seen::NotYet(late.join(", "))
+            })
+        })
+        .await;
+        sleep(Duration::from_secs(3)).await;
+        println!("at rest: {}", self.line(true).await?);
+        for (fault, times) in &*lock(&self.broken) {
+            println!("  {}: {times}", fault.name());
+        }
+        let tally = lock(&self.tally);
+        for ((name, value), times) in tally.runs.iter().filter(|(_, times)| **times > 1) {
+            println!("{name}: input {value} was run {times} times");
+        }
+        let wrong = tally.duplicates() + tally.lost(&inputs, true);
+        if let Err(error) = &rested {
+            println!("{error:#}");
+        }
+        let good = wrong == 0 && rested.is_ok();
+        println!(
+            "{}",
+            if good {
+                "nothing doubled, nothing lost"
+            } else {
+                "FAILED"
+            }
+        );
+        Ok(ExitCode::from(u8::from(!good)))
+    }
+}
+
+/// Whether the run of this input has given its output.
+fn gave(runnable: &Runnable, value: i64) -> bool {
+    let status = runnable.status.as_ref();
+    let current = status.and_then(|status| status.current_run.as_ref());
+    let output = status.and_then(|s| s.outputs.as_ref()?.get("value")?.as_i64());
+    let from = status.and_then(|s| s.outputs_from.as_ref());
+    output == Some(value)
+        && current.is_some_and(|run| {
+            made(runnable, run.sequence) && from.is_some_and(|from| from.sequence == run.sequence)
+        })
+}
+
+/// Resident memory in KiB of the controller with this health address, where there is a /proc.
+fn resident(address: &str) -> Option<u64> {
+    let mut processes = std::fs::read_dir("/proc").ok()?.flatten();
+    let itself = processes.find(|process| {
+        let arguments = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&arguments);
+        text.contains(address) && !text.contains("supervise")
+    })?;
+    let status = std::fs::read_to_string(itself.path().join("status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
