@@ -165,8 +165,8 @@ async fn prepare(stage: &Stage, scenario: Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the controller has asked for nothing for a while.
-async fn quiet(stage: &Stage) -> Result<()> {
+/// Waits until the controller has asked for nothing for a while, and nothing is on its way.
+pub async fn quiet(stage: &Stage) -> Result<()> {
     let begin = Instant::now();
     let mut seen = (stage.proxy.calls().len(), Instant::now());
     loop {

@@ -178,7 +178,12 @@ impl Stage {
             resource: "trials",
             verbs,
         };
-        self.cluster.grant(&self.account, &[rights]).await
+        self.cluster
+            .eventually("rights to be given", PATIENCE, || async {
+                self.cluster.grant(&self.account, &[rights]).await?;
+                Ok(Seen::Done(()))
+            })
+            .await
     }
 
     /// The Runnables of this stage.
@@ -204,12 +209,32 @@ impl Stage {
             "metadata": { "name": self.namespace }, "spec": spec,
         });
         let apply = PatchParams::apply("faults").force();
-        let templates = self.cluster.all::<ClusterRunTemplate>();
-        templates
-            .patch(&self.namespace, &apply, &Patch::Apply(template))
+        let (templates, patch) = (
+            self.cluster.all::<ClusterRunTemplate>(),
+            Patch::Apply(template),
+        );
+        self.tried("the template to be applied", || {
+            templates.patch(&self.namespace, &apply, &patch)
+        })
+        .await
+    }
+
+    /// Does it; again and again while the API server is away.
+    async fn tried<T, Trying, Try>(&self, what: &str, mut trying: Trying) -> Result<()>
+    where
+        Trying: FnMut() -> Try,
+        Try: Future<Output = kube::Result<T>>,
+    {
+        let trying = &mut trying;
+        self.cluster
+            .eventually(what, PATIENCE, || {
+                let attempt = trying();
+                async move {
+                    attempt.await?;
+                    Ok(Seen::Done(()))
+                }
+            })
             .await
-            .context("applying the template")?;
-        Ok(())
     }
 
     /// Makes a Runnable of the stage's template and account.
@@ -227,11 +252,12 @@ impl Stage {
 
     /// Patches a Runnable.
     pub async fn patch(&self, name: &str, patch: Value) -> Result<()> {
-        let patch = Patch::Merge(patch);
-        self.runnables()
-            .patch(name, &PatchParams::default(), &patch)
-            .await?;
-        Ok(())
+        let (runnables, patch) = (self.runnables(), Patch::Merge(patch));
+        let plain = PatchParams::default();
+        self.tried(&format!("{name} to be changed"), || {
+            runnables.patch(name, &plain, &patch)
+        })
+        .await
     }
 
     /// Gives a Runnable other inputs.
@@ -249,10 +275,17 @@ impl Stage {
 
     /// Deletes a run, as anybody with kubectl might.
     pub async fn delete_trial(&self, name: &str) -> Result<()> {
-        self.trials()
-            .delete(name, &DeleteParams::background())
-            .await?;
-        Ok(())
+        let (trials, background) = (self.trials(), DeleteParams::background());
+        self.cluster
+            .eventually("a run to be deleted", PATIENCE, || async {
+                match trials.delete(name, &background).await {
+                    // An answer that was lost has deleted it.
+                    Err(kube::Error::Api(status)) if status.is_not_found() => {}
+                    other => drop(other?),
+                }
+                Ok(Seen::Done(()))
+            })
+            .await
     }
 
     /// Ends a run that hangs.

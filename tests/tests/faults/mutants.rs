@@ -1,0 +1,311 @@
+//! Deliberate mistakes, switched on in the controller: each must be noticed in the API server's
+//! record, and without it there must be nothing to notice.
+
+use anyhow::{Result, bail};
+use cartouche_controller::mutants::Mutant;
+use cartouche_crds::{RunPhase, Runnable};
+use cartouche_tests::{
+    fault_proxy::{Call, Fault},
+    faults::{
+        plan::quiet,
+        scenario::{gives, made},
+        stage::{APP, Stage},
+    },
+    lab::{self, Kind, fails, hangs, succeeds},
+};
+use clap::ValueEnum;
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+use crate::{DEMO, cluster};
+
+/// What was noticed; nothing, if all is well.
+type Noticed = Vec<String>;
+
+/// A scene with this mistake, or without one.
+async fn stage(mutant: Option<Mutant>) -> Result<Stage> {
+    let mut stage = Stage::set(DEMO, &cluster().await?, "mutant").await?;
+    let name = mutant.and_then(|mutant| mutant.to_possible_value());
+    stage.mistaken(name.as_ref().map(clap::builder::PossibleValue::get_name));
+    stage.start_controller().await?;
+    Ok(stage)
+}
+
+/// Breaks the n-th request, or event, of a sort.
+fn at(
+    verb: &str,
+    resource: &str,
+    numbers: &[usize],
+    fault: Fault,
+) -> cartouche_tests::fault_proxy::Chooser {
+    let (wanted, numbers) = (Call::new(verb, resource), numbers.to_vec());
+    Box::new(move |call, number| (*call == wanted && numbers.contains(&number)).then_some(fault))
+}
+
+/// Plays a scene with the mistake and without it.
+async fn is_noticed<Play, Playing>(mutant: Mutant, play: Play) -> Result<()>
+where
+    Play: Fn(Stage) -> Playing,
+    Playing: Future<Output = Result<Noticed>>,
+{
+    let (healthy, mistaken) = tokio::try_join!(async { play(stage(None).await?).await }, async {
+        play(stage(Some(mutant)).await?).await
+    },)?;
+    println!("{mutant:?}: {mistaken:?}");
+    if !healthy.is_empty() {
+        bail!("without the mistake: {}", healthy.join("; "));
+    }
+    if mistaken.is_empty() {
+        bail!("{mutant:?} was not noticed");
+    }
+    Ok(())
+}
+
+/// What the record breaks of the protocol, and the values that were run, if they are not these.
+async fn noticed(stage: &Stage, values: &[i64]) -> Result<Noticed> {
+    quiet(stage).await?;
+    let mut noticed = stage.record.breaches()?;
+    let ran: Vec<i64> = stage
+        .record
+        .made()?
+        .iter()
+        .filter_map(|run| run.value)
+        .collect();
+    if ran != values {
+        noticed.push(format!("ran {ran:?} instead of {values:?}"));
+    }
+    Ok(noticed)
+}
+
+fn inputs(inputs: &Value) -> Value {
+    json!({ "inputs": inputs })
+}
+
+fn rejected(runnable: &Runnable) -> bool {
+    let current = runnable
+        .status
+        .as_ref()
+        .and_then(|s| s.current_run.as_ref());
+    current.is_some_and(|run| run.phase == RunPhase::Rejected)
+}
+
+fn output(runnable: &Runnable) -> Option<i64> {
+    let outputs = runnable.status.as_ref()?.outputs.as_ref()?;
+    outputs.get("value")?.as_i64()
+}
+
+fn ready_says(runnable: &Runnable, text: &str) -> bool {
+    let conditions = runnable.status.iter().flat_map(|status| &status.conditions);
+    conditions
+        .into_iter()
+        .any(|condition| condition.type_ == "Ready" && condition.message.contains(text))
+}
+
+#[tokio::test]
+async fn a_status_written_over_what_another_controller_wrote_is_noticed() -> Result<()> {
+    is_noticed(Mutant::NoPrecondition, |stage| async move {
+        stage.runnable(APP, inputs(&succeeds(1))).await?;
+        stage.until(APP, "an output", |r| gives(r, 1, 1)).await?;
+        let _second = stage.second_controller().await?;
+        quiet(&stage).await?;
+        // The first controller learns of the first change when the second has served two.
+        let runnables = "runnables.carto.run";
+        stage
+            .proxy
+            .begin(at("event", runnables, &[1, 2], Fault::Delay));
+        for value in 2..=3 {
+            stage.change(APP, succeeds(value)).await?;
+            stage
+                .until(APP, "an output", |r| gives(r, value, value))
+                .await?;
+        }
+        noticed(&stage, &[1, 2, 3]).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn deleting_young_runs_is_noticed() -> Result<()> {
+    is_noticed(Mutant::NoMinimumAge, |stage| async move {
+        let mut spec = inputs(&succeeds(1));
+        spec["retentionPolicy"] = json!({ "maxFailedRuns": 1, "maxSuccessfulRuns": 1 });
+        stage.runnable(APP, spec).await?;
+        for value in 1..=3 {
+            stage.change(APP, succeeds(value)).await?;
+            stage
+                .until(APP, "an output", |r| gives(r, value, value))
+                .await?;
+        }
+        quiet(&stage).await?;
+        let deleted = stage.record.deleted()?;
+        Ok((deleted > 0)
+            .then(|| format!("{deleted} young runs were deleted"))
+            .into_iter()
+            .collect())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_name_made_of_the_hash_is_noticed_when_inputs_go_back() -> Result<()> {
+    is_noticed(Mutant::NameOfHash, |stage| async move {
+        stage.runnable(APP, inputs(&succeeds(1))).await?;
+        stage.until(APP, "an output", |r| gives(r, 1, 1)).await?;
+        stage.change(APP, succeeds(2)).await?;
+        stage.until(APP, "an output", |r| gives(r, 2, 2)).await?;
+        stage.change(APP, succeeds(1)).await?;
+        let over = |r: &Runnable| gives(r, 3, 1) || rejected(r);
+        stage
+            .until(APP, "the third run, or a refusal", over)
+            .await?;
+        noticed(&stage, &[1, 2, 1]).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_name_that_the_server_chooses_is_noticed_when_an_answer_is_lost() -> Result<()> {
+    is_noticed(Mutant::GenerateNameOnly, |stage| async move {
+        let fault = at("create", "trials.lab.test", &[1], Fault::LostReply);
+        stage.proxy.begin(fault);
+        stage.runnable(APP, inputs(&succeeds(1))).await?;
+        stage
+            .until(APP, "an output", |r| output(r) == Some(1))
+            .await?;
+        noticed(&stage, &[1]).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_run_without_an_intent_is_noticed() -> Result<()> {
+    is_noticed(Mutant::NoIntent, |stage| async move {
+        stage.runnable(APP, inputs(&succeeds(1))).await?;
+        stage.until(APP, "an output", |r| gives(r, 1, 1)).await?;
+        noticed(&stage, &[1]).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_intent_for_a_stale_template_is_noticed() -> Result<()> {
+    is_noticed(Mutant::StaleTemplate, |stage| async move {
+        stage.runnable(APP, inputs(&succeeds(1))).await?;
+        stage.until(APP, "an output", |r| gives(r, 1, 1)).await?;
+        quiet(&stage).await?;
+        let templates = "clusterruntemplates.carto.run";
+        stage
+            .proxy
+            .begin(at("event", templates, &[1], Fault::Delay));
+        let mut template = lab::template(Kind::Trial);
+        template["template"]["spec"]["note"] = json!("new");
+        stage.template(template).await?;
+        stage.change(APP, succeeds(2)).await?;
+        stage
+            .until(APP, "an output", |r| output(r) == Some(2))
+            .await?;
+        noticed(&stage, &[1, 2]).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn taking_a_strangers_object_for_ones_own_is_noticed() -> Result<()> {
+    is_noticed(Mutant::AdoptUnchecked, |stage| async move {
+        let mut template = lab::template(Kind::Trial);
+        template["template"]["metadata"] = json!({ "name": "fixed" });
+        stage.template(template).await?;
+        let stranger = json!({
+            "apiVersion": "lab.test/v1", "kind": "Trial",
+            "metadata": { "name": "fixed" }, "spec": succeeds(99),
+        });
+        stage.trial(stranger).await?;
+        stage.runnable(APP, inputs(&succeeds(1))).await?;
+        let over = |r: &Runnable| rejected(r) || output(r).is_some();
+        let end = stage.until(APP, "a refusal, or an output", over).await?;
+        Ok(output(&end)
+            .map(|value| format!("a stranger's object gave the output {value}"))
+            .into_iter()
+            .collect())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn outputs_of_the_run_that_ended_last_are_noticed() -> Result<()> {
+    is_noticed(Mutant::OutputsByTime, |stage| async move {
+        stage.runnable(APP, inputs(&succeeds(1))).await?;
+        stage.until(APP, "an output", |r| gives(r, 1, 1)).await?;
+        stage.change(APP, hangs(2)).await?;
+        stage.until(APP, "a run", |r| made(r, 2)).await?;
+        let between = stage.sees(2).await?;
+        stage.change(APP, succeeds(3)).await?;
+        stage.until(APP, "an output", |r| gives(r, 3, 3)).await?;
+        stage.finish(&between, true).await?;
+        let ended = |r: &Runnable| {
+            let history = r.status.iter().flat_map(|status| &status.history);
+            history.into_iter().all(|entry| entry.result.is_some())
+        };
+        let end = stage.until(APP, "the end of the second run", ended).await?;
+        let mut noticed = noticed(&stage, &[1, 2, 3]).await?;
+        if output(&end) != Some(3) {
+            noticed.push(format!("the output is {:?}", output(&end)));
+        }
+        Ok(noticed)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_create_sent_again_without_a_look_at_the_ledger_is_noticed() -> Result<()> {
+    is_noticed(Mutant::PostRetried, |stage| async move {
+        let trials = "trials.lab.test";
+        stage
+            .proxy
+            .begin(at("create", trials, &[1], Fault::Unavailable));
+        stage.runnable(APP, inputs(&succeeds(1))).await?;
+        stage.until(APP, "an output", |r| gives(r, 1, 1)).await?;
+        let mut sent = 0;
+        let mut noticed = noticed(&stage, &[1]).await?;
+        for counted in stage.proxy.calls() {
+            match counted.call.to_string().as_str() {
+                "create trials.lab.test" => sent += 1,
+                "get runnables.carto.run" | "update runnables.carto.run/status" => sent = 0,
+                _ => {}
+            }
+            if sent > 1 {
+                noticed.push("a create was sent twice for one reading of the ledger".to_owned());
+            }
+        }
+        Ok(noticed)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn giving_up_on_a_name_that_is_taken_is_noticed_when_an_answer_is_lost() -> Result<()> {
+    is_noticed(Mutant::TakenIsTheEnd, |stage| async move {
+        let fault = at("create", "trials.lab.test", &[1], Fault::LostReply);
+        stage.proxy.begin(fault);
+        stage.runnable(APP, inputs(&fails(1))).await?;
+        let stuck = |r: &Runnable| ready_says(r, "existed already");
+        let over = |r: &Runnable| made(r, 1) || stuck(r);
+        let end = stage
+            .until(APP, "a run, or a word about its name", over)
+            .await?;
+        Ok(stuck(&end)
+            .then(|| format!("{} is stuck on its own run", end.name_any()))
+            .into_iter()
+            .collect())
+    })
+    .await
+}
+
+#[test]
+fn every_mistake_has_its_scene() {
+    let scenes = include_str!("mutants.rs");
+    for mutant in Mutant::value_variants() {
+        let played = format!("is_noticed(Mutant::{mutant:?},");
+        assert!(scenes.contains(&played), "{mutant:?} is never played");
+    }
+}

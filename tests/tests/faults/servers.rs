@@ -1,0 +1,100 @@
+//! The API server and etcd die in the middle of every scenario.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use cartouche_tests::{
+    cluster::Cluster,
+    control_plane::Part,
+    faults::{
+        campaign::record_all,
+        record::End,
+        scenario::Scenario,
+        stage::{self, APP, PATIENCE, Stage},
+    },
+};
+use clap::ValueEnum;
+use futures::future::try_join_all;
+use tokio::time::{Instant, sleep};
+
+use crate::DEMO;
+
+/// What a server that was killed may not have written down is not compared: what was made shows in
+/// what exists, for these scenarios delete nothing that they do not have a number for.
+fn in_objects(end: &End) -> End {
+    End {
+        made: Vec::new(),
+        deleted: 0,
+        ..end.clone()
+    }
+}
+
+async fn play(stage: &Stage, scenario: Scenario, expected: &End) -> Result<()> {
+    scenario.act(stage).await?;
+    let begin = Instant::now();
+    let (mut found, mut since) = (End::default(), Instant::now());
+    loop {
+        sleep(Duration::from_millis(300)).await;
+        if let Ok(end) = stage.end(APP).await {
+            if in_objects(&end) != in_objects(&found) {
+                since = Instant::now();
+            }
+            found = end;
+        }
+        let over = in_objects(&found) == in_objects(expected);
+        let undecidable = scenario.undecidable(&found).is_some();
+        if (over || undecidable) && since.elapsed() > Duration::from_secs(3) {
+            println!(
+                "{}: {}",
+                scenario.name(),
+                if over { "as ever" } else { "undecidable" }
+            );
+            return Ok(());
+        }
+        ensure!(
+            begin.elapsed() < PATIENCE,
+            "{} ended with {found:#?} instead of {expected:#?}",
+            scenario.name()
+        );
+    }
+}
+
+#[tokio::test]
+async fn every_scenario_ends_as_ever_when_the_api_server_and_etcd_die_in_its_middle() -> Result<()>
+{
+    let cluster = stage::prepared(DEMO).await?;
+    let scenarios = Scenario::value_variants();
+    let recordings = record_all(DEMO, &cluster, scenarios, scenarios.len()).await?;
+    let stages = scenarios.iter().map(|scenario| async {
+        let stage = Stage::set(DEMO, &cluster, "servers").await?;
+        scenario.prepare(&stage).await?;
+        anyhow::Ok((*scenario, stage))
+    });
+    let stages = try_join_all(stages).await?;
+    let playing = stages
+        .iter()
+        .map(|(scenario, stage)| play(stage, *scenario, &recordings[scenario].end));
+    tokio::try_join!(try_join_all(playing), die(&cluster))?;
+    for (scenario, stage) in &stages {
+        let breaches = stage.record.breaches()?;
+        ensure!(breaches.is_empty(), "{}: {breaches:?}", scenario.name());
+    }
+    Ok(())
+}
+
+/// Each server is killed three times, at moments that fall into different steps.
+async fn die(cluster: &Cluster) -> Result<()> {
+    let plane = cluster.control_plane()?;
+    for (pause, part) in [
+        (150, Part::ApiServer),
+        (400, Part::Etcd),
+        (700, Part::ApiServer),
+        (1000, Part::Etcd),
+        (2500, Part::ApiServer),
+        (4000, Part::Etcd),
+    ] {
+        sleep(Duration::from_millis(pause)).await;
+        plane.restart(part).await?;
+    }
+    Ok(())
+}
