@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use http::{HeaderValue, Request, Response, header};
+use http::{HeaderName, HeaderValue, Request, Response, header};
 use k8s_openapi::jiff::{Timestamp, fmt::rfc2822};
 use kube::{Client, Config, client::Body};
 
@@ -104,6 +104,18 @@ impl Connection {
         Client::new(service, self.own.default_namespace())
     }
 
+    /// Puts the caller's identity into a request.
+    fn identify(caller: &Caller, request: &mut Request<Body>) -> kube::Result<()> {
+        let (name, identity) = match caller {
+            Caller::Controller => return Ok(()),
+            Caller::Impersonated(user) => (HeaderName::from_static("impersonate-user"), user),
+            Caller::Token(bearer) => (header::AUTHORIZATION, bearer),
+        };
+        assert_named(identity)?;
+        request.headers_mut().insert(name, identity.clone());
+        Ok(())
+    }
+
     /// Sends one request as the caller, whatever identity it carried before.
     pub(super) async fn send(
         &self,
@@ -111,25 +123,21 @@ impl Connection {
         mut request: Request<Body>,
     ) -> kube::Result<Response<Body>> {
         let verb = request.method().clone();
-        let outcome = match caller {
-            Caller::Controller => self.own.send(request).await,
-            Caller::Impersonated(user) => {
-                assert_named(user)?;
-                request
-                    .headers_mut()
-                    .insert("impersonate-user", user.clone());
-                self.own.send(request).await
+        Self::identify(caller, &mut request)?;
+        let client = match (caller, &self.anonymous) {
+            (Caller::Token(_), Some(anonymous)) => anonymous,
+            (Caller::Token(_), None) => {
+                return Err(kube::Error::Service("tokens are not in use".into()));
             }
-            Caller::Token(bearer) => {
-                assert_named(bearer)?;
-                request
-                    .headers_mut()
-                    .insert(header::AUTHORIZATION, bearer.clone());
-                match &self.anonymous {
-                    Some(anonymous) => anonymous.send(request).await,
-                    None => Err(kube::Error::Service("tokens are not in use".into())),
-                }
-            }
+            (Caller::Controller | Caller::Impersonated(_), _) => &self.own,
+        };
+        // A list that a watch begins with has no deadline of its own: were its answer lost, nothing
+        // would be watched for minutes.
+        let outcome = match tokio::time::timeout(self.deadline, client.send(request)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(kube::Error::Service(
+                format!("no answer within {} seconds", self.deadline.as_secs()).into(),
+            )),
         };
         let controller = matches!(caller, Caller::Controller);
         self.metrics.request(

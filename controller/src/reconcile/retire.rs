@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::pass::Pass;
+use super::{CONFLICT_PAUSE, pass::Pass};
 use crate::{
     api::ApiError,
     events::Occasion,
@@ -42,6 +42,7 @@ impl Pass<'_> {
             return held;
         }
         let account = self.account.clone()?;
+        let mut again = plan.again;
         for entry in &plan.delete {
             let Some(kind) = kinds.known(&entry.api_version, &entry.kind) else {
                 continue;
@@ -59,12 +60,17 @@ impl Pass<'_> {
                         self.facts.now,
                     );
                 }
-                Err(error) if error.is_not_found() || error.is_conflict() => {}
+                Err(error) if error.is_not_found() => {}
+                // Another object has the name: the watch will tell that this one is gone. Or the
+                // server was at odds with itself, and it is still there.
+                Err(error) if error.is_conflict() => {
+                    again = again.into_iter().chain([CONFLICT_PAUSE]).min();
+                }
                 Err(error) => return Some(self.undeletable(&entry.name, &error)),
             }
         }
         lock(&self.memory).release(&Held::Delete);
-        plan.again
+        again
     }
 
     /// One Warning, and a pause that gets longer.

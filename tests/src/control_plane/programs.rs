@@ -74,7 +74,8 @@ impl Settings {
             .arg("--audit-log-path")
             .arg(self.audit_log())
             // What was answered has been written down; and one file, not rotated, has it all.
-            .args(["--audit-log-mode=blocking", "--audit-log-maxsize=0"])
+            // Megabytes; zero would mean a hundred, after which the log begins anew.
+            .args(["--audit-log-mode=blocking", "--audit-log-maxsize=1000000"])
     }
 
     pub(super) fn controller_manager(&self, path: &Path) -> Program {

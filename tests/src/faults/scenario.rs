@@ -14,7 +14,7 @@ use super::{
     stage::{APP, PATIENCE, Stage},
 };
 use crate::{
-    cluster::Seen,
+    cluster::{Seen, eventually},
     lab::{self, Kind, fails, hangs, succeeds},
 };
 
@@ -287,17 +287,15 @@ fn selector(pick: &str) -> Value {
 
 /// Waits until so many runs are left.
 async fn left(stage: &Stage, count: usize) -> Result<()> {
-    stage
-        .cluster
-        .eventually("retention", PATIENCE, || async {
-            let exist = stage.end(APP).await?.exist;
-            Ok(if exist.len() == count {
-                Seen::Done(())
-            } else {
-                Seen::NotYet(format!("{exist:?}"))
-            })
+    eventually("retention", PATIENCE, || async {
+        let exist = stage.end(APP).await?.exist;
+        Ok(if exist.len() == count {
+            Seen::Done(())
+        } else {
+            Seen::NotYet(format!("{exist:?}"))
         })
-        .await
+    })
+    .await
 }
 
 /// A Runnable with two runs, the newer for its present inputs, as the original leaves them.

@@ -17,7 +17,7 @@ use tokio::{
 
 use super::record::Record;
 use crate::{
-    cluster::{Account, Cluster, Rights, Seen},
+    cluster::{Account, Cluster, Rights, Seen, eventually},
     control_plane::Options,
     controller::{Controller, Settings},
     fault_proxy::{Crash, FaultProxy},
@@ -178,12 +178,11 @@ impl Stage {
             resource: "trials",
             verbs,
         };
-        self.cluster
-            .eventually("rights to be given", PATIENCE, || async {
-                self.cluster.grant(&self.account, &[rights]).await?;
-                Ok(Seen::Done(()))
-            })
-            .await
+        eventually("rights to be given", PATIENCE, || async {
+            self.cluster.grant(&self.account, &[rights]).await?;
+            Ok(Seen::Done(()))
+        })
+        .await
     }
 
     /// The Runnables of this stage.
@@ -226,15 +225,14 @@ impl Stage {
         Try: Future<Output = kube::Result<T>>,
     {
         let trying = &mut trying;
-        self.cluster
-            .eventually(what, PATIENCE, || {
-                let attempt = trying();
-                async move {
-                    attempt.await?;
-                    Ok(Seen::Done(()))
-                }
-            })
-            .await
+        eventually(what, PATIENCE, || {
+            let attempt = trying();
+            async move {
+                attempt.await?;
+                Ok(Seen::Done(()))
+            }
+        })
+        .await
     }
 
     /// Makes a Runnable of the stage's template and account.
@@ -276,16 +274,15 @@ impl Stage {
     /// Deletes a run, as anybody with kubectl might.
     pub async fn delete_trial(&self, name: &str) -> Result<()> {
         let (trials, background) = (self.trials(), DeleteParams::background());
-        self.cluster
-            .eventually("a run to be deleted", PATIENCE, || async {
-                match trials.delete(name, &background).await {
-                    // An answer that was lost has deleted it.
-                    Err(kube::Error::Api(status)) if status.is_not_found() => {}
-                    other => drop(other?),
-                }
-                Ok(Seen::Done(()))
-            })
-            .await
+        eventually("a run to be deleted", PATIENCE, || async {
+            match trials.delete(name, &background).await {
+                // An answer that was lost has deleted it.
+                Err(kube::Error::Api(status)) if status.is_not_found() => {}
+                other => drop(other?),
+            }
+            Ok(Seen::Done(()))
+        })
+        .await
     }
 
     /// Ends a run that hangs.
@@ -297,19 +294,18 @@ impl Stage {
     pub async fn edit_status(&self, name: &str, edit: impl Fn(&mut Value)) -> Result<()> {
         let (runnables, edit) = (self.runnables(), &edit);
         let what = format!("the status of {name} to be edited");
-        self.cluster
-            .eventually(&what, PATIENCE, || async {
-                let mut object = serde_json::to_value(runnables.get(name).await?)?;
-                edit(&mut object["status"]);
-                let object = serde_json::from_value(object)?;
-                let as_admin = PostParams {
-                    field_manager: Some("admin".to_owned()),
-                    ..PostParams::default()
-                };
-                runnables.replace_status(name, &as_admin, &object).await?;
-                Ok(Seen::Done(()))
-            })
-            .await
+        eventually(&what, PATIENCE, || async {
+            let mut object = serde_json::to_value(runnables.get(name).await?)?;
+            edit(&mut object["status"]);
+            let object = serde_json::from_value(object)?;
+            let as_admin = PostParams {
+                field_manager: Some("admin".to_owned()),
+                ..PostParams::default()
+            };
+            runnables.replace_status(name, &as_admin, &object).await?;
+            Ok(Seen::Done(()))
+        })
+        .await
     }
 
     /// Waits until the Runnable is as wanted.
@@ -319,9 +315,17 @@ impl Stage {
         what: &str,
         wanted: impl Fn(&Runnable) -> bool,
     ) -> Result<Runnable> {
-        self.cluster
-            .wait_for(&self.runnables(), name, what, PATIENCE, wanted)
-            .await
+        let runnables = self.runnables();
+        let wanted = &wanted;
+        eventually(what, PATIENCE, || async {
+            let runnable = runnables.get(name).await?;
+            Ok(if wanted(&runnable) {
+                Seen::Done(runnable)
+            } else {
+                Seen::NotYet(format!("{:#?}", runnable.status))
+            })
+        })
+        .await
     }
 
     /// Waits until the run with this value exists.
@@ -330,14 +334,13 @@ impl Stage {
             .labels("carto.run/runnable-name")
             .fields(&format!("spec.value={value}"));
         let trials = self.trials();
-        self.cluster
-            .eventually(&format!("the run for {value}"), PATIENCE, || async {
-                let mut runs = trials.list(&of).await?.items;
-                Ok(runs
-                    .pop()
-                    .map_or_else(|| Seen::NotYet("none".to_owned()), Seen::Done))
-            })
-            .await
+        eventually(&format!("the run for {value}"), PATIENCE, || async {
+            let mut runs = trials.list(&of).await?.items;
+            Ok(runs
+                .pop()
+                .map_or_else(|| Seen::NotYet("none".to_owned()), Seen::Done))
+        })
+        .await
     }
 
     /// Takes everything away again, so that later stages of the cluster have less to list. The
