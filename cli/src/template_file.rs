@@ -26,6 +26,7 @@ pub(crate) fn spec(document: &Document) -> Option<ClusterRunTemplateSpec> {
     let part = |key: &str| spec.get(key).filter(|value| !value.is_null()).cloned();
     Some(ClusterRunTemplateSpec {
         template: part("template")?,
+        input_schema: part("inputSchema"),
         outputs: part("outputs").and_then(|value| serde_json::from_value(value).ok()),
         health_rule: part("healthRule").and_then(|value| serde_json::from_value(value).ok()),
     })

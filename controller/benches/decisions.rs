@@ -75,6 +75,7 @@ fn settled(entries: usize, hash: Option<&str>) -> Facts {
             generation: 1,
             template: "build".to_owned(),
             deleting: false,
+            suspended: false,
             rerun_token: None,
         },
         ledger: Ledger::of(&status),

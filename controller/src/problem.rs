@@ -31,13 +31,15 @@ pub enum Category {
     RunawayDetected,
     /// Another controller writes the same status.
     OtherController,
+    /// A run is due, and the Runnable is suspended.
+    Suspended,
     /// Anything else.
     UnknownError,
 }
 
 impl Category {
     /// Every category, for metrics that are there from the start.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::ServiceAccountError,
         Self::ServiceAccountTokenError,
         Self::ClientBuilderError,
@@ -49,6 +51,7 @@ impl Category {
         Self::NameConflict,
         Self::RunawayDetected,
         Self::OtherController,
+        Self::Suspended,
         Self::UnknownError,
     ];
 
@@ -67,6 +70,7 @@ impl Category {
             Self::NameConflict => "NameConflict",
             Self::RunawayDetected => "RunawayDetected",
             Self::OtherController => "OtherController",
+            Self::Suspended => "Suspended",
             Self::UnknownError => "UnknownError",
         }
     }

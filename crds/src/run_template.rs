@@ -31,6 +31,13 @@ pub struct ClusterRunTemplateSpec {
     #[schemars(schema_with = "schema::any_object")]
     pub template: Value,
 
+    /// What inputs a Runnable gives: a structural `OpenAPI` v3 schema of `spec.inputs`, as custom
+    /// resources have one (types, `required`, `enum`, `pattern`, `default`, `description`...).
+    /// Defaults are filled in before the template is rendered; inputs that do not fit make no run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::any_object")]
+    pub input_schema: Option<Value>,
+
     /// Output name to the path of its value in a succeeded run, for example
     /// `.status.results[?(@.name=="digest")].value`. Of a Job or Pod, `.terminationMessage` is what
     /// its container wrote to `/dev/termination-log`: a JSON object, or a text.

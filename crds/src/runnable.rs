@@ -24,6 +24,7 @@ use crate::{schema, status::RunnableStatus};
     printcolumn = r#"{"name":"Reason","type":"string","jsonPath":".status.conditions[?(@.type=='Ready')].reason","description":"Why it is ready, or not"}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     printcolumn = r#"{"name":"Run","type":"string","jsonPath":".status.currentRun.name","description":"The run for the present inputs"}"#,
+    printcolumn = r#"{"name":"Suspend","type":"boolean","jsonPath":".spec.suspend","description":"Whether new runs are held back","priority":1}"#,
     printcolumn = r#"{"name":"Template","type":"string","jsonPath":".spec.runTemplateRef.name","priority":1}"#,
     printcolumn = r#"{"name":"Outputs From","type":"string","jsonPath":".status.outputsFrom.name","description":"The run that the outputs were read from","priority":1}"#
 )]
@@ -45,6 +46,11 @@ pub struct RunnableSpec {
     /// Without a name it is `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<String>,
+
+    /// While it is true no new run is made. The present run goes on, and its outputs still come; what
+    /// changes meanwhile runs when it is false again, or not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspend: Option<bool>,
 
     /// How many finished runs are kept. Unfinished runs, the current run and the run that the
     /// outputs came from are never deleted.

@@ -63,6 +63,21 @@ impl Context {
         Ok(Self { root })
     }
 
+    /// The inputs of the Runnable, if it gives any.
+    pub(crate) fn inputs(&self) -> Option<&Value> {
+        self.root.pointer("/runnable/spec/inputs")
+    }
+
+    /// The same with other inputs.
+    pub(crate) fn with_inputs(&self, inputs: Value) -> Self {
+        let mut completed = self.clone();
+        let spec = completed.root.pointer_mut("/runnable/spec");
+        if let Some(spec) = spec.and_then(Value::as_object_mut) {
+            spec.insert("inputs".into(), inputs);
+        }
+        completed
+    }
+
     /// The value of a path that passed [`check`].
     pub(crate) fn find<'a>(
         &'a self,
@@ -80,6 +95,9 @@ fn visible_runnable(runnable: &Value) -> Value {
         fields.insert("apiVersion".into(), API_VERSION.into());
         fields.insert("kind".into(), "Runnable".into());
     }
+    // Suspending and resuming is no change of what is run.
+    let spec = visible.get_mut("spec").and_then(Value::as_object_mut);
+    spec.map(|spec| spec.remove("suspend"));
     let reference = visible.pointer_mut("/spec/runTemplateRef");
     if let Some(reference) = reference.and_then(Value::as_object_mut) {
         // Whatever the user wrote there: there is one kind of template.
@@ -121,6 +139,11 @@ pub(crate) fn check(path: &Path) -> Result<(), String> {
         [RUNNABLE, "status", ..] => Err(
             "runnable.status is not readable, because it changes with every run and a run would \
              cause the next one: read spec, labels or annotations instead"
+                .to_owned(),
+        ),
+        [RUNNABLE, "spec", "suspend", ..] => Err(
+            "runnable.spec.suspend is not readable, because suspending and resuming would change \
+             what is run: use an input instead"
                 .to_owned(),
         ),
         [root @ (RUNNABLE | SELECTED), "metadata", field, ..] if VOLATILE.contains(field) => {

@@ -3,7 +3,7 @@
 mod body;
 mod suspect;
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use cartouche_crds::{ClusterRunTemplateSpec, HealthRule};
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ use crate::{
     document::{self, Rendered},
     error::{Problem, Problems},
     health::{Health, Rule},
+    input_schema::InputSchema,
     outputs::{OutputError, Outputs, SECRET},
     pod::TERMINATION_MESSAGE,
 };
@@ -24,6 +25,7 @@ use body::Body;
 #[derive(Clone, Debug)]
 pub struct Template {
     body: Body,
+    inputs: Option<InputSchema>,
     literal_kind: Option<(String, String)>,
     outputs: Outputs,
     rule: Option<Rule>,
@@ -48,6 +50,10 @@ impl Template {
             .health_rule
             .as_ref()
             .and_then(|rule| Rule::compile(rule, &mut problems));
+        let inputs = spec
+            .input_schema
+            .as_ref()
+            .and_then(|schema| InputSchema::compile(schema, &mut problems));
         Problems::check(problems)?;
         let literal_kind = body.literal("apiVersion").zip(body.literal("kind"));
         let mut warnings = [document::warnings(template), suspect::warnings(template)].concat();
@@ -58,6 +64,7 @@ impl Template {
             warnings.push("outputs: a Secret gives no outputs".to_owned());
         }
         Ok(Self {
+            inputs,
             literal_kind,
             warnings,
             rules_hash: rules_hash(spec.outputs.as_ref(), spec.health_rule.as_ref()),
@@ -99,10 +106,22 @@ impl Template {
         self.outputs.reads(TERMINATION_MESSAGE)
     }
 
-    /// Replaces every tag, once, and checks the outcome. Fails with everything that is wrong with it,
-    /// or with the limit that was reached.
+    /// What the tags see: the context, with the defaults of the template's input schema. Fails with
+    /// every input that does not fit the schema; their paths begin with `runnable.spec.inputs`.
+    pub fn complete<'a>(&self, context: &'a Context) -> Result<Cow<'a, Context>, Problems> {
+        let Some(schema) = &self.inputs else {
+            return Ok(Cow::Borrowed(context));
+        };
+        Ok(match schema.complete(context.inputs())? {
+            Some(inputs) => Cow::Owned(context.with_inputs(inputs)),
+            None => Cow::Borrowed(context),
+        })
+    }
+
+    /// Replaces every tag, once, and checks the outcome. Fails with everything that is wrong with it
+    /// or with the inputs, or with the limit that was reached.
     pub fn render(&self, context: &Context) -> Result<Rendered, Problems> {
-        let document = self.body.render(context)?;
+        let document = self.body.render(&*self.complete(context)?)?;
         check_rendered_size(&document)?;
         document::finish(document)
     }

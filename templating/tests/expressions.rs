@@ -71,6 +71,7 @@ fn spec(template: Value, path: Option<&str>) -> ClusterRunTemplateSpec {
     ClusterRunTemplateSpec {
         template,
         outputs,
+        input_schema: None,
         health_rule: None,
     }
 }

@@ -20,6 +20,7 @@ fn spec(template: Value) -> ClusterRunTemplateSpec {
     ClusterRunTemplateSpec {
         template,
         outputs: None,
+        input_schema: None,
         health_rule: None,
     }
 }

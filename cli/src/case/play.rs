@@ -86,6 +86,7 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
             generation: 1,
             template: text("/spec/runTemplateRef/name"),
             deleting: false,
+            suspended: false,
             rerun_token: run.rerun_token.clone(),
         },
         stored: Arc::new(RunnableStatus::default()),

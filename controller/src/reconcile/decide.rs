@@ -170,7 +170,7 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
     )
 }
 
-/// Writes the intent, unless runs follow each other too fast.
+/// Writes the intent, unless the Runnable is suspended or runs follow each other too fast.
 fn intend(
     facts: &Facts,
     rendering: &Rendering,
@@ -178,6 +178,9 @@ fn intend(
     fate: &Fate,
     message: &str,
 ) -> Step {
+    if facts.runnable.suspended {
+        return Step::Stuck(suspended(facts));
+    }
     let last = ledger
         .current
         .as_ref()
@@ -205,6 +208,18 @@ fn intend(
         return Step::Stuck(crowded(facts));
     }
     Step::Write(Box::new(next), Change::Intent)
+}
+
+/// A run is due. Together with the intent only a create asks this: between them they make every run.
+fn suspended(facts: &Facts) -> Problem {
+    Problem::new(
+        Category::Suspended,
+        Cure::Change,
+        format!(
+            "the Runnable is suspended: a new run of run template [{}] is due, and is made once spec.suspend is false",
+            facts.runnable.template,
+        ),
+    )
 }
 
 /// Unfinished runs never leave the history, and a longer one would be refused.

@@ -66,6 +66,8 @@ pub struct RunnableFacts {
     pub template: String,
     /// It is being deleted.
     pub deleting: bool,
+    /// No new run is to be made for it.
+    pub suspended: bool,
     /// The re-run request on it.
     pub rerun_token: Option<String>,
 }

@@ -268,6 +268,7 @@ fn runnable_facts(runnable: &Runnable, uid: String) -> RunnableFacts {
         generation: runnable.metadata.generation.unwrap_or_default(),
         template: runnable.spec.run_template_ref.name.clone(),
         deleting: runnable.metadata.deletion_timestamp.is_some(),
+        suspended: runnable.spec.suspend == Some(true),
         rerun_token: runnable
             .annotations()
             .get(RERUN_TOKEN_ANNOTATION)

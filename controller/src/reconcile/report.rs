@@ -72,7 +72,12 @@ impl Word {
 
     fn of_problem(problem: &Problem) -> Self {
         Self {
-            status: FALSE,
+            // Nothing is wrong with what somebody wants.
+            status: if problem.category == Category::Suspended {
+                UNKNOWN
+            } else {
+                FALSE
+            },
             reason: problem.category.as_str().to_owned(),
             message: problem.message.clone(),
         }
@@ -166,13 +171,14 @@ fn aggregate(template: &Word, stamped: Option<&Word>) -> Word {
     ready
 }
 
-/// `Reconciling` while something is under way or tried again, `Stalled` when only a change can help.
+/// `Reconciling` while something is under way or tried again, `Stalled` when only a change can help;
+/// neither while a suspended Runnable waits for its user.
 fn abnormal(
     ready: &Word,
     ledger: &Ledger,
     problem: Option<&Problem>,
 ) -> Option<(&'static str, Word)> {
-    if ready.status == TRUE {
+    if ready.status == TRUE || ready.reason == Category::Suspended.as_str() {
         return None;
     }
     let ended = ledger.current.as_ref().is_some_and(|current| {
@@ -181,6 +187,7 @@ fn abnormal(
             .is_some_and(|result| result != RunResult::Succeeded)
     });
     let stalled = match problem {
+        Some(problem) if problem.category == Category::Suspended => ended,
         Some(problem) => {
             problem.cure == Cure::Change && problem.category != Category::OtherController
         }
@@ -216,7 +223,7 @@ fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> Word {
         .ok()
         .map(|rendering| rendering.document.input_hash());
     // While the next run has to wait, there is no other to speak of than the one before.
-    let slowed = stuck_on(Category::RunawayDetected);
+    let slowed = stuck_on(Category::RunawayDetected) || stuck_on(Category::Suspended);
     let Some(current) = ledger.current.as_ref().filter(|current| {
         current.phase == RunPhase::Created
             && (slowed || Some(current.input_hash.as_str()) == rendered)

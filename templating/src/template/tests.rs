@@ -22,6 +22,7 @@ fn compile(template: Value) -> Result<Template, Problems> {
     Template::compile(&ClusterRunTemplateSpec {
         template,
         outputs: None,
+        input_schema: None,
         health_rule: None,
     })
 }
@@ -120,6 +121,7 @@ fn what_is_wrong_whatever_a_runnable_says_is_found_by_compiling() {
             "digest".to_owned(),
             ".status[".to_owned(),
         )])),
+        input_schema: None,
         health_rule: Some(HealthRule::default()),
     };
     let problems = Template::compile(&spec).unwrap_err();
@@ -168,6 +170,7 @@ fn rules_have_a_hash_of_their_own() {
         let spec = ClusterRunTemplateSpec {
             template,
             outputs: Some(BTreeMap::from([("o".to_owned(), path.to_owned())])),
+            input_schema: None,
             health_rule: Some(HealthRule {
                 single_condition_type: Some(kind.to_owned()),
                 ..HealthRule::default()
@@ -291,6 +294,7 @@ fn a_run_that_does_not_say_its_kind_has_that_of_the_template() {
             "phase".to_owned(),
             "status.phase".to_owned(),
         )])),
+        input_schema: None,
         health_rule: None,
     };
     let run = json!({ "status": { "phase": "Succeeded" } });

@@ -231,6 +231,7 @@ impl Decisions {
             selector: None,
             inputs: None,
             service_account_name: None,
+            suspend: None,
             retention_policy: RetentionPolicy::default(),
         };
         let mut runnable = Runnable::new(RUNNABLE, spec);
@@ -335,6 +336,7 @@ fn runnable_facts(setup: &Configuration, knowledge: &Knowledge) -> RunnableFacts
         generation: i64::from(setup.generation(knowledge.spec)),
         template: TEMPLATE.to_owned(),
         deleting: false,
+        suspended: false,
         rerun_token: token(setup.token(knowledge.spec)),
     }
 }

@@ -55,6 +55,7 @@ fn rendered(metadata: &Value, input: &str) -> Rendered {
             "apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": { "input": input },
         }),
         outputs: None,
+        input_schema: None,
         health_rule: None,
     };
     let runnable = json!({ "metadata": { "name": "r", "namespace": "default" }, "spec": {} });

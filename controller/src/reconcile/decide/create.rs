@@ -2,7 +2,7 @@
 
 use cartouche_crds::{CurrentRun, RunPhase};
 
-use super::{Change, Step};
+use super::{Change, Step, suspended};
 use crate::{
     ledger::{Reading, result_of},
     mutants::{self, Mutant},
@@ -12,7 +12,9 @@ use crate::{
 
 pub(super) fn create(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     match &facts.created {
-        None => seen_to_go(facts, current).unwrap_or_else(|| send(facts, current)),
+        None => seen_to_go(facts, current)
+            .or_else(|| landed(facts, current))
+            .unwrap_or_else(|| send(facts, current)),
         Some(CreateOutcome::Created(reading)) => {
             confirm(facts, reading).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
         }
@@ -22,8 +24,34 @@ pub(super) fn create(facts: &Facts, rendering: &Rendering, current: &CurrentRun)
     }
 }
 
+/// While a Runnable is suspended no create is sent that would tell, by its refusal, that an earlier one
+/// has made the run: it is read instead, so that it can be followed.
+fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
+    if !facts.runnable.suspended {
+        return None;
+    }
+    let name = RunName::of(current);
+    match facts.reads.get(&name) {
+        Some(NameRead::Found(found)) if found.reading.run.is_owned_by(&facts.runnable.uid) => {
+            confirm(facts, &found.reading)
+        }
+        Some(_) => None,
+        None => {
+            let seen = facts.sightings.iter().any(|sighting| {
+                !sighting.deleted
+                    && sighting.run.is_owned_by(&facts.runnable.uid)
+                    && sighting.run.answers(current)
+            });
+            seen.then_some(Step::ReadRun(name))
+        }
+    }
+}
+
 /// A further attempt after a refusal is recorded before it is sent.
 fn send(facts: &Facts, current: &CurrentRun) -> Step {
+    if facts.runnable.suspended {
+        return Step::Stuck(suspended(facts));
+    }
     if current.phase == RunPhase::Rejected && !current.attempted {
         return Step::Write(Box::new(facts.ledger.clone().attempt()), Change::Attempt);
     }

@@ -12,4 +12,5 @@ mod history;
 mod laws;
 mod restored;
 pub(crate) mod scene;
+mod suspended;
 mod wanting;

@@ -151,7 +151,7 @@ fn what_comes_before_stamping_says_nothing_of_a_run() {
 fn every_other_problem_is_the_reason_of_run_template_ready_and_of_ready() {
     for category in Category::ALL
         .into_iter()
-        .filter(|category| !category.precedes_stamping())
+        .filter(|category| !category.precedes_stamping() && *category != Category::Suspended)
     {
         let mut facts = with(pending(2, "A"), "A");
         facts.stored = Arc::default();
@@ -281,6 +281,28 @@ fn a_slowed_loop_still_tells_of_the_current_run() {
         [
             "RunTemplateReady=False/RunawayDetected",
             "StampedObjectCondition=False/SucceededCondition",
+        ]
+    );
+}
+
+#[test]
+fn a_run_that_is_held_back_is_neither_a_failure_nor_under_way() {
+    let held = of(Category::Suspended, Cure::Change);
+    let after = |reading: &Reading| report(&read(reading).rendered_as(document("B")), Some(&held));
+    assert_eq!(
+        told(&after(&succeeded(run(2, "A"), "x"))),
+        [
+            "RunTemplateReady=Unknown/Suspended",
+            "StampedObjectCondition=True/SucceededCondition",
+            "Ready=Unknown/Suspended",
+        ]
+    );
+    // Unless the run before it has failed: that stays to be seen.
+    assert_eq!(
+        told(&after(&failed(run(2, "A"))))[2..],
+        [
+            "Ready=False/SucceededCondition",
+            "Stalled=True/SucceededCondition",
         ]
     );
 }

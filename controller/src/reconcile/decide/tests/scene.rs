@@ -46,6 +46,7 @@ pub(crate) fn facts(ledger: Ledger, input: &str) -> Facts {
             generation: 4,
             template: "t".to_owned(),
             deleting: false,
+            suspended: false,
             rerun_token: None,
         },
         stored: Arc::default(),

@@ -1,0 +1,183 @@
+//! The inputs that a template takes: a structural `OpenAPI` v3 schema, as in a `CustomResourceDefinition`.
+//!
+//! Missing inputs get their defaults before anything is rendered, and what does not fit makes no run.
+//! The keywords are those of Kubernetes. Two things differ, for the sake of those who write inputs:
+//! an input that no property describes is refused only where `additionalProperties: false` says so,
+//! instead of being taken away in silence; and a null that the schema neither allows nor replaces by
+//! a default is an error.
+//!
+//! No reference is followed, nothing is fetched, regular expressions need linear time, and what
+//! defaults may add is bounded.
+
+mod compile;
+mod defaults;
+mod fit;
+mod format;
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+use serde_json::{Number, Value};
+
+use crate::{
+    bounds::{self, MAX_DEPTH},
+    error::{Problem, Problems, Segment},
+};
+pub use format::{fits_format, matches_pattern};
+
+/// Bytes of an input schema as compact JSON.
+pub const MAX_INPUT_SCHEMA_BYTES: usize = 64 * 1024;
+/// Bytes that the defaults of a schema may add to the inputs of a Runnable.
+pub const MAX_DEFAULTED_BYTES: usize = 256 * 1024;
+/// Problems of one Runnable's inputs that are collected.
+const MAX_PROBLEMS: usize = 100;
+/// The field of the template that holds the schema.
+const FIELD: &str = "inputSchema";
+/// Where inputs are, as a template reads them.
+const INPUTS: [Segment<'static>; 3] = [
+    Segment::Key("runnable"),
+    Segment::Key("spec"),
+    Segment::Key("inputs"),
+];
+
+/// A schema of inputs that can be used.
+#[derive(Clone, Debug)]
+pub(crate) struct InputSchema {
+    root: Node,
+}
+
+/// What a value may be.
+#[derive(Clone, Debug, Default)]
+struct Node {
+    kind: Kind,
+    nullable: bool,
+    description: String,
+    default: Option<Value>,
+    properties: BTreeMap<String, Node>,
+    others: Others,
+    required: Vec<String>,
+    items: Option<Box<Node>>,
+    limits: Limits,
+    all_of: Vec<Node>,
+    any_of: Vec<Node>,
+    one_of: Vec<Node>,
+    not: Option<Box<Node>>,
+}
+
+/// The type of a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    /// Anything: `x-kubernetes-preserve-unknown-fields`, or a part of a combination such as `anyOf`.
+    #[default]
+    Any,
+    Object,
+    Array,
+    String,
+    Integer,
+    Number,
+    Boolean,
+    /// `x-kubernetes-int-or-string`.
+    IntOrString,
+}
+
+/// The members of an object that no property describes.
+#[derive(Clone, Debug, Default)]
+enum Others {
+    /// They may be anything.
+    #[default]
+    Open,
+    /// There may be none.
+    Closed,
+    /// Each fits this.
+    Each(Box<Node>),
+}
+
+/// What a value of the right type must keep to.
+#[derive(Clone, Debug, Default)]
+struct Limits {
+    allowed: Option<Vec<Value>>,
+    pattern: Option<Regex>,
+    format: Option<String>,
+    minimum: Option<Number>,
+    maximum: Option<Number>,
+    exclusive_minimum: bool,
+    exclusive_maximum: bool,
+    multiple_of: Option<f64>,
+    min_length: Option<u64>,
+    max_length: Option<u64>,
+    min_items: Option<u64>,
+    max_items: Option<u64>,
+    unique_items: bool,
+    min_properties: Option<u64>,
+    max_properties: Option<u64>,
+}
+
+impl InputSchema {
+    /// Finds everything that is wrong with a schema: what no structural schema has, what cannot be
+    /// read, defaults that do not fit.
+    pub(crate) fn compile(schema: &Value, problems: &mut Vec<Problem>) -> Option<Self> {
+        let refuse = |message: String| Problem::new(FIELD, message);
+        if !bounds::is_shallow(schema) {
+            let message = format!("objects and arrays are nested more than {MAX_DEPTH} deep");
+            problems.push(refuse(message));
+            return None;
+        }
+        if bounds::json_bytes_within(schema, MAX_INPUT_SCHEMA_BYTES).is_none() {
+            let message = format!("it is larger than {MAX_INPUT_SCHEMA_BYTES} bytes");
+            problems.push(refuse(message));
+            return None;
+        }
+        let before = problems.len();
+        let root = compile::root(schema, problems);
+        if problems.len() > before {
+            return None;
+        }
+        problems.extend(compile::misfits(&root));
+        (problems.len() == before).then_some(Self { root })
+    }
+
+    /// The inputs with what the schema adds; `None` when it adds nothing. Fails with everything that
+    /// does not fit.
+    pub(crate) fn complete(&self, inputs: Option<&Value>) -> Result<Option<Value>, Problems> {
+        let given = inputs.filter(|inputs| !inputs.is_null());
+        let mut completed = given
+            .cloned()
+            .unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+        let added = defaults::add(&self.root, &mut completed).map_err(|error| {
+            Problems::from(Problem::new(
+                crate::error::document_path(&INPUTS),
+                error.to_string(),
+            ))
+        })?;
+        Problems::check(fit::problems(&self.root, &completed, &INPUTS))?;
+        Ok((added > 0).then_some(completed))
+    }
+}
+
+impl Kind {
+    const NAMED: [(&'static str, Self); 6] = [
+        ("object", Self::Object),
+        ("array", Self::Array),
+        ("string", Self::String),
+        ("integer", Self::Integer),
+        ("number", Self::Number),
+        ("boolean", Self::Boolean),
+    ];
+
+    /// As people say it.
+    fn with_article(self) -> &'static str {
+        match self {
+            Self::Any => "anything",
+            Self::Object => "an object",
+            Self::Array => "a list",
+            Self::String => "a text",
+            Self::Integer => "an integer",
+            Self::Number => "a number",
+            Self::Boolean => "true or false",
+            Self::IntOrString => "an integer or a text",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

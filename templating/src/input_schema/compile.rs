@@ -1,0 +1,398 @@
+//! Reads a schema, and says what a structural schema cannot have.
+
+mod limits;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::{FIELD, Kind, Node, Others, defaults, fit};
+use crate::error::Problem;
+
+const ADDITIONAL: &str = "additionalProperties";
+const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
+const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
+/// Keywords that say how a value is made up; inside a combination only the schema around it may.
+const MAKE_UP: [&str; 8] = [
+    "type",
+    "default",
+    ADDITIONAL,
+    "nullable",
+    "description",
+    "title",
+    PRESERVE,
+    INT_OR_STRING,
+];
+/// Keywords that may stand beside them, and in combinations.
+const LIMITS: [&str; 27] = [
+    "properties",
+    "required",
+    "items",
+    "enum",
+    "pattern",
+    "format",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "example",
+    "externalDocs",
+    "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-map-type",
+];
+
+/// The schema of all inputs.
+pub(super) fn root(schema: &Value, problems: &mut Vec<Problem>) -> Node {
+    let mut reader = Reader {
+        at: FIELD.to_owned(),
+        problems,
+    };
+    let node = reader.node(schema, Where::Structure);
+    if node.kind != Kind::Object && schema.is_object() {
+        reader.refuse("type", "inputs are an object: write type: object");
+    }
+    if node.default.is_some() {
+        reader.refuse("default", "give the defaults to the properties, one by one");
+    }
+    node
+}
+
+/// Defaults and allowed values that do not fit the schema which they stand in.
+pub(super) fn misfits(root: &Node) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    check_defaults(root, FIELD, &mut problems);
+    problems
+}
+
+fn check_defaults(node: &Node, at: &str, problems: &mut Vec<Problem>) {
+    if let Some(default) = &node.default {
+        let mut completed = default.clone();
+        let path = |below: &str| match below {
+            "" => format!("{at}.default"),
+            below => format!("{at}.default.{}", below.trim_start_matches('.')),
+        };
+        match defaults::add(node, &mut completed) {
+            Ok(_) => problems.extend(fit::problems(node, &completed, &[]).into_iter().map(
+                |problem| {
+                    Problem::new(
+                        path(&problem.path),
+                        format!("the default does not fit: {}", problem.message),
+                    )
+                },
+            )),
+            Err(error) => problems.push(Problem::new(path(""), error.to_string())),
+        }
+    }
+    for (key, property) in &node.properties {
+        check_defaults(property, &format!("{at}.properties.{key}"), problems);
+    }
+    if let Some(items) = &node.items {
+        check_defaults(items, &format!("{at}.items"), problems);
+    }
+    if let Others::Each(each) = &node.others {
+        check_defaults(each, &format!("{at}.{ADDITIONAL}"), problems);
+    }
+}
+
+/// Where a schema stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Where {
+    /// It says what a value is.
+    Structure,
+    /// It is part of allOf, anyOf, oneOf or not, and only narrows what is said outside.
+    Combination,
+}
+
+struct Reader<'a> {
+    at: String,
+    problems: &'a mut Vec<Problem>,
+}
+
+impl Reader<'_> {
+    fn refuse(&mut self, key: &str, message: impl Into<String>) {
+        let path = format!("{}.{key}", self.at);
+        self.problems.push(Problem::new(path, message));
+    }
+
+    fn below<T>(&mut self, path: &str, visit: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.at.len();
+        self.at.push('.');
+        self.at.push_str(path);
+        let value = visit(self);
+        self.at.truncate(length);
+        value
+    }
+
+    fn node(&mut self, schema: &Value, place: Where) -> Node {
+        let Some(schema) = schema.as_object() else {
+            let message = "a schema is an object, such as {type: string}";
+            self.problems.push(Problem::new(self.at.clone(), message));
+            return Node::default();
+        };
+        for key in schema.keys() {
+            self.keyword(key, place);
+        }
+        let kind = self.kind(schema, place);
+        let node = Node {
+            kind,
+            nullable: self.flag(schema, "nullable"),
+            description: self
+                .text(schema, "description")
+                .unwrap_or_default()
+                .to_owned(),
+            default: schema.get("default").cloned(),
+            properties: self.properties(schema, place),
+            others: self.others(schema),
+            required: self.texts(schema, "required"),
+            items: schema
+                .get("items")
+                .map(|items| Box::new(self.below("items", |reader| reader.node(items, place)))),
+            limits: self.limits(schema),
+            all_of: self.combination(schema, "allOf"),
+            any_of: self.combination(schema, "anyOf"),
+            one_of: self.combination(schema, "oneOf"),
+            not: schema.get("not").map(|not| {
+                Box::new(self.below("not", |reader| reader.node(not, Where::Combination)))
+            }),
+        };
+        if place == Where::Structure {
+            self.consistent(schema, &node);
+        }
+        node
+    }
+
+    fn keyword(&mut self, key: &str, place: Where) {
+        if LIMITS.contains(&key) || (place == Where::Structure && MAKE_UP.contains(&key)) {
+            return;
+        }
+        let message = match key {
+            _ if MAKE_UP.contains(&key) => {
+                "inside allOf, anyOf, oneOf and not it cannot stand: say it in the schema around them".to_owned()
+            }
+            "$ref" | "definitions" | "$defs" | "components" => {
+                "references are not followed: write the schema out where it is used".to_owned()
+            }
+            "x-kubernetes-validations" => {
+                "CEL rules are not evaluated here: use enum, pattern, minimum, oneOf and their like".to_owned()
+            }
+            "patternProperties" => {
+                "use additionalProperties with a schema for the values".to_owned()
+            }
+            "const" => "use enum with one value".to_owned(),
+            "examples" => "use example, or say it in the description".to_owned(),
+            _ => {
+                let mut known: Vec<&str> = MAKE_UP.into_iter().chain(LIMITS).collect();
+                known.retain(|known| !known.starts_with("x-"));
+                known.sort_unstable();
+                format!("there is no such keyword in a schema: it has {}", known.join(", "))
+            }
+        };
+        self.refuse(key, message);
+    }
+
+    fn kind(&mut self, schema: &Map<String, Value>, place: Where) -> Kind {
+        if place == Where::Combination {
+            return Kind::Any;
+        }
+        let open = self.flag(schema, PRESERVE);
+        let int_or_string = self.flag(schema, INT_OR_STRING);
+        match schema.get("type") {
+            Some(Value::String(name)) => {
+                if let Some((_, kind)) = Kind::NAMED.iter().find(|(known, _)| known == name) {
+                    return *kind;
+                }
+                let known: Vec<&str> = Kind::NAMED.iter().map(|(name, _)| *name).collect();
+                let message = format!(
+                    "there is no type '{name}': it has to be one of {}",
+                    known.join(", ")
+                );
+                self.refuse("type", message);
+            }
+            Some(Value::Array(_)) => {
+                self.refuse(
+                    "type",
+                    "it has to be one type; where null is allowed too, write nullable: true",
+                );
+            }
+            Some(_) => self.refuse("type", "it has to be a text, such as string"),
+            None if int_or_string => return Kind::IntOrString,
+            // What stands there instead is told already.
+            None if open || schema.contains_key("$ref") => {}
+            None => {
+                let message =
+                    format!("the type is missing; where any value will do, write {PRESERVE}: true");
+                self.refuse("type", message);
+            }
+        }
+        Kind::Any
+    }
+
+    fn properties(&mut self, schema: &Map<String, Value>, place: Where) -> BTreeMap<String, Node> {
+        match schema.get("properties") {
+            None => BTreeMap::new(),
+            Some(Value::Object(properties)) => properties
+                .iter()
+                .map(|(key, property)| {
+                    let path = format!("properties.{key}");
+                    (
+                        key.clone(),
+                        self.below(&path, |reader| reader.node(property, place)),
+                    )
+                })
+                .collect(),
+            Some(_) => {
+                self.refuse(
+                    "properties",
+                    "it has to be an object: a schema for each name",
+                );
+                BTreeMap::new()
+            }
+        }
+    }
+
+    fn others(&mut self, schema: &Map<String, Value>) -> Others {
+        match schema.get(ADDITIONAL) {
+            None | Some(Value::Bool(true)) => Others::Open,
+            Some(Value::Bool(false)) => Others::Closed,
+            Some(each) => Others::Each(Box::new(
+                self.below(ADDITIONAL, |reader| reader.node(each, Where::Structure)),
+            )),
+        }
+    }
+
+    fn combination(&mut self, schema: &Map<String, Value>, key: &str) -> Vec<Node> {
+        match schema.get(key) {
+            None => Vec::new(),
+            Some(Value::Array(parts)) if !parts.is_empty() => parts
+                .iter()
+                .enumerate()
+                .map(|(index, part)| {
+                    self.below(&format!("{key}.[{index}]"), |reader| {
+                        reader.node(part, Where::Combination)
+                    })
+                })
+                .collect(),
+            Some(_) => {
+                self.refuse(key, "it has to be a list of schemas");
+                Vec::new()
+            }
+        }
+    }
+
+    /// What keywords say of each other.
+    fn consistent(&mut self, schema: &Map<String, Value>, node: &Node) {
+        let belongs = |keys: &[&'static str], kind: Kind| {
+            (node.kind != kind && node.kind != Kind::Any)
+                .then(|| keys.iter().find(|key| schema.contains_key(**key)).copied())
+                .flatten()
+        };
+        let objects = [
+            "properties",
+            "required",
+            ADDITIONAL,
+            "minProperties",
+            "maxProperties",
+        ];
+        let lists = ["items", "minItems", "maxItems", "uniqueItems"];
+        let texts = ["minLength", "maxLength"];
+        let misplaced = [
+            (belongs(&objects, Kind::Object), "an object", "object"),
+            (belongs(&lists, Kind::Array), "a list", "array"),
+            (
+                belongs(&texts, Kind::String).filter(|_| node.kind != Kind::IntOrString),
+                "a text",
+                "string",
+            ),
+        ];
+        for (key, what, kind) in misplaced {
+            // A keyword that cannot be read says nothing of the type.
+            if let Some(key) = key.filter(|key| !schema.get(*key).is_some_and(Value::is_boolean)) {
+                self.refuse(key, format!("it is for {what}: write type: {kind}"));
+            }
+        }
+        if node.kind == Kind::Array && node.items.is_none() {
+            self.refuse(
+                "items",
+                "a list needs the schema of its elements, such as {type: string}",
+            );
+        }
+        for key in &node.required {
+            if !node.properties.is_empty() && !node.properties.contains_key(key) {
+                self.refuse(
+                    "required",
+                    format!("there is no property '{key}' beside it"),
+                );
+            }
+        }
+        if let Some(allowed) = &node.limits.allowed {
+            let plain = Node {
+                kind: node.kind,
+                nullable: node.nullable,
+                ..Node::default()
+            };
+            for value in allowed {
+                if !fit::problems(&plain, value, &[]).is_empty() {
+                    let message = format!(
+                        "{value} is not {}, as the type says",
+                        node.kind.with_article()
+                    );
+                    self.refuse("enum", message);
+                }
+            }
+        }
+    }
+
+    fn flag(&mut self, schema: &Map<String, Value>, key: &str) -> bool {
+        match schema.get(key) {
+            None => false,
+            Some(Value::Bool(flag)) => *flag,
+            Some(Value::Number(_)) if key.starts_with("exclusive") => {
+                self.refuse(key, "it has to be true or false, beside minimum or maximum");
+                false
+            }
+            Some(_) => {
+                self.refuse(key, "it has to be true or false");
+                false
+            }
+        }
+    }
+
+    fn text<'v>(&mut self, schema: &'v Map<String, Value>, key: &str) -> Option<&'v str> {
+        let value = schema.get(key)?;
+        if value.as_str().is_none() {
+            self.refuse(key, "it has to be a text");
+        }
+        value.as_str()
+    }
+
+    fn texts(&mut self, schema: &Map<String, Value>, key: &str) -> Vec<String> {
+        let Some(value) = schema.get(key) else {
+            return Vec::new();
+        };
+        let texts: Option<Vec<String>> = value.as_array().and_then(|items| {
+            let texts = items.iter().map(|item| item.as_str().map(str::to_owned));
+            texts.collect()
+        });
+        texts.unwrap_or_else(|| {
+            let message = match value {
+                Value::Bool(_) => "it is a list of names, and stands beside properties: [a, b]",
+                _ => "it has to be a list of names",
+            };
+            self.refuse(key, message);
+            Vec::new()
+        })
+    }
+}

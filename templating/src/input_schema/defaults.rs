@@ -1,0 +1,80 @@
+//! Puts defaults where inputs are missing, as the API server does for a custom resource.
+
+use serde_json::{Map, Value};
+
+use super::{MAX_DEFAULTED_BYTES, Node, Others};
+use crate::bounds;
+
+/// The defaults would make the inputs too large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the defaults of inputSchema would add more than {MAX_DEFAULTED_BYTES} bytes: give fewer or smaller defaults inside lists and maps"
+)]
+pub(super) struct TooMuch;
+
+/// Adds defaults to a value, and below it. How many values were set.
+pub(super) fn add(node: &Node, value: &mut Value) -> Result<usize, TooMuch> {
+    let mut adding = Adding {
+        room: MAX_DEFAULTED_BYTES,
+        added: 0,
+    };
+    adding.below(node, value)?;
+    Ok(adding.added)
+}
+
+struct Adding {
+    /// Bytes that may still be added.
+    room: usize,
+    added: usize,
+}
+
+impl Adding {
+    fn below(&mut self, node: &Node, value: &mut Value) -> Result<(), TooMuch> {
+        match value {
+            Value::Object(members) => self.members(node, members),
+            Value::Array(items) => match &node.items {
+                Some(item) => items
+                    .iter_mut()
+                    .try_for_each(|value| self.value(item, value)),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn members(&mut self, node: &Node, members: &mut Map<String, Value>) -> Result<(), TooMuch> {
+        for (key, property) in &node.properties {
+            if property.default.is_some() && !members.contains_key(key) {
+                members.insert(key.clone(), Value::Null);
+                self.set(property, members.get_mut(key))?;
+            }
+        }
+        for (key, value) in members {
+            match (node.properties.get(key), &node.others) {
+                (Some(property), _) => self.value(property, value)?,
+                (None, Others::Each(each)) => self.value(each, value)?,
+                (None, Others::Open | Others::Closed) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A null that the schema does not allow is a value that is missing.
+    fn value(&mut self, node: &Node, value: &mut Value) -> Result<(), TooMuch> {
+        if value.is_null() && !node.nullable {
+            self.set(node, Some(&mut *value))?;
+        }
+        self.below(node, value)
+    }
+
+    fn set(&mut self, node: &Node, slot: Option<&mut Value>) -> Result<(), TooMuch> {
+        let (Some(default), Some(slot)) = (&node.default, slot) else {
+            return Ok(());
+        };
+        let bytes = bounds::json_bytes_within(default, self.room).ok_or(TooMuch)?;
+        self.room -= bytes;
+        self.added += 1;
+        slot.clone_from(default);
+        Ok(())
+    }
+}

@@ -1,0 +1,349 @@
+//! Whether inputs fit their schema, and what is wrong where they do not.
+//!
+//! Types are named, values are not: what is said ends up in conditions and events, and an input may
+//! be confidential.
+
+use std::{cell::Cell, collections::HashSet};
+
+use serde_json::{Map, Number, Value};
+
+use super::{Kind, Limits, MAX_PROBLEMS, Node, Others, format};
+use crate::{
+    bounds::MAX_RENDER_VISITS,
+    error::{Problem, Segment, document_path},
+};
+
+/// Names that are listed when an unknown one was given.
+const LISTED: usize = 20;
+
+/// Everything in a value that does not fit; paths begin with the given segments.
+pub(super) fn problems(node: &Node, value: &Value, at: &[Segment<'_>]) -> Vec<Problem> {
+    let steps = Cell::new(MAX_RENDER_VISITS);
+    let mut found = part(node, value, at, &steps);
+    if steps.get() == 0 {
+        let message = format!(
+            "they take more than {MAX_RENDER_VISITS} steps to check: make them, or inputSchema, smaller"
+        );
+        found = vec![Problem::new(document_path(at), message)];
+    }
+    found
+}
+
+/// The same of one alternative of a combination, within the steps that are left.
+fn part(node: &Node, value: &Value, at: &[Segment<'_>], steps: &Cell<usize>) -> Vec<Problem> {
+    let mut walk = Walk {
+        at: at.to_vec(),
+        problems: Vec::new(),
+        steps,
+    };
+    walk.value(node, value);
+    walk.problems
+}
+
+struct Walk<'a, 's> {
+    at: Vec<Segment<'a>>,
+    problems: Vec<Problem>,
+    /// What may still be looked at: a count, unlike a clock, gives every machine the same answer.
+    steps: &'s Cell<usize>,
+}
+
+impl<'a> Walk<'a, '_> {
+    fn say(&mut self, message: impl Into<String>) {
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems
+                .push(Problem::new(document_path(&self.at), message));
+        }
+    }
+
+    fn below(&mut self, segment: Segment<'a>, visit: impl FnOnce(&mut Self)) {
+        self.at.push(segment);
+        visit(self);
+        self.at.pop();
+    }
+
+    fn value(&mut self, node: &'a Node, value: &'a Value) {
+        let left = self.steps.get().saturating_sub(1);
+        self.steps.set(left);
+        if left == 0 {
+            return;
+        }
+        if value.is_null() && node.nullable {
+            return;
+        }
+        if !is(node.kind, value) {
+            let mut message = format!(
+                "it has to be {}, and is {}",
+                node.kind.with_article(),
+                name_of(value)
+            );
+            if let Some(cure) = cure(node.kind, value) {
+                message.push_str(": ");
+                message.push_str(cure);
+            }
+            self.say(message);
+            return;
+        }
+        for message in node.limits.breaches(value) {
+            self.say(message);
+        }
+        match value {
+            Value::Object(members) => self.object(node, members),
+            Value::Array(items) => {
+                if let Some(item) = &node.items {
+                    for (index, value) in items.iter().enumerate() {
+                        self.below(Segment::Index(index), |walk| walk.value(item, value));
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.combinations(node, value);
+    }
+
+    fn object(&mut self, node: &'a Node, members: &'a Map<String, Value>) {
+        for (key, value) in members {
+            self.below(Segment::Key(key), |walk| {
+                match (node.properties.get(key), &node.others) {
+                    (Some(property), _) => walk.value(property, value),
+                    (None, Others::Each(each)) => walk.value(each, value),
+                    (None, Others::Open) => {}
+                    (None, Others::Closed) => walk.say(unknown(node)),
+                }
+            });
+        }
+        for key in &node.required {
+            if !members.contains_key(key) {
+                self.say(missing(key, node.properties.get(key)));
+            }
+        }
+    }
+
+    fn combinations(&mut self, node: &'a Node, value: &'a Value) {
+        for all in &node.all_of {
+            self.value(all, value);
+        }
+        // Each alternative is looked at once: twice would be a thousand times ten levels down.
+        let tried = |alternatives: &[Node]| -> Vec<Vec<Problem>> {
+            let outcome = |node| part(node, value, &[], self.steps);
+            alternatives.iter().map(outcome).collect()
+        };
+        let (any, one) = (tried(&node.any_of), tried(&node.one_of));
+        let excluded = node
+            .not
+            .as_deref()
+            .is_some_and(|not| part(not, value, &[], self.steps).is_empty());
+        if !any.is_empty() && !any.iter().any(Vec::is_empty) {
+            self.say(format!(
+                "it has to fit one of anyOf, and fits none: {}",
+                reasons(&any)
+            ));
+        }
+        match one.iter().filter(|problems| problems.is_empty()).count() {
+            1 => {}
+            0 if one.is_empty() => {}
+            0 => self.say(format!("it has to fit one of oneOf, and fits none: {}", reasons(&one))),
+            several => self.say(format!(
+                "it has to fit exactly one of oneOf, and fits {several}: give only what belongs to one of them"
+            )),
+        }
+        if excluded {
+            self.say("it fits what `not` excludes");
+        }
+    }
+}
+
+/// The first reason why each alternative does not fit.
+fn reasons(alternatives: &[Vec<Problem>]) -> String {
+    let first = alternatives.iter().filter_map(|problems| problems.first());
+    first
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", or ")
+}
+
+fn unknown(node: &Node) -> String {
+    let known: Vec<&str> = node.properties.keys().map(String::as_str).collect();
+    match known.len() {
+        0 => "there is no such input".to_owned(),
+        1..=LISTED => format!(
+            "there is no such input: the inputs here are {}",
+            known.join(", ")
+        ),
+        _ => "there is no such input: look for a misspelt name".to_owned(),
+    }
+}
+
+fn missing(key: &str, property: Option<&Node>) -> String {
+    let Some(property) = property else {
+        return format!("the input '{key}' is missing");
+    };
+    let wanted = match property.kind {
+        Kind::Any => String::new(),
+        kind => format!(": it has to be {}", kind.with_article()),
+    };
+    let about = match property.description.split_inclusive(". ").next() {
+        None | Some("") => String::new(),
+        Some(sentence) => format!(" ({})", sentence.trim().trim_end_matches('.')),
+    };
+    format!("the input '{key}' is missing{wanted}{about}")
+}
+
+fn is(kind: Kind, value: &Value) -> bool {
+    let integral = |number: &Number| {
+        !number.is_f64() || number.as_f64().is_some_and(|number| number.fract() == 0.0)
+    };
+    match (kind, value) {
+        (Kind::Any, _)
+        | (Kind::Object, Value::Object(_))
+        | (Kind::Array, Value::Array(_))
+        | (Kind::String | Kind::IntOrString, Value::String(_))
+        | (Kind::Number, Value::Number(_))
+        | (Kind::Boolean, Value::Bool(_)) => true,
+        (Kind::Integer | Kind::IntOrString, Value::Number(number)) => integral(number),
+        _ => false,
+    }
+}
+
+fn name_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(number) if number.is_f64() => "a number with a fraction",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// What a YAML file most often got wrong.
+fn cure(kind: Kind, value: &Value) -> Option<&'static str> {
+    match (kind, value) {
+        (Kind::String, Value::Number(_) | Value::Bool(_)) => Some("put it in quotes"),
+        (Kind::Integer | Kind::Number, Value::String(text)) if text.parse::<f64>().is_ok() => {
+            Some("take the quotes away")
+        }
+        (Kind::Boolean, Value::String(text)) if matches!(text.as_str(), "true" | "false") => {
+            Some("take the quotes away")
+        }
+        (Kind::Array, Value::String(_) | Value::Object(_)) => {
+            Some("begin every element with a dash")
+        }
+        (_, Value::Null) => Some("give it a value, or leave the key out"),
+        _ => None,
+    }
+}
+
+impl Limits {
+    /// The limits that a value of the right type does not keep to.
+    fn breaches(&self, value: &Value) -> Vec<String> {
+        let mut breaches = Vec::new();
+        if let Some(allowed) = &self.allowed
+            && !allowed.contains(value)
+        {
+            let words: Vec<String> = allowed.iter().take(LISTED).map(Value::to_string).collect();
+            let more = if allowed.len() > LISTED { ", ..." } else { "" };
+            breaches.push(format!("it has to be one of {}{more}", words.join(", ")));
+        }
+        if let Some(format) = self
+            .format
+            .as_deref()
+            .filter(|format| !format::fits_format(format, value))
+        {
+            breaches.push(format!("it has to have the format {format}"));
+        }
+        match value {
+            Value::String(text) => self.text(text, &mut breaches),
+            Value::Number(number) => self.number(number, &mut breaches),
+            Value::Array(items) => {
+                let size = (self.min_items, self.max_items);
+                breaches.extend(wrong_count(size, items.len(), "element"));
+                if self.unique_items && !all_differ(items) {
+                    breaches.push("no two of its elements may be equal".to_owned());
+                }
+            }
+            Value::Object(members) => {
+                let size = (self.min_properties, self.max_properties);
+                breaches.extend(wrong_count(size, members.len(), "key"));
+            }
+            Value::Null | Value::Bool(_) => {}
+        }
+        breaches
+    }
+
+    fn text(&self, text: &str, breaches: &mut Vec<String>) {
+        let size = (self.min_length, self.max_length);
+        breaches.extend(wrong_count(size, text.chars().count(), "character"));
+        if let Some(pattern) = self
+            .pattern
+            .as_ref()
+            .filter(|pattern| !pattern.is_match(text))
+        {
+            breaches.push(format!("it has to match the pattern {pattern}"));
+        }
+    }
+
+    fn number(&self, number: &Number, breaches: &mut Vec<String>) {
+        use std::cmp::Ordering::{Equal, Greater, Less};
+        if let Some(least) = &self.minimum {
+            match compare(number, least) {
+                Less => breaches.push(format!("it has to be at least {least}")),
+                Equal if self.exclusive_minimum => {
+                    breaches.push(format!("it has to be more than {least}"));
+                }
+                _ => {}
+            }
+        }
+        if let Some(most) = &self.maximum {
+            match compare(number, most) {
+                Greater => breaches.push(format!("it has to be at most {most}")),
+                Equal if self.exclusive_maximum => {
+                    breaches.push(format!("it has to be less than {most}"));
+                }
+                _ => {}
+            }
+        }
+        if let Some(step) = self.multiple_of
+            && let Some(number) = number.as_f64()
+            && ((number / step).round() * step - number).abs() > number.abs().max(1.0) * 1e-9
+        {
+            breaches.push(format!("it has to be a multiple of {step}"));
+        }
+    }
+}
+
+/// Integers as integers, so that none above 2^53 is taken for another.
+pub(super) fn compare(one: &Number, other: &Number) -> std::cmp::Ordering {
+    match (one.as_i128(), other.as_i128()) {
+        (Some(one), Some(other)) => one.cmp(&other),
+        _ => one
+            .as_f64()
+            .partial_cmp(&other.as_f64())
+            .unwrap_or(std::cmp::Ordering::Equal),
+    }
+}
+
+fn all_differ(items: &[Value]) -> bool {
+    let mut seen = HashSet::new();
+    items.iter().all(|item| seen.insert(item.to_string()))
+}
+
+fn wrong_count(
+    (least, most): (Option<u64>, Option<u64>),
+    count: usize,
+    what: &str,
+) -> Option<String> {
+    let count = u64::try_from(count).unwrap_or(u64::MAX);
+    let plural = |number: u64| if number == 1 { "" } else { "s" };
+    if let Some(least) = least.filter(|least| count < *least) {
+        let s = plural(least);
+        return Some(format!(
+            "it has to have at least {least} {what}{s}, and has {count}"
+        ));
+    }
+    let most = most.filter(|most| count > *most)?;
+    let s = plural(most);
+    Some(format!(
+        "it has to have at most {most} {what}{s}, and has {count}"
+    ))
+}

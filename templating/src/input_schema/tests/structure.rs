@@ -1,0 +1,172 @@
+use serde_json::{Value, json};
+
+use super::refused;
+use crate::MAX_INPUT_SCHEMA_BYTES;
+
+/// A schema with one property.
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "values are written in the calls"
+)]
+fn property(property: Value) -> Value {
+    json!({ "type": "object", "properties": { "x": property } })
+}
+
+#[test]
+fn what_no_structural_schema_has_is_refused_at_its_path() {
+    let cases = [
+        (
+            json!([]),
+            "inputSchema: a schema is an object, such as {type: string}",
+        ),
+        (
+            json!({ "type": "string" }),
+            "inputSchema.type: inputs are an object: write type: object",
+        ),
+        (
+            json!({ "type": "object", "default": {} }),
+            "inputSchema.default: give the defaults to the properties, one by one",
+        ),
+        (
+            property(json!({})),
+            "inputSchema.properties.x.type: the type is missing; where any value will do, write x-kubernetes-preserve-unknown-fields: true",
+        ),
+        (
+            property(json!("string")),
+            "inputSchema.properties.x: a schema is an object, such as {type: string}",
+        ),
+        (
+            property(json!({ "type": "text" })),
+            "inputSchema.properties.x.type: there is no type 'text': it has to be one of object, array, string, integer, number, boolean",
+        ),
+        (
+            property(json!({ "type": ["string", "null"] })),
+            "inputSchema.properties.x.type: it has to be one type; where null is allowed too, write nullable: true",
+        ),
+        (
+            property(json!({ "$ref": "#/x" })),
+            "inputSchema.properties.x.$ref: references are not followed: write the schema out where it is used",
+        ),
+        (
+            property(json!({ "type": "array" })),
+            "inputSchema.properties.x.items: a list needs the schema of its elements, such as {type: string}",
+        ),
+        (
+            property(json!({ "type": "string", "pattern": "(" })),
+            "inputSchema.properties.x.pattern: it is no regular expression: unclosed group",
+        ),
+        (
+            property(json!({ "type": "string", "pattern": "(a{1000}){1000}" })),
+            "inputSchema.properties.x.pattern: it is no regular expression: it is too large once its repetitions are written out: make them smaller",
+        ),
+    ];
+    are_refused(&cases);
+    let unknown = refused(&property(json!({ "type": "string", "defualt": "x" })));
+    assert!(
+        unknown[0].starts_with("inputSchema.properties.x.defualt: there is no such keyword in a schema: it has additionalProperties, "),
+        "{unknown:?}"
+    );
+}
+
+#[test]
+fn keywords_that_cannot_be_read_or_are_in_the_wrong_place_are_refused() {
+    let cases = [
+        (
+            property(json!({ "type": "string", "required": true })),
+            "inputSchema.properties.x.required: it is a list of names, and stands beside properties: [a, b]",
+        ),
+        (
+            property(json!({ "type": "string", "items": { "type": "string" } })),
+            "inputSchema.properties.x.items: it is for a list: write type: array",
+        ),
+        (
+            property(json!({ "type": "integer", "properties": {} })),
+            "inputSchema.properties.x.properties: it is for an object: write type: object",
+        ),
+        (
+            property(json!({ "type": "string", "enum": [] })),
+            "inputSchema.properties.x.enum: it has to be a list of the values that are allowed",
+        ),
+        (
+            property(json!({ "type": "string", "enum": ["a", 1] })),
+            "inputSchema.properties.x.enum: 1 is not a text, as the type says",
+        ),
+        (
+            property(json!({ "type": "integer", "minimum": "1" })),
+            "inputSchema.properties.x.minimum: it has to be a number",
+        ),
+        (
+            property(json!({ "type": "integer", "minimum": 2, "maximum": 1 })),
+            "inputSchema.properties.x.minimum: it is more than maximum, so that nothing fits",
+        ),
+        (
+            property(json!({ "type": "integer", "exclusiveMinimum": 2 })),
+            "inputSchema.properties.x.exclusiveMinimum: it has to be true or false, beside minimum or maximum",
+        ),
+        (
+            property(json!({ "type": "string", "minLength": -1 })),
+            "inputSchema.properties.x.minLength: it has to be 0, 1, 2, ...",
+        ),
+        (
+            property(json!({ "type": "integer", "multipleOf": 0 })),
+            "inputSchema.properties.x.multipleOf: it has to be more than 0",
+        ),
+        (
+            property(json!({ "type": "integer", "anyOf": [{ "type": "integer" }] })),
+            "inputSchema.properties.x.anyOf.[0].type: inside allOf, anyOf, oneOf and not it cannot stand: say it in the schema around them",
+        ),
+        (
+            property(json!({ "type": "integer", "anyOf": {} })),
+            "inputSchema.properties.x.anyOf: it has to be a list of schemas",
+        ),
+        (
+            property(json!({ "type": "string", "x-kubernetes-validations": [] })),
+            "inputSchema.properties.x.x-kubernetes-validations: CEL rules are not evaluated here: use enum, pattern, minimum, oneOf and their like",
+        ),
+        (
+            property(json!({ "type": "integer", "default": "3" })),
+            "inputSchema.properties.x.default: the default does not fit: it has to be an integer, and is a text: take the quotes away",
+        ),
+        (
+            property(
+                json!({ "type": "array", "items": { "type": "string" }, "default": ["a", 1] }),
+            ),
+            "inputSchema.properties.x.default.[1]: the default does not fit: it has to be a text, and is a number: put it in quotes",
+        ),
+    ];
+    are_refused(&cases);
+}
+
+fn are_refused(cases: &[(Value, &str)]) {
+    for (schema, message) in cases {
+        assert_eq!(refused(schema), [*message], "{schema}");
+    }
+}
+
+#[test]
+fn a_schema_that_is_too_deep_or_too_large_is_refused_unread() {
+    let mut deep = json!({ "type": "string" });
+    for _ in 0..40 {
+        deep = json!({ "type": "object", "properties": { "x": deep } });
+    }
+    assert_eq!(
+        refused(&deep),
+        ["inputSchema: objects and arrays are nested more than 64 deep"]
+    );
+    let large = json!({ "type": "object", "description": "x".repeat(MAX_INPUT_SCHEMA_BYTES) });
+    assert_eq!(
+        refused(&large),
+        ["inputSchema: it is larger than 65536 bytes"]
+    );
+}
+
+#[test]
+fn a_required_name_has_to_be_a_property() {
+    let schema = json!({
+        "type": "object", "required": ["image", "tag"], "properties": { "image": { "type": "string" } },
+    });
+    assert_eq!(
+        refused(&schema),
+        ["inputSchema.required: there is no property 'tag' beside it"]
+    );
+}
