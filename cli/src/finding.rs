@@ -39,8 +39,10 @@ pub(crate) enum Rule {
     Template,
     Output,
     HealthRule,
+    InputSchema,
     Kind,
     Name,
+    Input,
     Value,
     Reference,
     Selector,
@@ -49,7 +51,7 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Yaml,
         Self::Manifest,
         Self::Field,
@@ -58,8 +60,10 @@ impl Rule {
         Self::Template,
         Self::Output,
         Self::HealthRule,
+        Self::InputSchema,
         Self::Kind,
         Self::Name,
+        Self::Input,
         Self::Value,
         Self::Reference,
         Self::Selector,
@@ -81,11 +85,16 @@ impl Rule {
             Self::Template => ("template", "a template cannot be used"),
             Self::Output => ("output", "an output cannot be read from a run"),
             Self::HealthRule => ("health-rule", "a healthRule cannot be used"),
+            Self::InputSchema => ("input-schema", "an inputSchema cannot be used"),
             Self::Kind => (
                 "kind",
                 "the kind of the run does not exist, or cannot be a run",
             ),
             Self::Name => ("name", "a name or a label is not allowed"),
+            Self::Input => (
+                "input",
+                "an input of a Runnable does not fit the inputSchema of its template",
+            ),
             Self::Value => ("value", "a Runnable does not give what its template reads"),
             Self::Reference => ("reference", "a Runnable names a template that is not there"),
             Self::Selector => ("selector", "a selector does not pick one object"),

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 mod case;
 mod command_line;
 mod finding;
+mod input_schema;
 mod live;
 mod manual;
 mod nearest;

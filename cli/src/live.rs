@@ -1,9 +1,12 @@
 //! Commands that ask a cluster.
 
+mod asked;
+pub(crate) mod cancel;
 pub(crate) mod change;
 pub(crate) mod cluster;
 pub(crate) mod commands;
 mod describe;
+mod explain;
 mod get;
 mod history;
 mod owned;
@@ -17,4 +20,5 @@ pub(crate) mod logs;
 pub(crate) mod migrate;
 pub(crate) mod outputs;
 pub(crate) mod rerun;
+pub(crate) mod suspend;
 pub(crate) mod wait;

@@ -3,7 +3,7 @@
 pub(crate) mod command;
 mod explain;
 
-use cartouche_crds::RERUN_TOKEN_ANNOTATION;
+use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest};
 use cartouche_templating::{Context, Owner, Problem, Problems, Rendered, Stamp, Template, stamp};
 use serde_json::{Map, Value, json};
 
@@ -89,6 +89,10 @@ pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, 
         .and_then(|annotations| annotations.get(RERUN_TOKEN_ANNOTATION))
         .and_then(Value::as_str)
         .filter(|token| !token.is_empty());
+    let request = rerun_token.and_then(|token| {
+        let said = annotations?.get(RERUN_REQUEST_ANNOTATION)?.as_str()?;
+        Some(RerunRequest::of(said, token)?.annotation())
+    });
     let object = stamp(
         &rendered,
         &Stamp {
@@ -98,6 +102,7 @@ pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, 
             sequence,
             input_hash: rendered.input_hash(),
             rerun_token,
+            rerun_request: request.as_deref(),
         },
     );
     match object {
@@ -148,8 +153,9 @@ pub(crate) fn value_of(path: &str, subject: &Subject<'_>) -> Option<Value> {
         "data": { "value": format!("$({path})$") },
     } }));
     let template = Template::compile(&spec.ok()?).ok()?;
+    let context = Context::new(subject.runnable, subject.selected).ok()?;
     let rendered = template
-        .render(&Context::new(subject.runnable, subject.selected).ok()?)
+        .render(&*subject.template.complete(&context).ok()?)
         .ok()?;
     rendered.document().pointer("/data/value").cloned()
 }

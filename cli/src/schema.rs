@@ -63,6 +63,10 @@ impl<'a> Schema<'a> {
         Self { node, ..self }
     }
 
+    pub(crate) fn is_object(self) -> bool {
+        self.node.is_object()
+    }
+
     fn below(self, node: &'a Value) -> Self {
         Self { node, ..self }.resolved()
     }
@@ -147,6 +151,19 @@ impl<'a> Schema<'a> {
     pub(crate) fn required(self) -> impl Iterator<Item = &'a str> {
         let required = self.get("required").and_then(Value::as_array);
         required.into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// The schema as it is written.
+    pub(crate) fn node(self) -> &'a Value {
+        self.node
+    }
+
+    /// What the values of a map are.
+    pub(crate) fn values(self) -> Option<Self> {
+        let values = self
+            .get("additionalProperties")
+            .filter(|values| values.is_object());
+        values.map(|values| self.below(values))
     }
 
     pub(crate) fn items(self) -> Option<Self> {

@@ -51,7 +51,7 @@ pub(crate) fn place_of(document: &Document, problem: &Problem) -> Place {
         let (leaf, _, _) = body.follow(&steps);
         return tag_place(document, leaf, tag, 0);
     }
-    let belongs_to_spec = ["outputs", "healthRule", "template"]
+    let belongs_to_spec = ["outputs", "healthRule", "inputSchema", "template"]
         .iter()
         .any(|field| problem.path == *field || problem.path.starts_with(&format!("{field}.")));
     let (root, path) = if belongs_to_spec {

@@ -1,6 +1,7 @@
 //! Everything that can be known of templates and Runnables before a cluster sees them.
 
 pub(crate) mod command;
+mod inputs;
 mod names;
 mod outputs;
 mod pair;

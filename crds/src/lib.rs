@@ -7,6 +7,7 @@
 mod definition;
 mod health_rule;
 mod names;
+mod rerun;
 mod run_template;
 mod runnable;
 mod schema;
@@ -18,9 +19,11 @@ pub use health_rule::{
     MultiMatch,
 };
 pub use names::{
-    API_VERSION, FIELD_MANAGER, GROUP, INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION,
-    RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL, VERSION,
+    API_VERSION, FIELD_MANAGER, GROUP, INPUT_HASH_ANNOTATION, RERUN_REQUEST_ANNOTATION,
+    RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL,
+    RUNNABLE_UID_LABEL, VERSION,
 };
+pub use rerun::RerunRequest;
 pub use run_template::{ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus};
 pub use runnable::{
     ResourceRef, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, Selector,

@@ -19,6 +19,8 @@ pub const RUN_SEQUENCE_LABEL: &str = "carto.run/run-sequence";
 pub const INPUT_HASH_ANNOTATION: &str = "carto.run/input-hash";
 /// On a Runnable: asks for one more run each time its value changes. On a run: the value it answers.
 pub const RERUN_TOKEN_ANNOTATION: &str = "carto.run/rerun-token";
+/// On a Runnable and on a run: who asked for that re-run, and why; see [`crate::RerunRequest`].
+pub const RERUN_REQUEST_ANNOTATION: &str = "carto.run/rerun-request";
 
 /// The field manager of every write that Cartouche makes.
 pub const FIELD_MANAGER: &str = "cartouche";

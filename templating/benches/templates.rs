@@ -89,6 +89,7 @@ fn stamp_run(bencher: Bencher, tags: usize) {
         sequence: 1,
         input_hash: rendered.input_hash(),
         rerun_token: None,
+        rerun_request: None,
     };
     bencher.bench_local(|| stamp(black_box(&rendered), &stamped));
 }

@@ -1,8 +1,8 @@
 //! What a rendered document must and must not be, before Cartouche adds its own metadata to it.
 
 use cartouche_crds::{
-    GROUP, INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL,
-    RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL,
+    GROUP, INPUT_HASH_ANNOTATION, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION,
+    RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL,
 };
 use serde_json::{Map, Value};
 
@@ -29,7 +29,11 @@ pub(crate) const OWN_LABELS: [&str; 4] = [
     RUN_SEQUENCE_LABEL,
 ];
 /// Annotations that Cartouche sets on runs.
-pub(crate) const OWN_ANNOTATIONS: [&str; 2] = [INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION];
+pub(crate) const OWN_ANNOTATIONS: [&str; 3] = [
+    INPUT_HASH_ANNOTATION,
+    RERUN_REQUEST_ANNOTATION,
+    RERUN_TOKEN_ANNOTATION,
+];
 
 const LABELS: &str = "labels";
 const ANNOTATIONS: &str = "annotations";

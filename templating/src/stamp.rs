@@ -1,8 +1,8 @@
 //! What Cartouche adds to a rendered document: namespace, owner, name, labels and annotations.
 
 use cartouche_crds::{
-    API_VERSION, INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL,
-    RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL,
+    API_VERSION, INPUT_HASH_ANNOTATION, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION,
+    RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL,
 };
 use serde_json::{Map, Value, json};
 
@@ -37,6 +37,8 @@ pub struct Stamp<'a> {
     pub input_hash: &'a str,
     /// The re-run request that the run answers.
     pub rerun_token: Option<&'a str>,
+    /// Who made that request, and why: the value of the annotation.
+    pub rerun_request: Option<&'a str>,
 }
 
 /// Why a document cannot become a run of this Runnable.
@@ -99,12 +101,16 @@ fn labels(stamp: &Stamp<'_>) -> [(&'static str, Option<String>); 4] {
     ]
 }
 
-fn annotations(stamp: &Stamp<'_>) -> [(&'static str, Option<String>); 2] {
+fn annotations(stamp: &Stamp<'_>) -> [(&'static str, Option<String>); 3] {
     [
         (INPUT_HASH_ANNOTATION, Some(stamp.input_hash.to_owned())),
         (
             RERUN_TOKEN_ANNOTATION,
             stamp.rerun_token.map(ToOwned::to_owned),
+        ),
+        (
+            RERUN_REQUEST_ANNOTATION,
+            stamp.rerun_request.map(ToOwned::to_owned),
         ),
     ]
 }

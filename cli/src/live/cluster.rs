@@ -5,10 +5,12 @@ use std::{fmt::Debug, time::Duration};
 use anyhow::{Context as _, anyhow};
 use cartouche_crds::{ClusterRunTemplate, Runnable, Selector};
 use clap::Args;
-use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
+use k8s_openapi::{
+    ClusterResourceScope, NamespaceResourceScope, api::authentication::v1::SelfSubjectReview,
+};
 use kube::{
     Api, Client, Config, Resource, ResourceExt,
-    api::{ApiResource, DynamicObject, ListParams},
+    api::{ApiResource, DynamicObject, ListParams, PostParams},
     config::{KubeConfigOptions, Kubeconfig},
     core::GroupVersionKind,
     discovery::{self, Scope},
@@ -17,6 +19,8 @@ use serde::de::DeserializeOwned;
 
 use crate::nearest;
 
+/// The field manager of what the command writes.
+pub(crate) const CLIENT: &str = "cartouche-cli";
 /// Longest wait for one answer.
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -154,6 +158,15 @@ impl Cluster {
         K: Resource<Scope = ClusterResourceScope, DynamicType = ()>,
     {
         Api::all(self.client.clone())
+    }
+
+    /// Who the API server says that the user is; nothing where it does not say so.
+    pub(crate) async fn user(&self) -> Option<String> {
+        let api: Api<SelfSubjectReview> = self.cluster_api();
+        let (parameters, question) = (PostParams::default(), SelfSubjectReview::default());
+        let asked = api.create(&parameters, &question);
+        let review = within("asking who I am", asked).await.ok()?;
+        review.status?.user_info?.username
     }
 
     /// How a kind is served; nothing if it is not.

@@ -4,13 +4,15 @@ use anyhow::Context as _;
 use clap::Subcommand;
 
 use super::{
+    cancel,
     cluster::{Cluster, ClusterArgs},
-    describe, diff, get, history, logs, migrate, outputs, rerun, tree, wait,
+    describe, diff, explain, get, history, logs, migrate, outputs, rerun, suspend, tree, wait,
 };
 use crate::outcome::Outcome;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LiveCommand {
+    Explain(explain::ExplainArgs),
     Get(get::GetArgs),
     Why(describe::WhyArgs),
     History(history::HistoryArgs),
@@ -19,6 +21,9 @@ pub(crate) enum LiveCommand {
     Wait(wait::WaitArgs),
     Diff(diff::DiffArgs),
     Rerun(rerun::RerunArgs),
+    Suspend(suspend::SuspendArgs),
+    Resume(suspend::ResumeArgs),
+    Cancel(cancel::CancelArgs),
     Logs(logs::LogsArgs),
     /// Help with moving from Cartographer
     #[command(subcommand)]
@@ -28,6 +33,10 @@ pub(crate) enum LiveCommand {
 impl LiveCommand {
     fn cluster(&self) -> &ClusterArgs {
         match self {
+            Self::Explain(args) => &args.cluster,
+            Self::Suspend(args) => &args.cluster,
+            Self::Resume(args) => &args.cluster,
+            Self::Cancel(args) => &args.cluster,
             Self::Get(args) => &args.cluster,
             Self::Why(args) => &args.cluster,
             Self::History(args) => &args.cluster,
@@ -48,9 +57,18 @@ pub(crate) fn execute(command: &LiveCommand) -> anyhow::Result<Outcome> {
     {
         return migrate::check_files(args);
     }
+    if let LiveCommand::Explain(args) = command
+        && !args.files.is_empty()
+    {
+        return explain::from_files(args);
+    }
     block_on(async {
         let cluster = Cluster::connect(command.cluster()).await?;
         match command {
+            LiveCommand::Explain(args) => explain::execute(args, &cluster).await,
+            LiveCommand::Suspend(args) => suspend::suspend(args, &cluster).await,
+            LiveCommand::Resume(args) => suspend::resume(args, &cluster).await,
+            LiveCommand::Cancel(args) => cancel::execute(args, &cluster).await,
             LiveCommand::Get(args) => get::execute(args, &cluster).await,
             LiveCommand::Why(args) => describe::execute(args, &cluster).await,
             LiveCommand::History(args) => history::execute(args, &cluster).await,

@@ -9,7 +9,7 @@ use kube::ResourceExt as _;
 use serde_json::Value;
 
 use super::{
-    change,
+    asked, change,
     cluster::{Cluster, ClusterArgs},
     diff::{self, Edited, differences},
     get::{colour, ready},
@@ -36,7 +36,8 @@ pub(crate) struct WhyArgs {
 
 pub(super) async fn execute(args: &WhyArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let runnable = cluster.runnable(&args.name).await?;
-    let runs = run_name::runs(&runnable);
+    let mut runs = run_name::runs(&runnable);
+    asked::add(&mut runs, &runnable, cluster).await?;
     let mut out = state(&runnable);
     out.push_str(&cause(&runs, cluster).await?);
     out.push_str(&next(args, cluster).await);
@@ -59,6 +60,9 @@ fn state(runnable: &Runnable) -> String {
         ),
         _ => format!("{name}: Ready is {paint}{status}{paint:#} ({reason})\n"),
     };
+    if runnable.spec.suspend == Some(true) {
+        out.push_str("  suspended: no new run is made until it is resumed\n");
+    }
     if found.observed_generation != runnable.metadata.generation {
         out.push_str("  the controller has not looked at the last change yet\n");
     }
@@ -111,6 +115,7 @@ fn advice(condition: &Condition) -> &'static str {
             "use metadata.generateName in the template, or delete the object that has the name"
         }
         "RunawayDetected" => "let the template read only fields that its runs do not change",
+        "Suspended" => "resume it when the run may be made: `cartouche resume`",
         "OtherController" => "stop the other controller that writes this status",
         "RunLost" => "decide whether it should run again: `cartouche rerun`",
         _ if condition.status == "False" => {
@@ -141,7 +146,18 @@ async fn cause(runs: &[KnownRun], cluster: &Cluster) -> anyhow::Result<String> {
     };
     if earlier.input_hash == current.input_hash {
         let because = match &current.rerun_token {
-            Some(token) => format!("somebody asked for it: {token}"),
+            Some(token) => {
+                let request = current.rerun_request.clone().unwrap_or_default();
+                let by = Some(request.by).filter(|by| !by.is_empty());
+                let mut because = format!(
+                    "{} asked for it: {token}",
+                    by.as_deref().unwrap_or("somebody")
+                );
+                if !request.reason.is_empty() {
+                    let _ = write!(because, " ({})", request.reason);
+                }
+                because
+            }
             None => format!(
                 "run {} was deleted before it had finished",
                 earlier.sequence

@@ -46,6 +46,8 @@ pub(crate) enum ListFormat {
     Json,
 }
 
+/// The reason of a run that is held back, and the word for a Runnable that would hold one back.
+const SUSPENDED: &str = "Suspended";
 /// Characters of a value in a table.
 const VALUE: usize = 24;
 
@@ -111,7 +113,10 @@ fn row(runnable: &Runnable, namespaces: bool, wide: bool) -> Vec<String> {
     let mut row = vec![
         runnable.name_any(),
         format!("{0}{status}{0:#}", colour(status)),
-        reason.to_owned(),
+        match runnable.spec.suspend {
+            Some(true) if reason != SUSPENDED => format!("{reason}, {SUSPENDED}"),
+            _ => reason.to_owned(),
+        },
         current.map_or(String::new(), |run| {
             format!("{} {}", run.sequence, run.name)
         }),

@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::{
+    asked,
     cluster::{Cluster, ClusterArgs},
     get::{colour, short_hash},
     run_name::{self, KnownRun},
@@ -18,7 +19,8 @@ Examples:
   cartouche history hello
   cartouche history hello -o json | jq '.[] | select(.state == \"Failed\")'
 
-A star marks the run for the present inputs, `o` the one that the outputs come from.")]
+A star marks the run for the present inputs, `o` the one that the outputs come from. RE-RUN FOR says who asked
+for a re-run, and why, as long as its object is there (`cartouche rerun --reason`).")]
 pub(crate) struct HistoryArgs {
     /// The Runnable
     name: String,
@@ -39,7 +41,8 @@ enum HistoryFormat {
 
 pub(super) async fn execute(args: &HistoryArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let runnable = cluster.runnable(&args.name).await?;
-    let runs = run_name::runs(&runnable);
+    let mut runs = run_name::runs(&runnable);
+    asked::add(&mut runs, &runnable, cluster).await?;
     Ok(match args.output {
         HistoryFormat::Json => Outcome::good(format!("{:#}\n", json!(runs))),
         HistoryFormat::Table if runs.is_empty() => Outcome {
@@ -51,10 +54,17 @@ pub(super) async fn execute(args: &HistoryArgs, cluster: &Cluster) -> anyhow::Re
 }
 
 fn list(runs: &[KnownRun]) -> String {
-    let rows: Vec<_> = runs.iter().map(row).collect();
-    let header = [
+    let mut rows: Vec<_> = runs.iter().map(row).collect();
+    let mut header = vec![
         "", "SEQUENCE", "KIND", "NAME", "RESULT", "STARTED", "TOOK", "HASH", "MESSAGE",
     ];
+    if runs.iter().any(|run| run.rerun_token.is_some()) {
+        let at = header.len() - 1;
+        header.insert(at, "RE-RUN FOR");
+        for (row, run) in rows.iter_mut().zip(runs) {
+            row.insert(at, asked::words(run));
+        }
+    }
     table::table(&header, &rows)
 }
 

@@ -1,6 +1,7 @@
 //! `cartouche rerun`.
 
-use cartouche_crds::{RERUN_TOKEN_ANNOTATION, Runnable};
+use anyhow::bail;
+use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest, Runnable};
 use clap::Args;
 use k8s_openapi::jiff::Timestamp;
 use kube::{
@@ -9,7 +10,7 @@ use kube::{
 };
 use serde_json::json;
 
-use super::cluster::{Cluster, ClusterArgs, within};
+use super::cluster::{CLIENT, Cluster, ClusterArgs, within};
 use crate::outcome::Outcome;
 
 /// Run again without a change
@@ -17,21 +18,29 @@ use crate::outcome::Outcome;
 #[command(after_help = "\
 Examples:
   cartouche rerun hello
+  cartouche rerun hello --reason 'the registry was down'
   cartouche rerun hello --token incident-4711
 
 It sets the annotation carto.run/rerun-token. Every value asks for one run, however often it is set: with a
-token of your own the command can be repeated safely. The run carries the token in the same annotation.")]
+token of your own the command can be repeated safely. Beside it carto.run/rerun-request says who asked, and
+why. The run carries both; `cartouche history` shows them.")]
 pub(crate) struct RerunArgs {
     /// The Runnable
     name: String,
     /// The request; the present time if it is not given
     #[arg(long)]
     token: Option<String>,
+    /// Why, in a few words
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
 
 pub(super) async fn execute(args: &RerunArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
+    if args.token.as_deref() == Some("") {
+        bail!("an empty token asks for nothing\nhint: leave --token out, or give it a text");
+    }
     let runnable = cluster.runnable(&args.name).await?;
     let token = args
         .token
@@ -44,14 +53,29 @@ pub(super) async fn execute(args: &RerunArgs, cluster: &Cluster) -> anyhow::Resu
             args.name
         )));
     }
+    let request = RerunRequest {
+        token: token.clone(),
+        by: cluster.user().await.unwrap_or_default(),
+        reason: args.reason.clone().unwrap_or_default(),
+    };
     let api: Api<Runnable> = cluster.api();
-    let patch =
-        Patch::Merge(json!({ "metadata": { "annotations": { RERUN_TOKEN_ANNOTATION: token } } }));
-    let parameters = PatchParams::apply("cartouche-cli");
+    let patch = Patch::Merge(json!({ "metadata": { "annotations": {
+        RERUN_TOKEN_ANNOTATION: token,
+        RERUN_REQUEST_ANNOTATION: request.annotation(),
+    } } }));
+    let parameters = PatchParams::apply(CLIENT);
     let what = format!("setting the annotation of Runnable {}", args.name);
     within(&what, api.patch(&args.name, &parameters, &patch)).await?;
-    Ok(Outcome::good(format!(
-        "{} is to run again: {token}\n",
-        args.name
-    )))
+    let err = if runnable.spec.suspend == Some(true) {
+        format!(
+            "it is suspended: the run is made once it is resumed (cartouche resume {})\n",
+            args.name
+        )
+    } else {
+        String::new()
+    };
+    Ok(Outcome {
+        err,
+        ..Outcome::good(format!("{} is to run again: {token}\n", args.name))
+    })
 }

@@ -1,6 +1,6 @@
 //! The runs of a Runnable, as its ledger knows them.
 
-use cartouche_crds::{HistoryEntry, RunPhase, RunResult, Runnable};
+use cartouche_crds::{HistoryEntry, RerunRequest, RunPhase, RunResult, Runnable};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 
@@ -23,6 +23,9 @@ pub(super) struct KnownRun {
     pub(super) message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) rerun_token: Option<String>,
+    /// Who asked, and why: not in the ledger, but on the run's object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rerun_request: Option<RerunRequest>,
 }
 
 /// All runs, newest first.
@@ -63,6 +66,7 @@ pub(super) fn runs(runnable: &Runnable) -> Vec<KnownRun> {
         finished_at: run.finished_at.clone(),
         message: message(run.sequence),
         rerun_token: run.rerun_token.clone(),
+        rerun_request: None,
     });
     let earlier = status.history.iter().map(|entry| earlier(entry, source));
     let mut runs: Vec<KnownRun> = earlier.chain(current).collect();
@@ -84,6 +88,7 @@ fn earlier(entry: &HistoryEntry, source: Option<i64>) -> KnownRun {
         finished_at: entry.finished_at.clone(),
         message: entry.message.clone(),
         rerun_token: None,
+        rerun_request: None,
     }
 }
 

@@ -132,7 +132,10 @@ fn standing(runnable: &Runnable, wanted: &Wanted) -> Standing {
             .map(|condition| format!("{}: {}", condition.reason, condition.message))
     };
     let (status_word, reason) = ready(runnable);
-    let stalled = message("Stalled");
+    let held = (reason == "Suspended").then(|| {
+        "it is suspended, and the run that it would make is held back (cartouche resume)".to_owned()
+    });
+    let stalled = message("Stalled").or(held);
     match wanted {
         Wanted::Output(name) => match status
             .outputs
@@ -221,6 +224,15 @@ mod tests {
         ));
         assert!(matches!(
             standing(&runnable, &Wanted::Output("x".into())),
+            Standing::InVain(_)
+        ));
+    }
+
+    #[test]
+    fn a_run_that_is_held_back_is_not_waited_for() {
+        let runnable = runnable(2, &json!([condition("Ready", "Unknown", "Suspended")]), &json!({}));
+        assert!(matches!(
+            standing(&runnable, &Wanted::Ready),
             Standing::InVain(_)
         ));
     }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Run, Subject, value_of};
 use crate::{
+    input_schema,
     path_steps::{self, To},
     source::{self, Document, Node, Step},
     template_file,
@@ -45,7 +46,8 @@ pub(super) fn origins(files: &Files<'_>, subject: &Subject<'_>, run: &Run) -> Ve
     for placed in template_file::tags(files.template) {
         let tag = TagOrigin {
             value: value_of(&placed.tag.path, subject).unwrap_or_default(),
-            place: written(files, &placed.tag.path),
+            place: written(files, &placed.tag.path)
+                .or_else(|| by_default(files.template, &placed.tag.path)),
             path: placed.tag.path,
         };
         if let Some((_, origin)) = origins.last_mut().filter(|(at, _)| *at == placed.at) {
@@ -102,6 +104,25 @@ fn written(files: &Files<'_>, path: &str) -> Option<String> {
         };
     }
     Some(document.place(&node.span).shown())
+}
+
+/// Where the template declares the default that a path leads to, or into.
+fn by_default(template: &Document, path: &str) -> Option<String> {
+    let steps = path_steps::steps(path);
+    let inputs = input_schema::below_inputs(&steps)?;
+    let steps: Vec<Step> = inputs
+        .iter()
+        .map_while(|step| match &step.to {
+            To::Key(key) => Some(Step::Key(key.clone())),
+            To::Index(index) => Some(Step::Index(usize::try_from(*index).unwrap_or_default())),
+            To::Elements => None,
+        })
+        .collect();
+    let default = input_schema::default_of(template, &steps)?;
+    Some(format!(
+        "{}, the default",
+        template.place(&default.span).shown()
+    ))
 }
 
 /// As comments under a YAML document.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use cartouche_templating::Problem;
 use serde_json::Value;
 
-use super::{Knowledge, names, shape, template, words};
+use super::{Knowledge, inputs, names, shape, template, words};
 use crate::{
     finding::{Finding, Rule},
     nearest,
@@ -99,6 +99,9 @@ pub(crate) fn problem_finding(
     runnable: &Document,
     problem: &Problem,
 ) -> Finding {
+    if let Some(misfit) = inputs::misfit(document, runnable, problem) {
+        return misfit;
+    }
     let name = runnable.name();
     let missing = problem
         .tag

@@ -50,7 +50,7 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> RunKind {
         );
     }
     if let Some(schema) = known.schema() {
-        let mismatches = check::check(schema, &partial(body, knowledge));
+        let mismatches = check::check(schema, &partial(document, body, knowledge));
         findings.extend(
             mismatches
                 .iter()
@@ -126,22 +126,27 @@ fn unknown(
 
 /// A template, as far as it is decided: a text with tags in it is a text, and a tag alone has the type
 /// that its field has in every Runnable.
-fn partial(node: &Node, knowledge: &Knowledge) -> Partial {
+fn partial(document: &Document, node: &Node, knowledge: &Knowledge) -> Partial {
     match &node.content {
-        Content::Array(items) => {
-            Partial::Array(items.iter().map(|item| partial(item, knowledge)).collect())
-        }
-        Content::Object(entries) => {
-            let fields = entries
+        Content::Array(items) => Partial::Array(
+            items
                 .iter()
-                .map(|entry| (entry.key.clone(), partial(&entry.value, knowledge)));
+                .map(|item| partial(document, item, knowledge))
+                .collect(),
+        ),
+        Content::Object(entries) => {
+            let fields = entries.iter().map(|entry| {
+                (
+                    entry.key.clone(),
+                    partial(document, &entry.value, knowledge),
+                )
+            });
             Partial::Object(fields.collect())
         }
         Content::Scalar(value) => match value.as_str() {
             Some(text) if text.contains("$(") => match tag_text::tags(text).as_slice() {
-                [tag] if tag.alone => {
-                    tags::type_of(&tag.path, knowledge).map_or(Partial::Open, Partial::Typed)
-                }
+                [tag] if tag.alone => tags::type_of(&tag.path, document, knowledge)
+                    .map_or(Partial::Open, Partial::Typed),
                 _ => Partial::Typed("string".to_owned()),
             },
             _ => Partial::from(&node.to_value()),

@@ -3,7 +3,7 @@
 use super::Knowledge;
 use crate::{
     finding::{Finding, Rule},
-    nearest,
+    input_schema, nearest,
     path_steps::{self, PathStep, To},
     schema::{
         Schema,
@@ -49,7 +49,18 @@ fn runnable_path<'a>(path: &str, knowledge: &'a Knowledge) -> Option<(Schema<'a>
 }
 
 /// The type of what a tag yields, if it is the same for every Runnable.
-pub(super) fn type_of(path: &str, knowledge: &Knowledge) -> Option<String> {
+pub(super) fn type_of(path: &str, template: &Document, knowledge: &Knowledge) -> Option<String> {
+    let whole = path_steps::steps(path);
+    if let Some((schema, inputs)) =
+        input_schema::of(template).zip(input_schema::below_inputs(&whole))
+    {
+        return match walk(schema, inputs).ok()? {
+            Reached::Known(reached) if reached.get("nullable").is_none() => {
+                reached.type_name().map(str::to_owned)
+            }
+            Reached::Known(_) | Reached::Open => None,
+        };
+    }
     let (schema, steps) = runnable_path(path, knowledge)?;
     match walk(schema, &steps).ok()? {
         Reached::Known(reached) => reached.type_name().map(str::to_owned),

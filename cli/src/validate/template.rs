@@ -2,7 +2,7 @@
 
 use cartouche_templating::{Problem, Template};
 
-use super::{Knowledge, names, outputs, run_kind, shape, tags, words};
+use super::{Knowledge, inputs, names, outputs, run_kind, shape, tags, words};
 use crate::{
     finding::{Finding, Rule},
     schema::catalog::KindName,
@@ -32,6 +32,7 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
         }
     }
     findings.extend(tags::check(document, knowledge));
+    findings.extend(inputs::check(document));
     findings.extend(names::check_template(document));
     let kind = run_kind::check(document, knowledge);
     findings.extend(kind.findings);
@@ -51,6 +52,7 @@ pub(crate) fn problem_finding(document: &Document, problem: &Problem) -> Finding
         _ if problem.tag.is_some() => Rule::Tag,
         Some("outputs") => Rule::Output,
         Some("healthRule") => Rule::HealthRule,
+        Some("inputSchema") => Rule::InputSchema,
         Some("kind" | "apiVersion") => Rule::Kind,
         _ => Rule::Template,
     };

@@ -215,6 +215,11 @@ fn of_field(problem: &Problem) -> Words {
             "say here what kind of object to create",
             "add, for example, apiVersion: batch/v1 and kind: Job",
         ),
+        path if path.starts_with("inputSchema")
+            && message.starts_with("there is no such keyword") =>
+        {
+            of_keyword(path, message)
+        }
         "" => Words {
             message: message.to_owned(),
             ..Words::default()
@@ -231,6 +236,21 @@ fn of_field(problem: &Problem) -> Words {
             }
         }
     }
+}
+
+/// A keyword that no schema has.
+fn of_keyword(path: &str, message: &str) -> Words {
+    let (parent, keyword) = path.rsplit_once('.').unwrap_or(("", path));
+    let known = message.split_once("it has ").map_or("", |(_, known)| known);
+    let help = nearest::nearest(keyword, known.split(", ")).map_or_else(
+        || format!("the keywords are: {known}"),
+        |meant| format!("did you mean '{meant}'?"),
+    );
+    words(
+        format!("{parent}: there is no keyword '{keyword}' in a schema"),
+        "not known",
+        help,
+    )
 }
 
 /// What to do about a message that does not say it.

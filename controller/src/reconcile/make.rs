@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cartouche_crds::API_VERSION;
+use cartouche_crds::{API_VERSION, RERUN_REQUEST_ANNOTATION, RerunRequest};
 use cartouche_templating::{Owner, Stamp, stamp};
+use kube::ResourceExt;
 use serde_json::Value;
 
 use super::{
@@ -54,6 +55,7 @@ impl Pass<'_> {
             .current
             .as_ref()
             .and_then(|current| current.rerun_token.clone());
+        let request = token.as_deref().and_then(|token| self.rerun_request(token));
         let object = stamp(
             document,
             &Stamp {
@@ -67,6 +69,7 @@ impl Pass<'_> {
                 sequence,
                 input_hash: document.input_hash(),
                 rerun_token: token.as_deref(),
+                rerun_request: request.as_deref(),
             },
         )
         .map_err(|error| {
@@ -77,6 +80,12 @@ impl Pass<'_> {
             Problem::new(Category::TemplateStampFailure, Cure::Change, text)
         })?;
         Ok((kind.path(&runnable.namespace), object))
+    }
+
+    /// Who asked for the re-run with this token, and why, if that is said.
+    fn rerun_request(&self, token: &str) -> Option<String> {
+        let said = self.runnable.annotations().get(RERUN_REQUEST_ANNOTATION)?;
+        Some(RerunRequest::of(said, token)?.annotation())
     }
 
     /// Creates the run of the pending entry.

@@ -22,6 +22,7 @@ fn a_stamp() -> Stamp<'static> {
         sequence: 7,
         input_hash: "v1:00",
         rerun_token: None,
+        rerun_request: None,
     }
 }
 
@@ -66,6 +67,7 @@ fn labels_and_annotations_of_the_template_stay_beside_ours() {
 fn a_run_that_answers_a_request_carries_its_token() {
     let stamped = Stamp {
         rerun_token: Some("again"),
+        rerun_request: Some("{}"),
         ..a_stamp()
     };
     let run = stamp(&rendered(json!({ "generateName": "x-" })), &stamped).unwrap();

@@ -183,6 +183,7 @@ impl Cast {
                 sequence: i64::from(make.number),
                 input_hash: &self.hash(make),
                 rerun_token: token(make.token).as_deref(),
+                rerun_request: None,
             },
         );
         let mut object = stamped.unwrap_or_default();

@@ -1,0 +1,59 @@
+//! The inputs that a template declares, with their places in its file.
+
+use crate::{
+    path_steps::{PathStep, To},
+    schema::Schema,
+    source::{Document, Node, Step},
+};
+
+/// The steps of a path from `runnable` to the inputs.
+const TO_INPUTS: [&str; 3] = ["runnable", "spec", "inputs"];
+
+/// The schema of a template, if it declares its inputs.
+pub(crate) fn of(template: &Document) -> Option<Schema<'_>> {
+    Schema::new(&template.value, "/spec/inputSchema").filter(|schema| schema.is_object())
+}
+
+/// The steps of a path below the inputs; `None` for a path to anything else.
+pub(crate) fn below_inputs(steps: &[PathStep]) -> Option<&[PathStep]> {
+    let leads = TO_INPUTS
+        .iter()
+        .zip(steps)
+        .all(|(name, step)| matches!(&step.to, To::Key(key) if key == name));
+    (leads && steps.len() >= TO_INPUTS.len())
+        .then(|| steps.get(TO_INPUTS.len()..))
+        .flatten()
+}
+
+/// Where an input is declared; of something below a declared input, that one.
+pub(crate) fn declared<'a>(template: &'a Document, steps: &[Step]) -> Option<&'a Node> {
+    let mut node = template.root.at(&["spec", "inputSchema"])?;
+    for (depth, step) in steps.iter().enumerate() {
+        match below(node, step) {
+            Some(next) => node = next,
+            None if depth == 0 => return None,
+            None => break,
+        }
+    }
+    Some(node)
+}
+
+/// The default that an input has when a Runnable does not give it, or one above it.
+pub(crate) fn default_of<'a>(template: &'a Document, steps: &[Step]) -> Option<&'a Node> {
+    let mut node = template.root.at(&["spec", "inputSchema"])?;
+    let mut default = None;
+    for step in steps {
+        node = below(node, step)?;
+        default = node.get("default").or(default);
+    }
+    default
+}
+
+fn below<'a>(node: &'a Node, step: &Step) -> Option<&'a Node> {
+    match step {
+        Step::Key(key) => node
+            .at(&["properties", key])
+            .or_else(|| node.get("additionalProperties")),
+        Step::Index(_) => node.get("items"),
+    }
+}

@@ -1,0 +1,184 @@
+//! What inputs a template declares, what its tags read of them, and what a Runnable gives.
+
+use cartouche_templating::Problem;
+
+use super::shape;
+use crate::{
+    finding::{Finding, Rule},
+    input_schema, nearest,
+    path_steps::{self, PathStep, To},
+    schema::{
+        Member, Schema,
+        walk::{Impossible, Reason, walk},
+    },
+    source::{self, Document, Place, Step},
+    template_file::{self, PlacedTag},
+};
+
+/// An input of a Runnable that does not fit.
+pub(super) fn misfit(
+    template: &Document,
+    runnable: &Document,
+    problem: &Problem,
+) -> Option<Finding> {
+    let path = problem.path.strip_prefix("runnable.")?;
+    let steps = source::find(&runnable.root, path)
+        .unwrap_or_else(|| vec![Step::Key("spec".to_owned()), Step::Key("inputs".to_owned())]);
+    let inputs = steps.get(2..).unwrap_or_default();
+    let name = runnable.name();
+    let (what, rest) = problem
+        .message
+        .split_once(": ")
+        .unwrap_or((&problem.message, ""));
+    let missing = what
+        .strip_prefix("the input '")
+        .and_then(|rest| rest.strip_suffix("' is missing"));
+    let unknown = what == "there is no such input";
+    let message = match inputs.last() {
+        Some(Step::Key(key)) if unknown => format!("there is no input '{key}'"),
+        _ => match what.strip_prefix("it ") {
+            Some(rest) => format!("{} {rest}", source::shown(&steps)),
+            None => what.to_owned(),
+        },
+    };
+    let help = match (missing, inputs.last()) {
+        (Some(key), _) => Some(format!(
+            "give it under {} of the Runnable: {key}: ...{}",
+            source::shown(&steps),
+            if rest.is_empty() {
+                String::new()
+            } else {
+                format!("  ({rest})")
+            }
+        )),
+        (None, Some(Step::Key(key))) if unknown => {
+            let parent = inputs.split_last().map_or(&[][..], |(_, parent)| parent);
+            let known = declared_names(template, parent);
+            nearest::hint(key, "the inputs are", known.iter().map(String::as_str)).or_else(|| {
+                Some("take it out of the Runnable, or declare it in inputSchema".to_owned())
+            })
+        }
+        _ if rest.is_empty() => {
+            Some("correct it in the Runnable, or inputSchema in the template".to_owned())
+        }
+        _ => Some(rest.to_owned()),
+    };
+    let declared = input_schema::declared(template, inputs);
+    let mut finding = Finding::error(Rule::Input, format!("Runnable {name}: {message}"))
+        .at(shape::place(runnable, &runnable.root, &steps, unknown))
+        .label(match missing {
+            Some(key) => format!("'{key}' is missing here"),
+            None if unknown => "not declared by the template".to_owned(),
+            None => "does not fit".to_owned(),
+        })
+        .maybe_help(help);
+    if let Some(node) = declared {
+        finding = finding.related(declared_place(template, node, inputs), "declared here");
+    }
+    Some(finding)
+}
+
+fn declared_names(template: &Document, at: &[Step]) -> Vec<String> {
+    let node = input_schema::declared(template, at);
+    let properties = node.and_then(|node| node.get("properties"));
+    let entries = properties.into_iter().flat_map(source::Node::entries);
+    entries.map(|entry| entry.key.clone()).collect()
+}
+
+/// The key of a property says more than the first line below it.
+fn declared_place(template: &Document, node: &source::Node, inputs: &[Step]) -> Place {
+    let key = match inputs.last() {
+        None => template
+            .root
+            .get("spec")
+            .and_then(|spec| spec.entry("inputSchema")),
+        Some(Step::Key(key)) => {
+            let parent = inputs.split_last().map_or(&[][..], |(_, parent)| parent);
+            input_schema::declared(template, parent)
+                .and_then(|node| node.get("properties"))
+                .and_then(|properties| properties.entry(key))
+        }
+        Some(Step::Index(_)) => None,
+    };
+    template.place(key.map_or(&node.span, |entry| &entry.key_span))
+}
+
+/// Tags that read an input which is not declared, or which a Runnable may leave out.
+pub(super) fn check(template: &Document) -> Vec<Finding> {
+    let Some(schema) = input_schema::of(template) else {
+        return Vec::new();
+    };
+    let tags = template_file::tags(template);
+    tags.iter()
+        .filter_map(|tag| check_tag(schema, tag))
+        .collect()
+}
+
+fn check_tag(schema: Schema<'_>, tag: &PlacedTag) -> Option<Finding> {
+    let steps = path_steps::steps(&tag.tag.path);
+    let inputs = input_schema::below_inputs(&steps)?;
+    let place = |step: &PathStep| template_file::part(&tag.path_place, step.span.clone());
+    match walk(schema, inputs) {
+        Err(impossible) => Some(undeclared(tag, inputs, &impossible)),
+        Ok(_) => {
+            let (step, key) = optional(schema, inputs)?;
+            let message = format!(
+                "the tag $({})$ reads the input '{key}', which a Runnable may leave out: then nothing can be rendered",
+                tag.tag.path
+            );
+            let help = format!("list '{key}' under required in inputSchema, or give it a default");
+            let finding = Finding::warning(Rule::Surprise, message).at(place(step));
+            Some(finding.label("may be missing").help(help))
+        }
+    }
+}
+
+/// The first input on the way that is neither required nor has a default.
+fn optional<'a>(schema: Schema<'_>, steps: &'a [PathStep]) -> Option<(&'a PathStep, &'a str)> {
+    let mut schema = schema;
+    for step in steps {
+        match &step.to {
+            To::Key(key) => {
+                let Member::Known(member) = schema.member(key) else {
+                    return None;
+                };
+                let listed = schema.member_names().any(|name| name == key);
+                let given = schema.required().any(|name| name == key);
+                if listed && !given && member.get("default").is_none() {
+                    return Some((step, key));
+                }
+                schema = member;
+            }
+            To::Index(_) | To::Elements => schema = schema.items()?,
+        }
+    }
+    None
+}
+
+fn undeclared(tag: &PlacedTag, inputs: &[PathStep], impossible: &Impossible<'_>) -> Finding {
+    let step = inputs.get(impossible.step);
+    let place = step.map_or_else(
+        || tag.path_place.clone(),
+        |step| template_file::part(&tag.path_place, step.span.clone()),
+    );
+    let what = format!("the tag $({})$", tag.tag.path);
+    let Reason::NoMember { of } = &impossible.reason else {
+        return super::tags::describe(Rule::Tag, &what, "inputSchema", step, &impossible.reason)
+            .at(place);
+    };
+    let key = match step.map(|step| &step.to) {
+        Some(To::Key(key)) => key.as_str(),
+        _ => "",
+    };
+    let message = format!("{what} reads the input '{key}', which inputSchema does not declare");
+    let closed = of.get("additionalProperties") == Some(&serde_json::Value::Bool(false));
+    let finding = if closed {
+        Finding::error(Rule::Tag, format!("{message} and no Runnable may give"))
+    } else {
+        Finding::warning(Rule::Surprise, message)
+    };
+    finding
+        .at(place)
+        .label("not declared")
+        .maybe_help(nearest::hint(key, "declared are", of.member_names()))
+}
