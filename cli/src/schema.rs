@@ -5,6 +5,7 @@ pub(crate) mod bundled;
 pub(crate) mod catalog;
 pub(crate) mod check;
 pub(crate) mod given;
+mod limits;
 pub(crate) mod walk;
 
 use serde_json::Value;

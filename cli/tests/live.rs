@@ -83,6 +83,8 @@ async fn the_story_of_a_runnable_is_told_by_the_commands() -> Result<()> {
     first_run(&cluster)?;
     second_run(&cluster).await?;
     third_run(&cluster)?;
+    held_back(&cluster)?;
+    cancelled(&cluster).await?;
     mistakes(&cluster).await
 }
 
@@ -202,38 +204,167 @@ async fn second_run(cluster: &Cluster) -> Result<()> {
 /// Somebody asks to run again, twice with one token.
 fn third_run(cluster: &Cluster) -> Result<()> {
     contains(
-        &well(cluster, &["rerun", "hello", "--token", "again"])?,
+        &well(
+            cluster,
+            &[
+                "rerun",
+                "hello",
+                "--token",
+                "again",
+                "--reason",
+                "the registry was down",
+            ],
+        )?,
         &["is to run again: again"],
     )?;
     contains(
         &well(cluster, &["rerun", "hello", "--token", "again"])?,
         &["was asked for this run already"],
     )?;
-    let deadline = std::time::Instant::now() + Duration::from_mins(1);
-    let history = loop {
-        let history: serde_json::Value =
-            serde_json::from_str(&well(cluster, &["history", "hello", "-o", "json"])?)?;
-        if history[0]["state"] == "Succeeded" && history[0]["sequence"] == 3 {
-            break history;
-        }
-        ensure!(
-            std::time::Instant::now() < deadline,
-            "no third run: {history}"
-        );
-        std::thread::sleep(Duration::from_millis(500));
-    };
+    let history = run_ends(cluster, 3)?;
     ensure!(
         history.as_array().is_some_and(|runs| runs.len() == 3),
         "{history}"
     );
     ensure!(history[0]["rerunToken"] == "again", "{history}");
+    let request = &history[0]["rerunRequest"];
+    ensure!(request["reason"] == "the registry was down", "{history}");
+    let user = request["by"].as_str().context("who asked")?;
+    ensure!(!user.is_empty(), "{history}");
     contains(
         &well(cluster, &["why", "hello"])?,
-        &["made because somebody asked for it: again"],
+        &[&format!(
+            "made because {user} asked for it: again (the registry was down)"
+        )],
     )?;
     contains(
         &well(cluster, &["history", "hello"])?,
-        &["SEQUENCE", "*o", "Succeeded"],
+        &[
+            "SEQUENCE",
+            "RE-RUN FOR",
+            "*o",
+            "Succeeded",
+            &format!("{user}: the registry was down"),
+        ],
+    )
+}
+
+/// Waits until the newest run of `hello` has this number and has succeeded; the history.
+fn run_ends(cluster: &Cluster, sequence: i64) -> Result<serde_json::Value> {
+    until(|| {
+        let history: serde_json::Value =
+            serde_json::from_str(&well(cluster, &["history", "hello", "-o", "json"])?)?;
+        let done = history[0]["state"] == "Succeeded" && history[0]["sequence"] == sequence;
+        Ok(if done {
+            Ok(history)
+        } else {
+            Err(format!("no run {sequence}: {history}"))
+        })
+    })
+}
+
+/// Asks again and again until something is as wanted.
+fn until<T>(look: impl Fn() -> Result<Result<T, String>>) -> Result<T> {
+    let deadline = std::time::Instant::now() + Duration::from_mins(1);
+    loop {
+        match look()? {
+            Ok(found) => return Ok(found),
+            Err(why) => ensure!(std::time::Instant::now() < deadline, "{why}"),
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
+
+/// Waits until `why` says all of this.
+fn why_says(cluster: &Cluster, name: &str, parts: &[&str]) -> Result<()> {
+    until(|| {
+        let why = well(cluster, &["why", name])?;
+        Ok(contains(&why, parts).map_err(|error| format!("{error:#}")))
+    })
+}
+
+/// It is suspended, asked to run, and resumed.
+fn held_back(cluster: &Cluster) -> Result<()> {
+    contains(&well(cluster, &["suspend", "hello"])?, &["is suspended"])?;
+    contains(
+        &well(cluster, &["suspend", "hello"])?,
+        &["was suspended already"],
+    )?;
+    let asked = cartouche(cluster, &["rerun", "hello", "--token", "held"]);
+    ensure!(
+        asked.code == 0 && asked.err.contains("it is suspended"),
+        "{}{}",
+        asked.out,
+        asked.err
+    );
+    why_says(
+        cluster,
+        "hello",
+        &[
+            "Ready is Unknown (Suspended)",
+            "no new run is made until it is resumed",
+            "to do: resume it",
+        ],
+    )?;
+    let waited = cartouche(cluster, &["wait", "hello", "--timeout", "1m"]);
+    ensure!(
+        waited.code == 1 && waited.err.contains("it is suspended"),
+        "{}{}",
+        waited.out,
+        waited.err
+    );
+    contains(&well(cluster, &["get"])?, &["Suspended", "3 hello-"])?;
+    contains(&well(cluster, &["resume", "hello"])?, &["is resumed"])?;
+    contains(
+        &well(cluster, &["resume", "hello"])?,
+        &["was not suspended"],
+    )?;
+    run_ends(cluster, 4)?;
+    Ok(())
+}
+
+/// A run that would never end is stopped in the way of its kind.
+async fn cancelled(cluster: &Cluster) -> Result<()> {
+    let ended = cartouche(cluster, &["cancel", "hello"]);
+    ensure!(
+        ended.code == 0 && ended.out.contains("has ended already: Succeeded"),
+        "{}{}",
+        ended.out,
+        ended.err
+    );
+    let folder = tempfile::tempdir()?;
+    let job = std::fs::read_to_string(repository().join("examples/job/template.yaml"))?;
+    let endless = job
+        .replace("name: greet\nspec:", "name: endless\nspec:")
+        .replacen(
+            "      template:\n",
+            "      template:\n        metadata: {annotations: {play.carto.run/outcome: hang}}\n",
+            1,
+        );
+    ensure!(
+        endless.contains("hang") && endless.contains("endless"),
+        "{endless}"
+    );
+    let runnable = std::fs::read_to_string(repository().join("examples/job/runnable.yaml"))?
+        .replace("name: hello", "name: endless")
+        .replace("name: greet\n", "name: endless\n");
+    let file = folder.path().join("endless.yaml");
+    std::fs::write(&file, format!("{endless}---\n{runnable}"))?;
+    let file = file.to_str().context("a path of text")?;
+    cluster.kubectl(&["apply", "--filename", file]).await?;
+    why_says(cluster, "endless", &["run 1: Job", "Running"])?;
+    contains(
+        &well(cluster, &["cancel", "endless"])?,
+        &["is to stop; run 1 of endless then counts as failed"],
+    )?;
+    why_says(
+        cluster,
+        "endless",
+        &["Ready is False", "deadline", "Failed"],
+    )?;
+    contains(
+        &well(cluster, &["explain", "greet"])?,
+        &["Its tags read", "name"],
     )
 }
 

@@ -19,6 +19,9 @@ local ready = conditions["Ready"]
 if ready ~= nil and ready.status == "True" then
   return { status = "Healthy", message = "The run for the present inputs succeeded" }
 end
+if ready ~= nil and ready.reason == "Suspended" then
+  return { status = "Suspended", message = ready.message }
+end
 local message = "The run for the present inputs is at work"
 if ready ~= nil and ready.message ~= nil and ready.message ~= "" then
   message = ready.message

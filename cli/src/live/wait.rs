@@ -15,6 +15,10 @@ use crate::outcome::{FOUND, Outcome};
 /// How often the Runnable is looked at.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// How long a problem has to last before the wait is in vain: what was applied together, such as a
+/// template and its Runnable, is not seen together.
+const GRACE: Duration = Duration::from_secs(3);
+
 /// Wait until a Runnable is ready, or has an output
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -23,8 +27,8 @@ Examples:
   cartouche wait shop-build --for output=digest --timeout 10m
   cartouche wait hello --for finished
 
-`ready` ends at once with exit code 1 if the run has failed or only a change can help; `finished` also ends
-well then. An output is printed. Exit code 1 after the time is over.")]
+`ready` ends with exit code 1 if the run has failed, or if for some seconds only a change could help; `finished`
+also ends well when the run has failed. An output is printed. Exit code 1 after the time is over.")]
 pub(crate) struct WaitArgs {
     /// The Runnable
     name: String,
@@ -89,12 +93,22 @@ enum Standing {
 
 pub(super) async fn execute(args: &WaitArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let start = tokio::time::Instant::now();
+    let mut in_vain_since = None;
     loop {
         let runnable = cluster.runnable(&args.name).await?;
         let why = match standing(&runnable, &args.wanted) {
             Standing::Done(out) => return Ok(Outcome::good(out)),
-            Standing::InVain(why) => return Ok(failed(format!("{}: {why}\n", args.name))),
-            Standing::Waiting(why) => why,
+            Standing::InVain(why) => {
+                let since = in_vain_since.get_or_insert_with(tokio::time::Instant::now);
+                if run_failed(&runnable) || since.elapsed() >= GRACE {
+                    return Ok(failed(format!("{}: {why}\n", args.name)));
+                }
+                why
+            }
+            Standing::Waiting(why) => {
+                in_vain_since = None;
+                why
+            }
         };
         if start.elapsed() + PAUSE > args.timeout {
             let waited = args.timeout.as_secs();
@@ -105,6 +119,13 @@ pub(super) async fn execute(args: &WaitArgs, cluster: &Cluster) -> anyhow::Resul
         }
         tokio::time::sleep(PAUSE).await;
     }
+}
+
+/// Whether it is the run that ended badly, and not something around it that may be on its way.
+fn run_failed(runnable: &Runnable) -> bool {
+    let mut conditions = runnable.status.iter().flat_map(|status| &status.conditions);
+    conditions
+        .any(|condition| condition.type_ == "StampedObjectCondition" && condition.status == "False")
 }
 
 fn failed(err: String) -> Outcome {
@@ -230,7 +251,11 @@ mod tests {
 
     #[test]
     fn a_run_that_is_held_back_is_not_waited_for() {
-        let runnable = runnable(2, &json!([condition("Ready", "Unknown", "Suspended")]), &json!({}));
+        let runnable = runnable(
+            2,
+            &json!([condition("Ready", "Unknown", "Suspended")]),
+            &json!({}),
+        );
         assert!(matches!(
             standing(&runnable, &Wanted::Ready),
             Standing::InVain(_)

@@ -1,8 +1,12 @@
 //! Whether a value that is known only in part can be of a kind.
 
-use serde_json::{Number, Value};
+use cartouche_templating::fits_format;
+use serde_json::Value;
 
-use super::{Member, Schema};
+use super::{
+    Member, Schema,
+    limits::{mismatched, out_of_range, wrong_length, wrong_size},
+};
 use crate::{nearest, source::Step};
 
 /// A value of which some parts are decided later, by tags.
@@ -123,6 +127,25 @@ impl<'a> Walk<'a> {
             );
             return;
         }
+        let limit = |key: &str| schema.get(key).and_then(Value::as_u64);
+        let size = match value {
+            Partial::Object(fields) => wrong_size(
+                limit("minProperties"),
+                limit("maxProperties"),
+                fields.len(),
+                "keys",
+            ),
+            Partial::Array(items) => wrong_size(
+                limit("minItems"),
+                limit("maxItems"),
+                items.len(),
+                "elements",
+            ),
+            Partial::Open | Partial::Typed(_) | Partial::Scalar(_) => None,
+        };
+        if let Some(because) = size {
+            self.report(Fault::Refused { because }, None);
+        }
         match value {
             Partial::Object(fields) => self.object(schema, fields),
             Partial::Array(items) => {
@@ -229,38 +252,17 @@ impl<'a> Walk<'a> {
         }
         let because = match value {
             Value::Number(number) => out_of_range(schema, number),
-            Value::String(text) => wrong_length(schema, text),
+            Value::String(text) => wrong_length(schema, text).or_else(|| mismatched(schema, text)),
             _ => None,
         };
+        let format = schema.text("format").filter(|_| because.is_none());
+        let because = because.or_else(|| {
+            let format = format.filter(|format| !fits_format(format, value))?;
+            Some(format!("does not have the format {format}"))
+        });
         if let Some(because) = because {
             self.report(Fault::Refused { because }, None);
         }
-    }
-}
-
-fn out_of_range(schema: Schema<'_>, number: &Number) -> Option<String> {
-    let limit = |key: &str| schema.get(key).and_then(Value::as_f64);
-    let value = number.as_f64()?;
-    let too_wide = schema.text("format") == Some("int32")
-        && (value < f64::from(i32::MIN) || value > f64::from(i32::MAX));
-    if too_wide {
-        return Some(format!("is {number}, which is more than 32 bits hold"));
-    }
-    if let Some(least) = limit("minimum").filter(|least| value < *least) {
-        return Some(format!("is {number}, and has to be at least {least}"));
-    }
-    let most = limit("maximum").filter(|most| value > *most)?;
-    Some(format!("is {number}, and has to be at most {most}"))
-}
-
-fn wrong_length(schema: Schema<'_>, text: &str) -> Option<String> {
-    let limit = |key: &str| schema.get(key).and_then(Value::as_u64);
-    let length = u64::try_from(text.chars().count()).ok()?;
-    match (limit("minLength"), limit("maxLength")) {
-        (Some(1), _) if length == 0 => Some("is empty".to_owned()),
-        (Some(least), _) if length < least => Some(format!("has fewer than {least} characters")),
-        (_, Some(most)) if length > most => Some(format!("has more than {most} characters")),
-        _ => None,
     }
 }
 

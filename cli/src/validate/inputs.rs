@@ -63,7 +63,11 @@ pub(super) fn misfit(
         }
         _ => Some(rest.to_owned()),
     };
-    let declared = input_schema::declared(template, inputs);
+    let declared_at = match inputs.split_last() {
+        Some((_, parent)) if unknown => parent,
+        _ => inputs,
+    };
+    let declared = input_schema::declared(template, declared_at);
     let mut finding = Finding::error(Rule::Input, format!("Runnable {name}: {message}"))
         .at(shape::place(runnable, &runnable.root, &steps, unknown))
         .label(match missing {
@@ -73,7 +77,12 @@ pub(super) fn misfit(
         })
         .maybe_help(help);
     if let Some(node) = declared {
-        finding = finding.related(declared_place(template, node, inputs), "declared here");
+        let label = if unknown {
+            "the inputs are declared here"
+        } else {
+            "declared here"
+        };
+        finding = finding.related(declared_place(template, node, declared_at), label);
     }
     Some(finding)
 }

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use super::{Knowledge, shape, tags};
 use crate::{
     finding::{Finding, Rule},
-    nearest,
+    input_schema, nearest, path_steps,
     schema::{
         catalog::{Catalog, KindName, KindSchema},
-        check::{self, Partial},
+        check::{self, Fault, Mismatch, Partial},
     },
     source::{Content, Document, Node},
     tag_text, template_file,
@@ -54,7 +54,7 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> RunKind {
         findings.extend(
             mismatches
                 .iter()
-                .map(|mismatch| shape::finding(document, body, mismatch)),
+                .map(|mismatch| by_declaration(document, body, mismatch)),
         );
     }
     RunKind {
@@ -121,6 +121,28 @@ fn unknown(
             .filter(|_| !is_ours),
         findings: finding.into_iter().collect(),
         schema: None,
+    }
+}
+
+/// What a mismatch says; where a tag yields the wrong type because its input is declared so, that.
+fn by_declaration(document: &Document, body: &Node, mismatch: &Mismatch) -> Finding {
+    let finding = shape::finding(document, body, mismatch);
+    let (Fault::Type { wanted, is }, (node, _, _)) = (&mismatch.fault, body.follow(&mismatch.at))
+    else {
+        return finding;
+    };
+    let tags = node.text().map(tag_text::tags).unwrap_or_default();
+    match tags.as_slice() {
+        [tag] if tag.alone && input_schema::of(document).is_some() => {
+            let steps = path_steps::steps(&tag.path);
+            if input_schema::below_inputs(&steps).is_none() {
+                return finding;
+            }
+            finding.help(format!(
+                "inputSchema declares this input as {is}: declare it as {wanted}"
+            ))
+        }
+        _ => finding,
     }
 }
 

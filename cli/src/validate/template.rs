@@ -22,7 +22,10 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
     let mut findings = shape::check(document, &knowledge.template);
     match template_file::compile(document) {
         None => {}
-        Some(Ok(template)) => findings.extend(surprises(document, &template)),
+        Some(Ok(template)) => {
+            findings.extend(surprises(document, &template));
+            findings.extend(inputs::check(document));
+        }
         Some(Err(problems)) => {
             findings.extend(
                 problems
@@ -32,7 +35,6 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
         }
     }
     findings.extend(tags::check(document, knowledge));
-    findings.extend(inputs::check(document));
     findings.extend(names::check_template(document));
     let kind = run_kind::check(document, knowledge);
     findings.extend(kind.findings);

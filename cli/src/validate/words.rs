@@ -220,6 +220,9 @@ fn of_field(problem: &Problem) -> Words {
         {
             of_keyword(path, message)
         }
+        path if path.ends_with(".required") && message.starts_with("there is no property") => {
+            of_required(path, message)
+        }
         "" => Words {
             message: message.to_owned(),
             ..Words::default()
@@ -251,6 +254,19 @@ fn of_keyword(path: &str, message: &str) -> Words {
         "not known",
         help,
     )
+}
+
+/// A required name that is no property.
+fn of_required(path: &str, message: &str) -> Words {
+    let (message, known) = message
+        .split_once(": the properties are ")
+        .unwrap_or((message, ""));
+    let name = message.split('\'').nth(1).unwrap_or_default();
+    let help = nearest::nearest(name, known.split(", ")).map_or_else(
+        || format!("declare '{name}' under properties; there are: {known}"),
+        |meant| format!("did you mean '{meant}'?"),
+    );
+    words(format!("{path}: {message}"), "not declared", help)
 }
 
 /// What to do about a message that does not say it.

@@ -60,10 +60,11 @@ pub(super) fn root(schema: &Value, problems: &mut Vec<Problem>) -> Node {
         at: FIELD.to_owned(),
         problems,
     };
-    let node = reader.node(schema, Where::Structure);
-    if node.kind != Kind::Object && schema.is_object() {
+    if schema.is_object() && schema.get("type").is_none_or(|kind| kind != "object") {
         reader.refuse("type", "inputs are an object: write type: object");
+        return Node::default();
     }
+    let node = reader.node(schema, Where::Structure);
     if node.default.is_some() {
         reader.refuse("default", "give the defaults to the properties, one by one");
     }
@@ -138,7 +139,7 @@ impl Reader<'_> {
 
     fn node(&mut self, schema: &Value, place: Where) -> Node {
         let Some(schema) = schema.as_object() else {
-            let message = "a schema is an object, such as {type: string}";
+            let message = "a schema is an object: write {type: string}, or whatever it is";
             self.problems.push(Problem::new(self.at.clone(), message));
             return Node::default();
         };
@@ -224,7 +225,7 @@ impl Reader<'_> {
             Some(Value::Array(_)) => {
                 self.refuse(
                     "type",
-                    "it has to be one type; where null is allowed too, write nullable: true",
+                    "it has to be one type: where null is allowed too, write nullable: true",
                 );
             }
             Some(_) => self.refuse("type", "it has to be a text, such as string"),
@@ -232,8 +233,9 @@ impl Reader<'_> {
             // What stands there instead is told already.
             None if open || schema.contains_key("$ref") => {}
             None => {
-                let message =
-                    format!("the type is missing; where any value will do, write {PRESERVE}: true");
+                let message = format!(
+                    "the type is missing: write type: string, or whatever it is; where any value will do, {PRESERVE}: true"
+                );
                 self.refuse("type", message);
             }
         }
@@ -326,15 +328,17 @@ impl Reader<'_> {
         if node.kind == Kind::Array && node.items.is_none() {
             self.refuse(
                 "items",
-                "a list needs the schema of its elements, such as {type: string}",
+                "the schema of the elements is missing: write items: {type: string}, or whatever they are",
             );
         }
         for key in &node.required {
             if !node.properties.is_empty() && !node.properties.contains_key(key) {
-                self.refuse(
-                    "required",
-                    format!("there is no property '{key}' beside it"),
+                let known: Vec<&str> = node.properties.keys().map(String::as_str).collect();
+                let message = format!(
+                    "there is no property '{key}' beside it: the properties are {}",
+                    known.join(", ")
                 );
+                self.refuse("required", message);
             }
         }
         if let Some(allowed) = &node.limits.allowed {
@@ -346,7 +350,7 @@ impl Reader<'_> {
             for value in allowed {
                 if !fit::problems(&plain, value, &[]).is_empty() {
                     let message = format!(
-                        "{value} is not {}, as the type says",
+                        "{value} is not {}, as the type says: take it out, or change the type",
                         node.kind.with_article()
                     );
                     self.refuse("enum", message);
@@ -388,7 +392,7 @@ impl Reader<'_> {
         });
         texts.unwrap_or_else(|| {
             let message = match value {
-                Value::Bool(_) => "it is a list of names, and stands beside properties: [a, b]",
+                Value::Bool(_) => "it is a list of names: write required: [name] beside properties, not inside one",
                 _ => "it has to be a list of names",
             };
             self.refuse(key, message);

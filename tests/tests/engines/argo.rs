@@ -93,6 +93,16 @@ async fn a_workflow_that_fails_says_why_and_leaves_the_last_good_outputs() -> Re
 
 #[tokio::test]
 async fn a_workflow_that_a_user_stops_is_not_run_again() -> Result<()> {
+    shut_down("Stop").await
+}
+
+#[tokio::test]
+async fn a_workflow_that_a_user_cancels_is_not_run_again() -> Result<()> {
+    shut_down("Terminate").await
+}
+
+/// `Stop` lets exit handlers run, `Terminate` (what `cartouche cancel` writes) does not.
+async fn shut_down(strategy: &str) -> Result<()> {
     let Some(cluster) = cluster_with_argo().await? else {
         return Ok(());
     };
@@ -113,16 +123,14 @@ async fn a_workflow_that_a_user_stops_is_not_run_again() -> Result<()> {
     let it = scene.ready("Unknown").await?;
     assert_eq!(it.status("Reconciling"), "True");
     scene
-        .patch(&run, json!({ "spec": { "shutdown": "Stop" } }))
+        .patch(&run, json!({ "spec": { "shutdown": strategy } }))
         .await?;
     // Argo asks the kubelet to end the containers, which KWOK does only when told.
     scene.end(&pods[0], "fail").await?;
     let it = scene.ready("False").await?;
     let message = it.message("Ready");
-    assert!(
-        message.contains("Stopped with strategy 'Stop'"),
-        "{message}"
-    );
+    let told = format!("Stopped with strategy '{strategy}'");
+    assert!(message.contains(&told), "{message}");
     scene.never_more_runs_than(1).await
 }
 

@@ -109,6 +109,27 @@ async fn gitops_tools_see_what_only_a_change_can_cure_as_failed() -> Result<()> 
 }
 
 #[tokio::test]
+async fn gitops_tools_see_a_run_that_is_held_back_as_neither_done_nor_failed() -> Result<()> {
+    let Some((tools, controller)) = Tools::alone().await? else {
+        return Ok(());
+    };
+    let _controller = controller.lock().await;
+    tools.apply("succeed").await?;
+    tools.soon("Current", "Healthy").await?;
+    // Suspended, and nothing to run: the success stands.
+    tools.change(json!({ "suspend": true })).await?;
+    tools.soon("Current", "Healthy").await?;
+    tools
+        .change(json!({ "inputs": { "outcome": "fail" } }))
+        .await?;
+    let message = tools.soon("InProgress", "Suspended").await?;
+    assert!(message.contains("suspended"), "{message}");
+    assert!(tools.wait("1s").await.is_err());
+    tools.change(json!({ "suspend": null })).await?;
+    tools.soon("Failed", "Degraded").await.map(drop)
+}
+
+#[tokio::test]
 async fn what_may_heal_by_itself_is_in_progress_with_its_message() -> Result<()> {
     let Some(tools) = Tools::beside_others().await? else {
         return Ok(());

@@ -111,6 +111,32 @@ async fn a_job_beyond_its_deadline_has_failed() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_job_that_a_user_cancels_by_a_deadline_is_not_run_again() -> Result<()> {
+    let scene = scene().await?;
+    scene
+        .start(
+            job("hang", json!({})),
+            outputs(),
+            json!({ "version": "v1" }),
+        )
+        .await?;
+    let run = scene
+        .run("the Job to be at work", |job| job["status"]["active"] == 1)
+        .await?;
+    let it = scene.ready("Unknown").await?;
+    assert_eq!(it.status("Reconciling"), "True");
+    // What `cartouche cancel` writes: a deletion would make a new run.
+    let cancel = json!({ "spec": { "activeDeadlineSeconds": 1 } });
+    scene.patch(&run, cancel).await?;
+    let it = scene.ready("False").await?;
+    let message = it.message("StampedObjectCondition");
+    assert!(message.contains("deadline"), "{message}");
+    scene.never_more_runs_than(1).await?;
+    scene.inputs(json!({ "version": "v2" })).await?;
+    scene.never_more_runs_than(2).await
+}
+
+#[tokio::test]
 async fn a_suspended_job_is_at_work_until_somebody_lets_it_go_on() -> Result<()> {
     let scene = scene().await?;
     let suspended = job("", json!({ "suspend": true }));

@@ -52,7 +52,7 @@ impl Reader<'_> {
         if let (Some(least), Some(most)) = (&limits.minimum, &limits.maximum)
             && fit::compare(least, most).is_gt()
         {
-            self.refuse("minimum", "it is more than maximum, so that nothing fits");
+            self.refuse("minimum", "nothing fits: it is more than maximum");
         }
         let pairs = [
             ("minLength", limits.min_length, limits.max_length),
@@ -66,10 +66,7 @@ impl Reader<'_> {
         for (key, least, most) in pairs {
             if least.zip(most).is_some_and(|(least, most)| least > most) {
                 let other = key.replace("min", "max");
-                self.refuse(
-                    key,
-                    format!("it is more than {other}, so that nothing fits"),
-                );
+                self.refuse(key, format!("nothing fits: it is more than {other}"));
             }
         }
     }
@@ -94,7 +91,7 @@ impl Reader<'_> {
     fn count(&mut self, schema: &Map<String, Value>, key: &str) -> Option<u64> {
         let value = schema.get(key)?;
         if value.as_u64().is_none() {
-            self.refuse(key, "it has to be 0, 1, 2, ...");
+            self.refuse(key, "it has to be a count: 0, 1, 2, ...");
         }
         value.as_u64()
     }

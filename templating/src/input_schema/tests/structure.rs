@@ -17,7 +17,7 @@ fn what_no_structural_schema_has_is_refused_at_its_path() {
     let cases = [
         (
             json!([]),
-            "inputSchema: a schema is an object, such as {type: string}",
+            "inputSchema: a schema is an object: write {type: string}, or whatever it is",
         ),
         (
             json!({ "type": "string" }),
@@ -29,11 +29,11 @@ fn what_no_structural_schema_has_is_refused_at_its_path() {
         ),
         (
             property(json!({})),
-            "inputSchema.properties.x.type: the type is missing; where any value will do, write x-kubernetes-preserve-unknown-fields: true",
+            "inputSchema.properties.x.type: the type is missing: write type: string, or whatever it is; where any value will do, x-kubernetes-preserve-unknown-fields: true",
         ),
         (
             property(json!("string")),
-            "inputSchema.properties.x: a schema is an object, such as {type: string}",
+            "inputSchema.properties.x: a schema is an object: write {type: string}, or whatever it is",
         ),
         (
             property(json!({ "type": "text" })),
@@ -41,7 +41,7 @@ fn what_no_structural_schema_has_is_refused_at_its_path() {
         ),
         (
             property(json!({ "type": ["string", "null"] })),
-            "inputSchema.properties.x.type: it has to be one type; where null is allowed too, write nullable: true",
+            "inputSchema.properties.x.type: it has to be one type: where null is allowed too, write nullable: true",
         ),
         (
             property(json!({ "$ref": "#/x" })),
@@ -49,7 +49,7 @@ fn what_no_structural_schema_has_is_refused_at_its_path() {
         ),
         (
             property(json!({ "type": "array" })),
-            "inputSchema.properties.x.items: a list needs the schema of its elements, such as {type: string}",
+            "inputSchema.properties.x.items: the schema of the elements is missing: write items: {type: string}, or whatever they are",
         ),
         (
             property(json!({ "type": "string", "pattern": "(" })),
@@ -73,7 +73,7 @@ fn keywords_that_cannot_be_read_or_are_in_the_wrong_place_are_refused() {
     let cases = [
         (
             property(json!({ "type": "string", "required": true })),
-            "inputSchema.properties.x.required: it is a list of names, and stands beside properties: [a, b]",
+            "inputSchema.properties.x.required: it is a list of names: write required: [name] beside properties, not inside one",
         ),
         (
             property(json!({ "type": "string", "items": { "type": "string" } })),
@@ -89,7 +89,7 @@ fn keywords_that_cannot_be_read_or_are_in_the_wrong_place_are_refused() {
         ),
         (
             property(json!({ "type": "string", "enum": ["a", 1] })),
-            "inputSchema.properties.x.enum: 1 is not a text, as the type says",
+            "inputSchema.properties.x.enum: 1 is not a text, as the type says: take it out, or change the type",
         ),
         (
             property(json!({ "type": "integer", "minimum": "1" })),
@@ -97,7 +97,7 @@ fn keywords_that_cannot_be_read_or_are_in_the_wrong_place_are_refused() {
         ),
         (
             property(json!({ "type": "integer", "minimum": 2, "maximum": 1 })),
-            "inputSchema.properties.x.minimum: it is more than maximum, so that nothing fits",
+            "inputSchema.properties.x.minimum: nothing fits: it is more than maximum",
         ),
         (
             property(json!({ "type": "integer", "exclusiveMinimum": 2 })),
@@ -105,7 +105,7 @@ fn keywords_that_cannot_be_read_or_are_in_the_wrong_place_are_refused() {
         ),
         (
             property(json!({ "type": "string", "minLength": -1 })),
-            "inputSchema.properties.x.minLength: it has to be 0, 1, 2, ...",
+            "inputSchema.properties.x.minLength: it has to be a count: 0, 1, 2, ...",
         ),
         (
             property(json!({ "type": "integer", "multipleOf": 0 })),
@@ -167,6 +167,6 @@ fn a_required_name_has_to_be_a_property() {
     });
     assert_eq!(
         refused(&schema),
-        ["inputSchema.required: there is no property 'tag' beside it"]
+        ["inputSchema.required: there is no property 'tag' beside it: the properties are image"]
     );
 }
