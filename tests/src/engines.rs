@@ -14,7 +14,7 @@ mod tekton;
 use anyhow::Result;
 
 pub use argo::ArgoWorkflows;
-pub use gitops::{GitOps, Verdict};
+pub use gitops::{ArgoSync, FluxSync, GitOps, Verdict};
 pub use module::EngineError;
 pub use tekton::Tekton;
 

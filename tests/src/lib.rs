@@ -15,6 +15,7 @@
 //! - [`lab`]: a kind of runs that tests play.
 //! - [`error_text`]: errors as people read them.
 //! - [`progress`]: shows what is being waited for.
+//! - [`skipped()`]: says which tests could not be made.
 
 pub mod cluster;
 pub mod control_plane;
@@ -25,8 +26,11 @@ pub mod fault_proxy;
 pub mod faults;
 pub mod lab;
 pub mod progress;
+mod skipped;
 
 use std::path::{Path, PathBuf};
+
+pub use skipped::skipped;
 
 /// The root of the repository: `config/` and `examples/` are below it.
 #[must_use]

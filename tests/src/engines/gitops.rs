@@ -1,12 +1,13 @@
 //! What GitOps tools make of objects, told by their own libraries in a Go program.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     process::Stdio,
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use tokio::{io::AsyncWriteExt, process::Command};
 
@@ -22,14 +23,41 @@ pub struct Verdict {
     pub message: String,
 }
 
+/// What Argo CD finds when it compares a namespace with Git, and does to it. Objects are written
+/// `Kind/name`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ArgoSync {
+    /// What it takes for the application's.
+    pub managed: Vec<String>,
+    /// What has the mark of the application, whether it takes it or not.
+    pub carrying: Vec<String>,
+    /// What differs from Git, or is not in Git.
+    pub out_of_sync: Vec<String>,
+    /// What was done: `Synced`, `Pruned`, `SyncFailed`.
+    pub results: BTreeMap<String, String>,
+}
+
+/// What Flux does to a namespace. Objects are written `Kind/name`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct FluxSync {
+    /// What is in Git: `created`, `configured` or `unchanged`.
+    pub applied: BTreeMap<String, String>,
+    /// What Git no longer has: `deleted` or `skipped`.
+    pub pruned: BTreeMap<String, String>,
+    /// What it remembers until the next time.
+    pub inventory: Vec<String>,
+}
+
 /// The program of `tests/control-plane/gitops`.
 #[derive(Clone, Debug)]
 pub struct GitOps {
     program: PathBuf,
+    kubeconfig: PathBuf,
 }
 
 impl GitOps {
-    /// Builds the program, in a second if Go has built its libraries before.
+    /// Builds the program: in minutes on a machine that has not, in a second on one that has.
     pub async fn build(cluster: &Cluster) -> Result<Self, EngineError> {
         let program = cluster.folder().join("gitops");
         let output = Command::new("go")
@@ -43,7 +71,10 @@ impl GitOps {
             .await
             .map_err(|error| EngineError::Absent(format!("go: {error}")))?;
         if output.status.success() {
-            return Ok(Self { program });
+            return Ok(Self {
+                program,
+                kubeconfig: cluster.kubeconfig().to_owned(),
+            });
         }
         Err(EngineError::of_go(
             String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -52,30 +83,64 @@ impl GitOps {
 
     /// The status of an object as Flux, kpt and Helm compute it.
     pub async fn kstatus(&self, object: &Value) -> Result<Verdict> {
-        self.ask(&["kstatus".as_ref()], object).await
+        self.ask(&["kstatus"], &object.to_string()).await
     }
 
     /// The health of an object by a script for Argo CD.
     pub async fn argo_cd(&self, script: &Path, object: &Value) -> Result<Verdict> {
-        self.ask(&["argocd".as_ref(), script], object).await
+        let script = script.display().to_string();
+        self.ask(&["argocd", &script], &object.to_string()).await
     }
 
-    async fn ask(&self, arguments: &[&Path], object: &Value) -> Result<Verdict> {
+    /// A self-healing sync of an application that prunes, by Argo CD's engine. `tracking` is how it
+    /// knows its objects, `label` or `annotation`.
+    pub async fn argo_cd_sync(
+        &self,
+        tracking: &str,
+        application: &str,
+        namespace: &str,
+        objects: &[Value],
+    ) -> Result<ArgoSync> {
+        let arguments = ["argocd-sync", tracking, application, namespace];
+        self.ask(&arguments, &lines(objects)).await
+    }
+
+    /// A reconciliation of a Kustomization with prune, by Flux's library. `inventory` is that of the
+    /// reconciliation before.
+    pub async fn flux_sync(
+        &self,
+        name: &str,
+        namespace: &str,
+        inventory: &[String],
+        objects: &[Value],
+    ) -> Result<FluxSync> {
+        let mut arguments = vec!["flux-sync", name, namespace];
+        arguments.extend(inventory.iter().map(String::as_str));
+        self.ask(&arguments, &lines(objects)).await
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, arguments: &[&str], objects: &str) -> Result<T> {
         let mut child = Command::new(&self.program)
             .args(arguments)
+            .env("KUBECONFIG", &self.kubeconfig)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()?;
         if let Some(mut pipe) = child.stdin.take() {
-            pipe.write_all(object.to_string().as_bytes()).await?;
+            pipe.write_all(objects.as_bytes()).await?;
         }
         let output = child.wait_with_output().await?;
         if !output.status.success() {
             bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
         }
-        ensure!(!output.stdout.is_empty(), "no verdict about {object}");
-        serde_json::from_slice(&output.stdout).context("reading a verdict")
+        ensure!(!output.stdout.is_empty(), "no answer about {objects}");
+        serde_json::from_slice(&output.stdout).context("reading the answer")
     }
+}
+
+fn lines(objects: &[Value]) -> String {
+    let lines: Vec<String> = objects.iter().map(Value::to_string).collect();
+    lines.join("\n")
 }

@@ -1,18 +1,18 @@
 //! What GitOps tools see: kstatus (Flux, kpt, Helm), Argo CD's health, and `kubectl wait`, at every
 //! moment that matters, those before the controller's first look included.
 
+mod drift;
 mod tools;
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use cartouche_crds::ClusterRunTemplate;
 use cartouche_tests::{
     cluster::{Account, Rights, Seen},
     repository,
 };
-use k8s_openapi::api::batch::v1::Job;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use tools::Tools;
@@ -174,50 +174,6 @@ async fn kubectl_wait_returns_with_the_success_of_the_present_inputs_only() -> R
 }
 
 #[tokio::test]
-async fn runs_are_neither_drift_nor_pruned() -> Result<()> {
-    let Some(tools) = Tools::beside_others().await? else {
-        return Ok(());
-    };
-    tools.apply("succeed").await?;
-    tools.wait("60s").await?;
-    let manifests = tools.manifests("succeed");
-    let kubectl = async |arguments: &[&str]| {
-        let arguments = [&["-n", &tools.namespace], arguments].concat();
-        let cluster = &tools.cluster;
-        cluster.kubectl_with_input(&arguments, &manifests).await
-    };
-
-    // No difference between what Git has and what is there: kubectl's exit code would be 1.
-    assert_eq!(kubectl(&["diff", "-f", "-"]).await?, "");
-
-    // The template copied the labels and annotations of its Runnable to the Job; kubectl deletes what
-    // has the label and was applied before, and is not in the manifests.
-    let job = one_job(&tools).await?;
-    let labels = job.metadata.labels.unwrap_or_default();
-    let label = labels.get("example.com/app").map(String::as_str);
-    assert_eq!(label, Some("shop"));
-    let kinds = "--prune-allowlist=batch/v1/Job";
-    let prune = [
-        "apply",
-        "--prune",
-        "-l",
-        "example.com/app=shop",
-        kinds,
-        "-f",
-        "-",
-    ];
-    let said = kubectl(&prune).await?;
-    assert!(!said.contains("pruned"), "{said}");
-    assert_eq!(one_job(&tools).await?.metadata.uid, job.metadata.uid);
-
-    // Applied by another tool in another way: that is no change, so no run.
-    kubectl(&["apply", "--server-side", "--force-conflicts", "-f", "-"]).await?;
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(one_job(&tools).await?.metadata.uid, job.metadata.uid);
-    Ok(())
-}
-
-#[tokio::test]
 async fn the_component_puts_the_scripts_beside_what_argo_cd_is_told_already() -> Result<()> {
     let cluster = crate::scene::cluster().await?;
     let folder = tempfile::tempdir()?;
@@ -255,11 +211,4 @@ data: {url: https://argocd.example.com}
         assert_eq!(data[key], script);
     }
     Ok(())
-}
-
-async fn one_job(tools: &Tools) -> Result<Job> {
-    let jobs = tools.cluster.api::<Job>(&tools.namespace);
-    let mut jobs = jobs.list(&ListParams::default()).await?.items;
-    assert_eq!(jobs.len(), 1);
-    jobs.pop().context("no Job")
 }

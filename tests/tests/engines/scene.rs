@@ -1,11 +1,6 @@
 //! A Runnable in a namespace of its own, on a cluster where the controller and the engines work.
 
-use std::{
-    future::Future,
-    io::{Write, stderr},
-    path::Path,
-    time::Duration,
-};
+use std::{future::Future, path::Path, time::Duration};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use cartouche_crds::{ClusterRunTemplate, Runnable};
@@ -13,7 +8,7 @@ use cartouche_tests::{
     cluster::{AuditLog, Cluster, Rights, Seen},
     controller::{Controller, Settings},
     engines::{ArgoWorkflows, EngineError, Tekton},
-    repository,
+    repository, skipped,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
@@ -48,9 +43,12 @@ pub(crate) const VOLUME_SNAPSHOT: Kind = Kind(
 );
 
 static CONTROLLER: OnceCell<Controller> = OnceCell::const_new();
-static TEKTON: OnceCell<Option<Tekton>> = OnceCell::const_new();
-static ARGO: OnceCell<Option<ArgoWorkflows>> = OnceCell::const_new();
-static OTHERS: OnceCell<Option<()>> = OnceCell::const_new();
+static TEKTON: Optional<Tekton> = OnceCell::const_new();
+static ARGO: Optional<ArgoWorkflows> = OnceCell::const_new();
+static OTHERS: Optional<()> = OnceCell::const_new();
+
+/// What can perhaps not be had, and then why.
+pub(crate) type Optional<T> = OnceCell<Result<T, String>>;
 
 /// The cluster of this process, with the controller, and KWOK as the kubelet of the engines' pods.
 pub(crate) async fn cluster() -> Result<Cluster> {
@@ -70,45 +68,48 @@ pub(crate) async fn cluster() -> Result<Cluster> {
 pub(crate) async fn cluster_with_tekton() -> Result<Option<Cluster>> {
     let cluster = cluster().await?;
     Tekton::show_log(&cluster);
-    let start = || there("Tekton", Tekton::start(Path::new(DEMO), &cluster));
-    let engine = TEKTON.get_or_try_init(start).await?;
-    Ok(engine.as_ref().map(|_| cluster))
+    let start = Tekton::start(Path::new(DEMO), &cluster);
+    let engine = there("Tekton", &TEKTON, start).await?;
+    Ok(engine.map(|_| cluster))
 }
 
 /// The cluster with Argo Workflows, unless it cannot be had.
 pub(crate) async fn cluster_with_argo() -> Result<Option<Cluster>> {
     let cluster = cluster().await?;
     ArgoWorkflows::show_log(&cluster);
-    let start = || {
-        there(
-            "Argo Workflows",
-            ArgoWorkflows::start(Path::new(DEMO), &cluster),
-        )
-    };
-    let engine = ARGO.get_or_try_init(start).await?;
-    Ok(engine.as_ref().map(|_| cluster))
+    let start = ArgoWorkflows::start(Path::new(DEMO), &cluster);
+    let engine = there("Argo Workflows", &ARGO, start).await?;
+    Ok(engine.map(|_| cluster))
 }
 
 /// The cluster with the kinds of other projects, unless they cannot be had.
 pub(crate) async fn cluster_with_others() -> Result<Option<Cluster>> {
     let cluster = cluster().await?;
-    let install = || there("kinds of others", cluster.install_kinds_of_others());
-    let kinds = OTHERS.get_or_try_init(install).await?;
+    let install = cluster.install_kinds_of_others();
+    let kinds = there("kinds of other projects", &OTHERS, install).await?;
     Ok(kinds.map(|()| cluster))
 }
 
-/// What came, or nothing if it cannot be had here: then says so where the test runner hides nothing.
+/// What comes once for all tests, or nothing if it cannot be had: then every test that wants it says
+/// that it is skipped.
 pub(crate) async fn there<T>(
     what: &str,
+    known: &'static Optional<T>,
     coming: impl Future<Output = Result<T, EngineError>>,
-) -> Result<Option<T>> {
-    match coming.await {
+) -> Result<Option<&'static T>> {
+    let come = || async {
+        match coming.await {
+            Ok(found) => Ok(Ok(found)),
+            Err(EngineError::Absent(why)) => Ok(Err(why)),
+            Err(EngineError::Other(error)) => Err(error),
+        }
+    };
+    match known.get_or_try_init(come).await? {
         Ok(found) => Ok(Some(found)),
-        Err(EngineError::Absent(why)) => {
-            writeln!(stderr(), "SKIPPED: every test with {what}: {why}")?;
+        Err(why) => {
+            skipped(what, why)?;
             Ok(None)
         }
-        Err(EngineError::Other(error)) => Err(error),
     }
 }
 

@@ -8,16 +8,16 @@ use cartouche_tests::{
     cluster::{Cluster, Rights, Seen},
     control_plane::{ControlPlane, Options},
     controller::{Controller, Settings},
-    engines::{GitOps, Verdict},
+    engines::{ArgoSync, FluxSync, GitOps, Verdict},
     repository,
 };
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
 use super::PATIENCE;
-use crate::scene::{DEMO, there};
+use crate::scene::{DEMO, Optional, there};
 
 /// A template of a Job whose pod ends as an input says, and its Runnable.
 const MANIFESTS: &str = "
@@ -58,7 +58,7 @@ spec:
 static PLANE: OnceCell<Arc<ControlPlane>> = OnceCell::const_new();
 /// Its controller: who holds it may stop it.
 static CONTROLLER: OnceCell<Mutex<Controller>> = OnceCell::const_new();
-static PROGRAM: OnceCell<Option<GitOps>> = OnceCell::const_new();
+static PROGRAM: Optional<GitOps> = OnceCell::const_new();
 
 /// A Runnable `it` in a namespace of its own, and the tools that look at it.
 pub(super) struct Tools {
@@ -92,8 +92,8 @@ impl Tools {
     }
 
     pub(super) async fn on(cluster: Cluster) -> Result<Option<Self>> {
-        let build = || there("kstatus", GitOps::build(&cluster));
-        let Some(gitops) = PROGRAM.get_or_try_init(build).await?.clone() else {
+        let build = GitOps::build(&cluster);
+        let Some(gitops) = there("the libraries of GitOps tools", &PROGRAM, build).await? else {
             return Ok(None);
         };
         let namespace = cluster.namespace("gitops").await?;
@@ -104,7 +104,7 @@ impl Tools {
         Ok(Some(Self {
             cluster,
             namespace,
-            gitops,
+            gitops: gitops.clone(),
         }))
     }
 
@@ -118,6 +118,59 @@ impl Tools {
         let manifests = self.manifests(outcome);
         self.cluster.apply_yaml(&self.namespace, &manifests).await?;
         Ok(())
+    }
+
+    /// The manifests one by one.
+    pub(super) fn objects(&self, outcome: &str) -> Result<Vec<Value>> {
+        let mut objects: Vec<Value> = serde_saphyr::from_multiple(&self.manifests(outcome))?;
+        for object in &mut objects {
+            if object["kind"] == "Runnable" {
+                object["metadata"]["namespace"] = json!(self.namespace);
+            }
+        }
+        Ok(objects)
+    }
+
+    /// What Argo CD does in the namespace if this is what Git has.
+    pub(super) async fn argo_cd_sync(
+        &self,
+        tracking: &str,
+        application: &str,
+        objects: &[Value],
+    ) -> Result<ArgoSync> {
+        let namespace = &self.namespace;
+        let sync = self
+            .gitops
+            .argo_cd_sync(tracking, application, namespace, objects);
+        sync.await
+    }
+
+    /// What Flux does in the namespace if this is what Git has.
+    pub(super) async fn flux_sync(
+        &self,
+        name: &str,
+        inventory: &[String],
+        objects: &[Value],
+    ) -> Result<FluxSync> {
+        let namespace = &self.namespace;
+        self.gitops
+            .flux_sync(name, namespace, inventory, objects)
+            .await
+    }
+
+    /// Waits until there are so many Jobs.
+    pub(super) async fn runs(&self, count: usize) -> Result<()> {
+        let look = || async {
+            let jobs = self.cluster.api::<Job>(&self.namespace);
+            let there = jobs.list(&ListParams::default()).await?.items.len();
+            Ok(if there == count {
+                Seen::Done(())
+            } else {
+                Seen::NotYet(format!("{there} Jobs"))
+            })
+        };
+        let what = format!("{count} Jobs");
+        self.cluster.eventually(&what, PATIENCE, look).await
     }
 
     /// What both tools say of an object.
