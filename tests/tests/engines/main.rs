@@ -9,5 +9,6 @@ mod argo;
 mod chain;
 mod gitops;
 mod jobs;
+mod pods;
 mod scene;
 mod tekton;

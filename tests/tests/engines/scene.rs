@@ -31,6 +31,7 @@ const QUIET: Duration = Duration::from_secs(3);
 pub(crate) struct Kind(&'static str, &'static str, &'static str, &'static str);
 
 pub(crate) const JOB: Kind = Kind("batch", "v1", "Job", "jobs");
+pub(crate) const POD: Kind = Kind("", "v1", "Pod", "pods");
 pub(crate) const TASK_RUN: Kind = Kind("tekton.dev", "v1", "TaskRun", "taskruns");
 pub(crate) const PIPELINE_RUN: Kind = Kind("tekton.dev", "v1", "PipelineRun", "pipelineruns");
 pub(crate) const WORKFLOW: Kind = Kind("argoproj.io", "v1alpha1", "Workflow", "workflows");
@@ -149,7 +150,7 @@ impl Scene {
         let Kind(group, version, kind, _) = self.kind;
         let annotations = template["annotations"].take();
         template["template"] = json!({
-            "apiVersion": format!("{group}/{version}"),
+            "apiVersion": format!("{group}/{version}").trim_start_matches('/'),
             "kind": kind,
             "metadata": {
                 "generateName": "$(runnable.metadata.name)$-",
@@ -240,9 +241,10 @@ impl Scene {
     pub(crate) async fn never_more_runs_than(&self, runs: usize) -> Result<()> {
         tokio::time::sleep(QUIET).await;
         let Kind(group, _, _, resource) = self.kind;
-        let made = self
-            .audit
-            .creates(&self.namespace, &format!("{resource}.{group}"))?;
+        let made = self.audit.creates(
+            &self.namespace,
+            format!("{resource}.{group}").trim_end_matches('.'),
+        )?;
         ensure!(made == runs, "{made} runs were made, not {runs}");
         Ok(())
     }

@@ -239,6 +239,24 @@ async fn a_pipelinerun_that_a_user_cancels_is_not_run_again() -> Result<()> {
     scene.never_more_runs_than(1).await
 }
 
+#[tokio::test]
+async fn a_pipelinerun_that_takes_too_long_has_failed() -> Result<()> {
+    let Some(cluster) = cluster_with_tekton().await? else {
+        return Ok(());
+    };
+    let scene = Scene::set(cluster, PIPELINE_RUN).await?;
+    let slow = with(pipeline(), json!({ "timeouts": { "pipeline": "2s" } }));
+    let revision = json!({ "revision": "v1" });
+    scene.start(slow, hanging(), revision).await?;
+    let it = scene.ready("False").await?;
+    let message = it.message("StampedObjectCondition");
+    assert!(
+        message.contains(r#"failed to finish within "2s""#),
+        "{message}"
+    );
+    scene.never_more_runs_than(1).await
+}
+
 /// Outputs as above, of runs whose pods hang until they are ended.
 fn hanging() -> Value {
     let mut template = outputs();
