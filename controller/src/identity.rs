@@ -187,8 +187,9 @@ fn is_account_name(name: &str) -> bool {
         && name.bytes().all(|byte| {
             byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.')
         })
-        && edge(name.as_bytes().first())
-        && edge(name.as_bytes().last())
+        && name
+            .split('.')
+            .all(|label| edge(label.as_bytes().first()) && edge(label.as_bytes().last()))
 }
 
 #[cfg(test)]
@@ -211,6 +212,8 @@ mod tests {
             "é",
             "-a",
             "a-",
+            "a..b",
+            "a.-b",
             &"a".repeat(254),
         ] {
             assert!(!is_account_name(bad), "{bad:?}");

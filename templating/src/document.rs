@@ -220,6 +220,10 @@ fn metadata_problems(metadata: &Map<String, Value>, open: &dyn Fn(&Value) -> boo
     if annotations.is_some_and(|value| !is_empty(value) && !value.is_object() && !open(value)) {
         problems.push(Problem::new("metadata.annotations", "it is not an object"));
     }
+    let namespace = metadata.get("namespace");
+    if namespace.is_some_and(|value| !value.is_null() && !value.is_string()) {
+        problems.push(Problem::new("metadata.namespace", "it is not a text"));
+    }
     let mut is_named = false;
     for field in ["generateName", "name"] {
         match metadata.get(field) {

@@ -50,10 +50,24 @@ pub(crate) enum PathError {
     Find(String),
     #[error("too many results for the query: {0}")]
     TooMany(String),
-    #[error("jsonpath returned empty list: {0}")]
+    #[error("jsonpath returned empty list: {raw}{hint}", raw = .0, hint = hint(.0))]
     Missing(String),
     #[error("evaluate: {0}")]
     Exhausted(#[from] Exhausted),
+}
+
+/// A dot between quotes parts two names, as in kubectl: most who write one mean one name.
+fn hint(raw: &str) -> &'static str {
+    let mut quoted = raw
+        .split("['")
+        .skip(1)
+        .filter_map(|rest| rest.split("']").next());
+    let parts = quoted.any(|name| name.replace("\\.", "").contains('.'));
+    if parts {
+        ": a dot within a name is written \\."
+    } else {
+        ""
+    }
 }
 
 impl Path {

@@ -144,6 +144,10 @@ fn a_document_that_cannot_be_created_is_refused() {
             "metadata: it is not an object",
         ),
         (
+            json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "a", "namespace": 3 } }),
+            "metadata.namespace: it is not a text",
+        ),
+        (
             json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": 3 } }),
             "metadata.name: it is not a text",
         ),

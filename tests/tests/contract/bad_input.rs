@@ -5,3 +5,4 @@ mod case;
 mod documents;
 mod fields;
 mod objects;
+mod tables;

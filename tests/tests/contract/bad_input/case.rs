@@ -1,81 +1,112 @@
 //! A Runnable that works is broken in one way, looked at, and mended.
 
+use std::sync::Arc;
+
 use anyhow::{Context, Result, ensure};
+use cartouche_tests::repository;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio::{sync::Semaphore, task::JoinSet};
 
-use crate::world::{World, answers, condition, text};
+use crate::world::{TEST_OBJ, World, answers, condition, text};
 
 /// Cases at work at the same time, of all tables: with all of them at once, even what is quick takes
 /// long on a small machine.
 static TURNS: Semaphore = Semaphore::const_new(6);
 
 /// One way to break a Runnable that works.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Case {
-    pub what: &'static str,
+    pub what: String,
     /// Merged into the spec of the template.
+    #[serde(default = "nothing")]
     pub template: Value,
     /// Merged into the spec of the Runnable.
+    #[serde(default = "nothing")]
     pub runnable: Value,
-    pub reason: &'static str,
-    /// In the message.
-    pub part: String,
+    /// In place of the tag that the template has at `spec.foo`.
+    #[serde(default)]
+    pub tag: Option<String>,
+    /// Of the conditions `Ready` and `RunTemplateReady`, which are False, and of the Warning.
+    pub reason: String,
+    /// In the message of all three.
+    pub says: String,
+}
+
+fn nothing() -> Value {
+    json!({})
+}
+
+/// The cases of a file in `cases/`.
+pub fn file<T: DeserializeOwned>(name: &str) -> Result<Vec<T>> {
+    let cases = repository().join("tests/tests/contract/bad_input/cases");
+    let text = std::fs::read_to_string(cases.join(name))?;
+    serde_saphyr::from_str(&text).with_context(|| name.to_owned())
 }
 
 pub const STAMP: &str = "TemplateStampFailure";
 pub const REJECTED: &str = "StampedObjectRejectedByAPIServer";
 pub const ACCOUNT: &str = "ServiceAccountError";
 
-pub fn template(what: &'static str, template: Value, reason: &'static str, part: &str) -> Case {
+pub fn template(what: &str, template: Value, reason: &str, part: &str) -> Case {
     Case {
-        what,
+        what: what.to_owned(),
         template: json!({ "template": template }),
         runnable: json!({}),
-        reason,
-        part: part.to_owned(),
+        tag: None,
+        reason: reason.to_owned(),
+        says: part.to_owned(),
     }
 }
 
-pub fn tag(what: &'static str, tag: &str, part: &str) -> Case {
+pub fn tag(what: &str, tag: &str, part: &str) -> Case {
     template(what, json!({ "spec": { "foo": tag } }), STAMP, part)
 }
 
-pub fn spec(what: &'static str, template: Value, part: &str) -> Case {
+pub fn spec(what: &str, template: Value, part: &str) -> Case {
     Case {
-        what,
+        what: what.to_owned(),
         template,
         runnable: json!({}),
-        reason: STAMP,
-        part: part.to_owned(),
+        tag: None,
+        reason: STAMP.to_owned(),
+        says: part.to_owned(),
     }
 }
 
-pub fn runnable(what: &'static str, runnable: Value, reason: &'static str, part: &str) -> Case {
+pub fn runnable(what: &str, runnable: Value, reason: &str, part: &str) -> Case {
     Case {
-        what,
+        what: what.to_owned(),
         template: json!({}),
         runnable,
-        reason,
-        part: part.to_owned(),
+        tag: None,
+        reason: reason.to_owned(),
+        says: part.to_owned(),
     }
 }
 
-/// Runs all cases beside each other, and a Runnable beside them that must not notice.
-pub async fn all(prefix: &str, cases: Vec<Case>) -> Result<()> {
+/// Looks at all cases beside each other, and at a Runnable beside them that must not notice.
+pub async fn each<C, Looking, Look>(prefix: &str, cases: Vec<C>, look: Looking) -> Result<()>
+where
+    C: Named + Send + 'static,
+    Looking: Fn(World, usize, Arc<C>) -> Look,
+    Look: Future<Output = Result<()>> + Send + 'static,
+{
     let world = World::new(prefix).await?;
     world.template(answers()).await?;
     let bystander = world
         .runnable("bystander", json!({ "inputs": { "foo": 1 } }))
         .await?;
     bystander.answer(1, json!(1)).await?;
-    world.put(foreign("taken")).await?;
     let mut tasks = JoinSet::new();
     for (index, case) in cases.into_iter().enumerate() {
-        let world = world.clone();
+        let case = Arc::new(case);
+        let what = case.what().to_owned();
+        let looking = look(world.clone(), index, case);
         tasks.spawn(async move {
             let _turn = TURNS.acquire().await?;
-            let outcome = broken(&world, index, &case).await;
-            outcome.with_context(|| case.what)
+            looking.await.context(what)
         });
     }
     let mut failures = Vec::new();
@@ -85,6 +116,25 @@ pub async fn all(prefix: &str, cases: Vec<Case>) -> Result<()> {
     ensure!(failures.is_empty(), "{}", failures.join("\n\n"));
     bystander.input("foo", 2).await?;
     bystander.answer(2, json!(2)).await
+}
+
+/// Breaks Runnables in all these ways.
+pub async fn all(prefix: &str, cases: Vec<Case>) -> Result<()> {
+    each(prefix, cases, |world, index, case| async move {
+        broken(&world, index, &case).await
+    })
+    .await
+}
+
+/// A case says what it is about.
+pub trait Named {
+    fn what(&self) -> &str;
+}
+
+impl Named for Case {
+    fn what(&self) -> &str {
+        &self.what
+    }
 }
 
 pub fn foreign(name: &str) -> Value {
@@ -100,6 +150,9 @@ async fn broken(world: &World, index: usize, case: &Case) -> Result<()> {
         .await?;
     let inputs =
         json!({ "foo": 1, "list": [1, 2], "nil": null, "obj": {}, "big": "", "text": "x" });
+    if world.find(TEST_OBJ, "taken").await?.is_none() {
+        world.put(foreign("taken")).await?;
+    }
     let whole = json!({ "runTemplateRef": { "name": name }, "inputs": inputs });
     let subject = world.runnable(&format!("r{index}"), whole).await?;
     subject.answer(1, json!("kept")).await?;
@@ -117,13 +170,16 @@ async fn broken(world: &World, index: usize, case: &Case) -> Result<()> {
     }
     let mut spec = answers();
     merge(&mut spec, &case.template);
+    if let Some(tag) = &case.tag {
+        spec["template"]["spec"]["foo"] = tag.as_str().into();
+    }
     world.template_named(&name, spec).await?;
-    let said = subject.fails(case.reason, &case.part).await?;
+    let said = subject.fails(&case.reason, &case.says).await?;
     ensure!(said.len() <= 1000, "{} bytes", said.len());
     let stamped = condition(&subject.object().await?, "StampedObjectCondition");
     let runs_known = stamped["status"].is_null() || stamped["status"] == "Unknown";
     ensure!(runs_known, "it speaks of a run: {stamped}");
-    subject.event("Warning", case.reason, &case.part).await?;
+    subject.event("Warning", &case.reason, &case.says).await?;
     subject.outputs(json!({ "answer": "kept" })).await?;
     unharmed(&subject.status().await?, &running)?;
     let runs = subject.runs(2).await?;
@@ -139,7 +195,7 @@ async fn broken(world: &World, index: usize, case: &Case) -> Result<()> {
     // Once mended it goes on. The template comes last: the earlier input must not be rendered again.
     subject
         .edit(|object| {
-            let reference = object["spec"]["runTemplateRef"].take();
+            let reference = json!({ "name": name });
             object["spec"] = json!({ "runTemplateRef": reference, "inputs": { "foo": 3 } });
         })
         .await?;

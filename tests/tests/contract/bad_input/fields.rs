@@ -77,19 +77,20 @@ async fn selectors_that_pick_nothing() -> Result<()> {
 #[tokio::test]
 async fn inputs_that_the_template_cannot_use() -> Result<()> {
     let big = "x".repeat(300_000);
-    let reads = |field: &str, tag: &str, inputs: Value, part: &str, what| Case {
-        what,
+    let reads = |field: &str, tag: &str, inputs: Value, part: &str, what: &str| Case {
+        what: what.to_owned(),
         template: json!({ "template": { "metadata": { field: tag } } }),
         runnable: json!({ "inputs": inputs }),
-        reason: STAMP,
-        part: part.to_owned(),
+        tag: None,
+        reason: STAMP.to_owned(),
+        says: part.to_owned(),
     };
     let mut twice = tag(
         "",
         "$(runnable.spec.inputs.big)$$(runnable.spec.inputs.big)$",
         "the rendered document is larger than 524288 bytes",
     );
-    twice.what = "too much text";
+    twice.what = "too much text".to_owned();
     twice.runnable = json!({ "inputs": { "big": big } });
     all(
         "bad-input",

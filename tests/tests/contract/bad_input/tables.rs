@@ -1,0 +1,175 @@
+//! The cases that are data: `cases/*.yaml`.
+
+use anyhow::{Result, ensure};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::case::{Named, all, each, file};
+use crate::world::{Subject, condition, stamps, text};
+
+#[tokio::test]
+async fn names_of_accounts_that_are_none() -> Result<()> {
+    all("bad-accounts", file("accounts.yaml")?).await
+}
+
+#[tokio::test]
+async fn objects_that_cannot_be_made() -> Result<()> {
+    all("bad-kinds", file("kinds.yaml")?).await
+}
+
+#[tokio::test]
+async fn names_and_labels_that_cannot_be_given() -> Result<()> {
+    all("bad-names", file("names.yaml")?).await
+}
+
+#[tokio::test]
+async fn paths_that_lead_nowhere() -> Result<()> {
+    all("bad-tags", file("tags.yaml")?).await
+}
+
+#[tokio::test]
+async fn references_that_pick_nothing() -> Result<()> {
+    all("bad-selectors", file("selectors.yaml")?).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Hostile {
+    what: String,
+    value: Value,
+}
+
+impl Named for Hostile {
+    fn what(&self) -> &str {
+        &self.what
+    }
+}
+
+#[tokio::test]
+async fn inputs_are_values_whatever_they_look_like() -> Result<()> {
+    let cases: Vec<Hostile> = file("values.yaml")?;
+    each("hostile", cases, |world, index, case| async move {
+        let value = &case.value;
+        let name = format!("v{index}");
+        let tag = "$(runnable.spec.inputs.value)$";
+        let mut spec = json!({ "whole": tag, "inside": [{ "it": tag }] });
+        if value.is_string() {
+            spec["text"] = format!("<{tag}|{tag}>").into();
+        }
+        let template = world.another_template(&name, stamps(spec)).await?;
+        let inputs = json!({ "value": value, "secret": "hidden" });
+        let spec = json!({ "runTemplateRef": { "name": template }, "inputs": inputs });
+        let subject = world.runnable(&name, spec.clone()).await?;
+        let run = subject.run(1).await?;
+        let mut wanted = json!({ "whole": value, "inside": [{ "it": value }] });
+        if let Some(text) = value.as_str() {
+            wanted["text"] = format!("<{text}|{text}>").into();
+        }
+        ensure!(run["spec"] == wanted, "{}", run["spec"]);
+        let twin = world.runnable(&format!("twin{index}"), spec).await?;
+        twin.run(1).await?;
+        let hash = async |subject: &Subject| {
+            let confirmed = |object: &Value| object["status"]["currentRun"]["phase"] == "Created";
+            let object = subject.until("the run to be confirmed", confirmed).await?;
+            anyhow::Ok(object["status"]["currentRun"]["inputHash"].clone())
+        };
+        ensure!(hash(&subject).await? == hash(&twin).await?);
+        subject.stays_at(1).await
+    })
+    .await
+}
+
+/// What a run says of itself.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    what: String,
+    status: Value,
+    is: String,
+    #[serde(default)]
+    says: String,
+    #[serde(default)]
+    reason: Option<String>,
+    /// In the message that goes with the reason.
+    #[serde(default)]
+    output: String,
+    #[serde(default)]
+    answer: Option<Value>,
+}
+
+impl Named for Said {
+    fn what(&self) -> &str {
+        &self.what
+    }
+}
+
+#[tokio::test]
+async fn runs_may_say_of_themselves_what_they_like() -> Result<()> {
+    let cases: Vec<Said> = file("results.yaml")?;
+    each("odd-result", cases, |world, index, case| async move {
+        let subject = world
+            .runnable(&format!("s{index}"), json!({ "inputs": { "foo": 1 } }))
+            .await?;
+        subject.answer(1, json!("kept")).await?;
+        subject.input("foo", 2).await?;
+        let run = subject.run(2).await?;
+        world.play(&run, case.status.clone()).await?;
+        let answer = case.answer.clone().unwrap_or_else(|| json!("kept"));
+        let reason = case.reason.as_deref().unwrap_or("Ready");
+        subject
+            .until(&case.what, |object| {
+                let stamped = condition(object, "StampedObjectCondition");
+                let template = condition(object, "RunTemplateReady");
+                stamped["status"] == case.is
+                    && text(&stamped["message"]).contains(&case.says)
+                    && template["reason"] == reason
+                    && text(&template["message"]).contains(&case.output)
+                    && object["status"]["outputs"] == json!({ "answer": answer })
+            })
+            .await?;
+        // Whatever it was, the run is followed on, and none is made for it.
+        subject.answer(2, json!("mended")).await?;
+        subject.stays_at(2).await
+    })
+    .await
+}
+
+/// What is no object of ours.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Refused {
+    what: String,
+    /// Of a Runnable.
+    #[serde(default)]
+    spec: Value,
+    /// The spec of a template.
+    #[serde(default)]
+    template: Option<Value>,
+    says: String,
+}
+
+impl Named for Refused {
+    fn what(&self) -> &str {
+        &self.what
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_meant_is_refused_at_once() -> Result<()> {
+    let cases: Vec<Refused> = file("refused.yaml")?;
+    each("refused", cases, |world, index, case| async move {
+        let name = format!("{}-x{index}", world.namespace);
+        let (kind, spec) = match &case.template {
+            Some(spec) => ("ClusterRunTemplate", spec),
+            None => ("Runnable", &case.spec),
+        };
+        let object = json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": kind,
+            "metadata": { "name": name }, "spec": spec,
+        });
+        let said = world.refused(&object).await?;
+        ensure!(said.contains(&case.says), "{said}");
+        Ok(())
+    })
+    .await
+}
