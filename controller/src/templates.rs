@@ -11,6 +11,8 @@ use kube::{
     ResourceExt,
     runtime::reflector::{ObjectRef, Store},
 };
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 /// A template as it was at one generation: writes of its status do not count.
 #[derive(Debug)]
@@ -42,6 +44,19 @@ impl Compiled {
     }
 }
 
+/// What tells one state of a template from another.
+#[derive(Deserialize)]
+struct Head {
+    metadata: HeadMeta,
+}
+
+#[derive(Deserialize)]
+struct HeadMeta {
+    name: String,
+    uid: String,
+    generation: Option<i64>,
+}
+
 fn is_of(compiled: &Compiled, object: &ClusterRunTemplate) -> bool {
     object.metadata.generation == Some(compiled.generation)
         && object.metadata.uid.as_deref() == Some(&compiled.uid)
@@ -71,6 +86,19 @@ impl Templates {
             self.lock().remove(name);
         }
         Some(self.compile(&*object?))
+    }
+
+    /// The answer to a read of a template, which is read no further if it is compiled already.
+    pub fn read(&self, answer: &RawValue) -> serde_json::Result<Arc<Compiled>> {
+        let head: Head = serde_json::from_str(answer.get())?;
+        let kept = self.lock().get(&head.metadata.name).cloned();
+        let same = |kept: &Arc<Compiled>| {
+            kept.uid == head.metadata.uid && Some(kept.generation) == head.metadata.generation
+        };
+        match kept.filter(same) {
+            Some(kept) => Ok(kept),
+            None => Ok(self.compile(&serde_json::from_str(answer.get())?)),
+        }
     }
 
     /// A template that was read just now, compiled unless it is the one that is compiled already.

@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use cartouche_crds::{API_VERSION, ClusterRunTemplate, GROUP, RUNNABLE_NAME_LABEL};
+use cartouche_crds::{API_VERSION, GROUP, RUNNABLE_NAME_LABEL};
 use cartouche_templating::{Context, label_value};
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 
 use super::{
     assess::reading,
@@ -155,10 +155,14 @@ impl Pass<'_> {
             .own
             .identity
             .own()
-            .get::<ClusterRunTemplate>(&path, name)
+            .get::<Box<RawValue>>(&path, name)
             .await
         {
-            Ok(object) => Ok(self.own.templates.compile(&object)),
+            Ok(answer) => self
+                .own
+                .templates
+                .read(&answer)
+                .map_err(|error| missing(Cure::Retry, error.to_string())),
             Err(error) if error.is_not_found() => Err(absent()),
             Err(error) => Err(missing(Cure::Retry, error.to_string())),
         }
