@@ -251,7 +251,8 @@ fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> Word {
     if same_run && result(word.status) == current.result {
         word
     } else {
-        recorded(current)
+        let there = facts.sighting(uid).is_some_and(|seen| !seen.deleted);
+        recorded(current, there)
     }
 }
 
@@ -263,12 +264,14 @@ fn result(status: &str) -> Option<RunResult> {
     }
 }
 
-/// The run is gone, and with it the words of its engine: what the ledger knows is left.
-fn recorded(current: &CurrentRun) -> Word {
+/// The words of its engine are not at hand, mostly because the run is gone: what the ledger knows is
+/// left. What a watch shows must not be repeated here, since the account may not be allowed to see it.
+fn recorded(current: &CurrentRun, there: bool) -> Word {
+    let end = if there { "" } else { "; its object is gone" };
     let word = |status, did: &str| Word {
         status,
         reason: "SucceededCondition".to_owned(),
-        message: format!("run [{}] {did}; its object is gone", current.name),
+        message: format!("run [{}] {did}{end}", current.name),
     };
     match current.result {
         Some(RunResult::Succeeded) => word(TRUE, "succeeded"),
