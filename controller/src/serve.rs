@@ -1,5 +1,6 @@
 //! Wires everything together, and runs it until it is told to stop.
 
+mod fairness;
 mod guarded;
 mod runnables;
 

@@ -11,7 +11,8 @@ use futures::{
 use kube::{
     Api, ResourceExt,
     runtime::{
-        Controller, WatchStreamExt, controller,
+        Controller, WatchStreamExt,
+        controller::{self, Action},
         reflector::{self, ObjectRef, Store},
         watcher,
     },
@@ -20,6 +21,7 @@ use tokio::sync::{mpsc::UnboundedReceiver, watch};
 
 use super::{
     ACCOUNTS, RUNNABLES, TEMPLATES,
+    fairness::{AGAIN, Fairness},
     guarded::{Guarded, guarded},
     key,
 };
@@ -76,6 +78,7 @@ impl Runnables {
         };
         tokio::spawn(known);
         let (stopping, mut stopped) = watch::channel(false);
+        let fairness = Fairness::new(flags.concurrency, self.reconciler.wakes.clone());
         let controller = Controller::for_stream(trigger, self.store)
             .with_config(controller::Config::default().concurrency(flags.concurrency))
             .reconcile_on(woken)
@@ -87,8 +90,11 @@ impl Runnables {
             .run(
                 move |runnable, reconciler: Arc<Reconciler>| {
                     let mut accounts = accounts.clone();
-                    let readiness = readiness.clone();
+                    let (readiness, fairness) = (readiness.clone(), fairness.clone());
                     async move {
+                        let Some(_turn) = fairness.turn(&key(&runnable)) else {
+                            return Ok(Action::requeue(AGAIN));
+                        };
                         // Without the accounts and the templates every Runnable would look broken.
                         let _ = accounts.wait_for(|synced| *synced).await;
                         while readiness
