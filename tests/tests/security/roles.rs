@@ -1,0 +1,157 @@
+//! What `config/` grants, read from the files and from what kustomize makes of them.
+
+use std::{fs, path::Path};
+
+use anyhow::{Result, ensure};
+use cartouche_tests::repository;
+use serde_json::Value;
+
+/// All objects of the YAML files in a folder.
+fn objects(folder: &Path) -> Result<Vec<Value>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(objects(&path)?);
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "yaml")
+        {
+            let text = fs::read_to_string(&path)?;
+            found.extend(serde_saphyr::from_multiple::<Value>(&text)?);
+        }
+    }
+    Ok(found)
+}
+
+fn texts(rule: &Value, field: &str) -> Vec<String> {
+    let list = rule[field].as_array().into_iter().flatten();
+    list.filter_map(|it| it.as_str().map(str::to_owned))
+        .collect()
+}
+
+/// The rules of all roles in a folder of `config/`, with the name of the role.
+fn rules(folder: &str) -> Result<Vec<(String, Value)>> {
+    let mut rules = Vec::new();
+    for object in objects(&repository().join("config").join(folder))? {
+        if !["ClusterRole", "Role"].contains(&object["kind"].as_str().unwrap_or_default()) {
+            continue;
+        }
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let list = object["rules"].as_array().cloned().unwrap_or_default();
+        rules.extend(list.into_iter().map(|rule| (name.to_owned(), rule)));
+    }
+    ensure!(!rules.is_empty(), "no rules in config/{folder}");
+    Ok(rules)
+}
+
+#[test]
+fn no_shipped_role_has_a_wildcard_or_reaches_secrets_or_raises_itself() -> Result<()> {
+    for (role, rule) in [rules("rbac")?, rules("overlays")?].concat() {
+        for field in ["apiGroups", "resources", "verbs"] {
+            ensure!(!texts(&rule, field).is_empty(), "{role}: {rule}");
+            ensure!(
+                !texts(&rule, field).contains(&"*".to_owned()),
+                "{role}: {rule}"
+            );
+        }
+        let resources = texts(&rule, "resources");
+        ensure!(
+            !resources.iter().any(|it| it.starts_with("secrets")),
+            "{role}: {rule}"
+        );
+        for verb in ["escalate", "bind", "approve", "sign", "deletecollection"] {
+            let people = role.starts_with("cartouche-runnables");
+            ensure!(
+                people || !texts(&rule, "verbs").contains(&verb.to_owned()),
+                "{role}: {rule}"
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_controller_writes_nothing_but_status_events_and_what_accounts_may() -> Result<()> {
+    for (role, rule) in [rules("rbac")?, rules("overlays")?].concat() {
+        if role.starts_with("cartouche-runnables") {
+            continue;
+        }
+        let writes: Vec<String> = texts(&rule, "verbs")
+            .into_iter()
+            .filter(|verb| !["get", "list", "watch"].contains(&verb.as_str()))
+            .collect();
+        for resource in texts(&rule, "resources") {
+            let allowed: &[&str] = match resource.as_str() {
+                "runnables/status" | "clusterruntemplates/status" => &["update"],
+                "events" | "serviceaccounts/token" => &["create"],
+                "serviceaccounts" => &["impersonate"],
+                _ => &[],
+            };
+            ensure!(
+                writes.iter().all(|verb| allowed.contains(&verb.as_str())),
+                "{role}: {writes:?} on {resource}"
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn people_get_neither_the_ledger_nor_templates_to_write() -> Result<()> {
+    for (role, rule) in rules("rbac")? {
+        if !role.starts_with("cartouche-runnables") {
+            continue;
+        }
+        let writes = texts(&rule, "verbs")
+            .iter()
+            .any(|verb| !["get", "list", "watch"].contains(&verb.as_str()));
+        for resource in texts(&rule, "resources") {
+            ensure!(!resource.contains("/status"), "{role}: {resource}");
+            ensure!(
+                !writes || resource == "runnables",
+                "{role} writes {resource}"
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_pod_is_restricted() -> Result<()> {
+    let found = objects(&repository().join("config/controller"))?;
+    let deployment = found.iter().find(|it| it["kind"] == "Deployment");
+    let pod = &deployment.unwrap_or(&Value::Null)["spec"]["template"]["spec"];
+    ensure!(pod["securityContext"]["runAsNonRoot"] == true, "{pod}");
+    ensure!(
+        pod["securityContext"]["seccompProfile"]["type"] == "RuntimeDefault",
+        "{pod}"
+    );
+    let containers = pod["containers"].as_array().cloned().unwrap_or_default();
+    ensure!(!containers.is_empty());
+    for container in containers {
+        let context = &container["securityContext"];
+        ensure!(context["allowPrivilegeEscalation"] == false, "{context}");
+        ensure!(context["readOnlyRootFilesystem"] == true, "{context}");
+        ensure!(
+            texts(&context["capabilities"], "drop") == ["ALL"],
+            "{context}"
+        );
+        ensure!(
+            container["resources"]["limits"]["memory"].is_string(),
+            "{container}"
+        );
+    }
+    let kinds: Vec<_> = found.iter().filter_map(|it| it["kind"].as_str()).collect();
+    for kind in ["NetworkPolicy", "PodDisruptionBudget"] {
+        ensure!(kinds.contains(&kind), "there is no {kind}: {kinds:?}");
+    }
+    let namespace = objects(&repository().join("config/rbac"))?;
+    let namespace = namespace.iter().find(|it| it["kind"] == "Namespace");
+    let labels = &namespace.unwrap_or(&Value::Null)["metadata"]["labels"];
+    ensure!(
+        labels["pod-security.kubernetes.io/enforce"] == "restricted",
+        "{labels}"
+    );
+    Ok(())
+}

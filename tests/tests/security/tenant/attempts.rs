@@ -1,0 +1,388 @@
+//! Runnables that a tenant makes to get at what is not its own.
+
+use anyhow::Result;
+use kube::api::ApiResource;
+use serde_json::{Value, json};
+
+use super::Tenant;
+use crate::ground::{echo, template};
+
+/// What must become of an attempt.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outcome {
+    /// Not ready, and no run was made.
+    Refused,
+    /// A run may be made, but nothing is read from it.
+    WithoutOutputs,
+    /// It may even succeed: what the tenant asked for is its own, and the rest is taken away. What it
+    /// must not reach is looked at afterwards.
+    Harmless,
+}
+
+pub(crate) struct Attempt {
+    pub(crate) group: &'static str,
+    pub(crate) what: String,
+    pub(crate) template: &'static str,
+    pub(crate) inputs: Value,
+    pub(crate) account: Option<String>,
+    pub(crate) selector: Option<Value>,
+    pub(crate) outcome: Outcome,
+}
+
+pub(crate) fn runnables() -> ApiResource {
+    ApiResource {
+        group: "carto.run".into(),
+        version: "v1alpha1".into(),
+        api_version: "carto.run/v1alpha1".into(),
+        kind: "Runnable".into(),
+        plural: "runnables".into(),
+    }
+}
+
+/// Templates that no operator should write: they make whatever the inputs say.
+pub(crate) fn templates() -> Vec<Value> {
+    let free = |fields: &[&str]| {
+        let mut document = json!({});
+        for field in ["apiVersion", "kind", "metadata"].iter().chain(fields) {
+            document[*field] = format!("$(runnable.spec.inputs.{field})$").into();
+        }
+        json!({ "template": document, "outputs": { "data": ".data", "meta": ".metadata.annotations" } })
+    };
+    let selected = json!({
+        "template": {
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": { "generateName": "run-" },
+            "data": { "stolen": "x$(selected)$" },
+        },
+    });
+    vec![
+        echo(),
+        template("any-data", &free(&["data"])),
+        template("any-spec", &free(&["spec"])),
+        template("any-role", &free(&["rules", "roleRef", "subjects"])),
+        template("selected", &selected),
+    ]
+}
+
+fn attempt(
+    group: &'static str,
+    what: impl Into<String>,
+    template: &'static str,
+    inputs: Value,
+) -> Attempt {
+    Attempt {
+        group,
+        what: what.into(),
+        template,
+        inputs,
+        account: None,
+        selector: None,
+        outcome: Outcome::Refused,
+    }
+}
+
+/// A config map of the tenant, with further metadata.
+fn config_map(metadata: &Value) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": { "a": "b" } })
+}
+
+/// Every attempt by way of a Runnable.
+pub(crate) async fn all(tenant: &Tenant) -> Result<Vec<Attempt>> {
+    let mut all = accounts(tenant);
+    all.extend(namespaces(tenant));
+    all.extend(kinds(tenant).await?);
+    all.extend(selectors(tenant).await?);
+    all.extend(secrets());
+    all.extend(names());
+    all.extend(forgeries(tenant));
+    all.extend(bombs());
+    Ok(all)
+}
+
+fn accounts(tenant: &Tenant) -> Vec<Attempt> {
+    let victim = &tenant.victim;
+    let names = [
+        "mighty".to_owned(),
+        format!("{victim}:mighty"),
+        format!("{victim}/mighty"),
+        format!("../{victim}/mighty"),
+        format!("system:serviceaccount:{victim}:mighty"),
+        format!("mighty,system:serviceaccount:{victim}:mighty"),
+        "system:masters".into(),
+        "system:admin".into(),
+        "system:kube-controller-manager".into(),
+        "system:anonymous".into(),
+        "cartouche-controller".into(),
+        "cartouche-system:cartouche-controller".into(),
+        "clusterrole-aggregation-controller".into(),
+        "generic-garbage-collector".into(),
+        "kube-system:namespace-controller".into(),
+        "runner\r\nImpersonate-Group: system:masters".into(),
+        "runner\nImpersonate-User: system:admin".into(),
+        "runner\0".into(),
+        "runner ".into(),
+        " ".into(),
+        "*".into(),
+        "RUNNER".into(),
+        "rünner".into(),
+        "runner%2f".into(),
+        "a".repeat(254),
+    ];
+    names
+        .into_iter()
+        .map(|name| Attempt {
+            account: Some(name.clone()),
+            ..attempt(
+                "account",
+                format!("{name:.60?}"),
+                "echo",
+                json!({ "say": "x" }),
+            )
+        })
+        .collect()
+}
+
+fn namespaces(tenant: &Tenant) -> Vec<Attempt> {
+    let victim = tenant.victim.as_str();
+    let own = format!("{}/../{victim}", tenant.namespace);
+    let wanted = [
+        json!(victim),
+        json!("kube-system"),
+        json!("cartouche-system"),
+        json!("default"),
+        json!("*"),
+        json!(".."),
+        json!(own),
+        json!(" "),
+        json!(7),
+        json!([victim]),
+        json!({ "name": victim }),
+        json!(true),
+    ];
+    wanted
+        .into_iter()
+        .map(|namespace| {
+            let metadata = json!({ "generateName": "x-", "namespace": namespace });
+            attempt(
+                "namespace",
+                namespace.to_string(),
+                "any-data",
+                config_map(&metadata),
+            )
+        })
+        .collect()
+}
+
+/// A resource that the API server serves.
+struct Served {
+    api_version: String,
+    namespaced: bool,
+    kind: String,
+}
+
+async fn served(tenant: &Tenant, verb: &str) -> Result<Vec<Served>> {
+    let verbs = format!("--verbs={verb}");
+    let table = tenant
+        .cluster
+        .kubectl(&["api-resources", "--no-headers", &verbs])
+        .await?;
+    let line = |line: &str| {
+        let mut words = line.split_whitespace().rev();
+        let (kind, namespaced, api_version) = (words.next()?, words.next()?, words.next()?);
+        Some(Served {
+            api_version: api_version.to_owned(),
+            namespaced: namespaced == "true",
+            kind: kind.to_owned(),
+        })
+    };
+    Ok(table.lines().filter_map(line).collect())
+}
+
+/// Everything that can be created but what the account may create.
+async fn kinds(tenant: &Tenant) -> Result<Vec<Attempt>> {
+    let mut attempts = Vec::new();
+    for Served {
+        api_version,
+        namespaced,
+        kind,
+    } in served(tenant, "create").await?
+    {
+        if kind == "ConfigMap" {
+            continue;
+        }
+        let grants = json!({
+            "rules": [{ "apiGroups": ["*"], "resources": ["*"], "verbs": ["*"] }],
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" },
+            "subjects": [{ "kind": "ServiceAccount", "name": "runner", "namespace": tenant.namespace }],
+        });
+        let (template, mut inputs) = if api_version.starts_with("rbac") {
+            ("any-role", grants)
+        } else {
+            ("any-spec", json!({ "spec": {} }))
+        };
+        inputs["apiVersion"] = json!(api_version);
+        inputs["kind"] = json!(kind);
+        inputs["metadata"] = json!({ "generateName": "x-" });
+        let group = if namespaced {
+            "kind without rights"
+        } else {
+            "cluster-scoped kind"
+        };
+        attempts.push(attempt(
+            group,
+            format!("{kind} of {api_version}"),
+            template,
+            inputs,
+        ));
+    }
+    Ok(attempts)
+}
+
+/// Everything that can be listed but what the account may list.
+async fn selectors(tenant: &Tenant) -> Result<Vec<Attempt>> {
+    let mut attempts = Vec::new();
+    for Served {
+        api_version, kind, ..
+    } in served(tenant, "list").await?
+    {
+        if kind == "ConfigMap" {
+            continue;
+        }
+        for labels in [json!({}), json!({ "pick": "me" })] {
+            // One is enough but for what is planted.
+            if kind != "Secret" && labels != json!({}) {
+                continue;
+            }
+            let resource = json!({ "apiVersion": api_version, "kind": kind });
+            attempts.push(Attempt {
+                selector: Some(json!({ "resource": resource, "matchingLabels": labels })),
+                ..attempt(
+                    "selected object",
+                    format!("{kind} of {api_version} {labels}"),
+                    "selected",
+                    json!({}),
+                )
+            });
+        }
+    }
+    Ok(attempts)
+}
+
+/// To make a Secret is not to read one.
+fn secrets() -> Vec<Attempt> {
+    let secret = |what: &str, metadata: Value| {
+        let inputs =
+            json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {} });
+        Attempt {
+            outcome: Outcome::WithoutOutputs,
+            ..attempt("secret as an output", what, "any-data", inputs)
+        }
+    };
+    let token = json!({ "kubernetes.io/service-account.name": "person" });
+    vec![
+        secret("one of its own", json!({ "generateName": "x-" })),
+        secret("one that is there", json!({ "name": "own" })),
+        secret(
+            "a token",
+            json!({ "generateName": "x-", "annotations": token }),
+        ),
+    ]
+}
+
+fn names() -> Vec<Attempt> {
+    let names = [
+        "../secrets/own",
+        "own/status",
+        "own?dryRun=All",
+        "own#x",
+        "own%2f..%2fsecrets",
+        "OWN",
+        "own;x",
+        "own\n",
+        "own\0",
+        ".",
+        "..",
+        "-",
+        " ",
+        "ö",
+        "a..b",
+    ];
+    let fixed = names.map(|name| {
+        attempt(
+            "name",
+            format!("{name:?}"),
+            "any-data",
+            config_map(&json!({ "name": name })),
+        )
+    });
+    let prefix = ["../x-", "x_-", "x y-", "-", "x\r\n-"].map(|prefix| {
+        let metadata = json!({ "generateName": prefix });
+        attempt(
+            "prefix",
+            format!("{prefix:?}"),
+            "any-data",
+            config_map(&metadata),
+        )
+    });
+    fixed.into_iter().chain(prefix).collect()
+}
+
+/// Metadata that others would believe. The run is made without them.
+fn forgeries(tenant: &Tenant) -> Vec<Attempt> {
+    let owner = json!([{
+        "apiVersion": "v1", "kind": "Namespace", "name": tenant.victim, "uid": "0", "controller": true,
+    }]);
+    let labels = json!({
+        "carto.run/runnable-name": "theirs", "carto.run/runnable-uid": "0", "carto.run/run-sequence": "99",
+    });
+    [
+        ("owner", json!({ "ownerReferences": owner })),
+        ("finalizer", json!({ "finalizers": ["example.com/never"] })),
+        ("labels of another Runnable", json!({ "labels": labels })),
+        (
+            "hash of another run",
+            json!({ "annotations": { "carto.run/input-hash": "v1:0" } }),
+        ),
+        (
+            "uid",
+            json!({ "uid": "00000000-0000-0000-0000-000000000000" }),
+        ),
+        ("resourceVersion", json!({ "resourceVersion": "1" })),
+        (
+            "managed fields",
+            json!({ "managedFields": [{ "manager": "x" }] }),
+        ),
+        (
+            "deletion",
+            json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" }),
+        ),
+    ]
+    .into_iter()
+    .map(|(what, mut metadata)| {
+        metadata["generateName"] = json!("forged-");
+        Attempt {
+            outcome: Outcome::Harmless,
+            ..attempt("forged metadata", what, "any-data", config_map(&metadata))
+        }
+    })
+    .collect()
+}
+
+fn bombs() -> Vec<Attempt> {
+    let deep = (0..90).fold(json!("x"), |inner, _| json!([inner]));
+    let wide = |count: usize| json!(vec![0; count]);
+    [
+        ("90 lists in each other", deep),
+        ("30,000 leaves", wide(30_000)),
+        ("a text of 600,000 bytes", json!("x".repeat(600_000))),
+        ("a text of 1,100,000 bytes", json!("x".repeat(1_100_000))),
+    ]
+    .into_iter()
+    .map(|(what, spec)| {
+        let inputs = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": { "generateName": "x-" }, "spec": spec,
+        });
+        attempt("bomb", what, "any-spec", inputs)
+    })
+    .collect()
+}
