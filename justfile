@@ -19,6 +19,10 @@ generate:
     cargo generate
     UPDATE_DOCS=1 cargo test --quiet --package cartouche-controller --test help
 
+# Fuzz parsers, renderer, hash, names and status for so many minutes; the corpus grows.
+fuzz minutes="5":
+    FUZZ_MINUTES={{ minutes }} cargo test --package cartouche-templating --test fuzz -- --ignored --nocapture
+
 # Run the tests: all, or those whose name contains the argument.
 test *filter:
     cargo test --workspace {{ filter }}

@@ -72,6 +72,22 @@ mod tests {
     }
 
     #[test]
+    fn a_fraction_is_read_as_it_was_written() {
+        // Written with one digit less, or read less exactly, these are their neighbours.
+        for text in [
+            "9.007190071900719e106",
+            "0.30000000000000004",
+            "5e-324",
+            "1.7976931348623157e308",
+        ] {
+            let value: Value = serde_json::from_str(text).unwrap();
+            let again: Value = serde_json::from_str(&value.to_string()).unwrap();
+            assert_eq!(value, again, "{text}");
+            assert_eq!(value.as_f64(), text.parse().ok(), "{text}");
+        }
+    }
+
+    #[test]
     fn equal_numbers_are_written_in_one_way() {
         for (value, expected) in [
             (json!(1), "1"),
