@@ -52,3 +52,8 @@ ci:
 # Check the protocol's model within bounds; `just model --all` is exhaustive and takes hours.
 model *options:
     cargo run --release --package cartouche-model -- {{ options }}
+
+# Play the controller in simulated clusters with random faults; a seed that fails replays exactly:
+# `just simulate --seeds 10000`, `just simulate --seed 17 --trace`.
+simulate *options:
+    cargo run --release --package cartouche-simulation -- {{ options }}

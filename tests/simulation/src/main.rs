@@ -30,6 +30,9 @@ struct Flags {
     /// Print the controllers' log: a filter such as info or cartouche_controller=debug.
     #[arg(long)]
     log: Option<String>,
+    /// Stop at the first seed that fails.
+    #[arg(long)]
+    stop: bool,
     /// Seeds that are played at the same time.
     #[arg(long, default_value_t = 2)]
     threads: usize,
@@ -56,7 +59,7 @@ fn main() -> ExitCode {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end {
+                    if seed >= end || flags.stop && failed.load(Ordering::Relaxed) > 0 {
                         return;
                     }
                     let played = play(seed, flags.trace);
@@ -71,9 +74,10 @@ fn main() -> ExitCode {
         }
     });
     let failed = failed.into_inner();
+    let played = next.into_inner().min(end) - first;
     println!(
         "{} seeds, {} runs, {failed} seeds failed, {:.0} s",
-        end - first,
+        played,
         runs.into_inner(),
         (seconds() - began).as_secs_f64(),
     );

@@ -75,14 +75,14 @@ impl Plan {
     #[must_use]
     pub fn of(seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
-        let trouble = 20.0 + 70.0 * random.f64();
+        let trouble = 15.0 + 45.0 * random.f64();
         let mut plan = Self {
             seed,
             runnables: 2 + random.usize(..3),
             controllers: 1 + usize::from(random.f64() < 0.6),
-            chance: [0.0, 0.03, 0.08, 0.2][random.usize(..4)],
+            chance: [0.0, 0.03, 0.06, 0.12][random.usize(..4)],
             failing: 0.25,
-            longest_run: [5.0, 20.0, 60.0][random.usize(..3)],
+            longest_run: [4.0, 12.0, 50.0][random.usize(..3)],
             deeds: Vec::new(),
         };
         let mut draw = Draw {
@@ -94,7 +94,7 @@ impl Plan {
         draw.nature(&plan);
         plan.deeds = draw.deeds;
         plan.deeds.push((seconds(trouble + 1.0), Deed::Calm));
-        if draw.random.f64() < 0.12 {
+        if draw.random.f64() < 0.1 {
             // What is old enough by then may be deleted.
             let late = trouble + 700.0;
             plan.deeds.extend([

@@ -21,12 +21,12 @@ use crate::{
 };
 
 /// How far the simulation goes on in one step. A message needs one at least.
-const TICK: Duration = Duration::from_millis(20);
+const TICK: Duration = Duration::from_millis(25);
 /// How long after the last deed everything must have come to rest: longer than the longest pause
 /// between two attempts.
 const PATIENCE: Duration = Duration::from_mins(15);
 /// How long it must stay at rest.
-const REST: Duration = Duration::from_secs(75);
+const REST: Duration = Duration::from_secs(40);
 /// How often it is looked whether it has.
 const LOOK: Duration = Duration::from_secs(5);
 
