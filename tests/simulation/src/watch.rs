@@ -97,5 +97,6 @@ pub fn expired() -> String {
 }
 
 fn line(kind: &str, object: &Value) -> String {
-    format!("{}\n", json!({ "type": kind, "object": object }))
+    // In the order of the API server, which readers may rely on.
+    format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n")
 }
