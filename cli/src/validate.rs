@@ -69,7 +69,7 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
                     "the fields of {api_version} {kind} were not checked: its schema is not known"
                 ),
             )
-            .help("pass --schemas with a folder that holds its CustomResourceDefinition"),
+            .help("pass --schemas with a folder that holds its CustomResourceDefinition, or --schemas cluster"),
         );
     }
     report::in_order(findings)

@@ -16,6 +16,7 @@ use kube::{
     discovery::{self, Scope},
 };
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::nearest;
 
@@ -169,6 +170,24 @@ impl Cluster {
         review.status?.user_info?.username
     }
 
+    /// What the cluster says of the kinds of an API version; nothing if it does not serve it.
+    pub(crate) async fn open_api(&self, api_version: &str) -> anyhow::Result<Option<Value>> {
+        let path = match api_version.split_once('/') {
+            Some((group, version)) => format!("/openapi/v3/apis/{group}/{version}"),
+            None => format!("/openapi/v3/api/{api_version}"),
+        };
+        let what = format!("reading the schemas of {api_version}");
+        let Ok(request) = http::Request::get(path).body(Vec::new()) else {
+            return Ok(None);
+        };
+        let asked = tokio::time::timeout(DEADLINE, self.client.request::<Value>(request)).await;
+        match asked.with_context(|| late(&what))? {
+            Ok(document) => Ok(Some(document)),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(explained(&what, error)),
+        }
+    }
+
     /// How a kind is served; nothing if it is not.
     pub(crate) async fn served(
         &self,
@@ -309,7 +328,7 @@ fn deepest(error: &dyn std::error::Error) -> String {
 /// An object as JSON, with the kind that lists leave out.
 pub(crate) fn as_json<K: Resource<DynamicType = ()> + serde::Serialize + DeserializeOwned>(
     object: &K,
-) -> anyhow::Result<serde_json::Value> {
+) -> anyhow::Result<Value> {
     let mut json = serde_json::to_value(object)?;
     if let Some(fields) = json.as_object_mut() {
         fields.insert("apiVersion".to_owned(), K::api_version(&()).into());

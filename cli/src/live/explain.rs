@@ -14,6 +14,7 @@ use crate::{
     outcome::Outcome,
     path_steps::{self, PathStep, To},
     schema::{Member, Schema},
+    source::Document,
     tag_text,
 };
 
@@ -58,8 +59,8 @@ pub(super) fn from_files(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     if let Some(finding) = objects.findings.first() {
         return Err(finding.as_error());
     }
-    let named = |name: &str| objects.templates.iter().find(|one| one.name() == name);
-    let names = || objects.templates.iter().map(|one| one.name());
+    let find = |name: &str| objects.templates.iter().find(|one| one.name() == name);
+    let names = || objects.templates.iter().map(Document::name);
     let (template, input) = match (objects.templates.as_slice(), &args.template) {
         ([], _) => bail!("there is no ClusterRunTemplate among these files"),
         // With one template the only word may be the input.
@@ -71,7 +72,7 @@ pub(super) fn from_files(args: &ExplainArgs) -> anyhow::Result<Outcome> {
             "there are several templates among these files\nhint: name one of {}",
             names().collect::<Vec<_>>().join(", ")
         ),
-        (_, Some(name)) => match named(name) {
+        (_, Some(name)) => match find(name) {
             Some(found) => (found, args.input.as_deref()),
             None => bail!(
                 "there is no ClusterRunTemplate {name} among these files\nhint: {}",

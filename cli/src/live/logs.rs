@@ -1,5 +1,7 @@
 //! `cartouche logs`.
 
+mod follow;
+
 use std::fmt::Write as _;
 
 use anyhow::{anyhow, bail};
@@ -21,6 +23,7 @@ use crate::outcome::Outcome;
 #[command(after_help = "\
 Examples:
   cartouche logs hello
+  cartouche logs hello --follow
   cartouche logs hello --run 3 --tail 100
 
 For Jobs, Pods, Tekton TaskRuns and PipelineRuns, and Argo Workflows.")]
@@ -30,6 +33,9 @@ pub(crate) struct LogsArgs {
     /// Number of the run; the present one if it is not given
     #[arg(long, value_name = "SEQUENCE")]
     run: Option<i64>,
+    /// Go on until the run ends, as its pods come and go
+    #[arg(short, long)]
+    follow: bool,
     /// Only this container
     #[arg(short, long)]
     container: Option<String>,
@@ -53,6 +59,13 @@ pub(super) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
             args.name
         );
     };
+    if args.follow {
+        let wanted = follow::Wanted {
+            container: args.container.clone(),
+            tail: args.tail,
+        };
+        return follow::follow(&args.name, run, &wanted, cluster).await;
+    }
     let pods = pods(run, cluster).await?;
     if pods.is_empty() {
         bail!(
@@ -63,13 +76,7 @@ pub(super) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
     }
     let mut outcome = Outcome::default();
     for pod in &pods {
-        let names = pod.spec.iter().flat_map(|spec| {
-            spec.init_containers
-                .iter()
-                .flatten()
-                .chain(&spec.containers)
-        });
-        for container in names.map(|container| container.name.as_str()) {
+        for container in containers(pod) {
             if args
                 .container
                 .as_deref()
@@ -80,6 +87,17 @@ pub(super) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
         }
     }
     Ok(outcome)
+}
+
+/// The containers of a pod, in the order in which they begin.
+fn containers(pod: &Pod) -> impl Iterator<Item = &str> {
+    let all = pod.spec.iter().flat_map(|spec| {
+        spec.init_containers
+            .iter()
+            .flatten()
+            .chain(&spec.containers)
+    });
+    all.map(|container| container.name.as_str())
 }
 
 async fn read(

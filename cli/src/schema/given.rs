@@ -1,6 +1,6 @@
 //! Schemas out of files: `CustomResourceDefinition`s and OpenAPI documents.
 
-use std::{path::Path, rc::Rc};
+use std::{collections::BTreeMap, path::Path, rc::Rc};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -91,6 +91,7 @@ fn as_object(mut schema: Value) -> Value {
 
 /// The kinds of an OpenAPI document, version 2 or 3.
 pub(crate) fn open_api(document: Value) -> Vec<(KindName, Rc<KindSchema>)> {
+    let scopes = scopes(&document);
     let document = Rc::new(document);
     let mut found = Vec::new();
     for base in ["/components/schemas", "/definitions"] {
@@ -100,20 +101,38 @@ pub(crate) fn open_api(document: Value) -> Vec<(KindName, Rc<KindSchema>)> {
                 .get("x-kubernetes-group-version-kind")
                 .and_then(Value::as_array);
             for kind in kinds.into_iter().flatten() {
-                let text = |key: &str| kind.get(key).and_then(Value::as_str).unwrap_or_default();
-                let api_version = match (text("group"), text("version")) {
-                    ("", version) => version.to_owned(),
-                    (group, version) => format!("{group}/{version}"),
-                };
+                let kind_name = kind_name(kind);
                 let known = KindSchema {
                     document: Rc::clone(&document),
                     pointer: format!("{base}/{}", name.replace('~', "~0").replace('/', "~1")),
-                    namespaced: None,
-                    built_in: false,
+                    namespaced: scopes.get(&kind_name).copied(),
+                    // What makes a run of it a success is known, wherever its fields come from.
+                    built_in: super::bundled::names()
+                        .any(|known| known == (kind_name.0.as_str(), kind_name.1.as_str())),
                 };
-                found.push(((api_version, text("kind").to_owned()), Rc::new(known)));
+                found.push((kind_name, Rc::new(known)));
             }
         }
     }
     found
+}
+
+/// Whether objects are in a namespace, by the paths that they are created at.
+fn scopes(document: &Value) -> BTreeMap<KindName, bool> {
+    let paths = document.get("paths").and_then(Value::as_object);
+    let created = paths.into_iter().flatten().filter_map(|(path, item)| {
+        let kind = item.pointer("/post/x-kubernetes-group-version-kind")?;
+        Some((kind_name(kind), path.contains("/namespaces/{namespace}/")))
+    });
+    created.collect()
+}
+
+/// The name in an `x-kubernetes-group-version-kind`.
+fn kind_name(kind: &Value) -> KindName {
+    let text = |key: &str| kind.get(key).and_then(Value::as_str).unwrap_or_default();
+    let api_version = match (text("group"), text("version")) {
+        ("", version) => version.to_owned(),
+        (group, version) => format!("{group}/{version}"),
+    };
+    (api_version, text("kind").to_owned())
 }

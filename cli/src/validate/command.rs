@@ -1,16 +1,24 @@
 //! `cartouche validate`.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::Args;
 
 use super::{Knowledge, validate};
 use crate::{
     finding::{Severity, report},
+    live::{
+        cluster::{Cluster, ClusterArgs},
+        commands,
+    },
     objects::Objects,
     outcome::{FOUND, GOOD, Outcome},
     schema::{catalog::Catalog, given},
+    tag_text,
 };
+
+/// Stands for a path: the schemas are those of the live cluster.
+const CLUSTER: &str = "cluster";
 
 /// Check templates and Runnables without a cluster
 #[derive(Args, Debug)]
@@ -23,6 +31,7 @@ them among the files.
 Examples:
   cartouche validate examples/job
   cartouche validate template.yaml --schemas crds/
+  cartouche validate . --schemas cluster
   cartouche validate . --output sarif > cartouche.sarif
   cartouche validate . --output github --deny-warnings
 
@@ -31,9 +40,16 @@ pub(crate) struct ValidateArgs {
     /// Files or folders; - is standard input
     #[arg(required = true)]
     paths: Vec<PathBuf>,
-    /// Folder or file with definitions of custom resources, or OpenAPI documents; may be given several times
+    /// Folder or file with definitions of custom resources, or OpenAPI documents; `cluster` asks the live cluster
+    /// (a folder of that name is ./cluster); may be given several times
     #[arg(long, value_name = "PATH")]
     schemas: Vec<PathBuf>,
+    /// Context of the kubeconfig, for --schemas cluster
+    #[arg(long, value_name = "NAME", requires = "schemas")]
+    context: Option<String>,
+    /// Kubeconfig, instead of KUBECONFIG or ~/.kube/config, for --schemas cluster
+    #[arg(long, value_name = "FILE", requires = "schemas")]
+    kubeconfig: Option<PathBuf>,
     /// How findings are written
     #[arg(short, long, value_enum, default_value_t)]
     output: report::Format,
@@ -42,12 +58,46 @@ pub(crate) struct ValidateArgs {
     deny_warnings: bool,
 }
 
+/// The kinds of the templates, as the live cluster knows them.
+async fn ask(args: &ValidateArgs, objects: &Objects, catalog: &mut Catalog) -> anyhow::Result<()> {
+    let versions: BTreeSet<&str> = objects
+        .templates
+        .iter()
+        .filter_map(|template| {
+            template
+                .value
+                .pointer("/spec/template/apiVersion")?
+                .as_str()
+        })
+        .filter(|version| tag_text::tags(version).is_empty() && !version.is_empty())
+        .collect();
+    if versions.is_empty() {
+        return Ok(());
+    }
+    let place = ClusterArgs {
+        context: args.context.clone(),
+        kubeconfig: args.kubeconfig.clone(),
+        namespace: None,
+    };
+    let cluster = Cluster::connect(&place).await?;
+    for version in versions {
+        if let Some(document) = cluster.open_api(version).await? {
+            catalog.add_open_api(document);
+        }
+    }
+    Ok(())
+}
+
 pub(crate) fn execute(args: &ValidateArgs) -> anyhow::Result<Outcome> {
     let mut catalog = Catalog::default();
-    for path in &args.schemas {
-        given::read(path, &mut catalog)?;
-    }
     let objects = Objects::load(&args.paths)?;
+    for path in &args.schemas {
+        if path.as_os_str() == CLUSTER {
+            commands::block_on(ask(args, &objects, &mut catalog))?;
+        } else {
+            given::read(path, &mut catalog)?;
+        }
+    }
     catalog.add(&objects.others);
     let findings = validate(&objects, &Knowledge::new(catalog));
     let errors = report::count(&findings, Severity::Error);

@@ -127,19 +127,17 @@ fn check_tag(schema: Schema<'_>, tag: &PlacedTag) -> Option<Finding> {
     let steps = path_steps::steps(&tag.tag.path);
     let inputs = input_schema::below_inputs(&steps)?;
     let place = |step: &PathStep| template_file::part(&tag.path_place, step.span.clone());
-    match walk(schema, inputs) {
-        Err(impossible) => Some(undeclared(tag, inputs, &impossible)),
-        Ok(_) => {
-            let (step, key) = optional(schema, inputs)?;
-            let message = format!(
-                "the tag $({})$ reads the input '{key}', which a Runnable may leave out: then nothing can be rendered",
-                tag.tag.path
-            );
-            let help = format!("list '{key}' under required in inputSchema, or give it a default");
-            let finding = Finding::warning(Rule::Surprise, message).at(place(step));
-            Some(finding.label("may be missing").help(help))
-        }
+    if let Err(impossible) = walk(schema, inputs) {
+        return Some(undeclared(tag, inputs, &impossible));
     }
+    let (step, key) = optional(schema, inputs)?;
+    let message = format!(
+        "the tag $({})$ reads the input '{key}', which a Runnable may leave out: then nothing can be rendered",
+        tag.tag.path
+    );
+    let help = format!("list '{key}' under required in inputSchema, or give it a default");
+    let finding = Finding::warning(Rule::Surprise, message).at(place(step));
+    Some(finding.label("may be missing").help(help))
 }
 
 /// The first input on the way that is neither required nor has a default.

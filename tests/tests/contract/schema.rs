@@ -278,7 +278,7 @@ async fn kubectl_get_shows_what_matters() -> Result<()> {
     assert_eq!(short[1][..3], ["r", "True", "Ready"]);
     assert_eq!(short[1][4], name);
     let wide = rows(&["runnables.carto.run", "-o", "wide"]).await?;
-    assert_eq!(wide[0][5..], ["TEMPLATE", "OUTPUTS FROM"]);
+    assert_eq!(wide[0][5..], ["SUSPEND", "TEMPLATE", "OUTPUTS FROM"]);
     assert_eq!(wide[1][5..], [template.as_str(), name]);
     world.accepted(&template).await?;
     let templates = rows(&["crt", &template]).await?;
