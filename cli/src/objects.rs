@@ -46,6 +46,16 @@ impl Objects {
         Ok(objects)
     }
 
+    /// Adds objects that are there only to be selected, whatever they are.
+    pub(crate) fn add_selected(&mut self, paths: &[PathBuf]) -> anyhow::Result<()> {
+        if !paths.is_empty() {
+            let loaded = source::load(paths)?;
+            self.findings.extend(loaded.findings);
+            self.others.extend(loaded.documents);
+        }
+        Ok(())
+    }
+
     /// The template that a Runnable refers to.
     pub(crate) fn template_of(&self, runnable: &Document) -> Option<&Document> {
         let name = template_name(runnable);
@@ -77,15 +87,29 @@ impl Objects {
             return Selection::None;
         };
         let namespace = namespace_of(runnable);
-        let mut found = self
-            .others
-            .iter()
-            .filter(|object| mismatch(&selector, namespace, object).is_none());
-        match (found.next(), found.count()) {
-            (None, _) => Selection::None,
-            (Some(one), 0) => Selection::One(one),
-            (Some(_), more) => Selection::Many(more + 1),
+        let mut found: Vec<&Document> = Vec::new();
+        for object in self.selectable() {
+            // With --selected an object comes as it is on a cluster, beside its manifest.
+            let is_known = found
+                .iter()
+                .any(|known| is_same(known, object) && object.is_ours(RUNNABLE));
+            if !is_known && mismatch(&selector, namespace, object).is_none() {
+                found.push(object);
+            }
         }
+        match found.as_slice() {
+            [] => Selection::None,
+            [one] => Selection::One(one),
+            several => Selection::Many(several.len()),
+        }
+    }
+
+    /// Everything that a selector may pick: Runnables select each other too.
+    pub(crate) fn selectable(&self) -> impl Iterator<Item = &Document> {
+        self.others
+            .iter()
+            .chain(&self.runnables)
+            .chain(&self.templates)
     }
 }
 
@@ -97,6 +121,11 @@ pub(crate) enum Selection<'a> {
     One(&'a Document),
     None,
     Many(usize),
+}
+
+fn is_same(one: &Document, other: &Document) -> bool {
+    let name = |document: &Document| (document.kind().to_owned(), document.name().to_owned());
+    name(one) == name(other) && namespace_of(one) == namespace_of(other)
 }
 
 /// Why a selector does not pick an object; nothing if it does.

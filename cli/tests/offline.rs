@@ -461,3 +461,33 @@ fn inputs_that_do_not_fit_are_told_by_render_at_their_lines() {
     assert_eq!((output.code, output.out.as_str()), (1, ""));
     insta::assert_snapshot!(output.err);
 }
+
+#[test]
+fn a_runnable_among_the_files_is_picked_by_the_selector_of_another() {
+    let good = cartouche(&["validate", "examples/supply-chain"]);
+    assert_eq!(good.code, 0, "{}", good.out);
+    assert!(
+        good.out
+            .contains("it reads the status of Runnable cart-test, which only a cluster knows"),
+        "{}",
+        good.out
+    );
+}
+
+#[test]
+fn an_output_that_the_selected_runnable_will_never_have_is_an_error() {
+    let folder = copy_of("supply-chain");
+    replace(
+        &folder.path().join("deploy-template.yaml"),
+        "selected.status.outputs.commit",
+        "selected.status.outputs.comit",
+    );
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    assert_eq!(output.code, 1, "{}", output.out);
+    assert!(
+        output.out.contains("reads the output 'comit'")
+            && output.out.contains("did you mean 'commit'?"),
+        "{}",
+        output.out
+    );
+}

@@ -20,7 +20,7 @@ use crate::{
         commands,
         diff::{Edited, prospect},
     },
-    objects::{self, DEFAULT_NAMESPACE, Objects, Selection},
+    objects::{self, DEFAULT_NAMESPACE, Objects, RUNNABLE, Selection, TEMPLATE},
     outcome::Outcome,
     source::Document,
     template_file, validate, yaml,
@@ -97,12 +97,13 @@ pub(crate) fn execute(args: &RenderArgs) -> anyhow::Result<Outcome> {
     if args.cluster {
         return commands::block_on(live(args));
     }
-    let paths = [&args.paths, &args.template, &args.runnable, &args.selected];
+    let paths = [&args.paths, &args.template, &args.runnable];
     let paths: Vec<PathBuf> = paths.into_iter().flatten().cloned().collect();
     if paths.is_empty() {
         bail!("nothing to render\nhint: name files or folders, or use -t and -r");
     }
-    let objects = Objects::load(&paths)?;
+    let mut objects = Objects::load(&paths)?;
+    objects.add_selected(&args.selected)?;
     let mut findings = objects.findings.clone();
     let wanted = |runnable: &&Document| {
         args.name
@@ -284,7 +285,13 @@ fn selected<'a>(
             let selector =
                 selector.and_then(|selector| serde_json::from_value::<Selector>(selector).ok());
             if let Some(selector) = selector {
-                for object in &objects.others {
+                let kind = selector.resource.kind.as_deref().unwrap_or_default();
+                let ours = |object: &Document| object.is_ours(RUNNABLE) || object.is_ours(TEMPLATE);
+                // Templates and Runnables are there for another reason, unless they are meant.
+                let given = objects
+                    .selectable()
+                    .filter(|object| !ours(object) || object.kind() == kind);
+                for object in given {
                     let why = objects::mismatch(&selector, objects::namespace_of(runnable), object);
                     finding = finding.note_line(format!(
                         "not {} {}: {}",

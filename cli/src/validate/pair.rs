@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use cartouche_templating::Problem;
 use serde_json::Value;
 
-use super::{Knowledge, inputs, names, shape, template, words};
+use super::{Knowledge, chained, inputs, names, shape, template, words};
 use crate::{
     finding::{Finding, Rule},
     nearest,
@@ -45,6 +45,16 @@ pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledg
                     .is_some_and(|tag| tag.trim_start_matches(['{', '.']).starts_with("selected"));
                 reads_selected && asked && selected.is_none()
             };
+            if let Some(chosen) = selected.filter(|chosen| chained::is_unfinished(chosen)) {
+                let known = problems
+                    .iter()
+                    .filter(|problem| !chained::reads_status(problem));
+                findings.extend(known.map(|problem| problem_finding(document, runnable, problem)));
+                findings.extend(chained::check(
+                    objects, document, runnable, chosen, &problems,
+                ));
+                return findings;
+            }
             let told = problems.iter().filter(|problem| !blind(problem));
             findings.extend(told.map(|problem| problem_finding(document, runnable, problem)));
         }

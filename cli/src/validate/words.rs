@@ -125,7 +125,9 @@ fn of_syntax(what: &str, reason: &str) -> Words {
 fn of_search(what: &str, path: &str, reason: &str) -> Words {
     let after = |marker: &str| reason.split_once(marker).map(|(_, rest)| rest);
     if reason.contains("jsonpath returned empty list") {
-        let help = if path.starts_with("selected") {
+        let help = if path.starts_with("selected.status") {
+            "look for a misspelt name in the path; if the file lacks the status, give the object as it is on a cluster: kubectl get -o yaml"
+        } else if path.starts_with("selected") {
             "look for a misspelt name in the path; `selected` needs a selector in the Runnable"
         } else {
             "look for a misspelt name in the path, or give it a value"
