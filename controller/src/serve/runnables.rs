@@ -92,7 +92,8 @@ impl Runnables {
                     let mut accounts = accounts.clone();
                     let (readiness, fairness) = (readiness.clone(), fairness.clone());
                     async move {
-                        let Some(_turn) = fairness.turn(&key(&runnable)) else {
+                        let Some(_turn) = fairness.turn(&key(&runnable), is_changed(&runnable))
+                        else {
                             return Ok(Action::requeue(AGAIN));
                         };
                         // Without the accounts and the templates every Runnable would look broken.
@@ -156,6 +157,15 @@ impl Runnables {
             metrics.runnables(store.len());
         }
     }
+}
+
+/// Whether the spec is not what was looked at last.
+fn is_changed(runnable: &Runnable) -> bool {
+    let observed = runnable
+        .status
+        .as_ref()
+        .and_then(|status| status.observed_generation);
+    observed != runnable.metadata.generation
 }
 
 /// Drops what no decision and no template reads, before it is kept.
