@@ -103,6 +103,11 @@ impl FaultProxy {
         self.desk.choose(Box::new(|_, _| None));
     }
 
+    /// Lets one event pass that waits at a [`Fault::Gate`], or the next that comes to it.
+    pub fn let_pass(&self) {
+        self.desk.let_pass();
+    }
+
     /// What was asked since [`Self::begin`], in its order.
     #[must_use]
     pub fn calls(&self) -> Vec<Counted> {

@@ -12,7 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 
 use super::{
     Crash,
@@ -46,6 +46,8 @@ pub(super) struct Desk {
     busy: AtomicUsize,
     /// Told when the network splits.
     pub(super) split: Notify,
+    /// Has a permit for each event that may pass.
+    gate: Semaphore,
 }
 
 struct Book {
@@ -95,6 +97,7 @@ impl Desk {
             crashes,
             busy: AtomicUsize::new(0),
             split: Notify::new(),
+            gate: Semaphore::new(0),
         }
     }
 
@@ -192,6 +195,18 @@ impl Desk {
             let _ = waiting.await;
         }
         self.book().frozen = false;
+    }
+
+    pub(super) async fn pass_gate(&self) {
+        let _busy = self.busy();
+        // The gate is never closed for good.
+        if let Ok(permit) = self.gate.acquire().await {
+            permit.forget();
+        }
+    }
+
+    pub(super) fn let_pass(&self) {
+        self.gate.add_permits(1);
     }
 
     pub(super) fn split_for(&self, time: Duration) {

@@ -49,6 +49,8 @@ pub enum Fault {
     StaleList,
     /// This event and all after it come [`HELD`] later.
     Delay,
+    /// This event and all after it wait for [`super::FaultProxy::let_pass`].
+    Gate,
     /// The event is lost, and the watch ends with 410 Gone.
     Gone,
     /// The watch ends before the event.
@@ -136,6 +138,7 @@ impl Fault {
             Self::Partition => "partition",
             Self::StaleList => "stale list",
             Self::Delay => "delay",
+            Self::Gate => "gate",
             Self::Gone => "lost, then 410",
             Self::End => "end of stream",
             Self::Twice => "twice",

@@ -78,6 +78,7 @@ impl Stream {
                 let _busy = desk.busy();
                 sleep(HELD).await;
             }
+            Some(Fault::Gate) => desk.pass_gate().await,
             Some(Fault::Gone) => {
                 self.send(Bytes::from_static(GONE.as_bytes())).await?;
                 return None;

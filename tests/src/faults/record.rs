@@ -11,7 +11,10 @@ use std::{
 
 use anyhow::{Context, Result};
 use cartouche_crds::Runnable;
-use kube::api::{DynamicObject, ListParams};
+use kube::{
+    ResourceExt,
+    api::{DynamicObject, ListParams},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -43,7 +46,9 @@ impl Run {
         (effect && event.took_effect()).then(|| Self::of(object))
     }
 
-    fn of(object: &Value) -> Self {
+    /// The run that an object is.
+    #[must_use]
+    pub fn of(object: &Value) -> Self {
         let tag = |group: &str, key: &str| {
             let tags = object.get("metadata")?.get(group)?;
             tags.get(key)?.as_str().map(str::to_owned)
@@ -117,14 +122,15 @@ impl Record {
         let mut file = BufReader::new(File::open(&self.file)?);
         file.seek(SeekFrom::Start(*offset))?;
         let marker = format!("\"namespace\":\"{}\"", self.namespace);
-        let (mut line, mut events) = (String::new(), Vec::new());
+        let (mut bytes, mut events) = (Vec::new(), Vec::new());
         loop {
-            line.clear();
-            let length = file.read_line(&mut line)?;
-            if !line.ends_with('\n') {
+            bytes.clear();
+            let length = file.read_until(b'\n', &mut bytes)?;
+            if !bytes.ends_with(b"\n") {
                 return Ok(events);
             }
             *offset += u64::try_from(length)?;
+            let line = String::from_utf8_lossy(&bytes);
             if line.contains(&marker)
                 && line.contains("\"system:serviceaccount:")
                 && let Ok(event) = serde_json::from_str::<AuditEvent>(&line)
@@ -135,9 +141,14 @@ impl Record {
         }
     }
 
-    /// The runs that were made, lowest number first.
-    pub fn made(&self) -> Result<Vec<Run>> {
-        let mut made = self.events(Run::made_by)?;
+    /// The runs that were made, lowest number first, given those that exist.
+    ///
+    /// A create whose sender died is carried out all the same, but the API server may write it down
+    /// as given up: its run is known by its object only.
+    pub fn made(&self, exist: &[DynamicObject]) -> Result<Vec<Run>> {
+        let created = self.events(|event| Some((event.name().to_owned(), Run::made_by(event)?)))?;
+        let mut made: Vec<Run> = unwritten(&created, exist)?;
+        made.extend(created.into_iter().map(|(_, run)| run));
         made.sort();
         Ok(made)
     }
@@ -172,7 +183,7 @@ impl Record {
     pub fn breaches(&self) -> Result<Vec<String>> {
         let mut breaches = Vec::new();
         let mut numbers = BTreeMap::<(String, i64), usize>::new();
-        for run in self.made()? {
+        for run in self.made(&[])? {
             *numbers.entry((run.runnable, run.sequence)).or_default() += 1;
         }
         let twice = numbers.iter().filter(|(_, times)| **times > 1);
@@ -251,12 +262,25 @@ impl Stage {
         let of = ListParams::default().labels("carto.run/runnable-name");
         let runs = self.trials().list(&of).await?.items;
         Ok(End {
-            made: self.record.made()?,
+            made: self.record.made(&runs)?,
             deleted: self.record.deleted()?,
             exist: exist(&runs)?,
             ..told(&runnable)?
         })
     }
+}
+
+/// The runs with a number that exist although no create of them was written down.
+fn unwritten(created: &[(String, Run)], exist: &[DynamicObject]) -> Result<Vec<Run>> {
+    let mut unwritten = Vec::new();
+    for object in exist {
+        let run = Run::of(&serde_json::to_value(object)?);
+        let known = created.iter().any(|(name, _)| *name == object.name_any());
+        if run.sequence > 0 && !known {
+            unwritten.push(run);
+        }
+    }
+    Ok(unwritten)
 }
 
 fn exist(runs: &[DynamicObject]) -> Result<Vec<Run>> {

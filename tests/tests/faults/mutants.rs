@@ -1,15 +1,18 @@
 //! Deliberate mistakes, switched on in the controller: each must be noticed in the API server's
 //! record, and without it there must be nothing to notice.
 
+use std::time::Duration;
+
 use anyhow::{Result, bail};
 use cartouche_controller::mutants::Mutant;
 use cartouche_crds::{RunPhase, Runnable};
 use cartouche_tests::{
+    cluster::{Seen, eventually},
     fault_proxy::{Call, Fault},
     faults::{
         plan::quiet,
         scenario::{gives, made},
-        stage::{APP, Stage},
+        stage::{APP, PATIENCE, Stage},
     },
     lab::{self, Kind, fails, hangs, succeeds},
 };
@@ -65,16 +68,26 @@ where
 async fn noticed(stage: &Stage, values: &[i64]) -> Result<Noticed> {
     quiet(stage).await?;
     let mut noticed = stage.record.breaches()?;
-    let ran: Vec<i64> = stage
-        .record
-        .made()?
-        .iter()
-        .filter_map(|run| run.value)
-        .collect();
+    let made = stage.end(APP).await?.made;
+    let ran: Vec<i64> = made.iter().filter_map(|run| run.value).collect();
     if ran != values {
         noticed.push(format!("ran {ran:?} instead of {values:?}"));
     }
     Ok(noticed)
+}
+
+/// Waits until the controller has asked for this.
+async fn asked(stage: &Stage, call: &str) -> Result<()> {
+    eventually(call, PATIENCE, || async {
+        let calls = stage.proxy.calls();
+        Ok(
+            match calls.iter().find(|asked| asked.call.to_string() == call) {
+                Some(_) => Seen::Done(()),
+                None => Seen::NotYet(format!("{} other requests", calls.len())),
+            },
+        )
+    })
+    .await
 }
 
 fn inputs(inputs: &Value) -> Value {
@@ -87,6 +100,14 @@ fn rejected(runnable: &Runnable) -> bool {
         .as_ref()
         .and_then(|s| s.current_run.as_ref());
     current.is_some_and(|run| run.phase == RunPhase::Rejected)
+}
+
+fn number(runnable: &Runnable) -> i64 {
+    let current = runnable
+        .status
+        .as_ref()
+        .and_then(|s| s.current_run.as_ref());
+    current.map_or(0, |run| run.sequence)
 }
 
 fn output(runnable: &Runnable) -> Option<i64> {
@@ -108,17 +129,22 @@ async fn a_status_written_over_what_another_controller_wrote_is_noticed() -> Res
         stage.until(APP, "an output", |r| gives(r, 1, 1)).await?;
         let _second = stage.second_controller().await?;
         quiet(&stage).await?;
-        // The first controller learns of the first change when the second has served two.
-        let runnables = "runnables.carto.run";
-        stage
-            .proxy
-            .begin(at("event", runnables, &[1, 2], Fault::Delay));
+        // The first controller learns of the first change, and of no more, when the second has
+        // served two.
+        let gate = at("event", "runnables.carto.run", &[1, 2], Fault::Gate);
+        stage.proxy.begin(gate);
         for value in 2..=3 {
             stage.change(APP, succeeds(value)).await?;
+            // With the mistake the first makes runs of its own as soon as it sees one.
+            let over = |r: &Runnable| gives(r, value, value) || number(r) > value;
             stage
-                .until(APP, "an output", |r| gives(r, value, value))
+                .until(APP, "an output, or a run too many", over)
                 .await?;
         }
+        stage.proxy.let_pass();
+        asked(&stage, "update runnables.carto.run/status").await?;
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        stage.proxy.let_pass();
         noticed(&stage, &[1, 2, 3]).await
     })
     .await

@@ -4,7 +4,7 @@
 //! input must have exactly one run, however long it takes.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     process::ExitCode,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -23,8 +23,11 @@ use cartouche_tests::{
     lab::succeeds,
 };
 use fastrand::Rng;
-use kube::{ResourceExt, api::ListParams};
-use serde_json::json;
+use kube::{
+    ResourceExt,
+    api::{DynamicObject, ListParams},
+};
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 /// Of a hundred requests, or events, so many are broken.
@@ -37,6 +40,8 @@ const REST: Duration = Duration::from_mins(5);
 /// What happened until now.
 #[derive(Default)]
 struct Tally {
+    /// The uids of all runs.
+    uids: BTreeSet<String>,
     /// How often each input of each Runnable was run.
     runs: BTreeMap<(String, i64), usize>,
     /// How often each number of each Runnable was given.
@@ -44,16 +49,30 @@ struct Tally {
 }
 
 impl Tally {
-    fn read(&mut self, stage: &Stage) -> Result<()> {
-        for run in stage.record.news()?.iter().filter_map(Run::made_by) {
-            let Some(value) = run.value else { continue };
-            *self.runs.entry((run.runnable.clone(), value)).or_default() += 1;
-            *self
-                .numbers
-                .entry((run.runnable, run.sequence))
-                .or_default() += 1;
+    /// Reads on in the API server's record. A create whose sender died may be written down as given
+    /// up although it was carried out: such a run is known by its object.
+    fn read(&mut self, stage: &Stage, exist: &[DynamicObject]) -> Result<()> {
+        for event in stage.record.news()? {
+            if let (Some(run), Some(made)) = (Run::made_by(&event), &event.response_object) {
+                let uid = made.pointer("/metadata/uid").and_then(Value::as_str);
+                self.count(uid.unwrap_or_default(), run);
+            }
+        }
+        for object in exist {
+            let run = Run::of(&serde_json::to_value(object)?);
+            self.count(&object.uid().unwrap_or_default(), run);
         }
         Ok(())
+    }
+
+    fn count(&mut self, uid: &str, run: Run) {
+        let Some(value) = run.value else { return };
+        if self.uids.insert(uid.to_owned()) {
+            let input = (run.runnable.clone(), value);
+            *self.runs.entry(input).or_default() += 1;
+            let number = (run.runnable, run.sequence);
+            *self.numbers.entry(number).or_default() += 1;
+        }
     }
 
     fn made(&self) -> usize {
@@ -212,8 +231,10 @@ impl Soak {
             Some(address) => resident(&address.to_string()),
             None => None,
         };
+        let trials = self.stage.trials();
+        let exist = trials.list(&ListParams::default()).await?.items;
         let mut tally = lock(&self.tally);
-        tally.read(&self.stage)?;
+        tally.read(&self.stage, &exist)?;
         let broken: usize = lock(&self.broken).values().sum();
         Ok(format!(
             "{} runs, {} duplicates, {} lost, {broken} faults, {} kills, {} MB",
