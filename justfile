@@ -57,3 +57,11 @@ model *options:
 # `just simulate --seeds 10000`, `just simulate --seed 17 --trace`.
 simulate *options:
     cargo run --release --package cartouche-simulation -- {{ options }}
+
+# Break every request of the controller on a real API server; `just faults list` shows the plans.
+faults *options="run":
+    cargo faults {{ options }}
+
+# Random faults, kills and changes for so many minutes; fails if a run is doubled or lost.
+soak minutes="10" *options:
+    cargo faults soak {{ minutes }} {{ options }}

@@ -128,11 +128,10 @@ fn bookmark(event: &Bytes) -> Option<Bytes> {
     let event: Value = serde_json::from_slice(event).ok()?;
     let object = event.get("object")?;
     let bookmark = json!({
-        "type": "BOOKMARK",
-        "object": {
-            "apiVersion": object.get("apiVersion")?, "kind": object.get("kind")?,
-            "metadata": { "resourceVersion": object.pointer("/metadata/resourceVersion")? },
-        },
+        "apiVersion": object.get("apiVersion")?, "kind": object.get("kind")?,
+        "metadata": { "resourceVersion": object.pointer("/metadata/resourceVersion")? },
     });
-    Some(Bytes::from(format!("{bookmark}\n")))
+    // In the order in which the API server writes it.
+    let event = format!("{{\"type\":\"BOOKMARK\",\"object\":{bookmark}}}\n");
+    Some(Bytes::from(event))
 }

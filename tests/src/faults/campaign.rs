@@ -48,16 +48,34 @@ pub fn enumerate(recordings: &BTreeMap<Scenario, Arc<Recording>>) -> Vec<Plan> {
     recordings.values().flat_map(|r| plans(r)).collect()
 }
 
-/// Carries plans out, several at a time, and tells of each.
+/// The same plans in an order that comes to every scenario early on, for a campaign that may be cut
+/// short.
+#[must_use]
+pub fn interleaved(plans: &[Plan]) -> Vec<Plan> {
+    const STRIDE: usize = 29;
+    let rounds = 0..STRIDE;
+    rounds
+        .flat_map(|first| plans.iter().skip(first).step_by(STRIDE))
+        .cloned()
+        .collect()
+}
+
+/// Carries plans out, several at a time, and tells of each. After `until`, if given, no further plan
+/// is begun.
 pub async fn perform_all(
     demo: &str,
     cluster: &Cluster,
     recordings: &BTreeMap<Scenario, Arc<Recording>>,
     plans: Vec<Plan>,
     at_once: usize,
+    until: Option<Instant>,
     mut tell: impl FnMut(&Performed),
 ) -> Result<Vec<Performed>> {
     let mut performing = stream::iter(plans)
+        .take_while(|_| {
+            let late = until.is_some_and(|until| Instant::now() > until);
+            std::future::ready(!late)
+        })
         .filter_map(|plan| async move {
             let recording = recordings.get(&plan.scenario)?.clone();
             Some((plan, recording))

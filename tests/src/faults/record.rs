@@ -204,10 +204,10 @@ impl Record {
             let kind = event.resource();
             let name = match (event.verb.as_str(), kind.as_str()) {
                 ("update", "runnables.carto.run/status") => {
-                    let sent = event
-                        .request_object
-                        .as_ref()
-                        .filter(|_| event.took_effect());
+                    // A write whose sender died may be written down as given up and yet be
+                    // carried out; one that was refused was not.
+                    let refused = (400..500).contains(&event.code());
+                    let sent = event.request_object.as_ref().filter(|_| !refused);
                     let name = sent.and_then(|o| o.pointer("/status/currentRun/name")?.as_str());
                     return name.map(|name| (false, name.to_owned()));
                 }
@@ -229,7 +229,7 @@ impl Record {
             .collect())
     }
 
-    /// Outputs that gave way to those of an earlier run.
+    /// Outputs that gave way to those of an earlier run, and ledgers that forgot a run.
     fn backwards(&self) -> Result<Vec<String>> {
         let mut breaches = Vec::new();
         let mut runnables = self.events(|event| {
@@ -238,17 +238,22 @@ impl Record {
         runnables.sort();
         runnables.dedup();
         for runnable in runnables {
-            let mut last = 0;
-            for status in self.statuses(&runnable)? {
-                let from = status.pointer("/outputsFrom/sequence");
-                let from = from.and_then(Value::as_i64).unwrap_or_default();
-                // A ledger that somebody took away and that is being rebuilt says nothing.
-                if from > 0 && from < last {
-                    breaches.push(format!(
-                        "the outputs of {runnable} went back from run {last} to {from}"
-                    ));
+            let statuses = self.statuses(&runnable)?;
+            for (what, place) in [
+                ("outputs", "/outputsFrom/sequence"),
+                ("ledger", "/currentRun/sequence"),
+            ] {
+                // One that somebody took away and that is being rebuilt says nothing.
+                let numbers = statuses.iter().filter_map(|s| s.pointer(place)?.as_i64());
+                let mut last = 0;
+                for number in numbers {
+                    if number < last {
+                        breaches.push(format!(
+                            "the {what} of {runnable} went back from run {last} to {number}"
+                        ));
+                    }
+                    last = last.max(number);
                 }
-                last = last.max(from);
             }
         }
         Ok(breaches)

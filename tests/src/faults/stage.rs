@@ -144,6 +144,22 @@ impl Stage {
         }
     }
 
+    /// Suspends the controller, as a long pause of its machine would.
+    pub async fn pause_controller(&self) -> Result<()> {
+        match &*self.controller.lock().await {
+            Some(controller) => controller.pause(),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets it run on.
+    pub async fn resume_controller(&self) -> Result<()> {
+        match &*self.controller.lock().await {
+            Some(controller) => controller.resume(),
+            None => Ok(()),
+        }
+    }
+
     /// A further controller for this namespace, with no proxy and no mistake.
     pub async fn second_controller(&self) -> Result<Controller> {
         let arguments = ["--namespace", self.namespace.as_str()];

@@ -1,29 +1,36 @@
 //! The table of plans and results.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
 use super::{campaign::Performed, plan::Outcome};
 
-/// The results as a page of documentation.
+/// The results as a page of documentation. `all` is how many plans there are.
 #[must_use]
-pub fn page(results: &[Performed], seconds: f64) -> String {
+pub fn page(results: &[Performed], all: usize, took: Duration) -> String {
     let count =
         |wanted: fn(&Outcome) -> bool| results.iter().filter(|r| wanted(&r.outcome)).count();
     let mut page = format!(
         "# Fault plans\n\n\
-         Written by `cargo faults run --docs docs/fault-plans.md`; every plan with its result is in\n\
-         `target/faults/plans.json` afterwards. What a plan is and what it proves is told in\n\
-         [Reliability](reliability.md).\n\n\
+         Each scenario is played once without faults, behind a proxy that writes down what the controller\n\
+         asks the API server for. Then it is played once for each of these requests, and for each event that\n\
+         the controller is sent, and each fault that fits: that one request is lost, late, refused, carried\n\
+         out without an answer, or the controller is killed before it, when it was carried out, or when it\n\
+         was answered. A plan holds if the API server's own record ends as it does without the fault: the same\n\
+         runs made and deleted, the same status; and if it never shows a number given twice, a run that no\n\
+         ledger named before, or outputs that went back. What is promised is told in\n\
+         [Exactly once](exactly-once.md).\n\n\
+         This page is written by `cargo faults run --docs docs/fault-plans.md`, and every plan with its result\n\
+         is in `target/faults/plans.json` afterwards.\n\n\
          | | plans |\n|---|---|\n\
-         | carried out | {} |\n| held: the API server's record is that of the time without the fault | {} |\n\
+         | carried out, of {all} | {} |\n| held: the API server's record is that of the time without the fault | {} |\n\
          | undecidable, and listed below | {} |\n| not reached: the request did not come up in that run | {} |\n\
-         | failed | {} |\n\nIt took {:.0} minutes.\n",
+         | failed | {} |\n\nIt took {} minutes.\n",
         results.len(),
         count(|o| *o == Outcome::Held),
         count(|o| matches!(o, Outcome::Undecidable(_))),
         count(|o| *o == Outcome::NotReached),
         count(|o| matches!(o, Outcome::Failed(_))),
-        (seconds / 60.0).ceil(),
+        took.as_secs().div_ceil(60),
     );
     by_scenario(&mut page, results);
     listed(&mut page, "Undecidable", results, |outcome| match outcome {

@@ -87,8 +87,11 @@ pub(crate) struct Which {
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub(crate) every: usize,
     /// How many at the same time; each has a controller of its own.
-    #[arg(long, value_name = "COUNT", default_value_t = 12)]
+    #[arg(long, value_name = "COUNT", default_value_t = 8)]
     pub(crate) at_once: usize,
+    /// Begin no further plan after so many minutes.
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) minutes: Option<u64>,
 }
 
 #[cfg(test)]

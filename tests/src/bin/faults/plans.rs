@@ -6,14 +6,14 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
 use cartouche_tests::{
     cluster::Cluster,
     faults::{
-        campaign::{Performed, enumerate, perform_all, record_all},
+        campaign::{Performed, enumerate, interleaved, perform_all, record_all},
         plan::{Outcome, Plan, Recording},
         scenario::Scenario,
         stage, table,
@@ -55,8 +55,13 @@ pub(crate) async fn run(itself: &str, which: &Which, docs: Option<&Path>) -> Res
             performed.seconds, performed.plan
         );
     };
-    let results = perform_all(itself, &cluster, &recordings, plans, which.at_once, tell).await?;
-    let page = table::page(&results, begin.elapsed().as_secs_f64());
+    let until = which
+        .minutes
+        .map(|minutes| begin + Duration::from_secs(60 * minutes));
+    let plans = interleaved(&plans);
+    let at_once = which.at_once;
+    let results = perform_all(itself, &cluster, &recordings, plans, at_once, until, tell).await?;
+    let page = table::page(&results, all, begin.elapsed());
     println!("{page}");
     if let Some(docs) = docs {
         fs::write(docs, &page).with_context(|| format!("writing {}", docs.display()))?;
