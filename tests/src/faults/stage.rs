@@ -260,8 +260,17 @@ impl Stage {
             "metadata": { "name": name }, "spec": spec,
         }))?;
         let runnables = self.runnables();
-        let created = runnables.create(&PostParams::default(), &runnable).await;
-        created.with_context(|| format!("creating Runnable {name}"))
+        eventually(&format!("{name} to be created"), PATIENCE, || async {
+            let created = match runnables.create(&PostParams::default(), &runnable).await {
+                // An answer that was lost has created it.
+                Err(kube::Error::Api(status)) if status.is_already_exists() => {
+                    runnables.get(name).await?
+                }
+                other => other?,
+            };
+            Ok(Seen::Done(created))
+        })
+        .await
     }
 
     /// Patches a Runnable.
