@@ -6,6 +6,7 @@ mod inputs;
 mod names;
 mod outputs;
 mod pair;
+mod restart_policy;
 mod run_kind;
 mod shape;
 mod tags;

@@ -29,6 +29,8 @@ fn every_broken_template_is_told_what_is_wrong_where_and_what_to_do() {
             "input-that-may-be-left-out",
             "misspelt-template-name",
             "no-success",
+            "tag-of-a-shell",
+            "tag-of-helm",
             "unclosed-tag",
         ];
         assert_eq!(

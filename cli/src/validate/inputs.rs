@@ -43,12 +43,12 @@ pub(super) fn misfit(
     };
     let help = match (missing, inputs.last()) {
         (Some(key), _) => Some(format!(
-            "give it under {} of the Runnable: {key}: ...{}",
+            "give it under {} of the Runnable, {key}: ...{}",
             source::shown(&steps),
             if rest.is_empty() {
                 String::new()
             } else {
-                format!("  ({rest})")
+                format!("; {rest}")
             }
         )),
         (None, Some(Step::Key(key))) if unknown => {

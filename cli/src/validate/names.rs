@@ -14,6 +14,7 @@ const MAX_LABEL: usize = 63;
 /// A name or a label that is not allowed.
 pub(super) struct Refused {
     pub(super) at: Vec<Step>,
+    pub(super) rule: Rule,
     pub(super) because: String,
     pub(super) help: &'static str,
 }
@@ -39,13 +40,13 @@ fn leaf<'a>(body: &'a Node, at: &[Step]) -> &'a str {
 pub(super) fn finding(document: &Document, body: &Node, refused: &Refused) -> Finding {
     let (node, key, _) = body.follow(&refused.at);
     let span = key.filter(|_| node.text().is_none()).unwrap_or(&node.span);
-    Finding::error(Rule::Name, refused.because.clone())
+    Finding::error(refused.rule, refused.because.clone())
         .at(document.place(span))
         .label("the API server refuses this")
         .help(refused.help)
 }
 
-/// What the API server would refuse in the metadata of an object.
+/// What the API server would refuse of an object, whatever its schema says.
 pub(super) fn check(object: &Value) -> Vec<Refused> {
     let mut refused = Vec::new();
     let metadata = object.get("metadata");
@@ -56,6 +57,7 @@ pub(super) fn check(object: &Value) -> Vec<Refused> {
         if let Some(name) = name.filter(|name| !name.is_empty() && !is_subdomain(name, is_prefix)) {
             refused.push(Refused {
                 at: vec![Step::Key("metadata".into()), Step::Key(field.into())],
+                rule: Rule::Name,
                 because: format!("metadata.{field} '{name}' is not allowed as a name"),
                 help: "names consist of lower-case letters, digits, - and ., and begin with a letter or digit",
             });
@@ -68,11 +70,13 @@ pub(super) fn check(object: &Value) -> Vec<Refused> {
         if let Some(text) = value.as_str().filter(|text| !is_label_value(text)) {
             refused.push(Refused {
                 at: ["metadata", "labels", key].map(|key| Step::Key(key.into())).to_vec(),
+                rule: Rule::Name,
                 because: format!("the label {key} cannot be '{text}'"),
                 help: "values of labels have at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit",
             });
         }
     }
+    refused.extend(super::restart_policy::check(object));
     refused
 }
 

@@ -9,7 +9,7 @@ use super::{Knowledge, chained, inputs, names, shape, template, words};
 use crate::{
     finding::{Finding, Rule},
     nearest,
-    objects::{Objects, Selection, namespace_of},
+    objects::{self, Objects, Selection, namespace_of},
     path_steps::{self, PathStep, To},
     render,
     schema::check::{self, Partial},
@@ -21,7 +21,9 @@ use crate::{
 /// not said again.
 pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledge) -> Vec<Finding> {
     let Some(document) = objects.template_of(runnable) else {
-        let refers_to_files = !objects.templates.is_empty();
+        // A reference of the wrong shape is told as such.
+        let refers_to_files =
+            !objects.templates.is_empty() && !objects::template_name(runnable).is_empty();
         return Vec::from_iter(refers_to_files.then(|| objects.missing_template(runnable)));
     };
     let Some(Ok(compiled)) = template_file::compile(document) else {

@@ -1,5 +1,7 @@
 //! Whether an object of ours has the fields that its kind has.
 
+use cartouche_crds::API_VERSION;
+
 use crate::{
     finding::{Finding, Rule},
     schema::{
@@ -15,10 +17,23 @@ pub(super) fn check(document: &Document, schema: &KindSchema) -> Vec<Finding> {
         return Vec::new();
     };
     let mismatches = check::check(schema, &Partial::from(&document.value));
-    mismatches
+    let told = mismatches
         .iter()
-        .map(|mismatch| finding(document, &document.root, mismatch))
-        .collect()
+        .map(|mismatch| finding(document, &document.root, mismatch));
+    other_version(document).into_iter().chain(told).collect()
+}
+
+/// The group has one version.
+fn other_version(document: &Document) -> Option<Finding> {
+    let node = document.root.get("apiVersion")?;
+    let version = document.api_version();
+    let message = format!("there is no version {version} of {}", document.kind());
+    (version != API_VERSION).then(|| {
+        Finding::error(Rule::Kind, message)
+            .at(document.place(&node.span))
+            .label("not served")
+            .help(format!("write apiVersion: {API_VERSION}"))
+    })
 }
 
 /// What a mismatch in a part of a document says to its author.
@@ -49,6 +64,9 @@ pub(super) fn finding(document: &Document, root: &Node, mismatch: &Mismatch) -> 
 fn default_help(fault: &Fault) -> Option<String> {
     match fault {
         Fault::Missing { key } => Some(format!("add the field '{key}'")),
+        Fault::Type { wanted, .. } if wanted == "an object" => {
+            Some("write its fields below it, indented".to_owned())
+        }
         Fault::Type { wanted, .. } => Some(format!("give it {wanted}")),
         Fault::Unknown { .. } | Fault::Refused { .. } => None,
     }

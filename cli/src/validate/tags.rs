@@ -48,15 +48,24 @@ fn runnable_path<'a>(path: &str, knowledge: &'a Knowledge) -> Option<(Schema<'a>
     Some((knowledge.runnable.schema()?, steps))
 }
 
+/// The types of a schema.
+const TYPES: [&str; 6] = ["object", "array", "string", "integer", "number", "boolean"];
+
 /// The type of what a tag yields, if it is the same for every Runnable.
 pub(super) fn type_of(path: &str, template: &Document, knowledge: &Knowledge) -> Option<String> {
     let whole = path_steps::steps(path);
     if let Some((schema, inputs)) =
         input_schema::of(template).zip(input_schema::below_inputs(&whole))
     {
+        // Of a path that is followed only in part nothing is known.
+        let end = whole.last().map_or(0, |step| step.span.end);
+        if end < path.trim_end_matches(['}', ' ']).len() {
+            return None;
+        }
         return match walk(schema, inputs).ok()? {
             Reached::Known(reached) if reached.get("nullable").is_none() => {
-                reached.type_name().map(str::to_owned)
+                let name = reached.type_name();
+                name.filter(|name| TYPES.contains(name)).map(str::to_owned)
             }
             Reached::Known(_) | Reached::Open => None,
         };

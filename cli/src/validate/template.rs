@@ -85,6 +85,9 @@ fn surprises(document: &Document, template: &Template) -> Vec<Finding> {
         let finding = Finding::warning(Rule::Surprise, text).at(place);
         finding.help(match path {
             "metadata.name" => "use generateName instead of name",
+            _ if about_a_tag && rest.contains("another tool") => {
+                "write it as $(runnable.spec.inputs.x)$, with the path to what is meant"
+            }
             _ if about_a_tag && rest.contains("not closed") => {
                 "close it with )$, or write it as $('...')$ if it is meant to be text"
             }

@@ -60,6 +60,11 @@ fn of_path(what: &str, path: &str, reason: &str) -> Words {
             help,
         );
     }
+    if reason.contains("runnable.spec.suspend is not readable") {
+        let help = "use an input of its own";
+        let label = "suspending and resuming is no change of what is run";
+        return words(format!("{what} must not be read"), label, help);
+    }
     if reason.contains(" is not readable, because") {
         let help = "read spec, labels or annotations instead";
         let label = "changes with every run, so that a run would cause the next one";
@@ -225,6 +230,9 @@ fn of_field(problem: &Problem) -> Words {
         path if path.ends_with(".required") && message.starts_with("there is no property") => {
             of_required(path, message)
         }
+        path if path.starts_with("inputSchema") && message.starts_with("there is no type") => {
+            of_type(path, message)
+        }
         "" => Words {
             message: message.to_owned(),
             ..Words::default()
@@ -256,6 +264,19 @@ fn of_keyword(path: &str, message: &str) -> Words {
         "not known",
         help,
     )
+}
+
+/// A type that no schema has.
+fn of_type(path: &str, message: &str) -> Words {
+    let (message, known) = message
+        .split_once(": it has to be one of ")
+        .unwrap_or((message, ""));
+    let name = message.split('\'').nth(1).unwrap_or_default();
+    let help = nearest::nearest(name, known.split(", ")).map_or_else(
+        || format!("the types are: {known}"),
+        |meant| format!("did you mean '{meant}'?"),
+    );
+    words(format!("{path}: {message}"), "no such type", help)
 }
 
 /// A required name that is no property.

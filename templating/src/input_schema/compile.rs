@@ -269,9 +269,17 @@ impl Reader<'_> {
         match schema.get(ADDITIONAL) {
             None | Some(Value::Bool(true)) => Others::Open,
             Some(Value::Bool(false)) => Others::Closed,
-            Some(each) => Others::Each(Box::new(
-                self.below(ADDITIONAL, |reader| reader.node(each, Where::Structure)),
-            )),
+            Some(each @ Value::Object(_)) => {
+                let each = self.below(ADDITIONAL, |reader| reader.node(each, Where::Structure));
+                Others::Each(Box::new(each))
+            }
+            Some(_) => {
+                self.refuse(
+                    ADDITIONAL,
+                    "it has to be true, false or a schema: write false to refuse what is not declared",
+                );
+                Others::Open
+            }
         }
     }
 

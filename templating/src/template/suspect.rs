@@ -20,6 +20,10 @@ fn visit<'a>(value: &'a Value, at: &mut Vec<Segment<'a>>, warnings: &mut Vec<Str
             "{}: a tag is not closed and stays as it is: tags end with )$",
             document_path(at)
         )),
+        Value::String(text) if is_of_another_tool(text) => warnings.push(format!(
+            "{}: a tag of another tool stays as it is: here tags are $(path)$",
+            document_path(at)
+        )),
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
                 at.push(Segment::Index(index));
@@ -42,4 +46,26 @@ fn visit<'a>(value: &'a Value, at: &mut Vec<Segment<'a>>, warnings: &mut Vec<Str
         }
         _ => {}
     }
+}
+
+/// `${runnable...}` and `{{ .Values... }}`, out of habit. Engines have placeholders like these, but none
+/// that reads what only a Runnable or a chart has.
+fn is_of_another_tool(text: &str) -> bool {
+    let begins = |opening: &str, names: &[&str]| {
+        text.match_indices(opening).any(|(at, _)| {
+            let inside = text[at + opening.len()..].trim_start();
+            names.iter().any(|name| inside.starts_with(name))
+        })
+    };
+    begins("${", &["runnable.", "selected."])
+        || begins(
+            "{{",
+            &[
+                "runnable.",
+                "selected.",
+                ".Values.",
+                ".runnable.",
+                ".selected.",
+            ],
+        )
 }

@@ -285,6 +285,23 @@ fn texts_that_look_like_tags_are_warned_of() {
 }
 
 #[test]
+fn tags_of_other_tools_are_warned_of_and_placeholders_of_engines_are_not() {
+    let template = template(json!({
+        "a": "${runnable.spec.inputs.x}",
+        "b": "{{ .Values.x }}",
+        "c": "{{runnable.spec.inputs.x}}",
+        "d": "{{inputs.parameters.x}} ${HOME} {{workflow.name}} $(params.x)",
+    }));
+    let warning = |field: &str| {
+        format!("data.{field}: a tag of another tool stays as it is: here tags are $(path)$")
+    };
+    assert_eq!(
+        compile(template).unwrap().warnings(),
+        ["a", "b", "c"].map(warning)
+    );
+}
+
+#[test]
 fn a_run_that_does_not_say_its_kind_has_that_of_the_template() {
     let spec = |kind: &str| ClusterRunTemplateSpec {
         template: json!({

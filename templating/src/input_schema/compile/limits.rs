@@ -13,7 +13,10 @@ impl Reader<'_> {
             None => None,
             Some(Value::Array(values)) if !values.is_empty() => Some(values.clone()),
             Some(_) => {
-                self.refuse("enum", "it has to be a list of the values that are allowed");
+                self.refuse(
+                    "enum",
+                    "it has to be a list of the values that are allowed: write enum: [a, b]",
+                );
                 None
             }
         };

@@ -85,7 +85,7 @@ fn keywords_that_cannot_be_read_or_are_in_the_wrong_place_are_refused() {
         ),
         (
             property(json!({ "type": "string", "enum": [] })),
-            "inputSchema.properties.x.enum: it has to be a list of the values that are allowed",
+            "inputSchema.properties.x.enum: it has to be a list of the values that are allowed: write enum: [a, b]",
         ),
         (
             property(json!({ "type": "string", "enum": ["a", 1] })),
