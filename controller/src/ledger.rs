@@ -18,7 +18,7 @@ use cartouche_crds::{
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde_json::Value;
 
-use crate::mutants;
+use crate::{mutants, retention::old_enough};
 pub use breaker::{BreakerLimits, Cause, Pace};
 pub use rebuild::{Listed, UNKNOWN_HASH, rebuild};
 pub use record::{MESSAGE_BYTES, short_message};
@@ -94,8 +94,8 @@ impl Ledger {
     /// INTENT: the present entry goes to the history and the next sequence becomes current, with
     /// its name fixed before any request to create it is sent.
     ///
-    /// An entry that was never attempted, or definitely refused at its only attempt, is dropped;
-    /// one whose create may still land stays, without a uid until it shows up.
+    /// An entry whose create may still land stays, without a uid until it shows up; one that was
+    /// definitely refused so long ago that nobody's can is dropped (see [`may_land`]).
     #[must_use]
     pub fn intend(
         mut self,
@@ -135,7 +135,7 @@ impl Ledger {
         message: &str,
         at: Option<Timestamp>,
     ) {
-        if current.phase != RunPhase::Created && !current.attempted {
+        if current.phase != RunPhase::Created && !may_land(&current, at) {
             return;
         }
         let started_at = match current.uid {
@@ -299,6 +299,14 @@ impl Ledger {
             self.history.remove(at);
         }
     }
+}
+
+/// Whether a create for this entry, which was not seen to exist, may still make its run. A refusal of
+/// the only attempt of one controller proves nothing while another, which read the same intent, may
+/// have a create on its way; that is over once the intent is older than any create can be.
+#[must_use]
+pub fn may_land(current: &CurrentRun, now: Option<Timestamp>) -> bool {
+    current.attempted || !old_enough(current.intent_at.as_ref(), now)
 }
 
 /// Failed, for everything that is not a success.

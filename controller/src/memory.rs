@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_crds::Selector;
+use cartouche_crds::{RunnableStatus, Selector};
 use serde_json::Value;
 
 pub use crate::clock::boot_time;
@@ -47,9 +47,12 @@ pub struct Memory {
     pub behind: bool,
     /// We wrote a ledger.
     pub wrote_ledger: bool,
-    /// Whether this process saw the Runnable before any controller had written its status, and no
-    /// ledger since: then nothing of it can be on its way. `None` before the first look.
+    /// Whether this process saw the Runnable before any controller had written its status, and since
+    /// then no status but its own, without a ledger: then nothing of it can be on its way. `None`
+    /// before the first look.
     pub untouched: Option<bool>,
+    /// The latest status without a ledger that we wrote.
+    pub said: Option<Arc<RunnableStatus>>,
     /// Since when there is no ledger, on a clock that goes on while the machine sleeps, and the
     /// resourceVersion that was seen without it.
     pub without_ledger: Option<(Duration, Option<String>)>,

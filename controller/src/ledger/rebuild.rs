@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-use super::{Ledger, RunIdentity};
+use super::{Ledger, RunIdentity, may_land};
 
 /// The hash of a run whose rendering is not known: it has the version 0, which no release writes,
 /// so that the run is compared by content instead.
@@ -134,7 +134,9 @@ impl Ledger {
     ) {
         let kept = known.filter(|known| match &known.uid {
             Some(uid) => top.is_none_or(|(_, top)| top.run.uid != *uid),
-            None => known.attempted && top.is_none_or(|(sequence, _)| sequence != known.sequence),
+            None => {
+                may_land(known, now) && top.is_none_or(|(sequence, _)| sequence != known.sequence)
+            }
         });
         if let Some(known) = kept {
             // Without a uid it counts from now: a create for it may just have been sent.

@@ -15,7 +15,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::facts::{Facts, NameRead, Rendering, RunName, WatchState};
 use crate::{
-    ledger::{Fate, Ledger, MAX_HISTORY, Pace},
+    ledger::{Fate, Ledger, MAX_HISTORY, Pace, may_land},
     problem::{Category, Cure, Problem},
 };
 
@@ -142,7 +142,7 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
         .ledger
         .current
         .as_ref()
-        .filter(|current| current.phase != RunPhase::Created && current.attempted)
+        .filter(|current| current.phase != RunPhase::Created && may_land(current, facts.now))
     {
         let name = RunName::of(current);
         fate = match facts.reads.get(&name) {

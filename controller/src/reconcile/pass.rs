@@ -290,7 +290,12 @@ fn vacancy(
         memory.untouched = Some(false);
         return (false, true);
     }
-    if *memory.untouched.get_or_insert(!served_before(stored)) && !memory.wrote_ledger {
+    // The cache may be older than a ledger that was written and lost since, and a status that
+    // somebody else wrote may have had one.
+    let ours = memory.said.as_deref() == Some(stored);
+    let untouched = memory.untouched.unwrap_or(true) && (ours || !served_before(stored));
+    memory.untouched = Some(untouched);
+    if untouched && !memory.wrote_ledger {
         return (false, true);
     }
     let taken = memory.wrote_ledger;

@@ -196,6 +196,8 @@ impl Pass<'_> {
                 self.has_written = true;
                 self.facts.now = self.own.identity.connection().now();
                 self.facts.stored = Arc::new(status);
+                let vacant = self.facts.stored.current_run.is_none();
+                lock(&self.memory).said = vacant.then(|| self.facts.stored.clone());
                 Ok(())
             }
             Err(error) if error.is_conflict() => Err(End::Conflict),

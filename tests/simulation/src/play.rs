@@ -68,6 +68,8 @@ impl Play {
         let mut store = Store::new(random);
         let mut people = People::new(&plan);
         people.settle_in(&mut store, &plan);
+        // Nothing is older than this, for lists that are behind.
+        store.compact();
         Self {
             api: ApiServer::new(store, faults, traced),
             people,

@@ -50,15 +50,21 @@ fn the_run_before_goes_to_the_history_with_all_that_is_known_of_it() {
 }
 
 #[test]
-fn what_was_definitely_refused_is_dropped_and_its_number_is_not_used_again() {
-    let next = intend(ledger(rejected(3, "A", false), vec![]), "B", &Fate::Known);
+fn what_was_definitely_refused_long_ago_is_dropped_and_its_number_is_not_used_again() {
+    let refused = ledger(rejected(3, "A", false), vec![]);
+    let next = refused.intend(intent("B"), name, &Fate::Known, "", Some(at(1_000)));
     assert!(next.history.is_empty());
     assert_eq!(next.current.unwrap().sequence, 4);
 }
 
 #[test]
 fn a_create_that_may_still_land_stays_in_the_history_and_ages_from_now() {
-    for current in [pending(3, "A"), rejected(3, "A", true)] {
+    // Also what was refused a moment ago: another controller may have sent a create for it, too.
+    for current in [
+        pending(3, "A"),
+        rejected(3, "A", true),
+        rejected(3, "A", false),
+    ] {
         let next = intend(ledger(current, vec![]), "B", &Fate::Absent);
         let entry = &next.history[0];
         assert_eq!((entry.sequence, &entry.uid, entry.result), (3, &None, None));
