@@ -1,10 +1,13 @@
 //! The configurations that are checked, by name.
 
+mod mistakes;
+
 use crate::{
     configuration::{Before, Configuration, OldRun},
-    mutant::Mutant,
     world::Left,
 };
+
+pub use mistakes::mutants;
 
 fn ab() -> Vec<(u8, u8)> {
     vec![(0, 0), (1, 0)]
@@ -59,7 +62,6 @@ pub fn configurations() -> Vec<Configuration> {
         },
         Configuration {
             name: "two.rights",
-            known: &["L2"],
             inputs: ab(),
             left: Left {
                 rights: 2,
@@ -155,7 +157,6 @@ pub fn configurations() -> Vec<Configuration> {
         },
         Configuration {
             name: "one.wipe.kinds",
-            known: &["L2"],
             workers: 1,
             kinds: true,
             left: Left {
@@ -378,137 +379,4 @@ fn old(documents: &[u8]) -> Vec<OldRun> {
         rewritten: false,
     };
     documents.iter().map(old).collect()
-}
-
-/// One configuration for each mistake.
-#[must_use]
-#[allow(clippy::too_many_lines)] // a table
-pub fn mutants() -> Vec<Configuration> {
-    let retention = || Configuration {
-        inputs: abc(),
-        workers: 1,
-        retires: true,
-        time: true,
-        caches_keep_up: true,
-        left: faults(0, 1),
-        ..plain()
-    };
-    let deletes = || Configuration {
-        inputs: ab(),
-        workers: 1,
-        patient_users: true,
-        left: Left {
-            unfinished: 1,
-            finished: 1,
-            ..faults(1, 0)
-        },
-        ..plain()
-    };
-    let wipe = || Configuration {
-        left: Left {
-            wipes: 1,
-            ..faults(1, 1)
-        },
-        ..plain()
-    };
-    vec![
-        Configuration {
-            name: "no precondition on the status write",
-            mutant: Mutant::NoPrecondition,
-            ..plain()
-        },
-        Configuration {
-            name: "no minimum age",
-            mutant: Mutant::NoMinimumAge,
-            ..retention()
-        },
-        Configuration {
-            name: "name made of the hash",
-            mutant: Mutant::NameOfHash,
-            ..plain()
-        },
-        Configuration {
-            name: "generateName only",
-            mutant: Mutant::GenerateName,
-            ..plain()
-        },
-        Configuration {
-            name: "no intent write",
-            mutant: Mutant::NoIntent,
-            ..plain()
-        },
-        Configuration {
-            name: "stale template at the intent",
-            mutant: Mutant::StaleTemplate,
-            by_template: true,
-            ..plain()
-        },
-        Configuration {
-            name: "adoption without owner, number or hash",
-            mutant: Mutant::AdoptUnchecked,
-            ..wipe()
-        },
-        Configuration {
-            name: "outputs of the run that finished last",
-            mutant: Mutant::OutputsByTime,
-            inputs: ab(),
-            workers: 1,
-            left: faults(0, 0),
-            ..plain()
-        },
-        Configuration {
-            name: "create sent again without a look",
-            mutant: Mutant::CreateRetried,
-            ..retention()
-        },
-        Configuration {
-            name: "AlreadyExists is the end",
-            mutant: Mutant::TakenIsTheEnd,
-            ..plain()
-        },
-        Configuration {
-            name: "confirm skipped",
-            mutant: Mutant::ConfirmSkipped,
-            ..plain()
-        },
-        Configuration {
-            name: "finished and deleted: again",
-            mutant: Mutant::FinishedRunAgain,
-            ..deletes()
-        },
-        Configuration {
-            name: "lost: again",
-            mutant: Mutant::LostRunAgain,
-            ..deletes()
-        },
-        Configuration {
-            name: "unfinished runs retired",
-            mutant: Mutant::UnfinishedRetired,
-            ..retention()
-        },
-        Configuration {
-            name: "unanswered entry dropped",
-            mutant: Mutant::UnansweredDropped,
-            ..plain()
-        },
-        Configuration {
-            name: "no rebuild",
-            mutant: Mutant::NoRebuild,
-            ..wipe()
-        },
-        Configuration {
-            name: "no quiet period",
-            mutant: Mutant::NoQuietPeriod,
-            ..wipe()
-        },
-        Configuration {
-            name: "an overtaken ledger believed",
-            mutant: Mutant::NoCatchUp,
-            left: Left {
-                restores: 1,
-                ..faults(0, 0)
-            },
-            ..plain()
-        },
-    ]
 }

@@ -46,6 +46,7 @@
 //! cargo run --release -p cartouche-model -- --trace one.wipe
 //! ```
 
+mod beginnings;
 pub mod cast;
 pub mod catalogue;
 pub mod configuration;
@@ -53,11 +54,13 @@ pub mod decisions;
 pub mod explore;
 mod faults;
 mod judge;
+mod looks;
 pub mod model;
 pub mod mutant;
 pub mod picture;
 pub mod pool;
 mod server;
 mod settling;
+mod symmetry;
 mod worker;
 pub mod world;

@@ -50,6 +50,8 @@ impl Checked {
         pass.has_written = true;
         let worker = &mut world.workers[index];
         worker.memory.written = Some(world.runnable.version);
+        let vacant = self.decisions.pool.stored(status).current_run.is_none();
+        worker.memory.said = vacant.then_some(status);
         worker.pass = Some(pass);
         true
     }

@@ -7,12 +7,12 @@ use cartouche_controller::reconcile::{
 use cartouche_crds::RunnableStatus;
 
 use crate::{
-    cast::{kind_number, run_of},
+    cast::run_of,
     decisions::{End, Move},
     model::Checked,
     mutant::Mutant,
     pool::StatusId,
-    world::{Knowledge, Known, Make, Memory, Pass, Request, Shown, Stage, Vacancy, World},
+    world::{Cached, Knowledge, Make, Memory, Pass, Request, Stage, Vacancy, World},
 };
 
 impl Checked {
@@ -85,7 +85,7 @@ impl Checked {
             return false;
         }
         let stored = self.decisions.pool.stored(cached.status);
-        let (ledger_taken, quiet) = vacancy(&mut worker.memory, &stored, cached.version);
+        let (ledger_taken, quiet) = vacancy(&mut worker.memory, &cached, &stored);
         worker.pass = Some(Pass {
             version: cached.version,
             knowledge: Knowledge {
@@ -272,141 +272,20 @@ impl Checked {
             }
         }
     }
-
-    /// The watches that are needed, and what they have shown.
-    pub(crate) fn look_around(&self, world: &mut World, index: usize) {
-        if self.setup.prompt_watch {
-            self.hear(world, index);
-        }
-        let Some(mut pass) = world.workers[index].pass.take() else {
-            return;
-        };
-        let stored = self.decisions.pool.stored(pass.knowledge.stored);
-        self.want_kinds(world, index, &stored, &pass.knowledge);
-        if self.setup.prompt_watch {
-            self.hear(world, index);
-        }
-        let worker = &mut world.workers[index];
-        let knowledge = &mut pass.knowledge;
-        knowledge.awaited = worker.memory.awaited;
-        let kind = stored
-            .current_run
-            .as_ref()
-            .map(|current| kind_number(&current.kind));
-        knowledge.watched = kind.is_none_or(|kind| worker.complete >> kind & 1 == 1);
-        knowledge.sightings = if self.setup.polled {
-            Vec::new()
-        } else {
-            let seen = worker.seen.iter().zip(&world.runs).zip(0..);
-            seen.filter(|((_, run), _)| run.make.owner == knowledge.owner)
-                .filter_map(|((seen, run), uid)| {
-                    let (result, deleted) = seen.sighting?;
-                    let make = run.make;
-                    Some((Shown { uid, make, result }, deleted))
-                })
-                .collect()
-        };
-        if self.setup.retires {
-            knowledge.complete = worker.complete;
-            let seen = worker.seen.iter().zip(0..);
-            knowledge.existing = seen
-                .filter(|(seen, _)| matches!(seen.known, Known::Exists(_)))
-                .map(|(_, uid)| uid)
-                .collect();
-        }
-        if self.setup.polled && kind.is_some() {
-            let owner = knowledge.owner;
-            let polled = world.shown().filter(|shown| shown.make.owner == owner);
-            knowledge.sightings = polled.map(|shown| (shown, false)).collect();
-        }
-        world.workers[index].pass = Some(pass);
-    }
-
-    fn want_kinds(
-        &self,
-        world: &mut World,
-        index: usize,
-        stored: &RunnableStatus,
-        knowledge: &Knowledge,
-    ) {
-        let rendered = self
-            .decisions
-            .cast
-            .kind(self.setup.document(knowledge.input));
-        let history = stored.history.iter();
-        let wanted = history
-            .map(|entry| kind_number(&entry.kind))
-            .chain(
-                stored
-                    .current_run
-                    .iter()
-                    .map(|current| kind_number(&current.kind)),
-            )
-            .chain([rendered])
-            .fold(0, |kinds, kind| kinds | 1 << kind);
-        let worker = &mut world.workers[index];
-        worker.complete &= wanted;
-        worker.memory.kinds = wanted;
-        for (seen, run) in worker.seen.iter_mut().zip(&world.runs) {
-            let kind = self.decisions.cast.kind(run.make.document);
-            if worker.complete >> kind & 1 == 0 {
-                seen.known = Known::Nothing;
-            }
-        }
-    }
-
-    /// Drops the sightings that do not matter any more; see `Pass::tidy`.
-    fn tidy(&self, world: &mut World, index: usize) {
-        let worker = &mut world.workers[index];
-        let Some(pass) = &worker.pass else { return };
-        let stored = self.decisions.pool.stored(pass.knowledge.stored);
-        let Some(current) = &stored.current_run else {
-            return;
-        };
-        let current_run = current.uid.as_deref().and_then(run_of);
-        for ((seen, run), uid) in worker.seen.iter_mut().zip(&world.runs).zip(0u16..) {
-            let Some((_, deleted)) = seen.sighting else {
-                continue;
-            };
-            let entry = stored
-                .history
-                .iter()
-                .find(|entry| entry.uid.as_deref().and_then(run_of) == Some(uid));
-            let matters = if current_run == Some(uid) {
-                !(deleted && current.result.is_some())
-            } else if let Some(entry) = entry {
-                entry.result.is_none()
-            } else {
-                !deleted
-            };
-            if run.make.owner == pass.knowledge.owner && !matters {
-                seen.sighting = None;
-            }
-        }
-        let memory = &mut worker.memory;
-        let sighted = |uid| {
-            pass.knowledge
-                .sightings
-                .iter()
-                .any(|(shown, _)| shown.uid == uid)
-        };
-        if memory
-            .awaited
-            .is_some_and(|awaited| current_run != Some(awaited) || sighted(awaited))
-        {
-            memory.awaited = None;
-        }
-    }
 }
 
 /// See `pass.rs`: whether our ledger is gone, and whether no create can be on its way.
-fn vacancy(memory: &mut Memory, stored: &RunnableStatus, version: u8) -> (bool, bool) {
+fn vacancy(memory: &mut Memory, cached: &Cached, stored: &RunnableStatus) -> (bool, bool) {
+    let version = cached.version;
     if stored.current_run.is_some() {
         memory.vacancy = None;
         memory.untouched = Some(false);
         return (false, true);
     }
-    if *memory.untouched.get_or_insert(!served_before(stored)) && !memory.wrote_ledger {
+    let ours = memory.said == Some(cached.status);
+    let untouched = memory.untouched.unwrap_or(true) && (ours || !served_before(stored));
+    memory.untouched = Some(untouched);
+    if untouched && !memory.wrote_ledger {
         return (false, true);
     }
     let taken = memory.wrote_ledger;

@@ -220,8 +220,10 @@ pub struct Memory {
     pub written: Option<u8>,
     /// It wrote a ledger.
     pub wrote_ledger: bool,
-    /// It saw the Runnable before anybody had served it.
+    /// It saw the Runnable before anybody had served it, and no status of others since.
     pub untouched: Option<bool>,
+    /// The latest status without a ledger that it wrote.
+    pub said: Option<StatusId>,
     /// It sees no ledger.
     pub vacancy: Option<Vacancy>,
     /// The run that it made and no watch has shown.
@@ -364,48 +366,5 @@ impl World {
     /// A new resourceVersion of the Runnable.
     pub fn touch(&mut self) {
         self.runnable.version += 1;
-    }
-
-    /// Only the order of resourceVersions matters: numbers that nobody holds are squeezed out, so
-    /// that equal states are found equal.
-    pub fn squeeze_versions(&mut self) {
-        let mut held = [false; 256];
-        self.each_version(&mut |version| held[usize::from(*version)] = true);
-        let mut rank = [0u8; 256];
-        let mut next = 0;
-        for (version, held) in held.into_iter().enumerate() {
-            rank[version] = next;
-            next += u8::from(held);
-        }
-        self.each_version(&mut |version| *version = rank[usize::from(*version)]);
-    }
-
-    fn each_version(&mut self, visit: &mut impl FnMut(&mut u8)) {
-        visit(&mut self.runnable.version);
-        for worker in &mut self.workers {
-            worker
-                .cache
-                .iter_mut()
-                .for_each(|cached| visit(&mut cached.version));
-            worker
-                .pass
-                .iter_mut()
-                .for_each(|pass| visit(&mut pass.version));
-            worker.memory.written.iter_mut().for_each(&mut *visit);
-            if let Some(vacancy) = &mut worker.memory.vacancy {
-                visit(&mut vacancy.version);
-            }
-        }
-    }
-
-    /// Workers are interchangeable: one order stands for both.
-    pub fn sort_workers(&mut self) {
-        if self.workers.len() == 2 && self.workers[0] > self.workers[1] {
-            self.workers.swap(0, 1);
-            for request in &mut self.wire {
-                request.sender = request.sender.map(|sender| 1 - sender);
-            }
-        }
-        self.wire.sort_unstable();
     }
 }

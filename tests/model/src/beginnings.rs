@@ -1,0 +1,156 @@
+//! The state that everything begins with.
+
+use std::collections::BTreeMap;
+
+use cartouche_controller::{ledger::MAX_HISTORY, reconcile::facts::RunName};
+use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase, RunResult, RunnableStatus};
+use k8s_openapi::{
+    apimachinery::pkg::apis::meta::v1::{Condition, Time},
+    jiff::SignedDuration,
+};
+use serde_json::json;
+
+use crate::{
+    cast::{NOW, owner_uid, run_uid},
+    configuration::Before,
+    model::Checked,
+    pool::NameId,
+    world::{Cached, Ghost, Make, Memory, Request, Run, Worker, World},
+};
+
+impl Checked {
+    /// The state that everything begins with.
+    pub(crate) fn first_world(&self) -> World {
+        let setup = &self.setup;
+        let status = self.first_status();
+        let idle = Worker {
+            cache: None,
+            template: 0,
+            seen: Vec::new(),
+            complete: 0,
+            memory: Memory::default(),
+            woken: true,
+            pass: None,
+        };
+        let mut world = World {
+            runnable: Cached {
+                version: 0,
+                input: 0,
+                owner: 0,
+                status: self.decisions.pool.status(&status),
+            },
+            runs: Vec::new(),
+            wire: Vec::new(),
+            workers: vec![idle; usize::from(setup.workers)],
+            forbidden: false,
+            backup: None,
+            left: setup.left,
+            ghost: Ghost::default(),
+        };
+        for old in &setup.old_runs {
+            let make = Make {
+                rewritten: old.rewritten,
+                earlier_version: old.number > 0 && setup.before == Before::EarlierVersion,
+                ..self.named(0, old.number, old.document, world.runs.len())
+            };
+            Self::add_run(&mut world, Run::new(make));
+        }
+        if setup.original_on_its_way {
+            let make = self.named(0, 0, setup.document(0), 100);
+            world.wire.push(Request {
+                sender: None,
+                make,
+                endless: false,
+            });
+        }
+        world
+    }
+
+    pub(crate) fn named(&self, owner: u8, number: u16, document: u8, random: usize) -> Make {
+        let make = Make::of(owner, number, document, NameId::default());
+        let name = if number == 0 {
+            self.random_name(make, random)
+        } else {
+            let rendered = &self.decisions.cast.document(document).rendered;
+            self.decisions.pool.name(&RunName {
+                api_version: rendered.api_version().to_owned(),
+                kind: rendered.kind().to_owned(),
+                name: rendered.run_name(&owner_uid(owner), i64::from(number)),
+            })
+        };
+        Make { name, ..make }
+    }
+
+    fn first_status(&self) -> RunnableStatus {
+        let served = RunnableStatus {
+            observed_generation: Some(1),
+            conditions: vec![Condition {
+                type_: "Ready".to_owned(),
+                status: "True".to_owned(),
+                reason: "Ready".to_owned(),
+                message: String::new(),
+                last_transition_time: Time(NOW),
+                observed_generation: Some(1),
+            }],
+            outputs: Some(BTreeMap::from([("answer".to_owned(), json!("as it was"))])),
+            ..RunnableStatus::default()
+        };
+        match self.setup.before {
+            Before::Nothing => RunnableStatus::default(),
+            Before::Original => served,
+            Before::EarlierVersion => RunnableStatus {
+                current_run: self.first_current(1, Some(run_uid(0))),
+                ..served
+            },
+            Before::FullHistory => {
+                let most = i64::try_from(MAX_HISTORY).unwrap_or_default();
+                RunnableStatus {
+                    current_run: self.first_current(most + 1, Some(run_uid(0))),
+                    history: (1..=most).map(finished).collect(),
+                    ..served
+                }
+            }
+        }
+    }
+
+    /// The current run of an earlier release: the first of the old runs.
+    fn first_current(&self, sequence: i64, uid: Option<String>) -> Option<CurrentRun> {
+        let old = self.setup.old_runs.first()?;
+        let make = Make {
+            earlier_version: self.setup.before == Before::EarlierVersion,
+            ..self.named(0, old.number, old.document, 0)
+        };
+        let name = self.decisions.pool.named(make.name);
+        Some(CurrentRun {
+            sequence,
+            input_hash: self.decisions.cast.hash(&make),
+            rerun_token: None,
+            phase: RunPhase::Created,
+            attempted: true,
+            api_version: name.api_version.clone(),
+            kind: name.kind.clone(),
+            name: name.name.clone(),
+            uid,
+            intent_at: Some(Time(NOW)),
+            started_at: Some(Time(NOW)),
+            finished_at: None,
+            result: None,
+        })
+    }
+}
+
+fn finished(sequence: i64) -> HistoryEntry {
+    let long_ago = Some(Time(NOW - SignedDuration::from_hours(24)));
+    HistoryEntry {
+        sequence,
+        input_hash: "v1:long ago".to_owned(),
+        api_version: "example.dev/v1".to_owned(),
+        kind: "Task".to_owned(),
+        name: format!("run-{sequence}"),
+        uid: Some(format!("long-ago-{sequence}")),
+        result: Some(RunResult::Succeeded),
+        started_at: long_ago.clone(),
+        finished_at: long_ago,
+        message: String::new(),
+    }
+}

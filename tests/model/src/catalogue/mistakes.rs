@@ -1,0 +1,137 @@
+//! The configurations in which each mistake on purpose shows.
+
+use super::{ab, abc, faults, plain};
+use crate::{configuration::Configuration, mutant::Mutant, world::Left};
+
+/// One configuration for each mistake.
+#[must_use]
+#[allow(clippy::too_many_lines)] // a table
+pub fn mutants() -> Vec<Configuration> {
+    let retention = || Configuration {
+        inputs: abc(),
+        workers: 1,
+        retires: true,
+        time: true,
+        caches_keep_up: true,
+        left: faults(0, 1),
+        ..plain()
+    };
+    let deletes = || Configuration {
+        inputs: ab(),
+        workers: 1,
+        patient_users: true,
+        left: Left {
+            unfinished: 1,
+            finished: 1,
+            ..faults(1, 0)
+        },
+        ..plain()
+    };
+    let wipe = || Configuration {
+        left: Left {
+            wipes: 1,
+            ..faults(1, 1)
+        },
+        ..plain()
+    };
+    vec![
+        Configuration {
+            name: "no precondition on the status write",
+            mutant: Mutant::NoPrecondition,
+            ..plain()
+        },
+        Configuration {
+            name: "no minimum age",
+            mutant: Mutant::NoMinimumAge,
+            ..retention()
+        },
+        Configuration {
+            name: "name made of the hash",
+            mutant: Mutant::NameOfHash,
+            ..plain()
+        },
+        Configuration {
+            name: "generateName only",
+            mutant: Mutant::GenerateName,
+            ..plain()
+        },
+        Configuration {
+            name: "no intent write",
+            mutant: Mutant::NoIntent,
+            ..plain()
+        },
+        Configuration {
+            name: "stale template at the intent",
+            mutant: Mutant::StaleTemplate,
+            by_template: true,
+            ..plain()
+        },
+        Configuration {
+            name: "adoption without owner, number or hash",
+            mutant: Mutant::AdoptUnchecked,
+            ..wipe()
+        },
+        Configuration {
+            name: "outputs of the run that finished last",
+            mutant: Mutant::OutputsByTime,
+            inputs: ab(),
+            workers: 1,
+            left: faults(0, 0),
+            ..plain()
+        },
+        Configuration {
+            name: "create sent again without a look",
+            mutant: Mutant::CreateRetried,
+            ..retention()
+        },
+        Configuration {
+            name: "AlreadyExists is the end",
+            mutant: Mutant::TakenIsTheEnd,
+            ..plain()
+        },
+        Configuration {
+            name: "confirm skipped",
+            mutant: Mutant::ConfirmSkipped,
+            ..plain()
+        },
+        Configuration {
+            name: "finished and deleted: again",
+            mutant: Mutant::FinishedRunAgain,
+            ..deletes()
+        },
+        Configuration {
+            name: "lost: again",
+            mutant: Mutant::LostRunAgain,
+            ..deletes()
+        },
+        Configuration {
+            name: "unfinished runs retired",
+            mutant: Mutant::UnfinishedRetired,
+            ..retention()
+        },
+        Configuration {
+            name: "unanswered entry dropped",
+            mutant: Mutant::UnansweredDropped,
+            ..plain()
+        },
+        Configuration {
+            name: "no rebuild",
+            mutant: Mutant::NoRebuild,
+            ..wipe()
+        },
+        Configuration {
+            name: "no quiet period",
+            mutant: Mutant::NoQuietPeriod,
+            ..wipe()
+        },
+        Configuration {
+            name: "an overtaken ledger believed",
+            mutant: Mutant::NoCatchUp,
+            left: Left {
+                restores: 1,
+                ..faults(0, 0)
+            },
+            ..plain()
+        },
+    ]
+}
