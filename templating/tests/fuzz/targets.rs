@@ -43,15 +43,54 @@ pub const TARGETS: [Target; 6] = [
     },
 ];
 
-/// Errors differ in their texts and numbers: only the words count, and not all of them.
+/// What a text may say, in words of ours: the rest of an error is the input again.
+const SAYINGS: &[&str] = &[
+    "compile",
+    "render ",
+    "rendered",
+    "empty jsonpath",
+    "empty list",
+    "too many results",
+    "out of bounds",
+    "not array",
+    "unterminated",
+    "unrecognized",
+    "invalid array index",
+    "not a number",
+    "more queries",
+    "step must",
+    "nil value",
+    "not readable",
+    "reads runnable",
+    "bytes long",
+    "larger",
+    "nested",
+    "more than",
+    "missing",
+    "no text",
+    "is not a",
+    "cannot set",
+    "removed",
+    "overwritten",
+    "not closed",
+    "tags in keys",
+    "fixed name",
+    "interpolate tag",
+    "a dot within",
+    "identifier",
+    "expected",
+    "duplicate",
+    "invalid type",
+    "unknown variant",
+    "and more",
+    "regular",
+    "function",
+];
+
+/// Texts that say the same are one behaviour.
 fn behaviour(text: &str) -> String {
-    let words = text
-        .chars()
-        .filter(|char| char.is_ascii_alphabetic() || *char == ' ');
-    let words: String = words.collect();
-    let mut kept: Vec<&str> = words.split(' ').filter(|word| word.len() > 2).collect();
-    kept.truncate(14);
-    kept.join(" ")
+    let said = SAYINGS.iter().filter(|saying| text.contains(**saying));
+    said.copied().collect::<Vec<_>>().join(", ")
 }
 
 fn ensure(holds: bool, what: &str) -> Result<(), String> {
@@ -196,6 +235,7 @@ fn stamped(rendered: &Rendered) -> Result<(), String> {
             sequence: 7,
             input_hash: rendered.input_hash(),
             rerun_token: None,
+            rerun_request: None,
         },
     );
     match run {
