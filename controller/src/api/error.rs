@@ -80,6 +80,21 @@ impl ApiError {
         }
     }
 
+    /// As a text without anything between quotes: what the server refused may be a part of a Secret,
+    /// and a short one at that.
+    #[must_use]
+    pub fn without_values(&self) -> String {
+        let text = self.to_string();
+        let (mut kept, mut rest) = (String::new(), text.as_str());
+        while let Some(at) = rest.find('"') {
+            let end = closing_quote(&rest[at..]);
+            kept.push_str(&rest[..at]);
+            kept.push_str("(withheld)");
+            rest = &rest[at + end..];
+        }
+        kept + rest
+    }
+
     /// It may pass by itself within moments.
     #[must_use]
     pub fn is_passing(&self) -> bool {
@@ -174,6 +189,23 @@ mod tests {
         assert!(answered(409, "AlreadyExists").is_already_exists());
         assert!(!answered(409, "AlreadyExists").is_conflict());
         assert!(answered(409, "Conflict").is_conflict());
+    }
+
+    #[test]
+    fn of_what_may_be_secret_not_even_short_values_are_told() {
+        let error = ApiError::Answered {
+            code: 422,
+            reason: "Invalid".into(),
+            message: "Secret \"a\" is invalid: metadata.labels: Invalid value: \"s3\\\"cret\": no"
+                .into(),
+            namespace_terminating: false,
+        };
+        assert_eq!(
+            error.without_values(),
+            "Secret (withheld) is invalid: metadata.labels: Invalid value: (withheld): no"
+        );
+        let open = ApiError::Unsent("an open \"quote".into());
+        assert_eq!(open.without_values(), "an open (withheld)");
     }
 
     #[test]

@@ -28,6 +28,8 @@ use crate::{
 /// [`crate::retention::MINIMUM_AGE`].
 const LEDGER_FRESH_FOR: Duration = Duration::from_secs(20);
 
+const SECRET: &str = "Secret";
+
 impl Pass<'_> {
     /// The object to create, and where.
     pub(super) fn stamped(
@@ -193,6 +195,11 @@ impl Pass<'_> {
             Cure::Retry
         };
         let (namespace, template) = (&self.key.namespace, &self.facts.runnable.template);
+        let error = if self.has_secrets() {
+            error.without_values()
+        } else {
+            error.to_string()
+        };
         Problem::new(
             Category::StampedObjectRejectedByAPIServer,
             cure,
@@ -200,5 +207,14 @@ impl Pass<'_> {
                 "unable to apply object [{namespace}/{name}] for run template [{template}]: create: {error}"
             ),
         )
+    }
+
+    /// Whether what was rendered may hold parts of a Secret: it is one, or one is selected.
+    fn has_secrets(&self) -> bool {
+        let selector = self.runnable.spec.selector.as_ref();
+        let selected = selector.and_then(|selector| selector.resource.kind.as_deref());
+        let rendered = self.facts.rendering.as_ref().ok();
+        selected == Some(SECRET)
+            || rendered.is_some_and(|rendering| rendering.document.kind() == SECRET)
     }
 }

@@ -16,6 +16,7 @@ const OUTPUT: &str = "planted-in-an-output";
 const SELECTED: &str = "planted-in-a-selected-object";
 const REFUSED: &str = "planted-in-an-object-that-is-refused";
 const SECRET: &str = "planted-in-a-secret";
+const ECHOED: &str = "planted!as!no!label";
 
 /// Templates and Runnables that carry all of it about.
 fn objects(namespace: &str) -> Vec<Value> {
@@ -44,7 +45,25 @@ fn objects(namespace: &str) -> Vec<Value> {
         "resource": { "apiVersion": "v1", "kind": "ConfigMap" },
         "matchingLabels": { "pick": "me" },
     });
+    // The API server quotes a label that is none.
+    let mut echoed = map(json!({ "a": "b" }));
+    echoed["template"]["metadata"]["labels"] =
+        json!({ "app": "$(selected.metadata.annotations.pass)$" });
+    let mut labelled = runnable(namespace, "refused-label", "echoed", &json!({}));
+    labelled["spec"]["selector"] = json!({
+        "resource": { "apiVersion": "v1", "kind": "Secret" },
+        "matchingLabels": { "pick": "me" },
+    });
     vec![
+        json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {
+                "name": "picked", "namespace": namespace, "labels": { "pick": "me" },
+                "annotations": { "pass": ECHOED },
+            },
+        }),
+        template("echoed", &echoed),
+        labelled,
         json!({
             "apiVersion": "v1", "kind": "ConfigMap",
             "metadata": { "name": "picked", "namespace": namespace, "labels": { "pick": "me" } },
@@ -112,7 +131,7 @@ async fn no_value_reaches_a_log_an_event_or_a_metric() -> Result<()> {
                     .filter(|it| !settled(it, sequence))
                     .map(|it| &it["status"])
                     .collect();
-                Ok(if open.is_empty() && runnables.len() == 5 {
+                Ok(if open.is_empty() && runnables.len() == 6 {
                     Seen::Done(())
                 } else {
                     Seen::NotYet(format!("{open:#?}"))
@@ -125,7 +144,7 @@ async fn no_value_reaches_a_log_an_event_or_a_metric() -> Result<()> {
         ensure!(!events.is_empty());
         let events = serde_json::to_string(&events)?;
         let metrics = controller.get("/metrics").await?;
-        for planted in [INPUT, OUTPUT, SELECTED, REFUSED, SECRET] {
+        for planted in [INPUT, OUTPUT, SELECTED, REFUSED, SECRET, ECHOED] {
             let encoded = base64(planted);
             for text in [planted, encoded.as_str()] {
                 for (place, written) in [("log", &log), ("events", &events), ("metrics", &metrics)]
@@ -156,6 +175,11 @@ async fn no_value_reaches_a_log_an_event_or_a_metric() -> Result<()> {
     assert_eq!(status("output")["outputs"]["all"]["said"], OUTPUT);
     assert_eq!(status("selects")["outputs"]["all"]["copy"], SELECTED);
     assert!(!status("secret").to_string().contains(SECRET));
+    let label = status("refused-label").to_string();
+    assert!(
+        label.contains("Invalid value: (withheld)") && !label.contains(ECHOED),
+        "{label}"
+    );
     assert!(
         !status("refused").to_string().contains(REFUSED),
         "{}",
@@ -168,7 +192,7 @@ fn settled(runnable: &Value, sequence: i64) -> bool {
     let ready = condition(runnable, "Ready");
     let current = &runnable["status"]["currentRun"]["sequence"];
     match runnable["metadata"]["name"].as_str() {
-        Some("refused") => ready["status"] == "False",
+        Some("refused" | "refused-label") => ready["status"] == "False",
         Some("secret") => ready["status"] == "False" && *current == sequence,
         _ => ready["status"] == "True" && *current == sequence,
     }
