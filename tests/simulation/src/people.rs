@@ -63,7 +63,7 @@ impl People {
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         Self {
-            random: fastrand::Rng::with_seed(plan.seed ^ 0x70_656f_706c_65),
+            random: fastrand::Rng::with_seed(plan.seed ^ 0x70_656f_706c_6500),
             failing: plan.failing,
             longest_run: plan.longest_run,
             changes: 0,

@@ -169,15 +169,12 @@ impl Call {
         let token = self
             .asks("continue")
             .and_then(|token| token.split_once('.'));
-        let (version, from) = match token {
-            Some((version, from)) => (
-                version.parse().map_err(|_| Refusal::Expired)?,
-                from.parse().map_err(|_| Refusal::Expired)?,
-            ),
-            None => {
-                let old = store.version().saturating_sub(behind);
-                (old.max(store.oldest()), 0usize)
-            }
+        let (version, from) = if let Some((version, from)) = token {
+            let version = version.parse().map_err(|_| Refusal::Expired)?;
+            (version, from.parse().map_err(|_| Refusal::Expired)?)
+        } else {
+            let old = store.version().saturating_sub(behind);
+            (old.max(store.oldest()), 0usize)
         };
         let selector = self.selector();
         let mut found: Vec<Arc<Value>> = store.all_at(resource, namespace, version)?;

@@ -324,15 +324,12 @@ fn decoded(text: &str) -> String {
         let byte = hex
             .and_then(|hex| std::str::from_utf8(hex).ok())
             .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match byte {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(if *first == b'+' { b' ' } else { *first });
-                rest = tail;
-            }
+        if let Some(byte) = byte {
+            bytes.push(byte);
+            rest = &tail[2..];
+        } else {
+            bytes.push(if *first == b'+' { b' ' } else { *first });
+            rest = tail;
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
