@@ -107,8 +107,8 @@ fn verb(method: &Method, named: bool, query: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    fn read(method: Method, path: &str, query: &str) -> (String, Option<String>) {
-        let asked = Asked::read(&method, path, query);
+    fn read(method: &Method, path: &str, query: &str) -> (String, Option<String>) {
+        let asked = Asked::read(method, path, query);
         (asked.call.to_string(), asked.place)
     }
 
@@ -173,7 +173,7 @@ mod tests {
             ),
         ];
         for (method, path, query, name, place) in cases {
-            let (call, found) = read(method, path, query);
+            let (call, found) = read(&method, path, query);
             assert_eq!((call.as_str(), found.as_deref()), (name, place), "{path}");
         }
     }

@@ -1,9 +1,10 @@
 //! The controller behind a proxy that breaks its requests, on a real API server: a sample of the
-//! fault plans, servers that die in the middle of every scenario, and deliberate mistakes that must
-//! be noticed.
+//! fault plans and those that failed once, servers that die in the middle of every scenario, and
+//! deliberate mistakes that must be noticed.
 //!
 //! All plans are carried out by `cargo faults run`.
 
+mod found;
 mod mutants;
 mod plans;
 mod servers;
