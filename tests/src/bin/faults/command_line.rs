@@ -40,6 +40,9 @@ pub(crate) enum Command {
         /// Write the table of results to this file.
         #[arg(long, value_name = "FILE")]
         docs: Option<PathBuf>,
+        /// Only the plans that failed the last time; their results replace those of then.
+        #[arg(long)]
+        again: bool,
     },
     /// Random faults, kills and changes for so many minutes. The exit code is 1 if a run was made
     /// twice or is missing at the end.

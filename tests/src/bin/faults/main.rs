@@ -48,7 +48,10 @@ fn block_on(command: Command) -> Result<ExitCode> {
     runtime.block_on(async {
         match command {
             Command::List { which } => plans::list(itself, &which).await,
-            Command::Run { which, docs } => plans::run(itself, &which, docs.as_deref()).await,
+            Command::Run { which, docs, again } => {
+                let earlier = if again { Some(plans::kept()?) } else { None };
+                plans::run(itself, &which, docs.as_deref(), earlier).await
+            }
             Command::Soak {
                 minutes,
                 runnables,

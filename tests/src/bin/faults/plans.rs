@@ -21,6 +21,7 @@ use cartouche_tests::{
     repository,
 };
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
 use crate::command_line::Which;
 
@@ -36,10 +37,46 @@ pub(crate) async fn list(itself: &str, which: &Which) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) async fn run(itself: &str, which: &Which, docs: Option<&Path>) -> Result<ExitCode> {
+/// The results of a campaign.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Campaign {
+    /// How many plans there were to choose from.
+    all: usize,
+    /// How long it took, in seconds.
+    seconds: u64,
+    plans: Vec<Performed>,
+}
+
+impl Campaign {
+    fn failed(&self) -> impl Iterator<Item = &Performed> {
+        let failed = |result: &&Performed| matches!(result.outcome, Outcome::Failed(_));
+        self.plans.iter().filter(failed)
+    }
+
+    /// Puts later results in the place of those of the same plans.
+    fn with(mut self, later: Self) -> Self {
+        for result in later.plans {
+            self.plans.retain(|earlier| earlier.plan != result.plan);
+            self.plans.push(result);
+        }
+        self.plans.sort_by(|a, b| a.plan.cmp(&b.plan));
+        self.seconds += later.seconds;
+        self
+    }
+}
+
+pub(crate) async fn run(
+    itself: &str,
+    which: &Which,
+    docs: Option<&Path>,
+    earlier: Option<Campaign>,
+) -> Result<ExitCode> {
     let begin = Instant::now();
     let cluster = stage::prepared(itself).await?;
-    let (recordings, plans) = chosen(itself, &cluster, which).await?;
+    let (recordings, mut plans) = chosen(itself, &cluster, which).await?;
+    if let Some(earlier) = &earlier {
+        plans = earlier.failed().map(|result| result.plan.clone()).collect();
+    }
     let all = plans.len();
     let mut done = 0;
     let tell = |performed: &Performed| {
@@ -61,16 +98,23 @@ pub(crate) async fn run(itself: &str, which: &Which, docs: Option<&Path>) -> Res
     let plans = interleaved(&plans);
     let at_once = which.at_once;
     let results = perform_all(itself, &cluster, &recordings, plans, at_once, until, tell).await?;
-    let page = table::page(&results, all, begin.elapsed());
+    let mut campaign = Campaign {
+        all,
+        seconds: begin.elapsed().as_secs(),
+        plans: results,
+    };
+    if let Some(earlier) = earlier {
+        campaign = earlier.with(campaign);
+    }
+    let took = Duration::from_secs(campaign.seconds);
+    let page = table::page(&campaign.plans, campaign.all, took);
     println!("{page}");
     if let Some(docs) = docs {
         fs::write(docs, &page).with_context(|| format!("writing {}", docs.display()))?;
     }
-    let file = keep(&results)?;
+    let file = keep(&campaign)?;
     println!("every plan with its result: {}", file.display());
-    let failed = results
-        .iter()
-        .any(|r| matches!(r.outcome, Outcome::Failed(_)));
+    let failed = campaign.failed().next().is_some();
     Ok(ExitCode::from(u8::from(failed)))
 }
 
@@ -94,11 +138,22 @@ async fn chosen(itself: &str, cluster: &Cluster, which: &Which) -> Result<(Recor
     Ok((recordings, plans))
 }
 
-/// The full list, for programs.
-fn keep(results: &[Performed]) -> Result<PathBuf> {
-    let folder = repository().join("target/faults");
-    fs::create_dir_all(&folder)?;
-    let file = folder.join("plans.json");
-    fs::write(&file, serde_json::to_string_pretty(results)?)?;
+fn file() -> PathBuf {
+    repository().join("target/faults/plans.json")
+}
+
+/// Keeps the full list, for programs and for those that are carried out again.
+fn keep(campaign: &Campaign) -> Result<PathBuf> {
+    let file = file();
+    fs::create_dir_all(repository().join("target/faults"))?;
+    fs::write(&file, serde_json::to_string_pretty(campaign)?)?;
     Ok(file)
+}
+
+/// The campaign that was kept last.
+pub(crate) fn kept() -> Result<Campaign> {
+    let file = file();
+    let text = fs::read_to_string(&file)
+        .with_context(|| format!("reading {}: was there a campaign before?", file.display()))?;
+    Ok(serde_json::from_str(&text)?)
 }
