@@ -3,7 +3,9 @@
 use super::{ab, abc, faults, plain};
 use crate::{configuration::Configuration, mutant::Mutant, world::Left};
 
-/// One configuration for each mistake.
+/// One configuration for each mistake but [`Mutant::AdoptUnchecked`]: since a status that others wrote
+/// is always waited upon, no configuration within the bounds has another's object under our name. The
+/// tests on a real API server put one there.
 #[must_use]
 #[allow(clippy::too_many_lines)] // a table
 pub fn mutants() -> Vec<Configuration> {
@@ -65,11 +67,6 @@ pub fn mutants() -> Vec<Configuration> {
             mutant: Mutant::StaleTemplate,
             by_template: true,
             ..plain()
-        },
-        Configuration {
-            name: "adoption without owner, number or hash",
-            mutant: Mutant::AdoptUnchecked,
-            ..wipe()
         },
         Configuration {
             name: "outputs of the run that finished last",
