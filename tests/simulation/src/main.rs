@@ -27,7 +27,7 @@ struct Flags {
     /// Print everything that happened.
     #[arg(long)]
     trace: bool,
-    /// Print the controllers' log: a filter such as info or cartouche_controller=debug.
+    /// Print the controllers' log: a filter such as `info` or `kube=debug`.
     #[arg(long)]
     log: Option<String>,
     /// Stop at the first seed that fails.
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
         "{} seeds, {} runs, {failed} seeds failed, {:.0} s",
         played,
         runs.into_inner(),
-        (seconds() - began).as_secs_f64(),
+        seconds().saturating_sub(began).as_secs_f64(),
     );
     if failed == 0 {
         ExitCode::SUCCESS

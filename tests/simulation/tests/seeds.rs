@@ -3,8 +3,8 @@
 use std::{
     process::Command,
     sync::{
-        Mutex,
-        atomic::{AtomicU64, Ordering},
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
     },
     thread,
 };
@@ -34,21 +34,22 @@ const FOUND_HERE: [Mutant; 7] = [
 
 fn play_all(seeds: impl IntoIterator<Item = u64>) -> Vec<Played> {
     let seeds: Vec<u64> = seeds.into_iter().collect();
-    let next = AtomicU64::new(0);
+    let next = AtomicUsize::new(0);
     let played = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 loop {
-                    let at = usize::try_from(next.fetch_add(1, Ordering::Relaxed)).unwrap();
+                    let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(seed) = seeds.get(at) else { return };
                     let one = play(*seed, false);
-                    played.lock().unwrap().push(one);
+                    let mut played = played.lock().unwrap_or_else(PoisonError::into_inner);
+                    played.push(one);
                 }
             });
         }
     });
-    played.into_inner().unwrap()
+    played.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn complaints(played: &[Played]) -> Vec<String> {
