@@ -130,6 +130,21 @@ fn faults(call: &Call) -> Vec<Fault> {
 
 /// Plays a scenario without faults.
 pub async fn record(demo: &str, cluster: &Cluster, scenario: Scenario) -> Result<Recording> {
+    for _ in 0..2 {
+        let recording = record_once(demo, cluster, scenario).await?;
+        // A busy API server may write a create down as given up that it has carried out. That is no
+        // measure for anything.
+        let numbers = recording.end.made.iter().map(|run| run.sequence);
+        let whole = numbers.eq(1..=i64::try_from(recording.end.made.len())?);
+        // The original's runs were made before the record begins.
+        if whole || scenario == Scenario::Takeover {
+            return Ok(recording);
+        }
+    }
+    record_once(demo, cluster, scenario).await
+}
+
+async fn record_once(demo: &str, cluster: &Cluster, scenario: Scenario) -> Result<Recording> {
     let stage = Stage::set(demo, cluster, "record").await?;
     prepare(&stage, scenario).await?;
     stage.proxy.begin(Box::new(|_, _| None));
@@ -143,7 +158,8 @@ pub async fn record(demo: &str, cluster: &Cluster, scenario: Scenario) -> Result
         calls: stage.proxy.calls(),
         end: stage.end(APP).await?,
     };
-    let breaches = stage.record.breaches()?;
+    let mut breaches = stage.record.breaches()?;
+    breaches.extend(stage.record.unannounced()?);
     if !breaches.is_empty() {
         bail!(
             "{} without faults: {}",
@@ -229,7 +245,8 @@ async fn play(stage: &Stage, scenario: Scenario, expected: &End) -> Result<Outco
         }
         // It has to stay so.
         quiet(stage).await?;
-        let breaches = stage.record.breaches()?;
+        let mut breaches = stage.record.breaches()?;
+        breaches.extend(stage.record.unannounced()?);
         if !breaches.is_empty() {
             bail!("{}", breaches.join("; "));
         }
