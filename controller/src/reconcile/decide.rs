@@ -110,7 +110,7 @@ pub fn decide(facts: &Facts) -> Step {
 }
 
 /// What is done for the runs that exist while something else is stuck: their results and outputs are
-/// recorded. Nothing is intended or created.
+/// recorded, and a pending one that was made after all is confirmed. Nothing is intended or created.
 #[must_use]
 pub fn look_after(facts: &Facts) -> Step {
     if facts.runnable.deleting || facts.ledger_taken || facts.watch == WatchState::Starting {
@@ -118,7 +118,7 @@ pub fn look_after(facts: &Facts) -> Step {
     }
     match &facts.ledger.current {
         Some(current) if current.phase == RunPhase::Created => follow::follow(facts, None, current),
-        Some(_) => past::past(facts),
+        Some(current) => create::landed(facts, current).unwrap_or_else(|| past::past(facts)),
         None => Step::Settled,
     }
 }

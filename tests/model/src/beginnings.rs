@@ -37,6 +37,7 @@ impl Checked {
                 version: 0,
                 input: 0,
                 owner: 0,
+                suspended: false,
                 status: self.decisions.pool.status(&status),
             },
             runs: Vec::new(),

@@ -14,7 +14,7 @@ use cartouche_templating::{Context, Owner, Rendered, Stamp, stamp};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::{pool::Pool, world::Make};
+use crate::{configuration::Configuration, pool::Pool, world::Make};
 
 /// The API server's clock. It stands still; see [`Pool::aged`].
 pub const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
@@ -71,21 +71,26 @@ pub fn token(number: u8) -> Option<String> {
 }
 
 impl Cast {
-    /// The documents 0 to `most`. With `kinds`, odd ones are of another kind than even ones.
+    /// The documents of a configuration. With its `kinds`, odd ones are of another kind than even ones.
     ///
     /// # Panics
     /// If the template of the model does not compile or render.
     #[must_use]
     #[expect(clippy::expect_used, reason = "the template is fixed")]
-    pub fn new(most: u8, kinds: bool, same_second: bool) -> Self {
+    pub fn new(setup: &Configuration) -> Self {
         let templates = Templates::new(kube::runtime::reflector::store().0);
-        let documents = (0..=most).map(|number| {
-            let kind = if kinds && number % 2 == 1 { "Other" } else { "Task" };
+        let metadata = if setup.fixed_name {
+            json!({ "name": "run" })
+        } else {
+            json!({ "generateName": "run-" })
+        };
+        let documents = (0..=setup.last_document()).map(|number| {
+            let kind = if setup.kinds && number % 2 == 1 { "Other" } else { "Task" };
             let spec: ClusterRunTemplateSpec = serde_json::from_value(json!({
                 "template": {
                     "apiVersion": "example.dev/v1",
                     "kind": kind,
-                    "metadata": { "generateName": "run-" },
+                    "metadata": metadata,
                     "spec": { "input": "$(runnable.spec.inputs.value)$" },
                 },
                 "outputs": { "answer": ".status.answer" },
@@ -106,7 +111,7 @@ impl Cast {
         });
         Self {
             documents: documents.collect(),
-            same_second,
+            same_second: setup.same_second,
         }
     }
 

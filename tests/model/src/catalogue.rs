@@ -242,6 +242,77 @@ pub fn configurations() -> Vec<Configuration> {
             ..plain()
         },
         Configuration {
+            name: "one.stranger",
+            workers: 1,
+            left: Left {
+                strangers: 1,
+                ..faults(1, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "two.stranger",
+            inputs: ab(),
+            left: Left {
+                strangers: 1,
+                finished: 1,
+                unfinished: 1,
+                ..faults(0, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "one.fixed-name",
+            workers: 1,
+            inputs: ab(),
+            fixed_name: true,
+            left: Left {
+                rebirths: 1,
+                finished: 1,
+                ..faults(1, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "two.fixed-name",
+            inputs: ab(),
+            fixed_name: true,
+            left: Left {
+                finished: 1,
+                ..faults(0, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "one.suspended",
+            workers: 1,
+            left: Left {
+                suspensions: 2,
+                ..faults(1, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "two.suspended",
+            inputs: ab(),
+            left: Left {
+                suspensions: 1,
+                ..faults(1, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "two.suspended.token",
+            inputs: vec![(0, 0), (0, 1)],
+            left: Left {
+                suspensions: 1,
+                unfinished: 1,
+                ..faults(1, 0)
+            },
+            patient_users: true,
+            ..plain()
+        },
+        Configuration {
             name: "one.polled",
             workers: 1,
             inputs: ab(),

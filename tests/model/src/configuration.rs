@@ -48,6 +48,8 @@ pub struct Configuration {
     pub template_goes_back: bool,
     /// Odd documents are of another kind.
     pub kinds: bool,
+    /// The template gives every run the same name.
+    pub fixed_name: bool,
     /// Runs may fail.
     pub fails: bool,
     /// Finished runs are deleted but for one of each sort.
@@ -96,6 +98,7 @@ impl Default for Configuration {
             by_template: false,
             template_goes_back: false,
             kinds: false,
+            fixed_name: false,
             fails: false,
             retires: false,
             time: false,

@@ -336,7 +336,7 @@ fn runnable_facts(setup: &Configuration, knowledge: &Knowledge) -> RunnableFacts
         generation: i64::from(setup.generation(knowledge.spec)),
         template: TEMPLATE.to_owned(),
         deleting: false,
-        suspended: false,
+        suspended: knowledge.suspended,
         rerun_token: token(setup.token(knowledge.spec)),
     }
 }

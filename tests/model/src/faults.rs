@@ -1,13 +1,14 @@
 //! What users, time and faults do to a state.
 
-use cartouche_crds::RunnableStatus;
+use cartouche_controller::reconcile::facts::RunName;
+use cartouche_crds::{RunPhase, RunnableStatus};
 
 use crate::{
     cast::run_uid,
     model::{Action, Checked},
     pool::StatusId,
     server::Fate,
-    world::{Ghost, Memory, Presence, Run, Seen, Worker, World},
+    world::{Ghost, Make, Memory, Presence, Run, STRANGER, Seen, Worker, World},
 };
 
 impl Checked {
@@ -71,7 +72,32 @@ impl Checked {
                 let make = self.named(world.runnable.owner, 0, document, world.runs.len());
                 Self::add_run(world, Run::new(make));
             }
+            Action::Stranger => self.intrude(world),
+            Action::Suspend(suspended) => {
+                world.left.suspensions -= u8::from(suspended);
+                world.runnable.suspended = suspended;
+                world.touch();
+            }
         }
+    }
+
+    /// Somebody puts an object under the name that the ledger reserved: a copy of our run, say, labels
+    /// and annotations and all, that was brought back from a backup. Only its owner is not ours.
+    fn intrude(&self, world: &mut World) {
+        let stored = self.decisions.pool.stored(world.runnable.status);
+        let reserved = stored.current_run.as_ref();
+        let Some(current) = reserved.filter(|current| current.phase != RunPhase::Created) else {
+            return;
+        };
+        let name = self.decisions.pool.name(&RunName::of(current));
+        if world.holder(name).is_some() {
+            return;
+        }
+        world.left.strangers -= 1;
+        let number = u16::try_from(current.sequence).unwrap_or_default();
+        let document = self.setup.document(world.runnable.input);
+        let make = Make::of(STRANGER, number, document, name);
+        Self::add_run(world, Run::new(make));
     }
 
     fn token_moves(&self, world: &World) -> bool {
@@ -103,7 +129,8 @@ impl Checked {
         let known = current
             .chain(stored.history.iter().map(|entry| &entry.uid))
             .any(|known| *known == Some(uid.clone()));
-        let hasty = !known || self.is_outstanding(world, &run.make);
+        let own = run.make.owner == world.runnable.owner;
+        let hasty = (own && !known) || self.is_outstanding(world, &run.make);
         if hasty && self.setup.patient_users {
             return;
         }
@@ -114,7 +141,7 @@ impl Checked {
         };
         *left -= 1;
         world.runs[index].presence = Presence::Deleted;
-        world.runs[index].hasty = hasty && run.make.owner == world.runnable.owner;
+        world.runs[index].hasty = hasty;
     }
 
     /// The ledger is gone: the original controller wrote the status, or all of it is lost.

@@ -11,7 +11,7 @@ use crate::{
     cast::{run_of, run_uid, token},
     model::Checked,
     pool::StatusId,
-    world::{Knowledge, Make, Presence, Run, Uid, World},
+    world::{Knowledge, Make, Presence, Run, STRANGER, Uid, World},
 };
 
 /// A number without a cause.
@@ -22,6 +22,8 @@ pub const S4_BACK: u8 = 2;
 pub const S4_SOURCE: u8 = 4;
 /// A run was deleted that had to stay.
 pub const S5: u8 = 8;
+/// A run was begun while the Runnable was suspended.
+pub const SUSPENDED: u8 = 16;
 
 /// Judges a write of the status that has its effect now.
 pub(crate) fn write(
@@ -39,6 +41,10 @@ pub(crate) fn write(
         if !has_cause(model, world, &old, current, knowledge) {
             world.ghost.broken |= S3;
         }
+        // The resourceVersion of the write stands for the spec, too.
+        if world.runnable.suspended || knowledge.suspended {
+            world.ghost.broken |= SUSPENDED;
+        }
         world.ghost.newest_input = world.ghost.newest_input.max(knowledge.input);
         world.ghost.restored = false;
     }
@@ -48,6 +54,13 @@ pub(crate) fn write(
         world.ghost.broken |= S3;
     }
     outputs(world, &old, &new);
+}
+
+/// Judges a create that is sent now. One that was sent before the Runnable was suspended may still land.
+pub(crate) fn create(world: &mut World, knowledge: &Knowledge) {
+    if knowledge.suspended {
+        world.ghost.broken |= SUSPENDED;
+    }
 }
 
 fn has_cause(
@@ -188,13 +201,14 @@ pub(crate) fn one_for_each_number(world: &World) -> bool {
     let counted: Vec<(u8, u16)> = world
         .runs
         .iter()
-        .filter(|run| run.make.number > 0 && !run.is_forgotten() && !run.hasty)
+        .filter(|run| run.make.number > 0 && run.make.owner != STRANGER)
+        .filter(|run| !run.is_forgotten() && !run.hasty)
         .map(|run| (run.make.owner, run.make.number))
         .collect();
     (1..counted.len()).all(|at| !counted[..at].contains(&counted[at]))
 }
 
-/// S2: what the ledger says of a run is so. After a loss of the status only what was confirmed counts.
+/// S2: what the ledger says of a run is so, and no run of another is in it. After a loss of the status only what was confirmed counts.
 pub(crate) fn content_is_as_recorded(model: &Checked, world: &World) -> bool {
     let stored = model.decisions.pool.stored(world.runnable.status);
     let by_uid = model.setup.loses_status();
@@ -204,9 +218,11 @@ pub(crate) fn content_is_as_recorded(model: &Checked, world: &World) -> bool {
     let history = history.map(|run| (run.sequence, &run.input_hash, run.uid.as_deref()));
     current.chain(history).all(|(sequence, hash, uid)| {
         world.runs.iter().zip(0u16..).all(|(run, number)| {
-            let own = run.make.owner == world.runnable.owner && !run.is_forgotten();
-            let same_number = i64::from(run.make.number) == sequence;
             let named = uid.and_then(run_of) == Some(number);
+            if run.make.owner != world.runnable.owner {
+                return !named;
+            }
+            let same_number = i64::from(run.make.number) == sequence;
             let concerned = if by_uid || run.make.number == 0 {
                 named
             } else {
@@ -215,7 +231,7 @@ pub(crate) fn content_is_as_recorded(model: &Checked, world: &World) -> bool {
             let as_recorded = (same_number || run.make.number == 0)
                 && model.decisions.cast.hash(&run.make) == *hash;
             let later = !hash.starts_with(HASH_VERSION) || model.setup.adopts();
-            !own || !concerned || as_recorded || (named && later)
+            run.is_forgotten() || !concerned || as_recorded || (named && later)
         })
     })
 }

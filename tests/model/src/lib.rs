@@ -18,13 +18,16 @@
 //! Two workers at once; crashes; creates that are lost, delayed, or answered by silence; writes whose
 //! answer is lost; rights that are taken away; users and TTLs that delete runs; watches that lose events;
 //! a status that is lost, or restored from a backup; a Runnable that is created anew; the original
-//! controller's runs, before us and beside us; a hash of another version; a full history; time.
+//! controller's runs, before us and beside us; a hash of another version; a full history; time;
+//! strangers' objects under the name of a run, and templates that give every run the same name; users
+//! who suspend and resume.
 //!
 //! # What must hold
 //! S1 to S5 and L1 of `docs/exactly-once.md`, and L2: no run of ours stays unknown to the ledger. L1 and
 //! L2 are judged at the end of fair schedules that are played from every state; a schedule without an
 //! end is an error of its own ("comes to rest"), which is how two workers that keep each other busy
-//! would show. What nobody can avoid is left out by name:
+//! would show. While a Runnable is suspended no intent takes effect, and no create is sent by whoever
+//! has read so ("suspended"). What nobody can avoid is left out by name:
 //! - I1: somebody deletes a run before it is confirmed, or while a create of it is on its way
 //!   ([`Run::hasty`](world::Run::hasty));
 //! - I2: a run that ends and is deleted while nobody watches is `Lost`, without outputs;

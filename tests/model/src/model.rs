@@ -65,13 +65,17 @@ pub enum Action {
     Rebirth,
     /// The original controller makes a run.
     OriginalRun,
+    /// A stranger makes an object under the name that the ledger reserved.
+    Stranger,
+    /// The Runnable is suspended, or resumed.
+    Suspend(bool),
 }
 
 impl Checked {
     /// A configuration of which nothing is known yet.
     #[must_use]
     pub fn new(setup: Configuration) -> Self {
-        let cast = Cast::new(setup.last_document(), setup.kinds, setup.same_second);
+        let cast = Cast::new(&setup);
         Self {
             decisions: Decisions::new(cast),
             verdicts: Verdicts::default(),
@@ -169,6 +173,12 @@ impl Model for Checked {
             (left.restores > 0 && world.backup.is_some(), Action::Restore),
             (left.rebirths > 0, Action::Rebirth),
             (left.original_runs > 0, Action::OriginalRun),
+            (left.strangers > 0, Action::Stranger),
+            (
+                left.suspensions > 0 && !world.runnable.suspended,
+                Action::Suspend(true),
+            ),
+            (world.runnable.suspended, Action::Suspend(false)),
             (
                 self.setup.loses_status() || self.setup.adopts(),
                 Action::Pause,
@@ -200,6 +210,9 @@ impl Model for Checked {
                 world.ghost.broken & (judge::S4_BACK | judge::S4_SOURCE) == 0
             }),
             Property::always("S5", |_, world: &World| world.ghost.broken & judge::S5 == 0),
+            Property::always("suspended", |_, world: &World| {
+                world.ghost.broken & judge::SUSPENDED == 0
+            }),
             Property::always("L1", |model: &Self, world| model.settles(world, Broken::L1)),
             Property::always("L2", |model: &Self, world| model.settles(world, Broken::L2)),
             Property::always("comes to rest", |model: &Self, world| {

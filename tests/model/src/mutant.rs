@@ -59,6 +59,8 @@ pub enum Mutant {
     NoQuietPeriod,
     /// A ledger that reality has overtaken is believed.
     NoCatchUp,
+    /// `spec.suspend` is not read.
+    SuspensionIgnored,
 }
 
 impl Mutant {
@@ -74,6 +76,7 @@ impl Mutant {
             Self::NoRebuild if facts.ledger.current.is_none() => facts.listed = Some(Vec::new()),
             Self::NoCatchUp if facts.ledger.current.is_some() => facts.listed = Some(Vec::new()),
             Self::NoQuietPeriod => facts.quiet = true,
+            Self::SuspensionIgnored => facts.runnable.suspended = false,
             _ => {}
         }
         facts

@@ -34,17 +34,18 @@ pub fn story(model: &Checked, example: &CounterExample) -> String {
 fn picture(model: &Checked, world: &World) -> String {
     let runnable = &world.runnable;
     let mut text = format!(
-        "      version {}, input {}: {}\n",
+        "      version {}, input {}, suspended {}: {}\n",
         runnable.version,
         runnable.input,
+        runnable.suspended,
         ledger(model, runnable.status)
     );
     for (uid, run) in world.runs.iter().enumerate() {
         let make = &run.make;
         let _ = writeln!(
             text,
-            "      run {uid}: number {}, document {}, {:?}, {:?}",
-            make.number, make.document, run.result, run.presence
+            "      run {uid}: of {}, number {}, document {}, {:?}, {:?}",
+            make.owner, make.number, make.document, run.result, run.presence
         );
     }
     for request in &world.wire {

@@ -1,22 +1,26 @@
 //! What comes of a state when faults stop and everybody gets their turn.
 //!
 //! From every state that is reached, fair schedules are played to their end: requests arrive, caches
-//! catch up, workers work, runs succeed, time passes. Rounds that were played before are not played
-//! again, so this costs little more than one round a state.
+//! catch up, workers work, runs succeed, time passes. What a status asks its user for is done last: it
+//! must have been said. Rounds that were played before are not played again, so this costs little more than one round a state.
 
 use std::{
     collections::HashMap,
     sync::{PoisonError, RwLock},
 };
 
-use cartouche_crds::RunResult;
+use cartouche_controller::{
+    problem::Category,
+    reconcile::{facts::RunName, report::RUN_TEMPLATE_READY},
+};
+use cartouche_crds::{RunPhase, RunResult};
 
 use crate::{
     cast::{run_of, run_uid, token},
     model::Checked,
     pool::hashed,
     server::Fate,
-    world::{Ghost, Left, Run, World},
+    world::{Ghost, Left, Presence, Run, Uid, World},
 };
 
 /// Rounds after which a schedule is said never to come to rest.
@@ -93,7 +97,10 @@ impl Checked {
             world.squeeze_versions();
             if world == before && !finish_all(&mut world) && !self.age(&mut world) {
                 verdict = self.judged(&world);
-                break;
+                if verdict != 0 || !self.make_way(&mut world) {
+                    break;
+                }
+                verdict = Broken::Restless as u8;
             }
         }
         let mut verdicts = self
@@ -164,7 +171,7 @@ impl Checked {
 
     fn judged(&self, world: &World) -> u8 {
         let mut verdict = 0;
-        if !self.is_up_to_date(world) {
+        if !self.is_up_to_date(world) && !self.says_what_is_in_the_way(world) {
             verdict |= Broken::L1 as u8;
         }
         if !self.knows_all(world) {
@@ -189,6 +196,7 @@ impl Checked {
             return false;
         };
         let asked = token(self.setup.token(world.runnable.input));
+        let is_own = run.make.owner == world.runnable.owner;
         let newest =
             own(world).all(|run| !run.is_there() || i64::from(run.make.number) <= current.sequence);
         let for_input = current.input_hash == rendered.input_hash()
@@ -213,7 +221,50 @@ impl Checked {
         let ready = current.result != Some(RunResult::Succeeded)
             || !run.is_there()
             || ready.is_some_and(|ready| ready.status == "True");
-        newest && for_input && told && outputs && ready
+        is_own && newest && for_input && told && outputs && ready
+    }
+
+    /// A user does what the status asks for: resumes the Runnable, deletes the object that has the name
+    /// of the next run. Whether there was anything to do.
+    fn make_way(&self, world: &mut World) -> bool {
+        if world.runnable.suspended {
+            world.runnable.suspended = false;
+            world.touch();
+            return true;
+        }
+        let Some(uid) = self.in_the_way(world) else {
+            return false;
+        };
+        world.runs[usize::from(uid)].presence = Presence::Deleted;
+        true
+    }
+
+    /// The object of another run, or of somebody else, that has the name of the run to be made.
+    fn in_the_way(&self, world: &World) -> Option<Uid> {
+        let stored = self.decisions.pool.stored(world.runnable.status);
+        let current = stored.current_run.as_ref()?;
+        if current.phase == RunPhase::Created {
+            return None;
+        }
+        let holder = world.holder(self.decisions.pool.name(&RunName::of(current)))?;
+        let number = i64::from(holder.make.number);
+        let own = holder.make.owner == world.runnable.owner && number == current.sequence;
+        (!own).then_some(holder.uid)
+    }
+
+    /// Whether no run can be made for now, and the status says why.
+    fn says_what_is_in_the_way(&self, world: &World) -> bool {
+        let expected = if world.runnable.suspended {
+            Category::Suspended
+        } else if self.in_the_way(world).is_some() {
+            Category::NameConflict
+        } else {
+            return false;
+        };
+        let stored = self.decisions.pool.stored(world.runnable.status);
+        stored.conditions.iter().any(|condition| {
+            condition.type_ == RUN_TEMPLATE_READY && condition.reason == expected.as_str()
+        })
     }
 
     /// L2: the ledger knows every numbered run. Where somebody deleted a run too early (I1), a late

@@ -9,6 +9,7 @@ use cartouche_crds::RunnableStatus;
 use crate::{
     cast::run_of,
     decisions::{End, Move},
+    judge,
     model::Checked,
     mutant::Mutant,
     pool::StatusId,
@@ -90,6 +91,7 @@ impl Checked {
             version: cached.version,
             knowledge: Knowledge {
                 owner: cached.owner,
+                suspended: cached.suspended,
                 spec: cached.input,
                 input: if self.setup.by_template {
                     worker.template
@@ -175,6 +177,7 @@ impl Checked {
                     world.workers[index].woken = true;
                     return;
                 }
+                judge::create(world, knowledge);
                 Self::send(world, index, *make);
                 pass.stage = Stage::Creating;
             }

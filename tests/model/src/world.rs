@@ -5,10 +5,13 @@ use crate::pool::{NameId, ProblemId, StatusId};
 /// A run that was ever made; its uid.
 pub type Uid = u16;
 
+/// Who controls an object that somebody else put under the name of a run.
+pub const STRANGER: u8 = u8::MAX;
+
 /// What a run is, from its creation on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Make {
-    /// Which incarnation of the Runnable controls it.
+    /// Which incarnation of the Runnable controls it, or [`STRANGER`].
     pub owner: u8,
     /// Its sequence; 0 for a run that the original controller made.
     pub number: u16,
@@ -116,6 +119,8 @@ pub struct Cached {
     pub input: u8,
     /// Its incarnation.
     pub owner: u8,
+    /// No run may be made.
+    pub suspended: bool,
     /// Its status.
     pub status: StatusId,
 }
@@ -139,6 +144,8 @@ pub enum Outcome {
 pub struct Knowledge {
     /// The incarnation of the Runnable.
     pub owner: u8,
+    /// The Runnable was suspended.
+    pub suspended: bool,
     /// How far the inputs had moved on when the Runnable was read.
     pub spec: u8,
     /// How far the inputs had moved on that the rendering is of.
@@ -304,6 +311,10 @@ pub struct Left {
     pub gaps: u8,
     /// Deletions and creations of the Runnable.
     pub rebirths: u8,
+    /// Objects of others under the name that the ledger reserved.
+    pub strangers: u8,
+    /// How often the Runnable is suspended.
+    pub suspensions: u8,
     /// Runs that the original controller makes beside us.
     pub original_runs: u8,
     /// Statuses that the original controller writes beside us.

@@ -13,7 +13,7 @@ use crate::{
 pub(super) fn create(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     match &facts.created {
         None => seen_to_go(facts, current)
-            .or_else(|| landed(facts, current))
+            .or_else(|| landed(facts, current).filter(|_| facts.runnable.suspended))
             .unwrap_or_else(|| send(facts, current)),
         Some(CreateOutcome::Created(reading)) => {
             confirm(facts, reading).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
@@ -24,12 +24,9 @@ pub(super) fn create(facts: &Facts, rendering: &Rendering, current: &CurrentRun)
     }
 }
 
-/// While a Runnable is suspended no create is sent that would tell, by its refusal, that an earlier one
-/// has made the run: it is read instead, so that it can be followed.
-fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
-    if !facts.runnable.suspended {
-        return None;
-    }
+/// Where no create is sent that would tell, by its refusal, that an earlier one has made the run, the
+/// run is read instead, so that it can be followed.
+pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     let name = RunName::of(current);
     match facts.reads.get(&name) {
         Some(NameRead::Found(found)) if found.reading.run.is_owned_by(&facts.runnable.uid) => {

@@ -3,9 +3,7 @@
 use super::{ab, abc, faults, plain};
 use crate::{configuration::Configuration, mutant::Mutant, world::Left};
 
-/// One configuration for each mistake but [`Mutant::AdoptUnchecked`]: since a status that others wrote
-/// is always waited upon, no configuration within the bounds has another's object under our name. The
-/// tests on a real API server put one there.
+/// One configuration for each mistake.
 #[must_use]
 #[allow(clippy::too_many_lines)] // a table
 pub fn mutants() -> Vec<Configuration> {
@@ -69,6 +67,15 @@ pub fn mutants() -> Vec<Configuration> {
             ..plain()
         },
         Configuration {
+            name: "adoption without owner, number or hash",
+            mutant: Mutant::AdoptUnchecked,
+            left: Left {
+                strangers: 1,
+                ..faults(1, 1)
+            },
+            ..plain()
+        },
+        Configuration {
             name: "outputs of the run that finished last",
             mutant: Mutant::OutputsByTime,
             inputs: ab(),
@@ -127,6 +134,15 @@ pub fn mutants() -> Vec<Configuration> {
             left: Left {
                 restores: 1,
                 ..faults(0, 0)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "spec.suspend ignored",
+            mutant: Mutant::SuspensionIgnored,
+            left: Left {
+                suspensions: 1,
+                ..faults(1, 1)
             },
             ..plain()
         },

@@ -83,6 +83,25 @@ fn a_run_that_landed_unseen_is_found_without_a_create() {
 }
 
 #[test]
+fn a_run_that_landed_unseen_is_followed_though_its_input_has_moved_on() {
+    let facts = suspended(with(pending(2, "A"), "B").fresh());
+    let read = Step::ReadRun(run_name(&name(2)));
+    assert_eq!(decide(&facts), read);
+    let seen = facts.clone().seeing(seen(&running(run(2, "A"))));
+    assert_eq!(look_after(&seen), read);
+    let landed = facts.clone().reading_found(&name(2), running(run(2, "A")));
+    stuck(&landed, Category::Suspended);
+    let Step::Write(next, Change::Confirm) = look_after(&landed) else {
+        panic!("{:?}", look_after(&landed));
+    };
+    let current = next.current.unwrap();
+    assert_eq!((current.sequence, current.uid), (2, Some(uid(2))));
+    let stranger = owned_by_another(run(2, "A"));
+    let taken = facts.reading_found(&name(2), running(stranger));
+    assert_eq!(look_after(&taken), Step::Settled);
+}
+
+#[test]
 fn a_strangers_object_under_the_name_is_not_taken_for_the_run() {
     for stranger in [owned_by_another(run(2, "A")), run(2, "B")] {
         let facts = suspended(with(pending(2, "A"), "A"))
