@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 
-use crate::{
-    discovery::Resource,
-    requests::{Call, Target},
-};
+use crate::requests::{Call, Target};
 
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,12 +102,10 @@ impl Faults {
         }
     }
 
-    /// How many versions a list of a whole cluster is behind. Kubernetes promises that a list
-    /// without a resourceVersion is not; of runs that is relied upon, to know that one is gone. Of
-    /// everything else nothing is.
+    /// How many versions a list of a whole cluster is behind. What the protocol reads consistently
+    /// is read by name, or in one namespace.
     pub fn behind(&mut self, call: &Call) -> u64 {
-        let everywhere = matches!(call.target(), Target::All(resource, namespace)
-            if namespace.is_empty() && resource.is_namespaced() && resource != Resource::Tasks);
+        let everywhere = matches!(call.target(), Target::All(resource, namespace) if namespace.is_empty() && resource.is_namespaced());
         if everywhere && self.strikes() {
             self.random.u64(..40)
         } else {
