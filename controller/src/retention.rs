@@ -84,15 +84,19 @@ pub fn retention(
     plan
 }
 
-/// Takes out of the history what is surplus and known to be gone.
+/// Takes out of the history what is surplus and gone. `missing` says that the watch of an entry's kind
+/// does not have its object. That of a young entry may only be on its way to the watch, whose first list
+/// can be older than the ledger: forgotten here, it would never be deleted.
 #[must_use]
 pub fn trimmed(
     ledger: Ledger,
     policy: RetentionPolicy,
-    gone: impl Fn(&HistoryEntry, &str) -> bool,
+    now: Option<Timestamp>,
+    missing: impl Fn(&HistoryEntry, &str) -> bool,
 ) -> Ledger {
     let leaving: Vec<String> = surplus(&ledger, policy)
-        .filter_map(|entry| entry.uid.clone().filter(|uid| gone(entry, uid)))
+        .filter(|entry| old_enough(entry.started_at.as_ref(), now))
+        .filter_map(|entry| entry.uid.clone().filter(|uid| missing(entry, uid)))
         .collect();
     ledger.forget(|entry| entry.uid.as_ref().is_some_and(|uid| leaving.contains(uid)))
 }

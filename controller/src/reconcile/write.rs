@@ -71,7 +71,7 @@ impl Pass<'_> {
     /// Writes the ledger, and with it all that the status says of it.
     pub(super) async fn write(&mut self, ledger: Ledger, change: Change) -> Result<(), End> {
         let (runs, kinds) = (&self.own.runs, &self.own.kinds);
-        let gone = |entry_kind: (&str, &str), uid: &str| {
+        let missing = |entry_kind: (&str, &str), uid: &str| {
             kinds.known(entry_kind.0, entry_kind.1).is_some_and(|kind| {
                 let watched = Watched {
                     purpose: Purpose::Runs,
@@ -81,8 +81,9 @@ impl Pass<'_> {
                     && !runs.exists(&watched, uid)
             })
         };
-        let ledger = trimmed(ledger, self.runnable.spec.retention_policy, |entry, uid| {
-            gone((&entry.api_version, &entry.kind), uid)
+        let policy = self.runnable.spec.retention_policy;
+        let ledger = trimmed(ledger, policy, self.facts.now, |entry, uid| {
+            missing((&entry.api_version, &entry.kind), uid)
         });
         let problem = match (&self.facts.created, change) {
             _ if self.problem.is_some() => self.problem.clone(),

@@ -183,14 +183,17 @@ fn surplus_entries_leave_the_history_once_their_runs_are_known_to_be_gone() {
     let mut before = before;
     before.history[1].uid = Some("twin".to_owned());
     let gone = |entry: &HistoryEntry, _: &str| entry.sequence != 2;
-    let next = trimmed(before.clone(), POLICY, gone);
+    let trim = |now| trimmed(before.clone(), POLICY, Some(at(now)), gone);
+    assert_eq!(trim(500), before, "they may be on their way to the watch");
+    let next = trim(LATER);
     let left: Vec<_> = next
         .history
         .iter()
         .filter_map(|entry| entry.uid.as_deref())
         .collect();
     assert_eq!(left, ["twin", "uid-2", "uid-3", "uid-4"]);
-    assert_eq!(trimmed(before.clone(), POLICY, |_, _| false), before);
+    let kept = trimmed(before.clone(), POLICY, Some(at(LATER)), |_, _| false);
+    assert_eq!(kept, before);
 }
 
 proptest! {

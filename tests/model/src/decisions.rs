@@ -171,7 +171,7 @@ impl Decisions {
         ledger: Ledger,
         change: Change,
     ) -> Move {
-        let ledger = trimmed(ledger, setup.policy(), |entry, uid| {
+        let ledger = trimmed(ledger, setup.policy(), facts.now, |entry, uid| {
             let complete = knowledge.complete >> kind_number(&entry.kind) & 1 == 1;
             complete && !exists(knowledge, uid)
         });

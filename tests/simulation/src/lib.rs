@@ -9,7 +9,7 @@
 //! Everything follows from a seed: what people change and when ([`plan`]), what goes wrong with which
 //! request ([`faults`]), when processes end and networks fail, how long runs take. After a while
 //! nothing goes wrong any more, and everything must come to rest; then the store's own record is judged
-//! ([`oracle`]). A seed that fails replays exactly.
+//! ([`oracle`]). Each seed has a process of its own ([`report`]), and one that fails replays exactly.
 //!
 //! ```text
 //! cargo test -p cartouche-simulation                              300 seeds
@@ -25,6 +25,7 @@ pub mod people;
 pub mod plan;
 pub mod play;
 pub mod randomness;
+pub mod report;
 pub mod requests;
 pub mod selector;
 pub mod server;

@@ -1,13 +1,18 @@
 //! `just simulate`: plays seeds, and prints those that fail.
 
 use std::{
+    io,
+    path::Path,
     process::ExitCode,
     sync::atomic::{AtomicU64, AtomicUsize, Ordering},
     thread,
     time::Duration,
 };
 
-use cartouche_simulation::{Played, play};
+use cartouche_simulation::{
+    play,
+    report::{Report, play_apart},
+};
 use clap::Parser;
 
 /// Plays the controller in simulated clusters with random faults.
@@ -24,11 +29,14 @@ struct Flags {
     /// Play only this one.
     #[arg(long)]
     seed: Option<u64>,
+    /// Tell of it as JSON.
+    #[arg(long, hide = true, requires = "seed")]
+    report: bool,
     /// Print everything that happened.
     #[arg(long)]
     trace: bool,
     /// Print the controllers' log: a filter such as `info` or `kube=debug`.
-    #[arg(long)]
+    #[arg(long, requires = "seed", conflicts_with = "report")]
     log: Option<String>,
     /// Stop at the first seed that fails.
     #[arg(long)]
@@ -46,66 +54,85 @@ fn main() -> ExitCode {
             .without_time()
             .init();
     }
-    let first = flags.seed.unwrap_or(flags.first);
-    let end = flags.seed.map_or(first + flags.seeds, |seed| seed + 1);
+    let good = match flags.seed {
+        Some(seed) => Ok(play_one(seed, &flags)),
+        None => std::env::current_exe().and_then(|program| play_all(&program, &flags)),
+    };
+    match good {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("cartouche-simulation: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Plays one seed here. Whether all properties held.
+fn play_one(seed: u64, flags: &Flags) -> bool {
+    let played = play(seed, flags.trace);
+    let report = Report::of(&played);
+    if flags.report {
+        println!("{}", serde_json::json!(report));
+        return report.violations.is_empty();
+    }
+    tell(&report);
+    println!("{:?}", played.plan);
+    println!(
+        "{} runs in {} simulated seconds, history {:016x}",
+        played.runs,
+        played.elapsed.as_secs(),
+        played.hash
+    );
+    report.violations.is_empty()
+}
+
+/// Plays all seeds, each in a process of its own. Whether all properties held.
+fn play_all(program: &Path, flags: &Flags) -> io::Result<bool> {
+    let end = flags.first + flags.seeds;
     let (next, failed, runs) = (
-        AtomicU64::new(first),
+        AtomicU64::new(flags.first),
         AtomicUsize::new(0),
         AtomicUsize::new(0),
     );
     let began = seconds();
-    thread::scope(|scope| {
-        for _ in 0..flags.threads.max(1) {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end || flags.stop && failed.load(Ordering::Relaxed) > 0 {
-                        return;
-                    }
-                    let played = play(seed, flags.trace);
-                    runs.fetch_add(played.runs, Ordering::Relaxed);
-                    failed.fetch_add(
-                        usize::from(!played.violations.is_empty()),
-                        Ordering::Relaxed,
-                    );
-                    tell(&played, flags.seed.is_some());
-                }
-            });
+    let work = || -> io::Result<()> {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= end || flags.stop && failed.load(Ordering::Relaxed) > 0 {
+                return Ok(());
+            }
+            let report = play_apart(program, seed, flags.trace)?;
+            runs.fetch_add(report.runs, Ordering::Relaxed);
+            failed.fetch_add(
+                usize::from(!report.violations.is_empty()),
+                Ordering::Relaxed,
+            );
+            tell(&report);
         }
-    });
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..flags.threads.max(1))
+            .map(|_| scope.spawn(work))
+            .collect();
+        workers.into_iter().try_for_each(|worker| {
+            let ended = worker.join();
+            ended.unwrap_or_else(|_| Err(io::Error::other("a thread ended too early")))
+        })
+    })?;
     let failed = failed.into_inner();
-    let played = next.into_inner().min(end) - first;
     println!(
         "{} seeds, {} runs, {failed} seeds failed, {:.0} s",
-        played,
+        next.into_inner().min(end) - flags.first,
         runs.into_inner(),
         seconds().saturating_sub(began).as_secs_f64(),
     );
-    if failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    Ok(failed == 0)
 }
 
-fn tell(played: &Played, alone: bool) {
-    for line in &played.trace {
+fn tell(report: &Report) {
+    for line in report.trace.iter().chain(&report.violations) {
         println!("{line}");
-    }
-    if alone {
-        println!("{:?}", played.plan);
-        println!(
-            "{} runs in {} simulated seconds, history {:016x}",
-            played.runs,
-            played.elapsed.as_secs(),
-            played.hash
-        );
-    }
-    for violation in &played.violations {
-        println!(
-            "seed {}: {}: {}",
-            played.plan.seed, violation.property, violation.what
-        );
     }
 }
 
