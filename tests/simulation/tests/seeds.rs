@@ -39,7 +39,7 @@ const FOUND_HERE: [Mutant; 8] = [
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cartouche-simulation");
 
 fn played(seed: u64, traced: bool) -> Report {
-    play_apart(Path::new(PROGRAM), seed, traced).unwrap()
+    play_apart(Path::new(PROGRAM), seed, traced).unwrap_or_else(|error| unreachable!("{error}"))
 }
 
 fn play_all(seeds: impl IntoIterator<Item = u64>) -> Vec<Report> {

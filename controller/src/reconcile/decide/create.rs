@@ -27,6 +27,9 @@ pub(super) fn create(facts: &Facts, rendering: &Rendering, current: &CurrentRun)
 /// Where no create is sent that would tell, by its refusal, that an earlier one has made the run, the
 /// run is read instead, so that it can be followed.
 pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
+    if mutants::makes(Mutant::TakenIsTheEnd) {
+        return None;
+    }
     let name = RunName::of(current);
     match facts.reads.get(&name) {
         Some(NameRead::Found(found)) if found.reading.run.is_owned_by(&facts.runnable.uid) => {
