@@ -239,7 +239,8 @@ impl Checked {
         true
     }
 
-    /// The object of another run, or of somebody else, that has the name of the run to be made.
+    /// The object of somebody else that has the name of the run to be made. One of our own earlier runs
+    /// may have it only where the template gives all of them this name.
     fn in_the_way(&self, world: &World) -> Option<Uid> {
         let stored = self.decisions.pool.stored(world.runnable.status);
         let current = stored.current_run.as_ref()?;
@@ -247,9 +248,9 @@ impl Checked {
             return None;
         }
         let holder = world.holder(self.decisions.pool.name(&RunName::of(current)))?;
-        let number = i64::from(holder.make.number);
-        let own = holder.make.owner == world.runnable.owner && number == current.sequence;
-        (!own).then_some(holder.uid)
+        let own = holder.make.owner == world.runnable.owner;
+        let is_it = own && i64::from(holder.make.number) == current.sequence;
+        (!is_it && (!own || self.setup.fixed_name)).then_some(holder.uid)
     }
 
     /// Whether no run can be made for now, and the status says why.

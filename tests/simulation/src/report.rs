@@ -12,19 +12,15 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::play::Played;
+use crate::{oracle::Violation, play::Played};
 
 /// What is told of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// What it followed from.
     pub seed: u64,
-    /// How many Runnables there were.
-    pub runnables: usize,
     /// Runs that were made.
     pub runs: usize,
-    /// See [`Played::hash`].
-    pub hash: u64,
     /// What must not have happened, but did.
     pub violations: Vec<String>,
     /// Everything that happened, a line each, if that was wanted.
@@ -36,15 +32,21 @@ impl Report {
     #[must_use]
     pub fn of(played: &Played) -> Self {
         let seed = played.plan.seed;
-        let violations = played.violations.iter();
-        let line = |violation: &crate::oracle::Violation| {
+        let runnables = played.plan.runnables;
+        // A simulation in which nothing happens proves nothing.
+        let idle = (played.runs < runnables).then(|| {
+            Violation::new(
+                "the simulation",
+                format!("{runnables} Runnables, but {} runs", played.runs),
+            )
+        });
+        let violations = played.violations.iter().chain(&idle);
+        let line = |violation: &Violation| {
             format!("seed {seed}: {}: {}", violation.property, violation.what)
         };
         Self {
             seed,
-            runnables: played.plan.runnables,
             runs: played.runs,
-            hash: played.hash,
             violations: violations.map(line).collect(),
             trace: played.trace.clone(),
         }

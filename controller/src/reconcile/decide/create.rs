@@ -13,7 +13,7 @@ use crate::{
 pub(super) fn create(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     match &facts.created {
         None => seen_to_go(facts, current)
-            .or_else(|| landed(facts, current).filter(|_| facts.runnable.suspended))
+            .or_else(|| landed(facts, current))
             .unwrap_or_else(|| send(facts, current)),
         Some(CreateOutcome::Created(reading)) => {
             confirm(facts, reading).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
@@ -25,9 +25,14 @@ pub(super) fn create(facts: &Facts, rendering: &Rendering, current: &CurrentRun)
 }
 
 /// Where no create is sent that would tell, by its refusal, that an earlier one has made the run, the
-/// run is read instead, so that it can be followed.
+/// run is read instead, so that it can be followed: while the Runnable is suspended, cannot be rendered,
+/// or waits with another document.
 pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
-    if mutants::makes(Mutant::TakenIsTheEnd) {
+    let is_sent = facts
+        .rendering
+        .as_ref()
+        .is_ok_and(|rendering| rendering.document.input_hash() == current.input_hash);
+    if is_sent && !facts.runnable.suspended {
         return None;
     }
     let name = RunName::of(current);

@@ -196,7 +196,10 @@ proptest! {
         let step = look_after(&facts);
         let harmless = matches!(
             step,
-            Step::Settled | Step::Wait(Waiting::Watch) | Step::ReadRun(_) | Step::Write(_, Change::Record)
+            Step::Settled
+                | Step::Wait(Waiting::Watch)
+                | Step::ReadRun(_)
+                | Step::Write(_, Change::Record | Change::Confirm)
         );
         prop_assert!(harmless, "{step:?}");
         prop_assert!(phase(&facts).is_some() || step == Step::Settled);
