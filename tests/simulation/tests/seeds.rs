@@ -3,7 +3,7 @@
 //! All of them are played by the command. Nothing of the crate is used here: its clock stands still
 //! outside a simulation, and the test harness would wait for it.
 
-use std::process::Command;
+use std::{io, process::Command};
 
 use cartouche_controller::mutants::{Mutant, VARIABLE};
 use clap::ValueEnum;
@@ -30,20 +30,20 @@ const FOUND_HERE: [Mutant; 8] = [
 ];
 
 /// What the command says, and whether it was content.
-fn played(arguments: &[&str], mistake: Option<&str>) -> (String, bool) {
+fn played(arguments: &[&str], mistake: Option<&str>) -> io::Result<(String, bool)> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cartouche-simulation"));
     command.args(arguments);
     if let Some(mistake) = mistake {
         command.env(VARIABLE, mistake);
     }
-    let output = command.output().unwrap();
+    let output = command.output()?;
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    (told, output.status.success())
+    Ok((told, output.status.success()))
 }
 
 #[test]
 fn no_seed_makes_a_run_twice_or_loses_one() {
-    let (told, good) = played(&["--seeds", &SEEDS.to_string()], None);
+    let (told, good) = played(&["--seeds", &SEEDS.to_string()], None).unwrap();
     assert!(
         good,
         "replay with `just simulate --seed N --trace`:\n{told}"
@@ -57,14 +57,14 @@ fn no_seed_makes_a_run_twice_or_loses_one() {
 #[test]
 fn seeds_that_once_failed_hold() {
     for seed in ONCE_FAILED {
-        let (told, good) = played(&["--seed", &seed.to_string()], None);
+        let (told, good) = played(&["--seed", &seed.to_string()], None).unwrap();
         assert!(good, "{told}");
     }
 }
 
 #[test]
 fn a_seed_plays_the_same_way_every_time() {
-    let trace = |seed: &str| played(&["--seed", seed, "--trace"], None).0;
+    let trace = |seed: &str| played(&["--seed", seed, "--trace"], None).unwrap().0;
     for seed in ["0", "1", "2", "5"] {
         let (first, second) = (trace(seed), trace(seed));
         let differs = first.lines().zip(second.lines()).find(|(a, b)| a != b);
@@ -78,7 +78,7 @@ fn a_seed_plays_the_same_way_every_time() {
 fn mistakes_on_purpose_are_found() {
     for mistake in FOUND_HERE {
         let name = mistake.to_possible_value().unwrap().get_name().to_owned();
-        let (told, good) = played(&["--seeds", "100", "--stop"], Some(&name));
+        let (told, good) = played(&["--seeds", "100", "--stop"], Some(&name)).unwrap();
         assert!(!good, "nobody noticed {name}: {told}");
         assert!(told.contains("seed "), "{name}: {told}");
     }
