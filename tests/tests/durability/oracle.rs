@@ -29,14 +29,13 @@ pub struct Made {
 }
 
 impl Made {
-    fn of(event: &AuditEvent) -> Option<Self> {
-        let object = event.response_object.as_ref()?;
+    fn of(object: &Value) -> Option<Self> {
         let label = |name: &str| {
             let label = object.pointer("/metadata/labels")?.get(name)?;
             label.as_str().map(str::to_owned)
         };
         Some(Self {
-            name: event.name().to_owned(),
+            name: object.pointer("/metadata/name")?.as_str()?.to_owned(),
             runnable: label("carto.run/runnable-name").unwrap_or_default(),
             sequence: label("carto.run/run-sequence")
                 .and_then(|sequence| sequence.parse().ok())
@@ -121,9 +120,42 @@ impl Scene {
 
     /// The runs that were made as the scene's account, oldest first; not those of canaries.
     pub fn made_of(&self, kind: Kind) -> Result<Vec<Made>> {
-        let mut made = self.effects("create", kind, Made::of)?;
+        let mut made = self.effects("create", kind, |event| {
+            Made::of(event.response_object.as_ref()?)
+        })?;
+        made.extend(self.made_unanswered(kind, &made)?);
         made.retain(|run| !run.runnable.starts_with(crate::sight::CANARY));
         Ok(made)
+    }
+
+    /// Creates whose sender died are written down as given up, and may have been carried out: the
+    /// ledger that confirms their run tells.
+    fn made_unanswered(&self, kind: Kind, known: &[Made]) -> Result<Vec<Made>> {
+        let (account, resource) = (self.account.user(), kind.audited());
+        let sent = self.chronicle.events(|event| {
+            let given_up = event.verb == "create"
+                && event.resource() == resource
+                && event.acting_as() == account
+                && !(200..500).contains(&event.code());
+            Made::of(event.request_object.as_ref().filter(|_| given_up)?)
+        })?;
+        let confirmed: BTreeSet<String> = self
+            .chronicle
+            .events(|event| {
+                let written =
+                    event.resource() == "runnables.carto.run/status" && event.took_effect();
+                let object = event.response_object.as_ref().filter(|_| written)?;
+                let run = object.pointer("/status/currentRun")?;
+                run.get("uid")?;
+                Some(run.get("name")?.as_str()?.to_owned())
+            })?
+            .into_iter()
+            .collect();
+        let mut names: BTreeSet<String> = known.iter().map(|run| run.name.clone()).collect();
+        let unanswered = sent.into_iter().filter(|run| confirmed.contains(&run.name));
+        Ok(unanswered
+            .filter(|run| names.insert(run.name.clone()))
+            .collect())
     }
 
     /// The values of the Trials that were made, by Runnable, in the order of their sequences.
