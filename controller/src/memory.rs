@@ -10,7 +10,6 @@ use std::{
 use cartouche_crds::{RunnableStatus, Selector};
 use serde_json::Value;
 
-pub use crate::clock::boot_time;
 use crate::{
     problem::{Cure, Problem},
     reconcile::facts::Sighting,

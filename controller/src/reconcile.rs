@@ -224,7 +224,7 @@ fn patience(
                 .as_ref()
                 .map(|(since, _)| *since)?;
             Some(
-                (since + QUIET).saturating_sub(crate::memory::boot_time())
+                (since + QUIET).saturating_sub(crate::clock::boot_time())
                     + Duration::from_millis(50),
             )
         }

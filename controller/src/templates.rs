@@ -57,11 +57,6 @@ struct HeadMeta {
     generation: Option<i64>,
 }
 
-fn is_of(compiled: &Compiled, object: &ClusterRunTemplate) -> bool {
-    object.metadata.generation == Some(compiled.generation)
-        && object.metadata.uid.as_deref() == Some(&compiled.uid)
-}
-
 /// All templates, compiled when first used.
 pub struct Templates {
     store: Store<ClusterRunTemplate>,
@@ -90,12 +85,8 @@ impl Templates {
 
     /// The answer to a read of a template, which is read no further if it is compiled already.
     pub fn read(&self, answer: &RawValue) -> serde_json::Result<Arc<Compiled>> {
-        let head: Head = serde_json::from_str(answer.get())?;
-        let kept = self.lock().get(&head.metadata.name).cloned();
-        let same = |kept: &Arc<Compiled>| {
-            kept.uid == head.metadata.uid && Some(kept.generation) == head.metadata.generation
-        };
-        match kept.filter(same) {
+        let Head { metadata } = serde_json::from_str(answer.get())?;
+        match self.kept(&metadata.name, Some(&metadata.uid), metadata.generation) {
             Some(kept) => Ok(kept),
             None => Ok(self.compile(&serde_json::from_str(answer.get())?)),
         }
@@ -104,14 +95,24 @@ impl Templates {
     /// A template that was read just now, compiled unless it is the one that is compiled already.
     #[must_use]
     pub fn compile(&self, object: &ClusterRunTemplate) -> Arc<Compiled> {
-        let name = object.name_any();
-        let kept = self.lock().get(&name).cloned();
-        if let Some(kept) = kept.filter(|kept| is_of(kept, object)) {
+        let (name, metadata) = (object.name_any(), &object.metadata);
+        if let Some(kept) = self.kept(&name, metadata.uid.as_deref(), metadata.generation) {
             return kept;
         }
         let compiled = Arc::new(Compiled::new(object));
         self.lock().insert(name, compiled.clone());
         compiled
+    }
+
+    /// The template, if this state of it is compiled already.
+    fn kept(
+        &self,
+        name: &str,
+        uid: Option<&str>,
+        generation: Option<i64>,
+    ) -> Option<Arc<Compiled>> {
+        let kept = self.lock().get(name).cloned()?;
+        (uid == Some(&kept.uid) && generation == Some(kept.generation)).then_some(kept)
     }
 
     /// The kinds of all templates that name theirs without a tag.

@@ -51,11 +51,8 @@ impl Connection {
             anonymous
         });
         Ok(Self {
-            own: Client::try_from(config)?,
             anonymous: anonymous.map(Client::try_from).transpose()?,
-            clock: Arc::new(AtomicI64::new(i64::MIN)),
-            metrics,
-            deadline: super::DEADLINE,
+            ..Self::over(Client::try_from(config)?, metrics)
         })
     }
 

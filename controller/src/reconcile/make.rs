@@ -16,9 +16,10 @@ use super::{
 };
 use crate::{
     api::{ApiError, CreateMode, ResourcePath},
+    clock::boot_time,
     discovery::{DiscoveryError, Kind},
     events::Occasion,
-    memory::{Held, boot_time, lock},
+    memory::{Held, lock},
     metrics::RunEvent,
     mutants,
     problem::{Category, Cure, Problem},

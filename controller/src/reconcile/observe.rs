@@ -13,9 +13,10 @@ use super::{
 };
 use crate::{
     api::{Requests, ResourcePath},
+    clock::boot_time,
     discovery::{DiscoveryError, Kind},
     ledger::Cause,
-    memory::{RunnableKey, boot_time, lock},
+    memory::{RunnableKey, lock},
     mutants::{self, Mutant},
     problem::{Category, Cure, Problem},
     templates::Compiled,

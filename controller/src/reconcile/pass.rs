@@ -19,8 +19,9 @@ use super::{
 };
 use crate::{
     api::Requests,
+    clock::boot_time,
     ledger::Ledger,
-    memory::{Held, Memory, RunnableKey, boot_time, lock},
+    memory::{Held, Memory, RunnableKey, lock},
     problem::{Category, Cure, Problem},
     templates::Compiled,
 };

@@ -5,8 +5,9 @@ use std::time::Duration;
 use super::{CONFLICT_PAUSE, pass::Pass};
 use crate::{
     api::ApiError,
+    clock::boot_time,
     events::Occasion,
-    memory::{Held, boot_time, lock},
+    memory::{Held, lock},
     metrics::RunEvent,
     problem::{Category, Cure, Problem},
     retention::retention,

@@ -9,11 +9,7 @@ use super::{
     observe::AWAITED_FOR,
     pass::Pass,
 };
-use crate::{
-    events::Occasion,
-    ledger::RunIdentity,
-    memory::{boot_time, lock},
-};
+use crate::{clock::boot_time, events::Occasion, ledger::RunIdentity, memory::lock};
 
 /// Unknown runs of one Runnable that are told of at most.
 const MAX_TOLD: usize = 100;

@@ -13,9 +13,10 @@ use super::{
 };
 use crate::{
     api::ResourcePath,
+    clock::boot_time,
     events::Occasion,
     ledger::Ledger,
-    memory::{boot_time, lock},
+    memory::lock,
     metrics::RunEvent,
     mutants::{self, Mutant},
     problem::Problem,

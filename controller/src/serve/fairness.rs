@@ -115,8 +115,7 @@ impl Namespace {
     /// Whether a look begins now; if not, it waits.
     fn begins(&mut self, name: &str, changed: bool, share: usize) -> bool {
         let called = self.called.remove(name);
-        let ahead = called || changed || self.changed.is_empty();
-        if self.busy < share && ahead {
+        if self.busy < share {
             self.busy += 1;
             self.known.remove(name);
             return true;
