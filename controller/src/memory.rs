@@ -11,6 +11,7 @@ use cartouche_crds::{RunnableStatus, Selector};
 use serde_json::Value;
 
 use crate::{
+    ledger::Reading,
     problem::{Cure, Problem},
     reconcile::facts::Sighting,
     watch::Watched,
@@ -59,6 +60,8 @@ pub struct Memory {
     pub awaited: Option<(String, Duration)>,
     /// A run as the answer to its create showed it, until its watch shows it.
     pub made: Option<Sighting>,
+    /// A run whose create was answered and that is still to be confirmed in the ledger.
+    pub unconfirmed: Option<Box<Reading>>,
     /// The selected object, until an event says that it may have changed.
     pub picked: Option<Picked>,
     /// How many events said so.

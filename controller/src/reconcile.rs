@@ -85,10 +85,14 @@ pub struct Reconciler {
 
 impl Reconciler {
     /// One look. It never fails as a whole: what is wrong becomes a condition, and a time to look
-    /// again.
-    pub async fn reconcile(&self, runnable: Arc<Runnable>) -> Action {
+    /// again. While `others_wait` with a change, what is not urgent is left for the next look.
+    pub async fn reconcile(
+        &self,
+        runnable: Arc<Runnable>,
+        others_wait: &(dyn Fn() -> bool + Send + Sync),
+    ) -> Action {
         let began = Instant::now();
-        let Some(mut pass) = Pass::begin(self, runnable) else {
+        let Some(mut pass) = Pass::begin(self, runnable, others_wait) else {
             self.metrics.pass("stale", began.elapsed().as_secs_f64());
             return Action::await_change();
         };
@@ -99,6 +103,7 @@ impl Reconciler {
             End::Stuck(..) => "problem",
             End::Conflict => "conflict",
             End::Gone => "gone",
+            End::PutOff => "put-off",
         };
         let again = pass.finish(end).await;
         self.metrics.pass(outcome, began.elapsed().as_secs_f64());
@@ -139,7 +144,7 @@ impl Reconciler {
                     Ok(()) => {}
                     Err(End::Conflict) => return End::Conflict,
                     Err(End::Gone) => return End::Gone,
-                    Err(End::Settled | End::Waiting(_) | End::Stuck(..)) => break,
+                    Err(End::Settled | End::Waiting(_) | End::Stuck(..) | End::PutOff) => break,
                 }
             }
         }

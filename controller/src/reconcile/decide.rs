@@ -118,7 +118,9 @@ pub fn look_after(facts: &Facts) -> Step {
     }
     match &facts.ledger.current {
         Some(current) if current.phase == RunPhase::Created => follow::follow(facts, None, current),
-        Some(current) => create::landed(facts, current).unwrap_or_else(|| past::past(facts)),
+        Some(current) => create::landed(facts, current)
+            .or_else(|| create::known_made(facts))
+            .unwrap_or_else(|| past::past(facts)),
         None => Step::Settled,
     }
 }

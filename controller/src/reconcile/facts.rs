@@ -41,7 +41,7 @@ pub struct Facts {
     pub reads: HashMap<RunName, NameRead>,
     /// Whether the newest run is what the server makes of the rendered document, if asked.
     pub server_agrees: Option<bool>,
-    /// What became of the create of this pass.
+    /// What became of the create of this pass, or of an earlier one that left the rest for later.
     pub created: Option<CreateOutcome>,
     /// `resource.group` of the current run, for messages.
     pub resource: Option<String>,
@@ -223,6 +223,9 @@ pub enum NameRead {
 pub enum CreateOutcome {
     /// The object exists now.
     Created(Box<Reading>),
+    /// An earlier pass of this process made the object, and left it to this one to confirm it. Whatever
+    /// was seen or read in this pass is newer.
+    MadeBefore(Box<Reading>),
     /// Something has this name.
     AlreadyExists,
     /// The API server refused, and will have made nothing.

@@ -138,6 +138,10 @@ impl Pass<'_> {
                     let mut memory = lock(&self.memory);
                     memory.made = Some(Sighting::of(&reading));
                     memory.release(&Held::Create(current.sequence));
+                    if (self.others_wait)() {
+                        memory.unconfirmed = Some(Box::new(reading));
+                        return Err(End::PutOff);
+                    }
                     drop(memory);
                     CreateOutcome::Created(Box::new(reading))
                 }

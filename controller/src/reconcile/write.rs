@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     decide::{Change, Step, decide},
-    facts::{CreateOutcome, WatchState},
+    facts::{CreateOutcome, NameRead, WatchState},
     pass::{End, Pass},
     report,
 };
@@ -134,6 +134,9 @@ impl Pass<'_> {
             return;
         };
         if change == Change::Confirm {
+            memory.unconfirmed = None;
+            // A refusal to read was no hindrance to confirm; to follow the run it is.
+            self.facts.reads.retain(|_, read| *read != NameRead::Denied);
             memory.awaited = current.uid.clone().map(|uid| (uid, boot_time()));
         }
         let result = |ledger: &Ledger| ledger.current.as_ref().and_then(|current| current.result);

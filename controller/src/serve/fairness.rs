@@ -171,6 +171,17 @@ pub(super) struct Turn {
     namespace: String,
 }
 
+impl Turn {
+    /// Whether other Runnables of the namespace wait with a change.
+    pub(super) fn others_wait(&self) -> bool {
+        let inner = self.fairness.lock();
+        inner
+            .namespaces
+            .get(&self.namespace)
+            .is_some_and(|namespace| !namespace.changed.is_empty())
+    }
+}
+
 impl Drop for Turn {
     fn drop(&mut self) {
         self.fairness.end(&self.namespace);
@@ -280,6 +291,19 @@ mod tests {
             names.push(name);
         }
         assert_eq!(names, ["3", "4", "5", "1", "6", "2"]);
+    }
+
+    #[test]
+    fn a_look_knows_whether_others_of_its_namespace_wait_with_a_change() {
+        let (fairness, _woken) = fairness(1);
+        let turn = fairness.turn(&key("many", 0), true).unwrap();
+        assert!(!turn.others_wait());
+        assert!(fairness.turn(&key("many", 1), false).is_none());
+        assert!(!turn.others_wait(), "a result can wait as well");
+        let elsewhere = fairness.turn(&key("one", 0), true).unwrap();
+        assert!(fairness.turn(&key("many", 2), true).is_none());
+        assert!(turn.others_wait());
+        assert!(!elsewhere.others_wait());
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Runnables {
                     let mut accounts = accounts.clone();
                     let (readiness, fairness) = (readiness.clone(), fairness.clone());
                     async move {
-                        let Some(_turn) = fairness.turn(&key(&runnable), is_changed(&runnable))
+                        let Some(turn) = fairness.turn(&key(&runnable), is_changed(&runnable))
                         else {
                             return Ok(Action::requeue(AGAIN));
                         };
@@ -105,7 +105,9 @@ impl Runnables {
                         {
                             tokio::time::sleep(Duration::from_millis(20)).await;
                         }
-                        Ok::<_, std::convert::Infallible>(reconciler.reconcile(runnable).await)
+                        let others_wait = || turn.others_wait();
+                        let again = reconciler.reconcile(runnable, &others_wait).await;
+                        Ok::<_, std::convert::Infallible>(again)
                     }
                 },
                 |_, error, _| match *error {},

@@ -1,6 +1,7 @@
 //! The configurations that are checked, by name.
 
 mod mistakes;
+mod put_off;
 
 use crate::{
     configuration::{Before, Configuration, OldRun},
@@ -34,7 +35,7 @@ fn faults(crashes: u8, losses: u8) -> Left {
 #[allow(clippy::too_many_lines)] // a table
 pub fn configurations() -> Vec<Configuration> {
     let one = Left::default();
-    vec![
+    let mut all = vec![
         Configuration {
             name: "one.plain",
             workers: 1,
@@ -440,7 +441,9 @@ pub fn configurations() -> Vec<Configuration> {
             runaway_runs: 1,
             ..plain()
         },
-    ]
+    ];
+    all.extend(put_off::configurations());
+    all
 }
 
 fn old(documents: &[u8]) -> Vec<OldRun> {

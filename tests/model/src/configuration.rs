@@ -62,6 +62,8 @@ pub struct Configuration {
     pub prompt_watch: bool,
     /// Reads are no steps of their own: what a pass reads before it writes is read at once.
     pub coarse: bool,
+    /// A pass may end when its create was answered, and leave the rest to the next.
+    pub puts_off: bool,
     /// Assumption: users delete runs only once they are confirmed and nothing is on its way.
     pub patient_users: bool,
     /// Assumption: before ten minutes have passed, every cache has caught up.
@@ -105,6 +107,7 @@ impl Default for Configuration {
             polled: false,
             prompt_watch: true,
             coarse: true,
+            puts_off: false,
             patient_users: false,
             caches_keep_up: false,
             before: Before::Nothing,

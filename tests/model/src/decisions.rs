@@ -281,6 +281,10 @@ impl Decisions {
                 || CreateOutcome::Unknown(refusal("the answer is no object", Cure::Retry)),
                 |found| CreateOutcome::Created(Box::new(found.reading)),
             ),
+            Outcome::MadeBefore(shown) => found(&shown).map_or_else(
+                || CreateOutcome::Unknown(refusal("the answer is no object", Cure::Retry)),
+                |found| CreateOutcome::MadeBefore(Box::new(found.reading)),
+            ),
             Outcome::Exists => CreateOutcome::AlreadyExists,
             Outcome::Refused => CreateOutcome::Refused(refusal("forbidden", Cure::Right)),
             Outcome::Unknown => CreateOutcome::Unknown(refusal("no answer", Cure::Retry)),

@@ -8,7 +8,7 @@ use crate::{
     model::{Action, Checked},
     pool::StatusId,
     server::Fate,
-    world::{Ghost, Make, Memory, Presence, Run, STRANGER, Seen, Worker, World},
+    world::{Ghost, Make, Memory, Outcome, Presence, Run, STRANGER, Seen, Worker, World},
 };
 
 impl Checked {
@@ -233,6 +233,9 @@ impl Checked {
                 cached.status = pool.aged(cached.status);
             }
             worker.memory.said = worker.memory.said.map(|said| pool.aged(said));
+            if let Some(unconfirmed) = &mut worker.memory.unconfirmed {
+                unconfirmed.make.old = true;
+            }
             if let Some(pass) = &mut worker.pass {
                 grow_old(self, pass);
             }
@@ -278,7 +281,7 @@ fn grow_old(model: &Checked, pass: &mut crate::world::Pass) {
     for shown in sighted.chain(listed).chain(read) {
         shown.make.old = true;
     }
-    if let Some(crate::world::Outcome::Created(shown)) = &mut knowledge.created {
+    if let Some(Outcome::Created(shown) | Outcome::MadeBefore(shown)) = &mut knowledge.created {
         shown.make.old = true;
     }
 }

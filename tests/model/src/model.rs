@@ -114,9 +114,12 @@ impl Checked {
         }
     }
 
-    fn push_wire_actions(world: &World, actions: &mut Vec<Action>) {
+    fn push_wire_actions(&self, world: &World, actions: &mut Vec<Action>) {
         for (index, request) in world.wire.iter().enumerate() {
             actions.push(Action::Deliver(index, Fate::Answered));
+            if self.setup.puts_off && request.sender.is_some() {
+                actions.push(Action::Deliver(index, Fate::PutOff));
+            }
             if world.left.losses > 0 {
                 actions.push(Action::Deliver(index, Fate::Dropped));
                 if request.sender.is_some() {
@@ -163,7 +166,7 @@ impl Model for Checked {
         for index in 0..world.workers.len() {
             self.push_worker_actions(world, index, actions);
         }
-        Self::push_wire_actions(world, actions);
+        self.push_wire_actions(world, actions);
         self.push_run_actions(world, actions);
         let left = &world.left;
         let faults = [

@@ -15,6 +15,8 @@ use crate::{
 pub enum Fate {
     /// It arrives, and its answer, too.
     Answered,
+    /// It arrives, and its answer, too; what was made is confirmed by the next pass.
+    PutOff,
     /// It arrives; its answer is lost.
     AnswerLost,
     /// It never arrives.
@@ -63,7 +65,7 @@ impl Checked {
             make,
             endless,
         } = world.wire.remove(request);
-        let arrives = matches!(fate, Fate::Answered | Fate::AnswerLost);
+        let arrives = matches!(fate, Fate::Answered | Fate::PutOff | Fate::AnswerLost);
         let outcome = if arrives {
             self.arrive(world, make)
         } else {
@@ -76,7 +78,10 @@ impl Checked {
                 endless,
             });
         }
-        if self.setup.mutant == Mutant::CreateRetried && fate != Fate::Answered && !endless {
+        if self.setup.mutant == Mutant::CreateRetried
+            && !matches!(fate, Fate::Answered | Fate::PutOff)
+            && !endless
+        {
             world.wire.push(Request {
                 sender: None,
                 make,
@@ -92,7 +97,13 @@ impl Checked {
             worker.woken = true;
             return;
         }
-        let answered = fate == Fate::Answered;
+        if let (Fate::PutOff, Outcome::Created(shown)) = (fate, outcome) {
+            worker.memory.unconfirmed = Some(shown);
+            worker.pass = None;
+            worker.woken = true;
+            return;
+        }
+        let answered = matches!(fate, Fate::Answered | Fate::PutOff);
         pass.knowledge.created = Some(if answered { outcome } else { Outcome::Unknown });
         pass.stage = Stage::Deciding;
     }

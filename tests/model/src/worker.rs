@@ -1,10 +1,13 @@
 //! A worker: the loop of `controller/src/reconcile.rs`, cut at every request and every look at a cache.
 
-use cartouche_controller::reconcile::{
-    decide::Change,
-    facts::{RunName, served_before},
+use cartouche_controller::{
+    ledger::RunIdentity,
+    reconcile::{
+        decide::Change,
+        facts::{RunName, served_before},
+    },
 };
-use cartouche_crds::RunnableStatus;
+use cartouche_crds::{RunPhase, RunnableStatus};
 
 use crate::{
     cast::run_of,
@@ -13,7 +16,7 @@ use crate::{
     model::Checked,
     mutant::Mutant,
     pool::StatusId,
-    world::{Cached, Knowledge, Make, Memory, Pass, Request, Stage, Vacancy, World},
+    world::{Cached, Knowledge, Make, Memory, Outcome, Pass, Request, Stage, Vacancy, World},
 };
 
 impl Checked {
@@ -86,6 +89,7 @@ impl Checked {
             return false;
         }
         let stored = self.decisions.pool.stored(cached.status);
+        let created = self.made_before(&mut worker.memory, &stored);
         let (ledger_taken, quiet) = vacancy(&mut worker.memory, &cached, &stored);
         worker.pass = Some(Pass {
             version: cached.version,
@@ -110,7 +114,7 @@ impl Checked {
                 listed: None,
                 reads: Vec::new(),
                 server_agrees: None,
-                created: None,
+                created,
                 only_attempt: false,
                 stuck: None,
             },
@@ -120,6 +124,25 @@ impl Checked {
         });
         self.look_around(world, index);
         true
+    }
+
+    /// See `pass.rs`: the run of the pending entry, if an earlier pass made it.
+    fn made_before(&self, memory: &mut Memory, stored: &RunnableStatus) -> Option<Outcome> {
+        let shown = memory.unconfirmed?;
+        let object =
+            self.decisions
+                .cast
+                .object(&self.decisions.pool, shown.uid, &shown.make, shown.result);
+        let run = RunIdentity::of(&object);
+        let answers = stored
+            .current_run
+            .as_ref()
+            .zip(run)
+            .is_some_and(|(current, run)| {
+                current.phase == RunPhase::Pending && run.answers(current)
+            });
+        memory.unconfirmed = answers.then_some(shown);
+        memory.unconfirmed.map(Outcome::MadeBefore)
     }
 
     fn carry_out(&self, world: &mut World, index: usize, next: &Move) {
@@ -225,6 +248,7 @@ impl Checked {
             .as_ref()
             .and_then(|current| current.uid.as_deref());
         if change == Change::Confirm {
+            worker.memory.unconfirmed = None;
             worker.memory.awaited = uid.and_then(run_of);
         }
         if let Some(pass) = &mut worker.pass {

@@ -130,6 +130,8 @@ pub struct Cached {
 pub enum Outcome {
     /// The object of the answer.
     Created(Shown),
+    /// The object of the answer that an earlier pass had.
+    MadeBefore(Shown),
     /// The name is taken.
     Exists,
     /// Refused for good.
@@ -235,6 +237,8 @@ pub struct Memory {
     pub vacancy: Option<Vacancy>,
     /// The run that it made and no watch has shown.
     pub awaited: Option<Uid>,
+    /// The run that it made and left to be confirmed.
+    pub unconfirmed: Option<Shown>,
     /// Kinds that are watched, as bits.
     pub kinds: u8,
 }

@@ -7,7 +7,7 @@ use crate::{
     ledger::{Reading, result_of},
     mutants::{self, Mutant},
     problem::{Category, Cure, Problem},
-    reconcile::facts::{CreateOutcome, Facts, NameRead, Rendering, RunName},
+    reconcile::facts::{CreateOutcome, Facts, NameRead, Rendering, RunName, Sighting},
 };
 
 pub(super) fn create(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
@@ -18,9 +18,39 @@ pub(super) fn create(facts: &Facts, rendering: &Rendering, current: &CurrentRun)
         Some(CreateOutcome::Created(reading)) => {
             confirm(facts, reading).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
         }
+        Some(CreateOutcome::MadeBefore(reading)) => seen_to_go(facts, current)
+            .or_else(|| made_before(facts, current, reading))
+            .unwrap_or_else(|| Step::Stuck(strange(facts, current))),
         Some(CreateOutcome::AlreadyExists) => taken(facts, rendering, current),
         Some(CreateOutcome::Refused(problem)) => refused(facts, current, problem),
         Some(CreateOutcome::Unknown(problem)) => Step::Stuck(problem.clone()),
+    }
+}
+
+/// A run that an earlier pass made is confirmed even while something else is stuck.
+pub(super) fn known_made(facts: &Facts) -> Option<Step> {
+    match &facts.created {
+        Some(CreateOutcome::MadeBefore(reading)) => confirm(facts, reading),
+        _ => None,
+    }
+}
+
+/// What the watch has shown meanwhile is read first, so that one write confirms the run and records
+/// how it ended.
+fn made_before(facts: &Facts, current: &CurrentRun, reading: &Reading) -> Option<Step> {
+    let name = RunName::of(current);
+    match facts.reads.get(&name) {
+        Some(NameRead::Found(found)) if found.reading.run.uid == reading.run.uid => {
+            confirm(facts, &found.reading)
+        }
+        Some(_) => confirm(facts, reading),
+        None => {
+            let sighting = facts.sighting(&reading.run.uid);
+            if sighting.is_some_and(Sighting::finished) {
+                return Some(Step::ReadRun(name));
+            }
+            confirm(facts, reading)
+        }
     }
 }
 

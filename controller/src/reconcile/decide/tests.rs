@@ -10,6 +10,7 @@ mod creation;
 mod existing;
 mod history;
 mod laws;
+mod put_off;
 mod restored;
 pub(crate) mod scene;
 mod suspended;
