@@ -15,6 +15,7 @@ mod endings;
 mod forged;
 mod hash;
 mod polling;
+mod put_off;
 mod restart;
 mod retention;
 mod status;
