@@ -334,6 +334,9 @@ async fn serve_templates(
             watcher::Event::Apply(template) if !told.is_news(template) => {}
             watcher::Event::Apply(template) | watcher::Event::Delete(template) => {
                 let name = template.name_any();
+                if let watcher::Event::Delete(_) = event {
+                    told.0.remove(&name);
+                }
                 wake_where(&reconciler, &runnables, |runnable| {
                     runnable.spec.run_template_ref.name == name
                 });
