@@ -142,6 +142,7 @@ pub(crate) async fn watch<T: Item>(
     mut version: String,
     mut each: impl FnMut(Happening, T),
 ) -> Result<()> {
+    let mut begun = false;
     loop {
         let uri =
             format!("{path}?watch=true&timeoutSeconds=3000&resourceVersion={version}{selector}");
@@ -162,12 +163,19 @@ pub(crate) async fn watch<T: Item>(
                 }
                 Ok(WatchEvent::Deleted(object)) => (Happening::Gone, object),
                 Ok(WatchEvent::Bookmark(_)) => continue,
+                // The store of a kind that was installed a moment ago began after the version that
+                // was read: everything that is there is shown instead.
+                Ok(WatchEvent::Error(error)) if error.code == 410 && !begun => {
+                    version.clear();
+                    break;
+                }
                 Ok(WatchEvent::Error(error)) => anyhow::bail!("watching {path}: {error}"),
                 Err(error) => {
                     eprintln!("warning: the watch of {path} was cut: {error}");
                     break;
                 }
             };
+            begun = true;
             version.clone_from(&object.meta().resource_version);
             each(happening, object);
         }
