@@ -68,6 +68,8 @@ pub struct Memory {
     pub changes: u64,
     /// What failed, and until when it is not tried again.
     pub hold: Option<Hold>,
+    /// Its template has changed since it was looked at.
+    pub of_edited_template: bool,
     /// Its account may list its runs but not get them.
     pub only_list: bool,
     /// What is watched for it.

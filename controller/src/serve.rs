@@ -338,7 +338,11 @@ async fn serve_templates(
                     told.0.remove(&name);
                 }
                 wake_where(&reconciler, &runnables, |runnable| {
-                    runnable.spec.run_template_ref.name == name
+                    let concerned = runnable.spec.run_template_ref.name == name;
+                    if concerned && let Some(memory) = reconciler.memories.known(&key(runnable)) {
+                        crate::memory::lock(&memory).of_edited_template = true;
+                    }
+                    concerned
                 });
             }
             watcher::Event::InitDone => {

@@ -94,6 +94,7 @@ impl<'a> Pass<'a> {
         let stored = Arc::new(runnable.status.clone().unwrap_or_default());
         let ledger = Ledger::of(&stored);
         let created = made_before(&memory, &ledger);
+        lock(&memory).of_edited_template = false;
         let (taken, quiet) = vacancy(&memory, &stored, &resource_version);
         let facts = Facts {
             now: own.identity.connection().now(),

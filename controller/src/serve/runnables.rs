@@ -21,7 +21,7 @@ use tokio::sync::{mpsc::UnboundedReceiver, watch};
 
 use super::{
     ACCOUNTS, RUNNABLES, TEMPLATES,
-    fairness::{AGAIN, Fairness},
+    fairness::{AGAIN, Fairness, Reason},
     guarded::{Guarded, guarded},
     key,
 };
@@ -92,7 +92,8 @@ impl Runnables {
                     let mut accounts = accounts.clone();
                     let (readiness, fairness) = (readiness.clone(), fairness.clone());
                     async move {
-                        let Some(turn) = fairness.turn(&key(&runnable), is_changed(&runnable))
+                        let Some(turn) =
+                            fairness.turn(&key(&runnable), reason(&reconciler, &runnable))
                         else {
                             return Ok(Action::requeue(AGAIN));
                         };
@@ -161,13 +162,21 @@ impl Runnables {
     }
 }
 
-/// Whether the spec is not what was looked at last.
-fn is_changed(runnable: &Runnable) -> bool {
+/// Whether the spec is not what was looked at last, or the template.
+fn reason(reconciler: &Reconciler, runnable: &Runnable) -> Reason {
     let observed = runnable
         .status
         .as_ref()
         .and_then(|status| status.observed_generation);
-    observed != runnable.metadata.generation
+    if observed != runnable.metadata.generation {
+        return Reason::Changed;
+    }
+    let memory = reconciler.memories.known(&key(runnable));
+    if memory.is_some_and(|memory| lock(&memory).of_edited_template) {
+        Reason::Template
+    } else {
+        Reason::Other
+    }
 }
 
 /// Drops what no decision and no template reads, before it is kept.
