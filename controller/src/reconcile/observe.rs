@@ -239,8 +239,10 @@ impl Pass<'_> {
             .filter(|(_, since)| boot_time().saturating_sub(*since) < AWAITED_FOR)
             .map(|(uid, _)| uid);
         let Some(kind) = kind else {
-            // Objects of a kind that is not served do not exist.
+            // Objects of a kind that is not served do not exist; what was seen to go with it stays seen.
             self.facts.watch = WatchState::Synced;
+            self.facts.sightings = self.own.runs.sightings(&self.facts.runnable.uid);
+            self.facts.sightings.retain(|sighting| sighting.deleted);
             return;
         };
         let watched = Watched {
