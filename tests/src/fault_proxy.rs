@@ -9,6 +9,7 @@
 mod answer;
 mod call;
 mod desk;
+mod door;
 mod fault;
 mod relay;
 mod serve;
@@ -17,6 +18,7 @@ use std::{
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
+    time::Duration,
 };
 
 use anyhow::{Context, Result};
@@ -32,6 +34,7 @@ use tokio::{
 
 pub use call::Call;
 pub use desk::{Chooser, Counted};
+pub use door::Waits;
 pub use fault::{Fault, HELD, LATE, SPLIT};
 
 use crate::{
@@ -106,6 +109,28 @@ impl FaultProxy {
     /// Lets one event pass that waits at a [`Fault::Gate`], or the next that comes to it.
     pub fn let_pass(&self) {
         self.desk.let_pass();
+    }
+
+    /// From now on the requests that `waits` says wait until [`Self::release`]. They arrive after that
+    /// even if their sender has given them up or is dead.
+    pub fn hold(&self, waits: Waits) {
+        self.desk.door.close(waits);
+    }
+
+    /// How many requests have been held back since [`Self::hold`].
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.desk.door.came()
+    }
+
+    /// Lets all go on that were held back, and holds no further ones back.
+    pub fn release(&self) {
+        self.desk.door.open();
+    }
+
+    /// Nothing goes through for so long, neither requests nor events.
+    pub fn split(&self, time: Duration) {
+        self.desk.split_for(time);
     }
 
     /// What was asked since [`Self::begin`], in its order.

@@ -8,8 +8,10 @@
 //! the same.
 
 pub mod campaign;
+mod own_kind;
 pub mod plan;
 pub mod record;
+mod runs;
 pub mod scenario;
 pub mod stage;
 pub mod table;

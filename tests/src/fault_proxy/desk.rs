@@ -11,12 +11,14 @@ use std::{
 };
 
 use bytes::Bytes;
+use http::request;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 
 use super::{
     Crash,
     call::{Asked, Call},
+    door::Door,
     fault::Fault,
 };
 
@@ -48,6 +50,8 @@ pub(super) struct Desk {
     pub(super) split: Notify,
     /// Has a permit for each event that may pass.
     gate: Semaphore,
+    /// Holds requests back on behalf of the scenario.
+    pub(super) door: Door,
 }
 
 struct Book {
@@ -98,6 +102,7 @@ impl Desk {
             busy: AtomicUsize::new(0),
             split: Notify::new(),
             gate: Semaphore::new(0),
+            door: Door::new(),
         }
     }
 
@@ -129,6 +134,16 @@ impl Desk {
     pub(super) fn busy(&self) -> Busy<'_> {
         self.busy.fetch_add(1, Ordering::SeqCst);
         Busy(&self.busy)
+    }
+
+    /// A request as it is counted. A kind of this namespace alone has the name of the namespace in its
+    /// own; without it, it is the same kind in every namespace.
+    pub(super) fn read(&self, head: &request::Parts) -> Asked {
+        let query = head.uri.query().unwrap_or_default();
+        let mut asked = Asked::read(&head.method, head.uri.path(), query);
+        let suffix = format!("-{}", self.namespace);
+        asked.call.resource = asked.call.resource.replace(&suffix, "");
+        asked
     }
 
     /// Counts a request, and says what it meets.

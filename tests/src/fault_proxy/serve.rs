@@ -59,20 +59,34 @@ async fn handle(
     }
     let (head, body) = request.into_parts();
     let body = body.collect().await.map_err(|_| cut())?.to_bytes();
-    let asked = Asked::read(
-        &head.method,
-        head.uri.path(),
-        head.uri.query().unwrap_or_default(),
-    );
+    let asked = desk.read(&head);
     let fault = desk.meet(&asked);
     let taken = Taken {
         head,
         body,
         upstream,
     };
+    if !desk.door.stops(&asked.call, &taken.body) {
+        return pass_on(fault, taken, &asked, desk).await;
+    }
+    // In a task of its own: what is on its way arrives whether its sender lives or not.
+    let waiting = tokio::spawn(async move {
+        let _busy = desk.busy();
+        desk.door.pass().await;
+        pass_on(fault, taken, &asked, desk.clone()).await
+    });
+    waiting.await.map_err(|_| cut())?
+}
+
+async fn pass_on(
+    fault: Option<Fault>,
+    taken: Taken,
+    asked: &Asked,
+    desk: Arc<Desk>,
+) -> io::Result<Response<Body>> {
     match fault {
-        None => taken.answered(&asked, &desk).await,
-        Some(fault) => broken(fault, taken, &asked, desk).await,
+        None => taken.answered(asked, &desk).await,
+        Some(fault) => broken(fault, taken, asked, desk).await,
     }
 }
 

@@ -145,14 +145,26 @@ pub async fn record(demo: &str, cluster: &Cluster, scenario: Scenario) -> Result
 }
 
 async fn record_once(demo: &str, cluster: &Cluster, scenario: Scenario) -> Result<Recording> {
-    let stage = Stage::set(demo, cluster, "record").await?;
-    prepare(&stage, scenario).await?;
+    let stage = scenario.set(demo, cluster, "record").await?;
+    let recorded = recorded(&stage, scenario).await;
+    let Err(error) = recorded else {
+        stage.clear().await?;
+        return recorded;
+    };
+    let (name, log) = (scenario.name(), stage.log().await);
+    Err(error.context(format!(
+        "{name} without faults; the controller said:\n{log}"
+    )))
+}
+
+async fn recorded(stage: &Stage, scenario: Scenario) -> Result<Recording> {
+    prepare(stage, scenario).await?;
     stage.proxy.begin(Box::new(|_, _| None));
-    scenario.act(&stage).await?;
+    scenario.act(stage).await?;
     stage
         .until(APP, "the scenario to be over", |r| scenario.is_over(r))
         .await?;
-    quiet(&stage).await?;
+    quiet(stage).await?;
     let recording = Recording {
         scenario,
         calls: stage.proxy.calls(),
@@ -161,13 +173,8 @@ async fn record_once(demo: &str, cluster: &Cluster, scenario: Scenario) -> Resul
     let mut breaches = stage.record.breaches()?;
     breaches.extend(stage.record.unannounced()?);
     if !breaches.is_empty() {
-        bail!(
-            "{} without faults: {}",
-            scenario.name(),
-            breaches.join("; ")
-        );
+        bail!("{}", breaches.join("; "));
     }
-    stage.clear().await?;
     Ok(recording)
 }
 
@@ -208,7 +215,7 @@ pub async fn perform(
     plan: &Plan,
     expected: &Recording,
 ) -> Result<Outcome> {
-    let stage = Stage::set(demo, cluster, "plan").await?;
+    let stage = plan.scenario.set(demo, cluster, "plan").await?;
     prepare(&stage, plan.scenario).await?;
     let (at, fault) = (plan.at.clone(), plan.fault);
     stage.proxy.begin(Box::new(move |call, number| {
@@ -245,7 +252,8 @@ async fn play(stage: &Stage, scenario: Scenario, expected: &End) -> Result<Outco
         }
         // It has to stay so.
         quiet(stage).await?;
-        let mut breaches = stage.record.breaches()?;
+        let twice = undecidable.and_then(|undecided| undecided.twice);
+        let mut breaches = stage.record.breaches_beside(twice)?;
         breaches.extend(stage.record.unannounced()?);
         if !breaches.is_empty() {
             bail!("{}", breaches.join("; "));
@@ -256,7 +264,7 @@ async fn play(stage: &Stage, scenario: Scenario, expected: &End) -> Result<Outco
             continue;
         }
         return Ok(match undecidable {
-            Some(name) => Outcome::Undecidable(name.to_owned()),
+            Some(undecided) => Outcome::Undecidable(undecided.name.to_owned()),
             None if stage.proxy.broken() == 0 => Outcome::NotReached,
             None => Outcome::Held,
         });

@@ -11,18 +11,12 @@ use std::{
 
 use anyhow::{Context, Result};
 use cartouche_crds::Runnable;
-use kube::{
-    ResourceExt,
-    api::{DynamicObject, ListParams},
-};
+use kube::api::{ApiResource, DynamicObject, ListParams};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::stage::Stage;
-use crate::{
-    cluster::{AuditEvent, Cluster},
-    lab::Kind,
-};
+use super::{own_kind::none_without_kind, stage::Stage};
+use crate::cluster::{AuditEvent, Cluster};
 
 /// A run, by what it was made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -38,10 +32,10 @@ pub struct Run {
 }
 
 impl Run {
-    /// The run that a request made, if it made one.
+    /// The run that a request made, if it made one of these resources.
     #[must_use]
-    pub fn made_by(event: &AuditEvent) -> Option<Self> {
-        let effect = event.verb == "create" && event.resource() == Kind::Trial.audited();
+    pub fn made_by(event: &AuditEvent, resource: &str) -> Option<Self> {
+        let effect = event.verb == "create" && event.resource() == resource;
         let object = event.response_object.as_ref()?;
         (effect && event.took_effect()).then(|| Self::of(object))
     }
@@ -89,19 +83,28 @@ pub struct End {
 pub struct Record {
     file: PathBuf,
     namespace: String,
+    /// What the runs are, as the audit log names it.
+    resource: String,
     read: Mutex<(u64, Vec<AuditEvent>)>,
 }
 
 impl Record {
-    /// From now on.
-    pub fn begin(cluster: &Cluster, namespace: &str) -> Result<Self> {
+    /// From now on, of runs of this kind.
+    pub fn begin(cluster: &Cluster, namespace: &str, kind: &ApiResource) -> Result<Self> {
         let file = cluster.control_plane()?.audit_log();
         let file = file.context("there is an audit log")?;
         Ok(Self {
             read: Mutex::new((std::fs::metadata(&file)?.len(), Vec::new())),
             file,
             namespace: namespace.to_owned(),
+            resource: format!("{}.{}", kind.plural, kind.group),
         })
+    }
+
+    /// The run that a request made, if it made one.
+    #[must_use]
+    pub fn run_made_by(&self, event: &AuditEvent) -> Option<Run> {
+        Run::made_by(event, &self.resource)
     }
 
     /// The requests of controllers that were answered until now, as far as `wanted`.
@@ -146,7 +149,12 @@ impl Record {
     /// A create whose sender died is carried out all the same, but the API server may write it down
     /// as given up: its run is known by its object only.
     pub fn made(&self, exist: &[DynamicObject]) -> Result<Vec<Run>> {
-        let created = self.events(|event| Some((event.name().to_owned(), Run::made_by(event)?)))?;
+        let created = self.events(|event| {
+            let run = self.run_made_by(event)?;
+            let object = event.response_object.as_ref()?;
+            let uid = object.pointer("/metadata/uid").and_then(Value::as_str);
+            Some((uid.unwrap_or_default().to_owned(), run))
+        })?;
         let mut made: Vec<Run> = unwritten(&created, exist)?;
         made.extend(created.into_iter().map(|(_, run)| run));
         made.sort();
@@ -155,10 +163,9 @@ impl Record {
 
     /// How many runs were deleted, not counting collected ones.
     pub fn deleted(&self) -> Result<usize> {
-        let resource = Kind::Trial.audited();
         let deleted = self.events(|event| {
             let runner = event.acting_as().ends_with(":runner");
-            let effect = event.verb == "delete" && event.resource() == resource;
+            let effect = event.verb == "delete" && event.resource() == self.resource;
             (runner && effect && event.took_effect()).then_some(())
         })?;
         Ok(deleted.len())
@@ -181,13 +188,21 @@ impl Record {
     /// What the record shows that the protocol forbids, whatever else happened: a number twice, outputs that
     /// went back.
     pub fn breaches(&self) -> Result<Vec<String>> {
+        self.breaches_beside(None)
+    }
+
+    /// Those beside the one that the protocol declares undecidable: that two runs have this number.
+    pub fn breaches_beside(&self, twice: Option<i64>) -> Result<Vec<String>> {
         let mut breaches = Vec::new();
         let mut numbers = BTreeMap::<(String, i64), usize>::new();
         for run in self.made(&[])? {
             *numbers.entry((run.runnable, run.sequence)).or_default() += 1;
         }
-        let twice = numbers.iter().filter(|(_, times)| **times > 1);
-        breaches.extend(twice.map(|((runnable, sequence), times)| {
+        let again = numbers.iter().filter(|((_, sequence), times)| {
+            let allowed = if twice == Some(*sequence) { 2 } else { 1 };
+            **times > allowed
+        });
+        breaches.extend(again.map(|((runnable, sequence), times)| {
             format!("run {sequence} of {runnable} was made {times} times")
         }));
         breaches.extend(self.backwards()?);
@@ -198,7 +213,6 @@ impl Record {
     /// killed takes with it what it had not written down yet, so this asks for one that lives.
     pub fn unannounced(&self) -> Result<Vec<String>> {
         let mut named = std::collections::BTreeSet::new();
-        let resource = Kind::Trial.audited();
         // The log is in the order of the answers, and an intent is answered before its create is sent.
         let unannounced = self.events(|event| {
             let kind = event.resource();
@@ -211,7 +225,7 @@ impl Record {
                     let name = sent.and_then(|o| o.pointer("/status/currentRun/name")?.as_str());
                     return name.map(|name| (false, name.to_owned()));
                 }
-                ("create", kind) if kind == resource && event.took_effect() => event.name(),
+                ("create", kind) if kind == self.resource && event.took_effect() => event.name(),
                 _ => return None,
             };
             Some((true, name.to_owned()))
@@ -265,8 +279,8 @@ impl Stage {
     pub async fn end(&self, name: &str) -> Result<End> {
         let runnable = self.runnables().get(name).await?;
         let of = ListParams::default().labels("carto.run/runnable-name");
-        let runs = self.trials().list(&of).await?.items;
-        Ok(End {
+        let runs = none_without_kind(self.trials().list(&of).await)?;
+        self.comparable(End {
             made: self.record.made(&runs)?,
             deleted: self.record.deleted()?,
             exist: exist(&runs)?,
@@ -280,7 +294,9 @@ fn unwritten(created: &[(String, Run)], exist: &[DynamicObject]) -> Result<Vec<R
     let mut unwritten = Vec::new();
     for object in exist {
         let run = Run::of(&serde_json::to_value(object)?);
-        let known = created.iter().any(|(name, _)| *name == object.name_any());
+        let known = created
+            .iter()
+            .any(|(uid, _)| Some(uid) == object.metadata.uid.as_ref());
         if run.sequence > 0 && !known {
             unwritten.push(run);
         }

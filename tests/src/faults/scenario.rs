@@ -3,18 +3,22 @@
 //! Inputs move on only when the run before was made, so that nothing coalesces and every time makes
 //! the same runs.
 
+mod exceptions;
+mod original;
+mod removed_kind;
+mod undecided;
+
 use anyhow::Result;
 use cartouche_crds::{RunPhase, RunResult, Runnable};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{
-    record::End,
-    stage::{APP, PATIENCE, Stage},
-};
+pub use undecided::Undecided;
+
+use super::stage::{APP, PATIENCE, Stage};
 use crate::{
-    cluster::{Seen, eventually},
+    cluster::{Cluster, Seen, eventually},
     lab::{self, Kind, fails, hangs, succeeds},
 };
 
@@ -50,6 +54,18 @@ pub enum Scenario {
     LostStatus,
     /// Objects of the original controller are taken over.
     Takeover,
+    /// The kind of a finished run is taken away and comes back, and the input changes.
+    KindRemoved,
+    /// The kind of a run is taken away while it is under way, and comes back, and the input changes.
+    KindRemovedAmidRun,
+    /// The right to create is taken away while a create is on its way, and given back.
+    RevokedAmidCreate,
+    /// Somebody deletes a run after it was made and before it is confirmed (the exception I1).
+    DeletedUnconfirmed,
+    /// A run ends and is deleted while no controller runs (the exception I2).
+    EndedUnseen,
+    /// A status of long ago is restored while no controller runs (the exception I3).
+    RestoredStatus,
 }
 
 /// The status without a ledger, as the original's is.
@@ -129,11 +145,22 @@ impl Scenario {
             .unwrap_or_default()
     }
 
+    /// Where it is played.
+    pub async fn set(self, demo: &str, cluster: &Cluster, name: &str) -> Result<Stage> {
+        let stage = Stage::set(demo, cluster, name).await?;
+        match self {
+            Self::KindRemoved | Self::KindRemovedAmidRun => stage.with_own_kind().await,
+            _ => Ok(stage),
+        }
+    }
+
     /// Everything before the first request that is counted.
     pub async fn prepare(self, stage: &Stage) -> Result<()> {
         match self {
-            Self::FirstRun => return stage.start_controller().await,
-            Self::Takeover => return original_left(stage).await,
+            Self::FirstRun | Self::RevokedAmidCreate | Self::DeletedUnconfirmed => {
+                return stage.start_controller().await;
+            }
+            Self::Takeover => return original::original_left(stage).await,
             Self::RejectedThenGranted => {
                 stage.grant(false).await?;
                 return stage.start_controller().await;
@@ -152,8 +179,10 @@ impl Scenario {
         stage.start_controller().await?;
         match self {
             Self::FailedThenChanged => stage.until(APP, "a failure", failed).await?,
-            Self::DeletedRun => stage.until(APP, "a run", |r| made(r, 1)).await?,
-            Self::Retention => {
+            Self::DeletedRun | Self::KindRemovedAmidRun => {
+                stage.until(APP, "a run", |r| made(r, 1)).await?
+            }
+            Self::Retention | Self::RestoredStatus => {
                 for value in 2..=3 {
                     let before = value - 1;
                     stage
@@ -165,7 +194,17 @@ impl Scenario {
             }
             _ => stage.until(APP, "its output", |r| gives(r, 1, 1)).await?,
         };
-        if self == Self::ChangedWhileDown {
+        if self == Self::EndedUnseen {
+            stage.change(APP, hangs(2)).await?;
+            stage.until(APP, "a run", |r| made(r, 2)).await?;
+        }
+        if [
+            Self::ChangedWhileDown,
+            Self::EndedUnseen,
+            Self::RestoredStatus,
+        ]
+        .contains(&self)
+        {
             stage.kill_controller().await?;
         }
         Ok(())
@@ -174,7 +213,7 @@ impl Scenario {
     fn first_inputs(self) -> Value {
         match self {
             Self::FailedThenChanged => fails(1),
-            Self::DeletedRun => hangs(1),
+            Self::DeletedRun | Self::KindRemovedAmidRun => hangs(1),
             _ => succeeds(1),
         }
     }
@@ -231,6 +270,12 @@ impl Scenario {
             }
             Self::LostStatus => stage.edit_status(APP, without_ledger).await,
             Self::Takeover => stage.start_controller().await,
+            Self::KindRemoved => removed_kind::of_a_finished_run(stage).await,
+            Self::KindRemovedAmidRun => removed_kind::amid_a_run(stage).await,
+            Self::RevokedAmidCreate => exceptions::revoked_amid_create(stage).await,
+            Self::DeletedUnconfirmed => exceptions::deleted_unconfirmed(stage).await,
+            Self::EndedUnseen => exceptions::ended_unseen(stage).await,
+            Self::RestoredStatus => exceptions::restored_status(stage).await,
         }
     }
 
@@ -238,27 +283,24 @@ impl Scenario {
     #[must_use]
     pub fn is_over(self, runnable: &Runnable) -> bool {
         match self {
-            Self::FirstRun | Self::LostStatus | Self::RejectedThenGranted => gives(runnable, 1, 1),
+            Self::FirstRun
+            | Self::LostStatus
+            | Self::RejectedThenGranted
+            | Self::RevokedAmidCreate => gives(runnable, 1, 1),
             Self::InputChange
             | Self::ChangedWhileDown
             | Self::TemplateChange
             | Self::SelectorChange
             | Self::FailedThenChanged
+            | Self::KindRemoved
             | Self::Takeover => gives(runnable, 2, 2),
+            Self::KindRemovedAmidRun | Self::DeletedUnconfirmed => gives(runnable, 3, 2),
+            Self::EndedUnseen => gives(runnable, 3, 3),
             Self::Rerun => gives(runnable, 2, 1),
             Self::ThereAndBack => gives(runnable, 3, 1),
             Self::DeletedRun => made(runnable, 2),
-            Self::Retention => gives(runnable, 4, 4),
+            Self::Retention | Self::RestoredStatus => gives(runnable, 4, 4),
         }
-    }
-
-    /// The name of what the protocol declares undecidable, if this end is that.
-    #[must_use]
-    pub fn undecidable(self, end: &End) -> Option<&'static str> {
-        // Nobody saw the run go: whether it had ended cannot be known, and nothing is made again.
-        let lost = end.current.get("result") == Some(&json!("Lost"));
-        (self == Self::DeletedRun && lost && end.made.len() == 1 && end.deleted == 0)
-            .then_some("Lost: the unfinished run was gone while nobody watched")
     }
 }
 
@@ -296,55 +338,4 @@ async fn left(stage: &Stage, count: usize) -> Result<()> {
         })
     })
     .await
-}
-
-/// A Runnable with two runs, the newer for its present inputs, as the original leaves them.
-async fn original_left(stage: &Stage) -> Result<()> {
-    let runnable = stage
-        .runnable(APP, json!({ "inputs": succeeds(2) }))
-        .await?;
-    let uid = runnable.metadata.uid.unwrap_or_default();
-    for (value, suffix) in [(1, "x7k2p"), (2, "b9q4z")] {
-        if value > 1 {
-            // Creation times have whole seconds.
-            tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
-        }
-        stage
-            .trial(json!({
-                "apiVersion": "lab.test/v1", "kind": "Trial",
-                "metadata": {
-                    "name": format!("{APP}-{suffix}"), "generateName": format!("{APP}-"),
-                    "labels": {
-                        "carto.run/runnable-name": APP,
-                        "carto.run/run-template-name": stage.namespace,
-                    },
-                    "ownerReferences": [{
-                        "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "name": APP,
-                        "uid": uid, "controller": true, "blockOwnerDeletion": true,
-                    }],
-                },
-                "spec": succeeds(value),
-            }))
-            .await?;
-    }
-    let generation = runnable.metadata.generation;
-    let condition = |name: &str, reason: &str| {
-        json!({
-            "type": name, "status": "True", "reason": reason, "message": "",
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        })
-    };
-    stage
-        .edit_status(APP, |status| {
-            *status = json!({
-                "observedGeneration": generation,
-                "outputs": { "value": 2 },
-                "conditions": [
-                    condition("RunTemplateReady", "Ready"),
-                    condition("StampedObjectCondition", "SucceededCondition"),
-                    condition("Ready", "Ready"),
-                ],
-            });
-        })
-        .await
 }

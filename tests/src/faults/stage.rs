@@ -5,9 +5,10 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use cartouche_crds::{ClusterRunTemplate, Runnable};
+use k8s_openapi::api::{authorization::v1::SubjectAccessReview, rbac::v1::RoleBinding};
 use kube::{
     Api, ResourceExt,
-    api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
+    api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -66,6 +67,10 @@ pub struct Stage {
     pub proxy: FaultProxy,
     /// What the API server writes down.
     pub record: Record,
+    /// The kind of the runs.
+    pub(super) kind: ApiResource,
+    /// Plays the engine of a kind of this stage's own.
+    pub(super) engine: Option<AbortHandle>,
     demo: String,
     settings: Settings,
     controller: Arc<Mutex<Option<Controller>>>,
@@ -75,6 +80,9 @@ pub struct Stage {
 impl Drop for Stage {
     fn drop(&mut self) {
         self.killer.abort();
+        if let Some(engine) = &self.engine {
+            engine.abort();
+        }
     }
 }
 
@@ -96,7 +104,9 @@ impl Stage {
         let controller = Arc::new(Mutex::new(None));
         let killer = tokio::spawn(kill_on_demand(orders, controller.clone())).abort_handle();
         let stage = Self {
-            record: Record::begin(cluster, &namespace)?,
+            record: Record::begin(cluster, &namespace, &Kind::Trial.resource())?,
+            kind: Kind::Trial.resource(),
+            engine: None,
             demo: demo.to_owned(),
             cluster: cluster.clone(),
             namespace,
@@ -190,8 +200,8 @@ impl Stage {
             &["list", "delete"]
         };
         let rights = Rights {
-            group: "lab.test",
-            resource: "trials",
+            group: &self.kind.group,
+            resource: &self.kind.plural,
             verbs,
         };
         eventually("rights to be given", PATIENCE, || async {
@@ -201,24 +211,50 @@ impl Stage {
         .await
     }
 
+    /// Takes all rights of the account away, and returns when the API server refuses it a create.
+    pub async fn revoke(&self) -> Result<()> {
+        let bindings = self.cluster.api::<RoleBinding>(&self.namespace);
+        let name = &self.account.name;
+        eventually("rights to be taken away", PATIENCE, || async {
+            match bindings.delete(name, &DeleteParams::default()).await {
+                Err(kube::Error::Api(status)) if status.is_not_found() => {}
+                other => drop(other?),
+            }
+            Ok(if self.may_create().await? {
+                Seen::NotYet("it may create still".to_owned())
+            } else {
+                Seen::Done(())
+            })
+        })
+        .await
+    }
+
+    /// Whether the API server would let the account create a run.
+    async fn may_create(&self) -> Result<bool> {
+        let review = serde_json::from_value(json!({
+            "spec": {
+                "user": self.account.user(),
+                "resourceAttributes": {
+                    "group": self.kind.group, "resource": self.kind.plural,
+                    "namespace": self.namespace, "verb": "create",
+                },
+            },
+        }))?;
+        let reviews = self.cluster.all::<SubjectAccessReview>();
+        let answer = reviews.create(&PostParams::default(), &review).await?;
+        Ok(answer.status.is_some_and(|status| status.allowed))
+    }
+
     /// The Runnables of this stage.
     #[must_use]
     pub fn runnables(&self) -> Api<Runnable> {
         self.cluster.api(&self.namespace)
     }
 
-    /// The Trials of this stage.
-    #[must_use]
-    pub fn trials(&self) -> Api<DynamicObject> {
-        Api::namespaced_with(
-            self.cluster.client(),
-            &self.namespace,
-            &Kind::Trial.resource(),
-        )
-    }
-
-    /// Makes the stage's template, or makes it another one.
-    pub async fn template(&self, spec: Value) -> Result<()> {
+    /// Makes the stage's template, or makes it another one. Its runs are of the stage's kind.
+    pub async fn template(&self, mut spec: Value) -> Result<()> {
+        spec["template"]["apiVersion"] = json!(self.kind.api_version);
+        spec["template"]["kind"] = json!(self.kind.kind);
         let template = json!({
             "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate",
             "metadata": { "name": self.namespace }, "spec": spec,
@@ -235,7 +271,7 @@ impl Stage {
     }
 
     /// Does it; again and again while the API server is away.
-    async fn tried<T, Trying, Try>(&self, what: &str, mut trying: Trying) -> Result<()>
+    pub(super) async fn tried<T, Trying, Try>(&self, what: &str, mut trying: Trying) -> Result<()>
     where
         Trying: FnMut() -> Try,
         Try: Future<Output = kube::Result<T>>,
@@ -289,32 +325,6 @@ impl Stage {
             .await
     }
 
-    /// Makes an object of the kind of the runs.
-    pub async fn trial(&self, object: Value) -> Result<DynamicObject> {
-        let object = serde_json::from_value(object)?;
-        let trials = self.trials();
-        Ok(trials.create(&PostParams::default(), &object).await?)
-    }
-
-    /// Deletes a run, as anybody with kubectl might.
-    pub async fn delete_trial(&self, name: &str) -> Result<()> {
-        let (trials, background) = (self.trials(), DeleteParams::background());
-        eventually("a run to be deleted", PATIENCE, || async {
-            match trials.delete(name, &background).await {
-                // An answer that was lost has deleted it.
-                Err(kube::Error::Api(status)) if status.is_not_found() => {}
-                other => drop(other?),
-            }
-            Ok(Seen::Done(()))
-        })
-        .await
-    }
-
-    /// Ends a run that hangs.
-    pub async fn finish(&self, run: &DynamicObject, succeeded: bool) -> Result<()> {
-        lab::end(&self.trials(), run, succeeded).await
-    }
-
     /// Replaces the status of a Runnable, as somebody with more rights than anybody should have.
     pub async fn edit_status(&self, name: &str, edit: impl Fn(&mut Value)) -> Result<()> {
         let (runnables, edit) = (self.runnables(), &edit);
@@ -353,21 +363,6 @@ impl Stage {
         .await
     }
 
-    /// Waits until the run with this value exists.
-    pub async fn sees(&self, value: i64) -> Result<DynamicObject> {
-        let of = ListParams::default()
-            .labels("carto.run/runnable-name")
-            .fields(&format!("spec.value={value}"));
-        let trials = self.trials();
-        eventually(&format!("the run for {value}"), PATIENCE, || async {
-            let mut runs = trials.list(&of).await?.items;
-            Ok(runs
-                .pop()
-                .map_or_else(|| Seen::NotYet("none".to_owned()), Seen::Done))
-        })
-        .await
-    }
-
     /// Takes everything away again, so that later stages of the cluster have less to list. The
     /// namespace stays: to delete one costs a hundred requests.
     pub async fn clear(&self) -> Result<()> {
@@ -379,7 +374,7 @@ impl Stage {
         runnables
             .delete_collection(&background, &ListParams::default())
             .await?;
-        Ok(())
+        self.clear_kind().await
     }
 
     /// The uid of a Runnable.

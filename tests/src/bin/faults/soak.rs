@@ -53,7 +53,8 @@ impl Tally {
     /// up although it was carried out: such a run is known by its object.
     fn read(&mut self, stage: &Stage, exist: &[DynamicObject]) -> Result<()> {
         for event in stage.record.news()? {
-            if let (Some(run), Some(made)) = (Run::made_by(&event), &event.response_object) {
+            let run = stage.record.run_made_by(&event);
+            if let (Some(run), Some(made)) = (run, &event.response_object) {
                 let uid = made.pointer("/metadata/uid").and_then(Value::as_str);
                 self.count(uid.unwrap_or_default(), run);
             }

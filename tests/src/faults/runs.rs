@@ -1,0 +1,76 @@
+//! The runs of a stage.
+
+use anyhow::Result;
+use kube::{
+    Api,
+    api::{DeleteParams, DynamicObject, ListParams, PostParams},
+};
+use serde_json::Value;
+
+use super::stage::{PATIENCE, Stage};
+use crate::{
+    cluster::{Seen, eventually},
+    lab,
+};
+
+impl Stage {
+    /// The Trials of this stage, or what it has in their place.
+    #[must_use]
+    pub fn trials(&self) -> Api<DynamicObject> {
+        Api::namespaced_with(self.cluster.client(), &self.namespace, &self.kind)
+    }
+
+    /// Makes an object of the kind of the runs.
+    pub async fn trial(&self, object: Value) -> Result<DynamicObject> {
+        let object = serde_json::from_value(object)?;
+        let trials = self.trials();
+        Ok(trials.create(&PostParams::default(), &object).await?)
+    }
+
+    /// Deletes a run, as anybody with kubectl might.
+    pub async fn delete_trial(&self, name: &str) -> Result<()> {
+        let (trials, background) = (self.trials(), DeleteParams::background());
+        eventually("a run to be deleted", PATIENCE, || async {
+            match trials.delete(name, &background).await {
+                // An answer that was lost has deleted it.
+                Err(kube::Error::Api(status)) if status.is_not_found() => {}
+                other => drop(other?),
+            }
+            Ok(Seen::Done(()))
+        })
+        .await
+    }
+
+    /// Ends a run that hangs.
+    pub async fn finish(&self, run: &DynamicObject, succeeded: bool) -> Result<()> {
+        lab::end(&self.trials(), run, succeeded).await
+    }
+
+    /// Waits until the run with this value exists.
+    pub async fn sees(&self, value: i64) -> Result<DynamicObject> {
+        let of = ListParams::default()
+            .labels("carto.run/runnable-name")
+            .fields(&format!("spec.value={value}"));
+        let trials = self.trials();
+        eventually(&format!("the run for {value}"), PATIENCE, || async {
+            let mut runs = trials.list(&of).await?.items;
+            Ok(runs
+                .pop()
+                .map_or_else(|| Seen::NotYet("none".to_owned()), Seen::Done))
+        })
+        .await
+    }
+
+    /// Deletes a run, and waits until it is gone.
+    pub async fn remove_trial(&self, name: &str) -> Result<()> {
+        self.delete_trial(name).await?;
+        let trials = self.trials();
+        eventually("a run to be gone", PATIENCE, || async {
+            Ok(match trials.get_opt(name).await? {
+                None => Seen::Done(()),
+                Some(_) => Seen::NotYet("it is there".to_owned()),
+            })
+        })
+        .await
+    }
+}

@@ -1,0 +1,123 @@
+//! What no protocol can decide alone (`docs/exactly-once.md`, "Where it ends"), and what comes close.
+
+use anyhow::{Context, Result, ensure};
+use cartouche_crds::{CurrentRun, RunResult, Runnable};
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+use super::{gives, made, rejected};
+use crate::{
+    cluster::{Seen, eventually},
+    fault_proxy::{Call, Waits},
+    faults::{
+        plan::quiet,
+        stage::{APP, PATIENCE, Stage},
+    },
+    lab::{hangs, succeeds},
+};
+
+fn current(runnable: &Runnable) -> Option<&CurrentRun> {
+    runnable.status.as_ref()?.current_run.as_ref()
+}
+
+/// Whether it is not known how the present run ended.
+pub(super) fn lost(runnable: &Runnable) -> bool {
+    current(runnable).is_some_and(|run| run.result == Some(RunResult::Lost))
+}
+
+/// The creates of runs.
+fn creates() -> Waits {
+    Box::new(|call: &Call, _| call.verb == "create" && call.resource.starts_with("trials."))
+}
+
+/// The writes of a status that say of a run that it exists.
+fn confirmations() -> Waits {
+    Box::new(|call: &Call, body| {
+        let written = serde_json::from_slice::<Value>(body).unwrap_or_default();
+        call.to_string() == "update runnables.carto.run/status"
+            && written.pointer("/status/currentRun/phase") == Some(&json!("Created"))
+    })
+}
+
+/// Waits until a request is held back.
+async fn held(stage: &Stage) -> Result<()> {
+    eventually("a request to be held back", PATIENCE, || async {
+        Ok(match stage.proxy.held() {
+            0 => Seen::NotYet("none".to_owned()),
+            _ => Seen::Done(()),
+        })
+    })
+    .await
+}
+
+/// The intent was written, and the account may not create any more when its create arrives.
+pub(super) async fn revoked_amid_create(stage: &Stage) -> Result<()> {
+    stage.proxy.hold(creates());
+    let inputs = json!({ "inputs": succeeds(1) });
+    stage.runnable(APP, inputs).await?;
+    held(stage).await?;
+    stage.revoke().await?;
+    stage.proxy.release();
+    stage.until(APP, "a refusal", rejected).await?;
+    stage.grant(true).await
+}
+
+/// I1. While its confirmation is on its way, somebody deletes the run. Who saw it go makes it again
+/// under the next number; who comes later can only take the create for one that never arrived.
+pub(super) async fn deleted_unconfirmed(stage: &Stage) -> Result<()> {
+    stage.proxy.hold(confirmations());
+    stage.runnable(APP, json!({ "inputs": hangs(1) })).await?;
+    let run = stage.sees(1).await?;
+    held(stage).await?;
+    stage.remove_trial(&run.name_any()).await?;
+    stage.proxy.release();
+    let again =
+        |r: &Runnable| made(r, 1) && current(r).is_some_and(|current| current.uid != run.uid());
+    let what = "another run in the place of the one that was deleted";
+    stage
+        .until(APP, what, |r| made(r, 2) || again(r) || lost(r))
+        .await?;
+    stage.change(APP, succeeds(2)).await
+}
+
+/// I2. How the run ended cannot be known: nothing is made until the inputs change, and the outputs
+/// of the run before stay.
+pub(super) async fn ended_unseen(stage: &Stage) -> Result<()> {
+    let run = stage.sees(2).await?;
+    stage.finish(&run, true).await?;
+    stage.remove_trial(&run.name_any()).await?;
+    stage.start_controller().await?;
+    let kept = |r: &Runnable| {
+        let status = r.status.as_ref();
+        let outputs = status.and_then(|status| status.outputs.as_ref());
+        lost(r) && outputs.and_then(|outputs| outputs.get("value")) == Some(&json!(1))
+    };
+    let what = "the run to be given up as lost, and the outputs to stay";
+    stage.until(APP, what, kept).await?;
+    quiet(stage).await?;
+    let made = stage.end(APP).await?.made;
+    ensure!(made.len() == 2, "a lost run was made again: {made:?}");
+    stage.change(APP, succeeds(3)).await
+}
+
+/// I3. The runs that the restored status does not know are there still: they are taken over, and the
+/// next run has a number above theirs.
+pub(super) async fn restored_status(stage: &Stage) -> Result<()> {
+    let of_the_first = |status: &Value| {
+        status.pointer("/currentRun/sequence") == Some(&json!(1))
+            && status.pointer("/outputs/value") == Some(&json!(1))
+    };
+    let written = stage.record.statuses(APP)?;
+    let backup = written.into_iter().rfind(of_the_first);
+    let backup = backup.context("the status of the first run was recorded")?;
+    stage
+        .edit_status(APP, |status| status.clone_from(&backup))
+        .await?;
+    stage.start_controller().await?;
+    let what = "the newest run to be found again";
+    stage.until(APP, what, |r| gives(r, 3, 3)).await?;
+    quiet(stage).await?;
+    let made = stage.end(APP).await?.made;
+    ensure!(made.len() == 3, "a run was made for old inputs: {made:?}");
+    stage.change(APP, succeeds(4)).await
+}
