@@ -35,7 +35,7 @@ use tokio::{
 pub use call::Call;
 pub use desk::{Chooser, Counted};
 pub use door::Waits;
-pub use fault::{Fault, HELD, LATE, SPLIT};
+pub use fault::{Fault, HELD, LATE, MINUTES, SPLIT};
 
 use crate::{
     cluster::Cluster,

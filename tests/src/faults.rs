@@ -8,6 +8,8 @@
 //! the same.
 
 pub mod campaign;
+mod held;
+pub mod minutes;
 mod own_kind;
 pub mod plan;
 pub mod record;

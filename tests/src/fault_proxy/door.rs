@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use super::call::Call;
 
 /// Says whether a request waits, by its sort and by what it sends.
-pub type Waits = Box<dyn Fn(&Call, &[u8]) -> bool + Send>;
+pub type Waits = Box<dyn FnMut(&Call, &[u8]) -> bool + Send>;
 
 pub(super) struct Door {
     /// Nobody waits at an open door.
@@ -49,8 +49,8 @@ impl Door {
 
     /// Whether this request has to wait.
     pub(super) fn stops(&self, call: &Call, body: &[u8]) -> bool {
-        let waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
-        waits.as_ref().is_some_and(|waits| waits(call, body))
+        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        waits.as_mut().is_some_and(|waits| waits(call, body))
     }
 
     /// Returns once the door is open.

@@ -11,6 +11,10 @@ pub const LATE: Duration = Duration::from_millis(2500);
 /// How long nothing goes through while the network is split.
 pub const SPLIT: Duration = Duration::from_secs(4);
 
+/// How long what takes minutes takes: longer than any deadline of a request, and than any watch may be
+/// silent.
+pub const MINUTES: Duration = Duration::from_mins(3);
+
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -59,6 +63,9 @@ pub enum Fault {
     Twice,
     /// For [`HELD`] there are only bookmarks; then the watch ends.
     Bookmarks,
+    /// For [`MINUTES`] the watch says nothing at all, not even that the server has ended it; then it
+    /// ends before the event.
+    Silence,
 }
 
 impl Fault {
@@ -143,6 +150,7 @@ impl Fault {
             Self::End => "end of stream",
             Self::Twice => "twice",
             Self::Bookmarks => "bookmarks only",
+            Self::Silence => "silence",
         }
     }
 }

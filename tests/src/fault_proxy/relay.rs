@@ -13,7 +13,7 @@ use super::{
     answer::{Body, GONE, cut},
     call::Asked,
     desk::Desk,
-    fault::{Fault, HELD, SPLIT},
+    fault::{Fault, HELD, MINUTES, SPLIT},
 };
 
 /// How often there is a bookmark while there is nothing else.
@@ -79,6 +79,10 @@ impl Stream {
                 sleep(HELD).await;
             }
             Some(Fault::Gate) => desk.pass_gate().await,
+            Some(Fault::Silence) => {
+                sleep(MINUTES).await;
+                return None;
+            }
             Some(Fault::Gone) => {
                 self.send(Bytes::from_static(GONE.as_bytes())).await?;
                 return None;

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
-use super::{campaign::Performed, plan::Outcome};
+use super::{campaign::Performed, minutes::Waited, plan::Outcome};
 
 /// The results as a page of documentation. `all` is how many plans there are.
 #[must_use]
-pub fn page(results: &[Performed], all: usize, took: Duration) -> String {
+pub fn page(results: &[Performed], all: usize, long: &[Waited], took: Duration) -> String {
     let count =
         |wanted: fn(&Outcome) -> bool| results.iter().filter(|r| wanted(&r.outcome)).count();
     let mut page = format!(
@@ -33,6 +33,7 @@ pub fn page(results: &[Performed], all: usize, took: Duration) -> String {
         took.as_secs().div_ceil(60),
     );
     by_scenario(&mut page, results);
+    lasting(&mut page, long);
     listed(&mut page, "Undecidable", results, |outcome| match outcome {
         Outcome::Undecidable(name) => Some(name.as_str()),
         _ => None,
@@ -73,6 +74,22 @@ fn by_scenario(page: &mut String, results: &[Performed]) {
             };
         }
         page.push('\n');
+    }
+}
+
+/// What took minutes, one by one.
+fn lasting(page: &mut String, long: &[Waited]) {
+    if long.is_empty() {
+        return;
+    }
+    page.push_str("\n## Delays and partitions of minutes\n\n| | |\n|---|---|\n");
+    for waited in long {
+        let came = match &waited.outcome {
+            Outcome::Failed(why) => why.lines().next().unwrap_or("failed"),
+            _ => "every run made once, in order, and its outputs given",
+        };
+        // Writing into a String cannot fail.
+        let _ = writeln!(page, "| {} | {came} |", waited.what.told());
     }
 }
 

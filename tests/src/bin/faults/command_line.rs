@@ -5,6 +5,8 @@ use std::{ffi::OsString, path::PathBuf};
 use cartouche_tests::faults::scenario::Scenario;
 use clap::{Args, Parser, Subcommand};
 
+use crate::soak;
+
 /// Breaks the requests of a controller of Runnables, and counts what comes of it.
 ///
 /// A real API server and etcd are started on this machine. Between them and the controller stands a
@@ -19,7 +21,8 @@ use clap::{Args, Parser, Subcommand};
     disable_help_subcommand = true,
     after_help = "Examples:\n  cargo faults list\n  cargo faults run --every 10\n  \
         cargo faults run --scenario first-run --plan 'create trials.lab.test #1: reply lost'\n  \
-        cargo faults run --docs docs/fault-plans.md\n  cargo faults soak 10"
+        cargo faults run --docs docs/fault-plans.md\n  cargo faults soak 10\n  \
+        cargo faults soak 5 --kill-every 2"
 )]
 pub(crate) struct CommandLine {
     #[command(subcommand)]
@@ -47,14 +50,8 @@ pub(crate) enum Command {
     /// Random faults, kills and changes for so many minutes. The exit code is 1 if a run was made
     /// twice or is missing at the end.
     Soak {
-        /// How many minutes.
-        minutes: u64,
-        /// How many Runnables.
-        #[arg(long, value_name = "COUNT", default_value_t = 20)]
-        runnables: usize,
-        /// Repeats the choices of an earlier soak (not its timing).
-        #[arg(long)]
-        seed: Option<u64>,
+        #[command(flatten)]
+        options: soak::Options,
     },
     /// Runs the controller.
     #[command(hide = true, disable_help_flag = true)]
@@ -89,12 +86,23 @@ pub(crate) struct Which {
     /// Only every so many-th of them.
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub(crate) every: usize,
+    /// Only the delays and partitions that last minutes. Without a choice among the plans they are played
+    /// beside all of them.
+    #[arg(long, conflicts_with_all = ["scenario", "plan", "every"])]
+    pub(crate) long: bool,
     /// How many at the same time; each has a controller of its own.
     #[arg(long, value_name = "COUNT", default_value_t = 8)]
     pub(crate) at_once: usize,
     /// Begin no further plan after so many minutes.
     #[arg(long, value_name = "COUNT")]
     pub(crate) minutes: Option<u64>,
+}
+
+impl Which {
+    /// Whether what takes minutes is asked for.
+    pub(crate) fn has_long(&self) -> bool {
+        self.long || (self.scenario.is_empty() && self.plan.is_none() && self.every <= 1)
+    }
 }
 
 #[cfg(test)]

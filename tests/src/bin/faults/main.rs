@@ -52,11 +52,7 @@ fn block_on(command: Command) -> Result<ExitCode> {
                 let earlier = if again { Some(plans::kept()?) } else { None };
                 plans::run(itself, &which, docs.as_deref(), earlier).await
             }
-            Command::Soak {
-                minutes,
-                runnables,
-                seed,
-            } => soak::soak(itself, minutes, runnables, seed).await,
+            Command::Soak { options } => soak::soak(itself, options).await,
             // Answered before there was a runtime.
             Command::Controller { .. } | Command::Supervise { .. } | Command::TidyUp { .. } => {
                 Ok(ExitCode::FAILURE)

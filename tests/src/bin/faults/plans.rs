@@ -14,6 +14,7 @@ use cartouche_tests::{
     cluster::Cluster,
     faults::{
         campaign::{Performed, enumerate, interleaved, perform_all, record_all},
+        minutes::{self, Minutes, Waited},
         plan::{Outcome, Plan, Recording},
         scenario::Scenario,
         stage, table,
@@ -21,6 +22,7 @@ use cartouche_tests::{
     repository,
 };
 use clap::ValueEnum;
+use futures::future::try_join_all;
 use serde::{Deserialize, Serialize};
 
 use crate::command_line::Which;
@@ -34,6 +36,9 @@ pub(crate) async fn list(itself: &str, which: &Which) -> Result<ExitCode> {
         println!("{plan}");
     }
     println!("{} plans", plans.len());
+    for what in long(which) {
+        println!("{}: {}", what.name(), what.told());
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -45,12 +50,20 @@ pub(crate) struct Campaign {
     /// How long it took, in seconds.
     seconds: u64,
     plans: Vec<Performed>,
+    /// What took minutes.
+    #[serde(default)]
+    long: Vec<Waited>,
 }
 
 impl Campaign {
     fn failed(&self) -> impl Iterator<Item = &Performed> {
         let failed = |result: &&Performed| matches!(result.outcome, Outcome::Failed(_));
         self.plans.iter().filter(failed)
+    }
+
+    fn failed_long(&self) -> impl Iterator<Item = &Waited> {
+        let failed = |result: &&Waited| matches!(result.outcome, Outcome::Failed(_));
+        self.long.iter().filter(failed)
     }
 
     /// Puts later results in the place of those of the same plans.
@@ -60,6 +73,11 @@ impl Campaign {
             self.plans.push(result);
         }
         self.plans.sort_by(|a, b| a.plan.cmp(&b.plan));
+        for result in later.long {
+            self.long.retain(|earlier| earlier.what != result.what);
+            self.long.push(result);
+        }
+        self.long.sort_by_key(|result| result.what);
         self.seconds += later.seconds;
         self
     }
@@ -74,19 +92,16 @@ pub(crate) async fn run(
     let begin = Instant::now();
     let cluster = stage::prepared(itself).await?;
     let (recordings, mut plans) = chosen(itself, &cluster, which).await?;
+    let mut long = long(which);
     if let Some(earlier) = &earlier {
         plans = earlier.failed().map(|result| result.plan.clone()).collect();
+        long = earlier.failed_long().map(|result| result.what).collect();
     }
     let all = plans.len();
     let mut done = 0;
     let tell = |performed: &Performed| {
         done += 1;
-        let said = match &performed.outcome {
-            Outcome::Held => "held".to_owned(),
-            Outcome::Undecidable(name) => format!("undecidable: {name}"),
-            Outcome::NotReached => "not reached".to_owned(),
-            Outcome::Failed(why) => format!("FAILED\n{why}"),
-        };
+        let said = said(&performed.outcome);
         println!(
             "{done}/{all} {:.1} s {}: {said}",
             performed.seconds, performed.plan
@@ -97,29 +112,63 @@ pub(crate) async fn run(
         .map(|minutes| begin + Duration::from_secs(60 * minutes));
     let plans = interleaved(&plans);
     let at_once = which.at_once;
-    let results = perform_all(itself, &cluster, &recordings, plans, at_once, until, tell).await?;
+    let (plans, long) = tokio::try_join!(
+        perform_all(itself, &cluster, &recordings, plans, at_once, until, tell),
+        wait_all(itself, &cluster, &long),
+    )?;
     let mut campaign = Campaign {
         all,
         seconds: begin.elapsed().as_secs(),
-        plans: results,
+        plans,
+        long,
     };
     if let Some(earlier) = earlier {
         campaign = earlier.with(campaign);
     }
     let took = Duration::from_secs(campaign.seconds);
-    let page = table::page(&campaign.plans, campaign.all, took);
+    let page = table::page(&campaign.plans, campaign.all, &campaign.long, took);
     println!("{page}");
     if let Some(docs) = docs {
         fs::write(docs, &page).with_context(|| format!("writing {}", docs.display()))?;
     }
     let file = keep(&campaign)?;
     println!("every plan with its result: {}", file.display());
-    let failed = campaign.failed().next().is_some();
+    let failed = campaign.failed().next().is_some() || campaign.failed_long().next().is_some();
     Ok(ExitCode::from(u8::from(failed)))
 }
 
+/// What takes minutes, if it is asked for.
+fn long(which: &Which) -> Vec<Minutes> {
+    let all = Minutes::value_variants().iter().copied();
+    all.filter(|_| which.has_long()).collect()
+}
+
+/// All of it at the same time: it mostly waits.
+async fn wait_all(itself: &str, cluster: &Cluster, all: &[Minutes]) -> Result<Vec<Waited>> {
+    let waiting = all.iter().map(|what| async {
+        let waited = minutes::wait(itself, cluster, *what).await?;
+        let said = said(&waited.outcome);
+        println!("{} s {}: {said}", waited.seconds, what.name());
+        anyhow::Ok(waited)
+    });
+    try_join_all(waiting).await
+}
+
+fn said(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Held => "held".to_owned(),
+        Outcome::Undecidable(name) => format!("undecidable: {name}"),
+        Outcome::NotReached => "not reached".to_owned(),
+        Outcome::Failed(why) => format!("FAILED\n{why}"),
+    }
+}
+
 async fn chosen(itself: &str, cluster: &Cluster, which: &Which) -> Result<(Recordings, Vec<Plan>)> {
-    let all = Scenario::value_variants();
+    let all: &[Scenario] = if which.long {
+        &[]
+    } else {
+        Scenario::value_variants()
+    };
     let scenarios: &[Scenario] = if which.scenario.is_empty() {
         all
     } else {

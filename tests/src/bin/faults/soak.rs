@@ -1,7 +1,8 @@
 //! Random faults, kills and changes, for minutes or hours.
 //!
-//! An input moves on only when its Runnable has given the output of the one before, so that every
-//! input must have exactly one run, however long it takes.
+//! An input moves on only when the API server's own record shows a run for it, so that every input must
+//! have exactly one run, however long it takes. What controllers say is not asked: neither for that,
+//! nor to count what was doubled or lost.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,6 +23,7 @@ use cartouche_tests::{
     },
     lab::succeeds,
 };
+use clap::Args;
 use fastrand::Rng;
 use kube::{
     ResourceExt,
@@ -30,10 +32,10 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-/// Of a hundred requests, or events, so many are broken.
-const BROKEN: u32 = 3;
 /// How long an input stays at least.
-const PACE: Duration = Duration::from_secs(4);
+const PACE: Duration = Duration::from_secs(1);
+/// How often objects are listed, for runs that the record calls given up.
+const LISTING: Duration = Duration::from_secs(2);
 /// How long everything may take to come to rest when the faults have stopped.
 const REST: Duration = Duration::from_mins(5);
 
@@ -76,6 +78,10 @@ impl Tally {
         }
     }
 
+    fn ran(&self, runnable: &str, value: i64) -> bool {
+        self.runs.contains_key(&(runnable.to_owned(), value))
+    }
+
     fn made(&self) -> usize {
         self.runs.values().sum()
     }
@@ -107,13 +113,29 @@ struct Soak {
     kills: Mutex<usize>,
 }
 
-pub(crate) async fn soak(
-    itself: &str,
+/// What is asked of a soak.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Options {
+    /// How many minutes.
     minutes: u64,
+    /// How many Runnables.
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
     runnables: usize,
+    /// Of a hundred requests, or events, so many are broken.
+    #[arg(long, value_name = "PERCENT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=100))]
+    broken: u32,
+    /// Two controllers all the time, and every so many seconds one of them is killed (SIGKILL), in
+    /// turns. Otherwise the moments are chosen at random, and half of the time there is one only.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    kill_every: Option<u64>,
+    /// Repeats the choices of an earlier soak (not its timing).
+    #[arg(long)]
     seed: Option<u64>,
-) -> Result<ExitCode> {
-    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+}
+
+pub(crate) async fn soak(itself: &str, options: Options) -> Result<ExitCode> {
+    let seed = options.seed.unwrap_or_else(|| fastrand::u64(..));
+    let (minutes, runnables) = (options.minutes, options.runnables);
     println!("seed {seed}: {runnables} Runnables, {minutes} minutes");
     let cluster = stage::prepared(itself).await?;
     let stage = Stage::set(itself, &cluster, "soak").await?;
@@ -135,20 +157,19 @@ pub(crate) async fn soak(
     let mut rng = Rng::with_seed(seed);
     soak.stage
         .proxy
-        .begin(chance(rng.fork(), soak.broken.clone()));
+        .begin(chance(rng.fork(), options.broken, soak.broken.clone()));
     tokio::try_join!(
         soak.change(rng.fork()),
-        soak.kill(rng.fork()),
-        soak.double(rng.fork()),
+        soak.disturb(&mut rng, options.kill_every),
         soak.tell(),
     )?;
     soak.end().await
 }
 
 /// Breaks requests at random.
-fn chance(mut rng: Rng, broken: Arc<Mutex<BTreeMap<Fault, usize>>>) -> Chooser {
+fn chance(mut rng: Rng, percent: u32, broken: Arc<Mutex<BTreeMap<Fault, usize>>>) -> Chooser {
     Box::new(move |call: &Call, _| {
-        if rng.u32(..100) >= BROKEN {
+        if rng.u32(..100) >= percent {
             return None;
         }
         let faults: &[Fault] = match call.verb.as_str() {
@@ -168,17 +189,22 @@ impl Soak {
         Instant::now() >= self.until
     }
 
-    /// Moves inputs on, each when its run has given its output.
+    /// Moves inputs on, each when the API server has a run for it.
     async fn change(&self, mut rng: Rng) -> Result<()> {
         let mut changed = BTreeMap::<String, Instant>::new();
+        let mut listed = Instant::now();
         while !self.is_over() {
-            sleep(Duration::from_millis(500)).await;
-            let all = self.stage.runnables().list(&ListParams::default()).await?;
-            for runnable in all {
-                let name = runnable.name_any();
+            sleep(Duration::from_millis(200)).await;
+            let list = listed.elapsed() >= LISTING;
+            self.count(list).await?;
+            if list {
+                listed = Instant::now();
+            }
+            let inputs = lock(&self.inputs).clone();
+            for (name, value) in inputs {
                 let fresh = changed.get(&name).is_some_and(|at| at.elapsed() < PACE);
-                let value = lock(&self.inputs).get(&name).copied().unwrap_or_default();
-                if fresh || rng.bool() || !gave(&runnable, value) {
+                let ran = lock(&self.tally).ran(&name, value);
+                if fresh || rng.bool() || !ran {
                     continue;
                 }
                 // Counted first: whether a patch took effect shows in the object at the latest.
@@ -186,6 +212,46 @@ impl Soak {
                 self.stage.change(&name, succeeds(value + 1)).await?;
                 changed.insert(name, Instant::now());
             }
+        }
+        Ok(())
+    }
+
+    /// Reads on in the record, and looks at the objects too if asked to.
+    async fn count(&self, list: bool) -> Result<()> {
+        let exist = if list {
+            let trials = self.stage.trials();
+            trials.list(&ListParams::default()).await?.items
+        } else {
+            Vec::new()
+        };
+        lock(&self.tally).read(&self.stage, &exist)
+    }
+
+    async fn disturb(&self, rng: &mut Rng, kill_every: Option<u64>) -> Result<()> {
+        if let Some(seconds) = kill_every {
+            return self.pair(Duration::from_secs(seconds)).await;
+        }
+        tokio::try_join!(self.kill(rng.fork()), self.double(rng.fork()))?;
+        Ok(())
+    }
+
+    /// Two controllers, of which one dies every so often, in turns, and comes back at once.
+    async fn pair(&self, every: Duration) -> Result<()> {
+        let mut second = self.stage.second_controller().await?;
+        let mut next = Instant::now();
+        for turn in 0.. {
+            next += every;
+            tokio::time::sleep_until(next.min(self.until)).await;
+            if self.is_over() {
+                break;
+            }
+            if turn % 2 == 0 {
+                self.stage.kill_controller().await?;
+                self.stage.start_controller().await?;
+            } else {
+                second.restart_without_waiting()?;
+            }
+            *lock(&self.kills) += 1;
         }
         Ok(())
     }
@@ -232,10 +298,8 @@ impl Soak {
             Some(address) => resident(&address.to_string()),
             None => None,
         };
-        let trials = self.stage.trials();
-        let exist = trials.list(&ListParams::default()).await?.items;
-        let mut tally = lock(&self.tally);
-        tally.read(&self.stage, &exist)?;
+        self.count(true).await?;
+        let tally = lock(&self.tally);
         let broken: usize = lock(&self.broken).values().sum();
         Ok(format!(
             "{} runs, {} duplicates, {} lost, {broken} faults, {} kills, {} MB",

@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 
 use super::{gives, made, rejected};
 use crate::{
-    cluster::{Seen, eventually},
-    fault_proxy::{Call, Waits},
     faults::{
+        held::{confirmations, creates},
         plan::quiet,
-        stage::{APP, PATIENCE, Stage},
+        stage::{APP, Stage},
     },
     lab::{hangs, succeeds},
 };
@@ -25,37 +24,12 @@ pub(super) fn lost(runnable: &Runnable) -> bool {
     current(runnable).is_some_and(|run| run.result == Some(RunResult::Lost))
 }
 
-/// The creates of runs.
-fn creates() -> Waits {
-    Box::new(|call: &Call, _| call.verb == "create" && call.resource.starts_with("trials."))
-}
-
-/// The writes of a status that say of a run that it exists.
-fn confirmations() -> Waits {
-    Box::new(|call: &Call, body| {
-        let written = serde_json::from_slice::<Value>(body).unwrap_or_default();
-        call.to_string() == "update runnables.carto.run/status"
-            && written.pointer("/status/currentRun/phase") == Some(&json!("Created"))
-    })
-}
-
-/// Waits until a request is held back.
-async fn held(stage: &Stage) -> Result<()> {
-    eventually("a request to be held back", PATIENCE, || async {
-        Ok(match stage.proxy.held() {
-            0 => Seen::NotYet("none".to_owned()),
-            _ => Seen::Done(()),
-        })
-    })
-    .await
-}
-
 /// The intent was written, and the account may not create any more when its create arrives.
 pub(super) async fn revoked_amid_create(stage: &Stage) -> Result<()> {
     stage.proxy.hold(creates());
     let inputs = json!({ "inputs": succeeds(1) });
     stage.runnable(APP, inputs).await?;
-    held(stage).await?;
+    stage.holds().await?;
     stage.revoke().await?;
     stage.proxy.release();
     stage.until(APP, "a refusal", rejected).await?;
@@ -68,7 +42,7 @@ pub(super) async fn deleted_unconfirmed(stage: &Stage) -> Result<()> {
     stage.proxy.hold(confirmations());
     stage.runnable(APP, json!({ "inputs": hangs(1) })).await?;
     let run = stage.sees(1).await?;
-    held(stage).await?;
+    stage.holds().await?;
     stage.remove_trial(&run.name_any()).await?;
     stage.proxy.release();
     let again =
