@@ -38,6 +38,14 @@ impl Stage {
     /// Takes the kind of the runs away, and with it all runs.
     pub async fn remove_kind(&self) -> Result<()> {
         let (definitions, name) = (self.definitions(), self.definition());
+        let trials = self.trials();
+        eventually("the runs to be seen", PATIENCE, || async {
+            let of = ListParams::default().labels("carto.run/runnable-name");
+            let runs = none_without_kind(trials.list(&of).await)?;
+            self.record.see(&runs)?;
+            Ok(Seen::Done(()))
+        })
+        .await?;
         eventually("the kind to be gone", PATIENCE, || async {
             match definitions.delete(&name, &DeleteParams::default()).await {
                 Err(kube::Error::Api(status)) if status.is_not_found() => {}

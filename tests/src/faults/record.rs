@@ -86,6 +86,8 @@ pub struct Record {
     /// What the runs are, as the audit log names it.
     resource: String,
     read: Mutex<(u64, Vec<AuditEvent>)>,
+    /// The runs that somebody saw, by uid.
+    seen: Mutex<BTreeMap<String, Run>>,
 }
 
 impl Record {
@@ -98,6 +100,7 @@ impl Record {
             file,
             namespace: namespace.to_owned(),
             resource: format!("{}.{}", kind.plural, kind.group),
+            seen: Mutex::default(),
         })
     }
 
@@ -144,18 +147,38 @@ impl Record {
         }
     }
 
-    /// The runs that were made, lowest number first, given those that exist.
+    /// Remembers runs that exist.
     ///
-    /// A create whose sender died is carried out all the same, but the API server may write it down
-    /// as given up: its run is known by its object only.
-    pub fn made(&self, exist: &[DynamicObject]) -> Result<Vec<Run>> {
+    /// A create whose sender died or gave it up is carried out all the same, but the API server may
+    /// write it down as given up: its run is known by its object only. So whoever takes runs away
+    /// shows them before.
+    pub fn see(&self, runs: &[DynamicObject]) -> Result<()> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        for object in runs {
+            let run = Run::of(&serde_json::to_value(object)?);
+            // What has no number is the original's, or no run.
+            if let Some(uid) = object.metadata.uid.clone().filter(|_| run.sequence > 0) {
+                seen.insert(uid, run);
+            }
+        }
+        Ok(())
+    }
+
+    /// The runs that were made, lowest number first: those whose create was written down, and those
+    /// that were seen without.
+    pub fn made(&self) -> Result<Vec<Run>> {
         let created = self.events(|event| {
             let run = self.run_made_by(event)?;
             let object = event.response_object.as_ref()?;
             let uid = object.pointer("/metadata/uid").and_then(Value::as_str);
             Some((uid.unwrap_or_default().to_owned(), run))
         })?;
-        let mut made: Vec<Run> = unwritten(&created, exist)?;
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let unwritten = seen
+            .iter()
+            .filter(|(uid, _)| created.iter().all(|(written, _)| written != *uid));
+        let mut made: Vec<Run> = unwritten.map(|(_, run)| run.clone()).collect();
+        drop(seen);
         made.extend(created.into_iter().map(|(_, run)| run));
         made.sort();
         Ok(made)
@@ -195,7 +218,7 @@ impl Record {
     pub fn breaches_beside(&self, twice: Option<i64>) -> Result<Vec<String>> {
         let mut breaches = Vec::new();
         let mut numbers = BTreeMap::<(String, i64), usize>::new();
-        for run in self.made(&[])? {
+        for run in self.made()? {
             *numbers.entry((run.runnable, run.sequence)).or_default() += 1;
         }
         let again = numbers.iter().filter(|((_, sequence), times)| {
@@ -280,28 +303,14 @@ impl Stage {
         let runnable = self.runnables().get(name).await?;
         let of = ListParams::default().labels("carto.run/runnable-name");
         let runs = none_without_kind(self.trials().list(&of).await)?;
+        self.record.see(&runs)?;
         self.comparable(End {
-            made: self.record.made(&runs)?,
+            made: self.record.made()?,
             deleted: self.record.deleted()?,
             exist: exist(&runs)?,
             ..told(&runnable)?
         })
     }
-}
-
-/// The runs with a number that exist although no create of them was written down.
-fn unwritten(created: &[(String, Run)], exist: &[DynamicObject]) -> Result<Vec<Run>> {
-    let mut unwritten = Vec::new();
-    for object in exist {
-        let run = Run::of(&serde_json::to_value(object)?);
-        let known = created
-            .iter()
-            .any(|(uid, _)| Some(uid) == object.metadata.uid.as_ref());
-        if run.sequence > 0 && !known {
-            unwritten.push(run);
-        }
-    }
-    Ok(unwritten)
 }
 
 fn exist(runs: &[DynamicObject]) -> Result<Vec<Run>> {

@@ -31,6 +31,8 @@ impl Stage {
     pub async fn delete_trial(&self, name: &str) -> Result<()> {
         let (trials, background) = (self.trials(), DeleteParams::background());
         eventually("a run to be deleted", PATIENCE, || async {
+            let run = trials.get_opt(name).await?;
+            self.record.see(run.as_slice())?;
             match trials.delete(name, &background).await {
                 // An answer that was lost has deleted it.
                 Err(kube::Error::Api(status)) if status.is_not_found() => {}
