@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
 use super::{
-    record::End,
+    record::{End, Run},
     scenario::Scenario,
     stage::{APP, PATIENCE, Stage},
 };
@@ -134,14 +134,24 @@ pub async fn record(demo: &str, cluster: &Cluster, scenario: Scenario) -> Result
         let recording = record_once(demo, cluster, scenario).await?;
         // A busy API server may write a create down as given up that it has carried out. That is no
         // measure for anything.
-        let numbers = recording.end.made.iter().map(|run| run.sequence);
-        let whole = numbers.eq(1..=i64::try_from(recording.end.made.len())?);
         // The original's runs were made before the record begins.
-        if whole || scenario == Scenario::Takeover {
+        if is_whole(&recording.end.made) || scenario == Scenario::Takeover {
             return Ok(recording);
         }
     }
     record_once(demo, cluster, scenario).await
+}
+
+/// Whether the numbers of each Runnable's runs follow each other from 1 on.
+fn is_whole(made: &[Run]) -> bool {
+    let of_one = made.chunk_by(|one, next| one.runnable == next.runnable);
+    of_one
+        .map(|runs| runs.iter().map(|run| run.sequence))
+        .all(|numbers| {
+            numbers
+                .zip(1..)
+                .all(|(number, expected)| number == expected)
+        })
 }
 
 async fn record_once(demo: &str, cluster: &Cluster, scenario: Scenario) -> Result<Recording> {

@@ -76,6 +76,9 @@ pub struct End {
     pub outputs: Value,
     /// The conditions: type, status, reason.
     pub conditions: Vec<(String, String, String)>,
+    /// What the other Runnables of the scenario say; of their runs it is told above.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub beside: BTreeMap<String, End>,
 }
 
 /// Reads on in the audit log, and keeps what is about one namespace.
@@ -304,7 +307,12 @@ impl Stage {
         let of = ListParams::default().labels("carto.run/runnable-name");
         let runs = none_without_kind(self.trials().list(&of).await)?;
         self.record.see(&runs)?;
+        let mut beside = BTreeMap::new();
+        for name in &self.beside {
+            beside.insert(name.clone(), told(&self.runnables().get(name).await?)?);
+        }
         self.comparable(End {
+            beside,
             made: self.record.made()?,
             deleted: self.record.deleted()?,
             exist: exist(&runs)?,

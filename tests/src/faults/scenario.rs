@@ -6,6 +6,7 @@
 mod exceptions;
 mod original;
 mod removed_kind;
+mod together;
 mod undecided;
 
 use anyhow::Result;
@@ -66,6 +67,8 @@ pub enum Scenario {
     EndedUnseen,
     /// A status of long ago is restored while no controller runs (the exception I3).
     RestoredStatus,
+    /// More Runnables change at once than are looked at, so that confirmations are put off.
+    ChangedTogether,
 }
 
 /// The status without a ledger, as the original's is.
@@ -147,9 +150,13 @@ impl Scenario {
 
     /// Where it is played.
     pub async fn set(self, demo: &str, cluster: &Cluster, name: &str) -> Result<Stage> {
-        let stage = Stage::set(demo, cluster, name).await?;
+        let mut stage = Stage::set(demo, cluster, name).await?;
         match self {
             Self::KindRemoved | Self::KindRemovedAmidRun => stage.with_own_kind().await,
+            Self::ChangedTogether => {
+                together::crowd(&mut stage);
+                Ok(stage)
+            }
             _ => Ok(stage),
         }
     }
@@ -165,6 +172,7 @@ impl Scenario {
                 stage.grant(false).await?;
                 return stage.start_controller().await;
             }
+            Self::ChangedTogether => return together::settled(stage).await,
             Self::SelectorChange => sources(stage).await?,
             _ => {}
         }
@@ -276,6 +284,7 @@ impl Scenario {
             Self::DeletedUnconfirmed => exceptions::deleted_unconfirmed(stage).await,
             Self::EndedUnseen => exceptions::ended_unseen(stage).await,
             Self::RestoredStatus => exceptions::restored_status(stage).await,
+            Self::ChangedTogether => together::change(stage).await,
         }
     }
 
@@ -293,6 +302,7 @@ impl Scenario {
             | Self::SelectorChange
             | Self::FailedThenChanged
             | Self::KindRemoved
+            | Self::ChangedTogether
             | Self::Takeover => gives(runnable, 2, 2),
             Self::KindRemovedAmidRun | Self::DeletedUnconfirmed => gives(runnable, 3, 2),
             Self::EndedUnseen => gives(runnable, 3, 3),

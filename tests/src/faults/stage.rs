@@ -67,6 +67,8 @@ pub struct Stage {
     pub proxy: FaultProxy,
     /// What the API server writes down.
     pub record: Record,
+    /// Runnables whose status is compared beside that of [`APP`].
+    pub(super) beside: Vec<String>,
     /// The kind of the runs.
     pub(super) kind: ApiResource,
     /// Plays the engine of a kind of this stage's own.
@@ -107,6 +109,7 @@ impl Stage {
             record: Record::begin(cluster, &namespace, &Kind::Trial.resource())?,
             kind: Kind::Trial.resource(),
             engine: None,
+            beside: Vec::new(),
             demo: demo.to_owned(),
             cluster: cluster.clone(),
             namespace,
@@ -128,6 +131,12 @@ impl Stage {
             .map(|mutant| (variable.to_owned(), mutant.to_owned()))
             .into_iter()
             .collect();
+    }
+
+    /// The controllers of this stage are started with further arguments.
+    pub(super) fn arguments(&mut self, further: &[&str]) {
+        let further = further.iter().map(|&argument| argument.to_owned());
+        self.settings.arguments.extend(further);
     }
 
     /// Starts the controller, unless it runs; does not wait for it.
