@@ -71,8 +71,10 @@ async fn handle(
     }
     // In a task of its own: what is on its way arrives whether its sender lives or not.
     let waiting = tokio::spawn(async move {
-        let _busy = desk.busy();
+        let busy = desk.busy();
         desk.door.pass().await;
+        // What is broken now may never be answered.
+        drop(busy);
         pass_on(fault, taken, &asked, desk.clone()).await
     });
     waiting.await.map_err(|_| cut())?

@@ -47,6 +47,9 @@ pub fn page(results: &[Performed], all: usize, long: &[Waited], took: Duration) 
 
 /// Faults down, scenarios across, and in each field how many plans held of how many were reached.
 fn by_scenario(page: &mut String, results: &[Performed]) {
+    if results.is_empty() {
+        return;
+    }
     let mut scenarios: Vec<_> = results.iter().map(|r| r.plan.scenario).collect();
     scenarios.dedup();
     let mut fields = BTreeMap::<_, BTreeMap<_, (usize, usize)>>::new();

@@ -11,19 +11,29 @@ use cartouche_tests::{
 
 use crate::{DEMO, cluster};
 
-async fn holds(scenario: Scenario, verb: &str, resource: &str, fault: Fault) -> Result<()> {
+/// How the plan that breaks this request comes out, the `number`-th of its sort.
+async fn outcome(
+    scenario: Scenario,
+    (verb, resource, number): (&str, &str, usize),
+    fault: Fault,
+) -> Result<Outcome> {
     let cluster = cluster().await?;
     let recording = record(DEMO, &cluster, scenario).await?;
     let plan = Plan {
         scenario,
         at: Counted {
             call: Call::new(verb, resource),
-            number: 1,
+            number,
         },
         fault,
     };
-    let outcome = perform(DEMO, &cluster, &plan, &recording).await?;
-    assert_eq!(outcome, Outcome::Held, "{plan}");
+    println!("{plan}");
+    perform(DEMO, &cluster, &plan, &recording).await
+}
+
+async fn holds(scenario: Scenario, verb: &str, resource: &str, fault: Fault) -> Result<()> {
+    let outcome = outcome(scenario, (verb, resource, 1), fault).await?;
+    assert_eq!(outcome, Outcome::Held);
     Ok(())
 }
 
@@ -49,4 +59,32 @@ async fn a_delete_that_met_a_conflict_is_tried_again() -> Result<()> {
         Fault::Conflict,
     )
     .await
+}
+
+/// What was seen to go with its kind was forgotten with the kind, and the run was given up as lost. The
+/// recording alone, without a fault, asks for the run that is made in its place.
+#[tokio::test]
+async fn an_unfinished_run_that_goes_with_its_kind_is_made_again_when_the_kind_is_back()
+-> Result<()> {
+    holds(
+        Scenario::KindRemovedAmidRun,
+        "update",
+        "runnables.carto.run/status",
+        Fault::LostReply,
+    )
+    .await
+}
+
+/// The exception I1 is really met, and is nothing more than it says.
+#[tokio::test]
+async fn a_run_deleted_before_its_confirmation_died_with_the_controller_is_made_again_once()
+-> Result<()> {
+    let confirmation = ("update", "runnables.carto.run/status", 2);
+    let scenario = Scenario::DeletedUnconfirmed;
+    let outcome = outcome(scenario, confirmation, Fault::CrashBefore).await?;
+    let Outcome::Undecidable(name) = &outcome else {
+        panic!("{outcome:?}");
+    };
+    assert!(name.starts_with("I1: "), "{name}");
+    Ok(())
 }

@@ -13,7 +13,7 @@ use crate::{
 /// Looks at the same time; a quarter of them is kept free for other namespaces.
 const CONCURRENCY: &str = "4";
 /// Runnables beside [`APP`].
-const BESIDE: [&str; 5] = ["app-b", "app-c", "app-d", "app-e", "app-f"];
+const BESIDE: [&str; 4] = ["app-b", "app-c", "app-d", "app-e"];
 
 /// More Runnables than looks: while some wait for theirs, what was made is not confirmed yet.
 pub(super) fn crowd(stage: &mut Stage) {
