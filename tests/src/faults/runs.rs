@@ -45,7 +45,12 @@ impl Stage {
 
     /// Ends a run that hangs.
     pub async fn finish(&self, run: &DynamicObject, succeeded: bool) -> Result<()> {
-        lab::end(&self.trials(), run, succeeded).await
+        let trials = self.trials();
+        eventually("a run to be ended", PATIENCE, || async {
+            lab::end(&trials, run, succeeded).await?;
+            Ok(Seen::Done(()))
+        })
+        .await
     }
 
     /// Waits until the run with this value exists.

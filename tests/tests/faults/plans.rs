@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use crate::{DEMO, cluster};
 
 /// Every so many-th plan is carried out here; `cargo faults run` carries out all of them.
-const STRIDE: usize = 31;
+const STRIDE: usize = 43;
 /// How many at the same time.
 const AT_ONCE: usize = 6;
 
