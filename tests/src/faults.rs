@@ -13,6 +13,7 @@ pub mod minutes;
 mod own_kind;
 pub mod plan;
 pub mod record;
+mod rights;
 mod runs;
 pub mod scenario;
 pub mod stage;

@@ -5,7 +5,6 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use cartouche_crds::{ClusterRunTemplate, Runnable};
-use k8s_openapi::api::{authorization::v1::SubjectAccessReview, rbac::v1::RoleBinding};
 use kube::{
     Api, ResourceExt,
     api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
@@ -18,7 +17,7 @@ use tokio::{
 
 use super::record::Record;
 use crate::{
-    cluster::{Account, Cluster, Rights, Seen, eventually},
+    cluster::{Account, Cluster, Seen, eventually},
     control_plane::Options,
     controller::{Controller, Settings},
     fault_proxy::{Crash, FaultProxy},
@@ -199,59 +198,6 @@ impl Stage {
             Some(controller) => controller.log().unwrap_or_default(),
             None => String::new(),
         }
-    }
-
-    /// Gives the account what the original needed, or everything but the right to create.
-    pub async fn grant(&self, create: bool) -> Result<()> {
-        let verbs: &[&str] = if create {
-            &["list", "create", "delete"]
-        } else {
-            &["list", "delete"]
-        };
-        let rights = Rights {
-            group: &self.kind.group,
-            resource: &self.kind.plural,
-            verbs,
-        };
-        eventually("rights to be given", PATIENCE, || async {
-            self.cluster.grant(&self.account, &[rights]).await?;
-            Ok(Seen::Done(()))
-        })
-        .await
-    }
-
-    /// Takes all rights of the account away, and returns when the API server refuses it a create.
-    pub async fn revoke(&self) -> Result<()> {
-        let bindings = self.cluster.api::<RoleBinding>(&self.namespace);
-        let name = &self.account.name;
-        eventually("rights to be taken away", PATIENCE, || async {
-            match bindings.delete(name, &DeleteParams::default()).await {
-                Err(kube::Error::Api(status)) if status.is_not_found() => {}
-                other => drop(other?),
-            }
-            Ok(if self.may_create().await? {
-                Seen::NotYet("it may create still".to_owned())
-            } else {
-                Seen::Done(())
-            })
-        })
-        .await
-    }
-
-    /// Whether the API server would let the account create a run.
-    async fn may_create(&self) -> Result<bool> {
-        let review = serde_json::from_value(json!({
-            "spec": {
-                "user": self.account.user(),
-                "resourceAttributes": {
-                    "group": self.kind.group, "resource": self.kind.plural,
-                    "namespace": self.namespace, "verb": "create",
-                },
-            },
-        }))?;
-        let reviews = self.cluster.all::<SubjectAccessReview>();
-        let answer = reviews.create(&PostParams::default(), &review).await?;
-        Ok(answer.status.is_some_and(|status| status.allowed))
     }
 
     /// The Runnables of this stage.

@@ -1,0 +1,64 @@
+//! What the account of a stage may do.
+
+use anyhow::Result;
+use k8s_openapi::api::{authorization::v1::SubjectAccessReview, rbac::v1::RoleBinding};
+use kube::api::{DeleteParams, PostParams};
+use serde_json::json;
+
+use super::stage::{PATIENCE, Stage};
+use crate::cluster::{Rights, Seen, eventually};
+
+impl Stage {
+    /// Gives the account what the original needed, or everything but the right to create.
+    pub async fn grant(&self, create: bool) -> Result<()> {
+        let verbs: &[&str] = if create {
+            &["list", "create", "delete"]
+        } else {
+            &["list", "delete"]
+        };
+        let rights = Rights {
+            group: &self.kind.group,
+            resource: &self.kind.plural,
+            verbs,
+        };
+        eventually("rights to be given", PATIENCE, || async {
+            self.cluster.grant(&self.account, &[rights]).await?;
+            Ok(Seen::Done(()))
+        })
+        .await
+    }
+
+    /// Takes all rights of the account away, and returns when the API server refuses it a create.
+    pub async fn revoke(&self) -> Result<()> {
+        let bindings = self.cluster.api::<RoleBinding>(&self.namespace);
+        let name = &self.account.name;
+        eventually("rights to be taken away", PATIENCE, || async {
+            match bindings.delete(name, &DeleteParams::default()).await {
+                Err(kube::Error::Api(status)) if status.is_not_found() => {}
+                other => drop(other?),
+            }
+            Ok(if self.may_create().await? {
+                Seen::NotYet("it may create still".to_owned())
+            } else {
+                Seen::Done(())
+            })
+        })
+        .await
+    }
+
+    /// Whether the API server would let the account create a run.
+    async fn may_create(&self) -> Result<bool> {
+        let review = serde_json::from_value(json!({
+            "spec": {
+                "user": self.account.user(),
+                "resourceAttributes": {
+                    "group": self.kind.group, "resource": self.kind.plural,
+                    "namespace": self.namespace, "verb": "create",
+                },
+            },
+        }))?;
+        let reviews = self.cluster.all::<SubjectAccessReview>();
+        let answer = reviews.create(&PostParams::default(), &review).await?;
+        Ok(answer.status.is_some_and(|status| status.allowed))
+    }
+}
