@@ -269,7 +269,7 @@ impl Record {
             .collect())
     }
 
-    /// Outputs that gave way to those of an earlier run, and ledgers that forgot a run.
+    /// Outputs that went away or gave way to those of an earlier run, and ledgers that forgot a run.
     fn backwards(&self) -> Result<Vec<String>> {
         let mut breaches = Vec::new();
         let mut runnables = self.events(|event| {
@@ -279,6 +279,11 @@ impl Record {
         runnables.dedup();
         for runnable in runnables {
             let statuses = self.statuses(&runnable)?;
+            let shown = |status: &Value| status.get("outputs").is_some_and(|o| !o.is_null());
+            let since = statuses.iter().skip_while(|status| !shown(status));
+            if since.clone().any(|status| !shown(status)) {
+                breaches.push(format!("the outputs of {runnable} were taken away"));
+            }
             for (what, place) in [
                 ("outputs", "/outputsFrom/sequence"),
                 ("ledger", "/currentRun/sequence"),
