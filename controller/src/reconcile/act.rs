@@ -230,10 +230,15 @@ impl Pass<'_> {
         let sequence = self.facts.ledger.next_sequence();
         let asked = match self.stamped(sequence, None) {
             Ok((path, object)) => match &self.account {
-                Some(account) => account
-                    .create(&path, &object, CreateMode::DryRun)
-                    .await
-                    .ok(),
+                Some(account) => match account.create(&path, &object, CreateMode::DryRun).await {
+                    Ok(made) => Some(made),
+                    // Nobody said what the server makes of it: to take it for a change would be a run.
+                    Err(error) if error.is_passing() || error.is_forbidden() => {
+                        let problem = self.refusal(&name.name, &error);
+                        return Err(self.fail(Held::Read(name.name), problem));
+                    }
+                    Err(_) => None,
+                },
                 None => None,
             },
             Err(problem) => return Err(self.fail(Held::Read(name.name), problem)),

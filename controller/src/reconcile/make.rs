@@ -189,7 +189,7 @@ impl Pass<'_> {
         }
     }
 
-    fn refusal(&self, name: &str, error: &ApiError) -> Problem {
+    pub(super) fn refusal(&self, name: &str, error: &ApiError) -> Problem {
         let cure = if error.is_namespace_terminating() {
             Cure::Change
         } else if error.is_forbidden() {
