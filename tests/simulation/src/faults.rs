@@ -1,6 +1,6 @@
 //! What becomes of requests while there is trouble.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, fmt::Debug, time::Duration};
 
 use http::Method;
 
@@ -49,6 +49,18 @@ pub struct Faults {
     pub chance: f64,
     /// Whether the accounts may create no runs.
     pub forbidden: bool,
+    /// How often there was which.
+    pub counts: Counts,
+}
+
+/// How often there was what.
+pub type Counts = BTreeMap<String, usize>;
+
+/// Counts a fault by its kind.
+pub fn count(counts: &mut Counts, fault: &impl Debug) {
+    let name = format!("{fault:?}");
+    let kind = name.trim_matches('"').split('(').next().unwrap_or_default();
+    *counts.entry(kind.to_owned()).or_default() += 1;
 }
 
 /// Answers that say nothing of the effect.
@@ -62,6 +74,7 @@ impl Faults {
             random,
             chance,
             forbidden: false,
+            counts: Counts::new(),
         }
     }
 
@@ -78,6 +91,12 @@ impl Faults {
         if !self.strikes() {
             return Fate::Served;
         }
+        let fate = self.draw(call);
+        count(&mut self.counts, &fate);
+        fate
+    }
+
+    fn draw(&mut self, call: &Call) -> Fate {
         let failure = FAILURES[self.random.usize(..FAILURES.len())];
         if call.method == Method::GET {
             return match self.random.u8(..5) {
@@ -107,6 +126,7 @@ impl Faults {
     pub fn behind(&mut self, call: &Call) -> u64 {
         let everywhere = matches!(call.target(), Target::All(resource, namespace) if namespace.is_empty() && resource.is_namespaced());
         if everywhere && self.strikes() {
+            count(&mut self.counts, &"StaleList");
             self.random.u64(..40)
         } else {
             0
@@ -129,6 +149,15 @@ impl Faults {
             fate.cut = Some(self.seconds(30.0));
         }
         fate.expired = self.strikes() && self.random.bool();
+        let kinds = [
+            ("WatchLags", !fate.lag.is_zero()),
+            ("WatchStalls", fate.stall.is_some()),
+            ("WatchCut", fate.cut.is_some()),
+            ("WatchExpired", fate.expired),
+        ];
+        for (kind, _) in kinds.iter().filter(|(_, happens)| *happens) {
+            count(&mut self.counts, kind);
+        }
         fate
     }
 }

@@ -19,8 +19,10 @@
 
 pub mod controllers;
 pub mod discovery;
+pub mod engine;
 pub mod faults;
 pub mod oracle;
+pub mod original;
 pub mod people;
 pub mod plan;
 pub mod play;

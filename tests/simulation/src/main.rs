@@ -4,14 +4,17 @@ use std::{
     io,
     path::Path,
     process::ExitCode,
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
     time::Duration,
 };
 
 use cartouche_simulation::{
     play,
-    report::{Report, play_apart},
+    report::{Report, Sum, play_apart},
 };
 use clap::Parser;
 
@@ -90,25 +93,23 @@ fn play_one(seed: u64, flags: &Flags) -> bool {
 /// Plays all seeds, each in a process of its own. Whether all properties held.
 fn play_all(program: &Path, flags: &Flags) -> io::Result<bool> {
     let end = flags.first + flags.seeds;
-    let (next, failed, runs) = (
-        AtomicU64::new(flags.first),
-        AtomicUsize::new(0),
-        AtomicUsize::new(0),
-    );
+    let next = AtomicU64::new(flags.first);
+    let sum = Mutex::new(Sum::default());
     let began = seconds();
     let work = || -> io::Result<()> {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= end || flags.stop && failed.load(Ordering::Relaxed) > 0 {
+            if seed >= end || flags.stop && !lock(&sum).failed.is_empty() {
                 return Ok(());
             }
             let report = play_apart(program, seed, flags.trace)?;
-            runs.fetch_add(report.runs, Ordering::Relaxed);
-            failed.fetch_add(
-                usize::from(!report.violations.is_empty()),
-                Ordering::Relaxed,
-            );
             tell(&report);
+            let mut sum = lock(&sum);
+            sum.add(&report);
+            if sum.seeds.is_multiple_of(PROGRESS) {
+                let passed = seconds().saturating_sub(began);
+                eprintln!("{} of {}: {}", sum.seeds, flags.seeds, sum.line(passed));
+            }
         }
     };
     thread::scope(|scope| {
@@ -120,14 +121,16 @@ fn play_all(program: &Path, flags: &Flags) -> io::Result<bool> {
             ended.unwrap_or_else(|_| Err(io::Error::other("a thread ended too early")))
         })
     })?;
-    let failed = failed.into_inner();
-    println!(
-        "{} seeds, {} runs, {failed} seeds failed, {:.0} s",
-        next.into_inner().min(end) - flags.first,
-        runs.into_inner(),
-        seconds().saturating_sub(began).as_secs_f64(),
-    );
-    Ok(failed == 0)
+    let sum = lock(&sum);
+    println!("{sum}{}", sum.line(seconds().saturating_sub(began)));
+    Ok(sum.failed.is_empty())
+}
+
+/// How many seeds there are between two lines about how far it is.
+const PROGRESS: u64 = 250;
+
+fn lock(sum: &Mutex<Sum>) -> MutexGuard<'_, Sum> {
+    sum.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn tell(report: &Report) {

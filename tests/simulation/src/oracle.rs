@@ -1,12 +1,17 @@
 //! The judge: reads what the API server's store went through, never the controller's own word.
 //!
-//! The names are those of `docs/exactly-once.md`. None of its exceptions can occur: users delete
-//! only runs that are confirmed and settled (I1), what they delete may be `Lost` but is then not asked
-//! for outputs (I2), and no status is restored (I3).
+//! The names are those of `docs/exactly-once.md`. Of its exceptions, people delete only runs that are
+//! confirmed and settled, so that I1 cannot occur, and what they delete may be `Lost` but is then not asked
+//! for outputs (I2). Statuses are emptied and put back at any moment (I3): what follows from that is
+//! excused by name, and counted, so that an excuse that is used for everything is seen.
 
+mod beginnings;
 mod ledgers;
+mod losses;
 mod runs;
 mod settled;
+
+use std::collections::BTreeMap;
 
 use cartouche_crds::{RUN_SEQUENCE_LABEL, RunnableStatus};
 use serde_json::Value;
@@ -32,11 +37,57 @@ impl Violation {
     }
 }
 
+/// A known limit of the protocol that excuses what would be a violation without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Excuse {
+    /// A create was under way while its Runnable, and with it the run that it made before, was deleted:
+    /// the API server carries it out, and garbage collection takes what it made.
+    OutlivedItsRunnable,
+    /// I3: the run with this number was deleted, and then the status that knew of it was lost.
+    DeletedAndForgotten,
+    /// I3: the whole status was lost while a create was on its way, and nobody had a reason to wait.
+    LostWhileOnItsWay,
+    /// I3: the whole status was lost, and the runs that there were are of another kind.
+    LostWithItsKind,
+    /// A run of the original was deleted before it was compared with what is rendered.
+    DeletedUncompared,
+}
+
+/// What the judge found.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    /// What must not have happened.
+    pub violations: Vec<Violation>,
+    /// How often what excused it.
+    pub excused: BTreeMap<Excuse, usize>,
+}
+
+impl Verdict {
+    fn broken(&mut self, property: &'static str, what: String) {
+        self.violations.push(Violation::new(property, what));
+    }
+
+    fn excuse(&mut self, excuse: Excuse) {
+        *self.excused.entry(excuse).or_default() += 1;
+    }
+
+    /// What both found.
+    pub fn add(&mut self, other: Self) {
+        self.violations.extend(other.violations);
+        for (excuse, times) in other.excused {
+            *self.excused.entry(excuse).or_default() += times;
+        }
+    }
+}
+
 /// What broke S1 to S5.
 #[must_use]
-pub fn forbidden(store: &Store) -> Vec<Violation> {
-    let mut found = runs::judged(store);
-    found.extend(ledgers::judged(store));
+pub fn forbidden(store: &Store) -> Verdict {
+    let losses = losses::Losses::of(store);
+    let mut found = Verdict::default();
+    runs::judge(store, &losses, &mut found);
+    beginnings::judge(store, &mut found);
+    found.add(ledgers::judged(store, &losses));
     found
 }
 

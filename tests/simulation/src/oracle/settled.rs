@@ -3,37 +3,53 @@
 use cartouche_crds::{RunResult, RunnableStatus};
 use serde_json::{Value, json};
 
-use super::{Violation, number, owner, status, text, uid};
+use super::{Excuse, Verdict, losses::Losses, number, owner, status, text, uid};
 use crate::{
     discovery::Resource,
     people::{NAMESPACE, runnable, source, template},
     plan::{Plan, TEMPLATES},
-    store::Store,
+    store::{Store, reword},
 };
 
 /// What L1 or L2 still lacks.
 #[must_use]
-pub fn unsettled(store: &Store, plan: &Plan) -> Vec<Violation> {
-    let mut found = Vec::new();
+pub fn unsettled(store: &Store, plan: &Plan) -> Verdict {
+    let mut found = Verdict::default();
     for at in 0..plan.runnables {
         let Some(object) = store.get(&runnable(at)) else {
             continue;
         };
         let stored = status(&object);
-        let lacks = |what: String| Violation::new("L1", format!("r{at}: {what}"));
         let final_document = final_document(store, at, &object);
-        found.extend(up_to_date(store, &object, &stored, &final_document).map(lacks));
-        for run in runs(store, uid(&object)) {
-            if !knows(&stored, uid(run)) {
+        match up_to_date(store, &object, &stored, &final_document) {
+            Ok(excuse) => excuse.into_iter().for_each(|excuse| found.excuse(excuse)),
+            Err(what) => found.broken("L1", format!("r{at}: {what}")),
+        }
+        for run in runs(store, uid(&object)).filter(|run| !knows(&stored, uid(run))) {
+            if lost_with_its_kind(store, &object, &stored, run) {
+                found.excuse(Excuse::LostWithItsKind);
+            } else {
                 let name = text(run, "/metadata/name");
-                found.push(Violation::new(
-                    "L2",
-                    format!("r{at}: its ledger does not know {name}"),
-                ));
+                found.broken("L2", format!("r{at}: its ledger does not know {name}"));
             }
         }
     }
     found
+}
+
+/// Whether a run is of another kind than those that the ledger began anew with, after the whole status
+/// had been lost.
+fn lost_with_its_kind(store: &Store, object: &Value, stored: &RunnableStatus, run: &Value) -> bool {
+    let losses = Losses::of(store);
+    let mut log = store.log().iter();
+    let made = log.find(|change| uid(&change.object) == uid(run));
+    let since = made.map_or(0, |made| made.version);
+    let losses = losses.between(uid(object), since, u64::MAX);
+    let kind = stored
+        .current_run
+        .as_ref()
+        .map(|current| current.kind.as_str());
+    losses.iter().any(|loss| loss.whole) && run["kind"].as_str() != kind
 }
 
 fn runs<'a>(store: &'a Store, owned_by: &'a str) -> impl Iterator<Item = &'a Value> {
@@ -63,48 +79,51 @@ fn final_document(store: &Store, at: usize, object: &Value) -> (String, Value) {
     } else {
         text(&source, "/spec/revision")
     };
-    let document = json!({
-        "value": text(object, "/spec/inputs/value"), "flavour": spec["flavour"], "source": revision,
-    });
+    let mut document = spec.clone();
+    document["value"] = json!(text(object, "/spec/inputs/value"));
+    document["source"] = json!(revision);
+    reword(&mut document);
     (text(&template, "/spec/template/kind").to_owned(), document)
 }
 
-/// What is missing from: the current run is the newest, is for the final input, and the status tells
-/// its end.
+/// Whether the current run is the newest, is for the final input, and the status tells its end; else
+/// what is missing.
 fn up_to_date(
     store: &Store,
     object: &Value,
     stored: &RunnableStatus,
     (kind, spec): &(String, Value),
-) -> Option<String> {
+) -> Result<Option<Excuse>, String> {
     let Some(current) = &stored.current_run else {
-        return Some("no run is current".to_owned());
+        return Err("no run is current".to_owned());
     };
     let Some(current_uid) = current.uid.as_deref() else {
-        return Some(format!("run {} is not confirmed", current.sequence));
+        return Err(format!("run {} is not confirmed", current.sequence));
     };
     let token = object["metadata"]["annotations"]
         .get(cartouche_crds::RERUN_TOKEN_ANNOTATION)
         .and_then(Value::as_str);
     if token.is_some() && token != current.rerun_token.as_deref() {
-        return Some("the request to run again is not answered".to_owned());
+        return Err("the request to run again is not answered".to_owned());
     }
     let mut log = store.log().iter().rev();
     let Some(last) = log.find(|change| uid(&change.object) == current_uid) else {
-        return Some(format!("nobody ever made the current run {current_uid}"));
+        return Err(format!("nobody ever made the current run {current_uid}"));
     };
-    if last.key.resource.kind() != kind || last.object["spec"] != *spec {
-        return Some(format!("the current run is not for {kind} {spec}"));
-    }
     let there = store
         .get(&last.key)
         .is_some_and(|run| uid(&run) == current_uid);
+    let mut excuse = None;
+    if last.key.resource.kind() != kind || last.object["spec"] != *spec {
+        if there || number(&last.object).is_some() {
+            return Err(format!("the current run is not for {kind} {spec}"));
+        }
+        excuse = Some(Excuse::DeletedUncompared);
+    }
     let newer = runs(store, uid(object)).find(|run| number(run) > Some(current.sequence));
     if let Some(newer) = newer {
-        return Some(format!(
-            "{} is newer than current",
-            text(newer, "/metadata/name")
-        ));
+        let name = text(newer, "/metadata/name");
+        return Err(format!("{name} is newer than current"));
     }
     let ended = match text(&last.object, "/status/conditions/0/status") {
         "True" => Some(RunResult::Succeeded),
@@ -112,12 +131,14 @@ fn up_to_date(
         _ => None,
     };
     match current.result {
-        None => return Some("the end of the current run is not told".to_owned()),
-        Some(RunResult::Lost) if !there => return None,
-        result if result != ended => return Some(format!("{result:?} is told, but it {ended:?}")),
+        None => return Err("the end of the current run is not told".to_owned()),
+        Some(RunResult::Lost) if !there => return Ok(excuse),
+        result if result != ended => return Err(format!("{result:?} is told, but it {ended:?}")),
         Some(_) => {}
     }
     let from = stored.outputs_from.as_ref().map(|from| from.sequence);
-    (there && ended == Some(RunResult::Succeeded) && from != Some(current.sequence))
-        .then(|| format!("the outputs are those of {from:?}"))
+    if there && ended == Some(RunResult::Succeeded) && from != Some(current.sequence) {
+        return Err(format!("the outputs are those of {from:?}"));
+    }
+    Ok(excuse)
 }

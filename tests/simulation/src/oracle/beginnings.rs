@@ -1,0 +1,85 @@
+//! What becomes of the runs of the original controller: no run for what it has run already, and none of
+//! its runs is taken for something else.
+
+use cartouche_crds::{CurrentRun, RunnableStatus};
+use cartouche_templating::HASH_VERSION;
+use serde_json::Value;
+
+use super::{
+    Excuse, Verdict, makes_a_run, number, owner,
+    runs::{seen_otherwise, window},
+    status, uid,
+};
+use crate::{
+    discovery::Resource,
+    store::{Change, Happened, Store},
+};
+
+/// What broke S2 or S3 by taking runs over.
+pub(super) fn judge(store: &Store, found: &mut Verdict) {
+    let log = store.log();
+    for (at, change) in log.iter().enumerate() {
+        if change.key.resource == Resource::Runnables {
+            taken_for_another(log, at, found);
+        } else if makes_a_run(change)
+            && let Some(repeated) = repeated(log, change)
+        {
+            let what = format!("{} repeats {repeated} of the original", change.key.name);
+            found.broken("S3", what);
+        }
+    }
+}
+
+/// A run of the original is given the hash of what is rendered only if it is of that content.
+fn taken_for_another(log: &[Change], at: usize, found: &mut Verdict) {
+    let change = &log[at];
+    let linked = |status: RunnableStatus| {
+        let current = status.current_run;
+        current.filter(|run| run.input_hash.starts_with(HASH_VERSION) && run.uid.is_some())
+    };
+    let Some(current) = linked(status(&change.object)) else {
+        return;
+    };
+    let mut earlier = log[..at].iter().rev();
+    let before = earlier.find(|other| other.key == change.key);
+    let same =
+        |other: &CurrentRun| (&other.uid, &other.input_hash) == (&current.uid, &current.input_hash);
+    if before.is_some_and(|before| linked(status(&before.object)).as_ref().is_some_and(same)) {
+        return;
+    }
+    let of_it = |other: &&Change| Some(uid(&other.object)) == current.uid.as_deref();
+    let Some(run) = log[..at].iter().rev().find(of_it) else {
+        return;
+    };
+    if number(&run.object).is_some() {
+        return;
+    }
+    if let Some(what) = seen_otherwise(log, run, change, window(&log[..at], change)) {
+        if run.happened == Happened::Deleted {
+            found.excuse(Excuse::DeletedUncompared);
+        } else {
+            found.broken("S2", format!("{} was adopted, but {what}", run.key.name));
+        }
+    }
+}
+
+/// The run of the original that was current, and of the same content, when this one was intended.
+fn repeated(log: &[Change], run: &Change) -> Option<String> {
+    let until = log.partition_point(|change| change.version < run.version);
+    let mut ledgers = log[..until].iter().rev().filter(|change| {
+        change.key.resource == Resource::Runnables && uid(&change.object) == owner(&run.object)
+    });
+    let before = ledgers.find_map(|change| {
+        let current = status(&change.object).current_run?;
+        (Some(current.sequence) < number(&run.object)).then_some(current)
+    })?;
+    if before.input_hash.starts_with(HASH_VERSION) {
+        return None;
+    }
+    let mut all = log.iter().rev();
+    let original = all.find(|change| Some(uid(&change.object)) == before.uid.as_deref())?;
+    let content = |change: &Change| -> (Resource, Value) {
+        (change.key.resource, change.object["spec"].clone())
+    };
+    (content(original) == content(run)).then(|| original.key.name.clone())
+}

@@ -1,0 +1,55 @@
+//! The statuses that somebody emptied, or put back.
+
+use std::collections::BTreeMap;
+
+use cartouche_crds::RunnableStatus;
+
+use super::{status, uid};
+use crate::{discovery::Resource, people::is_person, store::Store};
+
+/// A status that was written by somebody else than a controller.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loss {
+    /// When.
+    pub(super) version: u64,
+    /// Nothing in it shows that anybody ever served the Runnable, so that nobody has a reason to wait
+    /// or to look further than for a new one.
+    pub(super) whole: bool,
+}
+
+/// The losses of all Runnables.
+#[derive(Default)]
+pub(super) struct Losses(BTreeMap<String, Vec<Loss>>);
+
+impl Losses {
+    /// Those that there were.
+    pub(super) fn of(store: &Store) -> Self {
+        let mut losses = Self::default();
+        let mut before: BTreeMap<&str, RunnableStatus> = BTreeMap::new();
+        let changes = store.log().iter();
+        for change in changes.filter(|change| change.key.resource == Resource::Runnables) {
+            let new = status(&change.object);
+            let old = before.insert(uid(&change.object), new.clone());
+            if is_person(&change.actor) && old.is_some_and(|old| old != new) {
+                let loss = Loss {
+                    version: change.version,
+                    whole: new.conditions.is_empty()
+                        && new
+                            .observed_generation
+                            .is_none_or(|generation| generation < 0),
+                };
+                let all = losses.0.entry(uid(&change.object).to_owned()).or_default();
+                all.push(loss);
+            }
+        }
+        losses
+    }
+
+    /// Those of a Runnable between two versions, oldest first.
+    pub(super) fn between(&self, runnable: &str, since: u64, until: u64) -> &[Loss] {
+        let all = self.0.get(runnable).map(Vec::as_slice).unwrap_or_default();
+        let from = all.partition_point(|loss| loss.version <= since);
+        let to = all.partition_point(|loss| loss.version < until);
+        all.get(from..to).unwrap_or_default()
+    }
+}
