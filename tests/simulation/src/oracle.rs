@@ -47,10 +47,14 @@ pub enum Excuse {
     DeletedAndForgotten,
     /// I3: the whole status was lost while a create was on its way, and nobody had a reason to wait.
     LostWhileOnItsWay,
-    /// I3: the whole status was lost, and the runs that there were are of another kind.
+    /// I3: the whole status was lost, or an old copy of it put back, and the runs that it does not
+    /// know are of another kind.
     LostWithItsKind,
     /// A run of the original was deleted before it was compared with what is rendered.
     DeletedUncompared,
+    /// The original made two runs in one second, and the API server words what it is sent otherwise:
+    /// only one of them is compared with that.
+    TiedAndReworded,
 }
 
 /// What the judge found.

@@ -43,7 +43,7 @@ impl Original {
     /// Up to four runs of three inputs, at times two of them in one second.
     pub(crate) fn draw(random: &mut fastrand::Rng) -> Self {
         let mut ages: Vec<i64> = (0..random.usize(..5))
-            .map(|_| 100 + random.i64(..2_000))
+            .map(|_| 100 + random.i64(0..2_000))
             .collect();
         ages.sort_unstable_by(|a, b| b.cmp(a));
         if let [.., before, last] = ages.as_mut_slice()

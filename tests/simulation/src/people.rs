@@ -98,19 +98,13 @@ impl People {
     pub fn act(&mut self, store: &mut Store, deed: Deed) {
         self.changes += 1;
         let now = self.changes;
-        let set = |store: &mut Store, key: &Key, pointer: &str, value: Value| {
-            // What was deleted stays as it is.
-            let _ = store.change(key, SOMEBODY, |object| {
-                if let Some(place) = object.pointer_mut(pointer) {
-                    *place = value;
-                }
-            });
-        };
         match deed {
-            Deed::Input(number) => {
-                // Often back to what it was before.
-                let input = format!("i{}", self.random.u8(..3));
-                set(store, &runnable(number), "/spec/inputs/value", json!(input));
+            Deed::Input(number) => self.change_input(store, number),
+            Deed::Everything => {
+                let runnables = store.all(Resource::Runnables, NAMESPACE).count();
+                for number in 0..runnables {
+                    self.change_input(store, number);
+                }
             }
             Deed::Template(number) => set(
                 store,
@@ -153,6 +147,12 @@ impl People {
             }
             _ => {}
         }
+    }
+
+    /// Often back to what it was before.
+    fn change_input(&mut self, store: &mut Store, number: usize) {
+        let input = format!("i{}", self.random.u8(..3));
+        set(store, &runnable(number), "/spec/inputs/value", json!(input));
     }
 
     fn restore(&mut self, store: &mut Store, number: usize) {
@@ -213,6 +213,15 @@ impl People {
     pub fn is_busy(&self) -> bool {
         self.engine.is_busy()
     }
+}
+
+fn set(store: &mut Store, key: &Key, pointer: &str, value: Value) {
+    // What was deleted stays as it is.
+    let _ = store.change(key, SOMEBODY, |object| {
+        if let Some(place) = object.pointer_mut(pointer) {
+            *place = value;
+        }
+    });
 }
 
 fn uid(object: &Value) -> String {

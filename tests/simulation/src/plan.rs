@@ -9,6 +9,8 @@ use crate::original::Original;
 pub enum Deed {
     /// The input of a Runnable changes.
     Input(usize),
+    /// The inputs of all Runnables change at once.
+    Everything,
     /// The template with this number changes.
     Template(usize),
     /// It makes runs of the other kind from now on.
@@ -74,6 +76,8 @@ pub struct Plan {
     pub failing: f64,
     /// Runs that end take at most so many seconds.
     pub longest_run: f64,
+    /// How many Runnables a controller works on at the same time; nothing for as many as it likes.
+    pub concurrency: Option<u16>,
     /// What the original controller left of each Runnable; nothing for one that is new.
     pub originals: Vec<Option<Original>>,
     /// Whether the API server writes a part of every run in other words than it was sent.
@@ -99,10 +103,16 @@ impl Plan {
             chance: [0.0, 0.03, 0.06, 0.12][random.usize(..4)],
             failing: 0.25,
             longest_run: [4.0, 12.0, 50.0][random.usize(..3)],
+            concurrency: None,
             originals: Vec::new(),
             reworded: false,
             deeds: Vec::new(),
         };
+        let mut crowd = fastrand::Rng::with_seed(seed ^ CROWDS);
+        if crowd.f64() < 0.25 {
+            plan.concurrency = Some(crowd.u16(1..=2));
+            plan.runnables += crowd.usize(2..=4);
+        }
         let mut draw = Draw {
             random,
             trouble,
@@ -110,6 +120,12 @@ impl Plan {
         };
         draw.people(&plan);
         draw.nature(&plan);
+        if plan.concurrency.is_some() {
+            for _ in 0..crowd.usize(1..=4) {
+                let at = 1.0 + crowd.f64() * (trouble - 1.0);
+                draw.deeds.push((seconds(at), Deed::Everything));
+            }
+        }
         // Drawn apart, so that seeds without any of it stay what they were.
         let before = std::mem::replace(&mut draw.random, fastrand::Rng::with_seed(seed ^ STATUSES));
         plan.take_over(&mut draw);
@@ -159,7 +175,9 @@ impl Plan {
     }
 }
 
-/// Tells the chance of statuses from that of the rest.
+/// Tells the chance of crowds from that of the rest.
+const CROWDS: u64 = 0x63_726f_7764_7300;
+/// Tells that of statuses.
 const STATUSES: u64 = 0x73_7461_7475_7300;
 /// Whatever the original controller has sent arrives so many seconds after its end at the latest; a
 /// controller that takes over waits for thirty.

@@ -10,7 +10,7 @@ use std::{
 use turmoil::Sim;
 
 use crate::{
-    controllers::{self, SERVER},
+    controllers::{self, Counters, SERVER, looks},
     faults::{Counts, Faults, count},
     oracle::{self, Verdict, Violation},
     people::People,
@@ -39,6 +39,8 @@ pub struct Played {
     pub verdict: Verdict,
     /// How often what went wrong, or was done to people's objects.
     pub faults: Counts,
+    /// How often a run was left to be confirmed later, because others waited.
+    pub put_off: usize,
     /// A hash of everything that the API server's store went through.
     pub hash: u64,
     /// How long it took in the simulation's time.
@@ -59,6 +61,7 @@ struct Play {
     plan: Plan,
     api: Arc<ApiServer>,
     people: People,
+    counters: Counters,
     traced: bool,
     next: usize,
 }
@@ -75,6 +78,7 @@ impl Play {
         Self {
             api: ApiServer::new(store, faults, traced),
             people,
+            counters: Counters::default(),
             plan,
             traced,
             next: 0,
@@ -137,6 +141,7 @@ impl Play {
             plan: self.plan,
             verdict,
             faults,
+            put_off: looks(&self.counters, "put-off"),
             hash,
             elapsed,
             runs,
@@ -157,7 +162,10 @@ impl Play {
         let api = self.api.clone();
         sim.host(SERVER, move || api.clone().serve());
         for controller in 0..self.plan.controllers {
-            sim.host(name(controller), controllers::serve);
+            let (counters, concurrency) = (self.counters.clone(), self.plan.concurrency);
+            sim.host(name(controller), move || {
+                controllers::serve(counters.clone(), concurrency)
+            });
         }
         sim
     }

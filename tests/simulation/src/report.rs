@@ -26,6 +26,8 @@ pub struct Report {
     pub runs: usize,
     /// Runnables for which the original controller had made runs.
     pub taken_over: usize,
+    /// How often a run was left to be confirmed later, because others waited.
+    pub put_off: usize,
     /// How often what went wrong, or was done to people's objects.
     pub faults: Counts,
     /// How often a known limit excused what would be a violation without it.
@@ -58,6 +60,7 @@ impl Report {
             seed,
             runs: played.runs,
             taken_over: played.plan.taken_over(),
+            put_off: played.put_off,
             faults: played.faults.clone(),
             excused: played
                 .verdict
@@ -80,6 +83,7 @@ pub struct Sum {
     pub failed: BTreeSet<u64>,
     runs: usize,
     taken_over: usize,
+    put_off: usize,
     faults: Counts,
     excused: Counts,
 }
@@ -90,6 +94,7 @@ impl Sum {
         self.seeds += 1;
         self.runs += report.runs;
         self.taken_over += report.taken_over;
+        self.put_off += report.put_off;
         for (all, new) in [
             (&mut self.faults, &report.faults),
             (&mut self.excused, &report.excused),
@@ -107,10 +112,11 @@ impl Sum {
     #[must_use]
     pub fn line(&self, passed: Duration) -> String {
         format!(
-            "{} seeds, {} runs, {} taken over, {} excused, {} seeds failed, {:.0} s",
+            "{} seeds, {} runs, {} taken over, {} put off, {} excused, {} seeds failed, {:.0} s",
             self.seeds,
             self.runs,
             self.taken_over,
+            self.put_off,
             self.excused.values().sum::<usize>(),
             self.failed.len(),
             passed.as_secs_f64(),

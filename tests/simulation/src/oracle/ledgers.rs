@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Excuse, Verdict, input_hash,
-    losses::{Loss, Losses},
+    losses::{Loss, Losses, Lost},
     number, owner, status, text, uid,
 };
 use crate::{
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
         });
         let Some(newer) = live.next() else { return };
         let losses = self.losses.between(uid(&change.object), 0, change.version);
-        let whole = losses.last().filter(|loss| loss.whole);
+        let whole = losses.last().filter(|loss| loss.lost == Lost::Everything);
         if let Some(excuse) = whole.and_then(|loss| unseen(newer, loss, after)) {
             self.found.excuse(excuse);
             return;

@@ -12,9 +12,36 @@ use crate::{discovery::Resource, people::is_person, store::Store};
 pub(super) struct Loss {
     /// When.
     pub(super) version: u64,
+    /// What was lost.
+    pub(super) lost: Lost,
+}
+
+/// What is missing from a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lost {
     /// Nothing in it shows that anybody ever served the Runnable, so that nobody has a reason to wait
     /// or to look further than for a new one.
-    pub(super) whole: bool,
+    Everything,
+    /// All that is said of runs.
+    Runs,
+    /// What happened since a copy of it was made.
+    Since,
+}
+
+impl Lost {
+    fn from(status: &RunnableStatus) -> Self {
+        if status.current_run.is_some() {
+            return Self::Since;
+        }
+        let silent = status
+            .observed_generation
+            .is_none_or(|generation| generation < 0);
+        if silent && status.conditions.is_empty() {
+            Self::Everything
+        } else {
+            Self::Runs
+        }
+    }
 }
 
 /// The losses of all Runnables.
@@ -33,10 +60,7 @@ impl Losses {
             if is_person(&change.actor) && old.is_some_and(|old| old != new) {
                 let loss = Loss {
                     version: change.version,
-                    whole: new.conditions.is_empty()
-                        && new
-                            .observed_generation
-                            .is_none_or(|generation| generation < 0),
+                    lost: Lost::from(&new),
                 };
                 let all = losses.0.entry(uid(&change.object).to_owned()).or_default();
                 all.push(loss);

@@ -6,7 +6,9 @@ use cartouche_crds::RunnableStatus;
 use serde_json::Value;
 
 use super::{
-    Excuse, Verdict, input_hash, losses::Losses, makes_a_run, number, owner, status, text, uid,
+    Excuse, Verdict, input_hash,
+    losses::{Losses, Lost},
+    makes_a_run, number, owner, status, text, uid,
 };
 use crate::{
     discovery::Resource,
@@ -57,7 +59,7 @@ fn excuse(store: &Store, losses: &Losses, one: &Change, other: &Change) -> Optio
         return Some(Excuse::OutlivedItsRunnable);
     }
     let losses = losses.between(owner(&one.object), one.version, other.version);
-    let last = losses.last()?;
+    losses.last()?;
     let deleted = store.log().iter().any(|change| {
         change.happened == Happened::Deleted
             && change.version < other.version
@@ -66,8 +68,9 @@ fn excuse(store: &Store, losses: &Losses, one: &Change, other: &Change) -> Optio
     if deleted {
         return Some(Excuse::DeletedAndForgotten);
     }
-    let whole = last.whole && one.key.resource != other.key.resource;
-    whole.then_some(Excuse::LostWithItsKind)
+    let other_kinds_unseen = losses.iter().any(|loss| loss.lost != Lost::Runs);
+    (other_kinds_unseen && one.key.resource != other.key.resource)
+        .then_some(Excuse::LostWithItsKind)
 }
 
 fn outlived_its_runnable(store: &Store, run: &Change) -> bool {

@@ -3,7 +3,11 @@
 use cartouche_crds::{RunResult, RunnableStatus};
 use serde_json::{Value, json};
 
-use super::{Excuse, Verdict, losses::Losses, number, owner, status, text, uid};
+use super::{
+    Excuse, Verdict,
+    losses::{Losses, Lost},
+    number, owner, status, text, uid,
+};
 use crate::{
     discovery::Resource,
     people::{NAMESPACE, runnable, source, template},
@@ -37,8 +41,8 @@ pub fn unsettled(store: &Store, plan: &Plan) -> Verdict {
     found
 }
 
-/// Whether a run is of another kind than those that the ledger began anew with, after the whole status
-/// had been lost.
+/// Whether a run is of another kind than the present one, and was not known any more to a status that
+/// somebody emptied or put back.
 fn lost_with_its_kind(store: &Store, object: &Value, stored: &RunnableStatus, run: &Value) -> bool {
     let losses = Losses::of(store);
     let mut log = store.log().iter();
@@ -49,7 +53,7 @@ fn lost_with_its_kind(store: &Store, object: &Value, stored: &RunnableStatus, ru
         .current_run
         .as_ref()
         .map(|current| current.kind.as_str());
-    losses.iter().any(|loss| loss.whole) && run["kind"].as_str() != kind
+    losses.iter().any(|loss| loss.lost != Lost::Runs) && run["kind"].as_str() != kind
 }
 
 fn runs<'a>(store: &'a Store, owned_by: &'a str) -> impl Iterator<Item = &'a Value> {
