@@ -110,8 +110,9 @@ impl Plan {
         };
         let mut crowd = fastrand::Rng::with_seed(seed ^ CROWDS);
         if crowd.f64() < 0.25 {
-            plan.concurrency = Some(crowd.u16(1..=2));
-            plan.runnables += crowd.usize(2..=4);
+            // Of four places a namespace has three, so that the others wait for each other.
+            plan.concurrency = Some(4);
+            plan.runnables += crowd.usize(4..=6);
         }
         let mut draw = Draw {
             random,

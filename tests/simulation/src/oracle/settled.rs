@@ -30,8 +30,8 @@ pub fn unsettled(store: &Store, plan: &Plan) -> Verdict {
             Err(what) => found.broken("L1", format!("r{at}: {what}")),
         }
         for run in runs(store, uid(&object)).filter(|run| !knows(&stored, uid(run))) {
-            if lost_with_its_kind(store, &object, &stored, run) {
-                found.excuse(Excuse::LostWithItsKind);
+            if let Some(excuse) = excuse(store, &object, &stored, run) {
+                found.excuse(excuse);
             } else {
                 let name = text(run, "/metadata/name");
                 found.broken("L2", format!("r{at}: its ledger does not know {name}"));
@@ -41,19 +41,22 @@ pub fn unsettled(store: &Store, plan: &Plan) -> Verdict {
     found
 }
 
-/// Whether a run is of another kind than the present one, and was not known any more to a status that
-/// somebody emptied or put back.
-fn lost_with_its_kind(store: &Store, object: &Value, stored: &RunnableStatus, run: &Value) -> bool {
+/// Why a ledger that somebody emptied, or put an old copy of back, does not know a run.
+fn excuse(store: &Store, object: &Value, stored: &RunnableStatus, run: &Value) -> Option<Excuse> {
     let losses = Losses::of(store);
     let mut log = store.log().iter();
-    let made = log.find(|change| uid(&change.object) == uid(run));
-    let since = made.map_or(0, |made| made.version);
-    let losses = losses.between(uid(object), since, u64::MAX);
-    let kind = stored
-        .current_run
-        .as_ref()
-        .map(|current| current.kind.as_str());
-    losses.iter().any(|loss| loss.lost != Lost::Runs) && run["kind"].as_str() != kind
+    let made = log.find(|change| uid(&change.object) == uid(run))?.version;
+    // One that the original had on its way was waited for, if anything said that it had been there.
+    let before = losses.between(uid(object), 0, made);
+    let silent = before.iter().any(|loss| loss.lost == Lost::Everything);
+    if silent && number(run).is_none() {
+        return Some(Excuse::LostWhileOnItsWay);
+    }
+    let after = losses.between(uid(object), made, u64::MAX);
+    let current = stored.current_run.as_ref();
+    let other_kind = run["kind"].as_str() != current.map(|current| current.kind.as_str());
+    (other_kind && after.iter().any(|loss| loss.lost != Lost::Runs))
+        .then_some(Excuse::LostWithItsKind)
 }
 
 fn runs<'a>(store: &'a Store, owned_by: &'a str) -> impl Iterator<Item = &'a Value> {
