@@ -84,7 +84,7 @@ impl Original {
         let input = format!("i{}", self.input);
         // It is there.
         let _ = store.change(&runnable(number), ORIGINAL, |object| {
-            object["status"] = status
+            object["status"] = status;
         });
         let _ = store.change(&runnable(number), ORIGINAL, |object| {
             object["spec"]["inputs"]["value"] = json!(input);

@@ -233,7 +233,7 @@ fn uid(object: &Value) -> String {
 fn lose(store: &mut Store, number: usize, change: impl FnOnce(&mut Value)) {
     // What was deleted has none.
     let _ = store.change(&runnable(number), RESTORER, |object| {
-        change(&mut object["status"])
+        change(&mut object["status"]);
     });
 }
 
