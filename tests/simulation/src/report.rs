@@ -24,7 +24,7 @@ pub struct Report {
     pub seed: u64,
     /// Runs that were made.
     pub runs: usize,
-    /// Runnables for which the original controller had made runs.
+    /// Runnables that the original controller served.
     pub taken_over: usize,
     /// How often a run was left to be confirmed later, because others waited.
     pub put_off: usize,
