@@ -228,10 +228,16 @@ impl Pass<'_> {
             .as_ref()
             .map(|current| (current.api_version.clone(), current.kind.clone()));
         let kind = match &current {
-            Some((api_version, kind)) => self.own.kinds.find(api_version, kind).await.ok(),
-            None => None,
+            Some((api_version, kind)) => self.kind(Purpose::Runs, api_version, kind).await,
+            None => Ok(None),
         };
-        self.watch_kinds(kind.as_ref()).await;
+        self.watch_kinds(kind.as_ref().ok().and_then(Option::as_ref))
+            .await;
+        let Ok(kind) = kind else {
+            // Nobody says whether the kind is there: nothing is concluded from what is not seen.
+            self.facts.watch = WatchState::Starting;
+            return;
+        };
         self.facts.resource = kind.as_ref().map(|kind| kind.resource());
         self.facts.awaited = lock(&self.memory)
             .awaited
@@ -258,6 +264,29 @@ impl Pass<'_> {
         };
     }
 
+    /// A kind that is to be watched; `None` if it is not served. An API server that does not answer has
+    /// not taken it away: who watched it goes on.
+    async fn kind(
+        &self,
+        purpose: Purpose,
+        api_version: &str,
+        kind: &str,
+    ) -> Result<Option<Arc<Kind>>, DiscoveryError> {
+        match self.own.kinds.find(api_version, kind).await {
+            Ok(kind) => Ok(Some(kind)),
+            Err(DiscoveryError::Unknown { .. }) => Ok(None),
+            Err(error) => {
+                let memory = lock(&self.memory);
+                let known = memory.watched.iter().find(|watched| {
+                    watched.purpose == purpose
+                        && watched.kind.api_version == api_version
+                        && watched.kind.kind == kind
+                });
+                known.map_or(Err(error), |known| Ok(Some(known.kind.clone())))
+            }
+        }
+    }
+
     async fn watch_kinds(&mut self, current: Option<&Arc<Kind>>) {
         let mut wanted: BTreeSet<Watched> = current
             .map(|kind| Watched {
@@ -276,7 +305,7 @@ impl Pass<'_> {
             runs.insert((rendering.document.api_version(), rendering.document.kind()));
         }
         for (api_version, kind) in runs {
-            if let Ok(kind) = self.own.kinds.find(api_version, kind).await {
+            if let Ok(Some(kind)) = self.kind(Purpose::Runs, api_version, kind).await {
                 wanted.insert(Watched {
                     purpose: Purpose::Runs,
                     kind,
@@ -291,7 +320,7 @@ impl Pass<'_> {
             .map(|selector| &selector.resource);
         if let Some((api_version, kind)) =
             resource.and_then(|resource| resource.api_version.as_ref().zip(resource.kind.as_ref()))
-            && let Ok(kind) = self.own.kinds.find(api_version, kind).await
+            && let Ok(Some(kind)) = self.kind(Purpose::Selected, api_version, kind).await
         {
             wanted.insert(Watched {
                 purpose: Purpose::Selected,
@@ -304,6 +333,10 @@ impl Pass<'_> {
             .filter(|watched| watched.purpose == Purpose::Selected)
         {
             self.own.selections.remove(gone, &self.key);
+            // What happens to it from now on is not told.
+            let mut memory = lock(&self.memory);
+            memory.picked = None;
+            memory.changes += 1;
         }
         self.own.serve(&self.key, &before, &wanted);
     }

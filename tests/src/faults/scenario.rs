@@ -314,8 +314,8 @@ impl Scenario {
     }
 }
 
-/// Two objects to select from.
-async fn sources(stage: &Stage) -> Result<()> {
+/// Two objects to select from, and a template that takes its value from the selected one.
+pub async fn sources(stage: &Stage) -> Result<()> {
     for (value, pick) in [(1, "one"), (2, "two")] {
         stage
             .trial(json!({
@@ -330,7 +330,9 @@ async fn sources(stage: &Stage) -> Result<()> {
     stage.template(template).await
 }
 
-fn selector(pick: &str) -> Value {
+/// Selects the object that carries this label.
+#[must_use]
+pub fn selector(pick: &str) -> Value {
     json!({
         "resource": { "apiVersion": "lab.test/v1", "kind": "Trial" },
         "matchingLabels": { "pick": pick },

@@ -4,6 +4,7 @@
 //!
 //! All plans are carried out by `cargo faults run`.
 
+mod discovery;
 mod found;
 mod mutants;
 mod plans;
