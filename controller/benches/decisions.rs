@@ -95,6 +95,8 @@ fn settled(entries: usize, hash: Option<&str>) -> Facts {
         sightings: Vec::new(),
         quiet: true,
         ledger_taken: false,
+        touched: false,
+        reached: 0,
         awaited: None,
         listed: None,
         reads: HashMap::new(),

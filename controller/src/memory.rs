@@ -47,6 +47,8 @@ pub struct Memory {
     pub behind: bool,
     /// We wrote a ledger.
     pub wrote_ledger: bool,
+    /// The number that was current in the last one, until the runs that exist were compared with another.
+    pub reached: i64,
     /// Whether this process saw the Runnable before any controller had written its status, and since
     /// then no status but its own, without a ledger: then nothing of it can be on its way. `None`
     /// before the first look.

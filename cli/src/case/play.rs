@@ -106,6 +106,8 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
         sightings: Vec::new(),
         quiet: true,
         ledger_taken: false,
+        touched: false,
+        reached: 0,
         awaited: None,
         listed: None,
         reads: HashMap::new(),

@@ -65,7 +65,12 @@ impl Pass<'_> {
         }
         found.retain(|found| found.reading.run.is_owned_by(&self.facts.runnable.uid));
         self.facts.listed = Some(found);
-        lock(&self.memory).release(&Held::List);
+        let mut memory = lock(&self.memory);
+        memory.release(&Held::List);
+        if every_kind {
+            memory.reached = 0;
+        }
+        drop(memory);
         Ok(())
     }
 

@@ -14,6 +14,10 @@ use crate::{
 /// What is known of one Runnable at one moment. A pass begins with what the caches say; reads that a
 /// decision asks for are added, and it is decided again.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that have nothing to do with each other"
+)]
 pub struct Facts {
     /// The API server's clock, by its latest answer.
     pub now: Option<Timestamp>,
@@ -33,6 +37,11 @@ pub struct Facts {
     pub quiet: bool,
     /// This process wrote a ledger for this Runnable, and it is gone.
     pub ledger_taken: bool,
+    /// This process has seen a status that a controller wrote, though the stored one may not show it.
+    pub touched: bool,
+    /// The number of the run that was current in the last ledger that this process wrote, if it has not
+    /// compared a later one with the runs that exist; else 0.
+    pub reached: i64,
     /// The uid of a run that this process made and the watch has not shown yet.
     pub awaited: Option<String>,
     /// Runs by a consistent LIST, if one was made in this pass.
@@ -267,10 +276,10 @@ impl Facts {
         self.runnable.rerun_token.clone().or(answered)
     }
 
-    /// Whether the status shows that a controller has served this Runnable before.
+    /// Whether a controller has served this Runnable before, as far as the status shows or is remembered.
     #[must_use]
     pub fn served_before(&self) -> bool {
-        served_before(&self.stored)
+        self.touched || served_before(&self.stored)
     }
 }
 

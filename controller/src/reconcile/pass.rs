@@ -95,7 +95,7 @@ impl<'a> Pass<'a> {
         let ledger = Ledger::of(&stored);
         let created = made_before(&memory, &ledger);
         lock(&memory).of_edited_template = false;
-        let (taken, quiet) = vacancy(&memory, &stored, &resource_version);
+        let (taken, quiet, touched) = vacancy(&memory, &stored, &resource_version);
         let facts = Facts {
             now: own.identity.connection().now(),
             runnable: runnable_facts(&runnable, uid),
@@ -110,6 +110,8 @@ impl<'a> Pass<'a> {
             sightings: Vec::new(),
             quiet,
             ledger_taken: taken,
+            touched,
+            reached: lock(&memory).reached,
             awaited: None,
             listed: None,
             reads: HashMap::new(),
@@ -308,18 +310,19 @@ fn runnable_facts(runnable: &Runnable, uid: String) -> RunnableFacts {
     }
 }
 
-/// Whether a ledger that this process wrote is gone, and whether the status has been without one
-/// for so long that no create of another controller can still be on its way.
+/// Whether a ledger that this process wrote is gone, whether the status has been without one for so
+/// long that no create of another controller can still be on its way, and whether a controller is known
+/// to have written it.
 fn vacancy(
     memory: &Mutex<Memory>,
     stored: &RunnableStatus,
     resource_version: &str,
-) -> (bool, bool) {
+) -> (bool, bool, bool) {
     let mut memory = lock(memory);
     if stored.current_run.is_some() {
         memory.without_ledger = None;
         memory.untouched = Some(false);
-        return (false, true);
+        return (false, true, true);
     }
     // The cache may be older than a ledger that was written and lost since, and a status that
     // somebody else wrote may have had one.
@@ -327,7 +330,7 @@ fn vacancy(
     let untouched = memory.untouched.unwrap_or(true) && (ours || !served_before(stored));
     memory.untouched = Some(untouched);
     if untouched && !memory.wrote_ledger {
-        return (false, true);
+        return (false, true, false);
     }
     let taken = memory.wrote_ledger;
     let ours = memory.written.map(|written| written.to_string());
@@ -345,5 +348,5 @@ fn vacancy(
         None => now,
     };
     memory.without_ledger = Some((since, Some(resource_version.to_owned())));
-    (taken, now.saturating_sub(since) >= QUIET)
+    (taken, now.saturating_sub(since) >= QUIET, true)
 }

@@ -133,6 +133,7 @@ impl Pass<'_> {
         let Some(current) = &self.facts.ledger.current else {
             return;
         };
+        memory.reached = current.sequence;
         if change == Change::Confirm {
             memory.unconfirmed = None;
             // A refusal to read was no hindrance to confirm; to follow the run it is.

@@ -313,6 +313,8 @@ impl Decisions {
             sightings: knowledge.sightings.iter().filter_map(sighting).collect(),
             quiet: knowledge.quiet,
             ledger_taken: knowledge.ledger_taken,
+            touched: knowledge.touched,
+            reached: knowledge.reached,
             awaited: knowledge.awaited.map(cast::run_uid),
             listed: knowledge
                 .listed

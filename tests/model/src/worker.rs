@@ -90,7 +90,7 @@ impl Checked {
         }
         let stored = self.decisions.pool.stored(cached.status);
         let created = self.made_before(&mut worker.memory, &stored);
-        let (ledger_taken, quiet) = vacancy(&mut worker.memory, &cached, &stored);
+        let (ledger_taken, quiet, touched) = vacancy(&mut worker.memory, &cached, &stored);
         worker.pass = Some(Pass {
             version: cached.version,
             knowledge: Knowledge {
@@ -110,6 +110,8 @@ impl Checked {
                 existing: Vec::new(),
                 quiet,
                 ledger_taken,
+                touched,
+                reached: worker.memory.reached,
                 awaited: None,
                 listed: None,
                 reads: Vec::new(),
@@ -169,6 +171,9 @@ impl Checked {
                 let listed =
                     listed.filter(|shown| shown.make.owner == owner && of_kind(&shown.make));
                 knowledge.listed = Some(listed.collect());
+                if *every_kind {
+                    world.workers[index].memory.reached = 0;
+                }
             }
             Move::Read(name) => {
                 let read = (*name, world.holder(*name));
@@ -243,6 +248,7 @@ impl Checked {
         let worker = &mut world.workers[index];
         worker.memory.wrote_ledger = true;
         let stored = self.decisions.pool.stored(status);
+        worker.memory.reached = stored.current_run.as_ref().map_or(0, |run| run.sequence);
         let uid = stored
             .current_run
             .as_ref()
@@ -301,19 +307,20 @@ impl Checked {
     }
 }
 
-/// See `pass.rs`: whether our ledger is gone, and whether no create can be on its way.
-fn vacancy(memory: &mut Memory, cached: &Cached, stored: &RunnableStatus) -> (bool, bool) {
+/// See `pass.rs`: whether our ledger is gone, whether no create can be on its way, and whether a
+/// controller is known to have written the status.
+fn vacancy(memory: &mut Memory, cached: &Cached, stored: &RunnableStatus) -> (bool, bool, bool) {
     let version = cached.version;
     if stored.current_run.is_some() {
         memory.vacancy = None;
         memory.untouched = Some(false);
-        return (false, true);
+        return (false, true, true);
     }
     let ours = memory.said == Some(cached.status);
     let untouched = memory.untouched.unwrap_or(true) && (ours || !served_before(stored));
     memory.untouched = Some(untouched);
     if untouched && !memory.wrote_ledger {
-        return (false, true);
+        return (false, true, false);
     }
     let taken = memory.wrote_ledger;
     let over = match memory.vacancy {
@@ -324,5 +331,5 @@ fn vacancy(memory: &mut Memory, cached: &Cached, stored: &RunnableStatus) -> (bo
         None => false,
     };
     memory.vacancy = Some(Vacancy { over, version });
-    (taken, over)
+    (taken, over, true)
 }

@@ -169,6 +169,10 @@ pub struct Knowledge {
     pub quiet: bool,
     /// See `Facts`.
     pub ledger_taken: bool,
+    /// A status that a controller wrote was seen.
+    pub touched: bool,
+    /// The number that the worker has written last.
+    pub reached: i64,
     /// See `Facts`.
     pub awaited: Option<Uid>,
     /// See `Facts`.
@@ -229,6 +233,8 @@ pub struct Memory {
     pub written: Option<u8>,
     /// It wrote a ledger.
     pub wrote_ledger: bool,
+    /// The number in the last one, until a list was compared with another.
+    pub reached: i64,
     /// It saw the Runnable before anybody had served it, and no status of others since.
     pub untouched: Option<bool>,
     /// The latest status without a ledger that it wrote.

@@ -40,8 +40,12 @@ pub(super) fn catch_up(facts: &Facts, rendering: &Rendering) -> Option<Step> {
         .iter()
         .filter(|sighting| behind(&sighting.run))
         .partition(|sighting| sighting.deleted);
+    // Runs that have ended are not kept in mind: a number that this process has written itself tells of them.
+    let current = facts.ledger.current.as_ref();
+    let reached = current.is_none_or(|current| current.sequence >= facts.reached);
     let Some(found) = &facts.listed else {
-        return match (deleted.is_empty() && live.is_empty(), rendering.consistent) {
+        let up_to_date = reached && deleted.is_empty() && live.is_empty();
+        return match (up_to_date, rendering.consistent) {
             (true, _) => None,
             (false, false) => Some(Step::RenderAgain),
             (false, true) => Some(Step::ListRuns { every_kind: true }),

@@ -125,3 +125,29 @@ fn more_runs_than_a_status_holds_are_cut_to_the_newest() {
     assert_eq!(rebuilt.history[0].sequence, 2, "the only unfinished one");
     assert_eq!(rebuilt.history[1].sequence, 101);
 }
+
+#[test]
+fn a_number_that_this_process_wrote_tells_of_runs_that_it_has_no_sight_of_any_more() {
+    let mut facts = with(ended(2, "A", RunResult::Succeeded), "A").fresh();
+    facts.reached = 2;
+    assert_eq!(decide(&facts), Step::Settled);
+    facts.reached = 4;
+    assert_eq!(decide(&facts), Step::ListRuns { every_kind: true });
+    let newer = facts
+        .clone()
+        .listing(vec![succeeded(run(4, "C"), "c")], &[]);
+    let rebuilt = written(&newer, Change::Rebuild);
+    assert_eq!(rebuilt.current.unwrap().sequence, 4);
+    // They may have been deleted since.
+    assert_eq!(decide(&facts.listing(vec![], &[])), Step::Settled);
+}
+
+#[test]
+fn a_status_that_was_emptied_whole_is_one_that_was_served() {
+    let mut facts = new_runnable("A");
+    facts.touched = true;
+    facts.quiet = false;
+    assert!(matches!(decide(&facts), Step::Wait(_)));
+    facts.quiet = true;
+    assert_eq!(decide(&facts.fresh()), Step::ListRuns { every_kind: true });
+}

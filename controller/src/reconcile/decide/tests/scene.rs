@@ -56,6 +56,8 @@ pub(crate) fn facts(ledger: Ledger, input: &str) -> Facts {
         sightings: Vec::new(),
         quiet: true,
         ledger_taken: false,
+        touched: false,
+        reached: 0,
         awaited: None,
         listed: None,
         reads: HashMap::new(),
