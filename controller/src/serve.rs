@@ -11,7 +11,7 @@ use std::{
 };
 
 use cartouche_crds::{ClusterRunTemplate, Runnable};
-use futures::StreamExt;
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 use guarded::{Guarded, guarded};
 use kube::{
     Api, Config, ResourceExt,
@@ -312,6 +312,24 @@ impl Told {
     }
 }
 
+/// The templates that events ask to be looked at: those of a list when all of it is in the store.
+fn looked_at<E>(
+    events: impl Stream<Item = Result<watcher::Event<ClusterRunTemplate>, E>>,
+    store: Store<ClusterRunTemplate>,
+) -> impl Stream<Item = Result<ClusterRunTemplate, E>> {
+    let templates = move |event| {
+        let templates = match event {
+            watcher::Event::Apply(template) => vec![template],
+            watcher::Event::InitDone => store.state().iter().map(|it| (**it).clone()).collect(),
+            watcher::Event::Init | watcher::Event::InitApply(_) | watcher::Event::Delete(_) => {
+                Vec::new()
+            }
+        };
+        stream::iter(templates.into_iter().map(Ok))
+    };
+    events.map_ok(templates).try_flatten()
+}
+
 /// Watches templates: keeps them compiled, writes their status, wakes their Runnables.
 async fn serve_templates(
     reconciler: Arc<Reconciler>,
@@ -355,8 +373,8 @@ async fn serve_templates(
     // Runnables are woken when the store has the event already.
     let trigger = events
         .reflect(writer)
-        .inspect(move |event| event.iter().for_each(&mut waking))
-        .applied_objects();
+        .inspect(move |event| event.iter().for_each(&mut waking));
+    let trigger = looked_at(trigger, store.clone());
     let acceptance = Arc::new(Acceptance {
         templates: reconciler.templates.clone(),
         requests: reconciler.identity.own().clone(),

@@ -61,7 +61,7 @@ impl Runnables {
             .modify(slim)
             .reflect(writer)
             .inspect(move |event| event.iter().for_each(&noting))
-            .applied_objects()
+            .try_filter_map(|event| ready(Ok(changed(event))))
             .try_filter(self.news());
         let woken = stream::unfold(woken, |mut woken| async move {
             woken.recv().await.map(|key| (key, woken))
@@ -154,11 +154,27 @@ impl Runnables {
                             .get(&ObjectRef::new(&key.name).within(&key.namespace))
                             .is_some()
                     });
+                    for runnable in store.state() {
+                        reconciler.wakes.wake(&key(&runnable));
+                    }
                 }
                 watcher::Event::Init | watcher::Event::InitApply(_) | watcher::Event::Apply(_) => {}
             }
             metrics.runnables(store.len());
         }
+    }
+}
+
+/// What is to be looked at because of one event. The objects of a list are not in the store before all of
+/// it has come, and a look meanwhile would see what was there before and be the last one: they are looked
+/// at when the list is complete.
+fn changed(event: watcher::Event<Runnable>) -> Option<Runnable> {
+    match event {
+        watcher::Event::Apply(runnable) => Some(runnable),
+        watcher::Event::Init
+        | watcher::Event::InitApply(_)
+        | watcher::Event::InitDone
+        | watcher::Event::Delete(_) => None,
     }
 }
 
