@@ -12,9 +12,10 @@ use clap::ValueEnum;
 const SEEDS: u64 = 300;
 
 /// Seeds that once showed a mistake. In the first three a list that a watch begins with was never
-/// answered, and the watch never began; in the last it was older than the ledger, and a run that it did
-/// not have yet was forgotten.
-const ONCE_FAILED: [u64; 4] = [4, 34, 36, 186];
+/// answered, and the watch never began; in the next it was older than the ledger, and a run that it did
+/// not have yet was forgotten. Then: a look amid a new list was the last one; a look was asked for at once,
+/// again and again; runs above a status that was put back were not looked for.
+const ONCE_FAILED: [u64; 7] = [4, 34, 36, 186, 644, 866, 890];
 
 /// Mistakes that faults at random bring out soon, and the seed that is played first. Unchecked adoption
 /// takes a status that was put back while a run is there that it does not know. A create that is sent
