@@ -38,7 +38,8 @@ impl Checked {
             Action::Act(worker) => self.act(world, worker),
             Action::ActUnanswered(worker) => self.act_unanswered(world, worker),
             Action::Deliver(request, fate) => {
-                world.left.losses -= u8::from(fate != Fate::Answered);
+                let lost = !matches!(fate, Fate::Answered | Fate::PutOff);
+                world.left.losses -= u8::from(lost);
                 self.deliver(world, request, fate);
             }
             Action::Crash(worker) => {
