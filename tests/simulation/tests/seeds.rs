@@ -17,11 +17,11 @@ const SEEDS: u64 = 300;
 /// again and again; runs above a status that was put back were not looked for.
 const ONCE_FAILED: [u64; 7] = [4, 34, 36, 186, 644, 866, 890];
 
-/// Mistakes that faults at random bring out soon, and the seed that is played first. Unchecked adoption
-/// takes a status that was put back while a run is there that it does not know. A create that is sent
-/// again is left to the model and to the tests on the real API server: the name that the ledger fixed makes
-/// it harmless unless the Runnable is deleted meanwhile.
-const FOUND_HERE: [(Mutant, u64); 9] = [
+/// Mistakes that faults at random bring out soon, and the seed that is played first. Two are left to the
+/// model and to the tests on the real API server: a create that is sent again, which the name that the
+/// ledger fixed makes harmless unless the Runnable is deleted meanwhile; and unchecked adoption, since a
+/// status that was put back is compared with the runs that exist before anything is adopted.
+const FOUND_HERE: [(Mutant, u64); 8] = [
     (Mutant::NoPrecondition, 0),
     (Mutant::NoMinimumAge, 0),
     (Mutant::NameOfHash, 0),
@@ -30,7 +30,6 @@ const FOUND_HERE: [(Mutant, u64); 9] = [
     (Mutant::StaleTemplate, 0),
     (Mutant::TakenIsTheEnd, 0),
     (Mutant::OutputsByTime, 0),
-    (Mutant::AdoptUnchecked, 150),
 ];
 
 /// What the command says, and whether it was content.
