@@ -204,6 +204,14 @@ impl Ledger {
         Some(next)
     }
 
+    /// Whether the current entry is pending and this object is what a create for it makes.
+    #[must_use]
+    pub fn awaits(&self, run: &RunIdentity) -> bool {
+        self.current
+            .as_ref()
+            .is_some_and(|current| current.phase == RunPhase::Pending && run.answers(current))
+    }
+
     /// The name of the current entry is held by a run of ours, of the same sequence but with
     /// another hash: it was made under a status that was lost or restored since. It becomes the
     /// history entry of that sequence, and our input the next sequence.

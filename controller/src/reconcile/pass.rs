@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_crds::{RERUN_TOKEN_ANNOTATION, RunPhase, Runnable, RunnableStatus};
+use cartouche_crds::{RERUN_TOKEN_ANNOTATION, Runnable, RunnableStatus};
 use kube::{ResourceExt, runtime::reflector::ObjectRef};
 
 use super::{
@@ -283,14 +283,10 @@ fn up_to_date(
 /// entry, which somebody else will have written meanwhile, it says nothing.
 fn made_before(memory: &Mutex<Memory>, ledger: &Ledger) -> Option<CreateOutcome> {
     let mut memory = lock(memory);
-    let current = ledger.current.as_ref();
-    let unconfirmed = memory.unconfirmed.take().filter(|reading| {
-        current.is_some_and(|current| {
-            current.phase == RunPhase::Pending && reading.run.answers(current)
-        })
-    });
-    memory.unconfirmed.clone_from(&unconfirmed);
-    unconfirmed.map(CreateOutcome::MadeBefore)
+    memory
+        .unconfirmed
+        .take_if(|reading| !ledger.awaits(&reading.run));
+    memory.unconfirmed.clone().map(CreateOutcome::MadeBefore)
 }
 
 fn runnable_facts(runnable: &Runnable, uid: String) -> RunnableFacts {

@@ -23,6 +23,19 @@ fn plain() -> Configuration {
     Configuration::default()
 }
 
+/// One worker that deletes old runs, while a request may be lost.
+fn retention() -> Configuration {
+    Configuration {
+        inputs: abc(),
+        workers: 1,
+        retires: true,
+        time: true,
+        caches_keep_up: true,
+        left: faults(0, 1),
+        ..plain()
+    }
+}
+
 fn faults(crashes: u8, losses: u8) -> Left {
     Left {
         crashes,

@@ -1,13 +1,13 @@
 //! A worker: the loop of `controller/src/reconcile.rs`, cut at every request and every look at a cache.
 
 use cartouche_controller::{
-    ledger::RunIdentity,
+    ledger::{Ledger, RunIdentity},
     reconcile::{
         decide::Change,
         facts::{RunName, served_before},
     },
 };
-use cartouche_crds::{RunPhase, RunnableStatus};
+use cartouche_crds::RunnableStatus;
 
 use crate::{
     cast::run_of,
@@ -136,14 +136,8 @@ impl Checked {
                 .cast
                 .object(&self.decisions.pool, shown.uid, &shown.make, shown.result);
         let run = RunIdentity::of(&object);
-        let answers = stored
-            .current_run
-            .as_ref()
-            .zip(run)
-            .is_some_and(|(current, run)| {
-                current.phase == RunPhase::Pending && run.answers(current)
-            });
-        memory.unconfirmed = answers.then_some(shown);
+        let awaited = run.is_some_and(|run| Ledger::of(stored).awaits(&run));
+        memory.unconfirmed = awaited.then_some(shown);
         memory.unconfirmed.map(Outcome::MadeBefore)
     }
 

@@ -10,16 +10,12 @@ use tokio::time::sleep;
 
 use crate::{
     engine::{hangs, succeeds},
-    scene::Scene,
+    scene::{Scene, names},
     sight::current,
 };
 
 /// Three looks at a time; the fourth place sends all others away, so that they are seen to wait.
 const FEW_LOOKS: [&str; 2] = ["--concurrency", "4"];
-
-fn names(count: usize) -> Vec<String> {
-    (0..count).map(|n| format!("app-{n}")).collect()
-}
 
 async fn change_all(scene: &Scene, names: &[String], inputs: &Value) -> Result<()> {
     let changes = names.iter().map(|name| scene.change(name, inputs.clone()));

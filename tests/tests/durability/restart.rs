@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use crate::{
     engine::{Kind, fails, hangs, succeeds},
-    scene::Scene,
+    scene::{Scene, names},
     sight::{current, failed, result, status},
 };
 
@@ -34,10 +34,6 @@ impl Chance {
     async fn moment(&mut self, at_most_milliseconds: u64) {
         sleep(Duration::from_millis(self.below(at_most_milliseconds))).await;
     }
-}
-
-fn names(count: usize) -> Vec<String> {
-    (0..count).map(|n| format!("app-{n}")).collect()
 }
 
 #[tokio::test]

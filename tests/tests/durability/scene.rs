@@ -47,6 +47,11 @@ pub fn rights() -> [Rights<'static>; 3] {
     ]
 }
 
+/// The names of so many Runnables.
+pub fn names(count: usize) -> Vec<String> {
+    (0..count).map(|n| format!("app-{n}")).collect()
+}
+
 pub struct Scene {
     pub cluster: Cluster,
     pub namespace: String,

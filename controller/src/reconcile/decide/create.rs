@@ -43,15 +43,15 @@ fn made_before(facts: &Facts, current: &CurrentRun, reading: &Reading) -> Option
         Some(NameRead::Found(found)) if found.reading.run.uid == reading.run.uid => {
             confirm(facts, &found.reading)
         }
-        Some(_) => confirm(facts, reading),
-        None => {
-            let sighting = facts.sighting(&reading.run.uid);
-            if sighting.is_some_and(Sighting::finished) {
-                return Some(Step::ReadRun(name));
-            }
-            confirm(facts, reading)
-        }
+        None if has_ended(facts, reading) => Some(Step::ReadRun(name)),
+        _ => confirm(facts, reading),
     }
+}
+
+fn has_ended(facts: &Facts, reading: &Reading) -> bool {
+    facts
+        .sighting(&reading.run.uid)
+        .is_some_and(Sighting::finished)
 }
 
 /// Where no create is sent that would tell, by its refusal, that an earlier one has made the run, the

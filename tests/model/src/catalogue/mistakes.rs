@@ -1,21 +1,12 @@
 //! The configurations in which each mistake on purpose shows.
 
-use super::{ab, abc, faults, plain};
+use super::{ab, faults, plain, retention};
 use crate::{configuration::Configuration, mutant::Mutant, world::Left};
 
 /// One configuration for each mistake.
 #[must_use]
 #[allow(clippy::too_many_lines)] // a table
 pub fn mutants() -> Vec<Configuration> {
-    let retention = || Configuration {
-        inputs: abc(),
-        workers: 1,
-        retires: true,
-        time: true,
-        caches_keep_up: true,
-        left: faults(0, 1),
-        ..plain()
-    };
     let deletes = || Configuration {
         inputs: ab(),
         workers: 1,

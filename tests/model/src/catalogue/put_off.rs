@@ -1,6 +1,6 @@
 //! The configurations in which a pass may end when its create was answered, and the next one confirms.
 
-use super::{ab, abc, faults, plain};
+use super::{ab, faults, plain, retention};
 use crate::{configuration::Configuration, world::Left};
 
 /// With each sort of fault that can come between a create and its confirmation.
@@ -52,13 +52,8 @@ pub(super) fn configurations() -> Vec<Configuration> {
         },
         Configuration {
             name: "put-off.retention",
-            inputs: abc(),
-            workers: 1,
-            retires: true,
-            time: true,
-            caches_keep_up: true,
-            left: faults(0, 1),
-            ..puts_off()
+            puts_off: true,
+            ..retention()
         },
         Configuration {
             name: "put-off.template",
