@@ -13,7 +13,7 @@ mod runnable;
 mod schema;
 mod status;
 
-pub use definition::{cluster_run_template, runnable};
+pub use definition::{cluster_run_template, runnable, runnable_in_full};
 pub use health_rule::{
     AlwaysHealthy, ConditionMatch, FieldMatch, FieldOperator, HealthMatchRule, HealthRule,
     MultiMatch,

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, value::RawValue};
 
 use crate::schema;
 
@@ -39,8 +39,12 @@ pub struct RunnableStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_run: Option<CurrentRun>,
 
-    /// Earlier runs, oldest first; at most 200.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Earlier runs, oldest first; at most 200. An entry that cannot be read counts as taken away.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "readable"
+    )]
     #[schemars(length(max = 200))]
     pub history: Vec<HistoryEntry>,
 
@@ -48,6 +52,22 @@ pub struct RunnableStatus {
     /// when a run changes the very object that its Runnable selects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breaker: Option<Breaker>,
+}
+
+/// What can be read of a list that the API server does not check: anybody with the right to write
+/// statuses could otherwise stop a Runnable by a word in it.
+fn readable<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<HistoryEntry>, D::Error> {
+    let text = Box::<RawValue>::deserialize(from)?;
+    let mut entries: Vec<HistoryEntry> =
+        serde_json::from_str(text.get()).unwrap_or_else(|_| entries_of(text.get()));
+    entries.retain(|entry| entry.sequence >= 1);
+    Ok(entries)
+}
+
+fn entries_of(text: &str) -> Vec<HistoryEntry> {
+    let entries: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
+    let entry = |value| serde_json::from_value(value).ok();
+    entries.into_iter().filter_map(entry).collect()
 }
 
 /// How far the current run has come.
@@ -184,4 +204,52 @@ pub struct Breaker {
     /// Runs since then.
     #[schemars(range(min = 0))]
     pub runs: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn history_of(history: &Value) -> Vec<i64> {
+        let status = json!({ "observedGeneration": 3, "history": history });
+        let status: RunnableStatus = serde_json::from_str(&status.to_string()).unwrap();
+        assert_eq!(status.observed_generation, Some(3));
+        status.history.iter().map(|entry| entry.sequence).collect()
+    }
+
+    fn entry(sequence: i64) -> Value {
+        json!({
+            "sequence": sequence, "inputHash": "v1:00", "apiVersion": "v1", "kind": "Pod",
+            "name": format!("pod-{sequence}"), "result": "Succeeded", "of a later version": [],
+        })
+    }
+
+    #[test]
+    fn what_the_controller_writes_is_read_again() {
+        let history = json!([entry(1), entry(2)]);
+        assert_eq!(history_of(&history), [1, 2]);
+        let status: RunnableStatus = serde_json::from_value(json!({ "history": history })).unwrap();
+        let written = serde_json::to_string(&status).unwrap();
+        assert_eq!(
+            serde_json::from_str::<RunnableStatus>(&written).unwrap(),
+            status
+        );
+    }
+
+    #[test]
+    fn an_entry_that_cannot_be_read_counts_as_taken_away() {
+        let mut odd = entry(2);
+        odd["result"] = "Undecided".into();
+        let history = json!([entry(0), entry(1), odd, null, "x", {}, [entry(4)], entry(3)]);
+        assert_eq!(history_of(&history), [1, 3]);
+    }
+
+    #[test]
+    fn a_history_that_is_no_list_is_none() {
+        for odd in [json!(null), json!("x"), json!({ "0": entry(1) }), json!(3)] {
+            assert_eq!(history_of(&odd), [0; 0]);
+        }
+    }
 }

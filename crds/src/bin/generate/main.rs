@@ -42,13 +42,10 @@ fn main() -> ExitCode {
 
 fn generated() -> io::Result<Vec<Generated>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut definitions = Vec::new();
-    for definition in [
-        cartouche_crds::runnable(),
-        cartouche_crds::cluster_run_template(),
-    ] {
-        definitions.push(manifest::plain(serde_json::to_value(definition)?));
-    }
+    let plain = |definition| io::Result::Ok(manifest::plain(serde_json::to_value(definition)?));
+    let templates = plain(cartouche_crds::cluster_run_template())?;
+    let definitions = [plain(cartouche_crds::runnable())?, templates.clone()];
+    let described = [plain(cartouche_crds::runnable_in_full())?, templates];
     let mut files = Vec::new();
     for definition in &definitions {
         files.push(Generated {
@@ -60,7 +57,7 @@ fn generated() -> io::Result<Vec<Generated>> {
     }
     files.push(Generated {
         path: root.join("docs/api.md"),
-        text: api_reference::markdown(&definitions),
+        text: api_reference::markdown(&described),
     });
     Ok(files)
 }
