@@ -1,10 +1,10 @@
 //! A Runnable that works is broken in one way, looked at, and mended.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use anyhow::{Context, Result, ensure};
 use cartouche_tests::repository;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio::{sync::Semaphore, task::JoinSet};
 
@@ -86,12 +86,18 @@ pub fn runnable(what: &str, runnable: Value, reason: &str, part: &str) -> Case {
     }
 }
 
-/// Looks at all cases beside each other, and at a Runnable beside them that must not notice.
-pub async fn each<C, Looking, Look>(prefix: &str, cases: Vec<C>, look: Looking) -> Result<()>
+/// Looks at all cases beside each other, and at a Runnable beside them that must not notice. Returns
+/// what was found for each case, by what the case is about.
+pub async fn each<C, Found, Looking, Look>(
+    prefix: &str,
+    cases: Vec<C>,
+    look: Looking,
+) -> Result<BTreeMap<String, Found>>
 where
     C: Named + Send + 'static,
+    Found: Send + 'static,
     Looking: Fn(World, usize, Arc<C>) -> Look,
-    Look: Future<Output = Result<()>> + Send + 'static,
+    Look: Future<Output = Result<Found>> + Send + 'static,
 {
     let world = World::new(prefix).await?;
     world.template(answers()).await?;
@@ -106,24 +112,43 @@ where
         let looking = look(world.clone(), index, case);
         tasks.spawn(async move {
             let _turn = TURNS.acquire().await?;
-            looking.await.context(what)
+            let found = looking.await;
+            found.map(|found| (what.clone(), found)).context(what)
         });
     }
-    let mut failures = Vec::new();
+    let (mut all, mut failures) = (BTreeMap::new(), Vec::new());
     for outcome in tasks.join_all().await {
-        failures.extend(outcome.err().map(|error| format!("{error:#}")));
+        match outcome {
+            Ok((what, found)) => {
+                ensure!(
+                    all.insert(what.clone(), found).is_none(),
+                    "two cases: {what}"
+                );
+            }
+            Err(error) => failures.push(format!("{error:#}")),
+        }
     }
     ensure!(failures.is_empty(), "{}", failures.join("\n\n"));
     bystander.input("foo", 2).await?;
-    bystander.answer(2, json!(2)).await
+    bystander.answer(2, json!(2)).await?;
+    Ok(all)
 }
 
-/// Breaks Runnables in all these ways.
+/// Breaks Runnables in all these ways. What each is told, to the letter, is kept in `snapshots/`.
 pub async fn all(prefix: &str, cases: Vec<Case>) -> Result<()> {
-    each(prefix, cases, |world, index, case| async move {
+    let told = each(prefix, cases, |world, index, case| async move {
         broken(&world, index, &case).await
     })
-    .await
+    .await?;
+    insta::assert_yaml_snapshot!(prefix, told);
+    Ok(())
+}
+
+/// The one text of the conditions `Ready` and `RunTemplateReady` and of the Warning, under one reason.
+#[derive(Serialize)]
+pub struct Told {
+    reason: String,
+    message: String,
 }
 
 /// A case says what it is about.
@@ -144,7 +169,7 @@ pub fn foreign(name: &str) -> Value {
 }
 
 /// A Runnable with outputs of a first run and a second run on its way is broken, and mended.
-async fn broken(world: &World, index: usize, case: &Case) -> Result<()> {
+async fn broken(world: &World, index: usize, case: &Case) -> Result<Told> {
     let name = world
         .another_template(&index.to_string(), answers())
         .await?;
@@ -176,10 +201,16 @@ async fn broken(world: &World, index: usize, case: &Case) -> Result<()> {
     world.template_named(&name, spec).await?;
     let said = subject.fails(&case.reason, &case.says).await?;
     ensure!(said.len() <= 1000, "{} bytes", said.len());
-    let stamped = condition(&subject.object().await?, "StampedObjectCondition");
+    let object = subject.object().await?;
+    let told = Told {
+        reason: case.reason.clone(),
+        message: subject.anonymous(&object, &said),
+    };
+    let stamped = condition(&object, "StampedObjectCondition");
     let runs_known = stamped["status"].is_null() || stamped["status"] == "Unknown";
     ensure!(runs_known, "it speaks of a run: {stamped}");
-    subject.event("Warning", &case.reason, &case.says).await?;
+    let event = subject.event("Warning", &case.reason, &case.says).await?;
+    ensure!(event["message"] == said, "condition: {said}\n{event}");
     subject.outputs(json!({ "answer": "kept" })).await?;
     unharmed(&subject.status().await?, &running)?;
     let runs = subject.runs(2).await?;
@@ -200,7 +231,8 @@ async fn broken(world: &World, index: usize, case: &Case) -> Result<()> {
         })
         .await?;
     world.template_named(&name, answers()).await?;
-    subject.answer(3, json!("mended")).await
+    subject.answer(3, json!("mended")).await?;
+    Ok(told)
 }
 
 /// The first run is remembered as a success, and the second as unfinished.

@@ -76,7 +76,8 @@ async fn inputs_are_values_whatever_they_look_like() -> Result<()> {
         ensure!(hash(&subject).await? == hash(&twin).await?);
         subject.stays_at(1).await
     })
-    .await
+    .await?;
+    Ok(())
 }
 
 /// What a run says of itself.
@@ -106,7 +107,7 @@ impl Named for Said {
 #[tokio::test]
 async fn runs_may_say_of_themselves_what_they_like() -> Result<()> {
     let cases: Vec<Said> = file("results.yaml")?;
-    each("odd-result", cases, |world, index, case| async move {
+    let told = each("odd-result", cases, |world, index, case| async move {
         let subject = world
             .runnable(&format!("s{index}"), json!({ "inputs": { "foo": 1 } }))
             .await?;
@@ -127,11 +128,37 @@ async fn runs_may_say_of_themselves_what_they_like() -> Result<()> {
                     && object["status"]["outputs"] == json!({ "answer": answer })
             })
             .await?;
+        // What is as before may only not have been read yet.
+        subject.stays_at(2).await?;
+        let told = conditions_and_warnings(&subject, &subject.object().await?).await?;
         // Whatever it was, the run is followed on, and none is made for it.
         subject.answer(2, json!("mended")).await?;
-        subject.stays_at(2).await
+        subject.stays_at(2).await?;
+        Ok(told)
     })
-    .await
+    .await?;
+    insta::assert_yaml_snapshot!("odd-result", told);
+    Ok(())
+}
+
+/// What the conditions say, a line each; a Warning has told the same of each that is False.
+async fn conditions_and_warnings(subject: &Subject, object: &Value) -> Result<Vec<String>> {
+    let conditions = object["status"]["conditions"].as_array().cloned();
+    let mut lines = Vec::new();
+    for condition in conditions.unwrap_or_default() {
+        let word = |field: &str| text(&condition[field]).to_owned();
+        let (kind, reason, message) = (word("type"), word("reason"), word("message"));
+        if condition["status"] == "False" && kind != "Ready" {
+            let event = subject.event("Warning", &reason, &message).await?;
+            ensure!(
+                text(&event["message"]) == message,
+                "condition: {message}\n{event}"
+            );
+        }
+        let line = format!("{kind}={} {reason}: {message}", word("status"));
+        lines.push(subject.anonymous(object, &line));
+    }
+    Ok(lines)
 }
 
 /// What is no object of ours.
@@ -157,7 +184,7 @@ impl Named for Refused {
 #[tokio::test]
 async fn what_cannot_be_meant_is_refused_at_once() -> Result<()> {
     let cases: Vec<Refused> = file("refused.yaml")?;
-    each("refused", cases, |world, index, case| async move {
+    let told = each("refused", cases, |world, index, case| async move {
         let name = format!("{}-x{index}", world.namespace);
         let (kind, spec) = match &case.template {
             Some(spec) => ("ClusterRunTemplate", spec),
@@ -169,7 +196,9 @@ async fn what_cannot_be_meant_is_refused_at_once() -> Result<()> {
         });
         let said = world.refused(&object).await?;
         ensure!(said.contains(&case.says), "{said}");
-        Ok(())
+        Ok(said.replace(&world.namespace, "[namespace]"))
     })
-    .await
+    .await?;
+    insta::assert_yaml_snapshot!("refused", told);
+    Ok(())
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use cartouche_templating::name_suffix;
 use cartouche_tests::cluster::Seen;
 use serde_json::{Value, json};
 
@@ -130,10 +131,28 @@ impl Subject {
         Ok(text(&condition(&object, kind)["message"]).to_owned())
     }
 
-    /// Waits until it is not ready for this reason.
+    /// Waits until it is not ready for this reason; both conditions say so in the same words, which
+    /// are returned.
     pub async fn fails(&self, reason: &str, part: &str) -> Result<String> {
-        self.says("Ready", "False", reason, part).await?;
-        self.says("RunTemplateReady", "False", reason, part).await
+        let ready = self.says("Ready", "False", reason, part).await?;
+        let template = self.says("RunTemplateReady", "False", reason, part).await?;
+        ensure!(
+            ready == template,
+            "Ready: {ready}\nRunTemplateReady: {template}"
+        );
+        Ok(template)
+    }
+
+    /// A text without what is another one in each test run: the namespace, and the ends of the names
+    /// of runs.
+    pub fn anonymous(&self, object: &Value, text: &str) -> String {
+        let uid = super::text(&object["metadata"]["uid"]);
+        let mut text = text.replace(&self.world.namespace, "[namespace]");
+        for sequence in 1..=9 {
+            let suffix = name_suffix(uid, sequence);
+            text = text.replace(&suffix, &format!("[suffix {sequence}]"));
+        }
+        text
     }
 
     pub async fn ready(&self, status: &str) -> Result<Value> {
