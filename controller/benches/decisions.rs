@@ -98,6 +98,7 @@ fn settled(entries: usize, hash: Option<&str>) -> Facts {
         touched: false,
         reached: 0,
         awaited: None,
+        missed: true,
         listed: None,
         reads: HashMap::new(),
         server_agrees: None,

@@ -7,7 +7,11 @@ use std::{
     time::Duration,
 };
 
-use cartouche_crds::{RunnableStatus, Selector};
+use cartouche_crds::{Runnable, RunnableStatus, Selector};
+use kube::{
+    ResourceExt,
+    runtime::reflector::{ObjectRef, Store},
+};
 use serde_json::Value;
 
 use crate::{
@@ -29,6 +33,23 @@ pub struct RunnableKey {
     pub namespace: String,
     /// Its name.
     pub name: String,
+}
+
+impl RunnableKey {
+    /// The key of a Runnable.
+    #[must_use]
+    pub fn of(runnable: &Runnable) -> Self {
+        Self {
+            namespace: runnable.namespace().unwrap_or_default(),
+            name: runnable.name_any(),
+        }
+    }
+
+    /// The Runnable, if the cache has it.
+    #[must_use]
+    pub fn find(&self, runnables: &Store<Runnable>) -> Option<Arc<Runnable>> {
+        runnables.get(&ObjectRef::new(&self.name).within(&self.namespace))
+    }
 }
 
 /// What is remembered of one Runnable.
@@ -60,6 +81,8 @@ pub struct Memory {
     pub without_ledger: Option<(Duration, Option<String>)>,
     /// The run that we made and no watch has shown yet, and when that was.
     pub awaited: Option<(String, Duration)>,
+    /// The current run that was found missing, by uid, and since when.
+    pub missing: Option<(String, Duration)>,
     /// A run as the answer to its create showed it, until its watch shows it.
     pub made: Option<Sighting>,
     /// A run whose create was answered and that is still to be confirmed in the ledger.

@@ -21,7 +21,6 @@ use std::{
 };
 
 use cartouche_crds::Runnable;
-use kube::runtime::controller::Action;
 
 use crate::{
     discovery::Kinds,
@@ -46,6 +45,8 @@ use pass::{End, Pass};
 const MAX_STEPS: usize = 400;
 /// How long nothing may be written for a Runnable that another controller seems to serve still.
 pub const QUIET: Duration = Duration::from_secs(30);
+/// How long a controller that did not see the current run go waits for one that did.
+const WITNESSED_WITHIN: Duration = Duration::from_secs(10);
 /// After a conflict the watch brings what changed; this is for the case that it does not.
 const CONFLICT_PAUSE: Duration = Duration::from_secs(2);
 
@@ -84,17 +85,17 @@ pub struct Reconciler {
 }
 
 impl Reconciler {
-    /// One look. It never fails as a whole: what is wrong becomes a condition, and a time to look
-    /// again. While `others_wait` with a change, what is not urgent is left for the next look.
+    /// One look. It never fails as a whole: what is wrong becomes a condition, and a time after
+    /// which to look again. While `others_wait` with a change, what is not urgent is left for the next look.
     pub async fn reconcile(
         &self,
         runnable: Arc<Runnable>,
         others_wait: &(dyn Fn() -> bool + Send + Sync),
-    ) -> Action {
+    ) -> Option<Duration> {
         let began = Instant::now();
         let Some(mut pass) = Pass::begin(self, runnable, others_wait) else {
             self.metrics.pass("stale", began.elapsed().as_secs_f64());
-            return Action::await_change();
+            return None;
         };
         let end = self.run(&mut pass).await;
         let outcome = match &end {
@@ -107,7 +108,7 @@ impl Reconciler {
         };
         let again = pass.finish(end).await;
         self.metrics.pass(outcome, began.elapsed().as_secs_f64());
-        again.map_or_else(Action::await_change, Action::requeue)
+        again
     }
 
     async fn run(&self, pass: &mut Pass<'_>) -> End {
@@ -203,7 +204,12 @@ impl Reconciler {
 async fn carry_out(pass: &mut Pass<'_>, step: Step) -> Result<(), End> {
     match step {
         Step::Settled => Err(End::Settled),
-        Step::Wait(waiting) => Err(End::Waiting(waiting)),
+        Step::Wait(waiting) => {
+            if waiting == Waiting::Witness {
+                pass.miss();
+            }
+            Err(End::Waiting(waiting))
+        }
         Step::Stuck(problem) => Err(End::Stuck(problem, None)),
         Step::RenderAgain => pass.render_again().await,
         Step::ListRuns { every_kind } => pass.list_runs(every_kind).await,
@@ -219,21 +225,16 @@ fn patience(
     waiting: Waiting,
     memory: &std::sync::Mutex<crate::memory::Memory>,
 ) -> Option<Duration> {
-    match waiting {
+    let memory = lock(memory);
+    let until = match waiting {
         // The watch wakes it; the time is for a watch that cannot be had.
-        Waiting::FirstList => Some(Duration::from_secs(10)),
-        Waiting::Watch => Some(Duration::from_secs(5)),
-        Waiting::Quiet => {
-            let since = lock(memory)
-                .without_ledger
-                .as_ref()
-                .map(|(since, _)| *since)?;
-            Some(
-                (since + QUIET).saturating_sub(crate::clock::boot_time())
-                    + Duration::from_millis(50),
-            )
-        }
-    }
+        Waiting::FirstList => return Some(Duration::from_secs(10)),
+        Waiting::Watch => return Some(Duration::from_secs(5)),
+        Waiting::Quiet => memory.without_ledger.as_ref()?.0 + QUIET,
+        Waiting::Witness => memory.missing.as_ref()?.1 + WITNESSED_WITHIN,
+    };
+    // A little more, so that it has passed when the wait ends.
+    Some(until.saturating_sub(crate::clock::boot_time()) + Duration::from_millis(50))
 }
 
 /// A problem as the log shows it.

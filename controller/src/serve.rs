@@ -1,8 +1,9 @@
 //! Wires everything together, and runs it until it is told to stop.
 
-mod fairness;
 mod guarded;
+mod looks;
 mod runnables;
+mod turns;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -284,18 +285,11 @@ fn wake_where(
         .iter()
         .filter(|runnable| concerned(runnable))
     {
-        let key = key(runnable);
+        let key = RunnableKey::of(runnable);
         if let Some(memory) = reconciler.memories.known(&key) {
             crate::memory::lock(&memory).retry_now();
         }
         reconciler.wakes.wake(&key);
-    }
-}
-
-fn key(runnable: &Runnable) -> RunnableKey {
-    RunnableKey {
-        namespace: runnable.namespace().unwrap_or_default(),
-        name: runnable.name_any(),
     }
 }
 
@@ -357,7 +351,9 @@ async fn serve_templates(
                 }
                 wake_where(&reconciler, &runnables, |runnable| {
                     let concerned = runnable.spec.run_template_ref.name == name;
-                    if concerned && let Some(memory) = reconciler.memories.known(&key(runnable)) {
+                    if concerned
+                        && let Some(memory) = reconciler.memories.known(&RunnableKey::of(runnable))
+                    {
                         crate::memory::lock(&memory).of_edited_template = true;
                     }
                     concerned

@@ -14,8 +14,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_crds::Runnable;
-use kube::runtime::{reflector::ObjectRef, watcher};
+use kube::runtime::watcher;
 use tokio::{sync::mpsc, task::AbortHandle};
 
 use crate::{
@@ -54,12 +53,12 @@ pub struct Watched {
 
 /// Wakes Runnables.
 #[derive(Clone)]
-pub struct Wakes(mpsc::UnboundedSender<ObjectRef<Runnable>>);
+pub struct Wakes(mpsc::UnboundedSender<RunnableKey>);
 
 impl Wakes {
     /// A way to wake, and the stream of those that were woken.
     #[must_use]
-    pub fn new() -> (Self, mpsc::UnboundedReceiver<ObjectRef<Runnable>>) {
+    pub fn new() -> (Self, mpsc::UnboundedReceiver<RunnableKey>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Self(sender), receiver)
     }
@@ -67,9 +66,7 @@ impl Wakes {
     /// Has the Runnable looked at soon.
     pub fn wake(&self, key: &RunnableKey) {
         // Nobody listens only while the process stops.
-        let _ = self
-            .0
-            .send(ObjectRef::new(&key.name).within(&key.namespace));
+        let _ = self.0.send(key.clone());
     }
 }
 

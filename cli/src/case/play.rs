@@ -109,6 +109,7 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
         touched: false,
         reached: 0,
         awaited: None,
+        missed: true,
         listed: None,
         reads: HashMap::new(),
         server_agrees: None,

@@ -71,6 +71,8 @@ pub enum Waiting {
     FirstList,
     /// An event of the watch, which a read is ahead of.
     Watch,
+    /// Another controller, which may have seen the missing run go.
+    Witness,
     /// No create can be on its way any more.
     Quiet,
 }

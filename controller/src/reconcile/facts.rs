@@ -44,6 +44,9 @@ pub struct Facts {
     pub reached: i64,
     /// The uid of a run that this process made and the watch has not shown yet.
     pub awaited: Option<String>,
+    /// The current run was found missing some time ago already: another controller that saw it go, as
+    /// there is while one takes over from the other, has had the time to record that.
+    pub missed: bool,
     /// Runs by a consistent LIST, if one was made in this pass.
     pub listed: Option<Vec<Found>>,
     /// Runs by consistent reads of their names, if made in this pass.

@@ -244,6 +244,7 @@ impl Pass<'_> {
             .clone()
             .filter(|(_, since)| boot_time().saturating_sub(*since) < AWAITED_FOR)
             .map(|(uid, _)| uid);
+        self.facts.missed = self.witness().is_some_and(|left| left.is_zero());
         let Some(kind) = kind else {
             // Objects of a kind that is not served do not exist; what was seen to go with it stays seen.
             self.facts.watch = WatchState::Synced;

@@ -83,10 +83,7 @@ impl<'a> Pass<'a> {
         runnable: Arc<Runnable>,
         others_wait: &'a (dyn Fn() -> bool + Send + Sync),
     ) -> Option<Self> {
-        let key = RunnableKey {
-            namespace: runnable.namespace().unwrap_or_default(),
-            name: runnable.name_any(),
-        };
+        let key = RunnableKey::of(&runnable);
         let uid = runnable.uid().unwrap_or_default();
         let memory = own.memories.of(&key, &uid);
         let runnable = up_to_date(own, &memory, runnable)?;
@@ -113,6 +110,7 @@ impl<'a> Pass<'a> {
             touched,
             reached: lock(&memory).reached,
             awaited: None,
+            missed: false,
             listed: None,
             reads: HashMap::new(),
             server_agrees: None,
@@ -182,7 +180,8 @@ impl<'a> Pass<'a> {
             End::Stuck(problem, wait) => self.complain(problem, wait).await,
         };
         self.tidy();
-        let others = [self.polling(), self.search(), self.denied()];
+        let witness = self.witness().filter(|left| !left.is_zero());
+        let others = [self.polling(), self.search(), self.denied(), witness];
         again.into_iter().chain(others.into_iter().flatten()).min()
     }
 

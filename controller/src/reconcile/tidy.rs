@@ -5,6 +5,7 @@ use std::time::Duration;
 use cartouche_crds::{CurrentRun, RunPhase};
 
 use super::{
+    WITNESSED_WITHIN,
     facts::{NameRead, WatchState},
     observe::AWAITED_FOR,
     pass::Pass,
@@ -86,6 +87,10 @@ impl Pass<'_> {
         if memory.awaited.as_ref().is_some_and(over) {
             memory.awaited = None;
         }
+        let running = current.uid.as_deref().filter(|_| current.result.is_none());
+        memory
+            .missing
+            .take_if(|(missing, _)| running != Some(missing));
     }
 
     /// Objects that claim to be runs of this Runnable, and that its ledger cannot know: forged, or
@@ -130,6 +135,33 @@ impl Pass<'_> {
         reads
             .any(|read| *read == NameRead::Denied)
             .then_some(self.own.poll)
+    }
+
+    /// The current run was found missing: since when is remembered.
+    pub(super) fn miss(&self) {
+        let mut memory = lock(&self.memory);
+        let uid = self.current_uid();
+        if let Some(uid) = uid
+            && memory
+                .missing
+                .as_ref()
+                .is_none_or(|(missing, _)| missing != uid)
+        {
+            memory.missing = Some((uid.to_owned(), boot_time()));
+        }
+    }
+
+    /// How long whoever saw the missing current run go may still take to record that. `None` if it
+    /// was not found missing.
+    pub(super) fn witness(&self) -> Option<Duration> {
+        let memory = lock(&self.memory);
+        let (missing, since) = memory.missing.as_ref()?;
+        (Some(missing.as_str()) == self.current_uid())
+            .then(|| (*since + WITNESSED_WITHIN).saturating_sub(boot_time()))
+    }
+
+    fn current_uid(&self) -> Option<&str> {
+        self.facts.ledger.current.as_ref()?.uid.as_deref()
     }
 
     /// When a run that no watch has shown yet is looked for.

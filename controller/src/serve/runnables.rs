@@ -11,9 +11,8 @@ use futures::{
 use kube::{
     Api, ResourceExt,
     runtime::{
-        Controller, WatchStreamExt,
-        controller::{self, Action},
-        reflector::{self, ObjectRef, Store},
+        WatchStreamExt,
+        reflector::{self, Store},
         watcher,
     },
 };
@@ -21,12 +20,16 @@ use tokio::sync::{mpsc::UnboundedReceiver, watch};
 
 use super::{
     ACCOUNTS, RUNNABLES, TEMPLATES,
-    fairness::{AGAIN, Fairness, Reason},
     guarded::{Guarded, guarded},
-    key,
+    looks::Queue,
+    turns::Reason,
 };
 use crate::{
-    flags::Flags, health::Readiness, memory::lock, metrics::Metrics, reconcile::Reconciler,
+    flags::Flags,
+    health::Readiness,
+    memory::{RunnableKey, lock},
+    metrics::Metrics,
+    reconcile::Reconciler,
 };
 
 /// How long passes under way may take to end after a signal to stop.
@@ -46,7 +49,7 @@ impl Runnables {
         self,
         flags: &Flags,
         writer: reflector::store::Writer<Runnable>,
-        woken: UnboundedReceiver<ObjectRef<Runnable>>,
+        woken: UnboundedReceiver<RunnableKey>,
         accounts: watch::Receiver<bool>,
         stop: impl Future<Output = ()> + Send + Sync + 'static,
     ) {
@@ -63,60 +66,28 @@ impl Runnables {
             .inspect(move |event| event.iter().for_each(&noting))
             .try_filter_map(|event| ready(Ok(changed(event))))
             .try_filter(self.news());
+        let triggers = trigger
+            .filter_map(|event| ready(event.ok().map(|runnable| RunnableKey::of(&runnable))));
         let woken = stream::unfold(woken, |mut woken| async move {
             woken.recv().await.map(|key| (key, woken))
         });
-        let readiness = self.readiness.clone();
-        let reconciler = self.reconciler.clone();
 
-        let known = {
-            let (readiness, mut accounts) = (self.readiness.clone(), accounts.clone());
-            async move {
-                let _ = accounts.wait_for(|synced| *synced).await;
-                readiness.reached(ACCOUNTS);
-            }
-        };
-        tokio::spawn(known);
         let (stopping, mut stopped) = watch::channel(false);
-        let fairness = Fairness::new(flags.concurrency, self.reconciler.wakes.clone());
-        let controller = Controller::for_stream(trigger, self.store)
-            .with_config(controller::Config::default().concurrency(flags.concurrency))
-            .reconcile_on(woken)
-            .graceful_shutdown_on(async move {
-                stop.await;
-                tracing::info!("stopping: no new work is begun");
-                stopping.send_replace(true);
-            })
-            .run(
-                move |runnable, reconciler: Arc<Reconciler>| {
-                    let mut accounts = accounts.clone();
-                    let (readiness, fairness) = (readiness.clone(), fairness.clone());
-                    async move {
-                        let Some(turn) =
-                            fairness.turn(&key(&runnable), reason(&reconciler, &runnable))
-                        else {
-                            return Ok(Action::requeue(AGAIN));
-                        };
-                        // Without the accounts and the templates every Runnable would look broken.
-                        let _ = accounts.wait_for(|synced| *synced).await;
-                        while readiness
-                            .missing()
-                            .iter()
-                            .any(|missing| missing.contains(TEMPLATES))
-                        {
-                            tokio::time::sleep(Duration::from_millis(20)).await;
-                        }
-                        let others_wait = || turn.others_wait();
-                        let again = reconciler.reconcile(runnable, &others_wait).await;
-                        Ok::<_, std::convert::Infallible>(again)
-                    }
-                },
-                |_, error, _| match *error {},
-                reconciler,
-            )
-            .for_each(|_| std::future::ready(()));
+        let stop = async move {
+            stop.await;
+            tracing::info!("stopping: no new work is begun");
+            stopping.send_replace(true);
+        };
+        let queue = Queue::new(flags.concurrency);
+        let serving = queue.serve(
+            stream::select(triggers, woken).boxed(),
+            prepared(self.readiness.clone(), accounts),
+            stop,
+            |key| Some(reason(&self.reconciler, &*key.find(&self.store)?)),
+            |key| Some(self.look(&queue, key.find(&self.store)?)),
+        );
         tokio::select! {
-            () = controller => {}
+            () = serving => {}
             () = async {
                 let _ = stopped.wait_for(|stopping| *stopping).await;
                 tokio::time::sleep(GRACE).await;
@@ -124,14 +95,22 @@ impl Runnables {
         }
     }
 
+    async fn look(&self, queue: &Queue, runnable: Arc<Runnable>) -> Option<Duration> {
+        let namespace = runnable.namespace().unwrap_or_default();
+        let others_wait = || queue.changes_wait(&namespace);
+        self.reconciler.reconcile(runnable, &others_wait).await
+    }
+
     /// Whether an event says more than that our own write has arrived.
     fn news(&self) -> impl Fn(&Runnable) -> Ready<bool> + Send + 'static {
         let memories = self.reconciler.memories.clone();
         move |runnable| {
-            let echo = memories.known(&key(runnable)).is_some_and(|memory| {
-                let (uid, version) = (runnable.uid(), runnable.resource_version());
-                lock(&memory).is_echo(&uid.unwrap_or_default(), &version.unwrap_or_default())
-            });
+            let echo = memories
+                .known(&RunnableKey::of(runnable))
+                .is_some_and(|memory| {
+                    let (uid, version) = (runnable.uid(), runnable.resource_version());
+                    lock(&memory).is_echo(&uid.unwrap_or_default(), &version.unwrap_or_default())
+                });
             ready(!echo)
         }
     }
@@ -146,22 +125,31 @@ impl Runnables {
         );
         move |event| {
             match event {
-                watcher::Event::Delete(runnable) => reconciler.forget(&key(runnable)),
+                watcher::Event::Delete(runnable) => reconciler.forget(&RunnableKey::of(runnable)),
                 watcher::Event::InitDone => {
                     readiness.reached(RUNNABLES);
-                    reconciler.sweep(|key| {
-                        store
-                            .get(&ObjectRef::new(&key.name).within(&key.namespace))
-                            .is_some()
-                    });
+                    reconciler.sweep(|key| key.find(&store).is_some());
                     for runnable in store.state() {
-                        reconciler.wakes.wake(&key(&runnable));
+                        reconciler.wakes.wake(&RunnableKey::of(&runnable));
                     }
                 }
                 watcher::Event::Init | watcher::Event::InitApply(_) | watcher::Event::Apply(_) => {}
             }
             metrics.runnables(store.len());
         }
+    }
+}
+
+/// Without the accounts and the templates every Runnable would look broken.
+async fn prepared(readiness: Readiness, mut accounts: watch::Receiver<bool>) {
+    let _ = accounts.wait_for(|synced| *synced).await;
+    readiness.reached(ACCOUNTS);
+    let waits = || {
+        let missing = readiness.missing();
+        missing.iter().any(|missing| missing.contains(TEMPLATES))
+    };
+    while waits() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
@@ -187,7 +175,7 @@ fn reason(reconciler: &Reconciler, runnable: &Runnable) -> Reason {
     if observed != runnable.metadata.generation {
         return Reason::Changed;
     }
-    let memory = reconciler.memories.known(&key(runnable));
+    let memory = reconciler.memories.known(&RunnableKey::of(runnable));
     if memory.is_some_and(|memory| lock(&memory).of_edited_template) {
         Reason::Template
     } else {

@@ -10,10 +10,7 @@ use cartouche_crds::{RUNNABLE_NAME_LABEL, Runnable};
 use futures::StreamExt;
 use kube::{
     Api, Client, ResourceExt,
-    runtime::{
-        reflector::{ObjectRef, Store},
-        watcher,
-    },
+    runtime::{reflector::Store, watcher},
 };
 use serde_json::Value;
 
@@ -285,9 +282,7 @@ impl RunWatch {
         }
         let run = RunIdentity::of(&object)?;
         let key = owner(&object)?;
-        let runnable = self
-            .runnables
-            .get(&ObjectRef::new(&key.name).within(&key.namespace));
+        let runnable = key.find(&self.runnables);
         let runnable = runnable.filter(|runnable| runnable.uid() == run.owner_uid);
         let sighting = runnable
             .as_ref()

@@ -316,6 +316,8 @@ impl Decisions {
             touched: knowledge.touched,
             reached: knowledge.reached,
             awaited: knowledge.awaited.map(cast::run_uid),
+            // To wait for another controller's word only takes time: here all of it has passed.
+            missed: true,
             listed: knowledge
                 .listed
                 .as_ref()

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::{
     engine::{Kind, ended, hangs, succeeds, template},
     scene::Scene,
-    sight::{condition, current, failed, output, ready, result, says},
+    sight::{condition, current, failed, is_at, output, ready, result, says},
 };
 
 const TOKEN: &str = "carto.run/rerun-token";
@@ -22,10 +22,6 @@ async fn patch_run(runs: &Api<DynamicObject>, name: &str, patch: Value) -> Resul
     let patch = Patch::Merge(patch);
     runs.patch(name, &PatchParams::default(), &patch).await?;
     Ok(())
-}
-
-fn is_at(sequence: i64) -> impl Fn(&Runnable) -> bool {
-    move |r| current(r).is_ok_and(|run| run.sequence == sequence && run.uid.is_some())
 }
 
 fn lost(runnable: &Runnable) -> bool {

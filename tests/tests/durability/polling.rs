@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::{
     engine::{Kind, hangs, succeeds, template},
     scene::{AFTER_QUIET, Scene, rights},
-    sight::{current, output, result, says},
+    sight::{current, is_at, output, result, says},
 };
 
 #[tokio::test]
@@ -68,8 +68,7 @@ async fn a_polled_run_that_is_gone_unfinished_is_lost_and_not_made_again() -> Re
     scene
         .patch("app", json!({ "metadata": { "annotations": again } }))
         .await?;
-    let second = |r: &Runnable| current(r).is_ok_and(|run| run.sequence == 2 && run.uid.is_some());
-    scene.until("app", "its second run", second).await?;
+    scene.until("app", "its second run", is_at(2)).await?;
     assert_eq!(scene.made_of(Kind::Recluse)?.len(), 2);
     scene.nothing_twice()
 }

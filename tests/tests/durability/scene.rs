@@ -12,7 +12,10 @@ use cartouche_tests::{
 };
 use kube::{
     Api, ResourceExt,
-    api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions},
+    api::{
+        ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
+        Preconditions,
+    },
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -31,7 +34,7 @@ pub const SOON: Duration = Duration::from_mins(1);
 /// How long a Runnable that somebody else seems to serve is left alone, and some more.
 pub const QUIET: Duration = Duration::from_secs(30);
 /// For what comes after that.
-pub const AFTER_QUIET: Duration = Duration::from_secs(90);
+pub const AFTER_QUIET: Duration = Duration::from_mins(2);
 
 /// Scenes on the shared servers, and servers of one's own, at the same time.
 static ROOM: Semaphore = Semaphore::const_new(8);
@@ -188,14 +191,17 @@ impl Scene {
     /// Replaces the status of a Runnable by what `edit` makes of it, as somebody with more rights
     /// than anybody should have.
     pub async fn edit_status(&self, name: &str, edit: impl Fn(&mut Value)) -> Result<()> {
-        let (runnables, edit) = (self.runnables(), &edit);
+        // Not typed: it may be something that is no status.
+        let kind = ApiResource::erase::<Runnable>(&());
+        let runnables: Api<DynamicObject> =
+            Api::namespaced_with(self.cluster.client(), &self.namespace, &kind);
+        let edit = &edit;
         self.cluster
             .eventually(&format!("the status of {name} to be edited"), SOON, || {
                 let runnables = runnables.clone();
                 async move {
-                    let mut object = serde_json::to_value(runnables.get(name).await?)?;
-                    edit(&mut object["status"]);
-                    let object = serde_json::from_value(object)?;
+                    let mut object = runnables.get(name).await?;
+                    edit(&mut object.data["status"]);
                     let as_admin = PostParams {
                         field_manager: Some("admin".to_owned()),
                         ..PostParams::default()

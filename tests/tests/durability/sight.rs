@@ -65,6 +65,11 @@ pub fn current(runnable: &Runnable) -> Result<CurrentRun> {
         .with_context(|| format!("{} has no current run", runnable.name_any()))
 }
 
+/// Whether the run with this number is current and known to exist.
+pub fn is_at(sequence: i64) -> impl Fn(&Runnable) -> bool {
+    move |r| current(r).is_ok_and(|run| run.sequence == sequence && run.uid.is_some())
+}
+
 pub fn result(runnable: &Runnable) -> Option<RunResult> {
     status(runnable).current_run?.result
 }

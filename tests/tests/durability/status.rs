@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use cartouche_crds::Runnable;
+use cartouche_tests::controller::Controller;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::{
     engine::{Kind, fails, hangs, succeeds},
     scene::{AFTER_QUIET, QUIET, Scene},
-    sight::{condition, current, failed, output, ready, says, status, without_ledger},
+    sight::{condition, current, failed, is_at, output, ready, says, status, without_ledger},
 };
 
 fn has_ledger(runnable: &Runnable) -> bool {
@@ -31,11 +32,7 @@ async fn three(scene: &Scene) -> Result<()> {
     scene.until("broken", "failed", failed).await?;
     scene.change("busy", hangs(2)).await?;
     scene.sees("busy", 2).await?;
-    scene
-        .until("busy", "its second run", |r| {
-            current(r).is_ok_and(|run| run.sequence == 2 && run.uid.is_some())
-        })
-        .await?;
+    scene.until("busy", "its second run", is_at(2)).await?;
     Ok(())
 }
 
@@ -155,6 +152,59 @@ async fn a_status_from_an_old_backup_goes_on_at_the_highest_number_without_a_run
     scene.nothing_twice()
 }
 
+/// The status and the inputs of a backup are restored: the ledger of that time would see no change in
+/// them. Served again, the Runnable has a run above all, with this number.
+async fn restored_with_inputs_of_then(
+    scene: &Scene,
+    controller: &mut Controller,
+    backup: &Value,
+    inputs: i64,
+    number: i64,
+) -> Result<()> {
+    assert!(controller.stop().await?.success());
+    scene
+        .edit_status("app", |status| status.clone_from(backup))
+        .await?;
+    scene.change("app", succeeds(inputs)).await?;
+    controller.restart().await?;
+    let above = |r: &Runnable| current(r).is_ok_and(|run| run.sequence == number);
+    scene.until("app", "a run above all", above).await?;
+    scene.gives("app", inputs).await?;
+    scene.is_served().await
+}
+
+/// A backup that was made between a decision and its run, restored when that run has long gone.
+#[tokio::test]
+async fn a_backup_of_a_decision_whose_run_is_gone_does_not_make_it_again() -> Result<()> {
+    let scene = Scene::begin("backup-pending").await?;
+    let mut controller = scene.controller(&[]).await?;
+    scene.runnable("app", succeeds(1)).await?;
+    for value in 1..=4 {
+        scene.change("app", succeeds(value)).await?;
+        scene.gives("app", value).await?;
+    }
+    let decided = scene.statuses("app")?.into_iter().find(|status| {
+        let run = &status["currentRun"];
+        run["sequence"] == 2 && run["phase"] == "Pending"
+    });
+    let decided = decided.context("the second run was made without a decision")?;
+    assert!(controller.stop().await?.success());
+    let second = scene.sees("app", 2).await?;
+    scene.delete(Kind::Trial, &second).await?;
+    scene
+        .edit_status("app", |status| status.clone_from(&decided))
+        .await?;
+    controller.restart().await?;
+    let back = scene.gives("app", 4).await?;
+    assert_eq!(current(&back)?.sequence, 4);
+    scene.is_served().await?;
+    assert_eq!(scene.made("app")?, [1, 2, 3, 4]);
+
+    restored_with_inputs_of_then(&scene, &mut controller, &decided, 2, 5).await?;
+    assert_eq!(scene.made("app")?, [1, 2, 3, 4, 2]);
+    scene.nothing_twice()
+}
+
 #[tokio::test]
 async fn an_old_backup_and_other_inputs_at_once_are_one_run_above_the_highest() -> Result<()> {
     let scene = Scene::begin("backup-changed").await?;
@@ -165,17 +215,7 @@ async fn an_old_backup_and_other_inputs_at_once_are_one_run_above_the_highest() 
         scene.change("app", succeeds(value)).await?;
         scene.gives("app", value).await?;
     }
-    assert!(controller.stop().await?.success());
-    scene
-        .edit_status("app", |status| status.clone_from(&old))
-        .await?;
-    // The inputs of the backup's time: the ledger of that time would see no change in them.
-    scene.change("app", succeeds(1)).await?;
-    controller.restart().await?;
-    let above = |r: &Runnable| current(r).is_ok_and(|run| run.sequence == 4);
-    scene.until("app", "the fourth run", above).await?;
-    scene.gives("app", 1).await?;
-    scene.is_served().await?;
+    restored_with_inputs_of_then(&scene, &mut controller, &old, 1, 4).await?;
     assert_eq!(scene.made("app")?, [1, 2, 3, 1]);
     scene.nothing_twice()
 }
@@ -199,6 +239,38 @@ async fn edited_outputs_and_conditions_are_put_right_without_a_run() -> Result<(
     scene.is_served().await?;
     assert_eq!(scene.made("app")?, [1]);
     Ok(())
+}
+
+/// The API server does not check what is in the history (the CRD leaves it open).
+#[tokio::test]
+async fn a_history_that_cannot_be_read_stops_no_runnable_and_makes_no_run() -> Result<()> {
+    let scene = Scene::begin("garbage").await?;
+    let mut controller = scene.controller(&[]).await?;
+    let odd = [
+        json!("a text"),
+        json!({ "an": "object" }),
+        json!([null, "x", 3, {}, [[]], { "sequence": 0 }, { "sequence": i64::MAX, "name": {} }]),
+    ];
+    let mut made = vec![1, 2];
+    scene.runnable("app", succeeds(1)).await?;
+    scene.gives("app", 1).await?;
+    scene.change("app", succeeds(2)).await?;
+    scene.gives("app", 2).await?;
+    for (value, garbage) in (3..).zip(odd) {
+        let spoil = |status: &mut Value| status["history"].clone_from(&garbage);
+        scene.edit_status("app", spoil).await?;
+        scene.is_served().await?;
+        controller.kill()?;
+        scene.edit_status("app", spoil).await?;
+        controller.restart().await?;
+        scene.is_served().await?;
+        assert_eq!(scene.made("app")?, made, "{garbage}");
+        scene.change("app", succeeds(value)).await?;
+        scene.gives("app", value).await?;
+        made.push(value);
+    }
+    assert_eq!(scene.made("app")?, made);
+    scene.nothing_twice()
 }
 
 /// The original controller: it puts its own whole status wherever it finds another.

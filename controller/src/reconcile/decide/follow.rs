@@ -121,6 +121,9 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
     }
     let seen = current.uid.as_deref().and_then(|uid| facts.sighting(uid));
     let Some(sighting) = seen else {
+        if !facts.missed {
+            return Some(Step::Wait(Waiting::Witness));
+        }
         return Some(Step::Write(
             Box::new(facts.ledger.clone().lose(facts.now)),
             Change::Record,

@@ -192,6 +192,15 @@ fn an_unfinished_run_that_is_gone_unseen_is_lost() {
 }
 
 #[test]
+fn a_run_just_found_missing_may_have_been_seen_to_go_by_another_controller() {
+    let facts = Facts {
+        missed: false,
+        ..with(created(2, "A"), "A").reading_absent(&name(2))
+    };
+    assert_eq!(decide(&facts), Step::Wait(Waiting::Witness));
+}
+
+#[test]
 fn a_read_that_is_ahead_of_the_watch_makes_no_run_lost() {
     let gone = |reading: &Reading| {
         with(created(2, "A"), "A")

@@ -59,6 +59,7 @@ pub(crate) fn facts(ledger: Ledger, input: &str) -> Facts {
         touched: false,
         reached: 0,
         awaited: None,
+        missed: true,
         listed: None,
         reads: HashMap::new(),
         server_agrees: None,

@@ -1,0 +1,124 @@
+//! Looks at Runnables: each when it is woken or its time has come, and when it is its turn.
+//!
+//! kube's `Controller` does the same but for the turns, and has each wait for the next tick of its timer:
+//! one or two milliseconds of the ten that a change may take.
+
+use std::{
+    collections::HashMap,
+    pin::pin,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures::{Stream, StreamExt, stream::FuturesUnordered};
+use tokio_util::time::{DelayQueue, delay_queue};
+
+use super::turns::{Reason, Turns};
+use crate::memory::RunnableKey;
+
+/// Whose turn it is; looks that go on may ask.
+pub(super) struct Queue(Mutex<Turns>);
+
+impl Queue {
+    /// For so many looks at the same time.
+    pub(super) fn new(concurrency: u16) -> Self {
+        Self(Mutex::new(Turns::new(concurrency)))
+    }
+
+    /// See [`Turns::changes_wait`].
+    pub(super) fn changes_wait(&self, namespace: &str) -> bool {
+        self.lock().changes_wait(namespace)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Turns> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at whoever is woken, from when it is `ready` to when it has to `stop` and the looks that go
+    /// on have ended. There is no `reason` and no `look` for a Runnable that is not there any more; a look
+    /// says after which time the next one is due.
+    pub(super) async fn serve<L: Future<Output = Option<Duration>>>(
+        &self,
+        wakes: impl Stream<Item = RunnableKey>,
+        ready: impl Future<Output = ()>,
+        stop: impl Future<Output = ()>,
+        reason: impl Fn(&RunnableKey) -> Option<Reason>,
+        look: impl Fn(&RunnableKey) -> Option<L>,
+    ) {
+        let (mut wakes, mut ready, mut stop) = (pin!(wakes), pin!(ready), pin!(stop));
+        let (mut is_ready, mut stops) = (false, false);
+        let mut looks = FuturesUnordered::new();
+        let mut times = Times::default();
+        while !(stops && looks.is_empty()) {
+            let woken = tokio::select! {
+                Some(key) = wakes.next() => Some(key),
+                Some(key) = times.next() => Some(key),
+                Some((key, after)) = looks.next() => {
+                    if !self.lock().end(&key) && let Some(after) = after {
+                        times.set(key, after);
+                    }
+                    None
+                }
+                () = &mut ready, if !is_ready => {
+                    is_ready = true;
+                    None
+                }
+                () = &mut stop, if !stops => {
+                    stops = true;
+                    None
+                }
+            };
+            if let Some(key) = woken {
+                times.cancel(&key);
+                if let Some(reason) = reason(&key) {
+                    self.lock().wake(&key, reason);
+                }
+            }
+            while is_ready
+                && !stops
+                && let Some(key) = self.begin()
+            {
+                if let Some(look) = look(&key) {
+                    looks.push(async move { (key, look.await) });
+                } else {
+                    self.lock().end(&key);
+                }
+            }
+        }
+    }
+
+    /// A function of its own, so that the lock is not held while the loop over it locks again.
+    fn begin(&self) -> Option<RunnableKey> {
+        self.lock().begin()
+    }
+}
+
+/// When Runnables are looked at though nobody wakes them.
+#[derive(Default)]
+struct Times {
+    queue: DelayQueue<RunnableKey>,
+    keys: HashMap<RunnableKey, delay_queue::Key>,
+}
+
+impl Times {
+    fn set(&mut self, key: RunnableKey, after: Duration) {
+        self.cancel(&key);
+        let entry = self.queue.insert(key.clone(), after);
+        self.keys.insert(key, entry);
+    }
+
+    fn cancel(&mut self, key: &RunnableKey) {
+        if let Some(entry) = self.keys.remove(key) {
+            self.queue.try_remove(&entry);
+        }
+    }
+
+    async fn next(&mut self) -> Option<RunnableKey> {
+        let key = self.queue.next().await?.into_inner();
+        self.keys.remove(&key);
+        Some(key)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+//! Whose turn it is to be looked at. Pure.
+//!
+//! A Runnable is looked at once at a time. No namespace keeps the others waiting: how many of its
+//! Runnables are looked at at the same time depends on how many namespaces have work. Within a namespace
+//! changes are begun before results are recorded, so that when many change at once the last run does not
+//! begin after the first has been brought to its end. An edited template has many Runnables run again:
+//! whatever else happens goes before that.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::memory::RunnableKey;
+
+/// After so many Runnables with a change comes one without, so that results always get through.
+const CHANGES_IN_A_ROW: u32 = 3;
+/// One of so many looks is for the Runnables of edited templates, whatever else waits.
+const FOR_TEMPLATES: u32 = 8;
+
+/// Why a Runnable is looked at, the most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reason {
+    /// Its spec has changed.
+    Changed,
+    /// Its template has changed, and with it that of many others, perhaps.
+    Template,
+    /// A run has ended, or anything else.
+    Other,
+}
+
+/// Who is looked at, and who waits for it.
+pub(super) struct Turns {
+    /// Looks at the same time at most.
+    most: usize,
+    /// Looks of all namespaces that have some. A quarter of all stays free for those that had no work
+    /// until now.
+    shared: usize,
+    /// Looks that go on, and the namespaces that have any.
+    looks: usize,
+    busy: usize,
+    namespaces: HashMap<String, Namespace>,
+    /// Namespaces in which somebody waits; the next one first.
+    order: VecDeque<String>,
+}
+
+#[derive(Default)]
+struct Namespace {
+    /// Those that are looked at, and why they are to be looked at once more.
+    looked_at: HashMap<String, Option<Reason>>,
+    /// Those that wait, and the most urgent reason of each.
+    waiting: HashMap<String, Reason>,
+    /// Those that wait in their order, for each reason. One that has become more urgent is in two.
+    changed: VecDeque<String>,
+    of_templates: VecDeque<String>,
+    others: VecDeque<String>,
+    /// How many with a change had their turn in a row.
+    row: u32,
+    /// How many had their turn since one of a template had.
+    since_template: u32,
+}
+
+impl Turns {
+    /// For so many looks at the same time.
+    pub(super) fn new(concurrency: u16) -> Self {
+        let most = usize::from(concurrency);
+        Self {
+            most,
+            shared: most - most / 4,
+            looks: 0,
+            busy: 0,
+            namespaces: HashMap::new(),
+            order: VecDeque::new(),
+        }
+    }
+
+    /// A Runnable is to be looked at; if it is being looked at, once more after that.
+    pub(super) fn wake(&mut self, key: &RunnableKey, reason: Reason) {
+        let namespace = self.namespaces.entry(key.namespace.clone()).or_default();
+        let nobody_waited = namespace.waiting.is_empty();
+        namespace.wake(&key.name, reason);
+        if nobody_waited && !namespace.waiting.is_empty() {
+            self.order.push_back(key.namespace.clone());
+        }
+    }
+
+    /// Begins the next look, if one may begin.
+    pub(super) fn begin(&mut self) -> Option<RunnableKey> {
+        if self.looks >= self.most {
+            return None;
+        }
+        // At most as many namespaces as there are looks have their share already.
+        for _ in 0..self.order.len() {
+            let name = self.order.pop_front()?;
+            let namespace = self.namespaces.get_mut(&name)?;
+            let idle = namespace.looked_at.is_empty();
+            let sharing = self.busy + usize::from(idle);
+            let share = (self.shared / sharing).max(1);
+            let next = if namespace.looked_at.len() < share {
+                namespace.begin()
+            } else {
+                None
+            };
+            if !namespace.waiting.is_empty() {
+                self.order.push_back(name.clone());
+            }
+            if let Some(runnable) = next {
+                self.looks += 1;
+                self.busy += usize::from(idle);
+                return Some(RunnableKey {
+                    namespace: name,
+                    name: runnable,
+                });
+            }
+        }
+        None
+    }
+
+    /// A look has ended. Whether the Runnable was woken meanwhile, and waits for the next.
+    pub(super) fn end(&mut self, key: &RunnableKey) -> bool {
+        let Some(namespace) = self.namespaces.get_mut(&key.namespace) else {
+            return false;
+        };
+        let Some(again) = namespace.looked_at.remove(&key.name) else {
+            return false;
+        };
+        self.looks -= 1;
+        self.busy -= usize::from(namespace.looked_at.is_empty());
+        if let Some(reason) = again {
+            self.wake(key, reason);
+        } else if namespace.looked_at.is_empty() && namespace.waiting.is_empty() {
+            self.namespaces.remove(&key.namespace);
+        }
+        again.is_some()
+    }
+
+    /// Whether a Runnable of the namespace waits for which a run may have to begin: with a change, or one
+    /// of its template.
+    pub(super) fn changes_wait(&self, namespace: &str) -> bool {
+        self.namespaces.get(namespace).is_some_and(|namespace| {
+            !namespace.changed.is_empty() || !namespace.of_templates.is_empty()
+        })
+    }
+}
+
+impl Namespace {
+    fn wake(&mut self, name: &str, reason: Reason) {
+        if let Some(again) = self.looked_at.get_mut(name) {
+            *again = Some(again.map_or(reason, |again| again.min(reason)));
+            return;
+        }
+        if self.waiting.get(name).is_some_and(|known| *known <= reason) {
+            return;
+        }
+        self.waiting.insert(name.to_owned(), reason);
+        let queue = match reason {
+            Reason::Changed => &mut self.changed,
+            Reason::Template => &mut self.of_templates,
+            Reason::Other => &mut self.others,
+        };
+        queue.push_back(name.to_owned());
+    }
+
+    /// Takes the next of those that wait. One that has had its turn out of another queue does not wait any
+    /// more.
+    fn begin(&mut self) -> Option<String> {
+        loop {
+            let name = self.next()?;
+            if self.waiting.remove(&name).is_some() {
+                if self.waiting.is_empty() {
+                    self.changed.clear();
+                    self.of_templates.clear();
+                    self.others.clear();
+                }
+                self.looked_at.insert(name.clone(), None);
+                return Some(name);
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<String> {
+        self.since_template += 1;
+        if self.since_template >= FOR_TEMPLATES
+            && let Some(name) = self.of_templates.pop_front()
+        {
+            self.since_template = 0;
+            return Some(name);
+        }
+        if self.row >= CHANGES_IN_A_ROW
+            && let Some(other) = self.others.pop_front()
+        {
+            self.row = 0;
+            return Some(other);
+        }
+        let changed = self.changed.pop_front();
+        if changed.is_some() {
+            self.row += 1;
+        }
+        changed
+            .or_else(|| self.others.pop_front())
+            .or_else(|| self.of_templates.pop_front())
+    }
+}
+
+#[cfg(test)]
+mod tests;
