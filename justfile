@@ -27,6 +27,10 @@ fuzz minutes="5":
 test *filter:
     cargo test --workspace {{ filter }}
 
+# Take the texts that the tests see now as the expected ones; look at the difference before you commit it.
+accept *filter:
+    INSTA_UPDATE=always cargo test --workspace {{ filter }}
+
 # Show Runnables at work on a local control plane; `just demo --help` shows the options.
 demo *options:
     cargo demo {{ options }}
@@ -65,3 +69,13 @@ faults *options="run":
 # Random faults, kills and changes for so many minutes; fails if a run is doubled or lost.
 soak minutes="10" *options:
     cargo faults soak {{ minutes }} {{ options }}
+
+# Measure the controller beside the ceiling of this machine; `just bench --help` shows the scenarios.
+bench *options="together 100":
+    cargo bench-cluster {{ options }}
+
+# Profile the controller under load with perf; docs/performance.md says what profiles have shown.
+profile *options="together 100":
+    cargo run --profile profiling --package cartouche-bench --bin bench-cluster -- {{ options }} \
+        --no-references --perf target/controller.perf
+    perf report --no-inline --input target/controller.perf

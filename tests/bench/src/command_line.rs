@@ -84,6 +84,10 @@ pub(crate) struct Settings {
     #[arg(long, global = true, value_name = "COUNT", default_value_t = 16)]
     pub(crate) reference_concurrency: usize,
 
+    /// Finished runs that each Runnable keeps. What has more from the start keeps those.
+    #[arg(long, global = true, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u8).range(1..=200))]
+    pub(crate) keep: u8,
+
     /// Record a profile of the controller with perf, while it is measured, in this file.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) perf: Option<PathBuf>,

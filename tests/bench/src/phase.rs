@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 
 use crate::{
-    kinds::RunKind,
+    kinds::{RUNNABLE_GROUP, RunKind},
     load::{self, Field, Plan, Tally},
     measure::{CpuPerRun, MemoryUse, RequestCount, Row, Subject, float, mib, millis},
     proc::Process,
@@ -103,7 +103,12 @@ impl Cpu {
 }
 
 /// Puts a subject under load once.
-pub(crate) async fn measure(site: &Site, running: &Running, load: &Load) -> Result<Sum> {
+pub(crate) async fn measure(
+    site: &Site,
+    running: &Running,
+    load: &Load,
+    keep: usize,
+) -> Result<Sum> {
     let progress = site.progress;
     let what = format!(
         "{}: {} Runnables, {}",
@@ -112,7 +117,7 @@ pub(crate) async fn measure(site: &Site, running: &Running, load: &Load) -> Resu
         running.subject.title()
     );
     let step = progress.step(what.clone());
-    let mut field = field(site, running, load).await?;
+    let mut field = field(site, running, load, keep).await?;
     let before = running.process.memory()?;
     let outcome = match field.sow().await.context("making Runnables") {
         Ok(()) => under_load(site, running, load, &mut field).await,
@@ -143,17 +148,27 @@ pub(crate) async fn measure(site: &Site, running: &Running, load: &Load) -> Resu
     Ok(Sum { memory, ..sum })
 }
 
-async fn field(site: &Site, running: &Running, load: &Load) -> Result<Field> {
+/// Runnables for the controller under test, in a new namespace.
+pub(crate) async fn plan_for(site: &Site, runnables: usize, keep: usize) -> Result<Plan> {
+    Ok(Plan {
+        group: RUNNABLE_GROUP,
+        namespace: site.cluster.namespace("bench").await?,
+        runnables,
+        active: runnables,
+        kinds: vec![(RunKind::number(0), "bench".to_owned())],
+        keep,
+    })
+}
+
+async fn field(site: &Site, running: &Running, load: &Load, keep: usize) -> Result<Field> {
     let kind = match running.subject {
         Subject::Controller => RunKind::number(0),
         Subject::TwoWrites | Subject::Blind => RunKind::of_references(),
     };
     let plan = Plan {
         group: running.group(),
-        namespace: site.cluster.namespace("bench").await?,
-        runnables: load.runnables,
-        active: load.runnables,
         kinds: vec![(kind, "bench".to_owned())],
+        ..plan_for(site, load.runnables, keep).await?
     };
     Field::new(site.client(), plan).await
 }
@@ -315,14 +330,15 @@ pub(crate) async fn compare(
     settings: &crate::command_line::Settings,
     load: &Load,
 ) -> Result<Vec<Row>> {
+    let keep = settings.keep.into();
     let mut sums: Vec<(Subject, Sum)> = Vec::new();
     for _ in 0..settings.repeat {
         for subject in settings.subjects() {
             let sum = if subject == Subject::Controller {
-                measure(site, controller, load).await?
+                measure(site, controller, load, keep).await?
             } else {
                 let reference = site.run(subject, settings).await?;
-                measure(site, &reference, load).await?
+                measure(site, &reference, load, keep).await?
             };
             match sums.iter_mut().find(|(known, _)| *known == subject) {
                 Some((_, known)) => known.add(&sum),

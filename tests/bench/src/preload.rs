@@ -8,7 +8,7 @@ use cartouche_templating::name_suffix;
 use cartouche_tests::cluster::{Seen, eventually};
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::Client;
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
 use crate::{
@@ -68,7 +68,8 @@ impl Model {
             .buffer_unordered(AT_ONCE)
             .try_collect::<Vec<()>>()
             .await?;
-        statuses_with_creates(site, kind, false).await
+        statuses_with_creates(site, kind, false).await?;
+        listed_again(site, &kind.path(&plan.namespace)).await
     }
 
     async fn write_one(
@@ -206,4 +207,23 @@ async fn statuses_with_creates(site: &Site, kind: &RunKind, wanted: bool) -> Res
     // Discovery changes a moment before the storage behind it.
     tokio::time::sleep(Duration::from_secs(1)).await;
     Ok(())
+}
+
+/// A changed definition has the API server fill its cache anew, which takes it a while with many
+/// objects. Until then it refuses what needs the cache: lists by label, and watches.
+async fn listed_again(site: &Site, path: &str) -> Result<()> {
+    let client = Arc::new(site.client());
+    let path = format!("{path}?labelSelector=carto.run/runnable-name&limit=1");
+    let what = "the API server to list the runs";
+    eventually(what, Duration::from_mins(2), || {
+        let (client, path) = (client.clone(), path.clone());
+        async move {
+            let page = api::send::<IgnoredAny>(&client, "GET", &path, &Value::Null).await;
+            Ok(match page {
+                Ok(_) => Seen::Done(()),
+                Err(error) => Seen::NotYet(format!("{error:#}")),
+            })
+        }
+    })
+    .await
 }

@@ -12,8 +12,6 @@ use anyhow::{Context, Result, bail};
 use crate::{
     command_line::{Command, Settings},
     docs,
-    kinds::{RUNNABLE_GROUP, RunKind},
-    load::Plan,
     measure::{Measured, Subject, mib},
     phase::{Load, Pattern, compare},
     report,
@@ -125,15 +123,4 @@ fn loads(scenario: &Command, settings: &Settings) -> Vec<Load> {
         }
         _ => Vec::new(),
     }
-}
-
-/// Runnables for the controller under test, in a new namespace.
-async fn plan_for(site: &Site, runnables: usize) -> Result<Plan> {
-    Ok(Plan {
-        group: RUNNABLE_GROUP,
-        namespace: site.cluster.namespace("bench").await?,
-        runnables,
-        active: runnables,
-        kinds: vec![(RunKind::number(0), "bench".to_owned())],
-    })
 }

@@ -38,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) active: usize,
     /// The kinds of the runs, each with the name of its template; the Runnables take turns.
     pub(crate) kinds: Vec<(RunKind, String)>,
+    /// Finished runs that each keeps.
+    pub(crate) keep: usize,
 }
 
 impl Plan {
@@ -61,7 +63,7 @@ impl Plan {
             "spec": {
                 "runTemplateRef": { "name": template },
                 "inputs": inputs(0),
-                "retentionPolicy": { "maxFailedRuns": 200, "maxSuccessfulRuns": 200 },
+                "retentionPolicy": { "maxFailedRuns": self.keep, "maxSuccessfulRuns": self.keep },
             },
         })
     }

@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::{growth, plan_for};
+use super::growth;
 use crate::{
     command_line::Settings,
     load::Plan,
     measure::{MemoryUse, Start, Subject, mib},
+    phase::plan_for,
     preload::Model,
     proc::Process,
     requests,
@@ -32,7 +33,7 @@ pub(crate) async fn prepared(
     runnables: usize,
     runs_each: usize,
 ) -> Result<(Running, Start, Plan)> {
-    let mut plan = plan_for(site, runnables).await?;
+    let mut plan = plan_for(site, runnables, runs_each.max(settings.keep.into())).await?;
     plan.active = growth::active(runnables);
     let first = site.run(Subject::Controller, settings).await?;
     let model = Model::learn(site, plan.clone()).await?;

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{cold_start, plan_for};
+use super::cold_start;
 use crate::{
     command_line::Settings,
     kinds::RunKind,
     load::Field,
     measure::{Row, Start, Subject, mib},
-    phase::{Load, Pattern, under_load},
+    phase::{Load, Pattern, plan_for, under_load},
     site::Site,
 };
 
@@ -64,7 +64,7 @@ pub(crate) async fn kinds(settings: &Settings, kinds: usize) -> Result<Row> {
     step.done();
     let controller = site.run(Subject::Controller, settings).await?;
     let runnables = (kinds * RUNNABLES_OF_A_KIND).max(ACTIVE);
-    let mut plan = plan_for(&site, runnables).await?;
+    let mut plan = plan_for(&site, runnables, settings.keep.into()).await?;
     plan.kinds = templates;
     plan.active = runnables;
     let before = controller.process.memory()?;

@@ -9,14 +9,14 @@ use std::{
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::{cold_start, plan_for};
+use super::cold_start;
 use crate::{
     api::{self, Happening},
     command_line::Settings,
     kinds::RunKind,
     load::{Field, Plan, SeenRun, SeenRunnable, paced},
     measure::{Edit, Latencies, float, mib},
-    phase::cpu_seconds,
+    phase::{cpu_seconds, plan_for},
     requests,
     site::Site,
 };
@@ -43,7 +43,7 @@ pub(crate) async fn edit(settings: &Settings, runnables: usize) -> Result<Edit> 
     let (controller, start, plan) = cold_start::prepared(&site, settings, runnables, 1).await?;
     let field = Field::new(site.client(), plan.clone()).await?;
     field.adopt();
-    let mut others = others(&site).await?;
+    let mut others = others(&site, settings.keep.into()).await?;
     let progress = observe(&site, &plan).await?;
     others.board.take_tally();
 
@@ -98,9 +98,9 @@ pub(crate) async fn edit(settings: &Settings, runnables: usize) -> Result<Edit> 
     })
 }
 
-async fn others(site: &Site) -> Result<Field> {
+async fn others(site: &Site, keep: usize) -> Result<Field> {
     site.template(&RunKind::number(0), "others").await?;
-    let mut plan = plan_for(site, OTHERS).await?;
+    let mut plan = plan_for(site, OTHERS, keep).await?;
     plan.active = OTHERS;
     for (_, template) in &mut plan.kinds {
         "others".clone_into(template);
