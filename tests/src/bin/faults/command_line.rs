@@ -46,6 +46,9 @@ pub(crate) enum Command {
         /// Only the plans that failed the last time; their results replace those of then.
         #[arg(long)]
         again: bool,
+        /// Only plans without a result so far; theirs are added to those of the last time.
+        #[arg(long, conflicts_with = "again")]
+        rest: bool,
     },
     /// Random faults, kills and changes for so many minutes. The exit code is 1 if a run was made
     /// twice or is missing at the end.

@@ -14,6 +14,7 @@ use cartouche_tests::{control_plane::supervisor, error_text::in_full};
 use clap::Parser;
 
 use command_line::{Command, CommandLine};
+use plans::Scope;
 
 fn main() -> ExitCode {
     let outcome = match CommandLine::parse().command {
@@ -48,9 +49,18 @@ fn block_on(command: Command) -> Result<ExitCode> {
     runtime.block_on(async {
         match command {
             Command::List { which } => plans::list(itself, &which).await,
-            Command::Run { which, docs, again } => {
-                let earlier = if again { Some(plans::kept()?) } else { None };
-                plans::run(itself, &which, docs.as_deref(), earlier).await
+            Command::Run {
+                which,
+                docs,
+                again,
+                rest,
+            } => {
+                let scope = match (again, rest) {
+                    (true, _) => Scope::Failed(plans::kept()?),
+                    (_, true) => Scope::Rest(plans::kept()?),
+                    _ => Scope::All,
+                };
+                plans::run(itself, &which, docs.as_deref(), scope).await
             }
             Command::Soak { options } => soak::soak(itself, options).await,
             // Answered before there was a runtime.

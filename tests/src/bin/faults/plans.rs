@@ -42,6 +42,16 @@ pub(crate) async fn list(itself: &str, which: &Which) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Which of the chosen plans, after an earlier campaign.
+pub(crate) enum Scope {
+    /// All of them.
+    All,
+    /// Those that failed then.
+    Failed(Campaign),
+    /// Those that were not carried out then.
+    Rest(Campaign),
+}
+
 /// The results of a campaign.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Campaign {
@@ -66,7 +76,7 @@ impl Campaign {
         self.long.iter().filter(failed)
     }
 
-    /// Puts later results in the place of those of the same plans.
+    /// Puts later results in the place of those of the same plans, or beside the others.
     fn with(mut self, later: Self) -> Self {
         for result in later.plans {
             self.plans.retain(|earlier| earlier.plan != result.plan);
@@ -87,15 +97,22 @@ pub(crate) async fn run(
     itself: &str,
     which: &Which,
     docs: Option<&Path>,
-    earlier: Option<Campaign>,
+    scope: Scope,
 ) -> Result<ExitCode> {
     let begin = Instant::now();
     let cluster = stage::prepared(itself).await?;
     let (recordings, mut plans) = chosen(itself, &cluster, which).await?;
     let mut long = long(which);
-    if let Some(earlier) = &earlier {
-        plans = earlier.failed().map(|result| result.plan.clone()).collect();
-        long = earlier.failed_long().map(|result| result.what).collect();
+    match &scope {
+        Scope::All => {}
+        Scope::Failed(earlier) => {
+            plans = earlier.failed().map(|result| result.plan.clone()).collect();
+            long = earlier.failed_long().map(|result| result.what).collect();
+        }
+        Scope::Rest(earlier) => {
+            plans.retain(|plan| earlier.plans.iter().all(|result| result.plan != *plan));
+            long.retain(|what| earlier.long.iter().all(|result| result.what != *what));
+        }
     }
     let all = plans.len();
     let mut done = 0;
@@ -122,8 +139,13 @@ pub(crate) async fn run(
         plans,
         long,
     };
-    if let Some(earlier) = earlier {
-        campaign = earlier.with(campaign);
+    match scope {
+        Scope::All => {}
+        Scope::Failed(earlier) => campaign = earlier.with(campaign),
+        Scope::Rest(mut earlier) => {
+            earlier.all = earlier.plans.len() + all;
+            campaign = earlier.with(campaign);
+        }
     }
     let took = Duration::from_secs(campaign.seconds);
     let page = table::page(&campaign.plans, campaign.all, &campaign.long, took);
