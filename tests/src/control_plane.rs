@@ -213,11 +213,18 @@ impl ControlPlane {
     }
 
     /// Starts a program again, killing it first if it runs, with the same data and the same port.
-    /// Returns once the API server serves again.
+    /// Returns once the API server serves again. KWOK begins anew then: it is no engine that a
+    /// server may die under, for it gives up a patch that an `EOF` or a status 500 was the answer to,
+    /// and the run would hang for ever.
     pub async fn restart(&self, part: Part) -> Result<()> {
         self.kill(part)?;
         self.launch(part)?;
-        self.api_server_ready().await
+        self.api_server_ready().await?;
+        let plays = self.running().contains_key(&Part::Kwok);
+        if plays && matches!(part, Part::Etcd | Part::ApiServer) {
+            self.play([]).await?;
+        }
+        Ok(())
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<Part, Supervised>> {

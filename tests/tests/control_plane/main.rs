@@ -1,15 +1,13 @@
 //! What the tests stand on: the control plane itself.
 
-use std::{
-    path::Path,
-    process::Stdio,
-    time::{Duration, Instant},
-};
+mod servers;
+
+use std::{path::Path, process::Stdio, time::Duration};
 
 use anyhow::{Context, Result};
 use cartouche_tests::{
     cluster::{Cluster, Rights, Seen, eventually},
-    control_plane::{Options, Part, supervise::Signal},
+    control_plane::Options,
     controller::Controller,
 };
 use k8s_openapi::api::{
@@ -142,44 +140,6 @@ async fn an_account_may_do_what_it_was_granted_and_nothing_else() -> Result<()> 
             })
         })
         .await
-}
-
-#[tokio::test]
-async fn killed_servers_come_back_with_their_data() -> Result<()> {
-    let begin = Instant::now();
-    let cluster = Cluster::start(DEMO, &Options::bare()).await?;
-    eprintln!("bare control plane after {:?}", begin.elapsed());
-    let plane = cluster.control_plane()?;
-    let namespace = cluster.namespace("kept").await?;
-    let maps: Api<ConfigMap> = cluster.api(&namespace);
-    for part in [Part::ApiServer, Part::Etcd] {
-        let name = part.binary();
-        let map = serde_json::from_value(json!({ "metadata": { "name": name } }))?;
-        maps.create(&PostParams::default(), &map).await?;
-        plane.kill(part)?;
-        let request = tokio::time::timeout(Duration::from_millis(500), maps.get(name)).await;
-        assert!(!matches!(request, Ok(Ok(_))), "{name} is still there");
-        let begin = Instant::now();
-        plane.restart(part).await?;
-        eprintln!("{name} restarted after {:?}", begin.elapsed());
-        cluster
-            .wait_for(&maps, name, "the object to be still there", SOON, |_| true)
-            .await?;
-    }
-    plane.signal(Part::ApiServer, Signal::Pause)?;
-    // A server of many threads may answer once more before the last of them has stopped.
-    cluster
-        .eventually("requests to hang", SOON, || async {
-            let request = tokio::time::timeout(Duration::from_millis(500), maps.get("etcd"));
-            Ok(match request.await {
-                Err(_) => Seen::Done(()),
-                Ok(answer) => Seen::NotYet(format!("{answer:?}")),
-            })
-        })
-        .await?;
-    plane.signal(Part::ApiServer, Signal::Resume)?;
-    maps.get("etcd").await?;
-    Ok(())
 }
 
 #[tokio::test]

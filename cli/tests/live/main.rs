@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
+mod interventions;
+mod mistakes;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::{
@@ -83,10 +86,10 @@ async fn the_story_of_a_runnable_is_told_by_the_commands() -> Result<()> {
     first_run(&cluster)?;
     second_run(&cluster).await?;
     third_run(&cluster)?;
-    held_back(&cluster)?;
-    cancelled(&cluster).await?;
-    schemas_of_the_cluster(&cluster).await?;
-    mistakes(&cluster).await
+    interventions::held_back(&cluster)?;
+    interventions::cancelled(&cluster).await?;
+    mistakes::against_schemas_of_the_cluster(&cluster).await?;
+    mistakes::are_told(&cluster).await
 }
 
 fn first_run(cluster: &Cluster) -> Result<()> {
@@ -282,173 +285,4 @@ fn why_says(cluster: &Cluster, name: &str, parts: &[&str]) -> Result<()> {
         let why = well(cluster, &["why", name])?;
         Ok(contains(&why, parts).map_err(|error| format!("{error:#}")))
     })
-}
-
-/// It is suspended, asked to run, and resumed.
-fn held_back(cluster: &Cluster) -> Result<()> {
-    contains(&well(cluster, &["suspend", "hello"])?, &["is suspended"])?;
-    contains(
-        &well(cluster, &["suspend", "hello"])?,
-        &["was suspended already"],
-    )?;
-    let asked = cartouche(cluster, &["rerun", "hello", "--token", "held"]);
-    ensure!(
-        asked.code == 0 && asked.err.contains("it is suspended"),
-        "{}{}",
-        asked.out,
-        asked.err
-    );
-    why_says(
-        cluster,
-        "hello",
-        &[
-            "Ready is Unknown (Suspended)",
-            "no new run is made until it is resumed",
-            "to do: resume it",
-        ],
-    )?;
-    let waited = cartouche(cluster, &["wait", "hello", "--timeout", "1m"]);
-    ensure!(
-        waited.code == 1 && waited.err.contains("it is suspended"),
-        "{}{}",
-        waited.out,
-        waited.err
-    );
-    contains(&well(cluster, &["get"])?, &["Suspended", "3 hello-"])?;
-    contains(&well(cluster, &["resume", "hello"])?, &["is resumed"])?;
-    contains(
-        &well(cluster, &["resume", "hello"])?,
-        &["was not suspended"],
-    )?;
-    run_ends(cluster, 4)?;
-    Ok(())
-}
-
-/// A run that would never end is stopped in the way of its kind.
-async fn cancelled(cluster: &Cluster) -> Result<()> {
-    let ended = cartouche(cluster, &["cancel", "hello"]);
-    ensure!(
-        ended.code == 0 && ended.out.contains("has ended already: Succeeded"),
-        "{}{}",
-        ended.out,
-        ended.err
-    );
-    let folder = tempfile::tempdir()?;
-    let job = std::fs::read_to_string(repository().join("examples/job/template.yaml"))?;
-    let endless = job
-        .replace("name: greet\nspec:", "name: endless\nspec:")
-        .replacen(
-            "      template:\n",
-            "      template:\n        metadata: {annotations: {play.carto.run/outcome: hang}}\n",
-            1,
-        );
-    ensure!(
-        endless.contains("hang") && endless.contains("endless"),
-        "{endless}"
-    );
-    let runnable = std::fs::read_to_string(repository().join("examples/job/runnable.yaml"))?
-        .replace("name: hello", "name: endless")
-        .replace("name: greet\n", "name: endless\n");
-    let file = folder.path().join("endless.yaml");
-    std::fs::write(&file, format!("{endless}---\n{runnable}"))?;
-    let file = file.to_str().context("a path of text")?;
-    cluster.kubectl(&["apply", "--filename", file]).await?;
-    why_says(cluster, "endless", &["run 1: Job", "Running"])?;
-    contains(
-        &well(cluster, &["cancel", "endless"])?,
-        &["is to stop; run 1 of endless then counts as failed"],
-    )?;
-    why_says(
-        cluster,
-        "endless",
-        &["Ready is False", "deadline", "Failed"],
-    )?;
-    contains(
-        &well(cluster, &["explain", "greet"])?,
-        &["Its tags read", "name"],
-    )
-}
-
-/// What is told when something is wrong.
-async fn mistakes(cluster: &Cluster) -> Result<()> {
-    let wrong = cartouche(cluster, &["why", "helo"]);
-    ensure!(
-        wrong.code == 2 && wrong.err.contains("did you mean 'hello'?"),
-        "{}",
-        wrong.err
-    );
-    cluster
-        .kubectl(&[
-            "patch",
-            "runnable",
-            "hello",
-            "--namespace",
-            "cartouche-examples",
-            "--type",
-            "merge",
-            "--patch",
-            r#"{"spec":{"runTemplateRef":{"name":"gone"}}}"#,
-        ])
-        .await?;
-    let waited = cartouche(cluster, &["wait", "hello", "--timeout", "20s"]);
-    ensure!(waited.code == 1, "{}{}", waited.out, waited.err);
-    contains(
-        &well(cluster, &["why", "hello"])?,
-        &[
-            "blocked by RunTemplateReady",
-            "to do: make the ClusterRunTemplate",
-            "there is no ClusterRunTemplate gone",
-        ],
-    )
-}
-
-/// The cluster knows the fields of kinds that no file describes.
-async fn schemas_of_the_cluster(cluster: &Cluster) -> Result<()> {
-    let example = repository().join("examples/health-rule");
-    cluster.apply_files(&example.join("crd.yaml")).await?;
-    cluster.definitions_served().await?;
-    let folder = tempfile::tempdir()?;
-    let template = std::fs::read_to_string(example.join("template.yaml"))?;
-    let misspelt = template.replacen("    spec:\n", "    spec:\n      retries: 1\n", 1);
-    ensure!(misspelt != template, "{template}");
-    let file = folder.path().join("template.yaml");
-    std::fs::write(&file, misspelt)?;
-    let file = file.to_str().context("a path of text")?;
-    let kubeconfig = cluster.kubeconfig().to_str().context("a path of text")?;
-    let validate = |more: &[&str]| {
-        let mut command = support::command(&repository(), &["validate", file]);
-        command.args(more);
-        support::finish(&mut command)
-    };
-    let blind = validate(&[]);
-    ensure!(
-        blind.code == 0 && blind.out.contains("were not checked"),
-        "{}",
-        blind.out
-    );
-    let seeing = validate(&["--schemas", "cluster", "--kubeconfig", kubeconfig]);
-    ensure!(
-        seeing.code == 1 && seeing.out.contains("unknown field 'retries' in spec"),
-        "{}{}",
-        seeing.out,
-        seeing.err
-    );
-    // Kinds of Kubernetes are those of this cluster's version then, and still count as known.
-    let job = repository().join("examples/job");
-    let job = job.to_str().context("a path of text")?;
-    let good = support::cartouche(&[
-        "validate",
-        job,
-        "--schemas",
-        "cluster",
-        "--kubeconfig",
-        kubeconfig,
-    ]);
-    ensure!(
-        good.code == 0 && good.out.is_empty(),
-        "{}{}",
-        good.out,
-        good.err
-    );
-    Ok(())
 }
