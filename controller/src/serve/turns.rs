@@ -150,52 +150,62 @@ impl Namespace {
             return;
         }
         self.waiting.insert(name.to_owned(), reason);
-        let queue = match reason {
-            Reason::Changed => &mut self.changed,
-            Reason::Template => &mut self.of_templates,
-            Reason::Other => &mut self.others,
-        };
-        queue.push_back(name.to_owned());
+        self.queue(reason).push_back(name.to_owned());
     }
 
-    /// Takes the next of those that wait. One that has had its turn out of another queue does not wait any
-    /// more.
+    /// Takes the next of those that wait.
     fn begin(&mut self) -> Option<String> {
-        loop {
-            let name = self.next()?;
-            if self.waiting.remove(&name).is_some() {
-                if self.waiting.is_empty() {
-                    self.changed.clear();
-                    self.of_templates.clear();
-                    self.others.clear();
-                }
-                self.looked_at.insert(name.clone(), None);
-                return Some(name);
-            }
+        let name = self.next()?;
+        if self.waiting.is_empty() {
+            self.changed.clear();
+            self.of_templates.clear();
+            self.others.clear();
         }
+        self.looked_at.insert(name.clone(), None);
+        Some(name)
     }
 
     fn next(&mut self) -> Option<String> {
-        self.since_template += 1;
+        self.since_template = self.since_template.saturating_add(1);
         if self.since_template >= FOR_TEMPLATES
-            && let Some(name) = self.of_templates.pop_front()
+            && let Some(name) = self.take(Reason::Template)
         {
             self.since_template = 0;
             return Some(name);
         }
         if self.row >= CHANGES_IN_A_ROW
-            && let Some(other) = self.others.pop_front()
+            && let Some(other) = self.take(Reason::Other)
         {
             self.row = 0;
             return Some(other);
         }
-        let changed = self.changed.pop_front();
+        let changed = self.take(Reason::Changed);
         if changed.is_some() {
-            self.row += 1;
+            self.row = self.row.saturating_add(1);
         }
         changed
-            .or_else(|| self.others.pop_front())
-            .or_else(|| self.of_templates.pop_front())
+            .or_else(|| self.take(Reason::Other))
+            .or_else(|| self.take(Reason::Template))
+    }
+
+    /// Takes the first that waits for this reason, and drops those before it that have become more urgent
+    /// since: were they left, they would pile up where there is always somebody who waits.
+    fn take(&mut self, reason: Reason) -> Option<String> {
+        loop {
+            let name = self.queue(reason).pop_front()?;
+            if self.waiting.get(&name) == Some(&reason) {
+                self.waiting.remove(&name);
+                return Some(name);
+            }
+        }
+    }
+
+    fn queue(&mut self, reason: Reason) -> &mut VecDeque<String> {
+        match reason {
+            Reason::Changed => &mut self.changed,
+            Reason::Template => &mut self.of_templates,
+            Reason::Other => &mut self.others,
+        }
     }
 }
 

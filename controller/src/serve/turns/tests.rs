@@ -164,6 +164,25 @@ fn a_change_goes_first_though_its_runnable_waits_already() {
 }
 
 #[test]
+fn those_that_became_more_urgent_do_not_pile_up_where_somebody_always_waits() {
+    let mut turns = Turns::new(1);
+    for _ in 0..1_000 {
+        for name in 0..10 {
+            for reason in [Reason::Other, Reason::Template, Reason::Changed] {
+                turns.wake(&key("many", name), reason);
+            }
+        }
+        let looked_at = turns.begin().unwrap();
+        turns.end(&looked_at);
+    }
+    let namespace = &turns.namespaces["many"];
+    let (changed, others) = (namespace.changed.len(), namespace.others.len());
+    let of_templates = namespace.of_templates.len();
+    assert_eq!((namespace.waiting.len(), changed), (9, 9));
+    assert!(others + of_templates < 20, "{others} {of_templates}");
+}
+
+#[test]
 fn whether_others_of_a_namespace_wait_with_a_change_is_known() {
     let mut turns = Turns::new(1);
     waking(&mut turns, "many", [0]);
