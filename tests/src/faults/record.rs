@@ -1,6 +1,8 @@
 //! What really happened in a namespace, by the API server's own word: its audit log, and the objects
 //! as they are.
 
+mod backwards;
+
 use std::{
     collections::BTreeMap,
     fs::File,
@@ -11,9 +13,14 @@ use std::{
 
 use anyhow::{Context, Result};
 use cartouche_crds::Runnable;
-use kube::api::{ApiResource, DynamicObject, ListParams};
+use kube::{
+    ResourceExt,
+    api::{ApiResource, DynamicObject, ListParams},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use backwards::{Written, backwards};
 
 use super::{own_kind::none_without_kind, stage::Stage};
 use crate::cluster::{AuditEvent, Cluster};
@@ -91,6 +98,8 @@ pub struct Record {
     read: Mutex<(u64, Vec<AuditEvent>)>,
     /// The runs that somebody saw, by uid.
     seen: Mutex<BTreeMap<String, Run>>,
+    /// The statuses that no controller wrote.
+    edits: Mutex<Vec<Runnable>>,
 }
 
 impl Record {
@@ -104,6 +113,7 @@ impl Record {
             namespace: namespace.to_owned(),
             resource: format!("{}.{}", kind.plural, kind.group),
             seen: Mutex::default(),
+            edits: Mutex::default(),
         })
     }
 
@@ -167,6 +177,12 @@ impl Record {
         Ok(())
     }
 
+    /// Remembers that this status was written by somebody who is no controller.
+    pub fn edited(&self, runnable: Runnable) {
+        let mut edits = self.edits.lock().unwrap_or_else(PoisonError::into_inner);
+        edits.push(runnable);
+    }
+
     /// The runs that were made, lowest number first: those whose create was written down, and those
     /// that were seen without.
     pub fn made(&self) -> Result<Vec<Run>> {
@@ -199,16 +215,24 @@ impl Record {
 
     /// The statuses that controllers wrote for a Runnable, in the order in which they took effect.
     pub fn statuses(&self, runnable: &str) -> Result<Vec<Value>> {
-        let mut written = self.events(|event| {
+        let mut written = self.written(runnable)?;
+        written.sort_by_key(|written| written.version);
+        Ok(written.into_iter().map(|written| written.status).collect())
+    }
+
+    fn written(&self, runnable: &str) -> Result<Vec<Written>> {
+        self.events(|event| {
             let ours = event.resource() == "runnables.carto.run/status"
                 && event.name() == runnable
                 && event.took_effect();
             let object = event.response_object.as_ref().filter(|_| ours)?;
             let version = object.pointer("/metadata/resourceVersion")?.as_str()?;
-            Some((version.parse::<u64>().ok()?, object.get("status")?.clone()))
-        })?;
-        written.sort_by_key(|(version, _)| *version);
-        Ok(written.into_iter().map(|(_, status)| status).collect())
+            Some(Written {
+                version: version.parse().ok()?,
+                by_controller: true,
+                status: object.get("status")?.clone(),
+            })
+        })
     }
 
     /// What the record shows that the protocol forbids, whatever else happened: a number twice, outputs that
@@ -269,7 +293,6 @@ impl Record {
             .collect())
     }
 
-    /// Outputs that went away or gave way to those of an earlier run, and ledgers that forgot a run.
     fn backwards(&self) -> Result<Vec<String>> {
         let mut breaches = Vec::new();
         let mut runnables = self.events(|event| {
@@ -278,28 +301,16 @@ impl Record {
         runnables.sort();
         runnables.dedup();
         for runnable in runnables {
-            let statuses = self.statuses(&runnable)?;
-            let shown = |status: &Value| status.get("outputs").is_some_and(|o| !o.is_null());
-            let since = statuses.iter().skip_while(|status| !shown(status));
-            if since.clone().any(|status| !shown(status)) {
-                breaches.push(format!("the outputs of {runnable} were taken away"));
+            let mut written = self.written(&runnable)?;
+            let edits = self.edits.lock().unwrap_or_else(PoisonError::into_inner);
+            for edit in edits.iter().filter(|edit| edit.name_any() == runnable) {
+                written.push(Written {
+                    version: edit.resource_version().unwrap_or_default().parse()?,
+                    by_controller: false,
+                    status: serde_json::to_value(&edit.status)?,
+                });
             }
-            for (what, place) in [
-                ("outputs", "/outputsFrom/sequence"),
-                ("ledger", "/currentRun/sequence"),
-            ] {
-                // One that somebody took away and that is being rebuilt says nothing.
-                let numbers = statuses.iter().filter_map(|s| s.pointer(place)?.as_i64());
-                let mut last = 0;
-                for number in numbers {
-                    if number < last {
-                        breaches.push(format!(
-                            "the {what} of {runnable} went back from run {last} to {number}"
-                        ));
-                    }
-                    last = last.max(number);
-                }
-            }
+            breaches.extend(backwards(&runnable, written));
         }
         Ok(breaches)
     }

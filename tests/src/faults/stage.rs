@@ -292,7 +292,8 @@ impl Stage {
                 field_manager: Some("admin".to_owned()),
                 ..PostParams::default()
             };
-            runnables.replace_status(name, &as_admin, &object).await?;
+            let edited = runnables.replace_status(name, &as_admin, &object).await?;
+            self.record.edited(edited);
             Ok(Seen::Done(()))
         })
         .await
