@@ -240,7 +240,9 @@ async fn edited_outputs_and_conditions_are_put_right_without_a_run() -> Result<(
     let twofold = |status: &mut Value| {
         if let Some(conditions) = status["conditions"].as_array_mut() {
             let mut again = conditions.clone();
-            again.iter_mut().for_each(|c| c["status"] = json!("False"));
+            for condition in &mut again {
+                condition["status"] = json!("False");
+            }
             conditions.extend(again);
         }
     };
