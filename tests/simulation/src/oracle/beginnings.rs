@@ -13,6 +13,7 @@ use super::{
 use crate::{
     discovery::Resource,
     original::ORIGINAL,
+    people::is_person,
     store::{Change, Happened, Store},
 };
 
@@ -33,6 +34,10 @@ pub(super) fn judge(store: &Store, found: &mut Verdict) {
 /// A run of the original is given the hash of what is rendered only if it is of that content.
 fn taken_for_another(log: &[Change], at: usize, found: &mut Verdict) {
     let change = &log[at];
+    // A backup may be of other inputs than those that it is restored beside.
+    if is_person(&change.actor) {
+        return;
+    }
     let linked = |status: RunnableStatus| {
         let current = status.current_run;
         current.filter(|run| run.input_hash.starts_with(HASH_VERSION) && run.uid.is_some())
