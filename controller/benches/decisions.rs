@@ -85,6 +85,7 @@ fn settled(entries: usize, hash: Option<&str>) -> Facts {
             document: Arc::new(document),
             rules_hash: "rules".into(),
             has_outputs: false,
+            has_health_rule: false,
             cause: Cause {
                 generation: 1,
                 template_uid: "t".to_owned(),
@@ -99,6 +100,8 @@ fn settled(entries: usize, hash: Option<&str>) -> Facts {
         reached: 0,
         awaited: None,
         missed: true,
+        ledger_writer: None,
+        renumbered: 0,
         listed: None,
         reads: HashMap::new(),
         server_agrees: None,

@@ -27,6 +27,11 @@ pub use run::{OutputsRead, Reading, RunIdentity, result_of};
 /// History entries that are kept at most. A status of about 1.7 MB is refused by etcd, which would
 /// jam the ledger for good.
 pub const MAX_HISTORY: usize = 200;
+/// How far a run may be ahead of what the ledger knows. A number that nothing can have counted up to is
+/// a stranger's, and would leave no room for those that follow.
+pub(crate) const MAX_JUMP: i64 = 1 << 30;
+/// How much further each number is from the last run that was made, while strangers hold the names.
+const STRIDE: i64 = 8;
 
 /// The part of a Runnable's status that decides about runs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,6 +59,8 @@ pub struct Intent {
     pub api_version: String,
     /// The kind of the run.
     pub kind: String,
+    /// The rules for its health and outputs.
+    pub rules_hash: String,
 }
 
 /// What a consistent read of the name of the entry that is superseded said.
@@ -123,6 +130,7 @@ impl Ledger {
             started_at: None,
             finished_at: None,
             result: None,
+            rules_hash: Some(intent.rules_hash),
         });
         self.cap_history();
         self
@@ -154,13 +162,11 @@ impl Ledger {
             started_at,
             finished_at: current.finished_at,
             message: short_message(message),
+            rules_hash: current.rules_hash.filter(|_| current.result.is_none()),
         };
         if let Fate::Found(run) = fate {
             entry.uid = Some(run.uid.clone());
             entry.started_at = run.created.map(Time).or(entry.started_at);
-            if let Some(hash) = &run.input_hash {
-                entry.input_hash.clone_from(hash);
-            }
         }
         self.insert_history(entry);
     }
@@ -212,29 +218,48 @@ impl Ledger {
             .is_some_and(|current| current.phase == RunPhase::Pending && run.answers(current))
     }
 
-    /// The name of the current entry is held by a run of ours, of the same sequence but with
-    /// another hash: it was made under a status that was lost or restored since. It becomes the
-    /// history entry of that sequence, and our input the next sequence.
+    /// The name of the current entry is held by an object that no create for it made: its number is given
+    /// up, and the same input gets a later one. Strangers may hold the names after it as well, so each
+    /// further number is eight times as far from the last run that was made, and many names that were
+    /// taken in advance cost a few numbers.
+    ///
+    /// `is_first_answer`: nothing was ever sent for the old number but the create that met the stranger.
+    /// Otherwise one may still land, and its entry is kept as that of any other superseded run.
     #[must_use]
-    pub fn give_way(
+    pub fn renumber(
         mut self,
-        holder: &RunIdentity,
         name: impl FnOnce(i64) -> String,
+        is_first_answer: bool,
         at: Option<Timestamp>,
     ) -> Self {
-        let Some(current) = self.current.clone() else {
+        let Some(given_up) = self.current.take() else {
             return self;
         };
-        let intent = Intent {
-            input_hash: current.input_hash,
-            rerun_token: current.rerun_token,
-            api_version: current.api_version,
-            kind: current.kind,
+        let made = self.last_made();
+        let distance = (given_up.sequence - made).clamp(1, MAX_JUMP / STRIDE);
+        let sequence = (made + STRIDE * distance).max(given_up.sequence + 1);
+        let next = CurrentRun {
+            sequence,
+            name: mutants::name(name(sequence), &given_up.input_hash),
+            phase: RunPhase::Pending,
+            attempted: true,
+            intent_at: at.map(Time),
+            ..given_up.clone()
         };
-        if let Some(entry) = &mut self.current {
-            entry.attempted = true;
+        if !is_first_answer {
+            self.supersede(given_up, &Fate::Absent, "", at);
         }
-        self.intend(intent, name, &Fate::Found(holder.clone()), "", at)
+        self.current = Some(next);
+        self.cap_history();
+        self
+    }
+
+    /// The highest number that a run is known to have been made for.
+    fn last_made(&self) -> i64 {
+        let source = self.outputs_from.iter().map(|from| from.sequence);
+        let earlier = self.history.iter().filter(|entry| entry.uid.is_some());
+        let earlier = earlier.map(|entry| entry.sequence);
+        earlier.chain(source).max().unwrap_or(0)
     }
 
     /// A ledger whose hash was made by another version of the hash is told what this version says
@@ -252,9 +277,10 @@ impl Ledger {
         self
     }
 
-    /// Whether reality is ahead of this ledger: a run of ours with a higher sequence, or with the
-    /// current one and other content, that the ledger does not know. A status restored from a backup
-    /// looks like that.
+    /// Whether a run claims to be ahead of this ledger: of a higher sequence, or of the current one with
+    /// other content, and not known to the ledger. A status restored from a backup looks like that, and
+    /// so does a forged run: since an intent is written before its create, no run of ours is ahead of
+    /// the latest ledger.
     #[must_use]
     pub fn is_behind(&self, run: &RunIdentity, runnable_uid: &str) -> bool {
         let Some(current) = &self.current else {
@@ -264,7 +290,7 @@ impl Ledger {
             return false;
         };
         if sequence > current.sequence {
-            return true;
+            return sequence - current.sequence <= MAX_JUMP;
         }
         sequence == current.sequence
             && !self.knows(&run.uid)

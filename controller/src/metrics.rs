@@ -29,6 +29,7 @@ pub struct Metrics {
     watches: Family<WatchLabels, Gauge>,
     runnables: Gauge,
     unknown_runs: Counter,
+    unlistable_kinds: Counter,
     undecodable: Counter,
 }
 
@@ -97,6 +98,7 @@ impl Default for Metrics {
             watches: Family::default(),
             runnables: Gauge::default(),
             unknown_runs: Counter::default(),
+            unlistable_kinds: Counter::default(),
             undecodable: Counter::default(),
         };
         metrics.register(&mut registry);
@@ -143,6 +145,7 @@ impl Metrics {
         );
         registry.register("runnables", "Runnables known", self.runnables.clone());
         registry.register("unknown_runs", "Objects that claim to be runs of a Runnable whose ledger cannot know them: forged, or left by a restored backup", self.unknown_runs.clone());
+        registry.register("unlistable_kinds", "Kinds that were left out when the runs of a Runnable without a ledger were listed, because its ServiceAccount may not list them: a right that was taken away too early hides runs", self.unlistable_kinds.clone());
         registry.register(
             "undecodable_objects",
             "Objects that could not be read and are ignored",
@@ -219,6 +222,10 @@ impl Metrics {
 
     pub(crate) fn unknown_run(&self) {
         self.unknown_runs.inc();
+    }
+
+    pub(crate) fn unlistable_kind(&self) {
+        self.unlistable_kinds.inc();
     }
 
     pub(crate) fn undecodable(&self) {

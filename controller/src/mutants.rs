@@ -128,6 +128,8 @@ pub(crate) fn found(mut found: Option<Found>, facts: &Facts) -> Option<Found> {
         run.owner_uid = Some(facts.runnable.uid.clone());
         run.sequence = Some(current.sequence);
         run.input_hash = Some(current.input_hash.clone());
+        run.created = current.intent_at.as_ref().map(|at| at.0);
+        run.made_with_status = false;
     }
     found
 }

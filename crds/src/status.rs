@@ -132,6 +132,9 @@ pub struct CurrentRun {
     /// How it ended; absent while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<RunResult>,
+    /// Hash of the template's `outputs` and `healthRule` that it was made under; absent once it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules_hash: Option<String>,
 }
 
 /// Where the outputs come from.
@@ -184,6 +187,11 @@ pub struct HistoryEntry {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 256))]
     pub message: String,
+    /// Hash of the template's `outputs` and `healthRule` that it was made under; absent once it has
+    /// ended. Under other rules than these its `Succeeded` condition, or what is known of its kind,
+    /// tells how it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules_hash: Option<String>,
 }
 
 /// Counts runs in a window of time, under one generation of the Runnable and of its template.

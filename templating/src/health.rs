@@ -60,6 +60,14 @@ pub(crate) fn health(rule: Option<&Rule>, kind: (&str, &str), run: &Value) -> He
     }
 }
 
+/// Judges a run that says its kind without its template: by its `Succeeded` condition, else by what is
+/// known of its kind.
+#[must_use]
+pub fn built_in_health(run: &Value) -> Health {
+    let text = |field: &str| run.get(field).and_then(Value::as_str).unwrap_or_default();
+    health(None, (text("apiVersion"), text("kind")), run)
+}
+
 /// A condition of a run. What is missing or no text is empty.
 #[derive(Clone, Copy, Debug)]
 struct Condition<'a>(&'a Value);

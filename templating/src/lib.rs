@@ -49,7 +49,7 @@ pub use context::Context;
 pub use digest::VERSION as HASH_VERSION;
 pub use document::Rendered;
 pub use error::{Problem, Problems};
-pub use health::{Health, Verdict};
+pub use health::{Health, Verdict, built_in_health};
 pub use input_schema::{MAX_DEFAULTED_BYTES, MAX_INPUT_SCHEMA_BYTES, fits_format, matches_pattern};
 pub use name::{MAX_RUN_NAME, label_value, name_suffix};
 pub use outputs::{MAX_OUTPUT_BYTES, MAX_OUTPUTS, MAX_OUTPUTS_BYTES, OutputError, OutputPathError};

@@ -100,6 +100,12 @@ impl Template {
         !self.outputs.is_empty()
     }
 
+    /// Whether it has a health rule of its own.
+    #[must_use]
+    pub fn has_health_rule(&self) -> bool {
+        self.rule.is_some()
+    }
+
     /// Whether an output is read from the termination message of the run's pod.
     #[must_use]
     pub fn reads_termination_message(&self) -> bool {

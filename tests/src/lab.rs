@@ -22,6 +22,9 @@ pub enum Kind {
     Trial,
     /// The controller has no right to watch it.
     Recluse,
+    /// The controller watches it. It has no subresource for its status, as Argo's Workflow: who creates one
+    /// may give it a status at once. Nobody plays it.
+    Omen,
     /// The real Job controller runs it.
     Job,
 }
@@ -33,6 +36,7 @@ impl Kind {
         let (group, version, kind) = match self {
             Self::Trial => ("lab.test", "v1", "Trial"),
             Self::Recluse => ("lab.test", "v1", "Recluse"),
+            Self::Omen => ("lab.test", "v1", "Omen"),
             Self::Job => ("batch", "v1", "Job"),
         };
         ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
@@ -46,7 +50,7 @@ impl Kind {
     }
 }
 
-/// The definitions of the kinds, and the right to watch Trials, as YAML.
+/// The definitions of the kinds, and the right to watch Trials and Omens, as YAML.
 pub const KINDS: &str = include_str!("../lab/kinds.yaml");
 
 /// The file that says how KWOK plays the engine.

@@ -62,7 +62,8 @@ impl<'a> Stage<'a> {
         let mut object = self.object.clone();
         merge_patch(&mut object, played);
         add_own_message(&mut object);
-        let reading = reading(self.template, &object).context("the played object has no name")?;
+        let reading =
+            reading(self.template, &[], &object).context("the played object has no name")?;
         let ledger = self.facts.ledger.clone().record(&reading, self.facts.now);
         self.facts.created = Some(CreateOutcome::Created(Box::new(reading)));
         let status = report::status(&self.facts, &ledger, None);
@@ -96,6 +97,7 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
             document: Arc::new(run.rendered.clone()),
             rules_hash: template.rules_hash().into(),
             has_outputs: template.has_outputs(),
+            has_health_rule: template.has_health_rule(),
             cause: Cause {
                 generation: 1,
                 template_uid: String::new(),
@@ -110,6 +112,8 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
         reached: 0,
         awaited: None,
         missed: true,
+        ledger_writer: None,
+        renumbered: 0,
         listed: None,
         reads: HashMap::new(),
         server_agrees: None,

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-use super::{Ledger, RunIdentity, may_land};
+use super::{Ledger, MAX_JUMP, RunIdentity, may_land};
 
 /// The hash of a run whose rendering is not known: it has the version 0, which no release writes,
 /// so that the run is compared by content instead.
@@ -39,7 +39,8 @@ pub fn rebuild(
     now: Option<Timestamp>,
 ) -> Option<Ledger> {
     let known = ledger.current.as_ref();
-    let (mut numbered, unnumbered) = in_order(listed, runnable_uid);
+    let highest = ledger.next_sequence() + MAX_JUMP;
+    let (mut numbered, unnumbered) = in_order(listed, runnable_uid, highest);
     let behind = |(_, one): &(i64, Listed<'_>)| ledger.is_behind(one.run, runnable_uid);
     if known.is_some() && !numbered.iter().any(behind) {
         return None;
@@ -86,10 +87,12 @@ pub fn rebuild(
     Some(next)
 }
 
-/// The runs that carry a sequence, lowest first, and those that do not, oldest first.
+/// The runs that carry a sequence, up to the highest that can be ours, lowest first, and those that do
+/// not, oldest first.
 fn in_order<'a>(
     listed: &[Listed<'a>],
     runnable_uid: &str,
+    highest: i64,
 ) -> (Vec<(i64, Listed<'a>)>, Vec<Listed<'a>>) {
     let mut numbered: Vec<(i64, Listed<'_>)> = Vec::new();
     let mut unnumbered: Vec<Listed<'_>> = Vec::new();
@@ -98,8 +101,10 @@ fn in_order<'a>(
     let (matching, others): (Vec<Listed<'_>>, Vec<Listed<'_>>) =
         listed.iter().copied().partition(|one| one.matches);
     let own = matching.into_iter().chain(others);
-    for one in own.filter(|one| one.run.is_owned_by(runnable_uid) && seen.insert(&one.run.uid)) {
+    let is_run = |run: &RunIdentity| run.is_owned_by(runnable_uid) && !run.made_with_status;
+    for one in own.filter(|one| is_run(one.run) && seen.insert(&one.run.uid)) {
         match one.run.genuine_sequence(runnable_uid) {
+            Some(sequence) if sequence > highest => {}
             Some(sequence) => numbered.push((sequence, one)),
             None => unnumbered.push(one),
         }
@@ -155,6 +160,7 @@ impl Ledger {
                 started_at,
                 finished_at: known.finished_at.clone(),
                 message: String::new(),
+                rules_hash: known.rules_hash.clone().filter(|_| known.result.is_none()),
             });
         }
     }
@@ -199,6 +205,7 @@ fn entry(run: &RunIdentity, sequence: i64) -> HistoryEntry {
         started_at: time(run.created),
         finished_at: None,
         message: String::new(),
+        rules_hash: None,
     }
 }
 
@@ -217,6 +224,7 @@ fn current(run: &RunIdentity, sequence: i64, rerun_token: Option<String>) -> Cur
         started_at: time(run.created),
         finished_at: None,
         result: None,
+        rules_hash: None,
     }
 }
 

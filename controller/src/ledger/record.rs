@@ -9,6 +9,10 @@ use crate::mutants::{self, Mutant};
 /// Longest message in a history entry, in bytes.
 pub const MESSAGE_BYTES: usize = 256;
 
+/// In the history of a run that has not ended, while its template's rules are others than those it was
+/// made under.
+pub const JUDGED_BY_ITS_KIND: &str = "the template's rules have changed since this run was made: it has not ended by its Succeeded condition, nor by what is known of its kind";
+
 /// Cuts a message to what a history entry holds, on a character border.
 #[must_use]
 pub fn short_message(message: &str) -> String {
@@ -31,12 +35,21 @@ impl Ledger {
                 current.result = reading.result();
                 current.finished_at = current.result.and(now).map(Time);
             }
+            // Where it is not known, which is so in what earlier releases wrote, nothing is written for it.
+            let known = current
+                .rules_hash
+                .take()
+                .filter(|_| current.result.is_none());
+            current.rules_hash = known.map(|_| reading.rules_hash.to_string());
             (current.sequence, current.input_hash.clone())
         } else if let Some(entry) = self.unfinished(uid) {
             entry.result = reading.result();
             if entry.result.is_some() {
                 entry.finished_at = now.map(Time);
                 entry.message = short_message(&reading.health.message);
+                entry.rules_hash = None;
+            } else if reading.rules_hash.is_empty() && entry.message != JUDGED_BY_ITS_KIND {
+                JUDGED_BY_ITS_KIND.clone_into(&mut entry.message);
             }
             (entry.sequence, entry.input_hash.clone())
         } else {
@@ -104,6 +117,7 @@ impl Ledger {
             current.started_at = run.created.map(Time);
             current.result = result;
             current.finished_at = result.and(now).map(Time);
+            current.rules_hash = current.rules_hash.take().filter(|_| result.is_none());
         }
         self
     }
@@ -114,6 +128,7 @@ impl Ledger {
         if let Some(current) = self.current.as_mut() {
             current.result = Some(RunResult::Lost);
             current.finished_at = now.map(Time);
+            current.rules_hash = None;
         }
         self
     }
@@ -131,6 +146,7 @@ impl Ledger {
             entry.result = Some(result);
             entry.finished_at = now.map(Time);
             entry.message = short_message(message);
+            entry.rules_hash = None;
         }
         self
     }
@@ -145,6 +161,7 @@ impl Ledger {
             entry.result = Some(RunResult::Lost);
             entry.finished_at = now.map(Time);
             entry.message = short_message(message);
+            entry.rules_hash = None;
         }
         self
     }
@@ -158,9 +175,6 @@ impl Ledger {
             entry.started_at = run.created.map(Time);
             (entry.result, entry.finished_at) = (None, None);
             entry.message.clear();
-            if let Some(hash) = &run.input_hash {
-                entry.input_hash.clone_from(hash);
-            }
         }
         self
     }

@@ -4,14 +4,22 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{
     CurrentRun, HistoryEntry, INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL,
-    RunResult,
+    RUNNABLE_NAME_LABEL, RunResult,
 };
 use cartouche_templating::{Health, Verdict, name_suffix};
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::{
+    apimachinery::pkg::apis::meta::v1::Time,
+    jiff::{SignedDuration, Timestamp},
+};
 use serde_json::Value;
 
 /// Sequences above this are nobody's honest count: the next one must always exist.
 const MAX_SEQUENCE: i64 = 1 << 53;
+/// How far the clocks of two API servers may be apart.
+const CLOCKS: SignedDuration = SignedDuration::from_secs(30);
+/// A create lands at most this long after the ledger that it was sent for was superseded: it is sent
+/// within 20 seconds after that ledger was read, and the API server gives it up after 10.
+const LANDS_WITHIN: SignedDuration = SignedDuration::from_secs(30);
 
 /// What an object says about itself. Anybody who may create its kind can write all of it, so
 /// nothing here is believed unless the ledger, or a rebuild of it, agrees.
@@ -35,6 +43,8 @@ pub struct RunIdentity {
     pub rerun_token: Option<String>,
     /// When it was created.
     pub created: Option<Timestamp>,
+    /// Whoever created it wrote a status into it, which no controller of runs does.
+    pub made_with_status: bool,
 }
 
 impl RunIdentity {
@@ -80,6 +90,7 @@ impl RunIdentity {
             input_hash: tagged("annotations", INPUT_HASH_ANNOTATION),
             rerun_token: tagged("annotations", RERUN_TOKEN_ANNOTATION),
             created: text("/metadata/creationTimestamp").and_then(|at| at.parse().ok()),
+            made_with_status: is_made_with_status(metadata),
         })
     }
 
@@ -95,14 +106,50 @@ impl RunIdentity {
         self.sequence == Some(entry.sequence) && self.input_hash.as_ref() == Some(&entry.input_hash)
     }
 
-    /// Whether this is the run of an earlier entry that was not seen yet. Its hash may be another if
-    /// it was made under a status that was lost or restored since; its name may not.
+    /// Whether a create for the entry can have made this object, which was met under its name or
+    /// shown by a watch. Number, hash, owner and so the name are public, and anybody may have put an
+    /// object there: a run of ours is also younger than its intent, and was made without a status.
+    #[must_use]
+    pub fn is_made_for(&self, entry: &CurrentRun) -> bool {
+        self.answers(entry) && !self.is_older_than(entry) && !self.made_with_status
+    }
+
+    /// Whether this was there before the entry was intended, so that no create for it made it.
+    #[must_use]
+    pub fn is_older_than(&self, entry: &CurrentRun) -> bool {
+        let intended = entry.intent_at.as_ref().map(|at| at.0);
+        self.created
+            .zip(intended)
+            .is_some_and(|(created, intended)| created < intended - CLOCKS)
+    }
+
+    /// Whether this is what a create for the entry made that landed after its confirmed run had gone.
+    #[must_use]
+    pub fn is_late_for(&self, entry: &CurrentRun) -> bool {
+        self.is_made_for(entry) && self.has_landed_after(entry.started_at.as_ref())
+    }
+
+    /// Whether this is the run of an earlier entry that was not seen yet: when it was superseded a read
+    /// did not find it, and no create for it was sent any more.
     #[must_use]
     pub fn is_of(&self, entry: &HistoryEntry) -> bool {
         entry.uid.is_none()
             && self.sequence == Some(entry.sequence)
             && self.name == entry.name
             && self.kind == entry.kind
+            && self.input_hash.as_ref() == Some(&entry.input_hash)
+            && self.has_landed_after(entry.started_at.as_ref())
+            && !self.made_with_status
+    }
+
+    /// Whether it was created within the time in which a create that was on its way can land.
+    fn has_landed_after(&self, since: Option<&Time>) -> bool {
+        self.created
+            .zip(since.map(|since| since.0))
+            .is_none_or(|(created, since)| {
+                let took = created.duration_since(since);
+                -CLOCKS <= took && took <= LANDS_WITHIN + CLOCKS
+            })
     }
 
     /// The sequence, if owner and name bear it out: the name of sequence n ends in a suffix that
@@ -114,6 +161,20 @@ impl RunIdentity {
             .ends_with(&name_suffix(runnable_uid, sequence))
             .then_some(sequence)
     }
+}
+
+/// Whether the one who wrote the labels of a run wrote a status, too. The API server notes who owns which
+/// field; where it says nothing of that, nothing is held against the run.
+fn is_made_with_status(metadata: &Value) -> bool {
+    let label = format!("f:{RUNNABLE_NAME_LABEL}");
+    let writers = metadata.get("managedFields").and_then(Value::as_array);
+    writers.into_iter().flatten().any(|writer| {
+        let owns = writer.get("fieldsV1");
+        let labels = owns
+            .and_then(|owns| owns.get("f:metadata")?.get("f:labels")?.get(&label))
+            .is_some();
+        labels && owns.and_then(|owns| owns.get("f:status")).is_some()
+    })
 }
 
 /// The outputs in a run, by the rules of its template.

@@ -1,12 +1,16 @@
 //! Carries out the steps of a pass. I/O.
 
-use cartouche_crds::{RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase};
+use cartouche_crds::{
+    API_VERSION, FIELD_MANAGER, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase,
+};
 use cartouche_templating::{HASH_VERSION, contains, contains_document};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
     assess::{reading, reading_with_pods},
-    facts::{Found, NameRead, RunName},
+    facts::{Found, LedgerWriter, NameRead, RunName},
     observe::{own_runs, unapplied_name},
     pass::{End, Pass},
 };
@@ -53,13 +57,13 @@ impl Pass<'_> {
         for kind in kinds {
             match self.list_kind(account, &kind).await {
                 Ok(objects) => found.extend(objects.iter().filter_map(|object| self.found(object))),
-                Err(error) if kind == rendered => {
+                Err(error) if kind != rendered && is_left_out(&error) => {
+                    tracing::info!(namespace = self.key.namespace, runnable = self.key.name, kind = kind.1, %error, "runs of another kind cannot be listed");
+                    self.own.metrics.unlistable_kind();
+                }
+                Err(error) => {
                     let problem = self.unlisted(&name, &error);
                     return Err(self.fail(Held::List, problem));
-                }
-                // The account cannot have made runs of a kind that it may not list.
-                Err(error) => {
-                    tracing::debug!(kind = kind.1, %error, "runs of another kind cannot be listed");
                 }
             }
         }
@@ -72,6 +76,25 @@ impl Pass<'_> {
         }
         drop(memory);
         Ok(())
+    }
+
+    /// Reads who wrote the ledger last. `Err` if somebody has written since this pass read it.
+    pub(super) async fn read_ledger_writer(&mut self) -> Result<(), End> {
+        let path = ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
+        let own = self.own.identity.own();
+        let read = own.get::<WrittenBy>(&path, &self.key.name).await;
+        match read {
+            Ok(found) if found.metadata.resource_version == self.resource_version => {
+                self.facts.ledger_writer = Some(found.ledger_writer());
+                Ok(())
+            }
+            Ok(_) => Err(End::Conflict),
+            Err(error) if error.is_not_found() => Err(End::Gone),
+            Err(error) => {
+                let problem = self.unreadable(&error);
+                Err(self.fail(Held::List, problem))
+            }
+        }
     }
 
     async fn list_kind(
@@ -89,7 +112,8 @@ impl Pass<'_> {
     }
 
     fn found(&self, object: &Value) -> Option<Found> {
-        let reading = reading(self.compiled.as_ref()?, object)?;
+        let history = &self.facts.ledger.history;
+        let reading = reading(self.compiled.as_ref()?, history, object)?;
         let foreign = self
             .facts
             .ledger
@@ -160,7 +184,10 @@ impl Pass<'_> {
             run.uid
         );
         match account.list(&path, &query).await {
-            Ok(pods) => Ok(reading_with_pods(compiled, job, &pods)),
+            Ok(pods) => {
+                let history = &self.facts.ledger.history;
+                Ok(reading_with_pods(compiled, history, job, &pods))
+            }
             Err(error) => {
                 let cure = if error.is_forbidden() {
                     Cure::Right
@@ -261,6 +288,51 @@ impl Pass<'_> {
         };
         self.facts.server_agrees = Some(agrees);
         Ok(())
+    }
+}
+
+/// Whether a list that fails says for good that it has nothing to show: the account may not list the kind,
+/// so that it cannot have made runs of it, or nobody serves it. Whatever may pass is tried again.
+fn is_left_out(error: &DiscoveryError) -> bool {
+    match error {
+        DiscoveryError::Unknown { .. } => true,
+        DiscoveryError::Api(error) => error.is_definite_refusal(),
+    }
+}
+
+/// A Runnable as far as it says who wrote its status.
+#[derive(Deserialize)]
+struct WrittenBy {
+    metadata: WrittenByMeta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenByMeta {
+    resource_version: String,
+    #[serde(default)]
+    managed_fields: Vec<ManagedFieldsEntry>,
+}
+
+impl WrittenBy {
+    /// Whoever changed `currentRun` last owns it, since it is written as a whole.
+    fn ledger_writer(&self) -> LedgerWriter {
+        let owns_ledger = |entry: &&ManagedFieldsEntry| {
+            let status = entry
+                .fields_v1
+                .as_ref()
+                .and_then(|owned| owned.0.get("f:status"));
+            let Some(Value::Object(fields)) = status else {
+                return false;
+            };
+            fields.is_empty() || fields.contains_key("f:currentRun")
+        };
+        let mut others = self.metadata.managed_fields.iter().filter(owns_ledger);
+        if others.any(|entry| entry.manager.as_deref() != Some(FIELD_MANAGER)) {
+            LedgerWriter::Another
+        } else {
+            LedgerWriter::Ours
+        }
     }
 }
 

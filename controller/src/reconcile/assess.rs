@@ -1,9 +1,11 @@
 //! What a run's object says by the rules of its template. Pure.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
-use cartouche_crds::Runnable;
-use cartouche_templating::{Health, Template, Verdict, add_message_of, add_own_message, is_job};
+use cartouche_crds::{HistoryEntry, Runnable};
+use cartouche_templating::{
+    Health, Template, Verdict, add_message_of, add_own_message, built_in_health, is_job,
+};
 use serde_json::Value;
 
 use super::facts::{OutputsDigest, Sighting};
@@ -12,23 +14,30 @@ use crate::{
     templates::Compiled,
 };
 
-/// Reads health and outputs. `None` for something that is no object with a name and a uid.
+/// Reads health and outputs. `None` for something that is no object with a name and a uid. An earlier
+/// run that is in the history, unfinished, is judged by the template only as long as the rules are
+/// those that it was made under.
 #[must_use]
-pub fn reading(compiled: &Compiled, object: &Value) -> Option<Reading> {
+pub fn reading(compiled: &Compiled, history: &[HistoryEntry], object: &Value) -> Option<Reading> {
     let run = RunIdentity::of(object)?;
-    let (health, outputs) = judged(compiled, object);
+    let (health, outputs, rules_hash) = judged(judge(Some(compiled), history, &run), object);
     Some(Reading {
         run,
         health,
         outputs,
-        rules_hash: compiled.rules_hash.clone(),
+        rules_hash,
     })
 }
 
 /// The same of a Job whose outputs are elsewhere, with the pods that were read beside it.
 #[must_use]
-pub fn reading_with_pods(compiled: &Compiled, mut job: Value, pods: &[Value]) -> Option<Reading> {
-    let reading = reading(compiled, &job)?;
+pub fn reading_with_pods(
+    compiled: &Compiled,
+    history: &[HistoryEntry],
+    mut job: Value,
+    pods: &[Value],
+) -> Option<Reading> {
+    let reading = reading(compiled, history, &job)?;
     add_message_of(&mut job, pods);
     let template = compiled.template.as_ref().ok()?;
     Some(Reading {
@@ -37,29 +46,53 @@ pub fn reading_with_pods(compiled: &Compiled, mut job: Value, pods: &[Value]) ->
     })
 }
 
-/// The same, as a watch may keep it.
+/// The same, as a watch may keep it; without the template by what is known of the run's kind.
 #[must_use]
-pub fn digested(compiled: &Compiled, run: RunIdentity, object: &Value, deleted: bool) -> Sighting {
-    let (health, outputs) = judged(compiled, object);
+pub fn digested(
+    compiled: Option<&Compiled>,
+    history: &[HistoryEntry],
+    run: RunIdentity,
+    object: &Value,
+    deleted: bool,
+) -> Sighting {
+    let (health, outputs, rules_hash) = judged(judge(compiled, history, &run), object);
     Sighting {
         run,
         deleted,
         health,
         outputs: OutputsDigest::of(&outputs),
-        rules_hash: compiled.rules_hash.clone(),
+        rules_hash,
     }
 }
 
-fn judged(compiled: &Compiled, object: &Value) -> (Health, OutputsRead) {
+/// The template, unless its rules are others than those that the run was made under.
+fn judge<'a>(
+    compiled: Option<&'a Compiled>,
+    history: &[HistoryEntry],
+    run: &RunIdentity,
+) -> Option<&'a Compiled> {
+    let mut history = history.iter();
+    let entry = history.find(|entry| entry.uid.as_ref() == Some(&run.uid) || run.is_of(entry));
+    compiled.filter(|compiled| entry.is_none_or(|entry| applies(&compiled.rules_hash, entry)))
+}
+
+/// Whether these rules are those that an earlier run was made under. Where that is not known, they are
+/// taken for them.
+#[must_use]
+pub fn applies(rules_hash: &str, entry: &HistoryEntry) -> bool {
+    entry
+        .rules_hash
+        .as_deref()
+        .is_none_or(|made_under| made_under == rules_hash)
+}
+
+fn judged(compiled: Option<&Compiled>, object: &Value) -> (Health, OutputsRead, Arc<str>) {
+    let Some(compiled) = compiled else {
+        return (built_in_health(object), OutputsRead::None, "".into());
+    };
+    let rules = compiled.rules_hash.clone();
     let Ok(template) = &compiled.template else {
-        return (
-            Health {
-                verdict: Verdict::Unknown,
-                reason: "Unknown".to_owned(),
-                message: String::new(),
-            },
-            OutputsRead::None,
-        );
+        return (built_in_health(object), OutputsRead::None, rules);
     };
     let health = template.health(object);
     let outputs = match health.verdict {
@@ -69,7 +102,7 @@ fn judged(compiled: &Compiled, object: &Value) -> (Health, OutputsRead) {
         Verdict::Succeeded => outputs(template, &spoken(template, object)),
         Verdict::Failed | Verdict::Unknown => OutputsRead::None,
     };
-    (health, outputs)
+    (health, outputs, rules)
 }
 
 /// A Pod with its own last words, if the template reads them.

@@ -31,6 +31,9 @@ pub enum Step {
     },
     /// Read one name consistently, as the account.
     ReadRun(RunName),
+    /// Read consistently who wrote the ledger last. Whoever has written since the status was read is
+    /// waited for.
+    ReadLedgerWriter,
     /// Ask the server what it makes of the rendered document, and compare that with this run.
     AskServer(RunName),
     /// Write the ledger, with the resourceVersion of what was read.
@@ -50,6 +53,8 @@ pub enum Step {
 pub enum Change {
     /// A new run is intended.
     Intent,
+    /// The intended run gets another number, since a stranger holds its name.
+    Renumber,
     /// A further attempt follows a refusal.
     Attempt,
     /// The run exists.
@@ -151,18 +156,11 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
         let name = RunName::of(current);
         fate = match facts.reads.get(&name) {
             None => return Step::ReadRun(name),
-            // What cannot be read stays in the history without a uid, as what is not there.
-            Some(NameRead::Absent | NameRead::Denied) => Fate::Absent,
-            Some(NameRead::Found(found)) => {
-                let run = &found.reading.run;
-                let ours =
-                    run.is_owned_by(&facts.runnable.uid) && run.sequence == Some(current.sequence);
-                if ours {
-                    Fate::Found(run.clone())
-                } else {
-                    Fate::Absent
-                }
+            Some(NameRead::Found(found)) if facts.is_run_of(&found.reading.run, current) => {
+                Fate::Found(found.reading.run.clone())
             }
+            // What cannot be read stays in the history without a uid, as what is not there.
+            Some(NameRead::Absent | NameRead::Denied | NameRead::Found(_)) => Fate::Absent,
         };
     }
     intend(

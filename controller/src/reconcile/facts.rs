@@ -47,6 +47,10 @@ pub struct Facts {
     /// The current run was found missing some time ago already: another controller that saw it go, as
     /// there is while one takes over from the other, has had the time to record that.
     pub missed: bool,
+    /// Who wrote `currentRun` last, by a consistent read, if one was made in this pass.
+    pub ledger_writer: Option<LedgerWriter>,
+    /// How often a number was given up in this pass because a stranger held its name.
+    pub renumbered: u8,
     /// Runs by a consistent LIST, if one was made in this pass.
     pub listed: Option<Vec<Found>>,
     /// Runs by consistent reads of their names, if made in this pass.
@@ -95,6 +99,8 @@ pub struct Rendering {
     pub rules_hash: Arc<str>,
     /// Whether the template declares outputs.
     pub has_outputs: bool,
+    /// Whether it has a health rule of its own.
+    pub has_health_rule: bool,
     /// What a person may have changed.
     pub cause: Cause,
 }
@@ -108,8 +114,19 @@ impl Rendering {
             rerun_token,
             api_version: self.document.api_version().to_owned(),
             kind: self.document.kind().to_owned(),
+            rules_hash: self.rules_hash.to_string(),
         }
     }
+}
+
+/// Who wrote `currentRun` last, as the API server has noted it. To write another name there takes the
+/// right to write statuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LedgerWriter {
+    /// A controller like this one: then no run of ours is ahead of the ledger.
+    Ours,
+    /// Somebody else, who put it back, say from a backup.
+    Another,
 }
 
 /// How well a kind is watched.
@@ -135,7 +152,7 @@ pub struct Sighting {
     pub health: Health,
     /// Its outputs, as a digest.
     pub outputs: OutputsDigest,
-    /// The rules.
+    /// The rules; empty for what is known of its kind, where its template was not at hand.
     pub rules_hash: Arc<str>,
 }
 
@@ -277,6 +294,12 @@ impl Facts {
             .as_ref()
             .and_then(|current| current.rerun_token.clone());
         self.runnable.rerun_token.clone().or(answered)
+    }
+
+    /// Whether an object that was met, or that a watch shows, is the run of the current entry.
+    #[must_use]
+    pub fn is_run_of(&self, run: &RunIdentity, current: &CurrentRun) -> bool {
+        run.is_owned_by(&self.runnable.uid) && run.is_made_for(current)
     }
 
     /// Whether a controller has served this Runnable before, as far as the status shows or is remembered.

@@ -121,7 +121,7 @@ impl Pass<'_> {
             Ok(created) => match self
                 .compiled
                 .as_ref()
-                .and_then(|compiled| reading(compiled, &created))
+                .and_then(|compiled| reading(compiled, &[], &created))
             {
                 Some(reading) => {
                     let name = format!(

@@ -102,6 +102,7 @@ impl Pass<'_> {
             document: Arc::new(document),
             rules_hash: compiled.rules_hash.clone(),
             has_outputs: ready.has_outputs(),
+            has_health_rule: ready.has_health_rule(),
             cause: Cause {
                 generation: self.facts.runnable.generation,
                 template_uid: compiled.uid.clone(),
@@ -351,7 +352,10 @@ impl Pass<'_> {
             .list(&kind.path(&self.key.namespace), &own_runs(&self.key))
             .await
             .unwrap_or_default();
-        let readings = listed.iter().filter_map(|object| reading(compiled, object));
+        let history = &self.facts.ledger.history;
+        let readings = listed
+            .iter()
+            .filter_map(|object| reading(compiled, history, object));
         readings
             .filter(|reading| reading.run.is_owned_by(&self.facts.runnable.uid))
             .map(|reading| Sighting::of(&reading))

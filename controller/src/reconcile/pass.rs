@@ -92,7 +92,8 @@ impl<'a> Pass<'a> {
         let ledger = Ledger::of(&stored);
         let created = made_before(&memory, &ledger);
         lock(&memory).of_edited_template = false;
-        let (taken, quiet, touched) = vacancy(&memory, &stored, &resource_version);
+        let was_written = !runnable.managed_fields().is_empty();
+        let (taken, quiet, touched) = vacancy(&memory, &stored, was_written, &resource_version);
         let facts = Facts {
             now: own.identity.connection().now(),
             runnable: runnable_facts(&runnable, uid),
@@ -111,6 +112,8 @@ impl<'a> Pass<'a> {
             reached: lock(&memory).reached,
             awaited: None,
             missed: false,
+            ledger_writer: None,
+            renumbered: 0,
             listed: None,
             reads: HashMap::new(),
             server_agrees: None,
@@ -147,7 +150,7 @@ impl<'a> Pass<'a> {
     /// What a step is called when it is held back.
     pub(super) fn what(&self, step: &Step) -> Option<Held> {
         match step {
-            Step::ListRuns { .. } => Some(Held::List),
+            Step::ListRuns { .. } | Step::ReadLedgerWriter => Some(Held::List),
             Step::ReadRun(name) | Step::AskServer(name) => Some(Held::Read(name.name.clone())),
             // The attempt is put down only when it is going to be made.
             Step::Create | Step::Write(_, Change::Attempt) => self
@@ -311,6 +314,7 @@ fn runnable_facts(runnable: &Runnable, uid: String) -> RunnableFacts {
 fn vacancy(
     memory: &Mutex<Memory>,
     stored: &RunnableStatus,
+    was_written: bool,
     resource_version: &str,
 ) -> (bool, bool, bool) {
     let mut memory = lock(memory);
@@ -322,7 +326,9 @@ fn vacancy(
     // The cache may be older than a ledger that was written and lost since, and a status that
     // somebody else wrote may have had one.
     let ours = memory.said.as_deref() == Some(stored);
-    let untouched = memory.untouched.unwrap_or(true) && (ours || !served_before(stored));
+    // The watch keeps those entries only that say who wrote a status without a ledger.
+    let served = was_written || served_before(stored);
+    let untouched = memory.untouched.unwrap_or(true) && (ours || !served);
     memory.untouched = Some(untouched);
     if untouched && !memory.wrote_ledger {
         return (false, true, false);

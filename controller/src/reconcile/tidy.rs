@@ -10,7 +10,12 @@ use super::{
     observe::AWAITED_FOR,
     pass::Pass,
 };
-use crate::{clock::boot_time, events::Occasion, ledger::RunIdentity, memory::lock};
+use crate::{
+    clock::boot_time,
+    events::Occasion,
+    ledger::{Ledger, RunIdentity},
+    memory::lock,
+};
 
 /// Unknown runs of one Runnable that are told of at most.
 const MAX_TOLD: usize = 100;
@@ -127,6 +132,27 @@ impl Pass<'_> {
                 .events
                 .publish(&self.runnable, &occasion, self.facts.now);
         }
+    }
+
+    /// The number of the entry before was given up, since a stranger held its name.
+    pub(super) fn tell_of_taken_name(&self, before: &Ledger) {
+        let (Some(given_up), Some(next)) = (&before.current, &self.facts.ledger.current) else {
+            return;
+        };
+        self.own.metrics.unknown_run();
+        let resource = self.own.kinds.known(&given_up.api_version, &given_up.kind);
+        let resource = resource.map_or_else(|| given_up.kind.clone(), |kind| kind.resource());
+        let message = format!(
+            "{resource}/{} holds the name of run {} and was not made for it: it gives no outputs and is never deleted; run {} is made instead",
+            given_up.name, given_up.sequence, next.sequence
+        );
+        let occasion = Occasion::Warning {
+            reason: "UnknownRun".to_owned(),
+            message,
+        };
+        self.own
+            .events
+            .publish(&self.runnable, &occasion, self.facts.now);
     }
 
     /// An earlier run could not be read for want of a right, which may be given back.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     decide::{Change, Step, decide},
-    facts::{CreateOutcome, NameRead, WatchState},
+    facts::{CreateOutcome, LedgerWriter, NameRead, WatchState},
     pass::{End, Pass},
     report,
 };
@@ -121,8 +121,20 @@ impl Pass<'_> {
     }
 
     fn after_write(&mut self, before: &Ledger, change: Change) {
-        self.facts.only_attempt = change == Change::Intent;
-        if change == Change::Intent {
+        // Nothing was ever sent for what was intended just now, nor for what was only ever refused.
+        let unsent = |ledger: &Ledger| {
+            let current = ledger.current.as_ref();
+            current.is_some_and(|current| !current.attempted)
+        };
+        let intended = matches!(change, Change::Intent | Change::Renumber);
+        self.facts.only_attempt = intended || change == Change::Attempt && unsent(before);
+        self.facts.renumbered += u8::from(change == Change::Renumber);
+        // What was written by us is the latest.
+        self.facts.ledger_writer = self.facts.ledger_writer.map(|_| LedgerWriter::Ours);
+        if change == Change::Renumber {
+            self.tell_of_taken_name(before);
+        }
+        if intended {
             self.facts.created = None;
             // What was read before is no proof of what becomes of the entry that is superseded.
             self.facts.reads.clear();

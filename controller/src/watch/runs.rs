@@ -287,7 +287,7 @@ impl RunWatch {
         let sighting = runnable
             .as_ref()
             .filter(|runnable| matters(runnable, &run))
-            .and_then(|runnable| self.sighting(runnable, &run, &object, deleted));
+            .map(|runnable| self.sighting(runnable, &run, &object, deleted));
         let as_made = sighting
             .as_ref()
             .is_some_and(|sighting| self.is_as_made(&key, sighting));
@@ -310,11 +310,14 @@ impl RunWatch {
         run: &RunIdentity,
         object: &Value,
         deleted: bool,
-    ) -> Option<Sighting> {
-        let compiled = self
-            .templates
-            .cached(&runnable.spec.run_template_ref.name)?;
-        Some(digested(&compiled, run.clone(), object, deleted))
+    ) -> Sighting {
+        // An end that comes while the template is not there is kept all the same: it is read when the
+        // template is back.
+        let template = &runnable.spec.run_template_ref.name;
+        let compiled = self.templates.cached(template);
+        let status = runnable.status.as_ref();
+        let history = status.map_or(&[][..], |status| &status.history);
+        digested(compiled.as_deref(), history, run.clone(), object, deleted)
     }
 }
 

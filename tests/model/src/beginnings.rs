@@ -39,6 +39,7 @@ impl Checked {
                 owner: 0,
                 suspended: false,
                 status: self.decisions.pool.status(&status),
+                marked: false,
             },
             runs: Vec::new(),
             wire: Vec::new(),
@@ -136,6 +137,7 @@ impl Checked {
             started_at: Some(Time(NOW)),
             finished_at: None,
             result: None,
+            rules_hash: None,
         })
     }
 }
@@ -153,5 +155,6 @@ fn finished(sequence: i64) -> HistoryEntry {
         started_at: long_ago.clone(),
         finished_at: long_ago,
         message: String::new(),
+        rules_hash: None,
     }
 }

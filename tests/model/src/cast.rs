@@ -142,8 +142,10 @@ impl Cast {
     #[must_use]
     pub fn created(&self, uid: u16, make: &Make) -> Timestamp {
         let second = if self.same_second { 0 } else { i64::from(uid) };
-        let age = if make.old { 3_600 } else { 0 };
-        NOW - SignedDuration::from_secs(1_000 + age - second)
+        let aged = if make.old { 3_600 } else { 0 };
+        // What is early was there before any intent that is as young.
+        let early = if make.early { 1_000 } else { 0 };
+        NOW - SignedDuration::from_secs(aged + early - second)
     }
 
     /// The object as the API server has it. `None` for the result: it is still running.
@@ -156,6 +158,9 @@ impl Cast {
         }
         object["metadata"]["uid"] = json!(run_uid(uid));
         object["metadata"]["creationTimestamp"] = json!(self.created(uid, make).to_string());
+        if make.forged {
+            object["metadata"]["managedFields"] = json!([written_whole()]);
+        }
         if let Some(result) = result {
             object["status"] = json!({
                 "answer": run_uid(uid),
@@ -204,6 +209,15 @@ impl Cast {
         );
         object
     }
+}
+
+/// What the API server notes of an object whose status came with it.
+fn written_whole() -> Value {
+    let label = format!("f:{RUNNABLE_NAME_LABEL}");
+    json!({
+        "manager": "somebody", "operation": "Update", "fieldsType": "FieldsV1",
+        "fieldsV1": { "f:metadata": { "f:labels": { label: {} } }, "f:status": {} },
+    })
 }
 
 /// The number of a kind: 1 for the second one that a configuration may have.

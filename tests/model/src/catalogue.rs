@@ -277,6 +277,35 @@ pub fn configurations() -> Vec<Configuration> {
             ..plain()
         },
         Configuration {
+            name: "one.forger",
+            workers: 1,
+            left: Left {
+                forgeries: 2,
+                ..faults(1, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "one.forger.token",
+            workers: 1,
+            inputs: vec![(0, 0), (0, 1)],
+            left: Left {
+                forgeries: 2,
+                rights: 1,
+                ..faults(1, 0)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "two.forger",
+            inputs: ab(),
+            left: Left {
+                forgeries: 1,
+                ..faults(0, 1)
+            },
+            ..plain()
+        },
+        Configuration {
             name: "one.fixed-name",
             workers: 1,
             inputs: ab(),

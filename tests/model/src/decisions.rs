@@ -44,6 +44,8 @@ pub enum Move {
     },
     /// Read a name.
     Read(NameId),
+    /// Read who wrote the ledger last.
+    ReadLedgerWriter,
     /// Ask the server what it makes of the document, and compare with this run.
     Ask(NameId),
     /// Send a create.
@@ -119,6 +121,7 @@ impl Decisions {
             Step::RenderAgain => Move::RenderAgain,
             Step::ListRuns { every_kind } => Move::List { every_kind },
             Step::ReadRun(name) => Move::Read(self.pool.name(&name)),
+            Step::ReadLedgerWriter => Move::ReadLedgerWriter,
             Step::AskServer(name) => Move::Ask(self.pool.name(&name)),
             Step::Create => self.create(setup, knowledge, &facts),
             Step::Write(ledger, change) => self.write(setup, knowledge, &facts, *ledger, change),
@@ -159,6 +162,8 @@ impl Decisions {
             rewritten: false,
             earlier_version: false,
             old: false,
+            forged: false,
+            early: false,
         })
     }
 
@@ -262,14 +267,15 @@ impl Decisions {
         };
         let found = |shown: &Shown| {
             let object = object(shown);
-            let reading = reading(&document.compiled, &object)?;
+            let reading = reading(&document.compiled, &ledger.history, &object)?;
             let matches = foreign && contains(&object, &document.rendered);
             Some(Found { reading, matches })
         };
         let sighting = |(shown, deleted): &(Shown, bool)| -> Option<Sighting> {
             let object = object(shown);
             let run = RunIdentity::of(&object)?;
-            Some(digested(&document.compiled, run, &object, *deleted))
+            let compiled = Some(&*document.compiled);
+            Some(digested(compiled, &ledger.history, run, &object, *deleted))
         };
         let reads = knowledge.reads.iter().map(|(name, shown)| {
             let read = shown.as_ref().and_then(found);
@@ -297,6 +303,7 @@ impl Decisions {
                 document: document.rendered.clone(),
                 rules_hash: document.compiled.rules_hash.clone(),
                 has_outputs: true,
+                has_health_rule: false,
                 cause: Cause {
                     generation: i64::from(setup.generation(knowledge.spec)),
                     template_uid: document.compiled.uid.clone(),
@@ -318,6 +325,8 @@ impl Decisions {
             awaited: knowledge.awaited.map(cast::run_uid),
             // To wait for another controller's word only takes time: here all of it has passed.
             missed: true,
+            ledger_writer: knowledge.ledger_writer,
+            renumbered: 0,
             listed: knowledge
                 .listed
                 .as_ref()

@@ -1,6 +1,6 @@
 //! What users, time and faults do to a state.
 
-use cartouche_controller::reconcile::facts::RunName;
+use cartouche_controller::{ledger::Ledger, reconcile::facts::RunName};
 use cartouche_crds::{RunPhase, RunnableStatus};
 
 use crate::{
@@ -74,6 +74,7 @@ impl Checked {
                 Self::add_run(world, Run::new(make));
             }
             Action::Stranger => self.intrude(world),
+            Action::Forge { early } => self.forge(world, early),
             Action::Suspend(suspended) => {
                 world.left.suspensions -= u8::from(suspended);
                 world.runnable.suspended = suspended;
@@ -99,6 +100,39 @@ impl Checked {
         let document = self.setup.document(world.runnable.input);
         let make = Make::of(STRANGER, number, document, name);
         Self::add_run(world, Run::new(make));
+    }
+
+    /// Somebody who may create the kind of the runs, and knows all that is public, makes the object of the
+    /// next number: before it is intended, or in the moment after, before the create arrives. It ends as
+    /// if it had been a run.
+    fn forge(&self, world: &mut World, early: bool) {
+        let stored = self.decisions.pool.stored(world.runnable.status);
+        let ledger = Ledger::of(&stored);
+        let pending = ledger.current.as_ref();
+        let pending = pending.filter(|current| current.phase != RunPhase::Created);
+        let number = match (early, pending) {
+            (true, _) => ledger.next_sequence(),
+            (false, Some(current)) => current.sequence,
+            (false, None) => return,
+        };
+        let document = self.setup.document(world.runnable.input);
+        let number = u16::try_from(number).unwrap_or(u16::MAX);
+        let make = Make {
+            forged: true,
+            early,
+            ..self.named(world.runnable.owner, number, document, 0)
+        };
+        if world.holder(make.name).is_some() {
+            return;
+        }
+        world.left.forgeries -= 1;
+        Self::add_run(
+            world,
+            Run {
+                result: Some(true),
+                ..Run::new(make)
+            },
+        );
     }
 
     fn token_moves(&self, world: &World) -> bool {
@@ -190,6 +224,8 @@ impl Checked {
     }
 
     fn replace(&self, world: &mut World, status: StatusId) {
+        let ledger = |status| self.decisions.pool.stored(status).current_run.clone();
+        world.runnable.marked |= ledger(status) != ledger(world.runnable.status);
         world.runnable.status = status;
         world.touch();
         let stored = self.decisions.pool.stored(status);
@@ -264,6 +300,7 @@ impl Checked {
         world.left.rebirths -= 1;
         world.runnable.owner += 1;
         world.runnable.status = self.decisions.pool.status(&RunnableStatus::default());
+        world.runnable.marked = false;
         world.backup = None;
         world.ghost = Ghost::default();
         world.touch();

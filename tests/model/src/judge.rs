@@ -35,7 +35,7 @@ pub(crate) fn write(
 ) {
     let new = model.decisions.pool.stored(status);
     let old = model.decisions.pool.stored(world.runnable.status);
-    if change == Some(Change::Intent)
+    if matches!(change, Some(Change::Intent | Change::Renumber))
         && let Some(current) = &new.current_run
     {
         if !has_cause(model, world, &old, current, knowledge) {
@@ -117,6 +117,7 @@ fn was_deleted_unfinished(world: &World, before: &CurrentRun) -> bool {
 fn is_unused(model: &Checked, world: &World, before: &CurrentRun, owner: u8) -> bool {
     let same = |make: &Make| {
         make.owner == owner
+            && !make.forged
             && i64::from(make.number) == before.sequence
             && model.decisions.cast.hash(make) == before.input_hash
     };
@@ -125,7 +126,8 @@ fn is_unused(model: &Checked, world: &World, before: &CurrentRun, owner: u8) -> 
 
 /// The newest run that was ever made; several when nobody can tell them apart.
 fn newest(model: &Checked, world: &World, owner: u8) -> Vec<Run> {
-    let own = || world.runs.iter().filter(move |run| run.make.owner == owner);
+    let is_own = move |run: &&Run| run.make.owner == owner && !run.make.forged;
+    let own = || world.runs.iter().filter(is_own);
     if own().all(|run| run.make.number > 0) {
         return own()
             .max_by_key(|run| run.make.number)
@@ -166,6 +168,7 @@ fn outputs(world: &mut World, old: &RunnableStatus, new: &RunnableStatus) {
     let run = run_of(&from.uid).and_then(|uid| world.runs.get(usize::from(uid)));
     let own =
         run.is_some_and(|run| run.result == Some(true) && run.make.owner == world.runnable.owner);
+    let own = own && !run.is_some_and(|run| run.make.forged);
     let answer = new
         .outputs
         .as_ref()
@@ -201,7 +204,7 @@ pub(crate) fn one_for_each_number(world: &World) -> bool {
     let counted: Vec<(u8, u16)> = world
         .runs
         .iter()
-        .filter(|run| run.make.number > 0 && run.make.owner != STRANGER)
+        .filter(|run| run.make.number > 0 && run.make.owner != STRANGER && !run.make.forged)
         .filter(|run| !run.is_forgotten() && !run.hasty)
         .map(|run| (run.make.owner, run.make.number))
         .collect();
@@ -219,7 +222,7 @@ pub(crate) fn content_is_as_recorded(model: &Checked, world: &World) -> bool {
     current.chain(history).all(|(sequence, hash, uid)| {
         world.runs.iter().zip(0u16..).all(|(run, number)| {
             let named = uid.and_then(run_of) == Some(number);
-            if run.make.owner != world.runnable.owner {
+            if run.make.owner != world.runnable.owner || run.make.forged {
                 return !named;
             }
             let same_number = i64::from(run.make.number) == sequence;

@@ -67,6 +67,11 @@ pub enum Action {
     OriginalRun,
     /// A stranger makes an object under the name that the ledger reserved.
     Stranger,
+    /// Somebody forges the run of the next number, before or after it is intended.
+    Forge {
+        /// Before.
+        early: bool,
+    },
     /// The Runnable is suspended, or resumed.
     Suspend(bool),
 }
@@ -177,6 +182,8 @@ impl Model for Checked {
             (left.rebirths > 0, Action::Rebirth),
             (left.original_runs > 0, Action::OriginalRun),
             (left.strangers > 0, Action::Stranger),
+            (left.forgeries > 0, Action::Forge { early: true }),
+            (left.forgeries > 0, Action::Forge { early: false }),
             (
                 left.suspensions > 0 && !world.runnable.suspended,
                 Action::Suspend(true),

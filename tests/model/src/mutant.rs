@@ -8,7 +8,7 @@ use cartouche_controller::{
     problem::{Category, Cure, Problem},
     reconcile::{
         decide::{Change, Step},
-        facts::{CreateOutcome, Facts, NameRead, OutputsDigest, RunName, Sighting},
+        facts::{CreateOutcome, Facts, LedgerWriter, NameRead, OutputsDigest, RunName, Sighting},
     },
 };
 use cartouche_crds::{OutputsFrom, RunPhase, RunResult};
@@ -59,6 +59,10 @@ pub enum Mutant {
     NoQuietPeriod,
     /// A ledger that reality has overtaken is believed.
     NoCatchUp,
+    /// Whatever claims to be ahead of the ledger is believed.
+    AheadIsTrue,
+    /// What has owner, number, hash and name of a run is one, whenever and however it was made.
+    AgeUnchecked,
     /// `spec.suspend` is not read.
     SuspensionIgnored,
 }
@@ -76,6 +80,8 @@ impl Mutant {
             Self::NoRebuild if facts.ledger.current.is_none() => facts.listed = Some(Vec::new()),
             Self::NoCatchUp if facts.ledger.current.is_some() => facts.listed = Some(Vec::new()),
             Self::NoQuietPeriod => facts.quiet = true,
+            Self::AheadIsTrue => believe_what_is_ahead(&mut facts),
+            Self::AgeUnchecked => look_the_same(&mut facts),
             Self::SuspensionIgnored => facts.runnable.suspended = false,
             _ => {}
         }
@@ -148,6 +154,26 @@ fn adopt_anything(facts: &mut Facts) {
         run.owner_uid = Some(facts.runnable.uid.clone());
         run.sequence = Some(current.sequence);
         run.input_hash = Some(current.input_hash.clone());
+        run.created = current.intent_at.as_ref().map(|at| at.0);
+        run.made_with_status = false;
+    }
+}
+
+fn believe_what_is_ahead(facts: &mut Facts) {
+    facts.ledger_writer = Some(LedgerWriter::Another);
+    for found in facts.listed.iter_mut().flatten() {
+        found.reading.run.made_with_status = false;
+    }
+}
+
+fn look_the_same(facts: &mut Facts) {
+    let Some(current) = &facts.ledger.current else {
+        return;
+    };
+    if let Some(NameRead::Found(found)) = facts.reads.get_mut(&RunName::of(current)) {
+        let run = &mut found.reading.run;
+        run.created = current.intent_at.as_ref().map(|at| at.0);
+        run.made_with_status = false;
     }
 }
 

@@ -196,7 +196,7 @@ impl Checked {
             return false;
         };
         let asked = token(self.setup.token(world.runnable.input));
-        let is_own = run.make.owner == world.runnable.owner;
+        let is_own = run.make.owner == world.runnable.owner && !run.make.forged;
         let newest =
             own(world).all(|run| !run.is_there() || i64::from(run.make.number) <= current.sequence);
         let for_input = current.input_hash == rendered.input_hash()
@@ -248,7 +248,7 @@ impl Checked {
             return None;
         }
         let holder = world.holder(self.decisions.pool.name(&RunName::of(current)))?;
-        let own = holder.make.owner == world.runnable.owner;
+        let own = holder.make.owner == world.runnable.owner && !holder.make.forged;
         let is_it = own && i64::from(holder.make.number) == current.sequence;
         (!is_it && (!own || self.setup.fixed_name)).then_some(holder.uid)
     }
@@ -280,8 +280,8 @@ impl Checked {
         world.runs.iter().zip(0u16..).all(|(run, uid)| {
             let excused =
                 own(world).any(|other| other.hasty && other.make.number == run.make.number);
-            let counts =
-                run.is_there() && run.make.owner == world.runnable.owner && run.make.number > 0;
+            let own = run.make.owner == world.runnable.owner && !run.make.forged;
+            let counts = run.is_there() && own && run.make.number > 0;
             !counts || excused || known(&run_uid(uid))
         })
     }
@@ -289,7 +289,8 @@ impl Checked {
 
 fn own(world: &World) -> impl Iterator<Item = &Run> {
     let owner = world.runnable.owner;
-    world.runs.iter().filter(move |run| run.make.owner == owner)
+    let is_own = move |run: &&Run| run.make.owner == owner && !run.make.forged;
+    world.runs.iter().filter(is_own)
 }
 
 /// Whether any run was still under way.

@@ -4,7 +4,7 @@ use cartouche_controller::{
     ledger::{Ledger, RunIdentity},
     reconcile::{
         decide::Change,
-        facts::{RunName, served_before},
+        facts::{LedgerWriter, RunName, served_before},
     },
 };
 use cartouche_crds::RunnableStatus;
@@ -113,6 +113,7 @@ impl Checked {
                 touched,
                 reached: worker.memory.reached,
                 awaited: None,
+                ledger_writer: None,
                 listed: None,
                 reads: Vec::new(),
                 server_agrees: None,
@@ -186,6 +187,19 @@ impl Checked {
                 let at = knowledge.reads.partition_point(|(known, _)| known < name);
                 knowledge.reads.insert(at, read);
             }
+            Move::ReadLedgerWriter => {
+                // Whoever has written since is waited for.
+                if pass.version != world.runnable.version {
+                    world.workers[index].woken = true;
+                    return;
+                }
+                let another = world.runnable.marked;
+                knowledge.ledger_writer = Some(if another {
+                    LedgerWriter::Another
+                } else {
+                    LedgerWriter::Ours
+                });
+            }
             Move::Ask(name) => {
                 let document = self.setup.document(knowledge.input);
                 let live = world.holder(*name);
@@ -233,7 +247,8 @@ impl Checked {
 
     /// What `write.rs` does with the answer.
     fn write(&self, world: &mut World, index: usize, status: StatusId, change: Change) {
-        let unwritten = self.setup.mutant == Mutant::NoIntent && change == Change::Intent;
+        let intended = matches!(change, Change::Intent | Change::Renumber);
+        let unwritten = self.setup.mutant == Mutant::NoIntent && intended;
         if !unwritten && !self.put(world, index, status, Some(change)) {
             world.workers[index].pass = None;
             world.workers[index].woken = true;
@@ -252,9 +267,16 @@ impl Checked {
             worker.memory.awaited = uid.and_then(run_of);
         }
         if let Some(pass) = &mut worker.pass {
+            let before = self.decisions.pool.stored(pass.knowledge.stored);
+            let unsent = before
+                .current_run
+                .as_ref()
+                .is_some_and(|run| !run.attempted);
             pass.knowledge.stored = status;
-            pass.knowledge.only_attempt = change == Change::Intent;
-            if change == Change::Intent {
+            pass.knowledge.only_attempt = intended || change == Change::Attempt && unsent;
+            let writer = pass.knowledge.ledger_writer;
+            pass.knowledge.ledger_writer = writer.map(|_| LedgerWriter::Ours);
+            if intended {
                 pass.knowledge.created = None;
                 pass.knowledge.reads.clear();
                 pass.knowledge.listed = None;
@@ -311,7 +333,8 @@ fn vacancy(memory: &mut Memory, cached: &Cached, stored: &RunnableStatus) -> (bo
         return (false, true, true);
     }
     let ours = memory.said == Some(cached.status);
-    let untouched = memory.untouched.unwrap_or(true) && (ours || !served_before(stored));
+    let served = cached.marked || served_before(stored);
+    let untouched = memory.untouched.unwrap_or(true) && (ours || !served);
     memory.untouched = Some(untouched);
     if untouched && !memory.wrote_ledger {
         return (false, true, false);

@@ -1,5 +1,7 @@
 //! A state of the model: the API server, the workers, and what is still to go wrong.
 
+use cartouche_controller::reconcile::facts::LedgerWriter;
+
 use crate::pool::{NameId, ProblemId, StatusId};
 
 /// A run that was ever made; its uid.
@@ -27,6 +29,10 @@ pub struct Make {
     pub earlier_version: bool,
     /// Older than the minimum age.
     pub old: bool,
+    /// Somebody who may create the kind made it, with all that is public: owner, number, hash, name.
+    pub forged: bool,
+    /// It was there long before the name was intended.
+    pub early: bool,
 }
 
 impl Make {
@@ -42,6 +48,8 @@ impl Make {
             rewritten: false,
             earlier_version: false,
             old: false,
+            forged: false,
+            early: false,
         }
     }
 }
@@ -123,6 +131,8 @@ pub struct Cached {
     pub suspended: bool,
     /// Its status.
     pub status: StatusId,
+    /// Somebody else wrote `currentRun` last, as the API server notes it.
+    pub marked: bool,
 }
 
 /// What became of a create, as its sender knows.
@@ -175,6 +185,8 @@ pub struct Knowledge {
     pub reached: i64,
     /// See `Facts`.
     pub awaited: Option<Uid>,
+    /// See `Facts`.
+    pub ledger_writer: Option<LedgerWriter>,
     /// See `Facts`.
     pub listed: Option<Vec<Shown>>,
     /// See `Facts`.
@@ -323,6 +335,8 @@ pub struct Left {
     pub rebirths: u8,
     /// Objects of others under the name that the ledger reserved.
     pub strangers: u8,
+    /// Objects with owner, number, hash and name of a run that is not made yet.
+    pub forgeries: u8,
     /// How often the Runnable is suspended.
     pub suspensions: u8,
     /// Runs that the original controller makes beside us.

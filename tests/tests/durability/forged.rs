@@ -134,7 +134,7 @@ async fn a_forged_run_is_told_of_in_a_warning_and_counted() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_name_that_a_stranger_holds_is_a_conflict_until_the_stranger_is_gone() -> Result<()> {
+async fn a_name_that_a_stranger_holds_costs_a_number_and_no_run() -> Result<()> {
     let scene = Scene::begin("stranger").await?;
     let mut controller = scene.controller(&[]).await?;
     scene.runnable("app", succeeds(1)).await?;
@@ -164,19 +164,18 @@ async fn a_name_that_a_stranger_holds_is_a_conflict_until_the_stranger_is_gone()
         .create(&PostParams::default(), &stranger)
         .await?;
     scene.cluster.grant(&scene.account, &rights()).await?;
-    let conflict = |r: &Runnable| says(r, "RunTemplateReady", "False", "NameConflict");
-    let told = scene.until("app", "a conflict", conflict).await?;
-    assert_eq!(output(&told), Some(1));
-    scene.warns("app", "NameConflict", &name).await?;
+    scene.warns("app", "UnknownRun", &name).await?;
+    let end = scene.gives("app", 2).await?;
+    assert_ne!(current(&end)?.name, name);
     controller.restart().await?;
     scene.is_served().await?;
-    assert_eq!(scene.made("app")?, [1], "no second name");
-    scene.delete(Kind::Trial, &stranger).await?;
-    let end = scene.gives("app", 2).await?;
-    assert_eq!(current(&end)?.name, name);
+    assert_eq!(current(&end)?.sequence, 9);
     assert_eq!(scene.made("app")?, [1, 2]);
+    // Nobody deletes what is not ours.
+    let there = scene.trials().get(&name).await?;
+    assert_eq!(there.uid(), stranger.uid());
     assert_eq!(scene.retired(Kind::Trial)?.len(), 0);
-    Ok(())
+    scene.nothing_twice()
 }
 
 #[tokio::test]

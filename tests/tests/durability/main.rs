@@ -10,6 +10,7 @@ mod oracle;
 mod scene;
 mod sight;
 
+mod attacks;
 mod changes;
 mod endings;
 mod forged;
@@ -18,6 +19,7 @@ mod polling;
 mod put_off;
 mod restart;
 mod retention;
+mod rules;
 mod status;
 mod takeover;
 mod two;

@@ -42,9 +42,10 @@ static ROOM_FOR_SERVERS: Semaphore = Semaphore::const_new(2);
 static INSTALLED: OnceCell<()> = OnceCell::const_new();
 
 /// What the account may do with a kind of runs: what the original controller needed.
-pub fn rights() -> [Rights<'static>; 3] {
+pub fn rights() -> [Rights<'static>; 4] {
     [
         Rights::of_a_runnable("lab.test", "trials"),
+        Rights::of_a_runnable("lab.test", "omens"),
         Rights::of_a_runnable("lab.test", "recluses"),
         Rights::of_a_runnable("batch", "jobs"),
     ]

@@ -14,6 +14,7 @@ fn the_first_run_has_the_number_one_and_its_name_before_anything_is_sent() {
     let next = intend(Ledger::default(), "A", &Fate::Known);
     let expected = CurrentRun {
         intent_at: time(100),
+        rules_hash: Some(RULES.to_owned()),
         ..pending(1, "A")
     };
     assert_eq!(next.current, Some(expected));
@@ -77,12 +78,12 @@ fn a_create_that_may_still_land_stays_in_the_history_and_ages_from_now() {
 fn a_create_that_landed_is_superseded_as_the_run_that_it_made() {
     let found = RunIdentity {
         created: Some(at(90)),
-        ..run(3, "of another ledger")
+        ..run(3, "A")
     };
     let next = intend(ledger(pending(3, "A"), vec![]), "B", &Fate::Found(found));
     let entry = &next.history[0];
     assert_eq!((&entry.uid, &entry.started_at), (&Some(uid(3)), &time(90)));
-    assert_eq!(entry.input_hash, hash("of another ledger"));
+    assert_eq!(entry.input_hash, hash("A"));
 }
 
 #[test]
@@ -135,29 +136,43 @@ fn confirming_takes_sequence_and_hash_together() {
 }
 
 #[test]
-fn a_forgotten_run_that_has_the_number_becomes_history_and_ours_is_the_next() {
+fn a_number_whose_name_a_stranger_holds_is_given_up_and_leaves_no_entry() {
     let mut current = pending(2, "A");
     current.rerun_token = Some("again".to_owned());
-    let next = ledger(current, vec![]).give_way(&run(2, "B"), name, Some(at(50)));
-    let entry = &next.history[0];
-    assert_eq!(
-        (entry.sequence, &entry.input_hash, &entry.uid),
-        (2, &hash("B"), &Some(uid(2)))
-    );
+    let before = ledger(current, vec![finished(1, RunResult::Failed)]);
+    let next = before.renumber(name, true, Some(at(50)));
+    assert_eq!(next.history, [finished(1, RunResult::Failed)]);
     let current = next.current.unwrap();
-    assert_eq!((current.sequence, &current.input_hash), (3, &hash("A")));
-    assert_eq!((current.name, current.phase), (name(3), RunPhase::Pending));
+    assert_eq!((current.sequence, &current.input_hash), (9, &hash("A")));
+    assert_eq!((current.name, current.phase), (name(9), RunPhase::Pending));
+    assert_eq!((current.intent_at, current.attempted), (time(50), true));
     assert_eq!(current.rerun_token.as_deref(), Some("again"));
+    assert_eq!(
+        Ledger::default().renumber(name, true, None),
+        Ledger::default()
+    );
 }
 
 #[test]
-fn a_run_that_gives_way_is_kept_even_if_ours_was_only_refused() {
-    let next = ledger(rejected(2, "A", false), vec![]).give_way(&run(2, "B"), name, None);
-    assert_eq!(next.history.len(), 1);
-    assert_eq!(
-        Ledger::default().give_way(&run(2, "B"), name, None),
-        Ledger::default()
-    );
+fn a_number_is_kept_in_mind_if_a_create_for_it_may_still_land() {
+    let before = ledger(pending(2, "A"), vec![finished(1, RunResult::Failed)]);
+    let next = before.renumber(name, false, Some(at(50)));
+    let entry = &next.history[1];
+    assert_eq!((entry.sequence, &entry.uid, entry.result), (2, &None, None));
+    assert_eq!(entry.started_at, time(50));
+}
+
+#[test]
+fn a_thousand_names_that_were_taken_in_advance_cost_four_numbers() {
+    let mut ledger = ledger(pending(8, "A"), vec![finished(7, RunResult::Failed)]);
+    let mut given_up = Vec::new();
+    while let Some(current) = &ledger.current
+        && current.sequence <= 7 + 1_000
+    {
+        given_up.push(current.sequence);
+        ledger = ledger.renumber(name, given_up.len() < 3, Some(at(50)));
+    }
+    assert_eq!(given_up, [8, 15, 71, 519]);
 }
 
 #[test]

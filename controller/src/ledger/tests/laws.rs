@@ -22,7 +22,7 @@ enum Event {
     Lose,
     Sighted(Option<RunResult>),
     Ended(i64),
-    GiveWay(usize),
+    Renumber(bool),
     Relist(Vec<(i64, usize)>),
 }
 
@@ -42,7 +42,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Lose),
         1 => prop_oneof![Just(None), Just(Some(RunResult::Failed))].prop_map(Event::Sighted),
         1 => (1..9i64).prop_map(Event::Ended),
-        1 => (0..3usize).prop_map(Event::GiveWay),
+        1 => any::<bool>().prop_map(Event::Renumber),
         1 => prop::collection::vec((1..12i64, 0..3usize), 0..5).prop_map(Event::Relist),
     ]
 }
@@ -92,16 +92,11 @@ fn step(ledger: Ledger, event: &Event) -> Ledger {
             None => ledger,
         },
         Event::Ended(sequence) => ledger.ended(&uid(*sequence), RunResult::Failed, "", now),
-        Event::GiveWay(input) if ledger.current.as_ref().is_some_and(|run| run.uid.is_none()) => {
-            let sequence = ledger.current.as_ref().map_or(1, |run| run.sequence);
-            let holder = RunIdentity {
-                uid: format!("holder-{sequence}"),
-                ..run(sequence, INPUTS[*input])
-            };
-            ledger.give_way(&holder, name, now)
+        Event::Renumber(first) if ledger.current.as_ref().is_some_and(|run| run.uid.is_none()) => {
+            ledger.renumber(name, *first, now)
         }
         Event::Relist(runs) => relisted(&ledger, runs).unwrap_or(ledger),
-        Event::Reject(_) | Event::GiveWay(_) => ledger,
+        Event::Reject(_) | Event::Renumber(_) => ledger,
     }
 }
 

@@ -75,6 +75,7 @@ pub(crate) fn intent(input: &str) -> Intent {
         rerun_token: None,
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
+        rules_hash: RULES.to_owned(),
     }
 }
 
@@ -102,6 +103,7 @@ pub(crate) fn created(sequence: i64, input: &str) -> CurrentRun {
         started_at: time(sequence),
         finished_at: None,
         result: None,
+        rules_hash: None,
     }
 }
 
@@ -146,6 +148,7 @@ pub(crate) fn unfinished(sequence: i64, input: &str) -> HistoryEntry {
         started_at: time(sequence),
         finished_at: None,
         message: String::new(),
+        rules_hash: None,
     }
 }
 
@@ -196,6 +199,7 @@ pub(crate) fn run(sequence: i64, input: &str) -> RunIdentity {
         input_hash: Some(hash(input)),
         rerun_token: None,
         created: Some(at(sequence)),
+        made_with_status: false,
     }
 }
 

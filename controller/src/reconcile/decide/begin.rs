@@ -8,7 +8,7 @@ use cartouche_templating::HASH_VERSION;
 use super::{Change, Step, Waiting, intend, supersede};
 use crate::{
     ledger::{Fate, Ledger, Listed, RunIdentity, rebuild},
-    reconcile::facts::{Facts, Found, NameRead, Rendering, RunName},
+    reconcile::facts::{Facts, Found, LedgerWriter, NameRead, Rendering, RunName},
 };
 
 /// The first look, a takeover, or a status that was lost: whatever runs exist become the ledger;
@@ -25,14 +25,25 @@ pub(super) fn begin(facts: &Facts, rendering: &Rendering) -> Step {
             every_kind: facts.served_before(),
         };
     };
-    match rebuilt(facts, rendering, found, &[]) {
+    // Before the first status there was no ledger, and so no run with a number; one that the original
+    // controller made in its last moment has none.
+    let known = facts.served_before();
+    let found: Vec<Found> = found
+        .iter()
+        .filter(|found| known || found.reading.run.sequence.is_none())
+        .cloned()
+        .collect();
+    match rebuilt(facts, rendering, &found, &[]) {
         Some(ledger) => Step::Write(Box::new(ledger), Change::Rebuild),
         None => intend(facts, rendering, facts.ledger.clone(), &Fate::Known, ""),
     }
 }
 
-/// Reality is ahead of the ledger: a backup of the status was restored, or another controller has
-/// gone on. The runs that exist are added to it.
+/// The ledger went back: a backup of the status was restored. The runs that exist are added to it.
+///
+/// An intent is written before its create, so that no run of ours is ahead of the latest ledger. What
+/// claims to be is believed only if this process has written a higher number itself, or if somebody
+/// else wrote the ledger last, which takes the right to write statuses; else it is a stranger's.
 pub(super) fn catch_up(facts: &Facts, rendering: &Rendering) -> Option<Step> {
     let behind = |run: &RunIdentity| facts.ledger.is_behind(run, &facts.runnable.uid);
     let (deleted, live): (Vec<_>, Vec<_>) = facts
@@ -43,13 +54,22 @@ pub(super) fn catch_up(facts: &Facts, rendering: &Rendering) -> Option<Step> {
     // Runs that have ended are not kept in mind: a number that this process has written itself tells of them.
     let current = facts.ledger.current.as_ref();
     let reached = current.is_none_or(|current| current.sequence >= facts.reached);
+    if reached {
+        if deleted.is_empty() && live.is_empty() {
+            return None;
+        }
+        match facts.ledger_writer {
+            None => return Some(Step::ReadLedgerWriter),
+            Some(LedgerWriter::Ours) => return None,
+            Some(LedgerWriter::Another) => {}
+        }
+    }
     let Some(found) = &facts.listed else {
-        let up_to_date = reached && deleted.is_empty() && live.is_empty();
-        return match (up_to_date, rendering.consistent) {
-            (true, _) => None,
-            (false, false) => Some(Step::RenderAgain),
-            (false, true) => Some(Step::ListRuns { every_kind: true }),
-        };
+        return Some(if rendering.consistent {
+            Step::ListRuns { every_kind: true }
+        } else {
+            Step::RenderAgain
+        });
     };
     // No list shows those that are gone; their numbers are taken all the same.
     let gone: Vec<&RunIdentity> = deleted.iter().map(|sighting| &sighting.run).collect();
@@ -132,7 +152,7 @@ fn relink_unread(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> 
     };
     if current.phase != RunPhase::Created {
         let confirmed = match read {
-            NameRead::Found(found) if found.reading.run.is_owned_by(&facts.runnable.uid) => {
+            NameRead::Found(found) if facts.is_run_of(&found.reading.run, current) => {
                 facts.ledger.confirm(&found.reading.run)
             }
             NameRead::Found(_) | NameRead::Absent | NameRead::Denied => None,

@@ -2,13 +2,16 @@
 
 use cartouche_crds::{CurrentRun, RunPhase};
 
-use super::{Change, Step, suspended};
+use super::{Change, Step, crowded, suspended};
 use crate::{
-    ledger::{Reading, result_of},
+    ledger::{MAX_HISTORY, Reading, result_of},
     mutants::{self, Mutant},
     problem::{Category, Cure, Problem},
     reconcile::facts::{CreateOutcome, Facts, NameRead, Rendering, RunName, Sighting},
 };
+
+/// Numbers that are given up in one pass at most.
+const MOST_RENUMBERED: u8 = 3;
 
 pub(super) fn create(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     match &facts.created {
@@ -67,16 +70,15 @@ pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     }
     let name = RunName::of(current);
     match facts.reads.get(&name) {
-        Some(NameRead::Found(found)) if found.reading.run.is_owned_by(&facts.runnable.uid) => {
+        Some(NameRead::Found(found)) if facts.is_run_of(&found.reading.run, current) => {
             confirm(facts, &found.reading)
         }
         Some(_) => None,
         None => {
-            let seen = facts.sightings.iter().any(|sighting| {
-                !sighting.deleted
-                    && sighting.run.is_owned_by(&facts.runnable.uid)
-                    && sighting.run.answers(current)
-            });
+            let seen = facts
+                .sightings
+                .iter()
+                .any(|sighting| !sighting.deleted && facts.is_run_of(&sighting.run, current));
             seen.then_some(Step::ReadRun(name))
         }
     }
@@ -99,8 +101,7 @@ fn seen_to_go(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     let sighting = facts.sightings.iter().find(|sighting| {
         sighting.deleted
             && sighting.run.name == current.name
-            && sighting.run.is_owned_by(&facts.runnable.uid)
-            && sighting.run.answers(current)
+            && facts.is_run_of(&sighting.run, current)
     })?;
     let result = result_of(sighting.health.verdict);
     let next = facts
@@ -129,8 +130,9 @@ fn refused(facts: &Facts, current: &CurrentRun, problem: &Problem) -> Step {
     )
 }
 
-/// Something has the name: our own earlier create, a run of ours that the ledger forgot, or a
-/// stranger. It never gets a second name.
+/// Something has the name: our own earlier create, or a stranger. Where it is certain that no create of
+/// ours made it, the number is given up and the next one taken. Else it never gets a second name: an
+/// admission webhook, say, may have taken from our own run what it is known by.
 fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     if mutants::makes(Mutant::TakenIsTheEnd) {
         return Step::Stuck(vanished(facts, current));
@@ -143,28 +145,48 @@ fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
         Some(NameRead::Found(found)) => found,
     };
     let run = &found.reading.run;
+    let confirmed = facts
+        .is_run_of(run, current)
+        .then(|| confirm(facts, &found.reading))
+        .flatten();
+    if let Some(step) = confirmed {
+        return step;
+    }
+    let of_another_document = run
+        .input_hash
+        .as_ref()
+        .is_some_and(|hash| *hash != current.input_hash);
+    let certain = facts.only_attempt || run.is_older_than(current) || of_another_document;
+    if rendering.document.fixed_name().is_none() && certain {
+        return renumber(facts, rendering, current);
+    }
     let own = run.is_owned_by(&facts.runnable.uid);
-    if own && run.sequence == Some(current.sequence) {
-        if let Some(step) = confirm(facts, &found.reading) {
-            return step;
-        }
-        // Without a hash nobody can tell whose content it is: another number would be one more run.
-        if run.input_hash.is_none() {
-            return Step::Stuck(strange(facts, current));
-        }
-        let uid = &facts.runnable.uid;
-        let next = facts.ledger.clone().give_way(
-            run,
-            |sequence| rendering.document.run_name(uid, sequence),
-            facts.now,
-        );
-        return Step::Write(Box::new(next), Change::Intent);
+    // Without a hash nobody can tell whose content it is: another number would be one more run.
+    if own && run.sequence == Some(current.sequence) && run.input_hash.is_none() {
+        return Step::Stuck(strange(facts, current));
     }
     refused(
         facts,
         current,
         &name_conflict(facts, rendering, current, own),
     )
+}
+
+/// The next number, a few times at once and then with pauses that get longer.
+fn renumber(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
+    if facts.renumbered >= MOST_RENUMBERED {
+        return Step::Stuck(name_conflict(facts, rendering, current, false));
+    }
+    let uid = &facts.runnable.uid;
+    let next = facts.ledger.clone().renumber(
+        |sequence| rendering.document.run_name(uid, sequence),
+        facts.only_attempt,
+        facts.now,
+    );
+    if next.history.len() > MAX_HISTORY {
+        return Step::Stuck(crowded(facts));
+    }
+    Step::Write(Box::new(next), Change::Renumber)
 }
 
 fn name_conflict(facts: &Facts, rendering: &Rendering, current: &CurrentRun, own: bool) -> Problem {

@@ -70,7 +70,7 @@ fn look(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> b
 fn is_late(facts: &Facts, current: &CurrentRun, sighting: &Sighting) -> bool {
     !sighting.deleted
         && sighting.run.is_owned_by(&facts.runnable.uid)
-        && sighting.run.answers(current)
+        && sighting.run.is_late_for(current)
 }
 
 /// Whether a reading would say anything that the status does not say yet.
@@ -111,7 +111,17 @@ fn note(facts: &Facts, found: &Found) -> Option<Step> {
 
 /// A create of ours whose answer never came has landed after the confirmed object went away.
 fn is_late_create(facts: &Facts, current: &CurrentRun, found: &Found) -> bool {
-    found.reading.run.is_owned_by(&facts.runnable.uid) && found.reading.run.answers(current)
+    let run = &found.reading.run;
+    run.is_owned_by(&facts.runnable.uid) && run.is_late_for(current)
+}
+
+/// It went, and how it ended is not known, unless another controller that saw it go says so in time.
+fn lost(facts: &Facts) -> Step {
+    if !facts.missed {
+        return Step::Wait(Waiting::Witness);
+    }
+    let ledger = facts.ledger.clone().lose(facts.now);
+    Step::Write(Box::new(ledger), Change::Record)
 }
 
 /// A consistent read says that the run is not there.
@@ -121,14 +131,14 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
     }
     let seen = current.uid.as_deref().and_then(|uid| facts.sighting(uid));
     let Some(sighting) = seen else {
-        if !facts.missed {
-            return Some(Step::Wait(Waiting::Witness));
-        }
-        return Some(Step::Write(
-            Box::new(facts.ledger.clone().lose(facts.now)),
-            Change::Record,
-        ));
+        return Some(lost(facts));
     };
+    // Nobody knows by which rule it would have been judged: a person decides, as of one that went unseen.
+    let unjudged = sighting.rules_hash.is_empty()
+        && rendering.is_none_or(|rendering| rendering.has_health_rule);
+    if unjudged && sighting.deleted {
+        return Some(lost(facts));
+    }
     if let Some(result) = result_of(sighting.health.verdict) {
         let next = facts
             .ledger

@@ -5,7 +5,10 @@ use cartouche_crds::{HistoryEntry, RunResult};
 use super::{Change, Step, follow::DELETED_UNFINISHED};
 use crate::{
     ledger::{Ledger, result_of},
-    reconcile::facts::{Facts, NameRead, RunName},
+    reconcile::{
+        assess::applies,
+        facts::{Facts, NameRead, RunName, Sighting},
+    },
     retention::old_enough,
 };
 
@@ -43,6 +46,9 @@ fn caught_up(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledg
         return unseen(facts, entry, uid, ledger);
     };
     let result = result_of(sighting.health.verdict);
+    if !sighting.deleted && is_judged_otherwise(facts, entry, sighting) {
+        return Err(Step::ReadRun(RunName::past(entry)));
+    }
     if result.is_none() && !sighting.deleted {
         return Ok(ledger);
     }
@@ -55,6 +61,16 @@ fn caught_up(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledg
         None => (RunResult::Failed, DELETED_UNFINISHED),
     };
     Ok(ledger.ended(uid, result, message, facts.now))
+}
+
+/// Whether a watch has judged the run by other rules than those that a reading now goes by.
+fn is_judged_otherwise(facts: &Facts, entry: &HistoryEntry, sighting: &Sighting) -> bool {
+    let Ok(rendering) = &facts.rendering else {
+        return false;
+    };
+    let template = applies(&rendering.rules_hash, entry);
+    let rules = if template { &*rendering.rules_hash } else { "" };
+    *sighting.rules_hash != *rules && !facts.reads.contains_key(&RunName::past(entry))
 }
 
 /// A run that no watch shows: a while after it started, a read says whether it is still there.

@@ -129,6 +129,26 @@ pub fn mutants() -> Vec<Configuration> {
             ..plain()
         },
         Configuration {
+            name: "what is ahead of the ledger believed",
+            mutant: Mutant::AheadIsTrue,
+            workers: 1,
+            left: Left {
+                forgeries: 1,
+                ..faults(0, 0)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "age of what has the name unchecked",
+            mutant: Mutant::AgeUnchecked,
+            workers: 1,
+            left: Left {
+                forgeries: 1,
+                ..faults(0, 0)
+            },
+            ..plain()
+        },
+        Configuration {
             name: "spec.suspend ignored",
             mutant: Mutant::SuspensionIgnored,
             left: Left {

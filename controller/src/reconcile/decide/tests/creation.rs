@@ -110,19 +110,83 @@ fn our_own_earlier_create_is_confirmed() {
     assert_eq!(next.outputs, Some(values("x")));
 }
 
+/// Met under the name of an entry that was intended long after it was made.
+fn intended_later() -> CurrentRun {
+    CurrentRun {
+        intent_at: time(1_000),
+        ..pending(2, "A")
+    }
+}
+
 #[test]
-fn a_run_of_ours_with_another_hash_keeps_the_number_and_ours_takes_the_next() {
-    let facts = already_exists(pending(2, "A")).reading_found(&name(2), running(run(2, "B")));
-    let next = written(&facts, Change::Intent);
-    assert_eq!(
-        (next.history[0].sequence, &next.history[0].input_hash),
-        (2, &hash("B"))
-    );
+fn what_was_there_before_the_intent_costs_a_number_and_gives_nothing() {
+    // Owner, number, hash and name are right: all of it is public.
+    let forged = succeeded(run(2, "A"), "forged");
+    let facts = already_exists(intended_later()).reading_found(&name(2), forged);
+    let next = written(&facts, Change::Renumber);
     let current = next.current.unwrap();
-    assert_eq!(
-        (current.sequence, current.name, current.input_hash),
-        (3, name(3), hash("A"))
-    );
+    assert_eq!((current.sequence, current.input_hash), (16, hash("A")));
+    assert_eq!((current.name, current.uid), (name(16), None));
+    assert_eq!(next.outputs, None);
+    // Nobody knows here what was sent before: a create for the old number may still land.
+    assert_eq!(next.history.len(), 1);
+    assert_eq!((next.history[0].sequence, &next.history[0].uid), (2, &None));
+}
+
+#[test]
+fn a_stranger_that_the_first_create_meets_leaves_no_entry() {
+    let bare = RunIdentity {
+        owner_uid: None,
+        ..run(2, "A")
+    };
+    let born_finished = RunIdentity {
+        made_with_status: true,
+        ..run(2, "A")
+    };
+    for stranger in [bare, born_finished, run(2, "B")] {
+        let mut facts =
+            already_exists(pending(2, "A")).reading_found(&name(2), succeeded(stranger, "forged"));
+        facts.only_attempt = true;
+        let next = written(&facts, Change::Renumber);
+        assert_eq!(next.history, []);
+        assert_eq!(next.current.unwrap().sequence, 16);
+    }
+}
+
+#[test]
+fn a_run_that_was_made_with_a_status_is_never_taken_for_ours() {
+    let born_finished = RunIdentity {
+        made_with_status: true,
+        ..run(2, "A")
+    };
+    let facts = already_exists(rejected(2, "A", true))
+        .reading_found(&name(2), succeeded(born_finished.clone(), "forged"));
+    stuck(&facts, Category::NameConflict);
+    let gone = with(pending(2, "A"), "A").seeing(seen_to_go(&succeeded(born_finished, "forged")));
+    assert_eq!(decide(&gone), Step::Create);
+}
+
+#[test]
+fn after_a_few_numbers_whose_names_are_taken_the_rest_waits() {
+    let forged = running(run(2, "A"));
+    let mut facts = already_exists(intended_later()).reading_found(&name(2), forged);
+    facts.renumbered = 2;
+    written(&facts, Change::Renumber);
+    facts.renumbered = 3;
+    let waiting = stuck(&facts, Category::NameConflict);
+    assert_eq!(waiting.cure, Cure::Retry);
+}
+
+#[test]
+fn an_old_object_under_a_fixed_name_stays_a_conflict() {
+    let mut current = intended_later();
+    current.name = "only".to_owned();
+    current.input_hash = document_with_fixed_name("A").input_hash().to_owned();
+    let facts = with(current, "A")
+        .rendered_as(document_with_fixed_name("A"))
+        .after(CreateOutcome::AlreadyExists)
+        .reading_found("only", running(owned_by_another(run(1, "old"))));
+    written(&facts, Change::Reject);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use cartouche_templating::Verdict;
 
 use super::scene::*;
 use crate::{
-    ledger::{Ledger, OutputsRead, Reading, tests::sample::*},
+    ledger::{Ledger, OutputsRead, Reading, RunIdentity, tests::sample::*},
     reconcile::{
         decide::{Change, Step, Waiting, decide, look_after},
         facts::{CreateOutcome, Facts, Sighting},
@@ -251,6 +251,59 @@ fn a_run_that_was_seen_to_end_before_it_went_keeps_its_result() {
         next.outputs, None,
         "what the controller saw with its own rights goes nowhere"
     );
+}
+
+#[test]
+fn a_run_that_went_while_its_template_was_not_there_is_judged_by_no_rule_but_its_own() {
+    let unjudged = |reading: &Reading| Sighting {
+        rules_hash: Arc::from(""),
+        ..seen_to_go(reading)
+    };
+    let ended = with(created(2, "A"), "A")
+        .fresh()
+        .seeing(unjudged(&succeeded(run(2, "A"), "x")))
+        .reading_absent(&name(2));
+    let next = written(&ended, Change::Record).current.unwrap();
+    assert_eq!(next.result, Some(RunResult::Succeeded));
+    // By the template's own rule it may have been something else.
+    for reading in [succeeded(run(2, "A"), "x"), running(run(2, "A"))] {
+        let mut facts = with(created(2, "A"), "A")
+            .fresh()
+            .seeing(unjudged(&reading))
+            .reading_absent(&name(2));
+        if let Ok(rendering) = &mut facts.rendering {
+            rendering.has_health_rule = true;
+        }
+        let next = written(&facts, Change::Record).current.unwrap();
+        assert_eq!(next.result, Some(RunResult::Lost));
+        facts.missed = false;
+        assert_eq!(decide(&facts), Step::Wait(Waiting::Witness));
+    }
+}
+
+#[test]
+fn an_end_that_came_while_the_template_was_not_there_is_read_when_it_is_back() {
+    let seen_meanwhile = Sighting {
+        rules_hash: Arc::from(""),
+        ..seen(&running(run(2, "A")))
+    };
+    let facts = settled(&running(run(2, "A"))).seeing(seen_meanwhile);
+    assert_eq!(decide(&facts), read_of_two());
+}
+
+#[test]
+fn what_is_made_under_the_name_of_a_run_that_has_gone_is_no_late_create_of_ours() {
+    let late = RunIdentity {
+        created: Some(at(2 + 61)),
+        ..other(run(2, "A"))
+    };
+    let gone = with(ended(2, "A", RunResult::Failed), "A").seeing(seen(&running(late.clone())));
+    assert_eq!(decide(&gone), Step::Settled);
+    let facts = with(created(2, "A"), "A")
+        .seeing(seen_to_go(&running(run(2, "A"))))
+        .reading_found(&name(2), succeeded(late, "forged"));
+    let next = written(&facts.fresh(), Change::Intent);
+    assert_eq!((next.current.unwrap().sequence, next.outputs), (3, None));
 }
 
 #[test]

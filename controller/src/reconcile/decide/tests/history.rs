@@ -153,13 +153,65 @@ fn an_entry_that_may_not_be_read_is_given_up_when_no_create_can_land_any_more() 
 
 #[test]
 fn a_late_create_completes_its_entry() {
-    let sighted = past(vec![young(unseen(1, "old"))]).seeing(seen(&running(run(1, "old"))));
+    let late = || RunIdentity {
+        created: Some(at(NOW - 590)),
+        ..run(1, "old")
+    };
+    let sighted = past(vec![young(unseen(1, "old"))]).seeing(seen(&running(late())));
     assert_eq!(
         written(&sighted, Change::Record).history[0].uid,
         Some(uid(1))
     );
-    let read = past(vec![young(unseen(1, "old"))]).reading_found(&name(1), running(run(1, "old")));
+    let read = past(vec![young(unseen(1, "old"))]).reading_found(&name(1), running(late()));
     assert_eq!(written(&read, Change::Record).history[0].uid, Some(uid(1)));
+}
+
+#[test]
+fn what_was_made_before_or_long_after_the_last_create_completes_no_entry() {
+    for created in [NOW - 599 - 31, NOW - 599 + 61] {
+        let forged = RunIdentity {
+            created: Some(at(created)),
+            ..run(1, "old")
+        };
+        let facts = past(vec![young(unseen(1, "old"))]).seeing(seen(&succeeded(forged, "forged")));
+        assert_eq!(decide(&facts), Step::Settled);
+    }
+    let born_finished = RunIdentity {
+        created: Some(at(NOW - 590)),
+        made_with_status: true,
+        ..run(1, "old")
+    };
+    let facts =
+        past(vec![young(unseen(1, "old"))]).seeing(seen(&succeeded(born_finished, "forged")));
+    assert_eq!(decide(&facts), Step::Settled);
+}
+
+#[test]
+fn a_run_made_under_other_rules_is_read_again_and_not_judged_by_those_of_today() {
+    let other_rules = |rules: &str| HistoryEntry {
+        rules_hash: Some(rules.to_owned()),
+        ..unfinished(1, "old")
+    };
+    let by_today = seen(&succeeded(run(1, "old"), "x"));
+    let facts = past(vec![other_rules("those of then")]).seeing(by_today.clone());
+    assert_eq!(decide(&facts), read_of(1));
+    // By its condition it still works, which the history says.
+    let by_kind = crate::ledger::Reading {
+        rules_hash: "".into(),
+        ..running(run(1, "old"))
+    };
+    let facts = facts.reading_found(&name(1), by_kind.clone());
+    let next = written(&facts, Change::Record);
+    assert_eq!((next.history[0].result, next.outputs.clone()), (None, None));
+    assert!(next.history[0].message.contains("rules have changed"));
+    // The watch was told so: it is not read again and again.
+    let facts = Facts {
+        ledger: next,
+        ..past(vec![]).seeing(seen(&by_kind))
+    };
+    assert_eq!(decide(&facts), Step::Settled);
+    let same_rules = past(vec![other_rules(RULES)]).seeing(seen(&running(run(1, "old"))));
+    assert_eq!(decide(&same_rules), Step::Settled);
 }
 
 #[test]

@@ -83,6 +83,7 @@ fn an_input_that_has_changed_meanwhile_supersedes_it_with_what_a_read_finds() {
         next.current,
         Some(cartouche_crds::CurrentRun {
             intent_at: time(NOW),
+            rules_hash: Some(RULES.to_owned()),
             ..pending(3, "B")
         })
     );

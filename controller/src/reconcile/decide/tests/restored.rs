@@ -5,13 +5,70 @@ use cartouche_crds::RunResult;
 use super::scene::*;
 use crate::{
     ledger::{RunIdentity, tests::sample::*},
-    reconcile::decide::{Change, Step, decide},
+    reconcile::{
+        decide::{Change, Step, decide},
+        facts::{Facts, LedgerWriter},
+    },
 };
+
+/// Somebody with the right to write statuses wrote the ledger last.
+fn put_back(facts: Facts) -> Facts {
+    Facts {
+        ledger_writer: Some(LedgerWriter::Another),
+        ..facts
+    }
+}
+
+#[test]
+fn who_wrote_the_ledger_last_is_read_before_a_run_above_it_is_believed() {
+    for current in [created(2, "A"), pending(2, "A"), rejected(2, "A", true)] {
+        let facts = with(current, "A");
+        for ahead in [
+            seen(&running(run(4, "C"))),
+            seen_to_go(&running(run(4, "C"))),
+        ] {
+            let facts = facts.clone().seeing(ahead);
+            assert_eq!(decide(&facts), Step::ReadLedgerWriter);
+            assert_eq!(decide(&put_back(facts)), Step::RenderAgain);
+        }
+    }
+}
+
+#[test]
+fn a_run_above_a_ledger_of_ours_is_a_strangers_and_changes_nothing() {
+    let forged = succeeded(run(4, "C"), "forged");
+    let mut facts = with(created(2, "A"), "A").fresh().seeing(seen(&forged));
+    facts.awaited = Some(uid(2));
+    facts.ledger_writer = Some(LedgerWriter::Ours);
+    assert_eq!(decide(&facts), Step::Settled);
+    facts.ledger = ledger(created(2, "B"), vec![]);
+    assert_eq!(intended(&facts), (3, hash("A")));
+}
+
+#[test]
+fn a_number_that_nobody_can_have_counted_up_to_is_not_believed() {
+    let far = i64::from(i32::MAX);
+    let forged = running(run(far, "C"));
+    let facts = put_back(with(created(2, "A"), "A").fresh().seeing(seen(&forged)));
+    let facts = facts.listing(vec![forged, running(run(2, "A"))], &[]);
+    assert_eq!(decide(&facts), Step::Settled);
+    let mut lost = new_runnable("A").fresh();
+    lost.touched = true;
+    let lost = lost.listing(vec![running(run(far, "C")), running(run(7, "A"))], &[]);
+    assert_eq!(written(&lost, Change::Rebuild).current.unwrap().sequence, 7);
+}
+
+#[test]
+fn a_runnable_that_was_never_served_takes_no_run_with_a_number_for_its_own() {
+    let forged = succeeded(run(1, "A"), "forged");
+    let facts = new_runnable("A").fresh().listing(vec![forged], &[]);
+    assert_eq!(intended(&facts), (1, hash("A")));
+}
 
 #[test]
 fn a_run_above_the_ledger_has_everything_listed_after_a_fresh_rendering() {
     for current in [created(2, "A"), pending(2, "A"), rejected(2, "A", true)] {
-        let facts = with(current, "A").seeing(seen(&running(run(4, "C"))));
+        let facts = put_back(with(current, "A").seeing(seen(&running(run(4, "C")))));
         assert_eq!(decide(&facts), Step::RenderAgain);
         assert_eq!(decide(&facts.fresh()), Step::ListRuns { every_kind: true });
     }
@@ -19,8 +76,9 @@ fn a_run_above_the_ledger_has_everything_listed_after_a_fresh_rendering() {
 
 #[test]
 fn the_ledger_goes_on_above_what_exists() {
-    let facts = with(ended(2, "A", RunResult::Succeeded), "A")
+    let facts = put_back(with(ended(2, "A", RunResult::Succeeded), "A"))
         .fresh()
+        .seeing(seen(&running(run(4, "C"))))
         .listing(vec![running(run(4, "C")), succeeded(run(3, "B"), "b")], &[]);
     let rebuilt = written(&facts, Change::Rebuild);
     assert_eq!(rebuilt.current, Some(created(4, "C")));
@@ -44,8 +102,9 @@ fn the_ledger_goes_on_above_what_exists() {
 
 #[test]
 fn an_unchanged_input_makes_no_run_after_a_restore() {
-    let facts = with(created(2, "A"), "C")
+    let facts = put_back(with(created(2, "A"), "C"))
         .fresh()
+        .seeing(seen(&running(run(4, "C"))))
         .listing(vec![running(run(4, "C"))], &[]);
     let mut facts = facts.clone();
     facts.ledger = written(&facts, Change::Rebuild);
@@ -56,7 +115,7 @@ fn an_unchanged_input_makes_no_run_after_a_restore() {
 
 #[test]
 fn other_content_under_the_present_number_is_ahead_too() {
-    let facts = with(pending(2, "A"), "A")
+    let facts = put_back(with(pending(2, "A"), "A"))
         .fresh()
         .seeing(seen(&running(run(2, "B"))));
     assert_eq!(decide(&facts), Step::ListRuns { every_kind: true });
@@ -69,7 +128,7 @@ fn other_content_under_the_present_number_is_ahead_too() {
 
 #[test]
 fn the_number_of_a_run_that_was_seen_to_go_is_not_used_again() {
-    let facts = with(created(2, "A"), "A")
+    let facts = put_back(with(created(2, "A"), "A"))
         .fresh()
         .seeing(seen_to_go(&running(run(5, "C"))));
     assert_eq!(decide(&facts), Step::ListRuns { every_kind: true });
@@ -80,7 +139,7 @@ fn the_number_of_a_run_that_was_seen_to_go_is_not_used_again() {
 
 #[test]
 fn a_list_that_shows_nothing_ahead_changes_nothing() {
-    let facts = with(created(2, "A"), "A")
+    let facts = put_back(with(created(2, "A"), "A"))
         .fresh()
         .seeing(seen(&running(run(4, "C"))))
         .listing(vec![running(run(2, "A"))], &[]);
@@ -106,8 +165,9 @@ fn two_runs_with_one_number_are_dealt_with_once() {
         created: Some(at(50)),
         ..other(run(2, "B"))
     };
-    let mut facts = with(created(2, "A"), "B")
+    let mut facts = put_back(with(created(2, "A"), "B"))
         .fresh()
+        .seeing(seen(&running(second.clone())))
         .listing(vec![running(run(2, "A")), running(second)], &[]);
     facts.ledger = written(&facts, Change::Rebuild);
     assert_eq!(decide(&facts), Step::Settled);
@@ -118,7 +178,9 @@ fn more_runs_than_a_status_holds_are_cut_to_the_newest() {
     let runs = (3..=300)
         .map(|sequence| failed(run(sequence, "old")))
         .collect();
-    let facts = with(created(2, "A"), "A").fresh().listing(runs, &[]);
+    let facts = put_back(with(created(2, "A"), "A").fresh())
+        .seeing(seen(&failed(run(300, "old"))))
+        .listing(runs, &[]);
     let rebuilt = written(&facts, Change::Rebuild);
     assert_eq!(rebuilt.current.unwrap().sequence, 300);
     assert_eq!(rebuilt.history.len(), 200);

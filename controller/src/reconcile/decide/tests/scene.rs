@@ -27,6 +27,7 @@ pub(crate) fn rendering(document: Rendered) -> Rendering {
         document: Arc::new(document),
         rules_hash: Arc::from(RULES),
         has_outputs: true,
+        has_health_rule: false,
         cause: Cause {
             generation: 1,
             template_uid: "template".to_owned(),
@@ -60,6 +61,8 @@ pub(crate) fn facts(ledger: Ledger, input: &str) -> Facts {
         reached: 0,
         awaited: None,
         missed: true,
+        ledger_writer: None,
+        renumbered: 0,
         listed: None,
         reads: HashMap::new(),
         server_agrees: None,

@@ -113,8 +113,9 @@ fn a_strangers_object_under_the_name_is_not_taken_for_the_run() {
 
 #[test]
 fn runs_that_exist_become_the_ledger_of_a_suspended_runnable_too() {
-    let facts =
-        suspended(new_runnable("A").fresh()).listing(vec![succeeded(run(3, "A"), "x")], &[&uid(3)]);
+    let mut lost = suspended(new_runnable("A").fresh());
+    lost.touched = true;
+    let facts = lost.listing(vec![succeeded(run(3, "A"), "x")], &[&uid(3)]);
     let next = written(&facts, Change::Rebuild);
     assert_eq!(next.current.unwrap().sequence, 3);
 }

@@ -1,0 +1,106 @@
+//! By which rules a run is judged when its template is edited, mistyped or gone meanwhile.
+
+use anyhow::{Context, Result};
+use cartouche_crds::{ClusterRunTemplate, Runnable};
+use kube::{
+    ResourceExt,
+    api::{DeleteParams, Patch, PatchParams},
+};
+use serde_json::json;
+
+use crate::{
+    engine::{Kind, hangs, template},
+    scene::{SOON, Scene},
+    sight::{current, is_at, output, result, says, status},
+};
+
+fn no_template(runnable: &Runnable) -> bool {
+    says(runnable, "RunTemplateReady", "False", "RunTemplateNotFound")
+}
+
+#[tokio::test]
+async fn a_run_that_ends_while_its_templates_name_is_mistyped_gives_its_outputs() -> Result<()> {
+    let scene = Scene::begin("mistyped").await?;
+    let _controller = scene.controller(&[]).await?;
+    scene.runnable("app", hangs(1)).await?;
+    scene.until("app", "its run", is_at(1)).await?;
+    let name = |name: &str| json!({ "spec": { "runTemplateRef": { "name": name } } });
+    scene.patch("app", name("mistyped")).await?;
+    scene.until("app", "no template", no_template).await?;
+    let run = scene.sees("app", 1).await?;
+    scene.end(&run, true).await?;
+    scene.is_served().await?;
+    scene.patch("app", name(&scene.namespace)).await?;
+    scene.gives("app", 1).await?;
+    assert_eq!(scene.made("app")?, [1]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_happens_to_runs_while_their_template_is_gone_is_heard() -> Result<()> {
+    let scene = Scene::begin("replaced").await?;
+    let _controller = scene.controller(&[]).await?;
+    for name in ["ended", "deleted"] {
+        scene.runnable(name, hangs(1)).await?;
+        scene.until(name, "its run", is_at(1)).await?;
+    }
+    let templates = scene.cluster.all::<ClusterRunTemplate>();
+    templates
+        .delete(&scene.namespace, &DeleteParams::default())
+        .await?;
+    for name in ["ended", "deleted"] {
+        scene.until(name, "no template", no_template).await?;
+    }
+    scene.end(&scene.sees("ended", 1).await?, true).await?;
+    let gone = scene.sees("deleted", 1).await?;
+    scene.delete(Kind::Trial, &gone).await?;
+    scene
+        .cluster
+        .wait_until_gone(&scene.trials(), &gone.name_any(), SOON)
+        .await?;
+    scene.template(template(Kind::Trial)).await?;
+    scene.gives("ended", 1).await?;
+    // It was seen to go unfinished, so it is made again, once.
+    scene.until("deleted", "its second run", is_at(2)).await?;
+    assert_eq!(scene.made("ended")?, [1]);
+    assert_eq!(scene.made("deleted")?, [1, 1]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_superseded_run_at_work_is_not_ended_by_the_rules_of_a_newer_template() -> Result<()> {
+    let scene = Scene::begin("newer-rules").await?;
+    let mut controller = scene.controller(&[]).await?;
+    scene.runnable("app", hangs(1)).await?;
+    scene.until("app", "its run", is_at(1)).await?;
+    let mut newer = template(Kind::Trial);
+    newer["healthRule"] = json!({ "alwaysHealthy": {} });
+    newer["template"]["spec"]["value"] = json!(2);
+    scene.template(newer).await?;
+    scene.until("app", "its second run", is_at(2)).await?;
+    let first = scene.sees("app", 1).await?;
+    let touch = Patch::Merge(json!({ "metadata": { "annotations": { "lab.test/touched": "" } } }));
+    let trials = scene.trials();
+    trials
+        .patch(&first.name_any(), &PatchParams::default(), &touch)
+        .await?;
+    scene.is_served().await?;
+    let earlier = |r: &Runnable| status(r).history.first().cloned();
+    let app = scene.now("app").await?;
+    let entry = earlier(&app).context("the first run is in the history")?;
+    assert_eq!((entry.sequence, entry.result), (1, None));
+    controller.restart().await?;
+    scene.is_served().await?;
+    let entry = earlier(&scene.now("app").await?).context("it stays there")?;
+    assert_eq!((entry.sequence, entry.result), (1, None));
+    // Its own condition tells its end.
+    scene.end(&first, false).await?;
+    let ended = |r: &Runnable| earlier(r).is_some_and(|entry| entry.result.is_some());
+    let app = scene.until("app", "the first run ended", ended).await?;
+    let entry = earlier(&app).context("it stays there")?;
+    assert_eq!(entry.result, Some(cartouche_crds::RunResult::Failed));
+    assert_eq!(entry.rules_hash, None);
+    assert_eq!(current(&app)?.sequence, 2);
+    assert!(result(&app).is_some() && output(&app).is_none_or(|value| value == 2));
+    Ok(())
+}
