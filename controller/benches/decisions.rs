@@ -102,6 +102,7 @@ fn settled(entries: usize, hash: Option<&str>) -> Facts {
         missed: true,
         ledger_writer: None,
         renumbered: 0,
+        probe: None,
         listed: None,
         reads: HashMap::new(),
         server_agrees: None,

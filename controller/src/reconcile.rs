@@ -216,6 +216,7 @@ async fn carry_out(pass: &mut Pass<'_>, step: Step) -> Result<(), End> {
         Step::ReadRun(name) => pass.read_run(name).await,
         Step::AskServer(name) => pass.ask_server(name).await,
         Step::ReadLedgerWriter => pass.read_ledger_writer().await,
+        Step::Probe => pass.probe().await,
         Step::Create => pass.create().await,
         Step::Write(ledger, change) => pass.write(*ledger, change).await,
     }

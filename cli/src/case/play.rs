@@ -114,6 +114,7 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
         missed: true,
         ledger_writer: None,
         renumbered: 0,
+        probe: None,
         listed: None,
         reads: HashMap::new(),
         server_agrees: None,

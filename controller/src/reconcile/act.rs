@@ -1,16 +1,16 @@
 //! Carries out the steps of a pass. I/O.
 
 use cartouche_crds::{
-    API_VERSION, FIELD_MANAGER, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase,
+    API_VERSION, CurrentRun, FIELD_MANAGER, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase,
 };
 use cartouche_templating::{HASH_VERSION, contains, contains_document};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     assess::{reading, reading_with_pods},
-    facts::{Found, LedgerWriter, NameRead, RunName},
+    facts::{Found, LedgerWriter, NameRead, Probe, RunName},
     observe::{own_runs, unapplied_name},
     pass::{End, Pass},
 };
@@ -250,6 +250,29 @@ impl Pass<'_> {
         )
     }
 
+    /// Asks what becomes of an object like that of the pending run. A refusal that does not pass says
+    /// nothing of that.
+    pub(super) async fn probe(&mut self) -> Result<(), End> {
+        let (Some(current), Some(account)) = (&self.facts.ledger.current, &self.account) else {
+            return Err(End::Conflict);
+        };
+        let (sequence, name) = (current.sequence, current.name.clone());
+        let made = match self.stamped(sequence, Some(&format!("{name}-probe"))) {
+            Ok((path, object)) => account.create(&path, &object, CreateMode::DryRun).await,
+            Err(problem) => return Err(self.fail(Held::Create(sequence), problem)),
+        };
+        let probe = match made {
+            Ok(made) => probed(current, &self.facts.runnable.uid, &made),
+            Err(error) if error.is_passing() => {
+                let problem = self.refusal(&name, &error);
+                return Err(self.fail(Held::Create(sequence), problem));
+            }
+            Err(_) => Probe::default(),
+        };
+        self.facts.probe = Some(probe);
+        Ok(())
+    }
+
     /// Asks what the server makes of the rendered document, and whether the run has all of it.
     pub(super) async fn ask_server(&mut self, name: RunName) -> Result<(), End> {
         let live = match self.read_object(&name).await {
@@ -333,6 +356,21 @@ impl WrittenBy {
         } else {
             LedgerWriter::Ours
         }
+    }
+}
+
+fn probed(current: &CurrentRun, owner: &str, made: &Value) -> Probe {
+    // An object that was not stored may lack a uid.
+    let mut object = made.clone();
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        metadata.entry("uid").or_insert_with(|| "none".into());
+    }
+    let run = RunIdentity::of(&object);
+    let marked = run.is_some_and(|run| run.is_owned_by(owner) && run.answers(current));
+    let status = made.get("status");
+    Probe {
+        marked,
+        with_status: status.is_some_and(|status| !status.is_null() && *status != json!({})),
     }
 }
 

@@ -36,6 +36,8 @@ pub enum Step {
     ReadLedgerWriter,
     /// Ask the server what it makes of the rendered document, and compare that with this run.
     AskServer(RunName),
+    /// Ask the server, by a create without effect, what it makes of an object like the pending run's.
+    Probe,
     /// Write the ledger, with the resourceVersion of what was read.
     Write(Box<Ledger>, Change),
     /// Create the run of the pending entry, as the account.

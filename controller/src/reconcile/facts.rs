@@ -55,6 +55,8 @@ pub struct Facts {
     pub listed: Option<Vec<Found>>,
     /// Runs by consistent reads of their names, if made in this pass.
     pub reads: HashMap<RunName, NameRead>,
+    /// What becomes of an object like the pending run's, if the server was asked.
+    pub probe: Option<Probe>,
     /// Whether the newest run is what the server makes of the rendered document, if asked.
     pub server_agrees: Option<bool>,
     /// What became of the create of this pass, or of an earlier one that left the rest for later.
@@ -127,6 +129,15 @@ pub enum LedgerWriter {
     Ours,
     /// Somebody else, who put it back, say from a backup.
     Another,
+}
+
+/// What the API server, with its defaults and admission webhooks, makes of an object like that of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Probe {
+    /// It keeps owner, number and hash.
+    pub marked: bool,
+    /// It has a status at once.
+    pub with_status: bool,
 }
 
 /// How well a kind is watched.

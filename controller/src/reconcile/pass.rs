@@ -114,6 +114,7 @@ impl<'a> Pass<'a> {
             missed: false,
             ledger_writer: None,
             renumbered: 0,
+            probe: None,
             listed: None,
             reads: HashMap::new(),
             server_agrees: None,
@@ -153,7 +154,7 @@ impl<'a> Pass<'a> {
             Step::ListRuns { .. } | Step::ReadLedgerWriter => Some(Held::List),
             Step::ReadRun(name) | Step::AskServer(name) => Some(Held::Read(name.name.clone())),
             // The attempt is put down only when it is going to be made.
-            Step::Create | Step::Write(_, Change::Attempt) => self
+            Step::Create | Step::Probe | Step::Write(_, Change::Attempt) => self
                 .facts
                 .ledger
                 .current

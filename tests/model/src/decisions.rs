@@ -12,7 +12,8 @@ use cartouche_controller::{
         assess::{digested, matters, reading},
         decide::{Change, Step, decide, look_after},
         facts::{
-            CreateOutcome, Facts, Found, NameRead, Rendering, RunnableFacts, Sighting, WatchState,
+            CreateOutcome, Facts, Found, NameRead, Probe, Rendering, RunnableFacts, Sighting,
+            WatchState,
         },
         report,
     },
@@ -46,6 +47,8 @@ pub enum Move {
     Read(NameId),
     /// Read who wrote the ledger last.
     ReadLedgerWriter,
+    /// Ask what becomes of an object like the run.
+    Probe,
     /// Ask the server what it makes of the document, and compare with this run.
     Ask(NameId),
     /// Send a create.
@@ -122,6 +125,7 @@ impl Decisions {
             Step::ListRuns { every_kind } => Move::List { every_kind },
             Step::ReadRun(name) => Move::Read(self.pool.name(&name)),
             Step::ReadLedgerWriter => Move::ReadLedgerWriter,
+            Step::Probe => Move::Probe,
             Step::AskServer(name) => Move::Ask(self.pool.name(&name)),
             Step::Create => self.create(setup, knowledge, &facts),
             Step::Write(ledger, change) => self.write(setup, knowledge, &facts, *ledger, change),
@@ -327,6 +331,11 @@ impl Decisions {
             missed: true,
             ledger_writer: knowledge.ledger_writer,
             renumbered: 0,
+            // No webhook of the model takes or gives anything.
+            probe: knowledge.probed.then_some(Probe {
+                marked: true,
+                with_status: false,
+            }),
             listed: knowledge
                 .listed
                 .as_ref()

@@ -114,6 +114,7 @@ impl Checked {
                 reached: worker.memory.reached,
                 awaited: None,
                 ledger_writer: None,
+                probed: false,
                 listed: None,
                 reads: Vec::new(),
                 server_agrees: None,
@@ -200,6 +201,7 @@ impl Checked {
                     LedgerWriter::Ours
                 });
             }
+            Move::Probe => knowledge.probed = true,
             Move::Ask(name) => {
                 let document = self.setup.document(knowledge.input);
                 let live = world.holder(*name);

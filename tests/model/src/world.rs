@@ -187,6 +187,8 @@ pub struct Knowledge {
     pub awaited: Option<Uid>,
     /// See `Facts`.
     pub ledger_writer: Option<LedgerWriter>,
+    /// The server was asked what becomes of an object like the run.
+    pub probed: bool,
     /// See `Facts`.
     pub listed: Option<Vec<Shown>>,
     /// See `Facts`.

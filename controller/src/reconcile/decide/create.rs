@@ -152,24 +152,33 @@ fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     if let Some(step) = confirmed {
         return step;
     }
-    let of_another_document = run
-        .input_hash
-        .as_ref()
-        .is_some_and(|hash| *hash != current.input_hash);
-    let certain = facts.only_attempt || run.is_older_than(current) || of_another_document;
-    if rendering.document.fixed_name().is_none() && certain {
+    let own = run.is_owned_by(&facts.runnable.uid);
+    if rendering.document.fixed_name().is_some() {
+        return refused(
+            facts,
+            current,
+            &name_conflict(facts, rendering, current, own),
+        );
+    }
+    let hash = run.input_hash.as_ref();
+    if run.is_older_than(current) || hash.is_some_and(|hash| *hash != current.input_hash) {
         return renumber(facts, rendering, current);
     }
-    let own = run.is_owned_by(&facts.runnable.uid);
-    // Without a hash nobody can tell whose content it is: another number would be one more run.
-    if own && run.sequence == Some(current.sequence) && run.input_hash.is_none() {
-        return Step::Stuck(strange(facts, current));
+    // It lacks something that a run of ours has, or has what it lacks. Does that come of itself?
+    match facts.probe {
+        None => Step::Probe,
+        Some(probe) if probe.marked && probe.with_status && own && run.answers(current) => {
+            confirm(facts, &found.reading).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
+        }
+        Some(probe) if probe.marked => renumber(facts, rendering, current),
+        // It may be ours: another number might be one more run.
+        Some(_) if own => Step::Stuck(strange(facts, current)),
+        Some(_) => refused(
+            facts,
+            current,
+            &name_conflict(facts, rendering, current, own),
+        ),
     }
-    refused(
-        facts,
-        current,
-        &name_conflict(facts, rendering, current, own),
-    )
 }
 
 /// The next number, a few times at once and then with pauses that get longer.

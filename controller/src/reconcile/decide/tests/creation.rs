@@ -8,7 +8,7 @@ use crate::{
     problem::{Category, Cure},
     reconcile::{
         decide::{Change, Step, decide},
-        facts::{CreateOutcome, Facts},
+        facts::{CreateOutcome, Facts, Probe},
     },
 };
 
@@ -110,6 +110,13 @@ fn our_own_earlier_create_is_confirmed() {
     assert_eq!(next.outputs, Some(values("x")));
 }
 
+fn probe(marked: bool, with_status: bool) -> Option<Probe> {
+    Some(Probe {
+        marked,
+        with_status,
+    })
+}
+
 /// Met under the name of an entry that was intended long after it was made.
 fn intended_later() -> CurrentRun {
     CurrentRun {
@@ -147,6 +154,7 @@ fn a_stranger_that_the_first_create_meets_leaves_no_entry() {
         let mut facts =
             already_exists(pending(2, "A")).reading_found(&name(2), succeeded(stranger, "forged"));
         facts.only_attempt = true;
+        facts.probe = probe(true, false);
         let next = written(&facts, Change::Renumber);
         assert_eq!(next.history, []);
         assert_eq!(next.current.unwrap().sequence, 16);
@@ -159,9 +167,18 @@ fn a_run_that_was_made_with_a_status_is_never_taken_for_ours() {
         made_with_status: true,
         ..run(2, "A")
     };
-    let facts = already_exists(rejected(2, "A", true))
+    let mut facts = already_exists(rejected(2, "A", true))
         .reading_found(&name(2), succeeded(born_finished.clone(), "forged"));
-    stuck(&facts, Category::NameConflict);
+    assert_eq!(decide(&facts), Step::Probe);
+    facts.probe = probe(true, false);
+    let next = written(&facts, Change::Renumber);
+    assert_eq!((next.current.unwrap().sequence, next.outputs), (16, None));
+    // Unless all runs of this kind have one from the beginning.
+    facts.probe = probe(true, true);
+    assert_eq!(
+        written(&facts, Change::Confirm).current.unwrap().uid,
+        Some(uid(2))
+    );
     let gone = with(pending(2, "A"), "A").seeing(seen_to_go(&succeeded(born_finished, "forged")));
     assert_eq!(decide(&gone), Step::Create);
 }
@@ -195,14 +212,18 @@ fn a_run_of_ours_without_a_hash_makes_no_further_run() {
         input_hash: None,
         ..run(2, "A")
     };
-    let facts = already_exists(pending(2, "A")).reading_found(&name(2), running(bare));
+    let mut facts = already_exists(pending(2, "A")).reading_found(&name(2), running(bare));
+    assert_eq!(decide(&facts), Step::Probe);
+    facts.probe = probe(false, false);
     stuck(&facts, Category::StampedObjectRejectedByAPIServer);
 }
 
 #[test]
-fn a_strangers_object_is_a_conflict_and_never_a_second_name() {
-    let facts = already_exists(pending(2, "A"))
+fn what_may_be_ours_without_its_marks_is_a_conflict_and_never_a_second_name() {
+    let mut facts = already_exists(pending(2, "A"))
         .reading_found(&name(2), running(owned_by_another(run(2, "A"))));
+    assert_eq!(decide(&facts), Step::Probe);
+    facts.probe = probe(false, false);
     let next = written(&facts, Change::Reject).current.unwrap();
     assert_eq!((next.phase, next.name), (RunPhase::Rejected, name(2)));
     let mut facts = facts;
@@ -222,8 +243,9 @@ fn a_forged_owner_without_the_number_is_a_stranger() {
         sequence: None,
         ..run(2, "A")
     };
-    let facts = already_exists(rejected(2, "A", true)).reading_found(&name(2), running(forged));
-    stuck(&facts, Category::NameConflict);
+    let mut facts = already_exists(rejected(2, "A", true)).reading_found(&name(2), running(forged));
+    facts.probe = probe(true, false);
+    assert_eq!(written(&facts, Change::Renumber).current.unwrap().uid, None);
 }
 
 #[test]

@@ -63,6 +63,7 @@ pub(crate) fn facts(ledger: Ledger, input: &str) -> Facts {
         missed: true,
         ledger_writer: None,
         renumbered: 0,
+        probe: None,
         listed: None,
         reads: HashMap::new(),
         server_agrees: None,
