@@ -168,6 +168,7 @@ fn wire(
             memories: memories.clone(),
             wakes: wakes.clone(),
             watches: watches.clone(),
+            metrics: metrics.clone(),
         },
         selected_watch: SelectedWatch {
             selections: selections.clone(),

@@ -89,9 +89,13 @@ impl Pass<'_> {
                 ..before.clone()
             });
         }
-        let runnable = json!({
+        let mut runnable = json!({
             "apiVersion": API_VERSION, "kind": "Runnable", "metadata": self.runnable.metadata, "spec": self.runnable.spec,
         });
+        // Who wrote its status is nothing that a run is made of.
+        if let Some(Value::Object(metadata)) = runnable.get_mut("metadata") {
+            metadata.remove("managedFields");
+        }
         let context = Context::new(&runnable, selected.as_deref())
             .map_err(|problems| stamp_failure(problems.to_string()))?;
         let document = ready
@@ -347,15 +351,18 @@ impl Pass<'_> {
         let (Some(account), Some(compiled)) = (&self.account, &self.compiled) else {
             return Vec::new();
         };
+        let path = kind.path(&self.key.namespace);
+        let mut seen = Vec::new();
         let listed = account
-            .list(&kind.path(&self.key.namespace), &own_runs(&self.key))
-            .await
-            .unwrap_or_default();
-        let readings = listed.iter().filter_map(|object| reading(compiled, object));
-        readings
-            .filter(|reading| reading.run.is_owned_by(&self.facts.runnable.uid))
-            .map(|reading| Sighting::of(&reading))
-            .collect()
+            .each(&path, &own_runs(&self.key), |object| {
+                let reading = reading(compiled, &object);
+                let own =
+                    reading.filter(|reading| reading.run.is_owned_by(&self.facts.runnable.uid));
+                seen.extend(own.as_ref().map(Sighting::of));
+            })
+            .await;
+        // Of a list that broke off nothing is concluded.
+        listed.map(|()| seen).unwrap_or_default()
     }
 }
 

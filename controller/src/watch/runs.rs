@@ -22,6 +22,7 @@ use super::{
 use crate::{
     ledger::{Reading, RunIdentity},
     memory::{Memories, RunnableKey, lock},
+    metrics::Metrics,
     reconcile::{
         assess::{digested, matters},
         facts::{OutputsDigest, Sighting, WatchState},
@@ -206,6 +207,8 @@ pub struct RunWatch {
     pub wakes: Wakes,
     /// The registry that this watch is in.
     pub watches: Arc<Watches>,
+    /// Where it is counted what cannot be read.
+    pub metrics: Metrics,
 }
 
 impl RunWatch {
@@ -243,7 +246,7 @@ impl RunWatch {
         match event {
             watcher::Event::Init => listed.clear(),
             watcher::Event::InitApply(object) => {
-                if let Some(run) = self.show(watched, object.value, false) {
+                if let Some(run) = self.show(watched, &object, false) {
                     listed.insert(
                         short(&run.uid),
                         short(run.owner_uid.as_deref().unwrap_or_default()),
@@ -256,8 +259,8 @@ impl RunWatch {
                 }
                 self.turn(watched, state, WatchState::Synced);
             }
-            watcher::Event::Apply(object) => drop(self.show(watched, object.value, false)),
-            watcher::Event::Delete(object) => drop(self.show(watched, object.value, true)),
+            watcher::Event::Apply(object) => drop(self.show(watched, &object, false)),
+            watcher::Event::Delete(object) => drop(self.show(watched, &object, true)),
         }
     }
 
@@ -271,23 +274,23 @@ impl RunWatch {
     }
 
     /// Takes in one object, and wakes its owner if that is news.
-    fn show(&self, watched: &Watched, mut object: Value, deleted: bool) -> Option<RunIdentity> {
-        if let Value::Object(fields) = &mut object {
-            fields
-                .entry("apiVersion")
-                .or_insert_with(|| watched.kind.api_version.as_str().into());
-            fields
-                .entry("kind")
-                .or_insert_with(|| watched.kind.kind.as_str().into());
+    fn show(&self, watched: &Watched, object: &RunObject, deleted: bool) -> Option<RunIdentity> {
+        if let Some(error) = object.unreadable() {
+            tracing::warn!(kind = watched.kind.resource(), %error, "an object cannot be read and is left alone");
+            self.metrics.undecodable();
         }
-        let run = RunIdentity::of(&object)?;
-        let key = owner(&object)?;
+        let head = object.head(&watched.kind);
+        let run = RunIdentity::of(&head)?;
+        let key = owner(&head)?;
         let runnable = key.find(&self.runnables);
         let runnable = runnable.filter(|runnable| runnable.uid() == run.owner_uid);
         let sighting = runnable
             .as_ref()
             .filter(|runnable| matters(runnable, &run))
-            .and_then(|runnable| self.sighting(runnable, &run, &object, deleted));
+            .and_then(|runnable| {
+                let object = object.read(&watched.kind)?;
+                self.sighting(runnable, &run, &object, deleted)
+            });
         let as_made = sighting
             .as_ref()
             .is_some_and(|sighting| self.is_as_made(&key, sighting));
