@@ -4,6 +4,7 @@ mod guarded;
 mod looks;
 mod runnables;
 mod turns;
+mod unreadable;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -24,6 +25,7 @@ use kube::{
 };
 use runnables::Runnables;
 use tokio::{net::TcpListener, sync::watch};
+use unreadable::Untold;
 
 use crate::{
     accept::Acceptance,
@@ -105,6 +107,12 @@ pub async fn serve_over(
         wakes,
     ));
 
+    let untold = Untold::start(
+        reconciler.identity.own().clone(),
+        connection.clone(),
+        reconciler.events.clone(),
+        metrics.clone(),
+    );
     let accounts_synced = watch_references(&reconciler, &runnables_store);
     let template_task = tokio::spawn(serve_templates(
         reconciler.clone(),
@@ -112,12 +120,14 @@ pub async fn serve_over(
         templates_writer,
         runnables_store.clone(),
         readiness.clone(),
+        untold.clone(),
     ));
     let runnables = Runnables {
         reconciler,
         store: runnables_store,
         readiness,
         metrics,
+        untold,
     };
     runnables
         .serve(flags, runnables_writer, woken, accounts_synced, stop)
@@ -332,6 +342,7 @@ async fn serve_templates(
     writer: reflector::store::Writer<ClusterRunTemplate>,
     runnables: Store<Runnable>,
     readiness: Readiness,
+    untold: Untold,
 ) {
     let api: Api<Guarded<ClusterRunTemplate>> = Api::all(reconciler.identity.own().client());
     let events = guarded(
@@ -339,6 +350,7 @@ async fn serve_templates(
         readiness.clone(),
         TEMPLATES,
         reconciler.metrics.clone(),
+        untold,
     );
     let mut waking = {
         let reconciler = reconciler.clone();
