@@ -43,7 +43,9 @@ use crate::{
     templates::Templates,
     watch::{
         Wakes, Watches,
-        references::{Accounts, Reference, watch_accounts, watch_definitions, watch_rights},
+        references::{
+            ACCOUNTS, Accounts, Reference, watch_accounts, watch_definitions, watch_rights,
+        },
         runs::{RunWatch, Runs},
         selected::{SelectedWatch, Selections},
     },
@@ -51,7 +53,6 @@ use crate::{
 
 const RUNNABLES: &str = "runnables.carto.run";
 const TEMPLATES: &str = "clusterruntemplates.carto.run";
-const ACCOUNTS: &str = "serviceaccounts";
 
 /// Runs the controller until SIGTERM or SIGINT. The error is a sentence for people.
 pub async fn serve(flags: Flags) -> Result<(), String> {
@@ -105,6 +106,7 @@ pub async fn serve_over(
         templates_store.clone(),
         runnables_store.clone(),
         wakes,
+        &readiness,
     ));
 
     let untold = Untold::start(
@@ -113,7 +115,7 @@ pub async fn serve_over(
         reconciler.events.clone(),
         metrics.clone(),
     );
-    let accounts_synced = watch_references(&reconciler, &runnables_store);
+    let accounts_synced = watch_references(&reconciler, &runnables_store, &readiness);
     let template_task = tokio::spawn(serve_templates(
         reconciler.clone(),
         templates_store,
@@ -156,6 +158,7 @@ fn wire(
     templates: Store<ClusterRunTemplate>,
     runnables: Store<Runnable>,
     wakes: Wakes,
+    readiness: &Readiness,
 ) -> Reconciler {
     let identity = Identity::new(connection.clone(), flags.identity);
     let templates = Arc::new(Templates::new(templates));
@@ -163,7 +166,7 @@ fn wire(
     let memories = Arc::new(Memories::default());
     let selections = Arc::new(Selections::default());
     let most = usize::try_from(flags.max_watched_kinds).unwrap_or(usize::MAX);
-    let watches = Arc::new(Watches::new(most, metrics.clone()));
+    let watches = Arc::new(Watches::new(most, metrics.clone(), readiness.clone()));
     Reconciler {
         kinds: Kinds::new(identity.own().clone()),
         events: Events::start(
@@ -206,6 +209,7 @@ fn wire(
 fn watch_references(
     reconciler: &Arc<Reconciler>,
     runnables: &Store<Runnable>,
+    readiness: &Readiness,
 ) -> watch::Receiver<bool> {
     let (synced, receiver) = watch::channel(false);
     let client = reconciler.identity.own().client();
@@ -221,6 +225,7 @@ fn watch_references(
         client.clone(),
         reconciler.accounts.clone(),
         synced,
+        readiness.clone(),
         wake.clone(),
     ));
     tokio::spawn(watch_rights(client.clone(), wake.clone()));

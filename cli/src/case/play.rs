@@ -103,6 +103,7 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
             },
         }),
         watch: WatchState::Synced,
+        unwatched: None,
         sightings: Vec::new(),
         quiet: true,
         ledger_taken: false,

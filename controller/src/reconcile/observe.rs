@@ -18,7 +18,7 @@ use crate::{
     ledger::Cause,
     memory::{RunnableKey, lock},
     mutants::{self, Mutant},
-    problem::{Category, Cure, Problem},
+    problem::{Category, Cure, Problem, bounded},
     templates::Compiled,
     watch::{Purpose, Watched},
 };
@@ -344,6 +344,21 @@ impl Pass<'_> {
             memory.changes += 1;
         }
         self.own.serve(&self.key, &before, &wanted);
+        self.facts.unwatched = self.unwatched(&wanted);
+    }
+
+    /// What is to be said of watches that fail.
+    fn unwatched(&self, wanted: &BTreeSet<Watched>) -> Option<String> {
+        let seconds = self.own.poll.as_secs();
+        let failing = wanted.iter().filter_map(|watched| {
+            let why = self.own.watches.failing(watched)?;
+            let resource = watched.kind.resource();
+            Some(format!(
+                "{resource} cannot be watched ({why}) and is looked at every {seconds} s as the Runnable's ServiceAccount meanwhile"
+            ))
+        });
+        let failing: Vec<String> = failing.collect();
+        (!failing.is_empty()).then(|| bounded(failing.join("; ")))
     }
 
     /// Runs of a kind that the controller may not watch, listed as the account.

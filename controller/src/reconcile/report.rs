@@ -26,6 +26,9 @@ pub const RECONCILING: &str = "Reconciling";
 /// Present and True when only a change can help.
 pub const STALLED: &str = "Stalled";
 
+/// Present and True while a watch that the Runnable needs fails.
+pub const WATCH_UNAVAILABLE: &str = "WatchUnavailable";
+
 const TRUE: &str = "True";
 const FALSE: &str = "False";
 const UNKNOWN: &str = "Unknown";
@@ -123,7 +126,8 @@ pub fn status(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> Runn
     let words = words
         .into_iter()
         .filter_map(|(name, word)| word.map(|word| (name, word)))
-        .chain(extra);
+        .chain(extra)
+        .chain(unwatched(facts));
     RunnableStatus {
         observed_generation: Some(facts.runnable.generation),
         conditions: words
@@ -245,6 +249,17 @@ fn abnormal(
             message: ready.message.clone(),
         },
     ))
+}
+
+/// That what happens is noticed late, whatever else is said.
+fn unwatched(facts: &Facts) -> Option<(&'static str, Word)> {
+    let message = facts.unwatched.clone()?;
+    let word = Word {
+        status: TRUE,
+        reason: "WatchFailing".to_owned(),
+        message,
+    };
+    Some((WATCH_UNAVAILABLE, word))
 }
 
 /// What is said of the run for the present rendering; of no other.

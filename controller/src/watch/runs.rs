@@ -15,9 +15,8 @@ use kube::{
 use serde_json::Value;
 
 use super::{
-    Failures, Wakes, Watched, Watches, config,
+    Progress, Wakes, Watched, Watches, config,
     run_object::{RunObject, api_resource},
-    set,
 };
 use crate::{
     ledger::{Reading, RunIdentity},
@@ -25,7 +24,7 @@ use crate::{
     metrics::Metrics,
     reconcile::{
         assess::{digested, matters},
-        facts::{OutputsDigest, Sighting, WatchState},
+        facts::{OutputsDigest, Sighting},
     },
     templates::Templates,
 };
@@ -213,33 +212,24 @@ pub struct RunWatch {
 
 impl RunWatch {
     /// Watches all runs of a kind until it is aborted.
-    pub async fn watch(self, client: Client, watched: Watched, state: Arc<Mutex<WatchState>>) {
+    pub async fn watch(self, client: Client, watched: Watched, progress: Arc<Progress>) {
         let api: Api<RunObject> = Api::all_with(client, &api_resource(&watched.kind));
-        let mut events = watcher(api, config().labels(RUNNABLE_NAME_LABEL)).boxed();
-        let mut failures = Failures::new();
+        let events = watcher(api, config().labels(RUNNABLE_NAME_LABEL)).boxed();
         let mut listed = HashMap::new();
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(event) => {
-                    failures.reset();
-                    self.take(&watched, &state, &mut listed, event);
-                }
-                Err(error) => {
-                    let (forbidden, pause) = failures.after(&error);
-                    tracing::warn!(kind = watched.kind.resource(), %error, forbidden, "the watch of runs failed");
-                    if forbidden {
-                        self.turn(&watched, &state, WatchState::Polled);
-                    }
-                    tokio::time::sleep(pause).await;
-                }
+        let take = |event| self.take(&watched, &mut listed, event);
+        // Another state concerns every Runnable that waits for this watch.
+        let turned = || {
+            for key in self.watches.turned(&watched) {
+                self.wakes.wake(&key);
             }
-        }
+        };
+        let what = watched.kind.resource();
+        progress.follow(&what, events, take, turned).await;
     }
 
     fn take(
         &self,
         watched: &Watched,
-        state: &Mutex<WatchState>,
         listed: &mut HashMap<Uid, Uid>,
         event: watcher::Event<RunObject>,
     ) {
@@ -257,19 +247,9 @@ impl RunWatch {
                 for key in self.runs.relisted(watched, listed) {
                     self.wakes.wake(&key);
                 }
-                self.turn(watched, state, WatchState::Synced);
             }
             watcher::Event::Apply(object) => drop(self.show(watched, &object, false)),
             watcher::Event::Delete(object) => drop(self.show(watched, &object, true)),
-        }
-    }
-
-    /// Another state concerns every Runnable that waits for this watch.
-    fn turn(&self, watched: &Watched, state: &Mutex<WatchState>, next: WatchState) {
-        if set(state, next) {
-            for key in self.watches.users(watched) {
-                self.wakes.wake(&key);
-            }
         }
     }
 
