@@ -93,6 +93,7 @@ fn settled(entries: usize, hash: Option<&str>) -> Facts {
             },
         }),
         watch: WatchState::Synced,
+        unwatched: None,
         sightings: Vec::new(),
         quiet: true,
         ledger_taken: false,

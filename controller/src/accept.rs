@@ -81,29 +81,51 @@ fn status(
         ),
         Err(problems) => ("False", "Invalid", problems.to_string()),
     };
+    let word = (status, reason, bounded(message));
+    let conditions = conditions(&stored.conditions, &word, Some(compiled.generation), now);
+    ClusterRunTemplateStatus {
+        observed_generation: Some(compiled.generation),
+        conditions,
+    }
+}
+
+/// The conditions of a template that no Runnable can use.
+#[must_use]
+pub fn refused(
+    stored: &[Condition],
+    message: &str,
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Vec<Condition> {
+    let word = ("False", "Invalid", message.to_owned());
+    conditions(stored, &word, generation, now)
+}
+
+fn conditions(
+    stored: &[Condition],
+    (status, reason, message): &(&str, &str, String),
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Vec<Condition> {
     let condition = |name: &str, status: &str| {
         let kept = stored
-            .conditions
             .iter()
             .find(|condition| condition.type_ == name && condition.status == status);
         Condition {
             type_: name.to_owned(),
             status: status.to_owned(),
-            reason: reason.to_owned(),
-            message: bounded(message.clone()),
+            reason: (*reason).to_owned(),
+            message: message.clone(),
             last_transition_time: kept.map_or(Time(now), |condition| {
                 condition.last_transition_time.clone()
             }),
-            observed_generation: Some(compiled.generation),
+            observed_generation: generation,
         }
     };
     let mut conditions = vec![condition(ACCEPTED, status)];
-    if status == "False" {
+    if *status == "False" {
         // Tools that know no Accepted take this for what it is: only a change helps.
         conditions.push(condition(STALLED, "True"));
     }
-    ClusterRunTemplateStatus {
-        observed_generation: Some(compiled.generation),
-        conditions,
-    }
+    conditions
 }

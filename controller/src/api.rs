@@ -1,22 +1,30 @@
 //! Requests to the API server: each with a deadline, reads tried again and writes never, all
 //! counted, and the server's clock taken from every answer.
 
+mod bounded;
 mod client;
 mod error;
+mod object;
+mod page;
 mod path;
+mod writers;
 
 use std::time::Duration;
 
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::BodyExt;
+use hyper::body::Bytes;
 use kube::{Client, client::Body, core::Status};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::mutants;
+use bounded::Unread;
 pub use client::{Caller, Connection, configure};
 pub use error::ApiError;
+pub use object::{MAX_DEPTH, Object, is_shortened};
+use page::Page;
 pub use path::{ResourcePath, percent_encoded};
+pub use writers::Writers;
 
 /// How long a request may take, answer included, unless `--request-timeout` says otherwise. Giving up
 /// sooner is safe: a create whose answer never came counts as one that may have been carried out.
@@ -26,6 +34,8 @@ pub const DEADLINE: Duration = Duration::from_secs(15);
 const CREATE_TIMEOUT: &str = "10s";
 /// Objects in one page of a list.
 const PAGE: usize = 100;
+/// Objects that are looked at in one list at most: more of one Runnable would be nobody's intent.
+const MAX_LISTED: usize = 20_000;
 /// How often a read is tried.
 const READ_ATTEMPTS: u32 = 3;
 
@@ -67,28 +77,29 @@ impl Requests {
         self.read(&path.named(name)).await
     }
 
-    /// A consistent list, page by page.
+    /// Looks at each object of a consistent list; only a page of text and one object are kept meanwhile.
+    pub async fn each(
+        &self,
+        path: &ResourcePath,
+        selector: &str,
+        look: impl FnMut(Value),
+    ) -> Result<(), ApiError> {
+        let most = MAX_LISTED;
+        let more = self.pages(path, selector, PAGE, most, look).await?;
+        if more {
+            return Err(ApiError::Unsent(format!(
+                "there are more than {MAX_LISTED} objects: delete those that nobody needs"
+            )));
+        }
+        Ok(())
+    }
+
+    /// A consistent list of objects of which there cannot be many.
     pub async fn list(&self, path: &ResourcePath, selector: &str) -> Result<Vec<Value>, ApiError> {
         let mut found = Vec::new();
-        let mut continuation = String::new();
-        loop {
-            let page: Value = self
-                .read(&format!(
-                    "{}?limit={PAGE}&{selector}{continuation}",
-                    path.all()
-                ))
-                .await?;
-            let next = page
-                .pointer("/metadata/continue")
-                .and_then(Value::as_str)
-                .filter(|token| !token.is_empty())
-                .map(str::to_owned);
-            found.extend(items(page));
-            match next {
-                Some(token) => continuation = format!("&continue={token}"),
-                None => return Ok(found),
-            }
-        }
+        self.each(path, selector, |object| found.push(object))
+            .await?;
+        Ok(found)
     }
 
     /// At most so many objects of a consistent list.
@@ -98,10 +109,37 @@ impl Requests {
         selector: &str,
         most: usize,
     ) -> Result<Vec<Value>, ApiError> {
-        let page: Value = self
-            .read(&format!("{}?limit={most}&{selector}", path.all()))
+        let mut found = Vec::new();
+        self.pages(path, selector, most, most, |object| found.push(object))
             .await?;
-        Ok(items(page))
+        Ok(found)
+    }
+
+    /// Looks at the objects of a list until there are so `many`, and says whether there are more.
+    async fn pages(
+        &self,
+        path: &ResourcePath,
+        selector: &str,
+        limit: usize,
+        many: usize,
+        mut look: impl FnMut(Value),
+    ) -> Result<bool, ApiError> {
+        let (mut seen, mut continuation) = (0, String::new());
+        loop {
+            let uri = format!("{}?limit={limit}&{selector}{continuation}", path.all());
+            let text = self.read_text(&uri).await?;
+            let page: Page<'_> = parsed(&text)?;
+            for object in page.objects() {
+                look(object.map_err(|error| unreadable(&error))?);
+            }
+            seen += page.len();
+            match page.next() {
+                Some(_) if seen >= many => return Ok(true),
+                // A page may have fewer objects than were asked for.
+                Some(token) => continuation = format!("&continue={token}"),
+                None => return Ok(false),
+            }
+        }
     }
 
     /// Reads one object by name with the right to list only.
@@ -117,9 +155,13 @@ impl Requests {
 
     /// Reads anything by its path, again if need be.
     pub async fn read<T: DeserializeOwned>(&self, uri: &str) -> Result<T, ApiError> {
+        parsed(&self.read_text(uri).await?)
+    }
+
+    async fn read_text(&self, uri: &str) -> Result<Bytes, ApiError> {
         let mut attempt = 1;
         loop {
-            let outcome = self.once(Method::GET, uri, Vec::new()).await;
+            let outcome = self.exchange(Method::GET, uri, Vec::new()).await;
             match outcome {
                 Err(error) if error.is_passing() && attempt < READ_ATTEMPTS => {
                     tokio::time::sleep(Duration::from_millis(100 * u64::from(attempt))).await;
@@ -182,6 +224,10 @@ impl Requests {
         uri: &str,
         body: Vec<u8>,
     ) -> Result<T, ApiError> {
+        parsed(&self.exchange(method, uri, body).await?)
+    }
+
+    async fn exchange(&self, method: Method, uri: &str, body: Vec<u8>) -> Result<Bytes, ApiError> {
         let request = Request::builder()
             .method(method)
             .uri(uri)
@@ -190,7 +236,7 @@ impl Requests {
             .map_err(|error| ApiError::Unsent(error.to_string()))?;
         let exchange = async {
             let response = self.connection.send(&self.caller, request).await?;
-            read_answer(response).await
+            self.read_answer(response).await
         };
         let deadline = self.connection.deadline();
         match tokio::time::timeout(deadline, exchange).await {
@@ -201,22 +247,29 @@ impl Requests {
             ))),
         }
     }
+
+    /// Reads an answer to its end. A write whose answer breaks off may have had its effect.
+    async fn read_answer(&self, response: Response<Body>) -> Result<Bytes, ApiError> {
+        let (head, body) = response.into_parts();
+        let large = &self.connection.large;
+        let text = match large.read(body, bounded::ANSWER_BYTES).await {
+            Ok(text) => text,
+            Err(Unread::TooLarge) => return Err(bounded::too_large("the answer").into()),
+            Err(Unread::Broken(error)) => return Err(ApiError::Unanswered(error.to_string())),
+        };
+        if head.status.is_success() {
+            return Ok(text);
+        }
+        Err(kube::Error::Api(Box::new(refusal(head.status, &text))).into())
+    }
 }
 
-/// Reads an answer to its end. A write whose answer breaks off may have had its effect.
-async fn read_answer<T: DeserializeOwned>(response: Response<Body>) -> Result<T, ApiError> {
-    let status = response.status();
-    let text = response
-        .into_body()
-        .collect()
-        .await
-        .map_err(|error| ApiError::Unanswered(error.to_string()))?
-        .to_bytes();
-    if status.is_success() {
-        return serde_json::from_slice(&text)
-            .map_err(|error| ApiError::Unanswered(format!("the answer cannot be read: {error}")));
-    }
-    Err(kube::Error::Api(Box::new(refusal(status, &text))).into())
+fn parsed<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(text).map_err(|error| unreadable(&error))
+}
+
+fn unreadable(error: &serde_json::Error) -> ApiError {
+    ApiError::Unanswered(format!("the answer cannot be read: {error}"))
 }
 
 /// The Status in a refusal; something between us and the API server may answer with other text.
@@ -231,34 +284,4 @@ fn refusal(code: StatusCode, text: &[u8]) -> Status {
 
 fn bytes(object: &impl Serialize) -> Result<Vec<u8>, ApiError> {
     serde_json::to_vec(object).map_err(|error| ApiError::Unsent(error.to_string()))
-}
-
-fn items(mut page: Value) -> Vec<Value> {
-    let (api_version, kind) = list_kind(&page);
-    match page.get_mut("items").map(Value::take) {
-        Some(Value::Array(items)) => items
-            .into_iter()
-            .map(|item| typed(item, &api_version, &kind))
-            .collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// Items of a list of a built-in kind carry neither apiVersion nor kind.
-fn typed(mut item: Value, api_version: &str, kind: &str) -> Value {
-    if let Value::Object(fields) = &mut item {
-        fields
-            .entry("apiVersion")
-            .or_insert_with(|| api_version.into());
-        fields.entry("kind").or_insert_with(|| kind.into());
-    }
-    item
-}
-
-fn list_kind(page: &Value) -> (String, String) {
-    let text = |key: &str| page.get(key).and_then(Value::as_str).unwrap_or_default();
-    (
-        text("apiVersion").to_owned(),
-        text("kind").trim_end_matches("List").to_owned(),
-    )
 }

@@ -17,6 +17,8 @@ use crate::metrics::Metrics;
 #[derive(Clone, Default)]
 pub struct Readiness {
     missing: Arc<Mutex<Vec<(&'static str, String)>>>,
+    /// What is wrong, though Runnables are served.
+    warnings: Arc<Mutex<Vec<String>>>,
 }
 
 impl Readiness {
@@ -27,6 +29,7 @@ impl Readiness {
             missing: Arc::new(Mutex::new(
                 what.iter().map(|what| (*what, String::new())).collect(),
             )),
+            warnings: Arc::default(),
         }
     }
 
@@ -53,6 +56,21 @@ impl Readiness {
             }
         };
         self.lock().iter().map(line).collect()
+    }
+
+    /// Says what is wrong now though Runnables are served, instead of what was said before.
+    pub fn warn(&self, warnings: Vec<String>) {
+        *self.warnings.lock().unwrap_or_else(PoisonError::into_inner) = warnings;
+    }
+
+    /// The answer of somebody who is ready. One kind that cannot be watched is no reason to take the
+    /// others away from their controller.
+    fn well(&self) -> String {
+        let warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = warnings
+            .iter()
+            .map(|warning| format!("warning: {warning}\n"));
+        std::iter::once("ok\n".to_owned()).chain(lines).collect()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(&'static str, String)>> {
@@ -89,7 +107,7 @@ fn answer(
     let (status, kind, body) = match request.uri().path() {
         "/healthz" => (StatusCode::OK, "text/plain", "ok\n".to_owned()),
         "/readyz" => match readiness.missing() {
-            missing if missing.is_empty() => (StatusCode::OK, "text/plain", "ok\n".to_owned()),
+            missing if missing.is_empty() => (StatusCode::OK, "text/plain", readiness.well()),
             missing => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "text/plain",

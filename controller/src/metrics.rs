@@ -80,8 +80,10 @@ pub enum RunEvent {
 pub enum WatchLabel {
     /// By a watch.
     Watched,
-    /// By lists now and then.
+    /// By lists now and then, for want of rights.
     Polled,
+    /// By lists now and then, because the watch fails.
+    Failing,
 }
 
 impl Default for Metrics {
@@ -140,7 +142,7 @@ impl Metrics {
         );
         registry.register(
             "watches",
-            "Kinds that are watched, or polled for want of rights",
+            "Kinds that are watched, polled for want of rights, or polled because their watch fails",
             self.watches.clone(),
         );
         registry.register("runnables", "Runnables known", self.runnables.clone());

@@ -9,6 +9,8 @@ pub const TEXT_BYTES: usize = 1_000;
 /// Why a Runnable is not ready, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Category {
+    /// It cannot be read: too deep, too large, or of another type than its schema says.
+    InvalidRunnable,
     /// Its `ServiceAccount` cannot be used.
     ServiceAccountError,
     /// No token can be had for its `ServiceAccount`.
@@ -39,7 +41,8 @@ pub enum Category {
 
 impl Category {
     /// Every category, for metrics that are there from the start.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
+        Self::InvalidRunnable,
         Self::ServiceAccountError,
         Self::ServiceAccountTokenError,
         Self::ClientBuilderError,
@@ -59,6 +62,7 @@ impl Category {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::InvalidRunnable => "InvalidRunnable",
             Self::ServiceAccountError => "ServiceAccountError",
             Self::ServiceAccountTokenError => "ServiceAccountTokenError",
             Self::ClientBuilderError => "ClientBuilderError",

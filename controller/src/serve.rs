@@ -4,6 +4,7 @@ mod guarded;
 mod looks;
 mod runnables;
 mod turns;
+mod unreadable;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -24,6 +25,7 @@ use kube::{
 };
 use runnables::Runnables;
 use tokio::{net::TcpListener, sync::watch};
+use unreadable::Untold;
 
 use crate::{
     accept::Acceptance,
@@ -41,7 +43,9 @@ use crate::{
     templates::Templates,
     watch::{
         Wakes, Watches,
-        references::{Accounts, Reference, watch_accounts, watch_definitions, watch_rights},
+        references::{
+            ACCOUNTS, Accounts, Reference, watch_accounts, watch_definitions, watch_rights,
+        },
         runs::{RunWatch, Runs},
         selected::{SelectedWatch, Selections},
     },
@@ -49,7 +53,6 @@ use crate::{
 
 const RUNNABLES: &str = "runnables.carto.run";
 const TEMPLATES: &str = "clusterruntemplates.carto.run";
-const ACCOUNTS: &str = "serviceaccounts";
 
 /// Runs the controller until SIGTERM or SIGINT. The error is a sentence for people.
 pub async fn serve(flags: Flags) -> Result<(), String> {
@@ -103,21 +106,30 @@ pub async fn serve_over(
         templates_store.clone(),
         runnables_store.clone(),
         wakes,
+        &readiness,
     ));
 
-    let accounts_synced = watch_references(&reconciler, &runnables_store);
+    let untold = Untold::start(
+        reconciler.identity.own().clone(),
+        connection.clone(),
+        reconciler.events.clone(),
+        metrics.clone(),
+    );
+    let accounts_synced = watch_references(&reconciler, &runnables_store, &readiness);
     let template_task = tokio::spawn(serve_templates(
         reconciler.clone(),
         templates_store,
         templates_writer,
         runnables_store.clone(),
         readiness.clone(),
+        untold.clone(),
     ));
     let runnables = Runnables {
         reconciler,
         store: runnables_store,
         readiness,
         metrics,
+        untold,
     };
     runnables
         .serve(flags, runnables_writer, woken, accounts_synced, stop)
@@ -146,6 +158,7 @@ fn wire(
     templates: Store<ClusterRunTemplate>,
     runnables: Store<Runnable>,
     wakes: Wakes,
+    readiness: &Readiness,
 ) -> Reconciler {
     let identity = Identity::new(connection.clone(), flags.identity);
     let templates = Arc::new(Templates::new(templates));
@@ -153,7 +166,7 @@ fn wire(
     let memories = Arc::new(Memories::default());
     let selections = Arc::new(Selections::default());
     let most = usize::try_from(flags.max_watched_kinds).unwrap_or(usize::MAX);
-    let watches = Arc::new(Watches::new(most, metrics.clone()));
+    let watches = Arc::new(Watches::new(most, metrics.clone(), readiness.clone()));
     Reconciler {
         kinds: Kinds::new(identity.own().clone()),
         events: Events::start(
@@ -168,6 +181,7 @@ fn wire(
             memories: memories.clone(),
             wakes: wakes.clone(),
             watches: watches.clone(),
+            metrics: metrics.clone(),
         },
         selected_watch: SelectedWatch {
             selections: selections.clone(),
@@ -195,6 +209,7 @@ fn wire(
 fn watch_references(
     reconciler: &Arc<Reconciler>,
     runnables: &Store<Runnable>,
+    readiness: &Readiness,
 ) -> watch::Receiver<bool> {
     let (synced, receiver) = watch::channel(false);
     let client = reconciler.identity.own().client();
@@ -210,6 +225,7 @@ fn watch_references(
         client.clone(),
         reconciler.accounts.clone(),
         synced,
+        readiness.clone(),
         wake.clone(),
     ));
     tokio::spawn(watch_rights(client.clone(), wake.clone()));
@@ -331,6 +347,7 @@ async fn serve_templates(
     writer: reflector::store::Writer<ClusterRunTemplate>,
     runnables: Store<Runnable>,
     readiness: Readiness,
+    untold: Untold,
 ) {
     let api: Api<Guarded<ClusterRunTemplate>> = Api::all(reconciler.identity.own().client());
     let events = guarded(
@@ -338,6 +355,7 @@ async fn serve_templates(
         readiness.clone(),
         TEMPLATES,
         reconciler.metrics.clone(),
+        untold,
     );
     let mut waking = {
         let reconciler = reconciler.clone();

@@ -3,6 +3,7 @@
 //! Kinds are known only at run time, so each has a task of its own: one that fails holds up no
 //! other. A kind is watched only while a Runnable needs it.
 
+mod progress;
 pub mod references;
 mod run_object;
 pub mod runs;
@@ -17,8 +18,11 @@ use std::{
 use kube::runtime::watcher;
 use tokio::{sync::mpsc, task::AbortHandle};
 
+pub use progress::Progress;
+
 use crate::{
     discovery::Kind,
+    health::Readiness,
     memory::RunnableKey,
     metrics::{Metrics, WatchLabel},
     reconcile::facts::WatchState,
@@ -76,10 +80,11 @@ pub struct Watches {
     /// Watches that are open at most: kinds are chosen by those who write templates and selectors.
     most: usize,
     metrics: Metrics,
+    readiness: Readiness,
 }
 
 struct Open {
-    state: Arc<Mutex<WatchState>>,
+    progress: Arc<Progress>,
     users: HashSet<RunnableKey>,
     task: Option<AbortHandle>,
 }
@@ -87,11 +92,12 @@ struct Open {
 impl Watches {
     /// No watch yet.
     #[must_use]
-    pub fn new(most: usize, metrics: Metrics) -> Self {
+    pub fn new(most: usize, metrics: Metrics, readiness: Readiness) -> Self {
         Self {
             open: Mutex::default(),
             most,
             metrics,
+            readiness,
         }
     }
 
@@ -102,7 +108,7 @@ impl Watches {
         key: &RunnableKey,
         before: &BTreeSet<Watched>,
         now: &BTreeSet<Watched>,
-        start: impl Fn(&Watched, Arc<Mutex<WatchState>>) -> AbortHandle,
+        start: impl Fn(&Watched, Arc<Progress>) -> AbortHandle,
     ) {
         if before == now {
             return;
@@ -111,12 +117,12 @@ impl Watches {
         for watched in now.difference(before) {
             let room = open.len() < self.most;
             let entry = open.entry(watched.clone()).or_insert_with(|| {
-                let state = Arc::new(Mutex::new(if room {
+                let progress = Arc::new(Progress::new(if room {
                     WatchState::Starting
                 } else {
                     WatchState::Polled
                 }));
-                let task = room.then(|| start(watched, state.clone()));
+                let task = room.then(|| start(watched, progress.clone()));
                 if !room {
                     tracing::warn!(
                         kind = watched.kind.resource(),
@@ -125,7 +131,7 @@ impl Watches {
                     );
                 }
                 Open {
-                    state,
+                    progress,
                     users: HashSet::new(),
                     task,
                 }
@@ -168,9 +174,19 @@ impl Watches {
     pub fn state(&self, watched: &Watched) -> WatchState {
         self.lock()
             .get(watched)
-            .map_or(WatchState::Starting, |open| {
-                *open.state.lock().unwrap_or_else(PoisonError::into_inner)
-            })
+            .map_or(WatchState::Starting, |open| open.progress.state())
+    }
+
+    /// Why a watch fails, if it has for a while.
+    #[must_use]
+    pub fn failing(&self, watched: &Watched) -> Option<String> {
+        self.lock().get(watched)?.progress.failing()
+    }
+
+    /// A watch fares otherwise than before: those whom it serves.
+    fn turned(&self, watched: &Watched) -> Vec<RunnableKey> {
+        self.count(&self.lock());
+        self.users(watched)
     }
 
     /// The Runnables that a watch serves.
@@ -183,29 +199,32 @@ impl Watches {
     }
 
     fn count(&self, open: &HashMap<Watched, Open>) {
-        let polled = open
-            .values()
-            .filter(|open| {
-                *open.state.lock().unwrap_or_else(PoisonError::into_inner) == WatchState::Polled
-            })
-            .count();
+        let mut failing = Vec::new();
+        let mut polled = 0;
+        for (watched, open) in open {
+            if let Some(why) = open.progress.failing() {
+                let resource = watched.kind.resource();
+                failing.push(format!(
+                    "the watch of {resource} fails, so it is polled: {why}"
+                ));
+            } else if open.progress.state() == WatchState::Polled {
+                polled += 1;
+            }
+        }
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let watched = open.len() - polled - failing.len();
         self.metrics.watches(WatchLabel::Polled, number(polled));
-        self.metrics
-            .watches(WatchLabel::Watched, number(open.len() - polled));
+        self.metrics.watches(WatchLabel::Watched, number(watched));
+        let failed = number(failing.len());
+        self.metrics.watches(WatchLabel::Failing, failed);
+        failing.sort();
+        failing.dedup();
+        self.readiness.warn(failing);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Watched, Open>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Whether the state is another than before.
-fn set(state: &Mutex<WatchState>, next: WatchState) -> bool {
-    std::mem::replace(
-        &mut *state.lock().unwrap_or_else(PoisonError::into_inner),
-        next,
-    ) != next
 }
 
 fn config() -> watcher::Config {
@@ -225,8 +244,10 @@ impl Failures {
         Self { pause: PAUSES.0 }
     }
 
-    pub(crate) fn reset(&mut self) {
-        self.pause = PAUSES.0;
+    pub(crate) fn came<K>(&mut self, event: &watcher::Event<K>) {
+        if progress::is_good(event) {
+            self.pause = PAUSES.0;
+        }
     }
 
     /// Whether the rights do not reach, and the pause before the next try.

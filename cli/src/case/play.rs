@@ -105,6 +105,7 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
             },
         }),
         watch: WatchState::Synced,
+        unwatched: None,
         sightings: Vec::new(),
         quiet: true,
         ledger_taken: false,

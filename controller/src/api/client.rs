@@ -8,10 +8,11 @@ use std::{
     time::Duration,
 };
 
-use http::{HeaderName, HeaderValue, Request, Response, header};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use k8s_openapi::jiff::{Timestamp, fmt::rfc2822};
 use kube::{Client, Config, client::Body};
 
+use super::bounded::{self, Asked, Fitting, Large, Unread};
 use crate::{identity::IdentityMode, metrics::Metrics};
 
 /// How long the API server may be silent on a connection that it owes an answer: longer than a watch
@@ -38,6 +39,8 @@ pub struct Connection {
     clock: Arc<AtomicI64>,
     metrics: Metrics,
     deadline: Duration,
+    fitting: Arc<Fitting>,
+    pub(super) large: Arc<Large>,
 }
 
 impl Connection {
@@ -65,6 +68,8 @@ impl Connection {
             anonymous: None,
             clock: Arc::new(AtomicI64::new(i64::MIN)),
             deadline: super::DEADLINE,
+            fitting: Arc::default(),
+            large: Arc::default(),
             metrics,
         }
     }
@@ -96,7 +101,10 @@ impl Connection {
         let service = tower::service_fn(move |request: Request<Body>| {
             let connection = connection.clone();
             let caller = caller.clone();
-            async move { connection.send(&caller, request).await }
+            async move {
+                let response = connection.send(&caller, request).await?;
+                Ok::<_, kube::Error>(response.map(bounded::lines))
+            }
         });
         Client::new(service, self.own.default_namespace())
     }
@@ -113,14 +121,62 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends one request as the caller, whatever identity it carried before.
+    /// Sends one request as the caller, whatever identity it carried before. The page of a list is
+    /// here already when it is given out: one that is too large was asked for in parts.
     pub(super) async fn send(
         &self,
         caller: &Caller,
         mut request: Request<Body>,
     ) -> kube::Result<Response<Body>> {
-        let verb = request.method().clone();
         Self::identify(caller, &mut request)?;
+        match Asked::by(&request) {
+            Some(asked) => self.page(caller, request, &asked).await,
+            None => self.within(self.one(caller, request)).await,
+        }
+    }
+
+    /// Asks for a page, and again for fewer objects until what comes is no larger than what is read.
+    async fn page(
+        &self,
+        caller: &Caller,
+        request: Request<Body>,
+        asked: &Asked,
+    ) -> kube::Result<Response<Body>> {
+        let (mut parts, _) = request.into_parts();
+        let mut limit = self.fitting.of(asked);
+        loop {
+            parts.uri = asked.with(limit);
+            let request = Request::from_parts(parts.clone(), Body::empty());
+            let exchange = async {
+                let response = self.one(caller, request).await?;
+                let (head, body) = response.into_parts();
+                Ok((head, self.large.read(body, bounded::bound(limit)).await))
+            };
+            let (head, read) = self.within(exchange).await?;
+            match (read, bounded::smaller(limit)) {
+                (Ok(text), _) => {
+                    self.fitting.note(asked, limit, &text);
+                    return Ok(Response::from_parts(head, Body::from(text)));
+                }
+                (Err(Unread::TooLarge), Some(fewer)) => limit = fewer,
+                (Err(Unread::TooLarge), None) => return Err(bounded::too_large("an object")),
+                (Err(Unread::Broken(error)), _) => return Err(error),
+            }
+        }
+    }
+
+    /// A list that a watch begins with has no deadline of its own: were its answer lost, nothing would be
+    /// watched for minutes.
+    async fn within<T>(&self, exchange: impl Future<Output = kube::Result<T>>) -> kube::Result<T> {
+        match tokio::time::timeout(self.deadline, exchange).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(kube::Error::Service(
+                format!("no answer within {} seconds", self.deadline.as_secs()).into(),
+            )),
+        }
+    }
+
+    async fn one(&self, caller: &Caller, request: Request<Body>) -> kube::Result<Response<Body>> {
         let client = match (caller, &self.anonymous) {
             (Caller::Token(_), Some(anonymous)) => anonymous,
             (Caller::Token(_), None) => {
@@ -128,21 +184,15 @@ impl Connection {
             }
             (Caller::Controller | Caller::Impersonated(_), _) => &self.own,
         };
-        // A list that a watch begins with has no deadline of its own: were its answer lost, nothing
-        // would be watched for minutes.
-        let outcome = match tokio::time::timeout(self.deadline, client.send(request)).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(kube::Error::Service(
-                format!("no answer within {} seconds", self.deadline.as_secs()).into(),
-            )),
+        let mut counted = Counted {
+            metrics: &self.metrics,
+            method: request.method().clone(),
+            controller: matches!(caller, Caller::Controller),
+            status: None,
         };
-        let controller = matches!(caller, Caller::Controller);
-        self.metrics.request(
-            &verb,
-            controller,
-            outcome.as_ref().ok().map(Response::status),
-        );
+        let outcome = client.send(request).await;
         if let Ok(response) = &outcome {
+            counted.status = Some(response.status());
             self.read_clock(response);
         }
         outcome
@@ -157,6 +207,21 @@ impl Connection {
             self.clock
                 .store(now.timestamp().as_second(), Ordering::Relaxed);
         }
+    }
+}
+
+/// A request is counted when it ends, one that was given up too.
+struct Counted<'a> {
+    metrics: &'a Metrics,
+    method: Method,
+    controller: bool,
+    status: Option<StatusCode>,
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.metrics
+            .request(&self.method, self.controller, self.status);
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
     pass::{End, Pass},
 };
 use crate::{
-    api::{ApiError, CreateMode, Requests, ResourcePath},
+    api::{ApiError, CreateMode, Object, Requests, ResourcePath},
     discovery::DiscoveryError,
     ledger::{OutputsRead, Reading, RunIdentity},
     memory::{Held, lock},
@@ -56,7 +56,7 @@ impl Pass<'_> {
         let mut found = Vec::new();
         for kind in kinds {
             match self.list_kind(account, &kind).await {
-                Ok(objects) => found.extend(objects.iter().filter_map(|object| self.found(object))),
+                Ok(runs) => found.extend(runs),
                 Err(error) if kind != rendered && is_left_out(&error) => {
                     tracing::info!(namespace = self.key.namespace, runnable = self.key.name, kind = kind.1, %error, "runs of another kind cannot be listed");
                     self.own.metrics.unlistable_kind();
@@ -101,14 +101,19 @@ impl Pass<'_> {
         &self,
         account: &Requests,
         (api_version, kind): &(String, String),
-    ) -> Result<Vec<Value>, DiscoveryError> {
+    ) -> Result<Vec<Found>, DiscoveryError> {
         let kind = self.own.kinds.find(api_version, kind).await?;
         if !kind.namespaced {
             return Ok(Vec::new());
         }
-        Ok(account
-            .list(&kind.path(&self.key.namespace), &own_runs(&self.key))
-            .await?)
+        let path = kind.path(&self.key.namespace);
+        let mut found = Vec::new();
+        account
+            .each(&path, &own_runs(&self.key), |object| {
+                found.extend(self.found(&object));
+            })
+            .await?;
+        Ok(found)
     }
 
     fn found(&self, object: &Value) -> Option<Found> {
@@ -218,8 +223,8 @@ impl Pass<'_> {
         if only_list {
             return account.find(&path, &name.name).await;
         }
-        match account.get::<Value>(&path, &name.name).await {
-            Ok(object) => Ok(Some(object)),
+        match account.get::<Object>(&path, &name.name).await {
+            Ok(Object(object)) => Ok(Some(object)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) if error.is_forbidden() => {
                 let found = account.find(&path, &name.name).await.map_err(|_| error)?;
@@ -262,7 +267,7 @@ impl Pass<'_> {
             Err(problem) => return Err(self.fail(Held::Create(sequence), problem)),
         };
         let probe = match made {
-            Ok(made) => probed(current, &self.facts.runnable.uid, &made),
+            Ok(Object(made)) => probed(current, &self.facts.runnable.uid, &made),
             Err(error) if error.is_passing() => {
                 let problem = self.refusal(&name, &error);
                 return Err(self.fail(Held::Create(sequence), problem));
@@ -286,7 +291,7 @@ impl Pass<'_> {
         let asked = match self.stamped(sequence, None) {
             Ok((path, object)) => match &self.account {
                 Some(account) => match account.create(&path, &object, CreateMode::DryRun).await {
-                    Ok(made) => Some(made),
+                    Ok(Object(made)) => Some(made),
                     // Nobody said what the server makes of it: to take it for a change would be a run.
                     Err(error) if error.is_passing() || error.is_forbidden() => {
                         let problem = self.refusal(&name.name, &error);

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::facts::{OutputsDigest, Sighting};
 use crate::{
+    api::{MAX_DEPTH, is_shortened},
     ledger::{OutputsRead, Reading, RunIdentity},
     templates::Compiled,
 };
@@ -116,6 +117,11 @@ fn spoken<'a>(template: &Template, object: &'a Value) -> Cow<'a, Value> {
 }
 
 fn outputs(template: &Template, object: &Value) -> OutputsRead {
+    if is_shortened(object) && template.has_outputs() {
+        return OutputsRead::Unsatisfied(format!(
+            "it is nested deeper than {MAX_DEPTH} levels, so that not all of it can be read"
+        ));
+    }
     match template.outputs(object) {
         Ok(Some(values)) => OutputsRead::Values(values),
         Ok(None) => OutputsRead::None,

@@ -31,6 +31,8 @@ pub struct Facts {
     pub rendering: Result<Rendering, Problem>,
     /// How well runs of the current kind are watched.
     pub watch: WatchState,
+    /// What is said of watches that fail and that the Runnable needs.
+    pub unwatched: Option<String>,
     /// Runs that the watch showed.
     pub sightings: Vec<Sighting>,
     /// Whether no create of an earlier controller can still be on its way.

@@ -15,7 +15,7 @@ use super::{
     write::Written,
 };
 use crate::{
-    api::{ApiError, CreateMode, ResourcePath},
+    api::{ApiError, CreateMode, Object, ResourcePath},
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
     events::Occasion,
@@ -118,7 +118,7 @@ impl Pass<'_> {
                 .known(rendering.document.api_version(), rendering.document.kind())
         });
         let outcome = match answer {
-            Ok(created) => match self
+            Ok(Object(created)) => match self
                 .compiled
                 .as_ref()
                 .and_then(|compiled| reading(compiled, &[], &created))

@@ -18,7 +18,7 @@ use crate::{
     ledger::Cause,
     memory::{RunnableKey, lock},
     mutants::{self, Mutant},
-    problem::{Category, Cure, Problem},
+    problem::{Category, Cure, Problem, bounded},
     templates::Compiled,
     watch::{Purpose, Watched},
 };
@@ -89,9 +89,13 @@ impl Pass<'_> {
                 ..before.clone()
             });
         }
-        let runnable = json!({
+        let mut runnable = json!({
             "apiVersion": API_VERSION, "kind": "Runnable", "metadata": self.runnable.metadata, "spec": self.runnable.spec,
         });
+        // Who wrote its status is nothing that a run is made of.
+        if let Some(Value::Object(metadata)) = runnable.get_mut("metadata") {
+            metadata.remove("managedFields");
+        }
         let context = Context::new(&runnable, selected.as_deref())
             .map_err(|problems| stamp_failure(problems.to_string()))?;
         let document = ready
@@ -341,6 +345,21 @@ impl Pass<'_> {
             memory.changes += 1;
         }
         self.own.serve(&self.key, &before, &wanted);
+        self.facts.unwatched = self.unwatched(&wanted);
+    }
+
+    /// What is to be said of watches that fail.
+    fn unwatched(&self, wanted: &BTreeSet<Watched>) -> Option<String> {
+        let seconds = self.own.poll.as_secs();
+        let failing = wanted.iter().filter_map(|watched| {
+            let why = self.own.watches.failing(watched)?;
+            let resource = watched.kind.resource();
+            Some(format!(
+                "{resource} cannot be watched ({why}) and is looked at every {seconds} s as the Runnable's ServiceAccount meanwhile"
+            ))
+        });
+        let failing: Vec<String> = failing.collect();
+        (!failing.is_empty()).then(|| bounded(failing.join("; ")))
     }
 
     /// Runs of a kind that the controller may not watch, listed as the account.
@@ -348,18 +367,18 @@ impl Pass<'_> {
         let (Some(account), Some(compiled)) = (&self.account, &self.compiled) else {
             return Vec::new();
         };
+        let path = kind.path(&self.key.namespace);
+        let mut seen = Vec::new();
         let listed = account
-            .list(&kind.path(&self.key.namespace), &own_runs(&self.key))
-            .await
-            .unwrap_or_default();
-        let history = &self.facts.ledger.history;
-        let readings = listed
-            .iter()
-            .filter_map(|object| reading(compiled, history, object));
-        readings
-            .filter(|reading| reading.run.is_owned_by(&self.facts.runnable.uid))
-            .map(|reading| Sighting::of(&reading))
-            .collect()
+            .each(&path, &own_runs(&self.key), |object| {
+                let reading = reading(compiled, &self.facts.ledger.history, &object);
+                let own =
+                    reading.filter(|reading| reading.run.is_owned_by(&self.facts.runnable.uid));
+                seen.extend(own.as_ref().map(Sighting::of));
+            })
+            .await;
+        // Of a list that broke off nothing is concluded.
+        listed.map(|()| seen).unwrap_or_default()
     }
 }
 

@@ -105,6 +105,7 @@ impl<'a> Pass<'a> {
                 "not rendered yet",
             )),
             watch: WatchState::Starting,
+            unwatched: None,
             sightings: Vec::new(),
             quiet,
             ledger_taken: taken,

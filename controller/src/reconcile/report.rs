@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus};
 use cartouche_templating::{Health, Verdict};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::{
+    apimachinery::pkg::apis::meta::v1::{Condition, Time},
+    jiff::Timestamp,
+};
 
 use super::facts::{Facts, OutputsDigest, RunName};
 use crate::{
@@ -22,6 +25,9 @@ pub const READY: &str = "Ready";
 pub const RECONCILING: &str = "Reconciling";
 /// Present and True when only a change can help.
 pub const STALLED: &str = "Stalled";
+
+/// Present and True while a watch that the Runnable needs fails.
+pub const WATCH_UNAVAILABLE: &str = "WatchUnavailable";
 
 const TRUE: &str = "True";
 const FALSE: &str = "False";
@@ -120,7 +126,8 @@ pub fn status(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> Runn
     let words = words
         .into_iter()
         .filter_map(|(name, word)| word.map(|word| (name, word)))
-        .chain(extra);
+        .chain(extra)
+        .chain(unwatched(facts));
     RunnableStatus {
         observed_generation: Some(facts.runnable.generation),
         conditions: words
@@ -134,18 +141,53 @@ pub fn status(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> Runn
     }
 }
 
+/// The conditions of a Runnable that cannot be read; what they say of its run stays.
+#[must_use]
+pub fn unreadable(
+    stored: &[Condition],
+    message: String,
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Vec<Condition> {
+    let word = |status| Word {
+        status,
+        reason: Category::InvalidRunnable.as_str().to_owned(),
+        message: message.clone(),
+    };
+    let of = |name: &str| stored.iter().find(|condition| condition.type_ == name);
+    let said = |name: &str, word| timed(of(name), generation, now, name, word);
+    [
+        Some(said(RUN_TEMPLATE_READY, word(FALSE))),
+        of(STAMPED_OBJECT_CONDITION).cloned(),
+        Some(said(READY, word(FALSE))),
+        Some(said(STALLED, word(TRUE))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
 fn condition(facts: &Facts, name: &str, word: Word) -> Condition {
-    let kept = find(&facts.stored, name).filter(|stored| stored.status == word.status);
-    let now = facts
-        .now
-        .map_or_else(|| Time(k8s_openapi::jiff::Timestamp::UNIX_EPOCH), Time);
+    let now = facts.now.unwrap_or(Timestamp::UNIX_EPOCH);
+    let generation = Some(facts.runnable.generation);
+    timed(find(&facts.stored, name), generation, now, name, word)
+}
+
+fn timed(
+    stored: Option<&Condition>,
+    generation: Option<i64>,
+    now: Timestamp,
+    name: &str,
+    word: Word,
+) -> Condition {
+    let kept = stored.filter(|stored| stored.status == word.status);
     Condition {
         type_: name.to_owned(),
         status: word.status.to_owned(),
         reason: word.reason,
         message: word.message,
-        last_transition_time: kept.map_or(now, |stored| stored.last_transition_time.clone()),
-        observed_generation: Some(facts.runnable.generation),
+        last_transition_time: kept.map_or(Time(now), |stored| stored.last_transition_time.clone()),
+        observed_generation: generation,
     }
 }
 
@@ -207,6 +249,17 @@ fn abnormal(
             message: ready.message.clone(),
         },
     ))
+}
+
+/// That what happens is noticed late, whatever else is said.
+fn unwatched(facts: &Facts) -> Option<(&'static str, Word)> {
+    let message = facts.unwatched.clone()?;
+    let word = Word {
+        status: TRUE,
+        reason: "WatchFailing".to_owned(),
+        message,
+    };
+    Some((WATCH_UNAVAILABLE, word))
 }
 
 /// What is said of the run for the present rendering; of no other.

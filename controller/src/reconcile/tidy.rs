@@ -15,6 +15,7 @@ use crate::{
     events::Occasion,
     ledger::{Ledger, RunIdentity},
     memory::lock,
+    watch::Watched,
 };
 
 /// Unknown runs of one Runnable that are told of at most.
@@ -24,12 +25,15 @@ impl Pass<'_> {
     /// The pause of polling, while a kind that matters may not be watched; and a word about it, once.
     pub(super) fn polling(&self) -> Option<Duration> {
         let mut memory = lock(&self.memory);
-        let polled = memory
-            .watched
-            .iter()
-            .find(|watched| self.own.watches.state(watched) == WatchState::Polled)?
-            .clone();
-        if !std::mem::replace(&mut memory.said_polling, true) {
+        let watches = &self.own.watches;
+        let is_polled = |watched: &&Watched| watches.state(watched) == WatchState::Polled;
+        memory.watched.iter().find(is_polled)?;
+        // Of one that fails a condition speaks, for as long as it does.
+        let barred = |watched: &&Watched| is_polled(watched) && watches.failing(watched).is_none();
+        let barred = memory.watched.iter().find(barred).cloned();
+        if let Some(polled) = barred
+            && !std::mem::replace(&mut memory.said_polling, true)
+        {
             let message = format!(
                 "{} cannot be watched by the controller and is looked at every {} s as the Runnable's ServiceAccount: let the controller list and \
                  watch it, by a ClusterRole with the label carto.run/aggregate-to-controller: \"true\"",

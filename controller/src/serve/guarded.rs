@@ -3,30 +3,47 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use cartouche_crds::{
-    ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus, Runnable, RunnableSpec,
-    RunnableStatus,
+    ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus, RunTemplateRef, Runnable,
+    RunnableSpec, RunnableStatus,
 };
 use futures::{Stream, StreamExt};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
+    Condition, ManagedFieldsEntry, ObjectMeta, OwnerReference, Time,
+};
 use kube::{
     Api, Resource,
     runtime::{WatchStreamExt, watcher},
 };
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
-use crate::{health::Readiness, metrics::Metrics};
+use super::unreadable::{Told, Untold};
+use crate::{api::MAX_DEPTH, health::Readiness, metrics::Metrics};
 
 /// The server ends every watch after this time, and a silent connection is noticed.
 const WATCH_SECONDS: u32 = 50;
+
+/// How much text may stand in an object of ours: a template could not render more. What the API server
+/// and we write into it beside does not count.
+const MAX_BYTES: usize = 1024 * 1024;
+const STATUS: &str = "status";
 
 /// An object, or why it is none. Unlike [`kube::core::DeserializeGuard`] it reads the text once: that
 /// one makes a tree of it first, at four times the cost.
 #[derive(Clone, Debug)]
 pub(super) struct Guarded<K> {
-    object: Result<K, String>,
+    pub(super) object: Result<K, Unreadable>,
     /// Of an object that cannot be read.
     metadata: ObjectMeta,
+}
+
+/// An object that cannot be read.
+#[derive(Clone, Debug)]
+pub(super) struct Unreadable {
+    /// What is wrong with it, for people.
+    pub(super) why: String,
+    /// The conditions in its status, which mostly can be read all the same.
+    pub(super) stored: Vec<Condition>,
 }
 
 /// A kind of our own that is watched.
@@ -38,17 +55,39 @@ pub(super) trait Served: Resource<DynamicType = ()> + Sized {
 
     /// Puts an object together.
     fn of(metadata: ObjectMeta, spec: Self::Spec, status: Option<Self::Status>) -> Self;
+
+    /// A spec for an object of which only the metadata is known.
+    fn blank() -> Self::Spec;
 }
 
 impl Served for Runnable {
     type Spec = RunnableSpec;
     type Status = RunnableStatus;
 
-    fn of(metadata: ObjectMeta, spec: RunnableSpec, status: Option<RunnableStatus>) -> Self {
+    /// Who wrote the status is kept of a Runnable without a ledger only: it tells one that was never
+    /// served from one whose ledger was taken.
+    fn of(mut metadata: ObjectMeta, spec: RunnableSpec, status: Option<RunnableStatus>) -> Self {
+        let ledger = status
+            .as_ref()
+            .and_then(|status| status.current_run.as_ref());
+        if ledger.is_some() {
+            metadata.managed_fields = None;
+        }
         Self {
             metadata,
             spec,
             status,
+        }
+    }
+
+    fn blank() -> RunnableSpec {
+        RunnableSpec {
+            run_template_ref: RunTemplateRef::default(),
+            selector: None,
+            inputs: None,
+            service_account_name: None,
+            suspend: None,
+            retention_policy: cartouche_crds::RetentionPolicy::default(),
         }
     }
 }
@@ -58,14 +97,24 @@ impl Served for ClusterRunTemplate {
     type Status = ClusterRunTemplateStatus;
 
     fn of(
-        metadata: ObjectMeta,
+        mut metadata: ObjectMeta,
         spec: ClusterRunTemplateSpec,
         status: Option<ClusterRunTemplateStatus>,
     ) -> Self {
+        metadata.managed_fields = None;
         Self {
             metadata,
             spec,
             status,
+        }
+    }
+
+    fn blank() -> ClusterRunTemplateSpec {
+        ClusterRunTemplateSpec {
+            template: Value::Null,
+            input_schema: None,
+            outputs: None,
+            health_rule: None,
         }
     }
 }
@@ -89,8 +138,98 @@ struct OnlyMetadata {
     metadata: ReadMeta,
 }
 
-/// Metadata without `managedFields`, which nobody reads here and which cost more to read than all
-/// the rest.
+/// The parts of an object, unread.
+#[derive(Deserialize)]
+struct Outline<'a> {
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
+    #[serde(borrow)]
+    spec: Option<&'a RawValue>,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Written<'a> {
+    #[serde(borrow)]
+    managed_fields: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+struct OnlyConditions {
+    #[serde(default)]
+    conditions: Vec<Condition>,
+}
+
+impl Outline<'_> {
+    /// The bytes that users wrote.
+    fn bytes(&self) -> usize {
+        let size = |part: Option<&RawValue>| part.map_or(0, |part| part.get().len());
+        let fields = self
+            .metadata
+            .and_then(|metadata| serde_json::from_str::<Written<'_>>(metadata.get()).ok())
+            .and_then(|written| written.managed_fields);
+        size(self.spec) + size(self.metadata).saturating_sub(size(fields))
+    }
+}
+
+/// What an object says, unless it is too large or cannot be read.
+fn whole<K: Served>(text: &str) -> Result<K, Unreadable> {
+    let why = if text.len() > MAX_BYTES
+        && let Ok(outline) = serde_json::from_str::<Outline<'_>>(text)
+        && outline.bytes() > MAX_BYTES
+    {
+        let bytes = outline.bytes();
+        format!("it has {bytes} bytes, and {MAX_BYTES} are read at most")
+    } else {
+        match serde_json::from_str::<Parts<K>>(text) {
+            Ok(parts) => return Ok(parts.whole()),
+            Err(error) => reason::<K>(text, &error),
+        }
+    };
+    let stored = serde_json::from_str::<Outline<'_>>(text).ok();
+    let stored = stored.and_then(|outline| outline.status);
+    let stored: OnlyConditions = stored
+        .and_then(|status| serde_json::from_str(status.get()).ok())
+        .unwrap_or_default();
+    Err(Unreadable {
+        why,
+        stored: stored.conditions,
+    })
+}
+
+/// What keeps an object from being read, and in which part of it.
+fn reason<K: Served>(text: &str, error: &serde_json::Error) -> String {
+    let outline = serde_json::from_str::<Outline<'_>>(text).ok();
+    let fails = |part: Option<&RawValue>, read: fn(&str) -> serde_json::Result<()>| {
+        part.is_some_and(|part| read(part.get()).is_err())
+    };
+    let part = match outline {
+        Some(outline)
+            if fails(outline.spec, |text| {
+                serde_json::from_str::<K::Spec>(text).map(drop)
+            }) =>
+        {
+            "spec: "
+        }
+        Some(outline)
+            if fails(outline.status, |text| {
+                serde_json::from_str::<K::Status>(text).map(drop)
+            }) =>
+        {
+            "status: "
+        }
+        _ => "",
+    };
+    let error = error.to_string();
+    match error.strip_prefix("recursion limit exceeded") {
+        Some(place) => format!("{part}it is nested deeper than {MAX_DEPTH} levels{place}"),
+        None => format!("{part}{error}"),
+    }
+}
+
+/// Metadata without most `managedFields`, which cost more to read than all the rest.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ReadMeta {
@@ -102,6 +241,8 @@ struct ReadMeta {
     generate_name: Option<String>,
     generation: Option<i64>,
     labels: Option<BTreeMap<String, String>>,
+    #[serde(default, deserialize_with = "of_status")]
+    managed_fields: Option<Vec<ManagedFieldsEntry>>,
     name: Option<String>,
     namespace: Option<String>,
     owner_references: Option<Vec<OwnerReference>>,
@@ -121,7 +262,7 @@ impl From<ReadMeta> for ObjectMeta {
             generate_name: read.generate_name,
             generation: read.generation,
             labels: read.labels,
-            managed_fields: None,
+            managed_fields: read.managed_fields,
             name: read.name,
             namespace: read.namespace,
             owner_references: read.owner_references,
@@ -132,18 +273,41 @@ impl From<ReadMeta> for ObjectMeta {
     }
 }
 
+/// Who wrote the status, and when; not which fields of it.
+fn of_status<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<ManagedFieldsEntry>>, D::Error> {
+    #[derive(Deserialize)]
+    struct Entry {
+        manager: Option<String>,
+        subresource: Option<String>,
+        time: Option<Time>,
+    }
+
+    let entries = Option::<Vec<Entry>>::deserialize(deserializer)?;
+    let entries = entries.into_iter().flatten();
+    let entries: Vec<ManagedFieldsEntry> = entries
+        .filter(|entry| entry.subresource.as_deref() == Some(STATUS))
+        .map(|entry| ManagedFieldsEntry {
+            manager: entry.manager,
+            subresource: entry.subresource,
+            time: entry.time,
+            ..ManagedFieldsEntry::default()
+        })
+        .collect();
+    Ok((!entries.is_empty()).then_some(entries))
+}
+
 impl<'de, K: Served> Deserialize<'de> for Guarded<K> {
+    /// Never fails for what one object says: the list would fail with it.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
-        let object = serde_json::from_str::<Parts<K>>(text.get())
-            .map(Parts::whole)
-            .map_err(|error| error.to_string());
+        let object = whole(text.get());
         let metadata = match &object {
             Ok(_) => ObjectMeta::default(),
             Err(_) => serde_json::from_str::<OnlyMetadata>(text.get())
-                .map_err(serde::de::Error::custom)?
-                .metadata
-                .into(),
+                .map(|only| only.metadata.into())
+                .unwrap_or_default(),
         };
         Ok(Self { object, metadata })
     }
@@ -185,9 +349,10 @@ pub(super) fn guarded<K>(
     readiness: Readiness,
     what: &'static str,
     metrics: Metrics,
+    untold: Untold,
 ) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static
 where
-    K: Served + Clone + std::fmt::Debug + Send + 'static,
+    K: Told + Clone + std::fmt::Debug + Send + 'static,
 {
     watcher(
         api,
@@ -198,7 +363,7 @@ where
     .default_backoff()
     .filter_map(move |event| {
         let event = match event {
-            Ok(event) => opened(event, &metrics).map(Ok),
+            Ok(event) => opened(event, &metrics, &untold).map(Ok),
             Err(error) => {
                 tracing::warn!(what, %error, "a watch failed");
                 readiness.because(what, why(&error));
@@ -219,52 +384,41 @@ fn why(error: &watcher::Error) -> String {
     }
 }
 
-fn opened<K: kube::Resource<DynamicType = ()>>(
+/// What cannot be read is not there, as far as the cache goes: nothing is done by what stood in it before,
+/// and what comes afterwards finds the object as a restart would.
+fn opened<K: Told>(
     event: watcher::Event<Guarded<K>>,
     metrics: &Metrics,
+    untold: &Untold,
 ) -> Option<watcher::Event<K>> {
-    let open = |guarded: Guarded<K>| match guarded.object {
-        Ok(object) => Some(object),
-        Err(error) => {
-            tracing::warn!(kind = %K::kind(&()), %error, "an object cannot be read and is left alone");
-            metrics.undecodable();
-            None
-        }
+    let gone = |metadata: ObjectMeta| K::of(metadata, K::blank(), None);
+    let tell = |metadata: &ObjectMeta, unreadable: &Unreadable| {
+        tracing::warn!(kind = %K::kind(&()), namespace = metadata.namespace, name = metadata.name, error = unreadable.why, "an object cannot be read and is left alone");
+        metrics.undecodable();
+        untold.tell::<K>(metadata, unreadable);
     };
     Some(match event {
-        watcher::Event::Apply(object) => watcher::Event::Apply(open(object)?),
-        watcher::Event::Delete(object) => watcher::Event::Delete(open(object)?),
-        watcher::Event::InitApply(object) => watcher::Event::InitApply(open(object)?),
+        watcher::Event::Apply(Guarded { object, metadata }) => match object {
+            Ok(object) => watcher::Event::Apply(object),
+            Err(unreadable) => {
+                tell(&metadata, &unreadable);
+                watcher::Event::Delete(gone(metadata))
+            }
+        },
+        watcher::Event::InitApply(Guarded { object, metadata }) => match object {
+            Ok(object) => watcher::Event::InitApply(object),
+            Err(unreadable) => {
+                tell(&metadata, &unreadable);
+                return None;
+            }
+        },
+        watcher::Event::Delete(Guarded { object, metadata }) => {
+            watcher::Event::Delete(object.unwrap_or_else(|_| gone(metadata)))
+        }
         watcher::Event::Init => watcher::Event::Init,
         watcher::Event::InitDone => watcher::Event::InitDone,
     })
 }
 
 #[cfg(test)]
-mod tests {
-    use cartouche_crds::Runnable;
-    use kube::core::WatchEvent;
-
-    use super::{Guarded, Resource};
-
-    fn event(text: &str) -> Guarded<Runnable> {
-        match serde_json::from_str(text).unwrap() {
-            WatchEvent::Modified(object) => object,
-            other => unreachable!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn an_object_that_cannot_be_read_keeps_its_place_in_the_watch() {
-        let broken = event(
-            r#"{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"7"},"spec":{"runTemplateRef":5}}}"#,
-        );
-        assert!(broken.object.is_err());
-        assert_eq!(broken.meta().resource_version.as_deref(), Some("7"));
-
-        let whole = event(
-            r#"{"type":"MODIFIED","object":{"metadata":{"name":"a"},"spec":{"runTemplateRef":{"name":"t"}}}}"#,
-        );
-        assert_eq!(whole.object.unwrap().spec.run_template_ref.name, "t");
-    }
-}
+mod tests;

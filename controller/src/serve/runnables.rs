@@ -23,6 +23,7 @@ use super::{
     guarded::{Guarded, guarded},
     looks::Queue,
     turns::Reason,
+    unreadable::Untold,
 };
 use crate::{
     flags::Flags,
@@ -41,6 +42,7 @@ pub(super) struct Runnables {
     pub(super) store: Store<Runnable>,
     pub(super) readiness: Readiness,
     pub(super) metrics: Metrics,
+    pub(super) untold: Untold,
 }
 
 impl Runnables {
@@ -59,7 +61,8 @@ impl Runnables {
             None => Api::all(client),
         };
         let noting = self.noting();
-        let events = guarded(api, self.readiness.clone(), RUNNABLES, self.metrics.clone());
+        let (readiness, metrics) = (self.readiness.clone(), self.metrics.clone());
+        let events = guarded(api, readiness, RUNNABLES, metrics, self.untold.clone());
         let trigger = events
             .modify(slim)
             .reflect(writer)

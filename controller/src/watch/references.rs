@@ -24,7 +24,11 @@ use kube::{
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-use super::{Failures, config};
+use super::{Failures, config, progress::reason};
+use crate::health::Readiness;
+
+/// The accounts, as their readiness is called.
+pub const ACCOUNTS: &str = "serviceaccounts";
 
 /// What an event of a reference says.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -90,6 +94,7 @@ pub async fn watch_accounts(
     client: Client,
     accounts: Arc<Accounts>,
     synced: watch::Sender<bool>,
+    readiness: Readiness,
     wake: impl Fn(Reference),
 ) {
     let mut listed: Vec<ObjectMeta> = Vec::new();
@@ -105,11 +110,13 @@ pub async fn watch_accounts(
         }
     };
     while let Some(event) = events.next().await {
+        if let Ok(event) = &event {
+            failures.came(event);
+        }
         match event {
             Ok(watcher::Event::Init) => listed.clear(),
             Ok(watcher::Event::InitApply(object)) => listed.push(named(&object.metadata)),
             Ok(watcher::Event::InitDone) => {
-                failures.reset();
                 relist(&accounts, &listed, &tell);
                 listed = Vec::new();
                 synced.send_replace(true);
@@ -122,7 +129,10 @@ pub async fn watch_accounts(
                 accounts.remove(&object.metadata);
                 tell(&object.metadata);
             }
-            Err(error) => pause("serviceaccounts", &error, &mut failures).await,
+            Err(error) => {
+                readiness.because(ACCOUNTS, reason(&error));
+                pause(ACCOUNTS, &error, &mut failures).await;
+            }
         }
     }
 }
@@ -201,12 +211,12 @@ where
     let mut events = watcher(Api::<PartialObjectMeta<K>>::all(client), config()).boxed();
     let mut failures = Failures::new();
     while let Some(event) = events.next().await {
+        if let Ok(event) = &event {
+            failures.came(event);
+        }
         match event {
             Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
-            Ok(watcher::Event::InitDone) => {
-                failures.reset();
-                tell(&ObjectMeta::default());
-            }
+            Ok(watcher::Event::InitDone) => tell(&ObjectMeta::default()),
             Ok(watcher::Event::Apply(object) | watcher::Event::Delete(object)) => {
                 tell(&object.metadata);
             }

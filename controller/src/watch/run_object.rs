@@ -1,97 +1,205 @@
-//! A run as the watch delivers it: plain JSON, and of its metadata only what a watch needs.
+//! A run as the watch delivers it: text, of which only a head is read at first. Most of what carries
+//! the label is none of the runs that still matter, and a tree takes many times the room of its text.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, api::ApiResource};
 use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, Visitor},
+    Deserialize, Deserializer, Serialize,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
-use serde_json::{Map, Value};
+use serde_json::{Value, value::RawValue};
 
-use crate::discovery::Kind;
+use crate::{
+    api::{Object, Writers},
+    discovery::Kind,
+};
+
+/// The prefix of our own labels and annotations.
+const OURS: &str = "carto.run/";
+/// The kind of owner that a run has.
+const RUNNABLE: &str = "Runnable";
 
 /// Any object.
 #[derive(Clone, Debug)]
 pub(super) struct RunObject {
-    pub(super) value: Value,
+    head: Head,
     metadata: ObjectMeta,
+    /// Of an object that no Runnable controls there is none.
+    text: Option<Box<RawValue>>,
+    /// Why there is no head.
+    unreadable: Option<String>,
+}
+
+/// What an object says about itself, as far as it makes it somebody's run.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Head {
+    api_version: Option<String>,
+    kind: Option<String>,
+    metadata: HeadMeta,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+struct HeadMeta {
+    name: Option<String>,
+    namespace: Option<String>,
+    uid: Option<String>,
+    #[serde(skip_serializing)]
+    resource_version: Option<String>,
+    creation_timestamp: Option<String>,
+    labels: Ours,
+    annotations: Ours,
+    owner_references: Controllers,
+    #[serde(skip_serializing_if = "Writers::is_plain")]
+    managed_fields: Writers,
+}
+
+/// Our own among labels or annotations.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Ours(BTreeMap<String, String>);
+
+/// Those among the owners that control; there is one at most.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Controllers(Vec<OwnerReference>);
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OwnerReference {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    uid: String,
+    #[serde(default)]
+    controller: bool,
+}
+
+impl RunObject {
+    /// Its head as an object, with the kind that was watched where it names none.
+    pub(super) fn head(&self, watched: &Kind) -> Value {
+        let mut head = self.head.clone();
+        head.api_version
+            .get_or_insert_with(|| watched.api_version.clone());
+        head.kind.get_or_insert_with(|| watched.kind.clone());
+        serde_json::to_value(head).unwrap_or_default()
+    }
+
+    /// All of it, if a Runnable controls it.
+    pub(super) fn read(&self, watched: &Kind) -> Option<Value> {
+        let Object(mut object) = serde_json::from_str(self.text()?).ok()?;
+        if let Value::Object(fields) = &mut object {
+            fields
+                .entry("apiVersion")
+                .or_insert_with(|| watched.api_version.as_str().into());
+            fields
+                .entry("kind")
+                .or_insert_with(|| watched.kind.as_str().into());
+        }
+        Some(object)
+    }
+
+    /// Its text as the API server sent it, if a Runnable controls it.
+    pub(super) fn text(&self) -> Option<&str> {
+        self.text.as_deref().map(RawValue::get)
+    }
+
+    /// Why it cannot be read at all.
+    pub(super) fn unreadable(&self) -> Option<&str> {
+        self.unreadable.as_deref()
+    }
 }
 
 impl<'de> Deserialize<'de> for RunObject {
+    /// Never fails for what one object says: the list would fail with it.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = deserializer.deserialize_map(Object)?;
-        let text = |key: &str| {
-            value
-                .get("metadata")
-                .and_then(|metadata| metadata.get(key))
-                .and_then(Value::as_str)
-                .map(str::to_owned)
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let (head, unreadable) = match serde_json::from_str::<Head>(text.get()) {
+            Ok(head) => (head, None),
+            Err(error) => (Head::default(), Some(error.to_string())),
         };
         let metadata = ObjectMeta {
-            name: text("name"),
-            namespace: text("namespace"),
-            uid: text("uid"),
-            resource_version: text("resourceVersion"),
+            name: head.metadata.name.clone(),
+            namespace: head.metadata.namespace.clone(),
+            uid: head.metadata.uid.clone(),
+            resource_version: head.metadata.resource_version.clone(),
             ..ObjectMeta::default()
         };
-        Ok(Self { value, metadata })
+        let mut controllers = head.metadata.owner_references.0.iter();
+        let ours = controllers.any(|owner| owner.kind == RUNNABLE);
+        Ok(Self {
+            text: ours.then_some(text),
+            head,
+            metadata,
+            unreadable,
+        })
     }
 }
 
-/// Reads an object without its `managedFields`, which nobody looks at and which are as large as
-/// the rest of most runs.
-struct Object;
-
-impl<'de> Visitor<'de> for Object {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
-        while let Some(key) = fields.next_key::<String>()? {
-            let value = if key == "metadata" {
-                fields.next_value::<Metadata>()?.0
-            } else {
-                fields.next_value()?
-            };
-            object.insert(key, value);
-        }
-        Ok(Value::Object(object))
-    }
-}
-
-struct Metadata(Value);
-
-impl<'de> Deserialize<'de> for Metadata {
+impl<'de> Deserialize<'de> for Ours {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Fields;
 
         impl<'de> Visitor<'de> for Fields {
-            type Value = Metadata;
+            type Value = Ours;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the metadata of an object")
+                f.write_str("labels or annotations")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Metadata, A::Error> {
-                let mut metadata = Map::new();
-                while let Some(key) = fields.next_key::<String>()? {
-                    if key == "managedFields" {
-                        fields.next_value::<IgnoredAny>()?;
+            fn visit_unit<E>(self) -> Result<Ours, E> {
+                Ok(Ours::default())
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Ours, A::Error> {
+                let mut ours = BTreeMap::new();
+                while let Some(key) = fields.next_key::<Cow<'_, str>>()? {
+                    if key.starts_with(OURS) {
+                        ours.insert(key.into_owned(), fields.next_value()?);
                     } else {
-                        metadata.insert(key, fields.next_value()?);
+                        fields.next_value::<IgnoredAny>()?;
                     }
                 }
-                Ok(Metadata(Value::Object(metadata)))
+                Ok(Ours(ours))
             }
         }
 
-        deserializer.deserialize_map(Fields)
+        deserializer.deserialize_any(Fields)
+    }
+}
+
+impl<'de> Deserialize<'de> for Controllers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Items;
+
+        impl<'de> Visitor<'de> for Items {
+            type Value = Controllers;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("owner references")
+            }
+
+            fn visit_unit<E>(self) -> Result<Controllers, E> {
+                Ok(Controllers::default())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Controllers, A::Error> {
+                let mut controllers = Vec::new();
+                while let Some(owner) = items.next_element::<OwnerReference>()? {
+                    if owner.controller {
+                        controllers.push(owner);
+                    }
+                }
+                Ok(Controllers(controllers))
+            }
+        }
+
+        deserializer.deserialize_any(Items)
     }
 }
 
@@ -139,26 +247,59 @@ pub(super) fn api_resource(kind: &Kind) -> ApiResource {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use kube::{Resource, core::ObjectList};
+    use serde_json::{Value, json};
 
     use super::RunObject;
+    use crate::discovery::Kind;
+
+    fn jobs() -> Kind {
+        Kind {
+            api_version: "batch/v1".to_owned(),
+            kind: "Job".to_owned(),
+            plural: "jobs".to_owned(),
+            namespaced: true,
+        }
+    }
+
+    fn object(owner: &str, inputs: &str) -> String {
+        format!(
+            r#"{{"metadata":{{"name":"a","uid":"u","labels":{{"x":"y","carto.run/runnable-name":"r"}},"managedFields":[{{}}],"ownerReferences":[{owner}]}},"spec":{inputs}}}"#
+        )
+    }
+
+    const OWNER: &str =
+        r#"{"apiVersion":"carto.run/v1alpha1","kind":"Runnable","name":"r","controller":true}"#;
 
     #[test]
-    fn a_run_is_read_whole_but_for_who_wrote_which_field() {
-        let object = json!({
-            "kind": "Job",
-            "metadata": { "name": "a", "uid": "u", "labels": { "managedFields": "b" }, "managedFields": [{ "manager": "c" }] },
-            "status": { "managedFields": [1] },
-        });
-        let run: RunObject = serde_json::from_value(object).unwrap();
+    fn of_a_run_all_can_be_read_that_was_not_written_by_the_api_server_for_itself() {
+        let run: RunObject = serde_json::from_str(&object(OWNER, "[1]")).unwrap();
+        assert_eq!(run.meta().uid.as_deref(), Some("u"));
+        let whole = run.read(&jobs()).unwrap();
+        assert_eq!(whole["kind"], "Job");
+        assert_eq!(whole["spec"], json!([1]));
+        assert_eq!(whole["metadata"]["managedFields"], Value::Null);
         assert_eq!(
-            run.value,
-            json!({
-                "kind": "Job",
-                "metadata": { "name": "a", "uid": "u", "labels": { "managedFields": "b" } },
-                "status": { "managedFields": [1] },
-            })
+            run.head(&jobs())["metadata"]["labels"],
+            json!({ "carto.run/runnable-name": "r" })
         );
-        assert_eq!(run.metadata.uid.as_deref(), Some("u"));
+    }
+
+    #[test]
+    fn no_object_spoils_a_list_and_of_strangers_nothing_is_kept() {
+        let deep = format!("{}{}", "[".repeat(140), "]".repeat(140));
+        let list = format!(
+            r#"{{"metadata":{{}},"items":[{},{},{{"metadata":{{"name":5}}}}]}}"#,
+            object("", &deep),
+            object(OWNER, &deep)
+        );
+        let list: ObjectList<RunObject> = serde_json::from_str(&list).unwrap();
+        let [stranger, ours, broken] = &list.items[..] else {
+            unreachable!()
+        };
+        assert!(stranger.text().is_none());
+        assert_eq!(stranger.head(&jobs())["metadata"]["name"], "a");
+        assert_eq!(ours.read(&jobs()).unwrap()["metadata"]["name"], "a");
+        assert!(broken.unreadable().is_some());
     }
 }

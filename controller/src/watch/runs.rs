@@ -15,16 +15,16 @@ use kube::{
 use serde_json::Value;
 
 use super::{
-    Failures, Wakes, Watched, Watches, config,
+    Progress, Wakes, Watched, Watches, config,
     run_object::{RunObject, api_resource},
-    set,
 };
 use crate::{
     ledger::{Reading, RunIdentity},
     memory::{Memories, RunnableKey, lock},
+    metrics::Metrics,
     reconcile::{
         assess::{digested, matters},
-        facts::{OutputsDigest, Sighting, WatchState},
+        facts::{OutputsDigest, Sighting},
     },
     templates::Templates,
 };
@@ -206,44 +206,37 @@ pub struct RunWatch {
     pub wakes: Wakes,
     /// The registry that this watch is in.
     pub watches: Arc<Watches>,
+    /// Where it is counted what cannot be read.
+    pub metrics: Metrics,
 }
 
 impl RunWatch {
     /// Watches all runs of a kind until it is aborted.
-    pub async fn watch(self, client: Client, watched: Watched, state: Arc<Mutex<WatchState>>) {
+    pub async fn watch(self, client: Client, watched: Watched, progress: Arc<Progress>) {
         let api: Api<RunObject> = Api::all_with(client, &api_resource(&watched.kind));
-        let mut events = watcher(api, config().labels(RUNNABLE_NAME_LABEL)).boxed();
-        let mut failures = Failures::new();
+        let events = watcher(api, config().labels(RUNNABLE_NAME_LABEL)).boxed();
         let mut listed = HashMap::new();
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(event) => {
-                    failures.reset();
-                    self.take(&watched, &state, &mut listed, event);
-                }
-                Err(error) => {
-                    let (forbidden, pause) = failures.after(&error);
-                    tracing::warn!(kind = watched.kind.resource(), %error, forbidden, "the watch of runs failed");
-                    if forbidden {
-                        self.turn(&watched, &state, WatchState::Polled);
-                    }
-                    tokio::time::sleep(pause).await;
-                }
+        let take = |event| self.take(&watched, &mut listed, event);
+        // Another state concerns every Runnable that waits for this watch.
+        let turned = || {
+            for key in self.watches.turned(&watched) {
+                self.wakes.wake(&key);
             }
-        }
+        };
+        let what = watched.kind.resource();
+        progress.follow(&what, events, take, turned).await;
     }
 
     fn take(
         &self,
         watched: &Watched,
-        state: &Mutex<WatchState>,
         listed: &mut HashMap<Uid, Uid>,
         event: watcher::Event<RunObject>,
     ) {
         match event {
             watcher::Event::Init => listed.clear(),
             watcher::Event::InitApply(object) => {
-                if let Some(run) = self.show(watched, object.value, false) {
+                if let Some(run) = self.show(watched, &object, false) {
                     listed.insert(
                         short(&run.uid),
                         short(run.owner_uid.as_deref().unwrap_or_default()),
@@ -254,40 +247,30 @@ impl RunWatch {
                 for key in self.runs.relisted(watched, listed) {
                     self.wakes.wake(&key);
                 }
-                self.turn(watched, state, WatchState::Synced);
             }
-            watcher::Event::Apply(object) => drop(self.show(watched, object.value, false)),
-            watcher::Event::Delete(object) => drop(self.show(watched, object.value, true)),
-        }
-    }
-
-    /// Another state concerns every Runnable that waits for this watch.
-    fn turn(&self, watched: &Watched, state: &Mutex<WatchState>, next: WatchState) {
-        if set(state, next) {
-            for key in self.watches.users(watched) {
-                self.wakes.wake(&key);
-            }
+            watcher::Event::Apply(object) => drop(self.show(watched, &object, false)),
+            watcher::Event::Delete(object) => drop(self.show(watched, &object, true)),
         }
     }
 
     /// Takes in one object, and wakes its owner if that is news.
-    fn show(&self, watched: &Watched, mut object: Value, deleted: bool) -> Option<RunIdentity> {
-        if let Value::Object(fields) = &mut object {
-            fields
-                .entry("apiVersion")
-                .or_insert_with(|| watched.kind.api_version.as_str().into());
-            fields
-                .entry("kind")
-                .or_insert_with(|| watched.kind.kind.as_str().into());
+    fn show(&self, watched: &Watched, object: &RunObject, deleted: bool) -> Option<RunIdentity> {
+        if let Some(error) = object.unreadable() {
+            tracing::warn!(kind = watched.kind.resource(), %error, "an object cannot be read and is left alone");
+            self.metrics.undecodable();
         }
-        let run = RunIdentity::of(&object)?;
-        let key = owner(&object)?;
+        let head = object.head(&watched.kind);
+        let run = RunIdentity::of(&head)?;
+        let key = owner(&head)?;
         let runnable = key.find(&self.runnables);
         let runnable = runnable.filter(|runnable| runnable.uid() == run.owner_uid);
         let sighting = runnable
             .as_ref()
             .filter(|runnable| matters(runnable, &run))
-            .map(|runnable| self.sighting(runnable, &run, &object, deleted));
+            .and_then(|runnable| {
+                let object = object.read(&watched.kind)?;
+                Some(self.sighting(runnable, &run, &object, deleted))
+            });
         let as_made = sighting
             .as_ref()
             .is_some_and(|sighting| self.is_as_made(&key, sighting));

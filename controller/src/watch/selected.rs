@@ -12,11 +12,8 @@ use kube::{
     runtime::watcher,
 };
 
-use super::{Failures, Wakes, Watched, Watches, config, run_object::api_resource, set};
-use crate::{
-    memory::{Memories, RunnableKey, lock},
-    reconcile::facts::WatchState,
-};
+use super::{Progress, Wakes, Watched, Watches, config, run_object::api_resource};
+use crate::memory::{Memories, RunnableKey, lock};
 
 /// What Runnables select, by kind.
 #[derive(Default)]
@@ -96,42 +93,21 @@ pub struct SelectedWatch {
 
 impl SelectedWatch {
     /// Watches the metadata of all objects of a kind until it is aborted.
-    pub async fn watch(self, client: Client, watched: Watched, state: Arc<Mutex<WatchState>>) {
+    pub async fn watch(self, client: Client, watched: Watched, progress: Arc<Progress>) {
         let api: Api<PartialObjectMeta<DynamicObject>> =
             Api::all_with(client, &api_resource(&watched.kind));
-        let mut events = watcher(api, config()).boxed();
-        let mut failures = Failures::new();
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(event) => {
-                    failures.reset();
-                    self.take(&watched, &state, event);
-                }
-                Err(error) => {
-                    let (forbidden, pause) = failures.after(&error);
-                    tracing::warn!(kind = watched.kind.resource(), %error, forbidden, "the watch of selected objects failed");
-                    if forbidden && set(&state, WatchState::Polled) {
-                        self.wake(self.watches.users(&watched));
-                    }
-                    tokio::time::sleep(pause).await;
-                }
-            }
-        }
+        let events = watcher(api, config()).boxed();
+        let take = |event| self.take(&watched, event);
+        let turned = || self.wake(self.watches.turned(&watched));
+        let what = watched.kind.resource();
+        progress.follow(&what, events, take, turned).await;
     }
 
-    fn take(
-        &self,
-        watched: &Watched,
-        state: &Mutex<WatchState>,
-        event: watcher::Event<PartialObjectMeta<DynamicObject>>,
-    ) {
+    fn take(&self, watched: &Watched, event: watcher::Event<PartialObjectMeta<DynamicObject>>) {
         match event {
             watcher::Event::Init | watcher::Event::InitApply(_) => {}
             // What happened before the list, or between two lists, is not known.
-            watcher::Event::InitDone => {
-                set(state, WatchState::Synced);
-                self.wake(self.watches.users(watched));
-            }
+            watcher::Event::InitDone => self.wake(self.watches.users(watched)),
             watcher::Event::Apply(object) | watcher::Event::Delete(object) => {
                 self.wake(self.selections.concerned(watched, &object.metadata));
             }

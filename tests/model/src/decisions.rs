@@ -321,6 +321,7 @@ impl Decisions {
             } else {
                 WatchState::Starting
             },
+            unwatched: None,
             sightings: knowledge.sightings.iter().filter_map(sighting).collect(),
             quiet: knowledge.quiet,
             ledger_taken: knowledge.ledger_taken,

@@ -54,6 +54,7 @@ pub(crate) fn facts(ledger: Ledger, input: &str) -> Facts {
         ledger,
         rendering: Ok(rendering(document(input))),
         watch: WatchState::Synced,
+        unwatched: None,
         sightings: Vec::new(),
         quiet: true,
         ledger_taken: false,

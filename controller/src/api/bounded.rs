@@ -1,0 +1,233 @@
+//! No answer is read without a bound. What API server and etcd take for one object is bounded; how many
+//! such objects a page of a list has is not, and whoever may create objects of a watched kind decides on it.
+
+use std::{
+    collections::HashMap,
+    str::FromStr,
+    sync::{Mutex, PoisonError},
+};
+
+use futures::StreamExt;
+use http::{Method, Request, Uri, uri::PathAndQuery};
+use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
+use hyper::body::{Bytes, Frame};
+use kube::client::Body;
+use tokio::sync::Semaphore;
+
+use super::page::Rest;
+
+const MIB: usize = 1024 * 1024;
+/// How large a page may be; a larger one is asked for again in parts. Pages of usual objects are far below.
+pub(super) const PAGE_BYTES: usize = 8 * MIB;
+/// How large any other answer may be, and one event of a watch: far more than etcd takes for an object.
+pub(super) const ANSWER_BYTES: usize = 16 * MIB;
+/// Up to this size an answer is small.
+const SMALL: usize = MIB;
+/// By how much a page that was too large is made smaller.
+const SHRINK: usize = 8;
+/// Lists under way of which it is remembered how large their pages may be.
+const REMEMBERED: usize = 256;
+
+/// Why a body was not read to its end.
+pub(super) enum Unread {
+    TooLarge,
+    Broken(kube::Error),
+}
+
+/// How many large answers are read at the same time; small ones wait for none.
+pub(super) struct Large(Semaphore);
+
+impl Default for Large {
+    fn default() -> Self {
+        Self(Semaphore::new(4))
+    }
+}
+
+impl Large {
+    /// Reads a body, unless it is larger.
+    pub(super) async fn read(&self, mut body: Body, most: usize) -> Result<Bytes, Unread> {
+        let (mut text, mut turn) = (Vec::new(), None);
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame.map_err(Unread::Broken)?.into_data() else {
+                continue;
+            };
+            let size = text.len() + data.len();
+            if size > most {
+                return Err(Unread::TooLarge);
+            }
+            if size > SMALL && turn.is_none() {
+                turn = self.0.acquire().await.ok();
+            }
+            text.extend_from_slice(&data);
+        }
+        Ok(text.into())
+    }
+}
+
+/// That an answer was too large.
+pub(super) fn too_large(what: &str) -> kube::Error {
+    kube::Error::Service(
+        format!(
+            "{what} is larger than {} MiB and was not read",
+            ANSWER_BYTES / MIB
+        )
+        .into(),
+    )
+}
+
+/// The events of a watch, each a line, none of which is larger than anything else that is read.
+pub(super) fn lines(body: Body) -> UnsyncBoxBody<Bytes, kube::Error> {
+    let mut line = 0;
+    let frames = body.into_data_stream().map(move |chunk| {
+        let chunk = chunk?;
+        line = match chunk.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => chunk.len() - end,
+            None => line + chunk.len(),
+        };
+        if line > ANSWER_BYTES {
+            return Err(too_large("an event of the watch"));
+        }
+        Ok(Frame::data(chunk))
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+/// A page of a list that a request asks for.
+#[derive(Debug)]
+pub(super) struct Asked {
+    uri: Uri,
+    pub(super) limit: usize,
+    token: Option<String>,
+}
+
+impl Asked {
+    /// `None` for a request of anything else, and for a list that is asked for as a whole.
+    pub(super) fn by(request: &Request<Body>) -> Option<Self> {
+        let query = request.uri().query()?;
+        let parameter = |name: &str| {
+            let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+            pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
+        };
+        let is_list = request.method() == Method::GET && parameter("watch").is_none();
+        Some(Self {
+            limit: parameter("limit").filter(|_| is_list)?.parse().ok()?,
+            token: parameter("continue").map(str::to_owned),
+            uri: request.uri().clone(),
+        })
+    }
+
+    /// The same page with another limit.
+    pub(super) fn with(&self, limit: usize) -> Uri {
+        let query = self.uri.query().unwrap_or_default();
+        let pairs = query.split('&').map(|pair| {
+            if pair.starts_with("limit=") {
+                format!("limit={limit}")
+            } else {
+                pair.to_owned()
+            }
+        });
+        let text = format!(
+            "{}?{}",
+            self.uri.path(),
+            pairs.collect::<Vec<_>>().join("&")
+        );
+        let mut parts = self.uri.clone().into_parts();
+        parts.path_and_query = PathAndQuery::from_str(&text).ok();
+        Uri::from_parts(parts).unwrap_or_else(|_| self.uri.clone())
+    }
+}
+
+/// How large a page of so many objects may be: one object is read whatever its size, within reason.
+pub(super) fn bound(limit: usize) -> usize {
+    if limit > 1 { PAGE_BYTES } else { ANSWER_BYTES }
+}
+
+/// What to ask for instead of a page that was too large; `None` if it was one object already.
+pub(super) fn smaller(limit: usize) -> Option<usize> {
+    (limit > 1).then(|| (limit / SHRINK).max(1))
+}
+
+/// How many objects fit into the next page of the lists whose pages had to be made smaller, by the token
+/// of that page.
+#[derive(Default)]
+pub(super) struct Fitting(Mutex<HashMap<String, usize>>);
+
+impl Fitting {
+    /// How many objects to ask for.
+    pub(super) fn of(&self, asked: &Asked) -> usize {
+        let known = asked
+            .token
+            .as_ref()
+            .and_then(|token| self.lock().remove(token));
+        known.unwrap_or(asked.limit).min(asked.limit)
+    }
+
+    /// A page of so many objects was read. The one after it has as many as fit into half the room, if they
+    /// are like these: a few large objects do not make pages small for long.
+    pub(super) fn note(&self, asked: &Asked, limit: usize, page: &[u8]) {
+        if limit >= asked.limit {
+            return;
+        }
+        let next = (limit * (PAGE_BYTES / 2) / page.len().max(1)).clamp(1, asked.limit);
+        let token = serde_json::from_slice::<Rest>(page)
+            .ok()
+            .and_then(Rest::next);
+        if let Some(token) = token.filter(|_| next < asked.limit) {
+            let mut known = self.lock();
+            if known.len() >= REMEMBERED {
+                known.clear();
+            }
+            known.insert(token, next);
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+    use kube::client::Body;
+
+    use super::{Asked, Fitting, PAGE_BYTES, smaller};
+
+    fn asked(uri: &str) -> Option<Asked> {
+        Asked::by(&Request::get(uri).body(Body::empty()).unwrap())
+    }
+
+    #[test]
+    fn only_pages_of_lists_are_asked_for_in_parts() {
+        assert!(asked("/api/v1/pods").is_none());
+        assert!(asked("/api/v1/pods?labelSelector=limit%3D1").is_none());
+        assert!(asked("/api/v1/pods?watch=true&limit=3").is_none());
+        let page = asked("/api/v1/pods?limit=100&labelSelector=a&continue=x").unwrap();
+        assert_eq!(page.limit, 100);
+        assert_eq!(
+            page.with(12),
+            "/api/v1/pods?limit=12&labelSelector=a&continue=x"
+        );
+    }
+
+    #[test]
+    fn a_page_is_made_smaller_down_to_one_object() {
+        let tried: Vec<usize> = std::iter::successors(Some(100), |limit| smaller(*limit)).collect();
+        assert_eq!(tried, [100, 12, 1]);
+    }
+
+    #[test]
+    fn pages_grow_again_behind_large_objects() {
+        let fitting = Fitting::default();
+        let first = asked("/a?limit=100").unwrap();
+        let page = |bytes: usize| {
+            let text = r#"{"metadata":{"continue":"next"},"items":[]}"#;
+            format!("{text}{}", " ".repeat(bytes - text.len()))
+        };
+        fitting.note(&first, 1, page(PAGE_BYTES / 8).as_bytes());
+        let next = asked("/a?continue=next&limit=100").unwrap();
+        assert_eq!(fitting.of(&next), 4);
+        fitting.note(&next, 4, page(1000).as_bytes());
+        assert_eq!(fitting.of(&next), 100, "and nothing is remembered of it");
+    }
+}

@@ -1,0 +1,95 @@
+//! Pages of lists, item by item.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use super::object::Object;
+
+/// A page of a list; its items are still text, so that one that nobody can read spoils no other, and
+/// that only one at a time is a tree, which takes many times the room.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Page<'a> {
+    #[serde(borrow, default)]
+    api_version: Cow<'a, str>,
+    #[serde(borrow, default)]
+    kind: Cow<'a, str>,
+    #[serde(default)]
+    metadata: Meta,
+    #[serde(borrow, default)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Default, Deserialize)]
+pub(super) struct Meta {
+    #[serde(rename = "continue")]
+    next: Option<String>,
+}
+
+/// Of a list only where it goes on.
+#[derive(Deserialize)]
+pub(super) struct Rest {
+    #[serde(default)]
+    metadata: Meta,
+}
+
+impl Rest {
+    /// The token of the next page, if there is one.
+    pub(super) fn next(self) -> Option<String> {
+        self.metadata.next.filter(|token| !token.is_empty())
+    }
+}
+
+impl Page<'_> {
+    /// How many items it has.
+    pub(super) fn len(&self) -> usize {
+        self.items.as_ref().map_or(0, Vec::len)
+    }
+
+    /// The token of the next page, if there is one.
+    pub(super) fn next(&self) -> Option<&str> {
+        let token = self.metadata.next.as_deref();
+        token.filter(|token| !token.is_empty())
+    }
+
+    /// Its items, each read when it is its turn.
+    pub(super) fn objects(&self) -> impl Iterator<Item = serde_json::Result<Value>> {
+        let kind = self.kind.trim_end_matches("List");
+        let items = self.items.iter().flatten();
+        items.map(move |text| {
+            let Object(mut item) = serde_json::from_str(text.get())?;
+            // Items of a list of a built-in kind carry neither.
+            if let Value::Object(fields) = &mut item {
+                fields
+                    .entry("apiVersion")
+                    .or_insert_with(|| self.api_version.as_ref().into());
+                fields.entry("kind").or_insert_with(|| kind.into());
+            }
+            Ok(item)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::Page;
+
+    #[test]
+    fn items_know_their_kind_and_one_that_is_too_deep_spoils_no_other() {
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        let text = format!(
+            r#"{{"apiVersion":"batch/v1","kind":"JobList","metadata":{{"continue":"x"}},"items":[{{"a":{deep}}},{{"kind":"Own"}}]}}"#
+        );
+        let page: Page<'_> = serde_json::from_str(&text).unwrap();
+        assert_eq!((page.len(), page.next()), (2, Some("x")));
+        let kinds: Vec<Value> = page
+            .objects()
+            .map(|object| object.unwrap()["kind"].clone())
+            .collect();
+        assert_eq!(kinds, [json!("Job"), json!("Own")]);
+    }
+}

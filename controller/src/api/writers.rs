@@ -1,0 +1,132 @@
+//! What the `managedFields` of an object say of the one who made it: all that is kept of them.
+
+use cartouche_crds::RUNNABLE_NAME_LABEL;
+use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
+use serde_json::{Value, json, value::RawValue};
+
+/// Whether the one who wrote the label of a run wrote its status, too. The API server notes who owns
+/// which field. What cannot be read of that is held against nobody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Writers {
+    made_with_status: bool,
+}
+
+#[derive(Deserialize)]
+struct Writer {
+    #[serde(rename = "fieldsV1", default)]
+    owns: Owned,
+}
+
+#[derive(Default, Deserialize)]
+struct Owned {
+    #[serde(rename = "f:metadata", default)]
+    metadata: OwnedMetadata,
+    #[serde(rename = "f:status")]
+    status: Option<IgnoredAny>,
+}
+
+#[derive(Default, Deserialize)]
+struct OwnedMetadata {
+    #[serde(rename = "f:labels", default)]
+    labels: OwnedLabels,
+}
+
+#[derive(Default, Deserialize)]
+struct OwnedLabels {
+    #[serde(rename = "f:carto.run/runnable-name")]
+    runnable_name: Option<IgnoredAny>,
+}
+
+impl Writer {
+    fn made_with_status(&self) -> bool {
+        self.owns.metadata.labels.runnable_name.is_some() && self.owns.status.is_some()
+    }
+}
+
+impl Writers {
+    /// Whether whoever made the object gave it a status.
+    #[must_use]
+    pub fn made_with_status(self) -> bool {
+        self.made_with_status
+    }
+
+    /// The same in the words of the API server, shortened to what is read of it; nothing if there is
+    /// nothing to say.
+    #[must_use]
+    pub fn shortened(self) -> Option<Value> {
+        let label = format!("f:{RUNNABLE_NAME_LABEL}");
+        let owns = json!({ "f:metadata": { "f:labels": { label: {} } }, "f:status": {} });
+        self.made_with_status.then(|| json!([{ "fieldsV1": owns }]))
+    }
+
+    /// Whether there is nothing to say.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        !self.made_with_status
+    }
+}
+
+impl<'de> Deserialize<'de> for Writers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let writers: Vec<Writer> = serde_json::from_str(text.get()).unwrap_or_default();
+        Ok(Self {
+            made_with_status: writers.iter().any(Writer::made_with_status),
+        })
+    }
+}
+
+impl Serialize for Writers {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.shortened().serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Writers;
+    use crate::ledger::RunIdentity;
+
+    fn read(writers: &serde_json::Value) -> Writers {
+        serde_json::from_str(&writers.to_string()).unwrap()
+    }
+
+    #[test]
+    fn who_writes_labels_and_status_at_once_has_made_a_finished_run() {
+        let labels = json!({ "f:labels": { "f:carto.run/runnable-name": {}, "f:carto.run/run-sequence": {} } });
+        let whole = json!({ "manager": "kubectl", "fieldsV1": { "f:metadata": labels, "f:status": { "f:a": {} } } });
+        let maker =
+            json!({ "manager": "cartouche", "fieldsV1": { "f:metadata": labels, "f:spec": {} } });
+        let engine =
+            json!({ "manager": "engine", "fieldsV1": { "f:metadata": {}, "f:status": {} } });
+        let forged = read(&json!([whole, engine]));
+        assert!(forged.made_with_status());
+        assert!(read(&json!([maker, engine])).is_plain());
+        for odd in [
+            json!(null),
+            json!([null, 5]),
+            json!({}),
+            json!("x"),
+            json!([{ "fieldsV1": 7 }]),
+        ] {
+            assert!(read(&odd).is_plain(), "{odd}");
+        }
+        // What is kept says the same to who reads the object.
+        let metadata =
+            |writers| json!({ "metadata": { "name": "a", "uid": "b", "managedFields": writers } });
+        let kept = RunIdentity::of(&metadata(forged.shortened())).unwrap();
+        assert!(kept.made_with_status);
+        assert!(
+            RunIdentity::of(&metadata(Some(json!([whole]))))
+                .unwrap()
+                .made_with_status
+        );
+        assert!(
+            !RunIdentity::of(&metadata(Some(json!([maker, engine]))))
+                .unwrap()
+                .made_with_status
+        );
+    }
+}

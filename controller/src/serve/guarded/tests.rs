@@ -1,0 +1,79 @@
+use cartouche_crds::Runnable;
+use kube::core::WatchEvent;
+
+use super::{Guarded, MAX_BYTES, Resource};
+
+fn event(text: &str) -> Guarded<Runnable> {
+    match serde_json::from_str(text).unwrap() {
+        WatchEvent::Modified(object) => object,
+        other => unreachable!("{other:?}"),
+    }
+}
+
+fn runnable(metadata: &str, inputs: &str, status: &str) -> Guarded<Runnable> {
+    let text = format!(
+        r#"{{"metadata":{{"name":"a"{metadata}}},"spec":{{"runTemplateRef":{{"name":"t"}},"inputs":{inputs}}},"status":{status}}}"#
+    );
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn an_object_that_cannot_be_read_keeps_its_place_in_the_watch() {
+    let broken = event(
+        r#"{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"7"},"spec":{"runTemplateRef":5}}}"#,
+    );
+    assert!(broken.object.is_err());
+    assert_eq!(broken.meta().resource_version.as_deref(), Some("7"));
+
+    let whole = event(
+        r#"{"type":"MODIFIED","object":{"metadata":{"name":"a"},"spec":{"runTemplateRef":{"name":"t"}}}}"#,
+    );
+    assert_eq!(whole.object.unwrap().spec.run_template_ref.name, "t");
+}
+
+#[test]
+fn what_keeps_an_object_from_being_read_is_said_with_its_place() {
+    let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(140), "]".repeat(140));
+    let condition = r#"{"conditions":[{"type":"Ready","status":"True","reason":"Ready","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}"#;
+    let unreadable = runnable("", &deep, condition).object.unwrap_err();
+    assert!(
+        unreadable
+            .why
+            .starts_with("spec: it is nested deeper than 127 levels at line 1 column "),
+        "{}",
+        unreadable.why
+    );
+    assert_eq!(unreadable.stored[0].type_, "Ready");
+
+    let unreadable = runnable("", "{}", r#"{"currentRun":5}"#)
+        .object
+        .unwrap_err();
+    assert!(unreadable.why.starts_with("status: invalid type: integer"));
+}
+
+#[test]
+fn what_users_write_is_bounded_and_what_is_written_for_them_is_not() {
+    let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(MAX_BYTES));
+    let unreadable = runnable("", &large, "{}").object.unwrap_err();
+    assert!(unreadable.why.contains("1048576 are read at most"));
+    let fields = format!(r#","managedFields":[{{"fieldsV1":{large}}}]"#);
+    assert!(runnable(&fields, "{}", "{}").object.is_ok());
+    let outputs = format!(r#"{{"outputs":{large}}}"#);
+    assert!(runnable("", "{}", &outputs).object.is_ok());
+}
+
+#[test]
+fn who_wrote_the_status_is_known_of_a_runnable_without_a_ledger_alone() {
+    let fields = r#","managedFields":[{"manager":"a","fieldsV1":{"f:spec":{}}},{"manager":"b","subresource":"status","time":"2026-01-01T00:00:00Z","fieldsV1":{"f:status":{}}}]"#;
+    let kept = |status: &str| {
+        let object = runnable(fields, "{}", status).object.unwrap();
+        let entries = object.metadata.managed_fields.unwrap_or_default();
+        entries
+            .into_iter()
+            .map(|entry| (entry.manager, entry.fields_v1, entry.time.is_some()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(kept("{}"), [(Some("b".to_owned()), None, true)]);
+    let ledger = r#"{"currentRun":{"sequence":1,"name":"a","apiVersion":"v1","kind":"K","inputHash":"v1:0","phase":"Pending"}}"#;
+    assert_eq!(kept(ledger), []);
+}

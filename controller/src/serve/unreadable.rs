@@ -1,0 +1,286 @@
+//! Objects of our own kinds that cannot be read are told so in their status. I/O.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
+
+use cartouche_crds::{API_VERSION, ClusterRunTemplate, Runnable};
+use k8s_openapi::{
+    apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta},
+    jiff::Timestamp,
+};
+use kube::Resource;
+use serde::Deserialize;
+use serde_json::{
+    Value, json,
+    value::{RawValue, to_raw_value},
+};
+use tokio::{
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    time::{Instant, sleep_until},
+};
+
+use super::guarded::{Guarded, Served, Unreadable};
+use crate::{
+    accept,
+    api::{ApiError, Connection, Requests, ResourcePath},
+    events::{Events, Occasion},
+    metrics::Metrics,
+    problem::{Category, bounded},
+    reconcile::report,
+};
+
+/// First and longest pause after a write that failed.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(5));
+
+/// A kind whose objects can be told that they cannot be read.
+pub(super) trait Told: Served {
+    /// What the status says of an object that cannot be read, where it said `stored` before.
+    fn conditions(
+        stored: &[Condition],
+        why: &str,
+        generation: Option<i64>,
+        now: Timestamp,
+    ) -> Vec<Condition>;
+
+    /// The spec that the schema wants in a write of the status; the server ignores it.
+    fn placeholder() -> Value;
+
+    /// Says it beside the status, when it is news.
+    fn announce(self, _: String, _: &Events, _: &Metrics, _: Timestamp) {}
+}
+
+impl Told for Runnable {
+    fn conditions(
+        stored: &[Condition],
+        why: &str,
+        generation: Option<i64>,
+        now: Timestamp,
+    ) -> Vec<Condition> {
+        report::unreadable(stored, message(why), generation, now)
+    }
+
+    fn placeholder() -> Value {
+        json!({ "runTemplateRef": { "name": "unread" } })
+    }
+
+    fn announce(self, why: String, events: &Events, metrics: &Metrics, now: Timestamp) {
+        metrics.problem(Category::InvalidRunnable);
+        let occasion = Occasion::Warning {
+            reason: Category::InvalidRunnable.to_string(),
+            message: message(&why),
+        };
+        events.publish(&self, &occasion, Some(now));
+    }
+}
+
+impl Told for ClusterRunTemplate {
+    fn conditions(
+        stored: &[Condition],
+        why: &str,
+        generation: Option<i64>,
+        now: Timestamp,
+    ) -> Vec<Condition> {
+        let message = bounded(format!("the template cannot be read: {why}"));
+        accept::refused(stored, &message, generation, now)
+    }
+
+    fn placeholder() -> Value {
+        json!({ "template": {} })
+    }
+}
+
+fn message(why: &str) -> String {
+    bounded(format!(
+        "the Runnable cannot be read, so that no run is made and none is followed: {why}"
+    ))
+}
+
+/// An object, by kind, namespace and name.
+type Place = (&'static str, Option<String>, String);
+
+/// Takes note of objects that are to be told.
+#[derive(Clone)]
+pub(super) struct Untold {
+    places: UnboundedSender<Place>,
+    connection: Connection,
+}
+
+const RUNNABLES: &str = "runnables";
+const TEMPLATES: &str = "clusterruntemplates";
+
+impl Untold {
+    /// Starts the task that tells.
+    pub(super) fn start(
+        requests: Requests,
+        connection: Connection,
+        events: Events,
+        metrics: Metrics,
+    ) -> Self {
+        let (places, waiting) = unbounded_channel();
+        let teller = Teller {
+            requests,
+            connection: connection.clone(),
+            events,
+            metrics,
+        };
+        tokio::spawn(teller.tell_all(waiting));
+        Self { places, connection }
+    }
+
+    /// Has an object told, unless its status says it already.
+    pub(super) fn tell<K: Told>(&self, metadata: &ObjectMeta, unreadable: &Unreadable) {
+        let now = self.connection.now().unwrap_or_default();
+        if says::<K>(metadata, unreadable, now) {
+            return;
+        }
+        let resource = if K::kind(&()) == Runnable::kind(&()) {
+            RUNNABLES
+        } else {
+            TEMPLATES
+        };
+        if let Some(name) = metadata.name.clone() {
+            // Nobody listens only while the process stops.
+            let _ = self
+                .places
+                .send((resource, metadata.namespace.clone(), name));
+        }
+    }
+}
+
+/// Whether the status says already what is wrong.
+fn says<K: Told>(metadata: &ObjectMeta, unreadable: &Unreadable, now: Timestamp) -> bool {
+    let next = K::conditions(
+        &unreadable.stored,
+        &unreadable.why,
+        metadata.generation,
+        now,
+    );
+    next == unreadable.stored
+}
+
+struct Teller {
+    requests: Requests,
+    connection: Connection,
+    events: Events,
+    metrics: Metrics,
+}
+
+/// The fields of a status, unread: what is not said anew stays as it is, to the letter.
+#[derive(Deserialize)]
+struct OnlyStatus {
+    status: Option<BTreeMap<String, Box<RawValue>>>,
+}
+
+impl Teller {
+    async fn tell_all(self, mut waiting: UnboundedReceiver<Place>) {
+        // When each is tried, and the pause after that.
+        let mut due: HashMap<Place, (Instant, Duration)> = HashMap::new();
+        loop {
+            let first = due.iter().min_by_key(|(_, (at, _))| *at);
+            let first = first.map(|(place, (at, _))| (place.clone(), *at));
+            tokio::select! {
+                place = waiting.recv() => match place {
+                    Some(place) => {
+                        due.entry(place).or_insert_with(|| (Instant::now(), PAUSES.0));
+                    }
+                    None => return,
+                },
+                Some(place) = async {
+                    let (place, at) = first?;
+                    sleep_until(at).await;
+                    Some(place)
+                } => match self.told(&place).await {
+                    Ok(()) => {
+                        due.remove(&place);
+                    }
+                    Err(error) => {
+                        tracing::debug!(name = place.2, %error, "an object was not told that it cannot be read");
+                        if let Some((at, pause)) = due.get_mut(&place) {
+                            *at = Instant::now() + pause.mul_f64(0.8 + 0.4 * fastrand::f64());
+                            *pause = (*pause * 2).min(PAUSES.1);
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    async fn told(&self, (resource, namespace, name): &Place) -> Result<(), ApiError> {
+        let path = ResourcePath::new(API_VERSION, resource, namespace.as_deref());
+        let outcome = if *resource == RUNNABLES {
+            self.tell::<Runnable>(&path, name).await
+        } else {
+            self.tell::<ClusterRunTemplate>(&path, name).await
+        };
+        match outcome {
+            Err(error) if error.is_not_found() => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Replaces conditions and observedGeneration, on the condition that nobody has written since.
+    async fn tell<K: Told>(&self, path: &ResourcePath, name: &str) -> Result<(), ApiError> {
+        let text: Box<RawValue> = self.requests.get(path, name).await?;
+        let unread =
+            |error: serde_json::Error| ApiError::Unanswered(format!("it is no object: {error}"));
+        let object: Guarded<K> = serde_json::from_str(text.get()).map_err(unread)?;
+        let metadata = object.meta().clone();
+        // It was mended meanwhile: the watch brings it.
+        let Err(unreadable) = object.object else {
+            return Ok(());
+        };
+        let now = self.connection.now().unwrap_or_default();
+        if says::<K>(&metadata, &unreadable, now) {
+            return Ok(());
+        }
+        let conditions = K::conditions(
+            &unreadable.stored,
+            &unreadable.why,
+            metadata.generation,
+            now,
+        );
+        let stored: OnlyStatus = serde_json::from_str(text.get()).map_err(unread)?;
+        let mut status = stored.status.unwrap_or_default();
+        status.insert(
+            "conditions".to_owned(),
+            to_raw_value(&conditions).map_err(unread)?,
+        );
+        if let Some(generation) = metadata.generation {
+            status.insert(
+                "observedGeneration".to_owned(),
+                to_raw_value(&generation).map_err(unread)?,
+            );
+        }
+        let body = StatusWrite {
+            api_version: API_VERSION,
+            kind: K::kind(&()).into_owned(),
+            metadata: json!({
+                "name": name, "namespace": metadata.namespace, "uid": metadata.uid, "resourceVersion": metadata.resource_version,
+            }),
+            spec: K::placeholder(),
+            status,
+        };
+        self.requests
+            .replace_status::<serde::de::IgnoredAny>(path, name, &body)
+            .await?;
+        K::of(metadata, K::blank(), None).announce(
+            unreadable.why,
+            &self.events,
+            &self.metrics,
+            now,
+        );
+        Ok(())
+    }
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StatusWrite {
+    api_version: &'static str,
+    kind: String,
+    metadata: Value,
+    spec: Value,
+    status: BTreeMap<String, Box<RawValue>>,
+}
