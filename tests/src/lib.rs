@@ -22,6 +22,7 @@ pub mod control_plane;
 pub mod controller;
 pub mod engines;
 pub mod error_text;
+pub mod evidence;
 pub mod fault_proxy;
 pub mod faults;
 pub mod lab;

@@ -117,9 +117,7 @@ fn in_order<'a>(
     unnumbered.sort_by(|a, b| {
         (a.run.created, a.matches, &a.run.name).cmp(&(b.run.created, b.matches, &b.run.name))
     });
-    if unnumbered.len() > MAX_ADOPTED {
-        unnumbered.drain(..unnumbered.len() - MAX_ADOPTED);
-    }
+    unnumbered.drain(..unnumbered.len().saturating_sub(MAX_ADOPTED));
     (numbered, unnumbered)
 }
 

@@ -5,6 +5,7 @@
     reason = "the samples are the words that these tests are written in"
 )]
 
+mod edges;
 mod intent;
 mod laws;
 mod outcome;

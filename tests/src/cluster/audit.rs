@@ -85,6 +85,12 @@ impl AuditEvent {
         &self.user.username
     }
 
+    /// Whether a ServiceAccount asked: all controllers do, and no test itself.
+    #[must_use]
+    pub fn is_of_an_account(&self) -> bool {
+        self.user().starts_with("system:serviceaccount:")
+    }
+
     /// The resource in plural, with its group and subresource: `runnables.carto.run/status`, `pods`.
     #[must_use]
     pub fn resource(&self) -> String {
@@ -121,10 +127,21 @@ impl AuditEvent {
         self.response_status.code
     }
 
+    /// Whether nobody knows what came of the request: its sender died or gave it up, or the API server
+    /// did. It may have been carried out.
+    #[must_use]
+    pub fn was_given_up(&self) -> bool {
+        !(200..500).contains(&self.code()) && !self.is_dry_run()
+    }
+
+    fn is_dry_run(&self) -> bool {
+        self.request_uri.contains("dryRun=")
+    }
+
     /// Whether the request did what it asked for, for real: a dry run has no effect.
     #[must_use]
     pub fn took_effect(&self) -> bool {
-        (200..300).contains(&self.code()) && !self.request_uri.contains("dryRun=")
+        (200..300).contains(&self.code()) && !self.is_dry_run()
     }
 }
 

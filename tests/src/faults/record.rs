@@ -8,7 +8,7 @@ use std::{
     fs::File,
     io::{BufRead, BufReader, Seek, SeekFrom},
     path::PathBuf,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use anyhow::{Context, Result};
@@ -23,7 +23,10 @@ use serde_json::Value;
 use backwards::{Written, backwards};
 
 use super::{own_kind::none_without_kind, stage::Stage};
-use crate::cluster::{AuditEvent, Cluster};
+use crate::{
+    cluster::{AuditEvent, Cluster},
+    evidence::Evidence,
+};
 
 /// A run, by what it was made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -96,8 +99,8 @@ pub struct Record {
     /// What the runs are, as the audit log names it.
     resource: String,
     read: Mutex<(u64, Vec<AuditEvent>)>,
-    /// The runs that somebody saw, by uid.
-    seen: Mutex<BTreeMap<String, Run>>,
+    /// What is known of the runs.
+    evidence: Mutex<Evidence>,
     /// The statuses that no controller wrote.
     edits: Mutex<Vec<Runnable>>,
 }
@@ -107,12 +110,14 @@ impl Record {
     pub fn begin(cluster: &Cluster, namespace: &str, kind: &ApiResource) -> Result<Self> {
         let file = cluster.control_plane()?.audit_log();
         let file = file.context("there is an audit log")?;
+        let resource = format!("{}.{}", kind.plural, kind.group);
+        let runner = format!("system:serviceaccount:{namespace}:runner");
         Ok(Self {
             read: Mutex::new((std::fs::metadata(&file)?.len(), Vec::new())),
             file,
             namespace: namespace.to_owned(),
-            resource: format!("{}.{}", kind.plural, kind.group),
-            seen: Mutex::default(),
+            evidence: Mutex::new(Evidence::of(resource.clone(), runner)),
+            resource,
             edits: Mutex::default(),
         })
     }
@@ -125,16 +130,22 @@ impl Record {
 
     /// The requests of controllers that were answered until now, as far as `wanted`.
     pub fn events<T>(&self, wanted: impl Fn(&AuditEvent) -> Option<T>) -> Result<Vec<T>> {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = lock(&self.read);
         let (offset, events) = &mut *read;
-        events.extend(self.after(offset)?);
+        let mut evidence = lock(&self.evidence);
+        for event in self.after(offset)? {
+            evidence.read(&event);
+            events.extend(Some(event).filter(AuditEvent::is_of_an_account));
+        }
         Ok(events.iter().filter_map(wanted).collect())
     }
 
     /// Those since the last call, which are not kept: for a record that goes on for hours.
     pub fn news(&self) -> Result<Vec<AuditEvent>> {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        self.after(&mut read.0)
+        let mut read = lock(&self.read);
+        let mut news = self.after(&mut read.0)?;
+        news.retain(AuditEvent::is_of_an_account);
+        Ok(news)
     }
 
     fn after(&self, offset: &mut u64) -> Result<Vec<AuditEvent>> {
@@ -151,7 +162,6 @@ impl Record {
             *offset += u64::try_from(length)?;
             let line = String::from_utf8_lossy(&bytes);
             if line.contains(&marker)
-                && line.contains("\"system:serviceaccount:")
                 && let Ok(event) = serde_json::from_str::<AuditEvent>(&line)
                 && event.namespace() == self.namespace
             {
@@ -160,45 +170,30 @@ impl Record {
         }
     }
 
-    /// Remembers runs that exist.
-    ///
-    /// A create whose sender died or gave it up is carried out all the same, but the API server may
-    /// write it down as given up: its run is known by its object only. So whoever takes runs away
-    /// shows them before.
+    /// Remembers runs that exist: whoever takes runs away shows them before, since one whose create was
+    /// given up is known by its object only.
     pub fn see(&self, runs: &[DynamicObject]) -> Result<()> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut evidence = lock(&self.evidence);
         for object in runs {
-            let run = Run::of(&serde_json::to_value(object)?);
-            // What has no number is the original's, or no run.
-            if let Some(uid) = object.metadata.uid.clone().filter(|_| run.sequence > 0) {
-                seen.insert(uid, run);
-            }
+            evidence.see(&serde_json::to_value(object)?);
         }
         Ok(())
     }
 
     /// Remembers that this status was written by somebody who is no controller.
     pub fn edited(&self, runnable: Runnable) {
-        let mut edits = self.edits.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut edits = lock(&self.edits);
         edits.push(runnable);
     }
 
-    /// The runs that were made, lowest number first: those whose create was written down, and those
-    /// that were seen without.
+    /// The runs that were made, lowest number first.
     pub fn made(&self) -> Result<Vec<Run>> {
-        let created = self.events(|event| {
-            let run = self.run_made_by(event)?;
-            let object = event.response_object.as_ref()?;
-            let uid = object.pointer("/metadata/uid").and_then(Value::as_str);
-            Some((uid.unwrap_or_default().to_owned(), run))
-        })?;
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let unwritten = seen
-            .iter()
-            .filter(|(uid, _)| created.iter().all(|(written, _)| written != *uid));
-        let mut made: Vec<Run> = unwritten.map(|(_, run)| run.clone()).collect();
-        drop(seen);
-        made.extend(created.into_iter().map(|(_, run)| run));
+        self.events(|_| None::<()>)?;
+        let mut made: Vec<Run> = lock(&self.evidence)
+            .runs()
+            .into_iter()
+            .map(Run::of)
+            .collect();
         made.sort();
         Ok(made)
     }
@@ -302,7 +297,7 @@ impl Record {
         runnables.dedup();
         for runnable in runnables {
             let mut written = self.written(&runnable)?;
-            let edits = self.edits.lock().unwrap_or_else(PoisonError::into_inner);
+            let edits = lock(&self.edits);
             for edit in edits.iter().filter(|edit| edit.name_any() == runnable) {
                 written.push(Written {
                     version: edit.resource_version().unwrap_or_default().parse()?,
@@ -314,6 +309,10 @@ impl Record {
         }
         Ok(breaches)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Stage {

@@ -5,20 +5,31 @@ use std::{
     fs::File,
     io::{BufRead, BufReader, Seek, SeekFrom},
     path::PathBuf,
-    sync::{Mutex, PoisonError},
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use anyhow::{Context, Result, ensure};
 use cartouche_tests::{
-    cluster::{AuditEvent, Cluster},
+    cluster::{Account, AuditEvent, Cluster},
     controller::Controller,
+    evidence::Evidence,
 };
-use kube::{ResourceExt, api::DynamicObject};
+use futures::StreamExt;
+use kube::{
+    Api, ResourceExt,
+    api::{DynamicObject, ListParams, WatchEvent, WatchParams},
+};
 use serde_json::Value;
+use tokio::{task::AbortHandle, time::sleep};
 
 use crate::{engine::Kind, scene::Scene};
 
-/// A run whose create took effect.
+/// What runs are.
+const KINDS: [Kind; 3] = [Kind::Trial, Kind::Recluse, Kind::Job];
+
+/// A run that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Made {
     pub name: String,
@@ -51,14 +62,36 @@ pub struct Chronicle {
     file: PathBuf,
     namespace: String,
     read: Mutex<(u64, Vec<AuditEvent>)>,
+    /// What is known of the runs of each kind.
+    evidence: [(Kind, Arc<Mutex<Evidence>>); 3],
+    watches: Vec<AbortHandle>,
+}
+
+impl Drop for Chronicle {
+    fn drop(&mut self) {
+        for watch in &self.watches {
+            watch.abort();
+        }
+    }
 }
 
 impl Chronicle {
-    /// From now on.
-    pub fn begin(cluster: &Cluster, namespace: &str) -> Result<Self> {
+    /// From now on. Runs are made as this account.
+    pub fn begin(cluster: &Cluster, account: &Account) -> Result<Self> {
         let file = cluster.control_plane()?.audit_log();
         let file = file.context("there is an audit log")?;
+        let namespace = account.namespace.as_str();
+        let evidence = KINDS.map(|kind| {
+            let none = Evidence::of(kind.audited(), account.user());
+            (kind, Arc::new(Mutex::new(none)))
+        });
+        let watches = evidence.iter().map(|(kind, evidence)| {
+            let objects = Api::namespaced_with(cluster.client(), namespace, &kind.resource());
+            tokio::spawn(watch(objects, Arc::clone(evidence))).abort_handle()
+        });
         Ok(Self {
+            watches: watches.collect(),
+            evidence,
             read: Mutex::new((std::fs::metadata(&file)?.len(), Vec::new())),
             file,
             namespace: namespace.to_owned(),
@@ -68,7 +101,7 @@ impl Chronicle {
     /// The requests that were answered until now, other than those of the tests themselves, as far
     /// as `wanted`.
     pub fn events<T>(&self, wanted: impl Fn(&AuditEvent) -> Option<T>) -> Result<Vec<T>> {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = lock(&self.read);
         let (offset, events) = &mut *read;
         let mut file = BufReader::new(File::open(&self.file)?);
         file.seek(SeekFrom::Start(*offset))?;
@@ -82,15 +115,64 @@ impl Chronicle {
             }
             *offset += u64::try_from(length)?;
             if line.contains(&marker)
-                && line.contains("\"system:serviceaccount:")
                 && let Ok(event) = serde_json::from_str::<AuditEvent>(&line)
                 && event.namespace() == self.namespace
             {
-                events.push(event);
+                for (_, evidence) in &self.evidence {
+                    lock(evidence).read(&event);
+                }
+                events.extend(Some(event).filter(AuditEvent::is_of_an_account));
             }
         }
         Ok(events.iter().filter_map(wanted).collect())
     }
+
+    /// The runs of a kind that were made until now, oldest first.
+    fn made(&self, kind: Kind) -> Result<Vec<Made>> {
+        self.events(|_| None::<()>)?;
+        let evidence = self.evidence.iter().find(|(known, _)| *known == kind);
+        let (_, evidence) = evidence.context("the kind is watched")?;
+        Ok(lock(evidence)
+            .runs()
+            .into_iter()
+            .filter_map(Made::of)
+            .collect())
+    }
+}
+
+/// Sees all objects of a kind, for as long as it runs; begun anew where a server was killed.
+async fn watch(objects: Api<DynamicObject>, evidence: Arc<Mutex<Evidence>>) {
+    loop {
+        // What goes wrong is tried again.
+        let _ = watch_once(&objects, &evidence).await;
+        sleep(Duration::from_millis(200)).await;
+    }
+}
+
+async fn watch_once(objects: &Api<DynamicObject>, evidence: &Mutex<Evidence>) -> Result<()> {
+    let list = objects.list(&ListParams::default()).await?;
+    let see = |object: &DynamicObject| -> Result<()> {
+        lock(evidence).see(&serde_json::to_value(object)?);
+        Ok(())
+    };
+    for object in &list.items {
+        see(object)?;
+    }
+    let version = list.metadata.resource_version.unwrap_or_default();
+    let events = objects.watch(&WatchParams::default(), &version).await?;
+    let mut events = pin!(events);
+    while let Some(event) = events.next().await {
+        match event? {
+            WatchEvent::Added(it) | WatchEvent::Modified(it) | WatchEvent::Deleted(it) => see(&it)?,
+            WatchEvent::Bookmark(_) => {}
+            WatchEvent::Error(_) => break,
+        }
+    }
+    Ok(())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The sequence on a run, 0 without one.
@@ -120,42 +202,9 @@ impl Scene {
 
     /// The runs that were made as the scene's account, oldest first; not those of canaries.
     pub fn made_of(&self, kind: Kind) -> Result<Vec<Made>> {
-        let mut made = self.effects("create", kind, |event| {
-            Made::of(event.response_object.as_ref()?)
-        })?;
-        made.extend(self.made_unanswered(kind, &made)?);
+        let mut made = self.chronicle.made(kind)?;
         made.retain(|run| !run.runnable.starts_with(crate::sight::CANARY));
         Ok(made)
-    }
-
-    /// Creates whose sender died are written down as given up, and may have been carried out: the
-    /// ledger that confirms their run tells.
-    fn made_unanswered(&self, kind: Kind, known: &[Made]) -> Result<Vec<Made>> {
-        let (account, resource) = (self.account.user(), kind.audited());
-        let sent = self.chronicle.events(|event| {
-            let given_up = event.verb == "create"
-                && event.resource() == resource
-                && event.acting_as() == account
-                && !(200..500).contains(&event.code());
-            Made::of(event.request_object.as_ref().filter(|_| given_up)?)
-        })?;
-        let confirmed: BTreeSet<String> = self
-            .chronicle
-            .events(|event| {
-                let written =
-                    event.resource() == "runnables.carto.run/status" && event.took_effect();
-                let object = event.response_object.as_ref().filter(|_| written)?;
-                let run = object.pointer("/status/currentRun")?;
-                run.get("uid")?;
-                Some(run.get("name")?.as_str()?.to_owned())
-            })?
-            .into_iter()
-            .collect();
-        let mut names: BTreeSet<String> = known.iter().map(|run| run.name.clone()).collect();
-        let unanswered = sent.into_iter().filter(|run| confirmed.contains(&run.name));
-        Ok(unanswered
-            .filter(|run| names.insert(run.name.clone()))
-            .collect())
     }
 
     /// The values of the Trials that were made, by Runnable, in the order of their sequences.
@@ -210,7 +259,7 @@ impl Scene {
     /// Nothing was made twice: no sequence of a Runnable, and no name.
     pub fn nothing_twice(&self) -> Result<()> {
         let (mut numbers, mut names) = (BTreeSet::new(), BTreeSet::new());
-        for kind in [Kind::Trial, Kind::Recluse, Kind::Job] {
+        for kind in KINDS {
             for run in self.made_of(kind)? {
                 ensure!(run.sequence > 0, "{run:?} has no sequence");
                 let number = (run.runnable.clone(), run.sequence);

@@ -106,7 +106,7 @@ impl Scene {
             .service_account(&namespace, "runner", &rights())
             .await?;
         let scene = Self {
-            chronicle: Chronicle::begin(&cluster, &namespace)?,
+            chronicle: Chronicle::begin(&cluster, &account)?,
             engine: None,
             cluster,
             namespace,

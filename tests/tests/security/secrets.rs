@@ -199,7 +199,7 @@ fn settled(runnable: &Value, sequence: i64) -> bool {
 }
 
 /// As it stands in a Secret.
-fn base64(text: &str) -> String {
+pub(crate) fn base64(text: &str) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut encoded = String::new();
     for chunk in text.as_bytes().chunks(3) {

@@ -4,7 +4,7 @@ use anyhow::Result;
 use kube::api::ApiResource;
 use serde_json::{Value, json};
 
-use super::Tenant;
+use super::{Tenant, forgeries};
 use crate::ground::{echo, template};
 
 /// What must become of an attempt.
@@ -12,11 +12,10 @@ use crate::ground::{echo, template};
 pub(crate) enum Outcome {
     /// Not ready, and no run was made.
     Refused,
-    /// A run may be made, but nothing is read from it.
+    /// A run is made, but nothing is read from it.
     WithoutOutputs,
-    /// It may even succeed: what the tenant asked for is its own, and the rest is taken away. What it
-    /// must not reach is looked at afterwards.
-    Harmless,
+    /// A run is made without what was forged; [`super::forgeries::look`] tells.
+    Genuine,
 }
 
 pub(crate) struct Attempt {
@@ -58,13 +57,15 @@ pub(crate) fn templates() -> Vec<Value> {
     vec![
         echo(),
         template("any-data", &free(&["data"])),
+        template("any-secret", &free(&["data", "type"])),
+        template("any-status", &free(&["data", "status"])),
         template("any-spec", &free(&["spec"])),
         template("any-role", &free(&["rules", "roleRef", "subjects"])),
         template("selected", &selected),
     ]
 }
 
-fn attempt(
+pub(super) fn attempt(
     group: &'static str,
     what: impl Into<String>,
     template: &'static str,
@@ -82,7 +83,7 @@ fn attempt(
 }
 
 /// A config map of the tenant, with further metadata.
-fn config_map(metadata: &Value) -> Value {
+pub(super) fn config_map(metadata: &Value) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": { "a": "b" } })
 }
 
@@ -93,8 +94,8 @@ pub(crate) async fn all(tenant: &Tenant) -> Result<Vec<Attempt>> {
     all.extend(kinds(tenant).await?);
     all.extend(selectors(tenant).await?);
     all.extend(secrets());
-    all.extend(names());
-    all.extend(forgeries(tenant));
+    all.extend(forgeries::names());
+    all.extend(forgeries::metadata(tenant));
     all.extend(bombs());
     Ok(all)
 }
@@ -268,108 +269,41 @@ async fn selectors(tenant: &Tenant) -> Result<Vec<Attempt>> {
     Ok(attempts)
 }
 
-/// To make a Secret is not to read one.
+/// To make a Secret is not to read one. The account may make them: `runner` may not, so that nothing
+/// would be shown.
 fn secrets() -> Vec<Attempt> {
-    let secret = |what: &str, metadata: Value| {
-        let inputs =
-            json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {} });
+    let secret = |what: &str, kind: &str, metadata: Value, outcome: Outcome| {
+        let inputs = json!({
+            "apiVersion": "v1", "kind": "Secret", "type": kind, "metadata": metadata,
+            "data": { "a": "cGxhbnRlZA==" },
+        });
         Attempt {
-            outcome: Outcome::WithoutOutputs,
-            ..attempt("secret as an output", what, "any-data", inputs)
+            account: Some("smith".to_owned()),
+            outcome,
+            ..attempt("secret as an output", what, "any-secret", inputs)
         }
     };
     let token = json!({ "kubernetes.io/service-account.name": "person" });
     vec![
-        secret("one of its own", json!({ "generateName": "x-" })),
-        secret("one that is there", json!({ "name": "own" })),
+        secret(
+            "one of its own",
+            "Opaque",
+            json!({ "generateName": "x-" }),
+            Outcome::WithoutOutputs,
+        ),
+        secret(
+            "one that is there",
+            "Opaque",
+            json!({ "name": "own" }),
+            Outcome::Refused,
+        ),
         secret(
             "a token",
+            "kubernetes.io/service-account-token",
             json!({ "generateName": "x-", "annotations": token }),
+            Outcome::WithoutOutputs,
         ),
     ]
-}
-
-fn names() -> Vec<Attempt> {
-    let names = [
-        "../secrets/own",
-        "own/status",
-        "own?dryRun=All",
-        "own#x",
-        "own%2f..%2fsecrets",
-        "OWN",
-        "own;x",
-        "own\n",
-        "own\0",
-        ".",
-        "..",
-        "-",
-        " ",
-        "ö",
-        "a..b",
-    ];
-    let fixed = names.map(|name| {
-        attempt(
-            "name",
-            format!("{name:?}"),
-            "any-data",
-            config_map(&json!({ "name": name })),
-        )
-    });
-    // Cut down to what a name may be, or refused where even that is not enough.
-    let prefix = ["../x-", "X-", "x_-", "x y-", "-", "x\r\n-"].map(|prefix| {
-        let metadata = json!({ "generateName": prefix });
-        Attempt {
-            outcome: Outcome::Harmless,
-            ..attempt(
-                "prefix",
-                format!("{prefix:?}"),
-                "any-data",
-                config_map(&metadata),
-            )
-        }
-    });
-    fixed.into_iter().chain(prefix).collect()
-}
-
-/// Metadata that others would believe. The run is made without them.
-fn forgeries(tenant: &Tenant) -> Vec<Attempt> {
-    let owner = json!([{
-        "apiVersion": "v1", "kind": "Namespace", "name": tenant.victim, "uid": "0", "controller": true,
-    }]);
-    let labels = json!({
-        "carto.run/runnable-name": "theirs", "carto.run/runnable-uid": "0", "carto.run/run-sequence": "99",
-    });
-    [
-        ("owner", json!({ "ownerReferences": owner })),
-        ("finalizer", json!({ "finalizers": ["example.com/never"] })),
-        ("labels of another Runnable", json!({ "labels": labels })),
-        (
-            "hash of another run",
-            json!({ "annotations": { "carto.run/input-hash": "v1:0" } }),
-        ),
-        (
-            "uid",
-            json!({ "uid": "00000000-0000-0000-0000-000000000000" }),
-        ),
-        ("resourceVersion", json!({ "resourceVersion": "1" })),
-        (
-            "managed fields",
-            json!({ "managedFields": [{ "manager": "x" }] }),
-        ),
-        (
-            "deletion",
-            json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" }),
-        ),
-    ]
-    .into_iter()
-    .map(|(what, mut metadata)| {
-        metadata["generateName"] = json!("forged-");
-        Attempt {
-            outcome: Outcome::Harmless,
-            ..attempt("forged metadata", what, "any-data", config_map(&metadata))
-        }
-    })
-    .collect()
 }
 
 fn bombs() -> Vec<Attempt> {

@@ -1,0 +1,207 @@
+//! Names and metadata that others would believe, and what came of them: the runs as they were asked
+//! for, and as they are.
+
+use anyhow::{Context, Result, ensure};
+use cartouche_templating::name_suffix;
+use cartouche_tests::cluster::AuditLog;
+use serde_json::{Value, json};
+
+use super::{
+    Tenant,
+    attempts::{Attempt, Outcome, attempt, config_map},
+};
+use crate::ground;
+
+/// What no create of a run may carry, though the API server might take it away.
+const NEVER_SENT: [&str; 5] = [
+    "/metadata/finalizers",
+    "/metadata/managedFields",
+    "/metadata/resourceVersion",
+    "/metadata/uid",
+    "/status",
+];
+
+pub(super) fn names() -> Vec<Attempt> {
+    let names = [
+        "../secrets/own",
+        "own/status",
+        "own?dryRun=All",
+        "own#x",
+        "own%2f..%2fsecrets",
+        "OWN",
+        "own;x",
+        "own\n",
+        "own\0",
+        ".",
+        "..",
+        "-",
+        " ",
+        "ö",
+        "a..b",
+    ];
+    let fixed = names.map(|name| {
+        attempt(
+            "name",
+            format!("{name:?}"),
+            "any-data",
+            config_map(&json!({ "name": name })),
+        )
+    });
+    let long = format!("{}-", "x".repeat(252));
+    let prefix = |prefix: &str, outcome: Outcome| {
+        let metadata = json!({ "generateName": prefix });
+        Attempt {
+            outcome,
+            ..attempt(
+                "prefix",
+                format!("{prefix:.20?}"),
+                "any-data",
+                config_map(&metadata),
+            )
+        }
+    };
+    // The name is cut down to what a name may be; some prefixes the API server refuses themselves.
+    let refused = ["../x-", "x y-", "-", "x\r\n-"].map(|it| prefix(it, Outcome::Refused));
+    let odd = ["X-", "x_-", "x.-", "0", &long].map(|it| prefix(it, Outcome::Genuine));
+    fixed.into_iter().chain(refused).chain(odd).collect()
+}
+
+/// Metadata that others would believe. The run is made without them.
+pub(super) fn metadata(tenant: &Tenant) -> Vec<Attempt> {
+    let owner = json!([{
+        "apiVersion": "v1", "kind": "Namespace", "name": tenant.victim, "uid": "0", "controller": true,
+    }]);
+    let labels = json!({
+        "carto.run/runnable-name": "theirs", "carto.run/runnable-uid": "0", "carto.run/run-sequence": "99",
+    });
+    let hash = json!({ "carto.run/input-hash": "v1:0" });
+    let uid = "00000000-0000-0000-0000-000000000000";
+    let past = "2001-01-01T00:00:00Z";
+    let mut attempts: Vec<_> = [
+        ("owner", json!({ "ownerReferences": owner })),
+        ("finalizer", json!({ "finalizers": ["example.com/never"] })),
+        ("labels of another Runnable", json!({ "labels": labels })),
+        ("hash of another run", json!({ "annotations": hash })),
+        ("uid", json!({ "uid": uid })),
+        ("resourceVersion", json!({ "resourceVersion": "1" })),
+        (
+            "managed fields",
+            json!({ "managedFields": [{ "manager": "x" }] }),
+        ),
+        ("creation", json!({ "creationTimestamp": past })),
+        ("deletion", json!({ "deletionTimestamp": past })),
+    ]
+    .into_iter()
+    .map(|(what, mut metadata)| {
+        metadata["generateName"] = json!("forged-");
+        forgery(what, "any-data", config_map(&metadata))
+    })
+    .collect();
+    let mut status = config_map(&json!({ "generateName": "forged-" }));
+    status["status"] = json!({ "conditions": [{ "type": "Succeeded", "status": "True" }] });
+    attempts.push(forgery("status", "any-status", status));
+    attempts
+}
+
+fn forgery(what: &str, template: &'static str, inputs: Value) -> Attempt {
+    Attempt {
+        outcome: Outcome::Genuine,
+        ..attempt("forged metadata", what, template, inputs)
+    }
+}
+
+/// Looks at everything that was made in the tenant's namespace: each object is the run of one Runnable
+/// by name, number, owner and hash, as Cartouche makes it, and each attempt that was to make one has.
+pub(super) async fn look(
+    tenant: &Tenant,
+    attempts: &[Attempt],
+    runnables: &[Value],
+    audit: &AuditLog,
+) -> Result<()> {
+    let mut made = ground::all(&tenant.cluster, &tenant.namespace, "configmaps").await?;
+    made.extend(ground::all(&tenant.cluster, &tenant.namespace, "secrets").await?);
+    // These were there before.
+    made.retain(|it| {
+        let name = it["metadata"]["name"].as_str().unwrap_or_default();
+        !["kube-root-ca.crt", "own"].contains(&name)
+    });
+    for object in &made {
+        let owner = &object["metadata"]["ownerReferences"][0]["uid"];
+        let runnable = runnables.iter().find(|it| it["metadata"]["uid"] == *owner);
+        let runnable = runnable.with_context(|| format!("nobody's: {object}"))?;
+        is_genuine(object, runnable).with_context(|| format!("{object} of {runnable}"))?;
+    }
+    let wanted = attempts
+        .iter()
+        .filter(|it| !matches!(it.outcome, Outcome::Refused))
+        .count();
+    ensure!(
+        made.len() == wanted,
+        "{} runs for {wanted} attempts",
+        made.len()
+    );
+    let mut sent = 0;
+    let runs = ["configmaps", "secrets"];
+    for event in audit.in_namespace(&tenant.namespace)? {
+        if event.verb != "create" || !runs.contains(&event.resource().as_str()) {
+            continue;
+        }
+        let Some(object) = &event.request_object else {
+            continue;
+        };
+        sent += 1;
+        for field in NEVER_SENT {
+            let there = object.pointer(field);
+            ensure!(there.is_none(), "{field} was sent: {object}");
+        }
+    }
+    ensure!(sent >= wanted, "{sent} creates for {wanted} runs");
+    Ok(())
+}
+
+/// What Cartouche gives to a run, and nothing in its place or beside it.
+fn is_genuine(object: &Value, runnable: &Value) -> Result<()> {
+    let (metadata, current) = (&object["metadata"], &runnable["status"]["currentRun"]);
+    let (name, uid) = (&runnable["metadata"]["name"], &runnable["metadata"]["uid"]);
+    let owners = json!([{
+        "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "name": name, "uid": uid,
+        "controller": true, "blockOwnerDeletion": false,
+    }]);
+    ensure!(metadata["ownerReferences"] == owners, "its owners");
+    ensure!(
+        metadata["namespace"] == runnable["metadata"]["namespace"],
+        "its namespace"
+    );
+    for field in ["finalizers", "deletionTimestamp"] {
+        ensure!(metadata.get(field).is_none(), "its {field}");
+    }
+    ensure!(object.get("status").is_none(), "its status");
+    ensure!(metadata["uid"] == current["uid"], "its uid");
+    // Both are times of the API server in the same words.
+    let created = metadata["creationTimestamp"].as_str();
+    ensure!(
+        created >= runnable["metadata"]["creationTimestamp"].as_str(),
+        "its age"
+    );
+    let labels = json!({
+        "carto.run/runnable-name": name,
+        "carto.run/runnable-uid": uid,
+        "carto.run/run-sequence": "1",
+        "carto.run/run-template-name": runnable["spec"]["runTemplateRef"]["name"],
+    });
+    ensure!(metadata["labels"] == labels, "its labels");
+    let hash = &metadata["annotations"]["carto.run/input-hash"];
+    ensure!(*hash == current["inputHash"], "its hash");
+    let name = metadata["name"].as_str().unwrap_or_default();
+    let suffix = name_suffix(uid.as_str().unwrap_or_default(), 1);
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-".contains(c);
+    ensure!(
+        name == current["name"].as_str().unwrap_or_default()
+            && name.ends_with(&suffix)
+            && name.len() <= 52
+            && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.chars().all(is_name),
+        "its name"
+    );
+    Ok(())
+}
