@@ -75,7 +75,11 @@ impl Pass<'_> {
         self.compiled = Some(compiled.clone());
         let selected = match self.runnable.spec.selector.clone() {
             None => None,
-            Some(selector) => Some(self.selected(&account, &selector, consistent).await?),
+            Some(selector) => {
+                let selected = self.selected(&account, &selector, consistent).await;
+                self.has_unpicked = selected.is_err();
+                Some(selected?)
+            }
         };
         let sources = Sources {
             compiled: compiled.clone(),

@@ -69,6 +69,8 @@ pub(super) struct Pass<'a> {
     pub(super) compiled: Option<Arc<Compiled>>,
     /// What this pass is stuck on, while it looks after the runs that exist.
     pub(super) problem: Option<Problem>,
+    /// The selector does not pick one object.
+    pub(super) has_unpicked: bool,
     /// Whether other Runnables of the namespace wait with a change.
     pub(super) others_wait: &'a (dyn Fn() -> bool + Send + Sync),
     /// This pass has written the status, so that what it read was no stale cache.
@@ -131,6 +133,7 @@ impl<'a> Pass<'a> {
             sources: None,
             compiled: None,
             problem: None,
+            has_unpicked: false,
             others_wait,
             has_written: false,
         })
@@ -181,7 +184,13 @@ impl<'a> Pass<'a> {
         };
         self.tidy();
         let witness = self.witness().filter(|left| !left.is_zero());
-        let others = [self.polling(), self.search(), self.denied(), witness];
+        let others = [
+            self.polling(),
+            self.search(),
+            self.denied(),
+            self.unpicked(),
+            witness,
+        ];
         again.into_iter().chain(others.into_iter().flatten()).min()
     }
 
