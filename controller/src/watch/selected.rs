@@ -271,7 +271,11 @@ mod tests {
         assert!(selections.concerned(&watched(), &event).is_empty());
         assert!(selections.answer(&watched(), &key(), vec!["one".to_owned()]));
         selections.ask(&watched(), &key(), &labels());
-        assert!(selections.concerned(&watched(), &object("x", BTreeMap::new())).is_empty());
+        assert!(
+            selections
+                .concerned(&watched(), &object("x", BTreeMap::new()))
+                .is_empty()
+        );
         assert!(!selections.answer(&watched(), &key(), vec!["one".to_owned()]));
     }
 
