@@ -47,6 +47,18 @@ impl Kind {
         )
     }
 
+    /// Whether its objects are those of a kind: under the same or another version of its group.
+    #[must_use]
+    pub fn has_objects_of(&self, api_version: &str, kind: &str) -> bool {
+        let group = |version: &str| {
+            let (group, _) = version.split_once('/')?;
+            Some(group.to_owned())
+        };
+        let same = self.api_version == api_version
+            || group(api_version).is_some_and(|other| Some(other) == group(&self.api_version));
+        same && self.kind == kind
+    }
+
     /// The path of its objects in the whole cluster.
     #[must_use]
     pub fn everywhere(&self) -> ResourcePath {

@@ -7,15 +7,15 @@ use std::{
     time::Duration,
 };
 
-use cartouche_crds::{Runnable, RunnableStatus, Selector};
+use cartouche_crds::{Runnable, RunnableStatus};
 use kube::{
     ResourceExt,
     runtime::reflector::{ObjectRef, Store},
 };
-use serde_json::Value;
 
 use crate::{
     ledger::Reading,
+    picked::Picked,
     problem::{Cure, Problem},
     reconcile::facts::Sighting,
     watch::Watched,
@@ -105,15 +105,6 @@ pub struct Memory {
     pub told: BTreeSet<String>,
     /// That the kind of its runs is polled was said.
     pub said_polling: bool,
-}
-
-/// An object that a selector picked.
-#[derive(Clone, Debug)]
-pub struct Picked {
-    /// The selector.
-    pub selector: Selector,
-    /// The object.
-    pub object: Arc<Value>,
 }
 
 /// Something that failed.

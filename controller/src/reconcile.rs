@@ -29,6 +29,7 @@ use crate::{
     ledger::BreakerLimits,
     memory::{Memories, RunnableKey, lock},
     metrics::Metrics,
+    picked::PickedObjects,
     problem::{Cure, Problem},
     templates::Templates,
     watch::{
@@ -66,6 +67,8 @@ pub struct Reconciler {
     pub runs: Arc<Runs>,
     /// What is selected.
     pub selections: Arc<Selections>,
+    /// The objects that were picked.
+    pub picked: PickedObjects,
     /// What is remembered.
     pub memories: Arc<Memories>,
     /// How a watch of runs is made.
@@ -155,7 +158,7 @@ impl Reconciler {
     /// Has exactly these kinds watched for a Runnable.
     fn serve(&self, key: &RunnableKey, before: &BTreeSet<Watched>, now: &BTreeSet<Watched>) {
         let client = || self.identity.own().client();
-        self.watches.want(key, before, now, |watched, state| {
+        let closed = self.watches.want(key, before, now, |watched, state| {
             let task = match watched.purpose {
                 Purpose::Runs => tokio::spawn(self.run_watch.clone().watch(
                     client(),
@@ -170,6 +173,15 @@ impl Reconciler {
             };
             task.abort_handle()
         });
+        self.close(&closed);
+    }
+
+    /// Nobody needs these watches any more.
+    fn close(&self, closed: &[Watched]) {
+        let of_runs = |watched: &&Watched| watched.purpose == Purpose::Runs;
+        for watched in closed.iter().filter(of_runs) {
+            self.runs.close(watched);
+        }
     }
 
     /// The Runnables that are not there any more leave nothing behind.
@@ -188,8 +200,10 @@ impl Reconciler {
 
     fn leave(&self, key: &RunnableKey, uid: &str) {
         self.runs.forget(uid);
-        self.watches
+        let closed = self
+            .watches
             .forget(key, |watched| self.selections.remove(watched, key));
+        self.close(&closed);
     }
 
     /// Something happened that may cure problems of one sort.

@@ -36,6 +36,7 @@ use crate::{
     ledger::BreakerLimits,
     memory::{Memories, RunnableKey},
     metrics::Metrics,
+    picked::PickedObjects,
     problem::Cure,
     reconcile::Reconciler,
     templates::Templates,
@@ -186,6 +187,7 @@ fn wire(
         watches,
         runs,
         selections,
+        picked: PickedObjects::default(),
         memories,
         wakes,
     }

@@ -96,16 +96,17 @@ impl Watches {
     }
 
     /// Makes exactly these watches serve a Runnable, starting those that nobody had and stopping
-    /// those that nobody has any more. `before` is what served it until now.
+    /// those that nobody has any more, which are returned. `before` is what served it until now.
     pub fn want(
         &self,
         key: &RunnableKey,
         before: &BTreeSet<Watched>,
         now: &BTreeSet<Watched>,
         start: impl Fn(&Watched, Arc<Mutex<WatchState>>) -> AbortHandle,
-    ) {
+    ) -> Vec<Watched> {
+        let mut closed = Vec::new();
         if before == now {
-            return;
+            return closed;
         }
         let mut open = self.lock();
         for watched in now.difference(before) {
@@ -139,28 +140,36 @@ impl Watches {
             entry.users.remove(key);
             if entry.users.is_empty()
                 && let Some(entry) = open.remove(watched)
-                && let Some(task) = entry.task
             {
-                task.abort();
+                closed.push(watched.clone());
+                if let Some(task) = entry.task {
+                    task.abort();
+                }
             }
         }
         self.count(&open);
+        closed
     }
 
-    /// A Runnable is gone: it needs no watch any more.
-    pub fn forget(&self, key: &RunnableKey, mut unused: impl FnMut(&Watched)) {
+    /// A Runnable is gone: it needs no watch any more. Those that nobody has any more are returned.
+    pub fn forget(&self, key: &RunnableKey, mut unused: impl FnMut(&Watched)) -> Vec<Watched> {
+        let mut closed = Vec::new();
         let mut open = self.lock();
         open.retain(|watched, entry| {
             if entry.users.remove(key) {
                 unused(watched);
             }
             let keep = !entry.users.is_empty();
-            if !keep && let Some(task) = &entry.task {
-                task.abort();
+            if !keep {
+                closed.push(watched.clone());
+                if let Some(task) = &entry.task {
+                    task.abort();
+                }
             }
             keep
         });
         self.count(&open);
+        closed
     }
 
     /// How well a kind is watched; `Starting` for one that nobody asked for.

@@ -45,6 +45,17 @@ impl ApiError {
         self.code() == Some(404)
     }
 
+    /// The version that was asked is served no more, which says nothing of the object.
+    #[must_use]
+    pub fn is_unserved(&self) -> bool {
+        // What the API server says of a version of a custom kind, and of a path that nobody serves.
+        let texts = [
+            "could not find the requested resource",
+            "404 page not found",
+        ];
+        matches!(self, Self::Answered { code: 404, message, .. } if texts.iter().any(|text| message.contains(text)))
+    }
+
     /// A resourceVersion or uid was not the present one.
     #[must_use]
     pub fn is_conflict(&self) -> bool {

@@ -4,10 +4,11 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use cartouche_crds::{API_VERSION, GROUP, RUNNABLE_NAME_LABEL};
 use cartouche_templating::{Context, label_value};
+use k8s_openapi::jiff::SignedDuration;
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
-    assess::reading,
+    assess::{matters, reading},
     facts::{Rendering, Sighting, WatchState},
     pass::{End, Pass},
 };
@@ -20,7 +21,7 @@ use crate::{
     mutants::{self, Mutant},
     problem::{Category, Cure, Problem},
     templates::Compiled,
-    watch::{Purpose, Watched},
+    watch::{Purpose, Watched, runs::Poll},
 };
 
 /// How long a run that was just made may stay unseen by its watch before it is looked for: the watch
@@ -258,11 +259,11 @@ impl Pass<'_> {
         };
         let watched = Watched {
             purpose: Purpose::Runs,
-            kind: kind.clone(),
+            kind,
         };
         self.facts.watch = self.own.watches.state(&watched);
         self.facts.sightings = match self.facts.watch {
-            WatchState::Polled => self.poll(&kind).await,
+            WatchState::Polled => self.poll(&watched).await,
             WatchState::Starting | WatchState::Synced => {
                 self.own.runs.sightings(&self.facts.runnable.uid)
             }
@@ -277,17 +278,26 @@ impl Pass<'_> {
         api_version: &str,
         kind: &str,
     ) -> Result<Option<Arc<Kind>>, DiscoveryError> {
-        match self.own.kinds.find(api_version, kind).await {
+        let kinds = &self.own.kinds;
+        let found = match purpose {
+            // A run stays the same object, whatever version it is read in.
+            Purpose::Runs => kinds.find_objects(api_version, kind).await,
+            Purpose::Selected => kinds.find(api_version, kind).await,
+        };
+        match found {
             Ok(kind) => Ok(Some(kind)),
             Err(DiscoveryError::Unknown { .. }) => Ok(None),
             Err(error) => {
                 let memory = lock(&self.memory);
-                let known = memory.watched.iter().find(|watched| {
-                    watched.purpose == purpose
-                        && watched.kind.api_version == api_version
-                        && watched.kind.kind == kind
-                });
-                known.map_or(Err(error), |known| Ok(Some(known.kind.clone())))
+                let watched = memory
+                    .watched
+                    .iter()
+                    .filter(|known| known.purpose == purpose);
+                let known = watched
+                    .map(|watched| &watched.kind)
+                    .filter(|known| known.has_objects_of(api_version, kind))
+                    .max_by_key(|known| known.api_version == api_version);
+                known.map_or(Err(error), |known| Ok(Some(known.clone())))
             }
         }
     }
@@ -347,19 +357,37 @@ impl Pass<'_> {
     }
 
     /// Runs of a kind that the controller may not watch, listed as the account.
-    async fn poll(&self, kind: &Kind) -> Vec<Sighting> {
+    pub(super) async fn poll(&self, watched: &Watched) -> Vec<Sighting> {
+        let (runs, owner) = (&self.own.runs, &self.facts.runnable.uid);
         let (Some(account), Some(compiled)) = (&self.account, &self.compiled) else {
-            return Vec::new();
+            return runs.sightings(owner);
         };
-        let listed = account
-            .list(&kind.path(&self.key.namespace), &own_runs(&self.key))
-            .await
-            .unwrap_or_default();
+        let path = watched.kind.path(&self.key.namespace);
+        let Ok(listed) = account.list(&path, &own_runs(&self.key)).await else {
+            // Nobody says what is there. What was seen says how a run fared then: it is read again.
+            let mut known = runs.sightings(owner);
+            for sighting in known.iter_mut().filter(|sighting| !sighting.deleted) {
+                sighting.rules_hash = "".into();
+            }
+            return known;
+        };
         let readings = listed.iter().filter_map(|object| reading(compiled, object));
-        readings
-            .filter(|reading| reading.run.is_owned_by(&self.facts.runnable.uid))
+        let found: Vec<Sighting> = readings
+            .filter(|reading| reading.run.is_owned_by(owner))
             .map(|reading| Sighting::of(&reading))
-            .collect()
+            .collect();
+        let poll = Poll {
+            watched,
+            owner: (&self.key, owner),
+            found: &found,
+            at: self.own.identity.connection().now(),
+            within: SignedDuration::try_from(self.own.poll * 3).unwrap_or(SignedDuration::MAX),
+        };
+        runs.polled(&poll, |sighting| matters(&self.runnable, &sighting.run));
+        let mut known = runs.sightings(owner);
+        known.retain(|known| found.iter().all(|found| found.run.uid != known.run.uid));
+        known.extend(found);
+        known
     }
 }
 

@@ -3,13 +3,15 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use cartouche_crds::Selector;
+use cartouche_templating::bounds::{MAX_CONTEXT_BYTES, json_bytes_within};
 use serde_json::Value;
 
 use super::{facts::WatchState, pass::Pass};
 use crate::{
     api::{ApiError, Requests, percent_encoded},
     discovery::{DiscoveryError, Kind},
-    memory::{Picked, lock},
+    memory::lock,
+    picked::Picked,
     problem::{Category, Cure, Problem},
     watch::{Purpose, Watched},
 };
@@ -79,7 +81,7 @@ impl Pass<'_> {
         if let (Some(kept), WatchState::Synced, false) =
             (kept, self.own.watches.state(&watched), consistent)
         {
-            return Ok(kept.object);
+            return Ok(kept.object.value());
         }
         let (selections, labels) = (&self.own.selections, &selector.matching_labels);
         selections.ask(&watched, &self.key, labels);
@@ -92,14 +94,24 @@ impl Pass<'_> {
             self.own.wakes.wake(&self.key);
         }
         let object = Arc::new(only(listed?)?);
+        // One that no template may see is not worth its place.
+        let kept = json_bytes_within(&object, MAX_CONTEXT_BYTES)
+            .and_then(|_| self.own.picked.keep(&object));
         let mut memory = lock(&self.memory);
-        if memory.changes == began {
-            memory.picked = Some(Picked {
-                selector: selector.clone(),
-                object: object.clone(),
-            });
+        if memory.changes != began {
+            return Ok(object);
         }
-        Ok(object)
+        let shared = kept.as_ref().map(|kept| kept.value());
+        let before = std::mem::replace(
+            &mut memory.picked,
+            kept.map(|object| Picked {
+                selector: selector.clone(),
+                object,
+            }),
+        );
+        drop(memory);
+        drop(before);
+        Ok(shared.unwrap_or(object))
     }
 }
 
@@ -125,13 +137,19 @@ async fn list_two(
         .map_err(|error| unlistable(kind, labels, &error))
 }
 
+/// The object, without who wrote which field: no template sees that.
 fn only(mut found: Vec<Value>) -> Result<Value, Cause> {
     let change = |text: &str| Cause {
         cure: Cure::Change,
         text: text.to_owned(),
     };
     match (found.pop(), found.len()) {
-        (Some(object), 0) => Ok(object),
+        (Some(mut object), 0) => {
+            if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+                metadata.remove("managedFields");
+            }
+            Ok(object)
+        }
         (None, _) => Err(change("selector did not match any objects")),
         _ => Err(change("selector matched multiple objects")),
     }

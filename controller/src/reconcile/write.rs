@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     decide::{Change, Step, decide},
-    facts::{CreateOutcome, NameRead, WatchState},
+    facts::{CreateOutcome, NameRead},
     pass::{End, Pass},
     report,
 };
@@ -21,7 +21,6 @@ use crate::{
     mutants::{self, Mutant},
     problem::Problem,
     retention::trimmed,
-    watch::{Purpose, Watched},
 };
 
 /// A Runnable as far as a write of its status must give it: which one, and the status.
@@ -71,20 +70,9 @@ pub(super) struct WrittenMeta {
 impl Pass<'_> {
     /// Writes the ledger, and with it all that the status says of it.
     pub(super) async fn write(&mut self, ledger: Ledger, change: Change) -> Result<(), End> {
-        let (runs, kinds) = (&self.own.runs, &self.own.kinds);
-        let missing = |entry_kind: (&str, &str), uid: &str| {
-            kinds.known(entry_kind.0, entry_kind.1).is_some_and(|kind| {
-                let watched = Watched {
-                    purpose: Purpose::Runs,
-                    kind,
-                };
-                self.own.watches.state(&watched) == WatchState::Synced
-                    && !runs.exists(&watched, uid)
-            })
-        };
         let policy = self.runnable.spec.retention_policy;
         let ledger = trimmed(ledger, policy, self.facts.now, |entry, uid| {
-            missing((&entry.api_version, &entry.kind), uid)
+            self.is_missing(entry, uid)
         });
         let problem = match (&self.facts.created, change) {
             _ if self.problem.is_some() => self.problem.clone(),

@@ -8,6 +8,7 @@ use std::{
 
 use cartouche_crds::{RUNNABLE_NAME_LABEL, Runnable};
 use futures::StreamExt;
+use k8s_openapi::jiff::Timestamp;
 use kube::{
     Api, Client, ResourceExt,
     runtime::{reflector::Store, watcher},
@@ -43,6 +44,8 @@ struct Inner {
     owners: HashMap<Uid, Owner>,
     /// Run to owner, for every run that exists, by kind.
     live: HashMap<Watched, HashMap<Uid, Uid>>,
+    /// Owners whose runs were listed because the kind is polled, and when, by kind.
+    polled: HashMap<Watched, HashMap<Uid, Timestamp>>,
 }
 
 struct Owner {
@@ -105,7 +108,17 @@ impl Runs {
 
     /// Forgets a Runnable.
     pub fn forget(&self, runnable_uid: &str) {
-        self.lock().owners.remove(&short(runnable_uid));
+        let owner = short(runnable_uid);
+        let mut inner = self.lock();
+        inner.owners.remove(&owner);
+        let Inner { live, polled, .. } = &mut *inner;
+        for (watched, polled) in polled {
+            if polled.remove(&owner).is_some()
+                && let Some(live) = live.get_mut(watched)
+            {
+                live.retain(|_, of| *of != owner);
+            }
+        }
     }
 
     /// Takes in a run that exists, or that went. Whether that is news for its owner.
@@ -331,6 +344,9 @@ fn owner(object: &Value) -> Option<RunnableKey> {
         name: owner.get("name")?.as_str()?.to_owned(),
     })
 }
+
+mod polled;
+pub use polled::Poll;
 
 #[cfg(test)]
 mod tests;
