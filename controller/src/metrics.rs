@@ -30,6 +30,8 @@ pub struct Metrics {
     runnables: Gauge,
     unknown_runs: Counter,
     undecodable: Counter,
+    refused: Counter,
+    panics: Counter,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -98,6 +100,8 @@ impl Default for Metrics {
             runnables: Gauge::default(),
             unknown_runs: Counter::default(),
             undecodable: Counter::default(),
+            refused: Counter::default(),
+            panics: Counter::default(),
         };
         metrics.register(&mut registry);
         for category in Category::ALL {
@@ -147,6 +151,16 @@ impl Metrics {
             "undecodable_objects",
             "Objects that could not be read and are ignored",
             self.undecodable.clone(),
+        );
+        registry.register(
+            "status_refusals",
+            "Reads and writes of a Runnable's status that failed for another reason than a conflict; nothing is run for a Runnable whose status cannot be written",
+            self.refused.clone(),
+        );
+        registry.register(
+            "panics",
+            "Looks at a Runnable that a mistake in the controller ended; report it",
+            self.panics.clone(),
         );
     }
 
@@ -219,6 +233,14 @@ impl Metrics {
 
     pub(crate) fn unknown_run(&self) {
         self.unknown_runs.inc();
+    }
+
+    pub(crate) fn status_refused(&self) {
+        self.refused.inc();
+    }
+
+    pub(crate) fn panicked(&self) {
+        self.panics.inc();
     }
 
     pub(crate) fn undecodable(&self) {

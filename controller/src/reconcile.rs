@@ -30,7 +30,7 @@ use crate::{
     memory::{Memories, RunnableKey, lock},
     metrics::Metrics,
     picked::PickedObjects,
-    problem::{Cure, Problem},
+    problem::Problem,
     templates::Templates,
     watch::{
         Purpose, Wakes, Watched, Watches,
@@ -106,6 +106,7 @@ impl Reconciler {
             End::Waiting(_) => "waiting",
             End::Stuck(..) => "problem",
             End::Conflict => "conflict",
+            End::Refused(_) => "refused",
             End::Gone => "gone",
             End::PutOff => "put-off",
         };
@@ -115,6 +116,9 @@ impl Reconciler {
     }
 
     async fn run(&self, pass: &mut Pass<'_>) -> End {
+        if let Some(left) = pass.refused() {
+            return End::Refused(left);
+        }
         pass.observe().await;
         for _ in 0..MAX_STEPS {
             let step = decide(&pass.facts);
@@ -148,6 +152,7 @@ impl Reconciler {
                     Ok(()) => {}
                     Err(End::Conflict) => return End::Conflict,
                     Err(End::Gone) => return End::Gone,
+                    Err(End::Refused(wait)) => return End::Refused(wait),
                     Err(End::Settled | End::Waiting(_) | End::Stuck(..) | End::PutOff) => break,
                 }
             }
@@ -204,13 +209,6 @@ impl Reconciler {
             .watches
             .forget(key, |watched| self.selections.remove(watched, key));
         self.close(&closed);
-    }
-
-    /// Something happened that may cure problems of one sort.
-    pub fn cure(&self, cure: Cure, namespace: Option<&str>) {
-        for key in self.memories.cured(cure, namespace) {
-            self.wakes.wake(&key);
-        }
     }
 }
 

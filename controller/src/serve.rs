@@ -1,5 +1,6 @@
 //! Wires everything together, and runs it until it is told to stop.
 
+mod cures;
 mod guarded;
 mod looks;
 mod runnables;
@@ -7,11 +8,11 @@ mod turns;
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex},
-    time::Duration,
+    sync::Arc,
 };
 
 use cartouche_crds::{ClusterRunTemplate, Runnable};
+use cures::Cures;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use guarded::{Guarded, guarded};
 use kube::{
@@ -37,7 +38,6 @@ use crate::{
     memory::{Memories, RunnableKey},
     metrics::Metrics,
     picked::PickedObjects,
-    problem::Cure,
     reconcile::Reconciler,
     templates::Templates,
     watch::{
@@ -202,10 +202,10 @@ fn watch_references(
     let client = reconciler.identity.own().client();
     let wake = {
         let (reconciler, runnables) = (reconciler.clone(), runnables.clone());
-        let echoes = Arc::new(Echoes::default());
-        move |reference| {
-            refer(&reconciler, &runnables, &reference);
-            echoes.clone().echo(&reconciler, reference);
+        let cures = Arc::new(Cures::default());
+        move |reference| match reference {
+            Reference::Accounts(accounts) => refer(&reconciler, &runnables, &accounts),
+            reference => cures.tell(&reconciler, reference),
         }
     };
     tokio::spawn(watch_accounts(
@@ -219,62 +219,19 @@ fn watch_references(
     receiver
 }
 
-fn refer(reconciler: &Reconciler, runnables: &Store<Runnable>, reference: &Reference) {
-    match reference {
-        Reference::Account { namespace, name } => {
-            reconciler.identity.forget(namespace, name);
-            wake_where(reconciler, runnables, |runnable| {
-                runnable.namespace().as_ref() == Some(namespace)
-                    && runnable.spec.service_account() == name
-            });
-        }
-        Reference::Rights(_) | Reference::Definition => cure(reconciler, reference),
+/// Accounts that came, changed or went concern the Runnables that name them.
+fn refer(reconciler: &Reconciler, runnables: &Store<Runnable>, accounts: &[(String, String)]) {
+    for (namespace, name) in accounts {
+        reconciler.identity.forget(namespace, name);
     }
-}
-
-fn cure(reconciler: &Reconciler, reference: &Reference) {
-    match reference {
-        Reference::Account { .. } => {}
-        Reference::Rights(namespace) => reconciler.cure(Cure::Right, namespace.as_deref()),
-        Reference::Definition => {
-            reconciler.kinds.forget_all();
-            reconciler.cure(Cure::Kind, None);
-        }
-    }
-}
-
-/// The API server's discovery and authorizer may be behind the event that told of a change, so what
-/// the event may cure is tried again a little later.
-#[derive(Default)]
-struct Echoes {
-    under_way: Mutex<HashSet<Reference>>,
-}
-
-impl Echoes {
-    fn echo(self: Arc<Self>, reconciler: &Arc<Reconciler>, reference: Reference) {
-        let pauses: &[u64] = match &reference {
-            Reference::Account { .. } => return,
-            Reference::Rights(_) => &[2],
-            Reference::Definition => &[1, 2, 5],
-        };
-        if !self.lock().insert(reference.clone()) {
-            return;
-        }
-        let reconciler = reconciler.clone();
-        tokio::spawn(async move {
-            for pause in pauses {
-                tokio::time::sleep(Duration::from_secs(*pause)).await;
-                cure(&reconciler, &reference);
-            }
-            self.lock().remove(&reference);
-        });
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<Reference>> {
-        self.under_way
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
+    let accounts: HashSet<(&str, &str)> = accounts
+        .iter()
+        .map(|(namespace, name)| (namespace.as_str(), name.as_str()))
+        .collect();
+    wake_where(reconciler, runnables, |runnable| {
+        let namespace = runnable.metadata.namespace.as_deref().unwrap_or_default();
+        accounts.contains(&(namespace, runnable.spec.service_account()))
+    });
 }
 
 fn wake_where(

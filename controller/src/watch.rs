@@ -182,6 +182,12 @@ impl Watches {
             })
     }
 
+    /// The watches that serve anybody.
+    #[must_use]
+    pub fn open(&self) -> Vec<Watched> {
+        self.lock().keys().cloned().collect()
+    }
+
     /// The Runnables that a watch serves.
     #[must_use]
     pub fn users(&self, watched: &Watched) -> Vec<RunnableKey> {

@@ -18,8 +18,9 @@ use super::{
     patience, report,
 };
 use crate::{
-    api::Requests,
+    api::{ApiError, Requests},
     clock::boot_time,
+    events::Occasion,
     ledger::Ledger,
     memory::{Held, Memory, RunnableKey, lock},
     problem::{Category, Cure, Problem},
@@ -44,6 +45,8 @@ pub(super) enum End {
     Stuck(Problem, Option<Duration>),
     /// Somebody else wrote: the watch brings it.
     Conflict,
+    /// The record of runs can be neither read nor written now; tried again after the time.
+    Refused(Duration),
     /// The Runnable is not there any more.
     Gone,
     /// The run is made, and confirmed when the changes of others that wait have been begun.
@@ -163,6 +166,40 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// A write of the status was refused a moment ago: how long nothing is done at all, since nothing could
+    /// be put down. Another spec may be another status.
+    pub(super) fn refused(&self) -> Option<Duration> {
+        let what = Held::Status(self.facts.runnable.generation);
+        let memory = lock(&self.memory);
+        memory.held(&what, boot_time()).map(|(_, left)| left)
+    }
+
+    /// The ledger cannot be read or written: said once, and tried again later each time.
+    pub(super) fn refuse(&self, what: Held, doing: &str, error: &ApiError) -> End {
+        let cure = if error.is_forbidden() {
+            Cure::Right
+        } else {
+            Cure::Retry
+        };
+        let problem = Problem::new(
+            Category::UnknownError,
+            cure,
+            format!("unable to {doing} the status of the Runnable: {error}"),
+        );
+        tracing::warn!(namespace = self.key.namespace, runnable = self.key.name, %error, "failed to {doing} the status of a Runnable");
+        self.own.metrics.status_refused();
+        let mut memory = lock(&self.memory);
+        if memory.failed(&what).is_none() {
+            let occasion = Occasion::Warning {
+                reason: "StatusRefused".to_owned(),
+                message: problem.message.clone(),
+            };
+            let events = &self.own.events;
+            events.publish(&self.runnable, &occasion, self.facts.now);
+        }
+        End::Refused(memory.hold(what, &problem, boot_time()))
+    }
+
     /// A step failed: how long it is left alone.
     pub(super) fn fail(&self, what: Held, problem: Problem) -> End {
         let wait = lock(&self.memory).hold(what, &problem, boot_time());
@@ -175,6 +212,7 @@ impl<'a> Pass<'a> {
             End::Gone => return None,
             End::PutOff => return Some(PUT_OFF),
             End::Conflict => return Some(CONFLICT_PAUSE.mul_f64(0.5 + fastrand::f64())),
+            End::Refused(wait) => return Some(wait),
             End::Settled => self.settle().await,
             End::Waiting(waiting) => {
                 // A controller's silence is no news: nothing is written while it waits.
@@ -202,6 +240,7 @@ impl<'a> Pass<'a> {
         if let Err(wait) = self.tell(status).await {
             return Some(wait);
         }
+        lock(&self.memory).is_well();
         let retention = self.retire().await;
         let unseen = self.is_out_of_sight().then_some(self.own.poll);
         retention.into_iter().chain(unseen).min()
@@ -247,11 +286,11 @@ impl<'a> Pass<'a> {
         let mut memory = lock(&self.memory);
         // The step that met it was put down already.
         let left = memory
-            .hold
-            .as_ref()
+            .holds
+            .iter()
             .filter(|hold| hold.problem == *problem)
             .map(|hold| hold.until.saturating_sub(now))
-            .filter(|left| !left.is_zero());
+            .find(|left| !left.is_zero());
         let generation = self.facts.runnable.generation;
         let wait = left.unwrap_or_else(|| memory.hold(Held::Render(generation), problem, now));
         (problem.cure != Cure::Change).then_some(wait)
@@ -264,6 +303,7 @@ impl<'a> Pass<'a> {
         }
         match self.put(status).await {
             Ok(()) | Err(End::Gone) => Ok(()),
+            Err(End::Refused(wait)) => Err(wait),
             Err(_) => Err(CONFLICT_PAUSE.mul_f64(0.5 + fastrand::f64())),
         }
     }

@@ -132,11 +132,7 @@ impl Pass<'_> {
         );
         let problem = Problem::new(Category::StampedObjectRejectedByAPIServer, cure, text);
         let mut memory = lock(&self.memory);
-        let first = memory
-            .hold
-            .as_ref()
-            .is_none_or(|hold| hold.what != Held::Delete);
-        if first {
+        if memory.failed(&Held::Delete).is_none() {
             let occasion = Occasion::Warning {
                 reason: "RetentionFailed".to_owned(),
                 message: problem.message.clone(),

@@ -16,7 +16,7 @@ use crate::{
     clock::boot_time,
     events::Occasion,
     ledger::Ledger,
-    memory::lock,
+    memory::{Held, lock},
     metrics::RunEvent,
     mutants::{self, Mutant},
     problem::Problem,
@@ -89,6 +89,10 @@ impl Pass<'_> {
         let kept_back = change == Change::Intent && mutants::makes(Mutant::NoIntent);
         if !kept_back && let Err(end) = self.put(status).await {
             self.facts.ledger = before;
+            // However long it takes to write that down: what was made is not made again.
+            if let Some(CreateOutcome::Created(made)) = self.facts.created.take() {
+                lock(&self.memory).unconfirmed = Some(made);
+            }
             return Err(end);
         }
         self.after_write(&before, change);
@@ -183,7 +187,10 @@ impl Pass<'_> {
             .await
         {
             Ok(written) => {
-                lock(&self.memory).written = written.metadata.resource_version.parse().ok();
+                let mut memory = lock(&self.memory);
+                memory.written = written.metadata.resource_version.parse().ok();
+                memory.release(&Held::Status(self.facts.runnable.generation));
+                drop(memory);
                 self.warn(&status);
                 self.resource_version = written.metadata.resource_version;
                 self.read_at = boot_time();
@@ -197,8 +204,8 @@ impl Pass<'_> {
             Err(error) if error.is_conflict() => Err(End::Conflict),
             Err(error) if error.is_not_found() => Err(End::Gone),
             Err(error) => {
-                tracing::warn!(namespace = self.key.namespace, runnable = self.key.name, %error, "failed to update status for runnable");
-                Err(End::Conflict)
+                let what = Held::Status(self.facts.runnable.generation);
+                Err(self.refuse(what, "write", &error))
             }
         }
     }

@@ -29,17 +29,12 @@ use super::{Failures, config};
 /// What an event of a reference says.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Reference {
-    /// An account came, changed or went.
-    Account {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-    },
+    /// Accounts came, changed or went: namespace and name of each.
+    Accounts(Vec<(String, String)>),
     /// Rights changed: in a namespace, or everywhere.
     Rights(Option<String>),
-    /// A definition came, changed or went.
-    Definition,
+    /// A definition came, changed or went: its name, or any of them.
+    Definition(Option<String>),
 }
 
 /// The ServiceAccounts that exist.
@@ -99,9 +94,9 @@ pub async fn watch_accounts(
     )
     .boxed();
     let mut failures = Failures::new();
-    let tell = |object: &ObjectMeta| {
-        if let (Some(namespace), Some(name)) = (object.namespace.clone(), object.name.clone()) {
-            wake(Reference::Account { namespace, name });
+    let tell = |accounts: Vec<(String, String)>| {
+        if !accounts.is_empty() {
+            wake(Reference::Accounts(accounts));
         }
     };
     while let Some(event) = events.next().await {
@@ -110,17 +105,16 @@ pub async fn watch_accounts(
             Ok(watcher::Event::InitApply(object)) => listed.push(named(&object.metadata)),
             Ok(watcher::Event::InitDone) => {
                 failures.reset();
-                relist(&accounts, &listed, &tell);
-                listed = Vec::new();
+                tell(relist(&accounts, &std::mem::take(&mut listed)));
                 synced.send_replace(true);
             }
             Ok(watcher::Event::Apply(object)) => {
                 accounts.put(&object.metadata);
-                tell(&object.metadata);
+                tell(key(&object.metadata).into_iter().collect());
             }
             Ok(watcher::Event::Delete(object)) => {
                 accounts.remove(&object.metadata);
-                tell(&object.metadata);
+                tell(key(&object.metadata).into_iter().collect());
             }
             Err(error) => pause("serviceaccounts", &error, &mut failures).await,
         }
@@ -135,36 +129,33 @@ fn named(object: &ObjectMeta) -> ObjectMeta {
     }
 }
 
-/// Replaces the names by a complete list, and tells of those that came or went.
-fn relist(accounts: &Accounts, listed: &[ObjectMeta], tell: &impl Fn(&ObjectMeta)) {
+fn key(object: &ObjectMeta) -> Option<(String, String)> {
+    Some((object.namespace.clone()?, object.name.clone()?))
+}
+
+/// Replaces the names by a complete list. Those that came or went.
+fn relist(accounts: &Accounts, listed: &[ObjectMeta]) -> Vec<(String, String)> {
     let before = std::mem::take(&mut *accounts.lock());
     for object in listed {
         accounts.put(object);
     }
-    let was = |object: &ObjectMeta| {
-        object
-            .namespace
-            .as_ref()
-            .zip(object.name.as_ref())
-            .is_some_and(|(namespace, name)| {
-                before
-                    .get(namespace)
-                    .is_some_and(|names| names.contains(name))
-            })
+    let was = |(namespace, name): &(String, String)| {
+        before
+            .get(namespace)
+            .is_some_and(|names| names.contains(name))
     };
-    listed.iter().filter(|object| !was(object)).for_each(tell);
+    let mut changed: Vec<_> = listed
+        .iter()
+        .filter_map(key)
+        .filter(|it| !was(it))
+        .collect();
     for (namespace, names) in &before {
-        for name in names
+        let gone = names
             .iter()
-            .filter(|name| !accounts.exists(namespace, name))
-        {
-            tell(&ObjectMeta {
-                name: Some(name.clone()),
-                namespace: Some(namespace.clone()),
-                ..ObjectMeta::default()
-            });
-        }
+            .filter(|name| !accounts.exists(namespace, name));
+        changed.extend(gone.map(|name| (namespace.clone(), name.clone())));
     }
+    changed
 }
 
 /// Watches everything that grants rights, for ever.
@@ -187,8 +178,8 @@ pub async fn watch_rights(client: Client, wake: impl Fn(Reference) + Clone) {
 
 /// Watches the definitions of custom resources, for ever.
 pub async fn watch_definitions(client: Client, wake: impl Fn(Reference)) {
-    watch_all::<CustomResourceDefinition>(client, "customresourcedefinitions", |_| {
-        wake(Reference::Definition);
+    watch_all::<CustomResourceDefinition>(client, "customresourcedefinitions", |object| {
+        wake(Reference::Definition(object.name.clone()));
     })
     .await;
 }
@@ -219,4 +210,33 @@ async fn pause(what: &'static str, error: &watcher::Error, failures: &mut Failur
     let (forbidden, pause) = failures.after(error);
     tracing::warn!(what, %error, forbidden, "a watch failed");
     tokio::time::sleep(pause).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Accounts, ObjectMeta, key, relist};
+
+    fn account(name: &str) -> ObjectMeta {
+        ObjectMeta {
+            namespace: Some("ns".to_owned()),
+            name: Some(name.to_owned()),
+            ..ObjectMeta::default()
+        }
+    }
+
+    #[test]
+    fn a_list_tells_at_once_of_all_accounts_that_came_or_went() {
+        let accounts = Accounts::default();
+        let all = relist(&accounts, &[account("a"), account("b")]);
+        assert_eq!(
+            all,
+            [key(&account("a")).unwrap(), key(&account("b")).unwrap()]
+        );
+        let changed = relist(&accounts, &[account("b"), account("c")]);
+        assert_eq!(
+            changed,
+            [key(&account("c")).unwrap(), key(&account("a")).unwrap()]
+        );
+        assert!(relist(&accounts, &[account("b"), account("c")]).is_empty());
+    }
 }
