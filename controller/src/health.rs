@@ -1,6 +1,7 @@
 //! `/healthz`, `/readyz` and `/metrics`, from one truth.
 
 use std::{
+    collections::BTreeMap,
     convert::Infallible,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -13,10 +14,11 @@ use tokio::net::TcpListener;
 
 use crate::metrics::Metrics;
 
-/// What the process still waits for before it serves Runnables.
+/// What the process still waits for before it serves Runnables, and what it has to do without.
 #[derive(Clone, Default)]
 pub struct Readiness {
     missing: Arc<Mutex<Vec<(&'static str, String)>>>,
+    lacking: Arc<Mutex<BTreeMap<&'static str, String>>>,
 }
 
 impl Readiness {
@@ -27,6 +29,7 @@ impl Readiness {
             missing: Arc::new(Mutex::new(
                 what.iter().map(|what| (*what, String::new())).collect(),
             )),
+            ..Self::default()
         }
     }
 
@@ -40,6 +43,29 @@ impl Readiness {
         if let Some((_, reason)) = self.lock().iter_mut().find(|(missing, _)| *missing == what) {
             *reason = why;
         }
+    }
+
+    /// Something cannot be watched now: what it would tell of is noticed later. If that is waited for,
+    /// this is why it is not there.
+    pub fn lacks(&self, what: &'static str, why: String) {
+        self.because(what, why.clone());
+        self.lack().insert(what, why);
+    }
+
+    /// It is watched again.
+    pub fn has(&self, what: &'static str) {
+        self.lack().remove(what);
+    }
+
+    /// What cannot be watched, a line each.
+    #[must_use]
+    pub fn lacking(&self) -> Vec<String> {
+        let line = |(what, why): (&&str, &String)| format!("without {what}: {why}");
+        self.lack().iter().map(line).collect()
+    }
+
+    fn lack(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, String>> {
+        self.lacking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is still missing, a line each.
@@ -89,7 +115,11 @@ fn answer(
     let (status, kind, body) = match request.uri().path() {
         "/healthz" => (StatusCode::OK, "text/plain", "ok\n".to_owned()),
         "/readyz" => match readiness.missing() {
-            missing if missing.is_empty() => (StatusCode::OK, "text/plain", "ok\n".to_owned()),
+            missing if missing.is_empty() => {
+                let mut lines = vec!["ok".to_owned()];
+                lines.extend(readiness.lacking());
+                (StatusCode::OK, "text/plain", lines.join("\n") + "\n")
+            }
             missing => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "text/plain",

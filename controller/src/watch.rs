@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use kube::runtime::watcher;
+use kube::{Api, Client, Resource, api::ApiResource, core::DynamicResourceScope, runtime::watcher};
 use tokio::{sync::mpsc, task::AbortHandle};
 
 use crate::{
@@ -75,6 +75,8 @@ pub struct Watches {
     open: Mutex<HashMap<Watched, Open>>,
     /// Watches that are open at most: kinds are chosen by those who write templates and selectors.
     most: usize,
+    /// The only namespace in which anything is watched, if there is one.
+    namespace: Option<String>,
     metrics: Metrics,
 }
 
@@ -87,10 +89,11 @@ struct Open {
 impl Watches {
     /// No watch yet.
     #[must_use]
-    pub fn new(most: usize, metrics: Metrics) -> Self {
+    pub fn new(most: usize, namespace: Option<String>, metrics: Metrics) -> Self {
         Self {
             open: Mutex::default(),
             most,
+            namespace,
             metrics,
         }
     }
@@ -180,6 +183,20 @@ impl Watches {
             .map_or(WatchState::Starting, |open| {
                 *open.state.lock().unwrap_or_else(PoisonError::into_inner)
             })
+    }
+
+    /// Where the objects of a kind are watched.
+    fn api<K>(&self, client: Client, kind: &Kind) -> Api<K>
+    where
+        K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>,
+    {
+        let resource = run_object::api_resource(kind);
+        match &self.namespace {
+            Some(namespace) if kind.namespaced => {
+                Api::namespaced_with(client, namespace, &resource)
+            }
+            _ => Api::all_with(client, &resource),
+        }
     }
 
     /// The watches that serve anybody.

@@ -19,12 +19,17 @@ use k8s_openapi::{
 use kube::{
     Api, Client, Resource,
     api::{ObjectMeta, PartialObjectMeta},
+    core::NamespaceResourceScope,
     runtime::watcher,
 };
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use super::{Failures, config};
+use crate::health::Readiness;
+
+/// What has to be known before any Runnable is served.
+const SERVICE_ACCOUNTS: &str = "serviceaccounts";
 
 /// What an event of a reference says.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -80,19 +85,54 @@ impl Accounts {
     }
 }
 
+/// Where references are watched, and who is told of those that may not be.
+#[derive(Clone)]
+pub struct References {
+    /// With the controller's own identity.
+    pub client: Client,
+    /// The only namespace that is served, if there is one.
+    pub namespace: Option<String>,
+    /// What is missing.
+    pub readiness: Readiness,
+}
+
+impl References {
+    fn everywhere<K: Resource<DynamicType = ()>>(&self) -> Api<K> {
+        Api::all(self.client.clone())
+    }
+
+    fn here<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        match &self.namespace {
+            Some(namespace) => Api::namespaced(self.client.clone(), namespace),
+            None => self.everywhere(),
+        }
+    }
+
+    async fn pause(&self, what: &'static str, error: &watcher::Error, failures: &mut Failures) {
+        let (forbidden, pause) = failures.after(error);
+        tracing::warn!(what, %error, forbidden, "a watch failed");
+        if forbidden {
+            self.readiness.lacks(what, error.to_string());
+        } else {
+            self.readiness.because(what, error.to_string());
+        }
+        tokio::time::sleep(pause).await;
+    }
+}
+
 /// Watches the ServiceAccounts for ever. `synced` turns true with the first complete list.
 pub async fn watch_accounts(
-    client: Client,
+    references: References,
     accounts: Arc<Accounts>,
     synced: watch::Sender<bool>,
     wake: impl Fn(Reference),
 ) {
     let mut listed: Vec<ObjectMeta> = Vec::new();
-    let mut events = watcher(
-        Api::<PartialObjectMeta<ServiceAccount>>::all(client),
-        config(),
-    )
-    .boxed();
+    let api = references.here::<PartialObjectMeta<ServiceAccount>>();
+    let mut events = watcher(api, config()).boxed();
     let mut failures = Failures::new();
     let tell = |accounts: Vec<(String, String)>| {
         if !accounts.is_empty() {
@@ -106,6 +146,7 @@ pub async fn watch_accounts(
             Ok(watcher::Event::InitDone) => {
                 failures.reset();
                 tell(relist(&accounts, &std::mem::take(&mut listed)));
+                references.readiness.has(SERVICE_ACCOUNTS);
                 synced.send_replace(true);
             }
             Ok(watcher::Event::Apply(object)) => {
@@ -116,7 +157,11 @@ pub async fn watch_accounts(
                 accounts.remove(&object.metadata);
                 tell(key(&object.metadata).into_iter().collect());
             }
-            Err(error) => pause("serviceaccounts", &error, &mut failures).await,
+            Err(error) => {
+                references
+                    .pause(SERVICE_ACCOUNTS, &error, &mut failures)
+                    .await;
+            }
         }
     }
 }
@@ -159,39 +204,50 @@ fn relist(accounts: &Accounts, listed: &[ObjectMeta]) -> Vec<(String, String)> {
 }
 
 /// Watches everything that grants rights, for ever.
-pub async fn watch_rights(client: Client, wake: impl Fn(Reference) + Clone) {
+pub async fn watch_rights(references: References, wake: impl Fn(Reference) + Clone) {
+    let there = |object: &ObjectMeta| wake(Reference::Rights(object.namespace.clone()));
+    let everywhere = |_: &ObjectMeta| wake(Reference::Rights(None));
     tokio::join!(
-        watch_all::<Role>(client.clone(), "roles", |object| wake(Reference::Rights(
-            object.namespace.clone()
-        ))),
-        watch_all::<RoleBinding>(client.clone(), "rolebindings", |object| wake(
-            Reference::Rights(object.namespace.clone())
-        )),
-        watch_all::<ClusterRole>(client.clone(), "clusterroles", |_| wake(Reference::Rights(
-            None
-        ))),
-        watch_all::<ClusterRoleBinding>(client, "clusterrolebindings", |_| wake(
-            Reference::Rights(None)
-        )),
+        watch_all::<Role>(&references, references.here(), "roles", there),
+        watch_all::<RoleBinding>(&references, references.here(), "rolebindings", there),
+        watch_all::<ClusterRole>(
+            &references,
+            references.everywhere(),
+            "clusterroles",
+            everywhere
+        ),
+        watch_all::<ClusterRoleBinding>(
+            &references,
+            references.everywhere(),
+            "clusterrolebindings",
+            everywhere
+        ),
     );
 }
 
 /// Watches the definitions of custom resources, for ever.
-pub async fn watch_definitions(client: Client, wake: impl Fn(Reference)) {
-    watch_all::<CustomResourceDefinition>(client, "customresourcedefinitions", |object| {
-        wake(Reference::Definition(object.name.clone()));
-    })
-    .await;
+pub async fn watch_definitions(references: References, wake: impl Fn(Reference)) {
+    let api = references.everywhere();
+    let tell = |object: &ObjectMeta| wake(Reference::Definition(object.name.clone()));
+    watch_all::<CustomResourceDefinition>(&references, api, "customresourcedefinitions", tell)
+        .await;
 }
 
 /// Tells of every event; of a complete list once, since what happened before it is not known.
-async fn watch_all<K>(client: Client, what: &'static str, tell: impl Fn(&ObjectMeta))
-where
+async fn watch_all<K>(
+    references: &References,
+    api: Api<PartialObjectMeta<K>>,
+    what: &'static str,
+    tell: impl Fn(&ObjectMeta),
+) where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
 {
-    let mut events = watcher(Api::<PartialObjectMeta<K>>::all(client), config()).boxed();
+    let mut events = watcher(api, config()).boxed();
     let mut failures = Failures::new();
     while let Some(event) = events.next().await {
+        if event.is_ok() {
+            references.readiness.has(what);
+        }
         match event {
             Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
             Ok(watcher::Event::InitDone) => {
@@ -201,15 +257,9 @@ where
             Ok(watcher::Event::Apply(object) | watcher::Event::Delete(object)) => {
                 tell(&object.metadata);
             }
-            Err(error) => pause(what, &error, &mut failures).await,
+            Err(error) => references.pause(what, &error, &mut failures).await,
         }
     }
-}
-
-async fn pause(what: &'static str, error: &watcher::Error, failures: &mut Failures) {
-    let (forbidden, pause) = failures.after(error);
-    tracing::warn!(what, %error, forbidden, "a watch failed");
-    tokio::time::sleep(pause).await;
 }
 
 #[cfg(test)]

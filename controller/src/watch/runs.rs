@@ -15,11 +15,7 @@ use kube::{
 };
 use serde_json::Value;
 
-use super::{
-    Failures, Wakes, Watched, Watches, config,
-    run_object::{RunObject, api_resource},
-    set,
-};
+use super::{Failures, Wakes, Watched, Watches, config, run_object::RunObject, set};
 use crate::{
     ledger::{Reading, RunIdentity},
     memory::{Memories, RunnableKey, lock},
@@ -224,7 +220,7 @@ pub struct RunWatch {
 impl RunWatch {
     /// Watches all runs of a kind until it is aborted.
     pub async fn watch(self, client: Client, watched: Watched, state: Arc<Mutex<WatchState>>) {
-        let api: Api<RunObject> = Api::all_with(client, &api_resource(&watched.kind));
+        let api: Api<RunObject> = self.watches.api(client, &watched.kind);
         let mut events = watcher(api, config().labels(RUNNABLE_NAME_LABEL)).boxed();
         let mut failures = Failures::new();
         let mut listed = HashMap::new();

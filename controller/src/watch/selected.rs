@@ -12,7 +12,7 @@ use kube::{
     runtime::watcher,
 };
 
-use super::{Failures, Wakes, Watched, Watches, config, run_object::api_resource, set};
+use super::{Failures, Wakes, Watched, Watches, config, set};
 use crate::{
     memory::{Memories, RunnableKey, lock},
     reconcile::facts::WatchState,
@@ -137,8 +137,7 @@ pub struct SelectedWatch {
 impl SelectedWatch {
     /// Watches the metadata of all objects of a kind until it is aborted.
     pub async fn watch(self, client: Client, watched: Watched, state: Arc<Mutex<WatchState>>) {
-        let api: Api<PartialObjectMeta<DynamicObject>> =
-            Api::all_with(client, &api_resource(&watched.kind));
+        let api: Api<PartialObjectMeta<DynamicObject>> = self.watches.api(client, &watched.kind);
         let mut events = watcher(api, config()).boxed();
         let mut failures = Failures::new();
         while let Some(event) = events.next().await {
