@@ -107,6 +107,9 @@ pub struct Memory {
     pub said_other: Option<Duration>,
     /// The unknown runs that were told of, by uid.
     pub told: BTreeSet<String>,
+    /// The old runs that retention has deleted, by uid, while the history knows them: one that a finalizer
+    /// keeps is neither deleted nor told of again.
+    pub retired: BTreeSet<String>,
     /// That the kind of its runs is polled was said.
     pub said_polling: bool,
 }

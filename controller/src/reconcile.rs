@@ -9,9 +9,11 @@ pub mod report;
 
 mod make;
 mod pass;
+mod refuse;
 mod retire;
 mod select;
 mod tidy;
+mod token;
 mod write;
 
 use std::{

@@ -42,7 +42,9 @@ use crate::{
     templates::Templates,
     watch::{
         Wakes, Watches,
-        references::{Accounts, Reference, watch_accounts, watch_definitions, watch_rights},
+        references::{
+            Accounts, Reference, References, watch_accounts, watch_definitions, watch_rights,
+        },
         runs::{RunWatch, Runs},
         selected::{SelectedWatch, Selections},
     },
@@ -106,7 +108,12 @@ pub async fn serve_over(
         wakes,
     ));
 
-    let accounts_synced = watch_references(&reconciler, &runnables_store);
+    let references = References {
+        client: reconciler.identity.own().client(),
+        namespace: flags.namespace.clone(),
+        readiness: readiness.clone(),
+    };
+    let accounts_synced = watch_references(references, &reconciler, &runnables_store);
     let template_task = tokio::spawn(serve_templates(
         reconciler.clone(),
         templates_store,
@@ -154,7 +161,7 @@ fn wire(
     let memories = Arc::new(Memories::default());
     let selections = Arc::new(Selections::default());
     let most = usize::try_from(flags.max_watched_kinds).unwrap_or(usize::MAX);
-    let watches = Arc::new(Watches::new(most, metrics.clone()));
+    let watches = Arc::new(Watches::new(most, flags.namespace.clone(), metrics.clone()));
     Reconciler {
         kinds: Kinds::new(identity.own().clone()),
         events: Events::start(
@@ -195,11 +202,11 @@ fn wire(
 
 /// Watches what Runnables refer to. The receiver turns true when the accounts are known.
 fn watch_references(
+    references: References,
     reconciler: &Arc<Reconciler>,
     runnables: &Store<Runnable>,
 ) -> watch::Receiver<bool> {
     let (synced, receiver) = watch::channel(false);
-    let client = reconciler.identity.own().client();
     let wake = {
         let (reconciler, runnables) = (reconciler.clone(), runnables.clone());
         let cures = Arc::new(Cures::default());
@@ -209,13 +216,13 @@ fn watch_references(
         }
     };
     tokio::spawn(watch_accounts(
-        client.clone(),
+        references.clone(),
         reconciler.accounts.clone(),
         synced,
         wake.clone(),
     ));
-    tokio::spawn(watch_rights(client.clone(), wake.clone()));
-    tokio::spawn(watch_definitions(client, wake));
+    tokio::spawn(watch_rights(references.clone(), wake.clone()));
+    tokio::spawn(watch_definitions(references, wake));
     receiver
 }
 
@@ -299,7 +306,7 @@ async fn serve_templates(
         reconciler.metrics.clone(),
     );
     let mut waking = {
-        let reconciler = reconciler.clone();
+        let (reconciler, store) = (reconciler.clone(), store.clone());
         let mut told = Told::default();
         move |event: &watcher::Event<ClusterRunTemplate>| match event {
             watcher::Event::Apply(template) if !told.is_news(template) => {}
@@ -320,6 +327,10 @@ async fn serve_templates(
             }
             watcher::Event::InitDone => {
                 readiness.reached(TEMPLATES);
+                told.0.clear();
+                for template in store.state() {
+                    told.is_news(&template);
+                }
                 wake_where(&reconciler, &runnables, |_| true);
             }
             watcher::Event::Init | watcher::Event::InitApply(_) => {}

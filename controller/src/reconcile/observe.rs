@@ -174,7 +174,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Runs live in the Runnable's namespace, and are not Cartouche's own kinds.
+    /// Runs live in the Runnable's namespace.
     async fn check_kind(&mut self, rendering: &Rendering) -> Result<(), Problem> {
         let (document, template) = (&rendering.document, &self.facts.runnable.template);
         let (api_version, kind) = (document.api_version(), document.kind());
@@ -192,11 +192,6 @@ impl Pass<'_> {
             .unwrap_or_default();
         if !namespace.is_empty() && namespace != self.key.namespace {
             return stamp_failure("cannot set namespace in resource template".to_owned());
-        }
-        if api_version.split('/').next() == Some(GROUP) {
-            return stamp_failure(format!(
-                "{kind} of {api_version} cannot be a run: a Runnable may not stamp kinds of {GROUP}"
-            ));
         }
         match self.own.kinds.find(api_version, kind).await {
             Ok(found) if found.namespaced => Ok(()),

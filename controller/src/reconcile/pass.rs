@@ -16,11 +16,11 @@ use super::{
     log,
     observe::Sources,
     patience, report,
+    token::bounded,
 };
 use crate::{
-    api::{ApiError, Requests},
+    api::Requests,
     clock::boot_time,
-    events::Occasion,
     ledger::Ledger,
     memory::{Held, Memory, RunnableKey, lock},
     problem::{Category, Cure, Problem},
@@ -164,40 +164,6 @@ impl<'a> Pass<'a> {
                 .map(|current| Held::Create(current.sequence)),
             _ => None,
         }
-    }
-
-    /// A write of the status was refused a moment ago: how long nothing is done at all, since nothing could
-    /// be put down. Another spec may be another status.
-    pub(super) fn refused(&self) -> Option<Duration> {
-        let what = Held::Status(self.facts.runnable.generation);
-        let memory = lock(&self.memory);
-        memory.held(&what, boot_time()).map(|(_, left)| left)
-    }
-
-    /// The ledger cannot be read or written: said once, and tried again later each time.
-    pub(super) fn refuse(&self, what: Held, doing: &str, error: &ApiError) -> End {
-        let cure = if error.is_forbidden() {
-            Cure::Right
-        } else {
-            Cure::Retry
-        };
-        let problem = Problem::new(
-            Category::UnknownError,
-            cure,
-            format!("unable to {doing} the status of the Runnable: {error}"),
-        );
-        tracing::warn!(namespace = self.key.namespace, runnable = self.key.name, %error, "failed to {doing} the status of a Runnable");
-        self.own.metrics.status_refused();
-        let mut memory = lock(&self.memory);
-        if memory.failed(&what).is_none() {
-            let occasion = Occasion::Warning {
-                reason: "StatusRefused".to_owned(),
-                message: problem.message.clone(),
-            };
-            let events = &self.own.events;
-            events.publish(&self.runnable, &occasion, self.facts.now);
-        }
-        End::Refused(memory.hold(what, &problem, boot_time()))
     }
 
     /// A step failed: how long it is left alone.
@@ -350,7 +316,7 @@ fn runnable_facts(runnable: &Runnable, uid: String) -> RunnableFacts {
             .annotations()
             .get(RERUN_TOKEN_ANNOTATION)
             .filter(|token| !token.is_empty())
-            .cloned(),
+            .map(|token| bounded(token)),
     }
 }
 

@@ -21,9 +21,15 @@ impl Pass<'_> {
     pub(super) async fn retire(&mut self) -> Option<Duration> {
         self.poll_surplus().await;
         let (ledger, policy) = (&self.facts.ledger, self.runnable.spec.retention_policy);
-        let plan = retention(ledger, policy, self.facts.now, |entry, uid| {
-            self.exists(entry, uid)
+        let mut retired = std::mem::take(&mut lock(&self.memory).retired);
+        retired.retain(|uid| {
+            let mut history = ledger.history.iter();
+            history.any(|entry| entry.uid.as_ref() == Some(uid))
         });
+        let plan = retention(ledger, policy, self.facts.now, |entry, uid| {
+            !retired.contains(uid) && self.exists(entry, uid)
+        });
+        lock(&self.memory).retired = retired;
         if plan.delete.is_empty() {
             return plan.again;
         }
@@ -45,6 +51,7 @@ impl Pass<'_> {
                 .await
             {
                 Ok(()) => {
+                    lock(&self.memory).retired.insert(uid.clone());
                     self.own.metrics.run(RunEvent::Removed);
                     self.own.events.publish(
                         &self.runnable,
