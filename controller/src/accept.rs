@@ -21,6 +21,8 @@ use crate::{
 const ACCEPTED: &str = "Accepted";
 /// Pause after a write that failed.
 const PAUSE: Duration = Duration::from_secs(5);
+/// The same if it was refused for another reason than that somebody else has written.
+const LONG_PAUSE: Duration = Duration::from_mins(1);
 
 /// Writes the status of templates.
 pub struct Acceptance {
@@ -61,7 +63,12 @@ impl Acceptance {
             Err(error) if error.is_not_found() => Action::await_change(),
             Err(error) => {
                 tracing::debug!(template = template.name_any(), %error, "the status of a template was not written");
-                Action::requeue(PAUSE)
+                let pause = if error.is_conflict() {
+                    PAUSE
+                } else {
+                    LONG_PAUSE
+                };
+                Action::requeue(pause.mul_f64(0.8 + 0.4 * fastrand::f64()))
             }
         }
     }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResourceList};
 
 use crate::{
     api::{ApiError, Requests, ResourcePath},
@@ -16,6 +16,12 @@ use crate::{
 /// A kind that was not there is asked for again after this time at the earliest, so that thousands
 /// of Runnables of a missing kind cost one request.
 const ABSENT_FOR: Duration = Duration::from_secs(2);
+/// Versions that are not served and are known not to be, at most; more are asked for each time.
+const MAX_ABSENT: usize = 1_000;
+/// A version that nobody asked for in this time is not kept.
+const UNUSED_FOR: Duration = Duration::from_hours(1);
+/// A group is a DNS name and a version a DNS label: no longer one names anything.
+const MAX_API_VERSION: usize = 253 + 1 + 63;
 
 /// A resource of the API server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,6 +45,18 @@ impl Kind {
             &self.plural,
             self.namespaced.then_some(namespace),
         )
+    }
+
+    /// Whether its objects are those of a kind: under the same or another version of its group.
+    #[must_use]
+    pub fn has_objects_of(&self, api_version: &str, kind: &str) -> bool {
+        let group = |version: &str| {
+            let (group, _) = version.split_once('/')?;
+            Some(group.to_owned())
+        };
+        let same = self.api_version == api_version
+            || group(api_version).is_some_and(|other| Some(other) == group(&self.api_version));
+        same && self.kind == kind
     }
 
     /// The path of its objects in the whole cluster.
@@ -77,7 +95,16 @@ pub enum DiscoveryError {
 #[derive(Clone)]
 pub struct Kinds {
     requests: Requests,
-    known: Arc<Mutex<HashMap<String, Version>>>,
+    known: Arc<Mutex<Known>>,
+}
+
+/// Whoever writes Runnables and templates chooses what is asked for. So of what is not served little is
+/// kept, and not for long, and what is served and not used leaves.
+#[derive(Default)]
+struct Known {
+    served: HashMap<String, Version>,
+    /// Versions that are not served, and when that was found.
+    absent: HashMap<String, Duration>,
 }
 
 #[derive(Clone)]
@@ -85,8 +112,61 @@ struct Version {
     kinds: Arc<HashMap<String, Arc<Kind>>>,
     /// When it was read, by the clock that counts sleep.
     read: Duration,
+    /// When it was last asked for.
+    used: Duration,
     /// It is read again before it is next relied on; until then it is what is known.
     stale: bool,
+}
+
+impl Known {
+    /// What is known of a kind without asking; `None`: the API server has to be asked.
+    fn look_up(
+        &mut self,
+        api_version: &str,
+        kind: &str,
+        now: Duration,
+    ) -> Option<Option<Arc<Kind>>> {
+        let fresh = |read: Duration| now.saturating_sub(read) < ABSENT_FOR;
+        if self
+            .absent
+            .get(api_version)
+            .is_some_and(|read| fresh(*read))
+        {
+            return Some(None);
+        }
+        let version = self
+            .served
+            .get_mut(api_version)
+            .filter(|version| !version.stale)?;
+        version.used = now;
+        match version.kinds.get(kind) {
+            Some(kind) => Some(Some(kind.clone())),
+            None => fresh(version.read).then_some(None),
+        }
+    }
+
+    /// Puts down what a version serves, and drops what nobody needs.
+    fn put(&mut self, api_version: &str, kinds: HashMap<String, Arc<Kind>>, now: Duration) {
+        if kinds.is_empty() {
+            self.served.remove(api_version);
+            self.absent
+                .retain(|_, read| now.saturating_sub(*read) < ABSENT_FOR);
+            if self.absent.len() < MAX_ABSENT {
+                self.absent.insert(api_version.to_owned(), now);
+            }
+            return;
+        }
+        self.absent.remove(api_version);
+        self.served
+            .retain(|_, version| now.saturating_sub(version.used) < UNUSED_FOR);
+        let version = Version {
+            kinds: Arc::new(kinds),
+            read: now,
+            used: now,
+            stale: false,
+        };
+        self.served.insert(api_version.to_owned(), version);
+    }
 }
 
 impl Kinds {
@@ -108,47 +188,98 @@ impl Kinds {
         if !is_api_version(api_version) {
             return Err(unknown());
         }
-        let known = self.lock().get(api_version).cloned();
-        if let Some(version) = known.filter(|version| !version.stale) {
-            match version.kinds.get(kind) {
-                Some(kind) => return Ok(kind.clone()),
-                None if boot_time().saturating_sub(version.read) < ABSENT_FOR => {
-                    return Err(unknown());
-                }
-                None => {}
+        let known = self.lock().look_up(api_version, kind, boot_time());
+        let found = match known {
+            Some(known) => known,
+            None => {
+                let kinds = self.read(api_version).await?;
+                let found = kinds.get(kind).cloned();
+                self.lock().put(api_version, kinds, boot_time());
+                found
+            }
+        };
+        found.ok_or_else(unknown)
+    }
+
+    /// The resource that serves the objects of a kind, under another version of its group if the one
+    /// that is asked for is served no more: they are the same objects.
+    pub async fn find_objects(
+        &self,
+        api_version: &str,
+        kind: &str,
+    ) -> Result<Arc<Kind>, DiscoveryError> {
+        let unknown = match self.find(api_version, kind).await {
+            Err(unknown @ DiscoveryError::Unknown { .. }) => unknown,
+            other => return other,
+        };
+        let Some((group, _)) = api_version
+            .split_once('/')
+            .filter(|_| is_api_version(api_version))
+        else {
+            return Err(unknown);
+        };
+        for version in self.versions(group).await? {
+            if version == api_version {
+                continue;
+            }
+            match self.find(&version, kind).await {
+                Err(DiscoveryError::Unknown { .. }) => {}
+                other => return other,
             }
         }
-        let version = self.read(api_version).await?;
-        let found = version.kinds.get(kind).cloned();
-        self.lock().insert(api_version.to_owned(), version);
-        found.ok_or_else(unknown)
+        Err(unknown)
     }
 
     /// The resource that serves a kind, if that is known already.
     #[must_use]
     pub fn known(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
-        self.lock().get(api_version)?.kinds.get(kind).cloned()
+        let mut known = self.lock();
+        let version = known.served.get_mut(api_version)?;
+        version.used = boot_time();
+        version.kinds.get(kind).cloned()
+    }
+
+    /// The same for its objects; see [`Self::find_objects`].
+    #[must_use]
+    pub fn known_objects(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
+        if let Some(kind) = self.known(api_version, kind) {
+            return Some(kind);
+        }
+        let (group, _) = api_version.split_once('/')?;
+        let known = self.lock();
+        let of_group = known.served.iter().filter(|(version, _)| {
+            version
+                .split_once('/')
+                .is_some_and(|(other, _)| other == group)
+        });
+        of_group
+            .filter_map(|(_, version)| version.kinds.get(kind))
+            .min()
+            .cloned()
     }
 
     /// Forgets everything: definitions came, went or changed.
     pub fn forget_all(&self) {
-        for version in self.lock().values_mut() {
+        let mut known = self.lock();
+        known.absent.clear();
+        for version in known.served.values_mut() {
             version.stale = true;
         }
     }
 
     /// Forgets one version, because a request for a kind of it was answered with 404.
     pub fn forget(&self, api_version: &str) {
-        if let Some(version) = self.lock().get_mut(api_version) {
+        if let Some(version) = self.lock().served.get_mut(api_version) {
             version.stale = true;
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Version>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn read(&self, api_version: &str) -> Result<Version, ApiError> {
+    /// The kinds of a version; none if it is not served.
+    async fn read(&self, api_version: &str) -> Result<HashMap<String, Arc<Kind>>, ApiError> {
         let root = if api_version.contains('/') {
             "/apis"
         } else {
@@ -175,18 +306,43 @@ impl Kinds {
                 };
                 (resource.kind, Arc::new(kind))
             });
-        Ok(Version {
-            kinds: Arc::new(kinds.collect()),
-            read: boot_time(),
-            stale: false,
-        })
+        Ok(kinds.collect())
+    }
+
+    /// The versions of a group, the preferred one first; none if it is not served. What says so is kept
+    /// as briefly as a version that is not served.
+    async fn versions(&self, group: &str) -> Result<Vec<String>, ApiError> {
+        let now = boot_time();
+        // No version has such a name.
+        let absent_as = format!("{group}/");
+        let absent = self.lock().absent.get(&absent_as).copied();
+        if absent.is_some_and(|read| now.saturating_sub(read) < ABSENT_FOR) {
+            return Ok(Vec::new());
+        }
+        match self
+            .requests
+            .read::<APIGroup>(&format!("/apis/{group}"))
+            .await
+        {
+            Ok(group) => Ok(group
+                .versions
+                .into_iter()
+                .map(|version| version.group_version)
+                .collect()),
+            Err(error) if error.is_not_found() => {
+                self.lock().put(&absent_as, HashMap::new(), now);
+                Ok(Vec::new())
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 
 /// `version` or `group/version`, of characters that cannot leave the path.
 fn is_api_version(text: &str) -> bool {
     let parts: Vec<&str> = text.split('/').collect();
-    parts.len() <= 2
+    text.len() <= MAX_API_VERSION
+        && parts.len() <= 2
         && parts.iter().all(|part| {
             !part.is_empty()
                 && *part != ".."
@@ -198,15 +354,4 @@ fn is_api_version(text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::is_api_version;
-
-    #[test]
-    fn an_api_version_cannot_leave_its_path() {
-        assert!(is_api_version("v1"));
-        assert!(is_api_version("batch/v1"));
-        for bad in ["", "/", "a/b/c", "../x", "v1?x", "v1/..", "a b/v1"] {
-            assert!(!is_api_version(bad), "{bad}");
-        }
-    }
-}
+mod tests;

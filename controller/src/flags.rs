@@ -30,7 +30,7 @@ pub struct Flags {
     #[arg(long, env = "CARTOUCHE_IDENTITY", value_enum, default_value_t = IdentityMode::Impersonate)]
     pub identity: IdentityMode,
 
-    /// Serve the Runnables of this namespace only.
+    /// Serve the Runnables of this namespace only, and watch nothing in any other.
     #[arg(long, env = "CARTOUCHE_NAMESPACE")]
     pub namespace: Option<String>,
 

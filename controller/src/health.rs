@@ -1,6 +1,7 @@
 //! `/healthz`, `/readyz` and `/metrics`, from one truth.
 
 use std::{
+    collections::BTreeMap,
     convert::Infallible,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -13,12 +14,13 @@ use tokio::net::TcpListener;
 
 use crate::metrics::Metrics;
 
-/// What the process still waits for before it serves Runnables.
+/// What the process still waits for before it serves Runnables, and what it has to do without.
 #[derive(Clone, Default)]
 pub struct Readiness {
     missing: Arc<Mutex<Vec<(&'static str, String)>>>,
     /// What is wrong, though Runnables are served.
     warnings: Arc<Mutex<Vec<String>>>,
+    lacking: Arc<Mutex<BTreeMap<&'static str, String>>>,
 }
 
 impl Readiness {
@@ -29,7 +31,7 @@ impl Readiness {
             missing: Arc::new(Mutex::new(
                 what.iter().map(|what| (*what, String::new())).collect(),
             )),
-            warnings: Arc::default(),
+            ..Self::default()
         }
     }
 
@@ -43,6 +45,29 @@ impl Readiness {
         if let Some((_, reason)) = self.lock().iter_mut().find(|(missing, _)| *missing == what) {
             *reason = why;
         }
+    }
+
+    /// Something cannot be watched now: what it would tell of is noticed later. If that is waited for,
+    /// this is why it is not there.
+    pub fn lacks(&self, what: &'static str, why: String) {
+        self.because(what, why.clone());
+        self.lack().insert(what, why);
+    }
+
+    /// It is watched again.
+    pub fn has(&self, what: &'static str) {
+        self.lack().remove(what);
+    }
+
+    /// What cannot be watched, a line each.
+    #[must_use]
+    pub fn lacking(&self) -> Vec<String> {
+        let line = |(what, why): (&&str, &String)| format!("without {what}: {why}");
+        self.lack().iter().map(line).collect()
+    }
+
+    fn lack(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, String>> {
+        self.lacking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is still missing, a line each.
@@ -67,10 +92,12 @@ impl Readiness {
     /// others away from their controller.
     fn well(&self) -> String {
         let warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines = warnings
+        let warnings = warnings
             .iter()
             .map(|warning| format!("warning: {warning}\n"));
-        std::iter::once("ok\n".to_owned()).chain(lines).collect()
+        let lacking = self.lacking().into_iter().map(|lacking| lacking + "\n");
+        let ok = std::iter::once("ok\n".to_owned());
+        ok.chain(lacking).chain(warnings).collect()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(&'static str, String)>> {

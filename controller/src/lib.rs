@@ -16,6 +16,7 @@ pub mod ledger;
 pub mod memory;
 pub mod metrics;
 pub mod mutants;
+pub mod picked;
 pub mod problem;
 pub mod reconcile;
 pub mod retention;

@@ -7,15 +7,16 @@ use std::{
     time::Duration,
 };
 
-use cartouche_crds::{Runnable, RunnableStatus, Selector};
+use cartouche_crds::{Runnable, RunnableStatus};
 use kube::{
     ResourceExt,
     runtime::reflector::{ObjectRef, Store},
 };
-use serde_json::Value;
 
 use crate::{
+    clock::boot_time,
     ledger::Reading,
+    picked::Picked,
     problem::{Cure, Problem},
     reconcile::facts::Sighting,
     watch::Watched,
@@ -25,6 +26,9 @@ use crate::{
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 /// Longest delay.
 const LONGEST_DELAY: Duration = Duration::from_mins(5);
+/// Steps of one Runnable that are held back at the same time; of more the first that may be tried again is
+/// forgotten.
+const MAX_HOLDS: usize = 16;
 
 /// Namespace and name of a Runnable.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -91,8 +95,8 @@ pub struct Memory {
     pub picked: Option<Picked>,
     /// How many events said so.
     pub changes: u64,
-    /// What failed, and until when it is not tried again.
-    pub hold: Option<Hold>,
+    /// What failed, and until when it is not tried again: each step for itself, [`MAX_HOLDS`] at most.
+    pub holds: Vec<Hold>,
     /// Its template has changed since it was looked at.
     pub of_edited_template: bool,
     /// Its account may list its runs but not get them.
@@ -103,17 +107,11 @@ pub struct Memory {
     pub said_other: Option<Duration>,
     /// The unknown runs that were told of, by uid.
     pub told: BTreeSet<String>,
+    /// The old runs that retention has deleted, by uid, while the history knows them: one that a finalizer
+    /// keeps is neither deleted nor told of again.
+    pub retired: BTreeSet<String>,
     /// That the kind of its runs is polled was said.
     pub said_polling: bool,
-}
-
-/// An object that a selector picked.
-#[derive(Clone, Debug)]
-pub struct Picked {
-    /// The selector.
-    pub selector: Selector,
-    /// The object.
-    pub object: Arc<Value>,
 }
 
 /// Something that failed.
@@ -144,21 +142,30 @@ pub enum Held {
     Intend,
     /// Deleting runs.
     Delete,
+    /// Writing the status, at this generation.
+    Status(i64),
+    /// Reading the ledger once more before a create.
+    Ledger,
 }
 
 impl Memory {
     /// Puts a failure down, and says how long to wait. The same failure waits longer each time.
     pub fn hold(&mut self, what: Held, problem: &Problem, now: Duration) -> Duration {
-        let attempts = self
-            .hold
-            .as_ref()
-            .filter(|hold| hold.what == what)
-            .map_or(0, |hold| hold.attempts);
+        // What has not failed again long after it could have been tried is over.
+        self.holds
+            .retain(|hold| hold.until + 2 * LONGEST_DELAY > now || hold.what == what);
+        let known = self.holds.iter().position(|hold| hold.what == what);
+        let attempts = known.map_or(0, |at| self.holds.swap_remove(at).attempts);
         let delay = match problem.cure {
             Cure::Wait(wait) => wait.max(Duration::from_millis(100)),
             _ => backoff(attempts),
         };
-        self.hold = Some(Hold {
+        if self.holds.len() >= MAX_HOLDS
+            && let Some(first) = (0..self.holds.len()).min_by_key(|at| self.holds[*at].until)
+        {
+            self.holds.swap_remove(first);
+        }
+        self.holds.push(Hold {
             what,
             problem: problem.clone(),
             attempts: attempts + 1,
@@ -170,11 +177,14 @@ impl Memory {
     /// The failure that still holds this back, and for how long.
     #[must_use]
     pub fn held(&self, what: &Held, now: Duration) -> Option<(&Problem, Duration)> {
-        let hold = self
-            .hold
-            .as_ref()
-            .filter(|hold| hold.what == *what && hold.until > now)?;
+        let hold = self.failed(what).filter(|hold| hold.until > now)?;
         Some((&hold.problem, hold.until.saturating_sub(now)))
+    }
+
+    /// The failure of a step that has not gone well since.
+    #[must_use]
+    pub fn failed(&self, what: &Held) -> Option<&Hold> {
+        self.holds.iter().find(|hold| hold.what == *what)
     }
 
     /// Whether what the cache has is older than our own latest write.
@@ -208,25 +218,39 @@ impl Memory {
         same
     }
 
+    /// All that could be done is done: what was wrong before a step could be taken is over.
+    pub fn is_well(&mut self) {
+        self.holds
+            .retain(|hold| !matches!(hold.what, Held::Render(_)));
+    }
+
     /// It went well.
     pub fn release(&mut self, what: &Held) {
-        if self.hold.as_ref().is_some_and(|hold| hold.what == *what) {
-            self.hold = None;
-        }
+        self.holds.retain(|hold| hold.what != *what);
     }
 
     /// Something that may cure it has changed: it is tried at once, but waits as long as before if
     /// it fails again.
     pub fn retry_now(&mut self) {
-        if let Some(hold) = &mut self.hold {
-            hold.until = Duration::ZERO;
+        self.retry_where(|_| true);
+    }
+
+    /// The same for what failed in a certain way. Whether anything did.
+    fn retry_where(&mut self, failed: impl Fn(&Problem) -> bool) -> bool {
+        let mut any = false;
+        for hold in self.holds.iter_mut().filter(|hold| failed(&hold.problem)) {
+            // Not zero: what is over and what may be tried at once are not the same.
+            hold.until = hold.until.min(boot_time());
+            any = true;
         }
+        any
     }
 }
 
 /// Doubling from one second to five minutes, give or take a fifth, so that many that failed
 /// together do not come back together.
-fn backoff(attempts: u32) -> Duration {
+#[must_use]
+pub fn backoff(attempts: u32) -> Duration {
     let delay = FIRST_DELAY
         .saturating_mul(1 << attempts.min(16))
         .min(LONGEST_DELAY);
@@ -289,12 +313,9 @@ impl Memories {
         let mut woken = Vec::new();
         for (key, memory) in &*self.lock() {
             let mut memory = lock(memory);
-            let waits = memory
-                .hold
-                .as_ref()
-                .is_some_and(|hold| hold.problem.cure == cure);
-            if waits && namespace.is_none_or(|namespace| namespace == key.namespace) {
-                memory.retry_now();
+            if namespace.is_none_or(|namespace| namespace == key.namespace)
+                && memory.retry_where(|problem| problem.cure == cure)
+            {
                 woken.push(key.clone());
             }
         }
@@ -309,4 +330,45 @@ impl Memories {
 /// Locks a memory; one that a panic left behind is as good as any, since all of it may be lost.
 pub fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Held, LONGEST_DELAY, MAX_HOLDS, Memory};
+    use crate::problem::{Category, Cure, Problem};
+
+    fn problem() -> Problem {
+        Problem::new(Category::UnknownError, Cure::Retry, "no")
+    }
+
+    #[test]
+    fn each_step_that_fails_waits_longer_for_itself() {
+        let mut memory = Memory::default();
+        let now = Duration::from_secs(1);
+        let mut waits = (Duration::ZERO, Duration::ZERO);
+        for _ in 0..12 {
+            waits.0 = memory.hold(Held::Create(1), &problem(), now);
+            waits.1 = memory.hold(Held::Read("a".to_owned()), &problem(), now);
+        }
+        let most = LONGEST_DELAY.mul_f64(0.8);
+        assert!(waits.0 >= most && waits.1 >= most, "{waits:?}");
+        memory.release(&Held::Create(1));
+        assert!(memory.held(&Held::Create(1), now).is_none());
+        assert!(memory.held(&Held::Read("a".to_owned()), now).is_some());
+        assert!(memory.hold(Held::Create(1), &problem(), now) < Duration::from_secs(2));
+    }
+
+    #[test]
+    fn what_failed_long_ago_is_forgotten_and_never_more_is_kept_than_fits() {
+        let mut memory = Memory::default();
+        for sequence in 0..100 {
+            memory.hold(Held::Create(sequence), &problem(), Duration::ZERO);
+        }
+        assert_eq!(memory.holds.len(), MAX_HOLDS);
+        assert!(memory.failed(&Held::Create(99)).is_some());
+        memory.hold(Held::List, &problem(), LONGEST_DELAY * 4);
+        assert_eq!(memory.holds.len(), 1);
+    }
 }

@@ -31,6 +31,8 @@ pub struct Metrics {
     unknown_runs: Counter,
     unlistable_kinds: Counter,
     undecodable: Counter,
+    refused: Counter,
+    panics: Counter,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -102,6 +104,8 @@ impl Default for Metrics {
             unknown_runs: Counter::default(),
             unlistable_kinds: Counter::default(),
             undecodable: Counter::default(),
+            refused: Counter::default(),
+            panics: Counter::default(),
         };
         metrics.register(&mut registry);
         for category in Category::ALL {
@@ -152,6 +156,16 @@ impl Metrics {
             "undecodable_objects",
             "Objects that could not be read and are ignored",
             self.undecodable.clone(),
+        );
+        registry.register(
+            "status_refusals",
+            "Reads and writes of a Runnable's status that failed for another reason than a conflict; nothing is run for a Runnable whose status cannot be written",
+            self.refused.clone(),
+        );
+        registry.register(
+            "panics",
+            "Looks at a Runnable that a mistake in the controller ended; report it",
+            self.panics.clone(),
         );
     }
 
@@ -228,6 +242,14 @@ impl Metrics {
 
     pub(crate) fn unlistable_kind(&self) {
         self.unlistable_kinds.inc();
+    }
+
+    pub(crate) fn status_refused(&self) {
+        self.refused.inc();
+    }
+
+    pub(crate) fn panicked(&self) {
+        self.panics.inc();
     }
 
     pub(crate) fn undecodable(&self) {

@@ -9,9 +9,11 @@ pub mod report;
 
 mod make;
 mod pass;
+mod refuse;
 mod retire;
 mod select;
 mod tidy;
+mod token;
 mod write;
 
 use std::{
@@ -29,7 +31,8 @@ use crate::{
     ledger::BreakerLimits,
     memory::{Memories, RunnableKey, lock},
     metrics::Metrics,
-    problem::{Cure, Problem},
+    picked::PickedObjects,
+    problem::Problem,
     templates::Templates,
     watch::{
         Purpose, Wakes, Watched, Watches,
@@ -66,6 +69,8 @@ pub struct Reconciler {
     pub runs: Arc<Runs>,
     /// What is selected.
     pub selections: Arc<Selections>,
+    /// The objects that were picked.
+    pub picked: PickedObjects,
     /// What is remembered.
     pub memories: Arc<Memories>,
     /// How a watch of runs is made.
@@ -103,6 +108,7 @@ impl Reconciler {
             End::Waiting(_) => "waiting",
             End::Stuck(..) => "problem",
             End::Conflict => "conflict",
+            End::Refused(_) => "refused",
             End::Gone => "gone",
             End::PutOff => "put-off",
         };
@@ -112,6 +118,9 @@ impl Reconciler {
     }
 
     async fn run(&self, pass: &mut Pass<'_>) -> End {
+        if let Some(left) = pass.refused() {
+            return End::Refused(left);
+        }
         pass.observe().await;
         for _ in 0..MAX_STEPS {
             let step = decide(&pass.facts);
@@ -145,6 +154,7 @@ impl Reconciler {
                     Ok(()) => {}
                     Err(End::Conflict) => return End::Conflict,
                     Err(End::Gone) => return End::Gone,
+                    Err(End::Refused(wait)) => return End::Refused(wait),
                     Err(End::Settled | End::Waiting(_) | End::Stuck(..) | End::PutOff) => break,
                 }
             }
@@ -155,7 +165,7 @@ impl Reconciler {
     /// Has exactly these kinds watched for a Runnable.
     fn serve(&self, key: &RunnableKey, before: &BTreeSet<Watched>, now: &BTreeSet<Watched>) {
         let client = || self.identity.own().client();
-        self.watches.want(key, before, now, |watched, state| {
+        let closed = self.watches.want(key, before, now, |watched, state| {
             let task = match watched.purpose {
                 Purpose::Runs => tokio::spawn(self.run_watch.clone().watch(
                     client(),
@@ -170,6 +180,15 @@ impl Reconciler {
             };
             task.abort_handle()
         });
+        self.close(&closed);
+    }
+
+    /// Nobody needs these watches any more.
+    fn close(&self, closed: &[Watched]) {
+        let of_runs = |watched: &&Watched| watched.purpose == Purpose::Runs;
+        for watched in closed.iter().filter(of_runs) {
+            self.runs.close(watched);
+        }
     }
 
     /// The Runnables that are not there any more leave nothing behind.
@@ -188,15 +207,10 @@ impl Reconciler {
 
     fn leave(&self, key: &RunnableKey, uid: &str) {
         self.runs.forget(uid);
-        self.watches
+        let closed = self
+            .watches
             .forget(key, |watched| self.selections.remove(watched, key));
-    }
-
-    /// Something happened that may cure problems of one sort.
-    pub fn cure(&self, cure: Cure, namespace: Option<&str>) {
-        for key in self.memories.cured(cure, namespace) {
-            self.wakes.wake(&key);
-        }
+        self.close(&closed);
     }
 }
 

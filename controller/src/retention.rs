@@ -103,7 +103,7 @@ pub fn trimmed(
 
 /// Finished earlier runs beyond the counts of the policy, oldest first; never the one that the
 /// outputs came from. As in the original, the current run takes a place among those that are kept.
-fn surplus(ledger: &Ledger, policy: RetentionPolicy) -> impl Iterator<Item = &HistoryEntry> {
+pub fn surplus(ledger: &Ledger, policy: RetentionPolicy) -> impl Iterator<Item = &HistoryEntry> {
     let below = ledger.current.as_ref().map_or(0, |run| run.sequence);
     let current = ledger.current.as_ref().and_then(|current| current.result);
     let source = ledger.outputs_from.as_ref().map(|from| from.sequence);

@@ -1,5 +1,6 @@
 //! Wires everything together, and runs it until it is told to stop.
 
+mod cures;
 mod guarded;
 mod looks;
 mod runnables;
@@ -8,11 +9,11 @@ mod unreadable;
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex},
-    time::Duration,
+    sync::Arc,
 };
 
 use cartouche_crds::{ClusterRunTemplate, Runnable};
+use cures::Cures;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use guarded::{Guarded, guarded};
 use kube::{
@@ -38,13 +39,14 @@ use crate::{
     ledger::BreakerLimits,
     memory::{Memories, RunnableKey},
     metrics::Metrics,
-    problem::Cure,
+    picked::PickedObjects,
     reconcile::Reconciler,
     templates::Templates,
     watch::{
         Wakes, Watches,
         references::{
-            ACCOUNTS, Accounts, Reference, watch_accounts, watch_definitions, watch_rights,
+            ACCOUNTS, Accounts, Reference, References, watch_accounts, watch_definitions,
+            watch_rights,
         },
         runs::{RunWatch, Runs},
         selected::{SelectedWatch, Selections},
@@ -115,7 +117,12 @@ pub async fn serve_over(
         reconciler.events.clone(),
         metrics.clone(),
     );
-    let accounts_synced = watch_references(&reconciler, &runnables_store, &readiness);
+    let references = References {
+        client: reconciler.identity.own().client(),
+        namespace: flags.namespace.clone(),
+        readiness: readiness.clone(),
+    };
+    let accounts_synced = watch_references(references, &reconciler, &runnables_store);
     let template_task = tokio::spawn(serve_templates(
         reconciler.clone(),
         templates_store,
@@ -166,7 +173,12 @@ fn wire(
     let memories = Arc::new(Memories::default());
     let selections = Arc::new(Selections::default());
     let most = usize::try_from(flags.max_watched_kinds).unwrap_or(usize::MAX);
-    let watches = Arc::new(Watches::new(most, metrics.clone(), readiness.clone()));
+    let watches = Arc::new(Watches::new(
+        most,
+        flags.namespace.clone(),
+        metrics.clone(),
+        readiness.clone(),
+    ));
     Reconciler {
         kinds: Kinds::new(identity.own().clone()),
         events: Events::start(
@@ -200,6 +212,7 @@ fn wire(
         watches,
         runs,
         selections,
+        picked: PickedObjects::default(),
         memories,
         wakes,
     }
@@ -207,88 +220,43 @@ fn wire(
 
 /// Watches what Runnables refer to. The receiver turns true when the accounts are known.
 fn watch_references(
+    references: References,
     reconciler: &Arc<Reconciler>,
     runnables: &Store<Runnable>,
-    readiness: &Readiness,
 ) -> watch::Receiver<bool> {
     let (synced, receiver) = watch::channel(false);
-    let client = reconciler.identity.own().client();
     let wake = {
         let (reconciler, runnables) = (reconciler.clone(), runnables.clone());
-        let echoes = Arc::new(Echoes::default());
-        move |reference| {
-            refer(&reconciler, &runnables, &reference);
-            echoes.clone().echo(&reconciler, reference);
+        let cures = Arc::new(Cures::default());
+        move |reference| match reference {
+            Reference::Accounts(accounts) => refer(&reconciler, &runnables, &accounts),
+            reference => cures.tell(&reconciler, reference),
         }
     };
     tokio::spawn(watch_accounts(
-        client.clone(),
+        references.clone(),
         reconciler.accounts.clone(),
         synced,
-        readiness.clone(),
         wake.clone(),
     ));
-    tokio::spawn(watch_rights(client.clone(), wake.clone()));
-    tokio::spawn(watch_definitions(client, wake));
+    tokio::spawn(watch_rights(references.clone(), wake.clone()));
+    tokio::spawn(watch_definitions(references, wake));
     receiver
 }
 
-fn refer(reconciler: &Reconciler, runnables: &Store<Runnable>, reference: &Reference) {
-    match reference {
-        Reference::Account { namespace, name } => {
-            reconciler.identity.forget(namespace, name);
-            wake_where(reconciler, runnables, |runnable| {
-                runnable.namespace().as_ref() == Some(namespace)
-                    && runnable.spec.service_account() == name
-            });
-        }
-        Reference::Rights(_) | Reference::Definition => cure(reconciler, reference),
+/// Accounts that came, changed or went concern the Runnables that name them.
+fn refer(reconciler: &Reconciler, runnables: &Store<Runnable>, accounts: &[(String, String)]) {
+    for (namespace, name) in accounts {
+        reconciler.identity.forget(namespace, name);
     }
-}
-
-fn cure(reconciler: &Reconciler, reference: &Reference) {
-    match reference {
-        Reference::Account { .. } => {}
-        Reference::Rights(namespace) => reconciler.cure(Cure::Right, namespace.as_deref()),
-        Reference::Definition => {
-            reconciler.kinds.forget_all();
-            reconciler.cure(Cure::Kind, None);
-        }
-    }
-}
-
-/// The API server's discovery and authorizer may be behind the event that told of a change, so what
-/// the event may cure is tried again a little later.
-#[derive(Default)]
-struct Echoes {
-    under_way: Mutex<HashSet<Reference>>,
-}
-
-impl Echoes {
-    fn echo(self: Arc<Self>, reconciler: &Arc<Reconciler>, reference: Reference) {
-        let pauses: &[u64] = match &reference {
-            Reference::Account { .. } => return,
-            Reference::Rights(_) => &[2],
-            Reference::Definition => &[1, 2, 5],
-        };
-        if !self.lock().insert(reference.clone()) {
-            return;
-        }
-        let reconciler = reconciler.clone();
-        tokio::spawn(async move {
-            for pause in pauses {
-                tokio::time::sleep(Duration::from_secs(*pause)).await;
-                cure(&reconciler, &reference);
-            }
-            self.lock().remove(&reference);
-        });
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<Reference>> {
-        self.under_way
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
+    let accounts: HashSet<(&str, &str)> = accounts
+        .iter()
+        .map(|(namespace, name)| (namespace.as_str(), name.as_str()))
+        .collect();
+    wake_where(reconciler, runnables, |runnable| {
+        let namespace = runnable.metadata.namespace.as_deref().unwrap_or_default();
+        accounts.contains(&(namespace, runnable.spec.service_account()))
+    });
 }
 
 fn wake_where(
@@ -358,7 +326,7 @@ async fn serve_templates(
         untold,
     );
     let mut waking = {
-        let reconciler = reconciler.clone();
+        let (reconciler, store) = (reconciler.clone(), store.clone());
         let mut told = Told::default();
         move |event: &watcher::Event<ClusterRunTemplate>| match event {
             watcher::Event::Apply(template) if !told.is_news(template) => {}
@@ -379,6 +347,10 @@ async fn serve_templates(
             }
             watcher::Event::InitDone => {
                 readiness.reached(TEMPLATES);
+                told.0.clear();
+                for template in store.state() {
+                    told.is_news(&template);
+                }
                 wake_where(&reconciler, &runnables, |_| true);
             }
             watcher::Event::Init | watcher::Event::InitApply(_) => {}

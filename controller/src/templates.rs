@@ -100,7 +100,10 @@ impl Templates {
             return kept;
         }
         let compiled = Arc::new(Compiled::new(object));
-        self.lock().insert(name, compiled.clone());
+        let mut kept = self.lock();
+        // Those that are gone leave when another one comes.
+        kept.retain(|name, _| self.store.get(&ObjectRef::new(name)).is_some());
+        kept.insert(name, compiled.clone());
         compiled
     }
 

@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use kube::runtime::watcher;
+use kube::{Api, Client, Resource, api::ApiResource, core::DynamicResourceScope, runtime::watcher};
 use tokio::{sync::mpsc, task::AbortHandle};
 
 pub use progress::Progress;
@@ -79,6 +79,8 @@ pub struct Watches {
     open: Mutex<HashMap<Watched, Open>>,
     /// Watches that are open at most: kinds are chosen by those who write templates and selectors.
     most: usize,
+    /// The only namespace in which anything is watched, if there is one.
+    namespace: Option<String>,
     metrics: Metrics,
     readiness: Readiness,
 }
@@ -92,26 +94,33 @@ struct Open {
 impl Watches {
     /// No watch yet.
     #[must_use]
-    pub fn new(most: usize, metrics: Metrics, readiness: Readiness) -> Self {
+    pub fn new(
+        most: usize,
+        namespace: Option<String>,
+        metrics: Metrics,
+        readiness: Readiness,
+    ) -> Self {
         Self {
             open: Mutex::default(),
             most,
+            namespace,
             metrics,
             readiness,
         }
     }
 
     /// Makes exactly these watches serve a Runnable, starting those that nobody had and stopping
-    /// those that nobody has any more. `before` is what served it until now.
+    /// those that nobody has any more, which are returned. `before` is what served it until now.
     pub fn want(
         &self,
         key: &RunnableKey,
         before: &BTreeSet<Watched>,
         now: &BTreeSet<Watched>,
         start: impl Fn(&Watched, Arc<Progress>) -> AbortHandle,
-    ) {
+    ) -> Vec<Watched> {
+        let mut closed = Vec::new();
         if before == now {
-            return;
+            return closed;
         }
         let mut open = self.lock();
         for watched in now.difference(before) {
@@ -145,28 +154,36 @@ impl Watches {
             entry.users.remove(key);
             if entry.users.is_empty()
                 && let Some(entry) = open.remove(watched)
-                && let Some(task) = entry.task
             {
-                task.abort();
+                closed.push(watched.clone());
+                if let Some(task) = entry.task {
+                    task.abort();
+                }
             }
         }
         self.count(&open);
+        closed
     }
 
-    /// A Runnable is gone: it needs no watch any more.
-    pub fn forget(&self, key: &RunnableKey, mut unused: impl FnMut(&Watched)) {
+    /// A Runnable is gone: it needs no watch any more. Those that nobody has any more are returned.
+    pub fn forget(&self, key: &RunnableKey, mut unused: impl FnMut(&Watched)) -> Vec<Watched> {
+        let mut closed = Vec::new();
         let mut open = self.lock();
         open.retain(|watched, entry| {
             if entry.users.remove(key) {
                 unused(watched);
             }
             let keep = !entry.users.is_empty();
-            if !keep && let Some(task) = &entry.task {
-                task.abort();
+            if !keep {
+                closed.push(watched.clone());
+                if let Some(task) = &entry.task {
+                    task.abort();
+                }
             }
             keep
         });
         self.count(&open);
+        closed
     }
 
     /// How well a kind is watched; `Starting` for one that nobody asked for.
@@ -187,6 +204,26 @@ impl Watches {
     fn turned(&self, watched: &Watched) -> Vec<RunnableKey> {
         self.count(&self.lock());
         self.users(watched)
+    }
+
+    /// Where the objects of a kind are watched.
+    fn api<K>(&self, client: Client, kind: &Kind) -> Api<K>
+    where
+        K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>,
+    {
+        let resource = run_object::api_resource(kind);
+        match &self.namespace {
+            Some(namespace) if kind.namespaced => {
+                Api::namespaced_with(client, namespace, &resource)
+            }
+            _ => Api::all_with(client, &resource),
+        }
+    }
+
+    /// The watches that serve anybody.
+    #[must_use]
+    pub fn open(&self) -> Vec<Watched> {
+        self.lock().keys().cloned().collect()
     }
 
     /// The Runnables that a watch serves.

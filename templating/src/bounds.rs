@@ -87,7 +87,8 @@ pub(crate) fn leaves(value: &Value) -> usize {
 
 /// The length of the value as compact JSON, or nothing when that is over the limit (in which case
 /// the rest is not looked at). Only for values that are shallow.
-pub(crate) fn json_bytes_within(value: &Value, limit: usize) -> Option<usize> {
+#[must_use]
+pub fn json_bytes_within(value: &Value, limit: usize) -> Option<usize> {
     let mut counter = Counter { bytes: 0, limit };
     serde_json::to_writer(&mut counter, value).ok()?;
     Some(counter.bytes)

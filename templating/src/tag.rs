@@ -266,37 +266,62 @@ pub(crate) fn has_tag(text: &str) -> bool {
         .any(|piece| !matches!(piece, Raw::Text(_)))
 }
 
-/// Splits a string into literal text and tags, from left to right.
+/// Splits a string into literal text and tags, from left to right. Each marker is looked for once from
+/// each place, so that the work grows with the text and not with its square.
 fn split(text: &str) -> Vec<Raw<'_>> {
     let mut pieces = Vec::new();
-    let mut rest = text;
-    while let Some((before, from)) = rest.find(START).map(|start| rest.split_at(start)) {
-        pieces.push(Raw::Text(before));
-        if let Some((content, after)) = quoted(from) {
-            pieces.push(Raw::Quoted(content));
-            rest = after;
+    let mut ends = Marks::new(text, END);
+    let mut quoted_ends = Marks::new(text, QUOTED_END);
+    let mut starts = Marks::new(text, START);
+    let (mut at, mut done) = (0, 0);
+    while let Some(start) = starts.from(at) {
+        if text[start..].starts_with(QUOTED_START)
+            && let Some(end) = quoted_ends.from(start + QUOTED_START.len())
+        {
+            pieces.push(Raw::Text(&text[done..start]));
+            pieces.push(Raw::Quoted(&text[start + QUOTED_START.len()..end]));
+            (at, done) = (end + QUOTED_END.len(), end + QUOTED_END.len());
             continue;
         }
-        let (marker, inner) = from.split_at(START.len());
-        match inner.find(END) {
-            None => {
-                rest = from;
-                break;
-            }
-            Some(end) => {
-                let (tag, after) = inner.split_at(end);
-                if tag.contains(START) {
-                    pieces.push(Raw::Text(marker));
-                    rest = inner;
-                } else {
-                    pieces.push(Raw::Tag(tag));
-                    rest = after.get(END.len()..).unwrap_or_default();
-                }
-            }
+        let inner = start + START.len();
+        let Some(end) = ends.from(inner) else { break };
+        if starts.from(inner).is_some_and(|next| next < end) {
+            at = inner;
+        } else {
+            pieces.push(Raw::Text(&text[done..start]));
+            pieces.push(Raw::Tag(&text[inner..end]));
+            (at, done) = (end + END.len(), end + END.len());
         }
     }
-    pieces.push(Raw::Text(rest));
+    pieces.push(Raw::Text(&text[done..]));
     pieces
+}
+
+/// Where a marker is, for questions that go from left to right.
+struct Marks<'a> {
+    text: &'a str,
+    mark: &'static str,
+    /// The first place of the marker at or after that of the last question.
+    next: Option<usize>,
+}
+
+impl<'a> Marks<'a> {
+    fn new(text: &'a str, mark: &'static str) -> Self {
+        Self {
+            text,
+            mark,
+            next: text.find(mark),
+        }
+    }
+
+    /// The first place of the marker at or after `at`.
+    fn from(&mut self, at: usize) -> Option<usize> {
+        if self.next.is_some_and(|next| next < at) {
+            let found = self.text[at..].find(self.mark);
+            self.next = found.map(|found| at + found);
+        }
+        self.next
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! What can go wrong with a request, by what it means for the protocol.
 
+use std::fmt::Write as _;
+
 /// A request that did not give what it was sent for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
@@ -41,6 +43,17 @@ impl ApiError {
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.code() == Some(404)
+    }
+
+    /// The version that was asked is served no more, which says nothing of the object.
+    #[must_use]
+    pub fn is_unserved(&self) -> bool {
+        // What the API server says of a version of a custom kind, and of a path that nobody serves.
+        let texts = [
+            "could not find the requested resource",
+            "404 page not found",
+        ];
+        matches!(self, Self::Answered { code: 404, message, .. } if texts.iter().any(|text| message.contains(text)))
     }
 
     /// A resourceVersion or uid was not the present one.
@@ -126,25 +139,37 @@ impl From<kube::Error> for ApiError {
     }
 }
 
+/// Bytes of a refusal that are read: conditions and events hold no more, and the API server does not
+/// cut what it says.
+const MOST_READ: usize = 4 * crate::problem::TEXT_BYTES;
+
 /// Admission errors echo the values they refuse, which may have come out of a Secret that only the
 /// account may read. Long ones are left out.
 fn withheld(message: &str) -> String {
     const MARK: &str = "Invalid value: ";
     const MOST: usize = 64;
-    let Some(at) = message.find(MARK).map(|at| at + MARK.len()) else {
-        return message.to_owned();
-    };
-    let rest = &message[at..];
-    let end = match rest.chars().next() {
-        Some('"') => closing_quote(rest),
-        _ => rest.find(": ").unwrap_or(rest.len()),
-    };
-    let tail = withheld(&rest[end..]);
-    if end > MOST {
-        format!("{}(a value of {end} bytes){tail}", &message[..at])
-    } else {
-        format!("{}{tail}", &message[..at + end])
+    let (mut told, mut rest) = (String::new(), message);
+    while told.len() < MOST_READ
+        && let Some(at) = rest.find(MARK).map(|at| at + MARK.len())
+    {
+        let value = &rest[at..];
+        let end = match value.chars().next() {
+            Some('"') => closing_quote(value),
+            _ => value.find(": ").unwrap_or(value.len()),
+        };
+        told.push_str(&rest[..at]);
+        if end > MOST {
+            // Writing into a String cannot fail.
+            let _ = write!(told, "(a value of {end} bytes)");
+        } else {
+            told.push_str(&value[..end]);
+        }
+        rest = &value[end..];
     }
+    if told.len() < MOST_READ {
+        told.push_str(&rest[..rest.floor_char_boundary(MOST_READ)]);
+    }
+    told
 }
 
 fn closing_quote(text: &str) -> usize {
@@ -162,7 +187,7 @@ fn closing_quote(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{ApiError, withheld};
+    use super::{ApiError, MOST_READ, withheld};
 
     fn answered(code: u16, reason: &str) -> ApiError {
         ApiError::Answered {
@@ -221,5 +246,20 @@ mod tests {
                 long.len() + 2
             )
         );
+    }
+
+    /// Were each of them a call of its own, they would need more stack than there is.
+    #[test]
+    fn of_a_refusal_without_end_the_beginning_is_told() {
+        let one = "spec.a: Invalid value: \"x\": no, ";
+        let text = withheld(&one.repeat(1_000_000));
+        assert!(
+            text.starts_with(one) && text.len() < MOST_READ + one.len(),
+            "{}",
+            text.len()
+        );
+        let long = format!("Invalid value: \"{}", "s3cret".repeat(1_000_000));
+        assert_eq!(withheld(&long), "Invalid value: (a value of 6000001 bytes)");
+        assert_eq!(withheld(&"é".repeat(1_000_000)).len(), MOST_READ);
     }
 }

@@ -1,5 +1,7 @@
 //! Carries out the steps of a pass. I/O.
 
+use std::collections::HashSet;
+
 use cartouche_crds::{
     API_VERSION, CurrentRun, FIELD_MANAGER, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase,
 };
@@ -16,7 +18,7 @@ use super::{
 };
 use crate::{
     api::{ApiError, CreateMode, Object, Requests, ResourcePath},
-    discovery::DiscoveryError,
+    discovery::{DiscoveryError, Kind},
     ledger::{OutputsRead, Reading, RunIdentity},
     memory::{Held, lock},
     mutants,
@@ -67,7 +69,12 @@ impl Pass<'_> {
                 }
             }
         }
-        found.retain(|found| found.reading.run.is_owned_by(&self.facts.runnable.uid));
+        // Two versions of a kind show the same objects.
+        let mut seen = HashSet::new();
+        found.retain(|found| {
+            let run = &found.reading.run;
+            run.is_owned_by(&self.facts.runnable.uid) && seen.insert(run.uid.clone())
+        });
         self.facts.listed = Some(found);
         let mut memory = lock(&self.memory);
         memory.release(&Held::List);
@@ -102,7 +109,7 @@ impl Pass<'_> {
         account: &Requests,
         (api_version, kind): &(String, String),
     ) -> Result<Vec<Found>, DiscoveryError> {
-        let kind = self.own.kinds.find(api_version, kind).await?;
+        let kind = self.own.kinds.find_objects(api_version, kind).await?;
         if !kind.namespaced {
             return Ok(Vec::new());
         }
@@ -213,21 +220,43 @@ impl Pass<'_> {
         let Some(account) = &self.account else {
             return Ok(None);
         };
-        let kind = match self.own.kinds.find(&name.api_version, &name.kind).await {
-            Ok(kind) => kind,
-            Err(DiscoveryError::Unknown { .. }) => return Ok(None),
-            Err(DiscoveryError::Api(error)) => return Err(error),
-        };
+        let kinds = &self.own.kinds;
+        let mut is_told = false;
+        loop {
+            let kind = match kinds.find_objects(&name.api_version, &name.kind).await {
+                Ok(kind) => kind,
+                Err(DiscoveryError::Unknown { .. }) => return Ok(None),
+                Err(DiscoveryError::Api(error)) => return Err(error),
+            };
+            match self.read_from(account, &kind, &name.name).await {
+                // Another version may serve the object; if discovery does not know yet, that is no answer.
+                Err(error) if error.is_unserved() && !is_told => {
+                    kinds.forget(&kind.api_version);
+                    is_told = true;
+                }
+                Err(error) if error.is_unserved() => return Err(error),
+                Err(error) if error.is_not_found() => return Ok(None),
+                read => return read,
+            }
+        }
+    }
+
+    async fn read_from(
+        &self,
+        account: &Requests,
+        kind: &Kind,
+        name: &str,
+    ) -> Result<Option<Value>, ApiError> {
         let path = kind.path(&self.key.namespace);
         let only_list = lock(&self.memory).only_list;
         if only_list {
-            return account.find(&path, &name.name).await;
+            return account.find(&path, name).await;
         }
-        match account.get::<Object>(&path, &name.name).await {
+        match account.get::<Object>(&path, name).await {
             Ok(Object(object)) => Ok(Some(object)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) if error.is_forbidden() => {
-                let found = account.find(&path, &name.name).await.map_err(|_| error)?;
+                let found = account.find(&path, name).await.map_err(|_| error)?;
                 lock(&self.memory).only_list = true;
                 Ok(found)
             }

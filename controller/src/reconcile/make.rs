@@ -172,6 +172,9 @@ impl Pass<'_> {
     /// a pending entry that this pass did not write is read once more.
     async fn confirm_ledger(&mut self) -> Result<(), End> {
         let read_at = boot_time();
+        if let Some((_, left)) = lock(&self.memory).held(&Held::Ledger, read_at) {
+            return Err(End::Refused(left));
+        }
         let path = ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
         let read = self
             .own
@@ -182,10 +185,12 @@ impl Pass<'_> {
         match read {
             Ok(found) if found.metadata.resource_version == self.resource_version => {
                 self.read_at = read_at;
+                lock(&self.memory).release(&Held::Ledger);
                 Ok(())
             }
+            Ok(_) => Err(End::Conflict),
             Err(error) if error.is_not_found() => Err(End::Gone),
-            Ok(_) | Err(_) => Err(End::Conflict),
+            Err(error) => Err(self.refuse(Held::Ledger, "read", &error)),
         }
     }
 

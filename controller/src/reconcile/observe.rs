@@ -4,10 +4,11 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use cartouche_crds::{API_VERSION, GROUP, RUNNABLE_NAME_LABEL};
 use cartouche_templating::{Context, label_value};
+use k8s_openapi::jiff::SignedDuration;
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
-    assess::reading,
+    assess::{matters, reading},
     facts::{Rendering, Sighting, WatchState},
     pass::{End, Pass},
 };
@@ -20,7 +21,7 @@ use crate::{
     mutants::{self, Mutant},
     problem::{Category, Cure, Problem, bounded},
     templates::Compiled,
-    watch::{Purpose, Watched},
+    watch::{Purpose, Watched, runs::Poll},
 };
 
 /// How long a run that was just made may stay unseen by its watch before it is looked for: the watch
@@ -75,7 +76,11 @@ impl Pass<'_> {
         self.compiled = Some(compiled.clone());
         let selected = match self.runnable.spec.selector.clone() {
             None => None,
-            Some(selector) => Some(self.selected(&account, &selector, consistent).await?),
+            Some(selector) => {
+                let selected = self.selected(&account, &selector, consistent).await;
+                self.has_unpicked = selected.is_err();
+                Some(selected?)
+            }
         };
         let sources = Sources {
             compiled: compiled.clone(),
@@ -174,7 +179,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Runs live in the Runnable's namespace, and are not Cartouche's own kinds.
+    /// Runs live in the Runnable's namespace.
     async fn check_kind(&mut self, rendering: &Rendering) -> Result<(), Problem> {
         let (document, template) = (&rendering.document, &self.facts.runnable.template);
         let (api_version, kind) = (document.api_version(), document.kind());
@@ -192,11 +197,6 @@ impl Pass<'_> {
             .unwrap_or_default();
         if !namespace.is_empty() && namespace != self.key.namespace {
             return stamp_failure("cannot set namespace in resource template".to_owned());
-        }
-        if api_version.split('/').next() == Some(GROUP) {
-            return stamp_failure(format!(
-                "{kind} of {api_version} cannot be a run: a Runnable may not stamp kinds of {GROUP}"
-            ));
         }
         match self.own.kinds.find(api_version, kind).await {
             Ok(found) if found.namespaced => Ok(()),
@@ -259,11 +259,11 @@ impl Pass<'_> {
         };
         let watched = Watched {
             purpose: Purpose::Runs,
-            kind: kind.clone(),
+            kind,
         };
         self.facts.watch = self.own.watches.state(&watched);
         self.facts.sightings = match self.facts.watch {
-            WatchState::Polled => self.poll(&kind).await,
+            WatchState::Polled => self.poll(&watched).await,
             WatchState::Starting | WatchState::Synced => {
                 self.own.runs.sightings(&self.facts.runnable.uid)
             }
@@ -278,17 +278,26 @@ impl Pass<'_> {
         api_version: &str,
         kind: &str,
     ) -> Result<Option<Arc<Kind>>, DiscoveryError> {
-        match self.own.kinds.find(api_version, kind).await {
+        let kinds = &self.own.kinds;
+        let found = match purpose {
+            // A run stays the same object, whatever version it is read in.
+            Purpose::Runs => kinds.find_objects(api_version, kind).await,
+            Purpose::Selected => kinds.find(api_version, kind).await,
+        };
+        match found {
             Ok(kind) => Ok(Some(kind)),
             Err(DiscoveryError::Unknown { .. }) => Ok(None),
             Err(error) => {
                 let memory = lock(&self.memory);
-                let known = memory.watched.iter().find(|watched| {
-                    watched.purpose == purpose
-                        && watched.kind.api_version == api_version
-                        && watched.kind.kind == kind
-                });
-                known.map_or(Err(error), |known| Ok(Some(known.kind.clone())))
+                let watched = memory
+                    .watched
+                    .iter()
+                    .filter(|known| known.purpose == purpose);
+                let known = watched
+                    .map(|watched| &watched.kind)
+                    .filter(|known| known.has_objects_of(api_version, kind))
+                    .max_by_key(|known| known.api_version == api_version);
+                known.map_or(Err(error), |known| Ok(Some(known.clone())))
             }
         }
     }
@@ -363,22 +372,41 @@ impl Pass<'_> {
     }
 
     /// Runs of a kind that the controller may not watch, listed as the account.
-    async fn poll(&self, kind: &Kind) -> Vec<Sighting> {
+    pub(super) async fn poll(&self, watched: &Watched) -> Vec<Sighting> {
+        let (runs, owner) = (&self.own.runs, &self.facts.runnable.uid);
         let (Some(account), Some(compiled)) = (&self.account, &self.compiled) else {
-            return Vec::new();
+            return runs.sightings(owner);
         };
-        let path = kind.path(&self.key.namespace);
-        let mut seen = Vec::new();
+        let path = watched.kind.path(&self.key.namespace);
+        let mut found = Vec::new();
+        let history = &self.facts.ledger.history;
         let listed = account
             .each(&path, &own_runs(&self.key), |object| {
-                let reading = reading(compiled, &self.facts.ledger.history, &object);
-                let own =
-                    reading.filter(|reading| reading.run.is_owned_by(&self.facts.runnable.uid));
-                seen.extend(own.as_ref().map(Sighting::of));
+                let reading = reading(compiled, history, &object);
+                let own = reading.filter(|reading| reading.run.is_owned_by(owner));
+                found.extend(own.as_ref().map(Sighting::of));
             })
             .await;
-        // Of a list that broke off nothing is concluded.
-        listed.map(|()| seen).unwrap_or_default()
+        if listed.is_err() {
+            // Nobody says what is there. What was seen says how a run fared then: it is read again.
+            let mut known = runs.sightings(owner);
+            for sighting in known.iter_mut().filter(|sighting| !sighting.deleted) {
+                sighting.rules_hash = "".into();
+            }
+            return known;
+        }
+        let poll = Poll {
+            watched,
+            owner: (&self.key, owner),
+            found: &found,
+            at: self.own.identity.connection().now(),
+            within: SignedDuration::try_from(self.own.poll * 3).unwrap_or(SignedDuration::MAX),
+        };
+        runs.polled(&poll, |sighting| matters(&self.runnable, &sighting.run));
+        let mut known = runs.sightings(owner);
+        known.retain(|known| found.iter().all(|found| found.run.uid != known.run.uid));
+        known.extend(found);
+        known
     }
 }
 

@@ -16,6 +16,7 @@ use super::{
     log,
     observe::Sources,
     patience, report,
+    token::bounded,
 };
 use crate::{
     api::Requests,
@@ -44,6 +45,8 @@ pub(super) enum End {
     Stuck(Problem, Option<Duration>),
     /// Somebody else wrote: the watch brings it.
     Conflict,
+    /// The record of runs can be neither read nor written now; tried again after the time.
+    Refused(Duration),
     /// The Runnable is not there any more.
     Gone,
     /// The run is made, and confirmed when the changes of others that wait have been begun.
@@ -69,6 +72,8 @@ pub(super) struct Pass<'a> {
     pub(super) compiled: Option<Arc<Compiled>>,
     /// What this pass is stuck on, while it looks after the runs that exist.
     pub(super) problem: Option<Problem>,
+    /// The selector does not pick one object.
+    pub(super) has_unpicked: bool,
     /// Whether other Runnables of the namespace wait with a change.
     pub(super) others_wait: &'a (dyn Fn() -> bool + Send + Sync),
     /// This pass has written the status, so that what it read was no stale cache.
@@ -136,6 +141,7 @@ impl<'a> Pass<'a> {
             sources: None,
             compiled: None,
             problem: None,
+            has_unpicked: false,
             others_wait,
             has_written: false,
         })
@@ -177,6 +183,7 @@ impl<'a> Pass<'a> {
             End::Gone => return None,
             End::PutOff => return Some(PUT_OFF),
             End::Conflict => return Some(CONFLICT_PAUSE.mul_f64(0.5 + fastrand::f64())),
+            End::Refused(wait) => return Some(wait),
             End::Settled => self.settle().await,
             End::Waiting(waiting) => {
                 // A controller's silence is no news: nothing is written while it waits.
@@ -186,7 +193,13 @@ impl<'a> Pass<'a> {
         };
         self.tidy();
         let witness = self.witness().filter(|left| !left.is_zero());
-        let others = [self.polling(), self.search(), self.denied(), witness];
+        let others = [
+            self.polling(),
+            self.search(),
+            self.denied(),
+            self.unpicked(),
+            witness,
+        ];
         again.into_iter().chain(others.into_iter().flatten()).min()
     }
 
@@ -198,6 +211,7 @@ impl<'a> Pass<'a> {
         if let Err(wait) = self.tell(status).await {
             return Some(wait);
         }
+        lock(&self.memory).is_well();
         let retention = self.retire().await;
         let unseen = self.is_out_of_sight().then_some(self.own.poll);
         retention.into_iter().chain(unseen).min()
@@ -243,11 +257,11 @@ impl<'a> Pass<'a> {
         let mut memory = lock(&self.memory);
         // The step that met it was put down already.
         let left = memory
-            .hold
-            .as_ref()
+            .holds
+            .iter()
             .filter(|hold| hold.problem == *problem)
             .map(|hold| hold.until.saturating_sub(now))
-            .filter(|left| !left.is_zero());
+            .find(|left| !left.is_zero());
         let generation = self.facts.runnable.generation;
         let wait = left.unwrap_or_else(|| memory.hold(Held::Render(generation), problem, now));
         (problem.cure != Cure::Change).then_some(wait)
@@ -260,6 +274,7 @@ impl<'a> Pass<'a> {
         }
         match self.put(status).await {
             Ok(()) | Err(End::Gone) => Ok(()),
+            Err(End::Refused(wait)) => Err(wait),
             Err(_) => Err(CONFLICT_PAUSE.mul_f64(0.5 + fastrand::f64())),
         }
     }
@@ -306,7 +321,7 @@ fn runnable_facts(runnable: &Runnable, uid: String) -> RunnableFacts {
             .annotations()
             .get(RERUN_TOKEN_ANNOTATION)
             .filter(|token| !token.is_empty())
-            .cloned(),
+            .map(|token| bounded(token)),
     }
 }
 

@@ -1,8 +1,10 @@
 //! Deletes finished runs beyond the retention policy, as the Runnable's account. I/O.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use super::{CONFLICT_PAUSE, pass::Pass};
+use cartouche_crds::HistoryEntry;
+
+use super::{CONFLICT_PAUSE, facts::WatchState, pass::Pass};
 use crate::{
     api::ApiError,
     clock::boot_time,
@@ -10,29 +12,24 @@ use crate::{
     memory::{Held, lock},
     metrics::RunEvent,
     problem::{Category, Cure, Problem},
-    retention::retention,
+    retention::{old_enough, retention, surplus},
     watch::{Purpose, Watched},
 };
 
 impl Pass<'_> {
     /// Deletes finished runs that nobody needs any more. When to look again.
     pub(super) async fn retire(&mut self) -> Option<Duration> {
-        let (runs, kinds) = (self.own.runs.clone(), self.own.kinds.clone());
-        let watched = |api_version: &str, kind: &str| {
-            kinds.known(api_version, kind).map(|kind| Watched {
-                purpose: Purpose::Runs,
-                kind,
-            })
-        };
-        let plan = retention(
-            &self.facts.ledger,
-            self.runnable.spec.retention_policy,
-            self.facts.now,
-            |entry, uid| {
-                watched(&entry.api_version, &entry.kind)
-                    .is_some_and(|watched| runs.exists(&watched, uid))
-            },
-        );
+        self.poll_surplus().await;
+        let (ledger, policy) = (&self.facts.ledger, self.runnable.spec.retention_policy);
+        let mut retired = std::mem::take(&mut lock(&self.memory).retired);
+        retired.retain(|uid| {
+            let mut history = ledger.history.iter();
+            history.any(|entry| entry.uid.as_ref() == Some(uid))
+        });
+        let plan = retention(ledger, policy, self.facts.now, |entry, uid| {
+            !retired.contains(uid) && self.exists(entry, uid)
+        });
+        lock(&self.memory).retired = retired;
         if plan.delete.is_empty() {
             return plan.again;
         }
@@ -45,7 +42,7 @@ impl Pass<'_> {
         let account = self.account.clone()?;
         let mut again = plan.again;
         for entry in &plan.delete {
-            let Some(kind) = kinds.known(&entry.api_version, &entry.kind) else {
+            let Some(Watched { kind, .. }) = self.runs_of(entry) else {
                 continue;
             };
             let Some(uid) = &entry.uid else { continue };
@@ -54,6 +51,7 @@ impl Pass<'_> {
                 .await
             {
                 Ok(()) => {
+                    lock(&self.memory).retired.insert(uid.clone());
                     self.own.metrics.run(RunEvent::Removed);
                     self.own.events.publish(
                         &self.runnable,
@@ -74,6 +72,60 @@ impl Pass<'_> {
         again
     }
 
+    /// Where an earlier run is watched.
+    fn runs_of(&self, entry: &HistoryEntry) -> Option<Watched> {
+        let kinds = &self.own.kinds;
+        let kind = kinds.known_objects(&entry.api_version, &entry.kind)?;
+        Some(Watched {
+            purpose: Purpose::Runs,
+            kind,
+        })
+    }
+
+    /// Whether the object of an earlier run is known to be there.
+    fn exists(&self, entry: &HistoryEntry, uid: &str) -> bool {
+        let watched = self.runs_of(entry);
+        watched.is_some_and(|watched| self.own.runs.exists(&watched, uid))
+    }
+
+    /// Whether the object of an earlier run is known to be gone: a watch does not have it, or a complete
+    /// list that was made long after it began.
+    pub(super) fn is_missing(&self, entry: &HistoryEntry, uid: &str) -> bool {
+        let Some(watched) = self.runs_of(entry) else {
+            return false;
+        };
+        let runs = &self.own.runs;
+        let is_known = match self.own.watches.state(&watched) {
+            WatchState::Synced => true,
+            WatchState::Polled => {
+                let polled = runs.polled_at(&watched, &self.facts.runnable.uid);
+                polled.is_some() && old_enough(entry.started_at.as_ref(), polled)
+            }
+            WatchState::Starting => false,
+        };
+        is_known && !runs.exists(&watched, uid)
+    }
+
+    /// Lists the runs of kinds that are polled, that are not of the current run, and of which some are
+    /// surplus: nothing else asks for those.
+    async fn poll_surplus(&self) {
+        let (ledger, policy) = (&self.facts.ledger, self.runnable.spec.retention_policy);
+        let current = ledger.current.as_ref();
+        let current = current.and_then(|run| {
+            let kinds = &self.own.kinds;
+            kinds.known_objects(&run.api_version, &run.kind)
+        });
+        let polled: BTreeSet<Watched> = surplus(ledger, policy)
+            .filter(|entry| old_enough(entry.finished_at.as_ref(), self.facts.now))
+            .filter_map(|entry| self.runs_of(entry))
+            .filter(|watched| Some(&watched.kind) != current.as_ref())
+            .filter(|watched| self.own.watches.state(watched) == WatchState::Polled)
+            .collect();
+        for watched in polled {
+            self.poll(&watched).await;
+        }
+    }
+
     /// One Warning, and a pause that gets longer.
     fn undeletable(&self, name: &str, error: &ApiError) -> Duration {
         let cure = if error.is_forbidden() {
@@ -87,11 +139,7 @@ impl Pass<'_> {
         );
         let problem = Problem::new(Category::StampedObjectRejectedByAPIServer, cure, text);
         let mut memory = lock(&self.memory);
-        let first = memory
-            .hold
-            .as_ref()
-            .is_none_or(|hold| hold.what != Held::Delete);
-        if first {
+        if memory.failed(&Held::Delete).is_none() {
             let occasion = Occasion::Warning {
                 reason: "RetentionFailed".to_owned(),
                 message: problem.message.clone(),

@@ -1,17 +1,19 @@
 //! The one object that a Runnable's selector picks, read as its account. I/O.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use cartouche_crds::Selector;
+use cartouche_templating::bounds::{MAX_CONTEXT_BYTES, json_bytes_within};
 use serde_json::Value;
 
 use super::{facts::WatchState, pass::Pass};
 use crate::{
     api::{ApiError, Requests, percent_encoded},
     discovery::{DiscoveryError, Kind},
-    memory::{Picked, lock},
+    memory::lock,
+    picked::Picked,
     problem::{Category, Cure, Problem},
-    watch::{Purpose, Watched, selected::Selection},
+    watch::{Purpose, Watched},
 };
 
 /// Why a selector picks nothing.
@@ -20,7 +22,17 @@ struct Cause {
     text: String,
 }
 
+/// What a selector picks is looked up after this time at the latest while that is not one object, should
+/// the event that tells of another never come.
+const LOOKED_UP_AFTER: Duration = Duration::from_mins(5);
+
 impl Pass<'_> {
+    /// When to look again what is selected, while that is not one object.
+    pub(super) fn unpicked(&self) -> Option<Duration> {
+        self.has_unpicked
+            .then(|| LOOKED_UP_AFTER.mul_f64(0.8 + 0.4 * fastrand::f64()))
+    }
+
     /// The object, from memory while nothing says that it may have changed.
     pub(super) async fn selected(
         &self,
@@ -69,58 +81,75 @@ impl Pass<'_> {
         if let (Some(kept), WatchState::Synced, false) =
             (kept, self.own.watches.state(&watched), consistent)
         {
-            return Ok(kept.object);
+            return Ok(kept.object.value());
         }
-        let note = |uid| {
-            let labels = selector.matching_labels.clone();
-            self.own
-                .selections
-                .put(&watched, &self.key, Selection { labels, uid });
-        };
-        note(None);
+        let (selections, labels) = (&self.own.selections, &selector.matching_labels);
+        selections.ask(&watched, &self.key, labels);
         // An event that comes while the list is under way makes its answer old.
         let began = lock(&self.memory).changes;
-        let object = Arc::new(list_one(account, &kind, &self.key.namespace, selector).await?);
-        note(
-            object
-                .pointer("/metadata/uid")
-                .and_then(Value::as_str)
-                .map(str::to_owned),
-        );
-        let mut memory = lock(&self.memory);
-        if memory.changes == began {
-            memory.picked = Some(Picked {
-                selector: selector.clone(),
-                object: object.clone(),
-            });
+        let listed = list_two(account, &kind, &self.key.namespace, labels).await;
+        let uids = listed.iter().flatten().filter_map(uid).collect();
+        if selections.answer(&watched, &self.key, uids) {
+            lock(&self.memory).changes += 1;
+            self.own.wakes.wake(&self.key);
         }
-        Ok(object)
+        let object = Arc::new(only(listed?)?);
+        // One that no template may see is not worth its place.
+        let kept = json_bytes_within(&object, MAX_CONTEXT_BYTES)
+            .and_then(|_| self.own.picked.keep(&object));
+        let mut memory = lock(&self.memory);
+        if memory.changes != began {
+            return Ok(object);
+        }
+        let shared = kept.as_ref().map(|kept| kept.value());
+        let before = std::mem::replace(
+            &mut memory.picked,
+            kept.map(|object| Picked {
+                selector: selector.clone(),
+                object,
+            }),
+        );
+        drop(memory);
+        drop(before);
+        Ok(shared.unwrap_or(object))
     }
 }
 
+fn uid(object: &Value) -> Option<String> {
+    Some(object.pointer("/metadata/uid")?.as_str()?.to_owned())
+}
+
 /// Exactly one object must match; two are enough to know that it is not one.
-async fn list_one(
+async fn list_two(
     account: &Requests,
     kind: &Kind,
     namespace: &str,
-    selector: &Selector,
-) -> Result<Value, Cause> {
-    let pairs: Vec<String> = selector
-        .matching_labels
+    labels: &BTreeMap<String, String>,
+) -> Result<Vec<Value>, Cause> {
+    let pairs: Vec<String> = labels
         .iter()
         .map(|(key, value)| format!("{key}={value}"))
         .collect();
     let query = format!("labelSelector={}", percent_encoded(&pairs.join(",")));
-    let mut found = account
+    account
         .list_some(&kind.path(namespace), &query, 2)
         .await
-        .map_err(|error| unlistable(kind, &selector.matching_labels, &error))?;
+        .map_err(|error| unlistable(kind, labels, &error))
+}
+
+/// The object, without who wrote which field: no template sees that.
+fn only(mut found: Vec<Value>) -> Result<Value, Cause> {
     let change = |text: &str| Cause {
         cure: Cure::Change,
         text: text.to_owned(),
     };
     match (found.pop(), found.len()) {
-        (Some(object), 0) => Ok(object),
+        (Some(mut object), 0) => {
+            if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+                metadata.remove("managedFields");
+            }
+            Ok(object)
+        }
         (None, _) => Err(change("selector did not match any objects")),
         _ => Err(change("selector matched multiple objects")),
     }

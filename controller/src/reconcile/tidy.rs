@@ -48,7 +48,8 @@ impl Pass<'_> {
                 .events
                 .publish(&self.runnable, &occasion, self.facts.now);
         }
-        Some(self.own.poll)
+        // Those that begin together do not stay together.
+        Some(self.own.poll.mul_f64(0.9 + 0.2 * fastrand::f64()))
     }
 
     /// The label that the watch selects by was taken off the run: no event tells of it any more.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     decide::{Change, Step, decide},
-    facts::{CreateOutcome, LedgerWriter, NameRead, WatchState},
+    facts::{CreateOutcome, LedgerWriter, NameRead},
     pass::{End, Pass},
     report,
 };
@@ -16,12 +16,11 @@ use crate::{
     clock::boot_time,
     events::Occasion,
     ledger::Ledger,
-    memory::lock,
+    memory::{Held, lock},
     metrics::RunEvent,
     mutants::{self, Mutant},
     problem::Problem,
     retention::trimmed,
-    watch::{Purpose, Watched},
 };
 
 /// A Runnable as far as a write of its status must give it: which one, and the status.
@@ -71,20 +70,9 @@ pub(super) struct WrittenMeta {
 impl Pass<'_> {
     /// Writes the ledger, and with it all that the status says of it.
     pub(super) async fn write(&mut self, ledger: Ledger, change: Change) -> Result<(), End> {
-        let (runs, kinds) = (&self.own.runs, &self.own.kinds);
-        let missing = |entry_kind: (&str, &str), uid: &str| {
-            kinds.known(entry_kind.0, entry_kind.1).is_some_and(|kind| {
-                let watched = Watched {
-                    purpose: Purpose::Runs,
-                    kind,
-                };
-                self.own.watches.state(&watched) == WatchState::Synced
-                    && !runs.exists(&watched, uid)
-            })
-        };
         let policy = self.runnable.spec.retention_policy;
         let ledger = trimmed(ledger, policy, self.facts.now, |entry, uid| {
-            missing((&entry.api_version, &entry.kind), uid)
+            self.is_missing(entry, uid)
         });
         let problem = match (&self.facts.created, change) {
             _ if self.problem.is_some() => self.problem.clone(),
@@ -101,6 +89,10 @@ impl Pass<'_> {
         let kept_back = change == Change::Intent && mutants::makes(Mutant::NoIntent);
         if !kept_back && let Err(end) = self.put(status).await {
             self.facts.ledger = before;
+            // However long it takes to write that down: what was made is not made again.
+            if let Some(CreateOutcome::Created(made)) = self.facts.created.take() {
+                lock(&self.memory).unconfirmed = Some(made);
+            }
             return Err(end);
         }
         self.after_write(&before, change);
@@ -207,7 +199,10 @@ impl Pass<'_> {
             .await
         {
             Ok(written) => {
-                lock(&self.memory).written = written.metadata.resource_version.parse().ok();
+                let mut memory = lock(&self.memory);
+                memory.written = written.metadata.resource_version.parse().ok();
+                memory.release(&Held::Status(self.facts.runnable.generation));
+                drop(memory);
                 self.warn(&status);
                 self.resource_version = written.metadata.resource_version;
                 self.read_at = boot_time();
@@ -221,8 +216,8 @@ impl Pass<'_> {
             Err(error) if error.is_conflict() => Err(End::Conflict),
             Err(error) if error.is_not_found() => Err(End::Gone),
             Err(error) => {
-                tracing::warn!(namespace = self.key.namespace, runnable = self.key.name, %error, "failed to update status for runnable");
-                Err(End::Conflict)
+                let what = Held::Status(self.facts.runnable.generation);
+                Err(self.refuse(what, "write", &error))
             }
         }
     }

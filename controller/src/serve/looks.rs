@@ -4,25 +4,39 @@
 //! one or two milliseconds of the ten that a change may take.
 
 use std::{
+    any::Any,
     collections::HashMap,
+    panic::AssertUnwindSafe,
     pin::pin,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use futures::{Stream, StreamExt, stream::FuturesUnordered};
+use futures::{FutureExt, Stream, StreamExt, stream::FuturesUnordered};
 use tokio_util::time::{DelayQueue, delay_queue};
 
 use super::turns::{Reason, Turns};
-use crate::memory::RunnableKey;
+use crate::{
+    memory::{RunnableKey, backoff},
+    metrics::Metrics,
+};
+
+/// The longest wait: a look too many costs little, and a wait of years ends the process.
+const LONGEST_WAIT: Duration = Duration::from_hours(1);
 
 /// Whose turn it is; looks that go on may ask.
-pub(super) struct Queue(Mutex<Turns>);
+pub(super) struct Queue {
+    turns: Mutex<Turns>,
+    metrics: Metrics,
+}
 
 impl Queue {
     /// For so many looks at the same time.
-    pub(super) fn new(concurrency: u16) -> Self {
-        Self(Mutex::new(Turns::new(concurrency)))
+    pub(super) fn new(concurrency: u16, metrics: Metrics) -> Self {
+        Self {
+            turns: Mutex::new(Turns::new(concurrency)),
+            metrics,
+        }
     }
 
     /// See [`Turns::changes_wait`].
@@ -31,7 +45,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Turns> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at whoever is woken, from when it is `ready` to when it has to `stop` and the looks that go
@@ -48,12 +62,13 @@ impl Queue {
         let (mut wakes, mut ready, mut stop) = (pin!(wakes), pin!(ready), pin!(stop));
         let (mut is_ready, mut stops) = (false, false);
         let mut looks = FuturesUnordered::new();
-        let mut times = Times::default();
+        let (mut times, mut panics) = (Times::default(), HashMap::new());
         while !(stops && looks.is_empty()) {
             let woken = tokio::select! {
                 Some(key) = wakes.next() => Some(key),
                 Some(key) = times.next() => Some(key),
-                Some((key, after)) = looks.next() => {
+                Some((key, end)) = looks.next() => {
+                    let after = self.ended(&key, end, &mut panics);
                     if !self.lock().end(&key) && let Some(after) = after {
                         times.set(key, after);
                     }
@@ -70,8 +85,9 @@ impl Queue {
             };
             if let Some(key) = woken {
                 times.cancel(&key);
-                if let Some(reason) = reason(&key) {
-                    self.lock().wake(&key, reason);
+                match reason(&key) {
+                    Some(reason) => self.lock().wake(&key, reason),
+                    None => drop(panics.remove(&key)),
                 }
             }
             while is_ready
@@ -79,12 +95,37 @@ impl Queue {
                 && let Some(key) = self.begin()
             {
                 if let Some(look) = look(&key) {
+                    // A mistake in one look ends that look: what it shares with others is only locked
+                    // for a moment, and all of it may be lost.
+                    let look = AssertUnwindSafe(look).catch_unwind();
                     looks.push(async move { (key, look.await) });
                 } else {
                     self.lock().end(&key);
                 }
             }
         }
+    }
+
+    /// When the next look is due after one that has ended, if only by a panic: then later each time.
+    fn ended(
+        &self,
+        key: &RunnableKey,
+        end: Result<Option<Duration>, Box<dyn Any + Send>>,
+        panics: &mut HashMap<RunnableKey, u32>,
+    ) -> Option<Duration> {
+        if let Ok(after) = end {
+            panics.remove(key);
+            return after;
+        }
+        self.metrics.panicked();
+        tracing::error!(
+            namespace = key.namespace,
+            runnable = key.name,
+            "a look at a Runnable ended in a panic, which is a mistake in the controller: please report it"
+        );
+        let attempts = panics.entry(key.clone()).or_default();
+        *attempts += 1;
+        Some(backoff(*attempts))
     }
 
     /// A function of its own, so that the lock is not held while the loop over it locks again.
@@ -103,7 +144,7 @@ struct Times {
 impl Times {
     fn set(&mut self, key: RunnableKey, after: Duration) {
         self.cancel(&key);
-        let entry = self.queue.insert(key.clone(), after);
+        let entry = self.queue.insert(key.clone(), after.min(LONGEST_WAIT));
         self.keys.insert(key, entry);
     }
 

@@ -81,7 +81,7 @@ impl Runnables {
             tracing::info!("stopping: no new work is begun");
             stopping.send_replace(true);
         };
-        let queue = Queue::new(flags.concurrency);
+        let queue = Queue::new(flags.concurrency, self.metrics.clone());
         let serving = queue.serve(
             stream::select(triggers, woken).boxed(),
             prepared(self.readiness.clone(), accounts),

@@ -19,6 +19,7 @@ use k8s_openapi::{
 use kube::{
     Api, Client, Resource,
     api::{ObjectMeta, PartialObjectMeta},
+    core::NamespaceResourceScope,
     runtime::watcher,
 };
 use serde::de::DeserializeOwned;
@@ -27,23 +28,18 @@ use tokio::sync::watch;
 use super::{Failures, config, progress::reason};
 use crate::health::Readiness;
 
-/// The accounts, as their readiness is called.
+/// What has to be known before any Runnable is served.
 pub const ACCOUNTS: &str = "serviceaccounts";
 
 /// What an event of a reference says.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Reference {
-    /// An account came, changed or went.
-    Account {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-    },
+    /// Accounts came, changed or went: namespace and name of each.
+    Accounts(Vec<(String, String)>),
     /// Rights changed: in a namespace, or everywhere.
     Rights(Option<String>),
-    /// A definition came, changed or went.
-    Definition,
+    /// A definition came, changed or went: its name, or any of them.
+    Definition(Option<String>),
 }
 
 /// The ServiceAccounts that exist.
@@ -89,24 +85,58 @@ impl Accounts {
     }
 }
 
+/// Where references are watched, and who is told of those that may not be.
+#[derive(Clone)]
+pub struct References {
+    /// With the controller's own identity.
+    pub client: Client,
+    /// The only namespace that is served, if there is one.
+    pub namespace: Option<String>,
+    /// What is missing.
+    pub readiness: Readiness,
+}
+
+impl References {
+    fn everywhere<K: Resource<DynamicType = ()>>(&self) -> Api<K> {
+        Api::all(self.client.clone())
+    }
+
+    fn here<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        match &self.namespace {
+            Some(namespace) => Api::namespaced(self.client.clone(), namespace),
+            None => self.everywhere(),
+        }
+    }
+
+    async fn pause(&self, what: &'static str, error: &watcher::Error, failures: &mut Failures) {
+        let (forbidden, pause) = failures.after(error);
+        tracing::warn!(what, %error, forbidden, "a watch failed");
+        if forbidden {
+            self.readiness.lacks(what, reason(error));
+        } else {
+            self.readiness.because(what, reason(error));
+        }
+        tokio::time::sleep(pause).await;
+    }
+}
+
 /// Watches the ServiceAccounts for ever. `synced` turns true with the first complete list.
 pub async fn watch_accounts(
-    client: Client,
+    references: References,
     accounts: Arc<Accounts>,
     synced: watch::Sender<bool>,
-    readiness: Readiness,
     wake: impl Fn(Reference),
 ) {
     let mut listed: Vec<ObjectMeta> = Vec::new();
-    let mut events = watcher(
-        Api::<PartialObjectMeta<ServiceAccount>>::all(client),
-        config(),
-    )
-    .boxed();
+    let api = references.here::<PartialObjectMeta<ServiceAccount>>();
+    let mut events = watcher(api, config()).boxed();
     let mut failures = Failures::new();
-    let tell = |object: &ObjectMeta| {
-        if let (Some(namespace), Some(name)) = (object.namespace.clone(), object.name.clone()) {
-            wake(Reference::Account { namespace, name });
+    let tell = |accounts: Vec<(String, String)>| {
+        if !accounts.is_empty() {
+            wake(Reference::Accounts(accounts));
         }
     };
     while let Some(event) = events.next().await {
@@ -117,21 +147,20 @@ pub async fn watch_accounts(
             Ok(watcher::Event::Init) => listed.clear(),
             Ok(watcher::Event::InitApply(object)) => listed.push(named(&object.metadata)),
             Ok(watcher::Event::InitDone) => {
-                relist(&accounts, &listed, &tell);
-                listed = Vec::new();
+                tell(relist(&accounts, &std::mem::take(&mut listed)));
+                references.readiness.has(ACCOUNTS);
                 synced.send_replace(true);
             }
             Ok(watcher::Event::Apply(object)) => {
                 accounts.put(&object.metadata);
-                tell(&object.metadata);
+                tell(key(&object.metadata).into_iter().collect());
             }
             Ok(watcher::Event::Delete(object)) => {
                 accounts.remove(&object.metadata);
-                tell(&object.metadata);
+                tell(key(&object.metadata).into_iter().collect());
             }
             Err(error) => {
-                readiness.because(ACCOUNTS, reason(&error));
-                pause(ACCOUNTS, &error, &mut failures).await;
+                references.pause(ACCOUNTS, &error, &mut failures).await;
             }
         }
     }
@@ -145,74 +174,80 @@ fn named(object: &ObjectMeta) -> ObjectMeta {
     }
 }
 
-/// Replaces the names by a complete list, and tells of those that came or went.
-fn relist(accounts: &Accounts, listed: &[ObjectMeta], tell: &impl Fn(&ObjectMeta)) {
+fn key(object: &ObjectMeta) -> Option<(String, String)> {
+    Some((object.namespace.clone()?, object.name.clone()?))
+}
+
+/// Replaces the names by a complete list. Those that came or went.
+fn relist(accounts: &Accounts, listed: &[ObjectMeta]) -> Vec<(String, String)> {
     let before = std::mem::take(&mut *accounts.lock());
     for object in listed {
         accounts.put(object);
     }
-    let was = |object: &ObjectMeta| {
-        object
-            .namespace
-            .as_ref()
-            .zip(object.name.as_ref())
-            .is_some_and(|(namespace, name)| {
-                before
-                    .get(namespace)
-                    .is_some_and(|names| names.contains(name))
-            })
+    let was = |(namespace, name): &(String, String)| {
+        before
+            .get(namespace)
+            .is_some_and(|names| names.contains(name))
     };
-    listed.iter().filter(|object| !was(object)).for_each(tell);
+    let mut changed: Vec<_> = listed
+        .iter()
+        .filter_map(key)
+        .filter(|it| !was(it))
+        .collect();
     for (namespace, names) in &before {
-        for name in names
+        let gone = names
             .iter()
-            .filter(|name| !accounts.exists(namespace, name))
-        {
-            tell(&ObjectMeta {
-                name: Some(name.clone()),
-                namespace: Some(namespace.clone()),
-                ..ObjectMeta::default()
-            });
-        }
+            .filter(|name| !accounts.exists(namespace, name));
+        changed.extend(gone.map(|name| (namespace.clone(), name.clone())));
     }
+    changed
 }
 
 /// Watches everything that grants rights, for ever.
-pub async fn watch_rights(client: Client, wake: impl Fn(Reference) + Clone) {
+pub async fn watch_rights(references: References, wake: impl Fn(Reference) + Clone) {
+    let there = |object: &ObjectMeta| wake(Reference::Rights(object.namespace.clone()));
+    let everywhere = |_: &ObjectMeta| wake(Reference::Rights(None));
     tokio::join!(
-        watch_all::<Role>(client.clone(), "roles", |object| wake(Reference::Rights(
-            object.namespace.clone()
-        ))),
-        watch_all::<RoleBinding>(client.clone(), "rolebindings", |object| wake(
-            Reference::Rights(object.namespace.clone())
-        )),
-        watch_all::<ClusterRole>(client.clone(), "clusterroles", |_| wake(Reference::Rights(
-            None
-        ))),
-        watch_all::<ClusterRoleBinding>(client, "clusterrolebindings", |_| wake(
-            Reference::Rights(None)
-        )),
+        watch_all::<Role>(&references, references.here(), "roles", there),
+        watch_all::<RoleBinding>(&references, references.here(), "rolebindings", there),
+        watch_all::<ClusterRole>(
+            &references,
+            references.everywhere(),
+            "clusterroles",
+            everywhere
+        ),
+        watch_all::<ClusterRoleBinding>(
+            &references,
+            references.everywhere(),
+            "clusterrolebindings",
+            everywhere
+        ),
     );
 }
 
 /// Watches the definitions of custom resources, for ever.
-pub async fn watch_definitions(client: Client, wake: impl Fn(Reference)) {
-    watch_all::<CustomResourceDefinition>(client, "customresourcedefinitions", |_| {
-        wake(Reference::Definition);
-    })
-    .await;
+pub async fn watch_definitions(references: References, wake: impl Fn(Reference)) {
+    let api = references.everywhere();
+    let tell = |object: &ObjectMeta| wake(Reference::Definition(object.name.clone()));
+    watch_all::<CustomResourceDefinition>(&references, api, "customresourcedefinitions", tell)
+        .await;
 }
 
 /// Tells of every event; of a complete list once, since what happened before it is not known.
-async fn watch_all<K>(client: Client, what: &'static str, tell: impl Fn(&ObjectMeta))
-where
+async fn watch_all<K>(
+    references: &References,
+    api: Api<PartialObjectMeta<K>>,
+    what: &'static str,
+    tell: impl Fn(&ObjectMeta),
+) where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
 {
-    let mut events = watcher(Api::<PartialObjectMeta<K>>::all(client), config()).boxed();
+    let mut events = watcher(api, config()).boxed();
     let mut failures = Failures::new();
     while let Some(event) = events.next().await {
         if let Ok(event) = &event {
             failures.came(event);
+            references.readiness.has(what);
         }
         match event {
             Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
@@ -220,13 +255,36 @@ where
             Ok(watcher::Event::Apply(object) | watcher::Event::Delete(object)) => {
                 tell(&object.metadata);
             }
-            Err(error) => pause(what, &error, &mut failures).await,
+            Err(error) => references.pause(what, &error, &mut failures).await,
         }
     }
 }
 
-async fn pause(what: &'static str, error: &watcher::Error, failures: &mut Failures) {
-    let (forbidden, pause) = failures.after(error);
-    tracing::warn!(what, %error, forbidden, "a watch failed");
-    tokio::time::sleep(pause).await;
+#[cfg(test)]
+mod tests {
+    use super::{Accounts, ObjectMeta, key, relist};
+
+    fn account(name: &str) -> ObjectMeta {
+        ObjectMeta {
+            namespace: Some("ns".to_owned()),
+            name: Some(name.to_owned()),
+            ..ObjectMeta::default()
+        }
+    }
+
+    #[test]
+    fn a_list_tells_at_once_of_all_accounts_that_came_or_went() {
+        let accounts = Accounts::default();
+        let all = relist(&accounts, &[account("a"), account("b")]);
+        assert_eq!(
+            all,
+            [key(&account("a")).unwrap(), key(&account("b")).unwrap()]
+        );
+        let changed = relist(&accounts, &[account("b"), account("c")]);
+        assert_eq!(
+            changed,
+            [key(&account("c")).unwrap(), key(&account("a")).unwrap()]
+        );
+        assert!(relist(&accounts, &[account("b"), account("c")]).is_empty());
+    }
 }

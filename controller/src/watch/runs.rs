@@ -8,16 +8,14 @@ use std::{
 
 use cartouche_crds::{RUNNABLE_NAME_LABEL, Runnable};
 use futures::StreamExt;
+use k8s_openapi::jiff::Timestamp;
 use kube::{
     Api, Client, ResourceExt,
     runtime::{reflector::Store, watcher},
 };
 use serde_json::Value;
 
-use super::{
-    Progress, Wakes, Watched, Watches, config,
-    run_object::{RunObject, api_resource},
-};
+use super::{Progress, Wakes, Watched, Watches, config, run_object::RunObject};
 use crate::{
     ledger::{Reading, RunIdentity},
     memory::{Memories, RunnableKey, lock},
@@ -43,6 +41,8 @@ struct Inner {
     owners: HashMap<Uid, Owner>,
     /// Run to owner, for every run that exists, by kind.
     live: HashMap<Watched, HashMap<Uid, Uid>>,
+    /// Owners whose runs were listed because the kind is polled, and when, by kind.
+    polled: HashMap<Watched, HashMap<Uid, Timestamp>>,
 }
 
 struct Owner {
@@ -105,7 +105,17 @@ impl Runs {
 
     /// Forgets a Runnable.
     pub fn forget(&self, runnable_uid: &str) {
-        self.lock().owners.remove(&short(runnable_uid));
+        let owner = short(runnable_uid);
+        let mut inner = self.lock();
+        inner.owners.remove(&owner);
+        let Inner { live, polled, .. } = &mut *inner;
+        for (watched, polled) in polled {
+            if polled.remove(&owner).is_some()
+                && let Some(live) = live.get_mut(watched)
+            {
+                live.retain(|_, of| *of != owner);
+            }
+        }
     }
 
     /// Takes in a run that exists, or that went. Whether that is news for its owner.
@@ -213,7 +223,7 @@ pub struct RunWatch {
 impl RunWatch {
     /// Watches all runs of a kind until it is aborted.
     pub async fn watch(self, client: Client, watched: Watched, progress: Arc<Progress>) {
-        let api: Api<RunObject> = Api::all_with(client, &api_resource(&watched.kind));
+        let api: Api<RunObject> = self.watches.api(client, &watched.kind);
         let events = watcher(api, config().labels(RUNNABLE_NAME_LABEL)).boxed();
         let mut listed = HashMap::new();
         let take = |event| self.take(&watched, &mut listed, event);
@@ -317,6 +327,9 @@ fn owner(object: &Value) -> Option<RunnableKey> {
         name: owner.get("name")?.as_str()?.to_owned(),
     })
 }
+
+mod polled;
+pub use polled::Poll;
 
 #[cfg(test)]
 mod tests;

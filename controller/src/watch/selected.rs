@@ -1,7 +1,7 @@
 //! Objects that selectors name, watched by their metadata: a match or a change wakes the Runnable.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -12,8 +12,11 @@ use kube::{
     runtime::watcher,
 };
 
-use super::{Progress, Wakes, Watched, Watches, config, run_object::api_resource};
+use super::{Progress, Wakes, Watched, Watches, config};
 use crate::memory::{Memories, RunnableKey, lock};
+
+/// Objects that change while a list is under way, of one Runnable, that are told apart at most.
+const MAX_TOUCHED: usize = 16;
 
 /// What Runnables select, by kind.
 #[derive(Default)]
@@ -22,21 +25,63 @@ pub struct Selections {
 }
 
 /// What one Runnable selects.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Selection {
+#[derive(Debug, Default)]
+struct Selection {
     /// The labels that an object must carry.
-    pub labels: BTreeMap<String, String>,
-    /// The uid of the object that it selected last.
-    pub uid: Option<String>,
+    labels: BTreeMap<String, String>,
+    /// The uids of the objects that matched last, of two at most: that one of them is relabelled may be
+    /// what the Runnable waits for, and its labels alone do not say so.
+    uids: Vec<String>,
+    /// The uids of what has changed since the list was asked for that is under way.
+    touched: Option<BTreeSet<String>>,
+}
+
+impl Selection {
+    /// Whether an event about an object concerns it: it matches, or it has matched.
+    fn concerns(&self, object: &ObjectMeta) -> bool {
+        let carries = self.labels.iter().all(|(key, value)| {
+            object.labels.as_ref().and_then(|labels| labels.get(key)) == Some(value)
+        });
+        carries || self.uids.iter().any(|uid| object.uid.as_ref() == Some(uid))
+    }
+
+    /// Puts an event down while a list is under way.
+    fn touch(&mut self, object: &ObjectMeta) {
+        if let (Some(touched), Some(uid)) = (&mut self.touched, &object.uid)
+            && touched.len() < MAX_TOUCHED
+        {
+            touched.insert(uid.clone());
+        }
+    }
 }
 
 impl Selections {
-    /// Puts down what a Runnable selects.
-    pub fn put(&self, watched: &Watched, key: &RunnableKey, selection: Selection) {
-        self.lock()
-            .entry(watched.clone())
-            .or_default()
-            .insert(key.clone(), selection);
+    /// A Runnable asks which objects have these labels.
+    pub fn ask(&self, watched: &Watched, key: &RunnableKey, labels: &BTreeMap<String, String>) {
+        let mut inner = self.lock();
+        let kind = inner.entry(watched.clone()).or_default();
+        let selection = kind.entry(key.clone()).or_default();
+        if selection.labels != *labels {
+            selection.labels.clone_from(labels);
+            selection.uids.clear();
+        }
+        selection.touched = Some(BTreeSet::new());
+    }
+
+    /// The answer: the uids of what matches. Whether it may be old, because one of them has changed
+    /// since it was asked for; its event may have come when nobody knew that it matched.
+    #[must_use]
+    pub fn answer(&self, watched: &Watched, key: &RunnableKey, uids: Vec<String>) -> bool {
+        let mut inner = self.lock();
+        let kind = inner.get_mut(watched);
+        let Some(selection) = kind.and_then(|kind| kind.get_mut(key)) else {
+            return true;
+        };
+        let touched = selection.touched.take().unwrap_or_default();
+        let is_old = touched.len() >= MAX_TOUCHED && !uids.is_empty()
+            || uids.iter().any(|uid| touched.contains(uid));
+        selection.uids = uids;
+        is_old
     }
 
     /// A Runnable selects nothing of this kind any more.
@@ -50,27 +95,22 @@ impl Selections {
         }
     }
 
-    /// Those whom an event about an object concerns: it matches, or it is what they selected.
+    /// Those whom an event about an object concerns.
     fn concerned(&self, watched: &Watched, object: &ObjectMeta) -> Vec<RunnableKey> {
-        let inner = self.lock();
-        let Some(kind) = inner.get(watched) else {
+        let mut inner = self.lock();
+        let Some(kind) = inner.get_mut(watched) else {
             return Vec::new();
         };
-        let carries = |labels: &BTreeMap<String, String>| {
-            labels.iter().all(|(key, value)| {
-                object.labels.as_ref().and_then(|labels| labels.get(key)) == Some(value)
-            })
-        };
-        kind.iter()
-            .filter(|(key, _)| {
-                !watched.kind.namespaced || object.namespace.as_deref() == Some(&key.namespace)
-            })
-            .filter(|(_, selection)| {
-                carries(&selection.labels)
-                    || (selection.uid.is_some() && selection.uid == object.uid)
-            })
-            .map(|(key, _)| key.clone())
-            .collect()
+        let mut concerned = Vec::new();
+        for (key, selection) in kind.iter_mut().filter(|(key, _)| {
+            !watched.kind.namespaced || object.namespace.as_deref() == Some(&key.namespace)
+        }) {
+            selection.touch(object);
+            if selection.concerns(object) {
+                concerned.push(key.clone());
+            }
+        }
+        concerned
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Watched, HashMap<RunnableKey, Selection>>> {
@@ -94,8 +134,7 @@ pub struct SelectedWatch {
 impl SelectedWatch {
     /// Watches the metadata of all objects of a kind until it is aborted.
     pub async fn watch(self, client: Client, watched: Watched, progress: Arc<Progress>) {
-        let api: Api<PartialObjectMeta<DynamicObject>> =
-            Api::all_with(client, &api_resource(&watched.kind));
+        let api: Api<PartialObjectMeta<DynamicObject>> = self.watches.api(client, &watched.kind);
         let events = watcher(api, config()).boxed();
         let take = |event| self.take(&watched, event);
         let turned = || self.wake(self.watches.turned(&watched));
@@ -124,5 +163,105 @@ impl SelectedWatch {
             }
             self.wakes.wake(&key);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, sync::Arc};
+
+    use kube::api::ObjectMeta;
+
+    use super::{MAX_TOUCHED, Selections};
+    use crate::{
+        discovery::Kind,
+        memory::RunnableKey,
+        watch::{Purpose, Watched},
+    };
+
+    fn watched() -> Watched {
+        let kind = Kind {
+            api_version: "v1".to_owned(),
+            kind: "ConfigMap".to_owned(),
+            plural: "configmaps".to_owned(),
+            namespaced: true,
+        };
+        Watched {
+            purpose: Purpose::Selected,
+            kind: Arc::new(kind),
+        }
+    }
+
+    fn key() -> RunnableKey {
+        RunnableKey {
+            namespace: "ns".to_owned(),
+            name: "app".to_owned(),
+        }
+    }
+
+    fn labels() -> BTreeMap<String, String> {
+        [("a".to_owned(), "b".to_owned())].into()
+    }
+
+    fn object(uid: &str, labels: BTreeMap<String, String>) -> ObjectMeta {
+        ObjectMeta {
+            uid: Some(uid.to_owned()),
+            namespace: Some("ns".to_owned()),
+            labels: Some(labels),
+            ..ObjectMeta::default()
+        }
+    }
+
+    fn answered(uids: &[&str]) -> Selections {
+        let selections = Selections::default();
+        selections.ask(&watched(), &key(), &labels());
+        let uids = uids.iter().map(|&uid| uid.to_owned()).collect();
+        assert!(!selections.answer(&watched(), &key(), uids));
+        selections
+    }
+
+    #[test]
+    fn each_of_several_matches_concerns_who_waits_for_one_to_be_left() {
+        let selections = answered(&["one", "two"]);
+        let concerned = |uid, labels| selections.concerned(&watched(), &object(uid, labels));
+        assert_eq!(concerned("one", BTreeMap::new()), [key()]);
+        assert_eq!(concerned("two", BTreeMap::new()), [key()]);
+        assert_eq!(concerned("three", labels()), [key()]);
+        assert!(concerned("three", BTreeMap::new()).is_empty());
+    }
+
+    #[test]
+    fn what_matched_stays_known_while_it_is_asked_again() {
+        let selections = answered(&["one"]);
+        selections.ask(&watched(), &key(), &labels());
+        let event = object("one", BTreeMap::new());
+        assert_eq!(selections.concerned(&watched(), &event), [key()]);
+    }
+
+    #[test]
+    fn an_answer_is_old_if_what_it_shows_has_changed_meanwhile() {
+        let selections = answered(&[]);
+        selections.ask(&watched(), &key(), &labels());
+        let event = object("one", BTreeMap::new());
+        assert!(selections.concerned(&watched(), &event).is_empty());
+        assert!(selections.answer(&watched(), &key(), vec!["one".to_owned()]));
+        selections.ask(&watched(), &key(), &labels());
+        assert!(
+            selections
+                .concerned(&watched(), &object("x", BTreeMap::new()))
+                .is_empty()
+        );
+        assert!(!selections.answer(&watched(), &key(), vec!["one".to_owned()]));
+    }
+
+    #[test]
+    fn of_very_many_changes_one_counts_as_that_of_a_match() {
+        let selections = answered(&[]);
+        selections.ask(&watched(), &key(), &labels());
+        for number in 0..10 * MAX_TOUCHED {
+            let event = object(&number.to_string(), BTreeMap::new());
+            selections.concerned(&watched(), &event);
+        }
+        assert!(selections.answer(&watched(), &key(), vec!["one".to_owned()]));
     }
 }

@@ -89,3 +89,20 @@ fn a_tag_that_is_not_closed_is_noticed() {
         assert!(!has_unclosed_tag(text), "{text}");
     }
 }
+
+/// Were each marker looked for anew from every other one, these would take hours.
+#[test]
+fn millions_of_markers_that_close_late_or_never_are_read_once() {
+    const MANY: usize = 2_000_000;
+    for (text, is_tag) in [
+        (START.repeat(MANY), false),
+        (START.repeat(MANY) + END, true),
+        (QUOTED_START.repeat(MANY) + END, true),
+        (QUOTED_START.repeat(MANY), false),
+        (format!("{START} ").repeat(MANY) + QUOTED_END, true),
+        (format!("{START}'{END}").repeat(MANY), true),
+        (END.repeat(MANY), false),
+    ] {
+        assert_eq!(has_tag(&text), is_tag);
+    }
+}

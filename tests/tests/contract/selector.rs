@@ -157,6 +157,56 @@ async fn of_several_matches_none_is_taken_until_one_is_left() -> Result<()> {
 }
 
 #[tokio::test]
+async fn of_several_matches_one_is_left_when_the_others_lose_their_label() -> Result<()> {
+    let world = World::new("unlabel").await?;
+    let labels = json!({ "a": "b" });
+    for (name, answer) in [("one", 1), ("two", 2)] {
+        world
+            .put(labelled(TEST_OBJ, name, labels.clone(), json!(answer)))
+            .await?;
+    }
+    let subject = selecting(&world, selector(TEST_OBJ, labels)).await?;
+    subject
+        .fails("TemplateStampFailure", "selector matched multiple objects")
+        .await?;
+    unlabel(&world, "one").await?;
+    assert_eq!(subject.run(1).await?["spec"]["answer"], 2);
+    subject.stays_at(1).await
+}
+
+#[tokio::test]
+async fn a_label_that_moves_to_another_object_selects_that_one() -> Result<()> {
+    let world = World::new("moves").await?;
+    let labels = json!({ "a": "b" });
+    world
+        .put(labelled(TEST_OBJ, "one", labels.clone(), json!(1)))
+        .await?;
+    world
+        .put(labelled(TEST_OBJ, "two", json!({}), json!(2)))
+        .await?;
+    let subject = selecting(&world, selector(TEST_OBJ, labels.clone())).await?;
+    subject.run(1).await?;
+    let two = labelled(TEST_OBJ, "two", json!({}), json!(2));
+    world
+        .patch(&two, json!({ "metadata": { "labels": labels } }))
+        .await?;
+    subject
+        .fails("TemplateStampFailure", "selector matched multiple objects")
+        .await?;
+    unlabel(&world, "one").await?;
+    assert_eq!(subject.run(2).await?["spec"]["answer"], 2);
+    subject.stays_at(2).await
+}
+
+async fn unlabel(world: &World, name: &str) -> Result<()> {
+    let object = world.get(TEST_OBJ, name).await?;
+    world
+        .patch(&object, json!({ "metadata": { "labels": { "a": null } } }))
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_change_of_the_selected_object_makes_a_run_if_it_is_read() -> Result<()> {
     let world = World::new("changes").await?;
     let labels = json!({ "a": "b" });

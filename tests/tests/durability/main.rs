@@ -17,12 +17,14 @@ mod forged;
 mod hash;
 mod polling;
 mod put_off;
+mod refused;
 mod restart;
 mod retention;
 mod rules;
 mod status;
 mod takeover;
 mod two;
+mod versions;
 
 /// The binary that holds the controller and the supervisor of all processes.
 const DEMO: &str = env!("CARGO_BIN_EXE_demo");

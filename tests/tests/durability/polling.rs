@@ -1,14 +1,18 @@
 //! Runs of a kind that the controller may not watch, and rights that come and go.
 
-use anyhow::Result;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
 use cartouche_crds::{RunResult, Runnable};
 use cartouche_tests::{cluster::Rights, controller::Controller};
+use kube::ResourceExt;
 use serde_json::json;
 
 use crate::{
     engine::{Kind, hangs, succeeds, template},
+    retention::{an_hour_passes, keep, left_of},
     scene::{AFTER_QUIET, Scene, rights},
-    sight::{current, is_at, output, result, says},
+    sight::{current, is_at, output, result, says, status},
 };
 
 #[tokio::test]
@@ -51,25 +55,106 @@ async fn that_a_kind_is_polled_is_said() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_polled_run_that_is_gone_unfinished_is_lost_and_not_made_again() -> Result<()> {
+async fn a_polled_run_that_is_deleted_unfinished_is_made_again_once() -> Result<()> {
     let scene = Scene::begin("polled-gone").await?;
+    scene.template(template(Kind::Recluse)).await?;
+    let mut controller = scene.controller(&["--poll-seconds", "1"]).await?;
+    scene.runnable("app", hangs(1)).await?;
+    for sequence in 1..=2 {
+        let confirmed = |r: &Runnable| {
+            current(r).is_ok_and(|run| run.sequence == sequence && run.uid.is_some())
+        };
+        scene.until("app", "its run", confirmed).await?;
+        let uid = current(&scene.now("app").await?)?.uid;
+        let runs = scene.runs(Kind::Recluse, "app").await?;
+        let run = runs.iter().find(|run| run.uid() == uid);
+        scene.delete(Kind::Recluse, run.context("no run")?).await?;
+    }
+    scene.until("app", "its third run", is_at(3)).await?;
+    controller.restart().await?;
+    scene.is_served().await?;
+    assert_eq!(current(&scene.now("app").await?)?.sequence, 3);
+    let made = scene.made_of(Kind::Recluse)?;
+    assert_eq!(made.len(), 3, "{made:?}");
+    scene.nothing_twice()
+}
+
+#[tokio::test]
+async fn a_polled_run_that_goes_while_nobody_polls_is_lost_and_not_made_again() -> Result<()> {
+    let scene = Scene::begin("polled-lost").await?;
     scene.template(template(Kind::Recluse)).await?;
     let mut controller = scene.controller(&["--poll-seconds", "1"]).await?;
     scene.runnable("app", hangs(1)).await?;
     let run = scene.sees_of(Kind::Recluse, "app", 1).await?;
     let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
     scene.until("app", "its run", confirmed).await?;
+    assert!(controller.stop().await?.success());
     scene.delete(Kind::Recluse, &run).await?;
-    let lost = |r: &Runnable| result(r) == Some(RunResult::Lost);
-    // If no poll came between its making and its end, it is waited for as one that was just made.
-    scene.within(AFTER_QUIET, "app", "lost", lost).await?;
     controller.restart().await?;
+    let lost = |r: &Runnable| result(r) == Some(RunResult::Lost);
+    scene.within(AFTER_QUIET, "app", "lost", lost).await?;
     let again = json!({ "carto.run/rerun-token": "once more" });
     scene
         .patch("app", json!({ "metadata": { "annotations": again } }))
         .await?;
     scene.until("app", "its second run", is_at(2)).await?;
     assert_eq!(scene.made_of(Kind::Recluse)?.len(), 2);
+    scene.nothing_twice()
+}
+
+#[tokio::test]
+async fn a_right_to_list_that_is_missing_for_a_while_is_no_end_of_a_polled_run() -> Result<()> {
+    let scene = Scene::begin("polled-blind").await?;
+    scene.template(template(Kind::Recluse)).await?;
+    let _controller = scene.controller(&["--poll-seconds", "1"]).await?;
+    scene.runnable("app", hangs(1)).await?;
+    let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
+    scene.until("app", "its run", confirmed).await?;
+    scene.cluster.grant(&scene.account, &[]).await?;
+    let refused = |r: &Runnable| {
+        let reason = "FailedToListCreatedObjects";
+        says(r, "RunTemplateReady", "False", reason)
+    };
+    scene.until("app", "told of", refused).await?;
+    // Longer than whoever finds a run missing waits for another's word.
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    let now = scene.now("app").await?;
+    assert_eq!((current(&now)?.sequence, result(&now)), (1, None));
+    scene.cluster.grant(&scene.account, &rights()).await?;
+    scene.until("app", "well again", |r| !refused(r)).await?;
+    let now = scene.now("app").await?;
+    assert_eq!((current(&now)?.sequence, result(&now)), (1, None));
+    assert_eq!(scene.made_of(Kind::Recluse)?.len(), 1);
+    scene.nothing_twice()
+}
+
+#[tokio::test]
+async fn old_runs_of_a_polled_kind_are_deleted_and_their_entries_leave() -> Result<()> {
+    let scene = Scene::begin("polled-old").await?;
+    scene.template(template(Kind::Recluse)).await?;
+    let mut controller = scene.controller(&["--poll-seconds", "1"]).await?;
+    let spec = json!({ "inputs": succeeds(1), "retentionPolicy": keep(1, 1) });
+    scene.runnable_with("app", spec).await?;
+    for value in 1..=5 {
+        scene.change("app", succeeds(value)).await?;
+        scene.gives("app", value).await?;
+    }
+    an_hour_passes(&scene, &mut controller, "app").await?;
+    let kept = left_of(Kind::Recluse, &scene, "app", 1).await?;
+    assert_eq!(kept, [5]);
+    scene.change("app", succeeds(6)).await?;
+    let end = scene.gives("app", 6).await?;
+    let remembered = status(&end).history;
+    let remembered: Vec<i64> = remembered.iter().map(|entry| entry.sequence).collect();
+    assert_eq!(remembered, [5]);
+    // Those of a kind that is no longer the one that is stamped, too.
+    scene.template(template(Kind::Trial)).await?;
+    scene
+        .until("app", "a run of another kind", is_at(7))
+        .await?;
+    scene.gives("app", 6).await?;
+    an_hour_passes(&scene, &mut controller, "app").await?;
+    assert!(left_of(Kind::Recluse, &scene, "app", 0).await?.is_empty());
     scene.nothing_twice()
 }
 

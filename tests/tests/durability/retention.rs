@@ -37,12 +37,12 @@ async fn runs(scene: &Scene, name: &str, policy: Value, runs: &[Value]) -> Resul
     Ok(())
 }
 
-fn keep(failed: i64, succeeded: i64) -> Value {
+pub fn keep(failed: i64, succeeded: i64) -> Value {
     json!({ "maxFailedRuns": failed, "maxSuccessfulRuns": succeeded })
 }
 
 /// Makes the ledger remember everything as an hour and more ago, while no controller looks.
-async fn an_hour_passes(scene: &Scene, controller: &mut Controller, name: &str) -> Result<()> {
+pub async fn an_hour_passes(scene: &Scene, controller: &mut Controller, name: &str) -> Result<()> {
     assert!(controller.stop().await?.success());
     scene
         .edit_status(name, |status| {
@@ -63,18 +63,17 @@ async fn an_hour_passes(scene: &Scene, controller: &mut Controller, name: &str) 
 
 /// The sequences of the runs that exist, once there are so many.
 async fn left(scene: &Scene, name: &str, count: usize) -> Result<Vec<i64>> {
+    left_of(Kind::Trial, scene, name, count).await
+}
+
+pub async fn left_of(kind: Kind, scene: &Scene, name: &str, count: usize) -> Result<Vec<i64>> {
     scene
         .cluster
         .eventually(
             &format!("{count} runs of {name} to be left"),
             SOON,
             || async {
-                let left: Vec<i64> = scene
-                    .runs(Kind::Trial, name)
-                    .await?
-                    .iter()
-                    .map(sequence)
-                    .collect();
+                let left: Vec<i64> = scene.runs(kind, name).await?.iter().map(sequence).collect();
                 Ok(if left.len() == count {
                     Seen::Done(left)
                 } else {

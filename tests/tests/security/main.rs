@@ -3,6 +3,7 @@
 
 mod fairness;
 mod ground;
+mod one_namespace;
 mod roles;
 mod secrets;
 mod tenant;

@@ -44,7 +44,7 @@ async fn looked_at(
             after
         })
     };
-    let queue = Queue::new(concurrency);
+    let queue = Queue::new(concurrency, Metrics::default());
     let serving = queue.serve(wakes, ready, stop, |_| Some(Reason::Changed), look);
     let _ = timeout(Duration::from_mins(1), serving).await;
     seen.into_inner().unwrap()
@@ -105,7 +105,7 @@ async fn a_stop_lets_looks_end_and_begins_none() {
 
 #[tokio::test(start_paused = true)]
 async fn who_is_not_there_any_more_takes_no_turn() {
-    let queue = Queue::new(1);
+    let queue = Queue::new(1, Metrics::default());
     let wakes = wakes(&[(0, "gone"), (0, "deleted meanwhile"), (0, "a")]);
     let seen = Mutex::new(Vec::new());
     let serving = queue.serve(
@@ -120,4 +120,62 @@ async fn who_is_not_there_any_more_takes_no_turn() {
     );
     let _ = timeout(Duration::from_secs(10), serving).await;
     assert_eq!(seen.into_inner().unwrap(), ["deleted meanwhile", "a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_of_years_is_an_hour() {
+    let queue = Queue::new(1, Metrics::default());
+    let began = Instant::now();
+    let looks = Mutex::new(Vec::new());
+    let serving = queue.serve(
+        wakes(&[(0, "a")]),
+        async {},
+        std::future::pending(),
+        |_| Some(Reason::Other),
+        |_| {
+            looks.lock().unwrap().push(began.elapsed().as_secs());
+            Some(std::future::ready(Some(Duration::MAX)))
+        },
+    );
+    let _ = timeout(Duration::from_mins(90), serving).await;
+    assert_eq!(looks.into_inner().unwrap(), [0, 3600]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_that_panics_ends_no_other_and_comes_again_later_each_time() {
+    let metrics = Metrics::default();
+    let queue = Queue::new(1, metrics.clone());
+    let began = Instant::now();
+    let seen = Mutex::new(Vec::new());
+    let serving = queue.serve(
+        wakes(&[(0, "bad"), (0, "good")]),
+        async {},
+        std::future::pending(),
+        |_| Some(Reason::Other),
+        |key| {
+            let name = key.name.clone();
+            seen.lock()
+                .unwrap()
+                .push((name.clone(), began.elapsed().as_secs()));
+            Some(async move {
+                assert!(name != "bad", "a mistake");
+                None
+            })
+        },
+    );
+    let _ = timeout(Duration::from_mins(10), serving).await;
+    let seen = seen.into_inner().unwrap();
+    let bad: Vec<u64> = seen
+        .iter()
+        .filter(|it| it.0 == "bad")
+        .map(|it| it.1)
+        .collect();
+    assert_eq!(seen.len() - bad.len(), 1, "{seen:?}");
+    assert!((4..=9).contains(&bad.len()), "{bad:?}");
+    assert!(
+        bad.windows(3).all(|at| at[2] - at[1] > at[1] - at[0]),
+        "{bad:?}"
+    );
+    let told = format!("cartouche_panics_total {}", bad.len());
+    assert!(metrics.text().contains(&told), "{}", metrics.text());
 }

@@ -65,3 +65,63 @@ fn an_old_reading_never_writes_over_a_newer_sighting() {
     );
     assert_eq!(runs.sightings("owner")[0].health.verdict, Verdict::Failed);
 }
+
+fn watched() -> Watched {
+    let kind = crate::discovery::Kind {
+        api_version: "a/v1".to_owned(),
+        kind: "Thing".to_owned(),
+        plural: "things".to_owned(),
+        namespaced: true,
+    };
+    Watched {
+        purpose: crate::watch::Purpose::Runs,
+        kind: Arc::new(kind),
+    }
+}
+
+/// A complete list, so many seconds after the first.
+fn poll(runs: &Runs, found: &[Sighting], seconds: i64) {
+    let key = RunnableKey {
+        namespace: "ns".to_owned(),
+        name: "r".to_owned(),
+    };
+    let poll = Poll {
+        watched: &watched(),
+        owner: (&key, "owner"),
+        found,
+        at: Timestamp::from_second(seconds).ok(),
+        within: k8s_openapi::jiff::SignedDuration::from_secs(90),
+    };
+    runs.polled(&poll, |_| true);
+}
+
+#[test]
+fn a_run_that_the_next_list_lacks_was_seen_to_go() {
+    let runs = Runs::default();
+    poll(&runs, &[seen(Verdict::Unknown)], 0);
+    assert!(runs.exists(&watched(), "run") && !runs.sightings("owner")[0].deleted);
+    poll(&runs, &[], 30);
+    assert!(!runs.exists(&watched(), "run") && runs.sightings("owner")[0].deleted);
+    poll(&runs, &[seen(Verdict::Unknown)], 60);
+    assert!(runs.exists(&watched(), "run") && !runs.sightings("owner")[0].deleted);
+}
+
+#[test]
+fn a_run_that_a_list_long_after_lacks_went_unseen() {
+    let runs = Runs::default();
+    poll(&runs, &[seen(Verdict::Unknown)], 0);
+    poll(&runs, &[], 91);
+    assert!(!runs.exists(&watched(), "run") && runs.sightings("owner").is_empty());
+}
+
+#[test]
+fn of_a_kind_that_nobody_follows_and_of_a_runnable_that_is_gone_nothing_is_kept() {
+    let runs = Runs::default();
+    poll(&runs, &[seen(Verdict::Unknown)], 0);
+    runs.forget("owner");
+    assert!(!runs.exists(&watched(), "run") && runs.polled_at(&watched(), "owner").is_none());
+    poll(&runs, &[seen(Verdict::Unknown)], 0);
+    runs.close(&watched());
+    assert!(!runs.exists(&watched(), "run"));
+    assert!(runs.lock().polled.is_empty());
+}

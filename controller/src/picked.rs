@@ -1,0 +1,177 @@
+//! Objects that selectors picked: each kept once, however many Runnables select it, and not more of them
+//! than fit.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+
+use cartouche_crds::Selector;
+use serde_json::Value;
+
+/// Bytes of memory that all objects which are kept take at most, as estimated. Whoever selects one that
+/// is not kept lists it at each look.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+
+/// An object that a selector picked.
+#[derive(Clone, Debug)]
+pub struct Picked {
+    /// The selector.
+    pub selector: Selector,
+    /// The object.
+    pub object: Arc<Kept>,
+}
+
+/// The objects that are kept. One leaves with the last Runnable that selects it.
+#[derive(Clone, Default)]
+pub struct PickedObjects {
+    shelf: Arc<Mutex<Shelf>>,
+}
+
+#[derive(Default)]
+struct Shelf {
+    /// By uid. Of one object there may be several states for a moment, of which the latest is found.
+    objects: HashMap<String, Weak<Kept>>,
+    bytes: usize,
+}
+
+/// One object, while anybody selects it.
+pub struct Kept {
+    value: Arc<Value>,
+    uid: String,
+    bytes: usize,
+    shelf: Arc<Mutex<Shelf>>,
+}
+
+impl PickedObjects {
+    /// Keeps an object. Another one that is the same in every respect, as an earlier Runnable's account
+    /// read it, serves for both. `None`: there is no room.
+    #[must_use]
+    pub fn keep(&self, value: &Arc<Value>) -> Option<Arc<Kept>> {
+        let uid = value.pointer("/metadata/uid")?.as_str()?;
+        let known = lock(&self.shelf).objects.get(uid).and_then(Weak::upgrade);
+        if let Some(known) = known.filter(|known| known.value == *value) {
+            return Some(known);
+        }
+        let bytes = weight(value);
+        let mut shelf = lock(&self.shelf);
+        if shelf.bytes + bytes > MOST_BYTES {
+            return None;
+        }
+        shelf.bytes += bytes;
+        let kept = Arc::new(Kept {
+            value: value.clone(),
+            uid: uid.to_owned(),
+            bytes,
+            shelf: self.shelf.clone(),
+        });
+        shelf.objects.insert(uid.to_owned(), Arc::downgrade(&kept));
+        Some(kept)
+    }
+}
+
+impl Kept {
+    /// The object itself.
+    #[must_use]
+    pub fn value(&self) -> Arc<Value> {
+        self.value.clone()
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let mut shelf = lock(&self.shelf);
+        shelf.bytes -= self.bytes;
+        // A later state may have taken its place.
+        let gone = |kept: &Weak<Self>| kept.strong_count() == 0;
+        if shelf.objects.get(&self.uid).is_some_and(gone) {
+            shelf.objects.remove(&self.uid);
+        }
+    }
+}
+
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Kept")
+            .field("uid", &self.uid)
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+fn lock(shelf: &Mutex<Shelf>) -> std::sync::MutexGuard<'_, Shelf> {
+    shelf.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// About how many bytes a value takes in memory: small maps take far more than their text.
+fn weight(value: &Value) -> usize {
+    /// A node of a map, which has room for eleven entries.
+    const NODE: usize = 640;
+    const VALUE: usize = size_of::<Value>();
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => VALUE,
+        Value::String(text) => VALUE + text.len(),
+        Value::Array(items) => VALUE + items.iter().map(weight).sum::<usize>(),
+        Value::Object(map) => {
+            let nodes = map.len().div_ceil(6) * NODE;
+            let entries = map.iter().map(|(key, value)| key.len() + weight(value));
+            VALUE + nodes + entries.sum::<usize>()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
+    use super::{MOST_BYTES, PickedObjects, lock};
+
+    fn object(uid: &str, data: &str) -> Arc<Value> {
+        Arc::new(json!({ "metadata": { "uid": uid }, "data": data }))
+    }
+
+    fn held(objects: &PickedObjects) -> (usize, usize) {
+        let shelf = lock(&objects.shelf);
+        (shelf.objects.len(), shelf.bytes)
+    }
+
+    #[test]
+    fn one_object_is_kept_once_and_leaves_with_the_last_who_selects_it() {
+        let objects = PickedObjects::default();
+        let kept = objects.keep(&object("a", "1")).unwrap();
+        let once = held(&objects);
+        let same = objects.keep(&object("a", "1")).unwrap();
+        assert!(Arc::ptr_eq(&kept, &same));
+        assert_eq!(held(&objects), once);
+        drop(kept);
+        assert_eq!(held(&objects), once);
+        drop(same);
+        assert_eq!(held(&objects), (0, 0));
+    }
+
+    #[test]
+    fn two_states_of_an_object_are_two() {
+        let objects = PickedObjects::default();
+        let old = objects.keep(&object("a", "1")).unwrap();
+        let new = objects.keep(&object("a", "2")).unwrap();
+        assert_eq!(new.value()["data"], "2");
+        drop(old);
+        let again = objects.keep(&object("a", "2")).unwrap();
+        assert!(Arc::ptr_eq(&new, &again));
+        drop((new, again));
+        assert_eq!(held(&objects), (0, 0));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_kept() {
+        let objects = PickedObjects::default();
+        let half = "x".repeat(MOST_BYTES / 2 + 1);
+        let first = objects.keep(&object("a", &half));
+        assert!(first.is_some());
+        assert!(objects.keep(&object("b", &half)).is_none());
+        drop(first);
+        assert!(objects.keep(&object("b", &half)).is_some());
+    }
+}

@@ -1,0 +1,48 @@
+//! What cannot be read or written of the record of runs itself: without it nothing may be done.
+
+use std::time::Duration;
+
+use super::pass::{End, Pass};
+use crate::{
+    api::ApiError,
+    clock::boot_time,
+    events::Occasion,
+    memory::{Held, lock},
+    problem::{Category, Cure, Problem},
+};
+
+impl Pass<'_> {
+    /// A write of the status was refused a moment ago: how long nothing is done at all, since nothing could
+    /// be put down. Another spec may be another status.
+    pub(super) fn refused(&self) -> Option<Duration> {
+        let what = Held::Status(self.facts.runnable.generation);
+        let memory = lock(&self.memory);
+        memory.held(&what, boot_time()).map(|(_, left)| left)
+    }
+
+    /// The ledger cannot be read or written: said once, and tried again later each time.
+    pub(super) fn refuse(&self, what: Held, doing: &str, error: &ApiError) -> End {
+        let cure = if error.is_forbidden() {
+            Cure::Right
+        } else {
+            Cure::Retry
+        };
+        let problem = Problem::new(
+            Category::UnknownError,
+            cure,
+            format!("unable to {doing} the status of the Runnable: {error}"),
+        );
+        tracing::warn!(namespace = self.key.namespace, runnable = self.key.name, %error, "failed to {doing} the status of a Runnable");
+        self.own.metrics.status_refused();
+        let mut memory = lock(&self.memory);
+        if memory.failed(&what).is_none() {
+            let occasion = Occasion::Warning {
+                reason: "StatusRefused".to_owned(),
+                message: problem.message.clone(),
+            };
+            let events = &self.own.events;
+            events.publish(&self.runnable, &occasion, self.facts.now);
+        }
+        End::Refused(memory.hold(what, &problem, boot_time()))
+    }
+}

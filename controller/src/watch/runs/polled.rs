@@ -1,0 +1,76 @@
+//! What lists show of runs whose kind may not be watched.
+
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use super::{Runs, Uid, put, short};
+use crate::{memory::RunnableKey, reconcile::facts::Sighting, watch::Watched};
+
+/// A complete list of the runs of one kind and one Runnable.
+pub struct Poll<'a> {
+    /// The kind.
+    pub watched: &'a Watched,
+    /// The Runnable.
+    pub owner: (&'a RunnableKey, &'a str),
+    /// The runs that it controls: all that there are.
+    pub found: &'a [Sighting],
+    /// The API server's time.
+    pub at: Option<Timestamp>,
+    /// A run that the list before showed, and that is not there now, was seen to go if that was no
+    /// longer ago.
+    pub within: SignedDuration,
+}
+
+impl Runs {
+    /// Takes a complete list in. What it has exists and what it lacks does not, as after the first list
+    /// of a watch; of the runs that it has, those are remembered that are to be kept.
+    pub fn polled(&self, poll: &Poll<'_>, keep: impl Fn(&Sighting) -> bool) {
+        let (key, owner) = (poll.owner.0, short(poll.owner.1));
+        let mut inner = self.lock();
+        let live = inner.live.entry(poll.watched.clone()).or_default();
+        let found = |run: Uid| poll.found.iter().any(|seen| short(&seen.run.uid) == run);
+        let mut gone: Vec<Uid> = Vec::new();
+        live.retain(|run, of| {
+            let stays = *of != owner || found(*run);
+            if !stays {
+                gone.push(*run);
+            }
+            stays
+        });
+        live.extend(poll.found.iter().map(|seen| (short(&seen.run.uid), owner)));
+        let polled = inner.polled.entry(poll.watched.clone()).or_default();
+        let before = match poll.at {
+            Some(at) => polled.insert(owner, at),
+            None => polled.remove(&owner),
+        };
+        let is_recent = before
+            .zip(poll.at)
+            .is_some_and(|(before, at)| at.duration_since(before) <= poll.within);
+        if let Some(owner) = inner.owners.get_mut(&owner) {
+            let is_gone = |seen: &Sighting| gone.contains(&short(&seen.run.uid));
+            owner
+                .sightings
+                .retain(|seen| seen.deleted || is_recent || !is_gone(seen));
+            for seen in owner.sightings.iter_mut().filter(|seen| is_gone(seen)) {
+                seen.deleted = true;
+            }
+        }
+        for seen in poll.found.iter().filter(|seen| keep(seen)) {
+            put(&mut inner, owner, key, seen.clone());
+        }
+    }
+
+    /// When the runs of a Runnable were last listed completely.
+    #[must_use]
+    pub fn polled_at(&self, watched: &Watched, runnable_uid: &str) -> Option<Timestamp> {
+        let inner = self.lock();
+        let polled = inner.polled.get(watched)?;
+        polled.get(&short(runnable_uid)).copied()
+    }
+
+    /// Nobody follows this kind any more: what is known of its runs is forgotten.
+    pub fn close(&self, watched: &Watched) {
+        let mut inner = self.lock();
+        inner.live.remove(watched);
+        inner.polled.remove(watched);
+    }
+}
