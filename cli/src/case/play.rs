@@ -62,8 +62,7 @@ impl<'a> Stage<'a> {
         let mut object = self.object.clone();
         merge_patch(&mut object, played);
         add_own_message(&mut object);
-        let reading =
-            reading(self.template, &[], &object).context("the played object has no name")?;
+        let reading = reading(self.template, &object).context("the played object has no name")?;
         let ledger = self.facts.ledger.clone().record(&reading, self.facts.now);
         self.facts.created = Some(CreateOutcome::Created(Box::new(reading)));
         let status = report::status(&self.facts, &ledger, None);
