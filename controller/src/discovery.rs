@@ -16,7 +16,8 @@ use crate::{
 /// A kind that was not there is asked for again after this time at the earliest, so that thousands
 /// of Runnables of a missing kind cost one request.
 const ABSENT_FOR: Duration = Duration::from_secs(2);
-/// Versions that are not served and are known not to be, at most; more are asked for each time.
+/// Versions that are not served and are known not to be, at most (more are asked for each time), and
+/// kinds whose objects are known to be elsewhere.
 const MAX_ABSENT: usize = 1_000;
 /// A version that nobody asked for in this time is not kept.
 const UNUSED_FOR: Duration = Duration::from_hours(1);
@@ -105,6 +106,8 @@ struct Known {
     served: HashMap<String, Version>,
     /// Versions that are not served, and when that was found.
     absent: HashMap<String, Duration>,
+    /// Where the objects of kinds are that are served no more under the version that was asked for.
+    moved: HashMap<(String, String), Arc<Kind>>,
 }
 
 #[derive(Clone)]
@@ -118,31 +121,51 @@ struct Version {
     stale: bool,
 }
 
+/// What is known of a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Look {
+    Found(Arc<Kind>),
+    /// It was not there a moment ago.
+    Absent,
+    /// The API server has to be asked.
+    Unknown,
+}
+
 impl Known {
-    /// What is known of a kind without asking; `None`: the API server has to be asked.
-    fn look_up(
-        &mut self,
-        api_version: &str,
-        kind: &str,
-        now: Duration,
-    ) -> Option<Option<Arc<Kind>>> {
+    /// What is known of a kind without asking.
+    fn look_up(&mut self, api_version: &str, kind: &str, now: Duration) -> Look {
         let fresh = |read: Duration| now.saturating_sub(read) < ABSENT_FOR;
         if self
             .absent
             .get(api_version)
             .is_some_and(|read| fresh(*read))
         {
-            return Some(None);
+            return Look::Absent;
         }
-        let version = self
-            .served
-            .get_mut(api_version)
-            .filter(|version| !version.stale)?;
+        let version = self.served.get_mut(api_version);
+        let Some(version) = version.filter(|version| !version.stale) else {
+            return Look::Unknown;
+        };
         version.used = now;
         match version.kinds.get(kind) {
-            Some(kind) => Some(Some(kind.clone())),
-            None => fresh(version.read).then_some(None),
+            Some(kind) => Look::Found(kind.clone()),
+            None if fresh(version.read) => Look::Absent,
+            None => Look::Unknown,
         }
+    }
+
+    /// Puts down where the objects of a kind are.
+    fn put_moved(&mut self, api_version: &str, kind: &str, found: Option<&Arc<Kind>>) {
+        let key = (api_version.to_owned(), kind.to_owned());
+        let Some(found) = found else {
+            self.moved.remove(&key);
+            return;
+        };
+        if self.moved.len() >= MAX_ABSENT {
+            // Who needs one puts it down again.
+            self.moved.clear();
+        }
+        self.moved.insert(key, found.clone());
     }
 
     /// Puts down what a version serves, and drops what nobody needs.
@@ -189,16 +212,16 @@ impl Kinds {
             return Err(unknown());
         }
         let known = self.lock().look_up(api_version, kind, boot_time());
-        let found = match known {
-            Some(known) => known,
-            None => {
+        match known {
+            Look::Found(kind) => Ok(kind),
+            Look::Absent => Err(unknown()),
+            Look::Unknown => {
                 let kinds = self.read(api_version).await?;
                 let found = kinds.get(kind).cloned();
                 self.lock().put(api_version, kinds, boot_time());
-                found
+                found.ok_or_else(unknown)
             }
-        };
-        found.ok_or_else(unknown)
+        }
     }
 
     /// The resource that serves the objects of a kind, under another version of its group if the one
@@ -224,9 +247,14 @@ impl Kinds {
             }
             match self.find(&version, kind).await {
                 Err(DiscoveryError::Unknown { .. }) => {}
-                other => return other,
+                Ok(found) => {
+                    self.lock().put_moved(api_version, kind, Some(&found));
+                    return Ok(found);
+                }
+                Err(error) => return Err(error),
             }
         }
+        self.lock().put_moved(api_version, kind, None);
         Err(unknown)
     }
 
@@ -245,17 +273,8 @@ impl Kinds {
         if let Some(kind) = self.known(api_version, kind) {
             return Some(kind);
         }
-        let (group, _) = api_version.split_once('/')?;
-        let known = self.lock();
-        let of_group = known.served.iter().filter(|(version, _)| {
-            version
-                .split_once('/')
-                .is_some_and(|(other, _)| other == group)
-        });
-        of_group
-            .filter_map(|(_, version)| version.kinds.get(kind))
-            .min()
-            .cloned()
+        let key = (api_version.to_owned(), kind.to_owned());
+        self.lock().moved.get(&key).cloned()
     }
 
     /// Forgets everything: definitions came, went or changed.

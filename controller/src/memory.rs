@@ -85,7 +85,8 @@ pub struct Memory {
     pub without_ledger: Option<(Duration, Option<String>)>,
     /// The run that we made and no watch has shown yet, and when that was.
     pub awaited: Option<(String, Duration)>,
-    /// The current run that was found missing, by uid, and since when.
+    /// The current run that was found missing, by uid, and until when another controller may say that it
+    /// saw it go.
     pub missing: Option<(String, Duration)>,
     /// A run as the answer to its create showed it, until its watch shows it.
     pub made: Option<Sighting>,

@@ -54,18 +54,18 @@ impl PickedObjects {
             return Some(known);
         }
         let bytes = weight(value);
-        let mut shelf = lock(&self.shelf);
-        if shelf.bytes + bytes > MOST_BYTES {
+        let mut held = lock(&self.shelf);
+        if held.bytes + bytes > MOST_BYTES {
             return None;
         }
-        shelf.bytes += bytes;
+        held.bytes += bytes;
         let kept = Arc::new(Kept {
             value: value.clone(),
             uid: uid.to_owned(),
             bytes,
             shelf: self.shelf.clone(),
         });
-        shelf.objects.insert(uid.to_owned(), Arc::downgrade(&kept));
+        held.objects.insert(uid.to_owned(), Arc::downgrade(&kept));
         Some(kept)
     }
 }
@@ -80,12 +80,12 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        let mut shelf = lock(&self.shelf);
-        shelf.bytes -= self.bytes;
+        let mut held = lock(&self.shelf);
+        held.bytes -= self.bytes;
         // A later state may have taken its place.
         let gone = |kept: &Weak<Self>| kept.strong_count() == 0;
-        if shelf.objects.get(&self.uid).is_some_and(gone) {
-            shelf.objects.remove(&self.uid);
+        if held.objects.get(&self.uid).is_some_and(gone) {
+            held.objects.remove(&self.uid);
         }
     }
 }

@@ -247,7 +247,7 @@ fn patience(
         Waiting::FirstList => return Some(Duration::from_secs(10)),
         Waiting::Watch => return Some(Duration::from_secs(5)),
         Waiting::Quiet => memory.without_ledger.as_ref()?.0 + QUIET,
-        Waiting::Witness => memory.missing.as_ref()?.1 + WITNESSED_WITHIN,
+        Waiting::Witness => memory.missing.as_ref()?.1,
     };
     // A little more, so that it has passed when the wait ends.
     Some(until.saturating_sub(crate::clock::boot_time()) + Duration::from_millis(50))

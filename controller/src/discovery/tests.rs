@@ -1,6 +1,6 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use super::{ABSENT_FOR, Kind, Known, MAX_ABSENT, UNUSED_FOR, is_api_version};
+use super::{ABSENT_FOR, Kind, Known, Look, MAX_ABSENT, UNUSED_FOR, is_api_version};
 
 fn serves(kind: &str) -> HashMap<String, Arc<Kind>> {
     let resource = Kind {
@@ -20,8 +20,11 @@ fn of_versions_that_are_not_served_few_are_kept_and_not_for_long() {
         known.put(&format!("a{version}/v1"), HashMap::new(), now);
     }
     assert_eq!((known.absent.len(), known.served.len()), (MAX_ABSENT, 0));
-    assert_eq!(known.look_up("a0/v1", "Thing", now), Some(None));
-    assert_eq!(known.look_up("a0/v1", "Thing", now + ABSENT_FOR), None);
+    assert_eq!(known.look_up("a0/v1", "Thing", now), Look::Absent);
+    assert_eq!(
+        known.look_up("a0/v1", "Thing", now + ABSENT_FOR),
+        Look::Unknown
+    );
     known.put("b/v1", HashMap::new(), now + ABSENT_FOR);
     assert_eq!(known.absent.len(), 1);
 }
@@ -31,13 +34,16 @@ fn a_version_that_is_served_no_more_or_not_asked_for_leaves() {
     let mut known = Known::default();
     known.put("a/v1", serves("Thing"), Duration::ZERO);
     known.put("b/v1", serves("Thing"), Duration::ZERO);
-    assert!(known.look_up("a/v1", "Thing", UNUSED_FOR / 2).is_some());
+    assert!(matches!(
+        known.look_up("a/v1", "Thing", UNUSED_FOR / 2),
+        Look::Found(_)
+    ));
     known.put("c/v1", serves("Thing"), UNUSED_FOR);
     let mut kept: Vec<_> = known.served.keys().cloned().collect();
     kept.sort();
     assert_eq!(kept, ["a/v1", "c/v1"]);
     known.put("a/v1", HashMap::new(), UNUSED_FOR);
-    assert_eq!(known.look_up("a/v1", "Thing", UNUSED_FOR), Some(None));
+    assert_eq!(known.look_up("a/v1", "Thing", UNUSED_FOR), Look::Absent);
     assert_eq!(known.served.len(), 1);
 }
 

@@ -168,7 +168,7 @@ impl Pass<'_> {
             .then_some(self.own.poll)
     }
 
-    /// The current run was found missing: since when is remembered.
+    /// The current run was found missing: how long another's word is waited for is remembered.
     pub(super) fn miss(&self) {
         let mut memory = lock(&self.memory);
         let uid = self.current_uid();
@@ -178,7 +178,13 @@ impl Pass<'_> {
                 .as_ref()
                 .is_none_or(|(missing, _)| missing != uid)
         {
-            memory.missing = Some((uid.to_owned(), boot_time()));
+            // Another controller that polls too sees it go with its next list.
+            let list = match self.facts.watch {
+                WatchState::Polled => self.own.poll,
+                WatchState::Starting | WatchState::Synced => Duration::ZERO,
+            };
+            let until = boot_time() + WITNESSED_WITHIN + list;
+            memory.missing = Some((uid.to_owned(), until));
         }
     }
 
@@ -186,9 +192,8 @@ impl Pass<'_> {
     /// was not found missing.
     pub(super) fn witness(&self) -> Option<Duration> {
         let memory = lock(&self.memory);
-        let (missing, since) = memory.missing.as_ref()?;
-        (Some(missing.as_str()) == self.current_uid())
-            .then(|| (*since + WITNESSED_WITHIN).saturating_sub(boot_time()))
+        let (missing, until) = memory.missing.as_ref()?;
+        (Some(missing.as_str()) == self.current_uid()).then(|| until.saturating_sub(boot_time()))
     }
 
     fn current_uid(&self) -> Option<&str> {

@@ -4,7 +4,6 @@
 //! one or two milliseconds of the ten that a change may take.
 
 use std::{
-    any::Any,
     collections::HashMap,
     panic::AssertUnwindSafe,
     pin::pin,
@@ -68,7 +67,13 @@ impl Queue {
                 Some(key) = wakes.next() => Some(key),
                 Some(key) = times.next() => Some(key),
                 Some((key, end)) = looks.next() => {
-                    let after = self.ended(&key, end, &mut panics);
+                    let after = match end {
+                        Ok(after) => {
+                            panics.remove(&key);
+                            after
+                        }
+                        Err(_) => Some(self.panicked(&key, &mut panics)),
+                    };
                     if !self.lock().end(&key) && let Some(after) = after {
                         times.set(key, after);
                     }
@@ -106,17 +111,8 @@ impl Queue {
         }
     }
 
-    /// When the next look is due after one that has ended, if only by a panic: then later each time.
-    fn ended(
-        &self,
-        key: &RunnableKey,
-        end: Result<Option<Duration>, Box<dyn Any + Send>>,
-        panics: &mut HashMap<RunnableKey, u32>,
-    ) -> Option<Duration> {
-        if let Ok(after) = end {
-            panics.remove(key);
-            return after;
-        }
+    /// When the next look is due after one that ended in a panic: later each time.
+    fn panicked(&self, key: &RunnableKey, panics: &mut HashMap<RunnableKey, u32>) -> Duration {
         self.metrics.panicked();
         tracing::error!(
             namespace = key.namespace,
@@ -125,7 +121,7 @@ impl Queue {
         );
         let attempts = panics.entry(key.clone()).or_default();
         *attempts += 1;
-        Some(backoff(*attempts))
+        backoff(*attempts)
     }
 
     /// A function of its own, so that the lock is not held while the loop over it locks again.

@@ -247,11 +247,12 @@ impl Scene {
         Ok(written.into_iter().map(|(_, status)| status).collect())
     }
 
-    /// What controllers asked for in this namespace, in words; not that they watch its Runnables.
+    /// What controllers asked for in this namespace, in words; not that they watch it.
     pub fn requests(&self) -> Result<Vec<String>> {
         self.chronicle.events(|event| {
             let (who, verb, what) = (event.acting_as(), &event.verb, event.resource());
-            let watching = what == "runnables.carto.run" && ["list", "watch"].contains(&&**verb);
+            let own = who == Controller::account().user();
+            let watching = own && ["list", "watch"].contains(&&**verb);
             (!watching).then(|| format!("{who}: {verb} {what} {}", event.name()))
         })
     }

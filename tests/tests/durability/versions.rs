@@ -97,7 +97,8 @@ impl<'a> Versioned<'a> {
         definitions
             .patch(&name, &PatchParams::default(), &patch)
             .await?;
-        self.served("v1beta1", false).await
+        self.served("v1beta1", false).await?;
+        self.served("v1", true).await
     }
 
     async fn runs(&self) -> Result<Vec<DynamicObject>> {
