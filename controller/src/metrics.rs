@@ -30,6 +30,7 @@ pub struct Metrics {
     runnables: Gauge,
     unknown_runs: Counter,
     undecodable: Counter,
+    task_restarts: Counter,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -100,6 +101,7 @@ impl Default for Metrics {
             runnables: Gauge::default(),
             unknown_runs: Counter::default(),
             undecodable: Counter::default(),
+            task_restarts: Counter::default(),
         };
         metrics.register(&mut registry);
         for category in Category::ALL {
@@ -149,6 +151,11 @@ impl Metrics {
             "undecodable_objects",
             "Objects that could not be read and are ignored",
             self.undecodable.clone(),
+        );
+        registry.register(
+            "task_restarts",
+            "Watches that ended by a mistake of the controller and were begun anew: please report what the log says",
+            self.task_restarts.clone(),
         );
     }
 
@@ -221,6 +228,10 @@ impl Metrics {
 
     pub(crate) fn unknown_run(&self) {
         self.unknown_runs.inc();
+    }
+
+    pub(crate) fn task_restarted(&self) {
+        self.task_restarts.inc();
     }
 
     pub(crate) fn undecodable(&self) {

@@ -36,6 +36,7 @@ use crate::{
         references::Accounts,
         runs::{RunWatch, Runs},
         selected::{SelectedWatch, Selections},
+        supervised,
     },
 };
 use decide::{Step, Waiting, decide, look_after};
@@ -154,19 +155,32 @@ impl Reconciler {
 
     /// Has exactly these kinds watched for a Runnable.
     fn serve(&self, key: &RunnableKey, before: &BTreeSet<Watched>, now: &BTreeSet<Watched>) {
-        let client = || self.identity.own().client();
-        self.watches.want(key, before, now, |watched, state| {
+        self.watches.want(key, before, now, |watched, progress| {
+            let client = self.identity.own().client();
+            let (watched, what) = (watched.clone(), watched.kind.resource());
+            let (watches, wakes) = (self.watches.clone(), self.wakes.clone());
+            let told = {
+                let watched = watched.clone();
+                move || watches.restarted(&watched, &wakes)
+            };
+            let metrics = self.metrics.clone();
             let task = match watched.purpose {
-                Purpose::Runs => tokio::spawn(self.run_watch.clone().watch(
-                    client(),
-                    watched.clone(),
-                    state,
-                )),
-                Purpose::Selected => tokio::spawn(self.selected_watch.clone().watch(
-                    client(),
-                    watched.clone(),
-                    state,
-                )),
+                Purpose::Runs => {
+                    let watch = self.run_watch.clone();
+                    let begin = move || {
+                        let (client, progress) = (client.clone(), progress.clone());
+                        watch.clone().watch(client, watched.clone(), progress)
+                    };
+                    tokio::spawn(supervised(what, metrics, begin, told))
+                }
+                Purpose::Selected => {
+                    let watch = self.selected_watch.clone();
+                    let begin = move || {
+                        let (client, progress) = (client.clone(), progress.clone());
+                        watch.clone().watch(client, watched.clone(), progress)
+                    };
+                    tokio::spawn(supervised(what, metrics, begin, told))
+                }
             };
             task.abort_handle()
         });

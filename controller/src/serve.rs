@@ -48,6 +48,7 @@ use crate::{
         },
         runs::{RunWatch, Runs},
         selected::{SelectedWatch, Selections},
+        supervised,
     },
 };
 
@@ -221,15 +222,24 @@ fn watch_references(
             echoes.clone().echo(&reconciler, reference);
         }
     };
-    tokio::spawn(watch_accounts(
-        client.clone(),
-        reconciler.accounts.clone(),
-        synced,
-        readiness.clone(),
-        wake.clone(),
-    ));
-    tokio::spawn(watch_rights(client.clone(), wake.clone()));
-    tokio::spawn(watch_definitions(client, wake));
+    let metrics = || reconciler.metrics.clone();
+    let accounts = {
+        let (client, accounts) = (client.clone(), reconciler.accounts.clone());
+        let (readiness, wake) = (readiness.clone(), wake.clone());
+        move || {
+            let (client, accounts, synced) = (client.clone(), accounts.clone(), synced.clone());
+            watch_accounts(client, accounts, synced, readiness.clone(), wake.clone())
+        }
+    };
+    let rights = {
+        let (client, wake) = (client.clone(), wake.clone());
+        move || watch_rights(client.clone(), wake.clone())
+    };
+    let definitions = move || watch_definitions(client.clone(), wake.clone());
+    tokio::spawn(supervised(ACCOUNTS.to_owned(), metrics(), accounts, || {}));
+    tokio::spawn(supervised("rights".to_owned(), metrics(), rights, || {}));
+    let what = "definitions".to_owned();
+    tokio::spawn(supervised(what, metrics(), definitions, || {}));
     receiver
 }
 

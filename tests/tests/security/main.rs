@@ -5,5 +5,6 @@ mod fairness;
 mod ground;
 mod roles;
 mod secrets;
+mod strangers;
 mod tenant;
 mod watches;
