@@ -156,30 +156,29 @@ impl Reconciler {
     /// Has exactly these kinds watched for a Runnable.
     fn serve(&self, key: &RunnableKey, before: &BTreeSet<Watched>, now: &BTreeSet<Watched>) {
         self.watches.want(key, before, now, |watched, progress| {
-            let client = self.identity.own().client();
-            let (watched, what) = (watched.clone(), watched.kind.resource());
-            let (watches, wakes) = (self.watches.clone(), self.wakes.clone());
+            let (client, kind) = (self.identity.own().client(), watched.clone());
             let told = {
-                let watched = watched.clone();
-                move || watches.restarted(&watched, &wakes)
+                let (registry, wakes) = (self.watches.clone(), self.wakes.clone());
+                let kind = kind.clone();
+                move || registry.restarted(&kind, &wakes)
             };
-            let metrics = self.metrics.clone();
-            let task = match watched.purpose {
+            let (what, metrics) = (kind.kind.resource(), self.metrics.clone());
+            let task = match kind.purpose {
                 Purpose::Runs => {
                     let watch = self.run_watch.clone();
-                    let begin = move || {
+                    let run = move || {
                         let (client, progress) = (client.clone(), progress.clone());
-                        watch.clone().watch(client, watched.clone(), progress)
+                        watch.clone().watch(client, kind.clone(), progress)
                     };
-                    tokio::spawn(supervised(what, metrics, begin, told))
+                    tokio::spawn(supervised(what, metrics, run, told))
                 }
                 Purpose::Selected => {
                     let watch = self.selected_watch.clone();
-                    let begin = move || {
+                    let run = move || {
                         let (client, progress) = (client.clone(), progress.clone());
-                        watch.clone().watch(client, watched.clone(), progress)
+                        watch.clone().watch(client, kind.clone(), progress)
                     };
-                    tokio::spawn(supervised(what, metrics, begin, told))
+                    tokio::spawn(supervised(what, metrics, run, told))
                 }
             };
             task.abort_handle()

@@ -266,13 +266,11 @@ mod tests {
         let progress = Progress::new(WatchState::Starting);
         let turns = Cell::new(0);
         let events = stream::iter([0, 1, 2, 3]).then(|index| async move {
-            match index {
-                0 => Ok(Event::InitDone),
-                _ => {
-                    sleep(Duration::from_mins(3)).await;
-                    Err(error(500))
-                }
+            if index == 0 {
+                return Ok(Event::InitDone);
             }
+            sleep(Duration::from_mins(3)).await;
+            Err(error(500))
         });
         let turned = || turns.set(turns.get() + 1);
         let follow = progress.follow::<()>("things", Box::pin(events), |_| {}, turned);

@@ -15,16 +15,14 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 pub async fn supervised<Task: Future<Output = ()>>(
     what: String,
     metrics: Metrics,
-    begin: impl Fn() -> Task,
+    run: impl Fn() -> Task,
     told: impl Fn(),
 ) {
     let mut pause = PAUSES.0;
     loop {
         let begun = Instant::now();
         // What a panic leaves behind is guarded by locks that take no harm, or begins anew with the task.
-        let outcome = AssertUnwindSafe(async { begin().await })
-            .catch_unwind()
-            .await;
+        let outcome = AssertUnwindSafe(async { run().await }).catch_unwind().await;
         let panicked = outcome.is_err();
         tracing::error!(what, panicked, "a task has ended and is begun anew");
         metrics.task_restarted();
@@ -48,23 +46,23 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_task_that_panics_or_ends_is_begun_anew_and_that_is_told() {
-        let (begun, told) = (Cell::new(0), Cell::new(0));
+        let (runs, told) = (Cell::new(0), Cell::new(0));
         let metrics = Metrics::default();
-        let begin = || {
-            begun.set(begun.get() + 1);
-            let which = begun.get();
+        let run = || {
+            runs.set(runs.get() + 1);
+            let which = runs.get();
             async move {
                 assert_ne!(which, 1, "the first is to fail");
                 if which > 2 {
-                    std::future::pending().await
+                    std::future::pending::<()>().await;
                 }
             }
         };
         let told_once_more = || told.set(told.get() + 1);
-        let task = supervised("test".to_owned(), metrics.clone(), begin, told_once_more);
+        let task = supervised("test".to_owned(), metrics.clone(), run, told_once_more);
         let ended = timeout(Duration::from_mins(5), task).await;
         assert!(ended.is_err());
-        assert_eq!((begun.get(), told.get()), (3, 2));
+        assert_eq!((runs.get(), told.get()), (3, 2));
         assert!(metrics.text().contains("cartouche_task_restarts_total 2"));
     }
 }
