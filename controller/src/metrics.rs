@@ -33,6 +33,7 @@ pub struct Metrics {
     undecodable: Counter,
     refused: Counter,
     panics: Counter,
+    task_restarts: Counter,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -106,6 +107,7 @@ impl Default for Metrics {
             undecodable: Counter::default(),
             refused: Counter::default(),
             panics: Counter::default(),
+            task_restarts: Counter::default(),
         };
         metrics.register(&mut registry);
         for category in Category::ALL {
@@ -166,6 +168,11 @@ impl Metrics {
             "panics",
             "Looks at a Runnable that a mistake in the controller ended; report it",
             self.panics.clone(),
+        );
+        registry.register(
+            "task_restarts",
+            "Watches that ended by a mistake of the controller and were begun anew: please report what the log says",
+            self.task_restarts.clone(),
         );
     }
 
@@ -250,6 +257,10 @@ impl Metrics {
 
     pub(crate) fn panicked(&self) {
         self.panics.inc();
+    }
+
+    pub(crate) fn task_restarted(&self) {
+        self.task_restarts.inc();
     }
 
     pub(crate) fn undecodable(&self) {

@@ -39,6 +39,7 @@ use crate::{
         references::Accounts,
         runs::{RunWatch, Runs},
         selected::{SelectedWatch, Selections},
+        supervised,
     },
 };
 use decide::{Step, Waiting, decide, look_after};
@@ -164,19 +165,31 @@ impl Reconciler {
 
     /// Has exactly these kinds watched for a Runnable.
     fn serve(&self, key: &RunnableKey, before: &BTreeSet<Watched>, now: &BTreeSet<Watched>) {
-        let client = || self.identity.own().client();
-        let closed = self.watches.want(key, before, now, |watched, state| {
-            let task = match watched.purpose {
-                Purpose::Runs => tokio::spawn(self.run_watch.clone().watch(
-                    client(),
-                    watched.clone(),
-                    state,
-                )),
-                Purpose::Selected => tokio::spawn(self.selected_watch.clone().watch(
-                    client(),
-                    watched.clone(),
-                    state,
-                )),
+        let closed = self.watches.want(key, before, now, |watched, progress| {
+            let (client, kind) = (self.identity.own().client(), watched.clone());
+            let told = {
+                let (registry, wakes) = (self.watches.clone(), self.wakes.clone());
+                let kind = kind.clone();
+                move || registry.restarted(&kind, &wakes)
+            };
+            let (what, metrics) = (kind.kind.resource(), self.metrics.clone());
+            let task = match kind.purpose {
+                Purpose::Runs => {
+                    let watch = self.run_watch.clone();
+                    let run = move || {
+                        let (client, progress) = (client.clone(), progress.clone());
+                        watch.clone().watch(client, kind.clone(), progress)
+                    };
+                    tokio::spawn(supervised(what, metrics, run, told))
+                }
+                Purpose::Selected => {
+                    let watch = self.selected_watch.clone();
+                    let run = move || {
+                        let (client, progress) = (client.clone(), progress.clone());
+                        watch.clone().watch(client, kind.clone(), progress)
+                    };
+                    tokio::spawn(supervised(what, metrics, run, told))
+                }
             };
             task.abort_handle()
         });

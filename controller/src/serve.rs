@@ -50,6 +50,7 @@ use crate::{
         },
         runs::{RunWatch, Runs},
         selected::{SelectedWatch, Selections},
+        supervised,
     },
 };
 
@@ -233,14 +234,24 @@ fn watch_references(
             reference => cures.tell(&reconciler, reference),
         }
     };
-    tokio::spawn(watch_accounts(
-        references.clone(),
-        reconciler.accounts.clone(),
-        synced,
-        wake.clone(),
-    ));
-    tokio::spawn(watch_rights(references.clone(), wake.clone()));
-    tokio::spawn(watch_definitions(references, wake));
+    let metrics = || reconciler.metrics.clone();
+    let accounts = {
+        let (references, accounts) = (references.clone(), reconciler.accounts.clone());
+        let wake = wake.clone();
+        move || {
+            let (accounts, synced) = (accounts.clone(), synced.clone());
+            watch_accounts(references.clone(), accounts, synced, wake.clone())
+        }
+    };
+    let rights = {
+        let (references, wake) = (references.clone(), wake.clone());
+        move || watch_rights(references.clone(), wake.clone())
+    };
+    let definitions = move || watch_definitions(references.clone(), wake.clone());
+    tokio::spawn(supervised(ACCOUNTS.to_owned(), metrics(), accounts, || {}));
+    tokio::spawn(supervised("rights".to_owned(), metrics(), rights, || {}));
+    let what = "definitions".to_owned();
+    tokio::spawn(supervised(what, metrics(), definitions, || {}));
     receiver
 }
 

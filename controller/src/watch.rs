@@ -8,6 +8,7 @@ pub mod references;
 mod run_object;
 pub mod runs;
 pub mod selected;
+mod supervised;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -19,6 +20,7 @@ use kube::{Api, Client, Resource, api::ApiResource, core::DynamicResourceScope, 
 use tokio::{sync::mpsc, task::AbortHandle};
 
 pub use progress::Progress;
+pub use supervised::supervised;
 
 use crate::{
     discovery::Kind,
@@ -198,6 +200,16 @@ impl Watches {
     #[must_use]
     pub fn failing(&self, watched: &Watched) -> Option<String> {
         self.lock().get(watched)?.progress.failing()
+    }
+
+    /// A watch begins anew: until its list has come nothing is known of its kind.
+    pub fn restarted(&self, watched: &Watched, wakes: &Wakes) {
+        let progress = self.lock().get(watched).map(|open| open.progress.clone());
+        if progress.is_some_and(|progress| progress.restart()) {
+            for key in self.turned(watched) {
+                wakes.wake(&key);
+            }
+        }
     }
 
     /// A watch fares otherwise than before: those whom it serves.

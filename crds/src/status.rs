@@ -20,8 +20,8 @@ pub struct RunnableStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// `RunTemplateReady`, `StampedObjectCondition`, `Ready`, and while they are true `Reconciling`
-    /// and `Stalled`.
+    /// `RunTemplateReady`, `StampedObjectCondition`, `Ready`, and while they are true `Reconciling`,
+    /// `Stalled` and `WatchUnavailable`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

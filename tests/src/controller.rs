@@ -204,6 +204,27 @@ impl Controller {
         Ok(self.process.ended()?.is_none())
     }
 
+    /// The most memory that it ever had, in bytes, as the kernel counted it.
+    pub fn peak_memory(&self) -> Result<u64> {
+        let address = self.health.to_string();
+        let mut peak = None;
+        for process in std::fs::read_dir("/proc")?.flatten() {
+            let read = |file: &str| std::fs::read_to_string(process.path().join(file));
+            // Processes come and go; the supervisor, which is small, has the same arguments.
+            let (Ok(line), Ok(status)) = (read("cmdline"), read("status")) else {
+                continue;
+            };
+            let size = status
+                .lines()
+                .find_map(|line| line.strip_prefix("VmHWM:"))
+                .and_then(|size| size.split_whitespace().next()?.parse::<u64>().ok());
+            if line.split('\0').any(|argument| argument == address) {
+                peak = peak.max(size);
+            }
+        }
+        Ok(peak.context("the controller is not among the processes")? * 1024)
+    }
+
     /// The file that it prints to.
     #[must_use]
     pub fn log_file(&self) -> &Path {

@@ -95,6 +95,7 @@ fn blocking(status: &RunnableStatus) -> Option<&Condition> {
 /// What to do about a condition, by its reason.
 fn advice(condition: &Condition) -> &'static str {
     match condition.reason.as_str() {
+        "InvalidRunnable" => "make it smaller or less deep, as the message says",
         "ServiceAccountError" => "make the ServiceAccount, or correct spec.serviceAccountName",
         "ServiceAccountTokenError" => "let the controller create serviceaccounts/token",
         "RunTemplateNotFound" => "make the ClusterRunTemplate, or correct spec.runTemplateRef.name",

@@ -10,7 +10,7 @@ use serde_json::{Map, Number, Value, value::RawValue};
 
 use super::Writers;
 
-/// How many objects and arrays inside each other are read; serde_json goes no deeper.
+/// How many objects and arrays inside each other are read; `serde_json` goes no deeper.
 pub const MAX_DEPTH: usize = 127;
 /// Stands in an object of which something deeper was left out. It is no name that any kind has.
 const SHORTENED: &str = "\0shortened";

@@ -145,14 +145,14 @@ pub fn status(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> Runn
 #[must_use]
 pub fn unreadable(
     stored: &[Condition],
-    message: String,
+    message: &str,
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {
     let word = |status| Word {
         status,
         reason: Category::InvalidRunnable.as_str().to_owned(),
-        message: message.clone(),
+        message: message.to_owned(),
     };
     let of = |name: &str| stored.iter().find(|condition| condition.type_ == name);
     let said = |name: &str, word| timed(of(name), generation, now, name, word);

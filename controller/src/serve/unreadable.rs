@@ -58,7 +58,7 @@ impl Told for Runnable {
         generation: Option<i64>,
         now: Timestamp,
     ) -> Vec<Condition> {
-        report::unreadable(stored, message(why), generation, now)
+        report::unreadable(stored, &message(why), generation, now)
     }
 
     fn placeholder() -> Value {

@@ -25,7 +25,6 @@ pub struct Progress(Mutex<Inner>);
 #[derive(Debug)]
 struct Inner {
     state: WatchState,
-    begun: Instant,
     /// The first and the last of the errors that nothing good came between.
     errors: Option<(Instant, Instant)>,
     /// Why it fails, once that has lasted. The first word stays, so that a status does not change with
@@ -34,6 +33,18 @@ struct Inner {
 }
 
 impl Inner {
+    fn erred(&mut self, why: impl FnOnce() -> String) {
+        let now = Instant::now();
+        let first = match self.errors {
+            Some((first, last)) if now - last < CALM => first,
+            _ => now,
+        };
+        self.errors = Some((first, now));
+        if now - first >= PATIENCE && self.state != WatchState::Polled {
+            self.failing.get_or_insert_with(why);
+        }
+    }
+
     fn effective(&self) -> WatchState {
         if self.failing.is_some() {
             WatchState::Polled
@@ -49,7 +60,6 @@ impl Progress {
     pub fn new(state: WatchState) -> Self {
         Self(Mutex::new(Inner {
             state,
-            begun: Instant::now(),
             errors: None,
             failing: None,
         }))
@@ -67,9 +77,13 @@ impl Progress {
         self.lock().failing.clone()
     }
 
-    /// It begins anew, and knows nothing. Whether that makes a difference.
+    /// Its task ended where none should, and it begins anew, knowing nothing. Whether that makes a
+    /// difference.
     pub fn restart(&self) -> bool {
-        self.change(|inner| inner.state = WatchState::Starting)
+        self.change(|inner| {
+            inner.state = WatchState::Starting;
+            inner.erred(|| "its task has failed".to_owned());
+        })
     }
 
     fn change(&self, change: impl FnOnce(&mut Inner)) -> bool {
@@ -96,16 +110,7 @@ impl Progress {
                 (inner.errors, inner.failing) = (None, None);
                 return;
             }
-            let now = Instant::now();
-            let first = match inner.errors {
-                Some((first, last)) if now - last < CALM => first,
-                _ if inner.state == WatchState::Starting => inner.begun,
-                _ => now,
-            };
-            inner.errors = Some((first, now));
-            if now - first >= PATIENCE && inner.state != WatchState::Polled {
-                inner.failing.get_or_insert_with(|| reason(error));
-            }
+            inner.erred(|| reason(error));
         })
     }
 
@@ -261,13 +266,11 @@ mod tests {
         let progress = Progress::new(WatchState::Starting);
         let turns = Cell::new(0);
         let events = stream::iter([0, 1, 2, 3]).then(|index| async move {
-            match index {
-                0 => Ok(Event::InitDone),
-                _ => {
-                    sleep(Duration::from_mins(3)).await;
-                    Err(error(500))
-                }
+            if index == 0 {
+                return Ok(Event::InitDone);
             }
+            sleep(Duration::from_mins(3)).await;
+            Err(error(500))
         });
         let turned = || turns.set(turns.get() + 1);
         let follow = progress.follow::<()>("things", Box::pin(events), |_| {}, turned);
@@ -305,5 +308,16 @@ mod tests {
         assert_eq!(progress.state(), WatchState::Polled);
         assert_eq!(progress.failing(), None);
         assert!(progress.restart());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_whose_task_fails_again_and_again_keeps_nobody_waiting_for_its_list() {
+        let progress = Progress::new(WatchState::Starting);
+        progress.came(true);
+        assert!(progress.restart());
+        assert_eq!(progress.state(), WatchState::Starting);
+        sleep(PATIENCE).await;
+        assert!(progress.restart());
+        assert_eq!(progress.state(), WatchState::Polled);
     }
 }

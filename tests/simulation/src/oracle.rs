@@ -45,10 +45,8 @@ pub enum Excuse {
     OutlivedItsRunnable,
     /// I3: the run with this number was deleted, and then the status that knew of it was lost.
     DeletedAndForgotten,
-    /// I3: the whole status was lost while a create was on its way, and nobody had a reason to wait.
-    LostWhileOnItsWay,
-    /// I3: the whole status was lost, or an old copy of it put back, and the runs that it does not
-    /// know are of another kind.
+    /// I3: the status was lost, and no template stands for the kind of a run any more; or an old copy of
+    /// it was put back, and the runs that it does not know are of another kind.
     LostWithItsKind,
     /// A run of the original was deleted before it was compared with what is rendered.
     DeletedUncompared,

@@ -285,7 +285,8 @@ impl Draw {
             self.once(Deed::Compact);
         }
         if self.random.f64() < 0.3 {
-            let jump = self.random.i64(-60..=60);
+            // Half a minute is what the protocol takes for granted.
+            let jump = self.random.i64(-60..=60).max(-25);
             self.once(Deed::Clock(jump));
         }
     }

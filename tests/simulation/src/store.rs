@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use cartouche_crds::FIELD_MANAGER;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::discovery::Resource;
+use crate::{discovery::Resource, people::is_person};
 
 /// Where an object is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -249,6 +250,9 @@ impl Store {
         if after == *before {
             return Ok(before);
         }
+        if key.resource == Resource::Runnables && after.get("status") != before.get("status") {
+            note_writer(&before, &mut after, actor);
+        }
         if after.get("spec") != before.get("spec") {
             let generation = after
                 .pointer("/metadata/generation")
@@ -331,6 +335,35 @@ impl Store {
             &all[20..]
         )
     }
+}
+
+/// Notes who wrote a status, and who of them wrote `currentRun` last, as the API server does: it is written
+/// as a whole. All controllers write under one name.
+fn note_writer(before: &Value, after: &mut Value, actor: &str) {
+    let writer = if is_person(actor) {
+        actor
+    } else {
+        FIELD_MANAGER
+    };
+    let anew = before.pointer("/status/currentRun") != after.pointer("/status/currentRun");
+    let entries = &mut after["metadata"]["managedFields"];
+    let mut kept: Vec<Value> = entries.as_array().cloned().unwrap_or_default();
+    if !kept.iter().any(|entry| entry["manager"] == writer) {
+        kept.push(json!({
+            "manager": writer, "operation": "Update", "subresource": "status", "fieldsType": "FieldsV1",
+            "fieldsV1": { "f:status": { "f:observedGeneration": {} } },
+        }));
+    }
+    for entry in kept.iter_mut().filter(|_| anew) {
+        let own = entry["manager"] == writer;
+        if let Some(Value::Object(fields)) = entry.pointer_mut("/fieldsV1/f:status") {
+            fields.remove("f:currentRun");
+            if own {
+                fields.insert("f:currentRun".to_owned(), json!({}));
+            }
+        }
+    }
+    *entries = Value::Array(kept);
 }
 
 /// Says the same in other words, as the API server does: a quantity, and a list that is empty.

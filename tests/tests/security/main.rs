@@ -6,5 +6,6 @@ mod ground;
 mod one_namespace;
 mod roles;
 mod secrets;
+mod strangers;
 mod tenant;
 mod watches;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Excuse, Verdict, input_hash,
-    losses::{Loss, Losses, Lost},
+    losses::{Losses, is_stood_for},
     number, owner, status, text, uid,
 };
 use crate::{
@@ -31,6 +31,7 @@ struct Run<'a> {
 }
 
 struct Reader<'a> {
+    store: &'a Store,
     losses: &'a Losses,
     runs: BTreeMap<&'a str, Run<'a>>,
     ledgers: BTreeMap<&'a str, RunnableStatus>,
@@ -40,6 +41,7 @@ struct Reader<'a> {
 /// What broke S2 to S5.
 pub(super) fn judged(store: &Store, losses: &Losses) -> Verdict {
     let mut reader = Reader {
+        store,
         losses,
         runs: BTreeMap::new(),
         ledgers: BTreeMap::new(),
@@ -168,8 +170,7 @@ impl<'a> Reader<'a> {
             .losses
             .between(uid(&change.object), 0, change.version)
             .is_empty();
-        let has_cause = self.has_cause(before, after)
-            || lost && (self.catches_up(after) || gives_way(before, new));
+        let has_cause = self.has_cause(before, after) || lost && self.catches_up(after);
         if after.sequence > before.sequence && !has_cause {
             let what = format!("run {} has no cause", after.sequence);
             self.broken("S3", change, &what);
@@ -186,9 +187,10 @@ impl<'a> Reader<'a> {
         });
         let Some(newer) = live.next() else { return };
         let losses = self.losses.between(uid(&change.object), 0, change.version);
-        let whole = losses.last().filter(|loss| loss.lost == Lost::Everything);
-        if let Some(excuse) = whole.and_then(|loss| unseen(newer, loss, after)) {
-            self.found.excuse(excuse);
+        let kind = newer.made.key.resource;
+        let other_kind = kind.kind() != after.kind;
+        if !losses.is_empty() && other_kind && !is_stood_for(self.store, kind, change.version) {
+            self.found.excuse(Excuse::LostWithItsKind);
             return;
         }
         let what = format!(
@@ -283,21 +285,4 @@ impl Run<'_> {
             _ => created(self) > created(other),
         }
     }
-}
-
-/// Why a ledger that begins after a whole status was lost did not see a run.
-fn unseen(run: &Run<'_>, loss: &Loss, after: &CurrentRun) -> Option<Excuse> {
-    if run.made.version > loss.version {
-        return Some(Excuse::LostWhileOnItsWay);
-    }
-    (run.made.key.resource.kind() != after.kind).then_some(Excuse::LostWithItsKind)
-}
-
-/// The name of the number before was held by another run of ours, which is in the history now.
-fn gives_way(before: &CurrentRun, new: &RunnableStatus) -> bool {
-    new.history.iter().any(|entry| {
-        entry.sequence == before.sequence
-            && entry.uid.is_some()
-            && entry.input_hash != before.input_hash
-    })
 }

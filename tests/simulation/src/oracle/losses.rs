@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cartouche_crds::RunnableStatus;
 
-use super::{status, uid};
+use super::{status, text, uid};
 use crate::{discovery::Resource, people::is_person, store::Store};
 
 /// A status that was written by somebody else than a controller.
@@ -42,6 +42,21 @@ impl Lost {
             Self::Runs
         }
     }
+}
+
+/// Whether a template stood for runs of this kind, so that they are looked for where a ledger is gone.
+pub(super) fn is_stood_for(store: &Store, runs: Resource, version: u64) -> bool {
+    let mut kinds: BTreeMap<&str, &str> = BTreeMap::new();
+    let log = store.log().iter();
+    for change in log.take_while(|change| change.version <= version) {
+        if change.key.resource == Resource::Templates {
+            kinds.insert(
+                &change.key.name,
+                text(&change.object, "/spec/template/kind"),
+            );
+        }
+    }
+    kinds.values().any(|kind| *kind == runs.kind())
 }
 
 /// The losses of all Runnables.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Excuse, Verdict, input_hash,
-    losses::{Losses, Lost},
+    losses::{Losses, Lost, is_stood_for},
     makes_a_run, number, owner, status, text, uid,
 };
 use crate::{
@@ -68,9 +68,11 @@ fn excuse(store: &Store, losses: &Losses, one: &Change, other: &Change) -> Optio
     if deleted {
         return Some(Excuse::DeletedAndForgotten);
     }
-    let other_kinds_unseen = losses.iter().any(|loss| loss.lost != Lost::Runs);
-    (other_kinds_unseen && one.key.resource != other.key.resource)
-        .then_some(Excuse::LostWithItsKind)
+    let unseen = losses.iter().any(|loss| match loss.lost {
+        Lost::Since => true,
+        Lost::Everything | Lost::Runs => !is_stood_for(store, one.key.resource, other.version),
+    });
+    (unseen && one.key.resource != other.key.resource).then_some(Excuse::LostWithItsKind)
 }
 
 fn outlived_its_runnable(store: &Store, run: &Change) -> bool {

@@ -1,0 +1,68 @@
+//! Watches go on for as long as somebody needs them: one that ends, or whose code fails, begins anew.
+
+use std::{panic::AssertUnwindSafe, time::Duration};
+
+use futures::FutureExt;
+use tokio::time::{Instant, sleep};
+
+use crate::metrics::Metrics;
+
+/// First and longest pause before a task begins anew.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// Runs a task for ever: whenever it has ended or panicked that is said, counted and `told`, and it is
+/// begun anew after a pause.
+pub async fn supervised<Task: Future<Output = ()>>(
+    what: String,
+    metrics: Metrics,
+    run: impl Fn() -> Task,
+    told: impl Fn(),
+) {
+    let mut pause = PAUSES.0;
+    loop {
+        let begun = Instant::now();
+        // What a panic leaves behind is guarded by locks that take no harm, or begins anew with the task.
+        let outcome = AssertUnwindSafe(async { run().await }).catch_unwind().await;
+        let panicked = outcome.is_err();
+        tracing::error!(what, panicked, "a task has ended and is begun anew");
+        metrics.task_restarted();
+        told();
+        if begun.elapsed() > PAUSES.1 {
+            pause = PAUSES.0;
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(PAUSES.1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::Cell, time::Duration};
+
+    use tokio::time::timeout;
+
+    use super::supervised;
+    use crate::metrics::Metrics;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_panics_or_ends_is_begun_anew_and_that_is_told() {
+        let (runs, told) = (Cell::new(0), Cell::new(0));
+        let metrics = Metrics::default();
+        let run = || {
+            runs.set(runs.get() + 1);
+            let which = runs.get();
+            async move {
+                assert_ne!(which, 1, "the first is to fail");
+                if which > 2 {
+                    std::future::pending::<()>().await;
+                }
+            }
+        };
+        let told_once_more = || told.set(told.get() + 1);
+        let task = supervised("test".to_owned(), metrics.clone(), run, told_once_more);
+        let ended = timeout(Duration::from_mins(5), task).await;
+        assert!(ended.is_err());
+        assert_eq!((runs.get(), told.get()), (3, 2));
+        assert!(metrics.text().contains("cartouche_task_restarts_total 2"));
+    }
+}
