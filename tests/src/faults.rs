@@ -17,4 +17,5 @@ mod rights;
 mod runs;
 pub mod scenario;
 pub mod stage;
+pub mod strangers;
 pub mod table;

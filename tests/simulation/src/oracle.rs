@@ -16,7 +16,10 @@ use std::collections::BTreeMap;
 use cartouche_crds::{RUN_SEQUENCE_LABEL, RunnableStatus};
 use serde_json::Value;
 
-use crate::store::{Change, Happened, Store};
+use crate::{
+    store::{Change, Happened, Store},
+    strangers::STRANGER,
+};
 
 pub use settled::unsettled;
 
@@ -93,11 +96,12 @@ pub fn forbidden(store: &Store) -> Verdict {
     found
 }
 
-/// Whether a change made a run with a number.
+/// Whether a change made a run with a number. What a stranger made is none.
 #[must_use]
 pub fn makes_a_run(change: &Change) -> bool {
     change.happened == Happened::Created
         && change.key.resource.is_run()
+        && change.actor != STRANGER
         && number(&change.object).is_some()
 }
 

@@ -11,6 +11,7 @@ use crate::{
     original,
     plan::{Deed, Plan, TEMPLATES},
     store::{Key, Store},
+    strangers,
 };
 
 /// The namespace of everything.
@@ -131,6 +132,7 @@ impl People {
             Deed::Recreate(number) => recreate(store, number, now),
             Deed::DeleteRun(number) => self.delete_a_run(store, number),
             Deed::Straggler(number) => original::arrive(store, number),
+            Deed::Stranger(number, sort) => strangers::arrive(store, number, sort),
             Deed::Wipe(number) => lose(store, number, |status| *status = json!({})),
             Deed::ForgetRuns(number) => lose(store, number, forget_runs),
             Deed::BackUp(number) => {
@@ -348,7 +350,7 @@ fn runnable_object(number: usize, input: &str) -> Value {
 /// Whether somebody who acts is no controller: whatever they write, nobody is to be blamed.
 #[must_use]
 pub fn is_person(actor: &str) -> bool {
-    [SOMEBODY, RESTORER, original::ORIGINAL].contains(&actor)
+    [SOMEBODY, RESTORER, original::ORIGINAL, strangers::STRANGER].contains(&actor)
 }
 
 /// Whether an object is a run of ours: it carries our label and a controller.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::original::Original;
+use crate::{original::Original, strangers::Sort};
 
 /// Something that people or nature do, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub enum Deed {
     BackUp(usize),
     /// That copy is put back.
     Restore(usize),
+    /// An object comes that somebody made who has no Runnable, and claims to be a run of this one.
+    Stranger(usize, Sort),
     /// A controller is killed.
     Kill(usize),
     /// It is started again.
@@ -131,6 +133,10 @@ impl Plan {
         let before = std::mem::replace(&mut draw.random, fastrand::Rng::with_seed(seed ^ STATUSES));
         plan.take_over(&mut draw);
         draw.losses(&plan);
+        if seed % 5 == WITH_STRANGERS {
+            draw.random = fastrand::Rng::with_seed(seed ^ STRANGERS);
+            draw.strangers(&plan);
+        }
         draw.random = before;
         plan.deeds = draw.deeds;
         plan.deeds.push((seconds(trouble + 1.0), Deed::Calm));
@@ -178,6 +184,10 @@ impl Plan {
 
 /// Tells the chance of crowds from that of the rest.
 const CROWDS: u64 = 0x63_726f_7764_7300;
+/// Tells that of strangers.
+const STRANGERS: u64 = 0x73_7472_616e_6765;
+/// Every fifth seed has strangers.
+const WITH_STRANGERS: u64 = 2;
 /// Tells that of statuses.
 const STATUSES: u64 = 0x73_7461_7475_7300;
 /// Whatever the original controller has sent arrives so many seconds after its end at the latest; a
@@ -256,6 +266,18 @@ impl Draw {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Objects of strangers: at first, all along, and after the calm.
+    fn strangers(&mut self, plan: &Plan) {
+        for _ in 0..2 + self.times(8) {
+            let at = self.random.f64() * (self.trouble + 5.0);
+            let (number, sort) = (
+                self.random.usize(..plan.runnables),
+                Sort::draw(&mut self.random),
+            );
+            self.deeds.push((seconds(at), Deed::Stranger(number, sort)));
         }
     }
 

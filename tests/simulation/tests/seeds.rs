@@ -63,6 +63,9 @@ fn no_seed_makes_a_run_twice_or_loses_one() {
         let times = figure(what);
         assert!(times > least, "only {times}{what}: {told}");
     }
+    let strangers = told.split("Stranger ").nth(1);
+    let strangers = strangers.and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
+    assert!(strangers > Some(200), "{strangers:?} strangers: {told}");
     let excused = figure(" excused");
     assert!(excused < runs / 50, "{excused} are excused: {told}");
 }

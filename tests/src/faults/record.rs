@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use backwards::{Written, backwards};
 
-use super::{own_kind::none_without_kind, stage::Stage};
+use super::{own_kind::none_without_kind, stage::Stage, strangers::is_strange};
 use crate::{
     cluster::{AuditEvent, Cluster},
     evidence::Evidence,
@@ -320,7 +320,8 @@ impl Stage {
     pub async fn end(&self, name: &str) -> Result<End> {
         let runnable = self.runnables().get(name).await?;
         let of = ListParams::default().labels("carto.run/runnable-name");
-        let runs = none_without_kind(self.trials().list(&of).await)?;
+        let mut runs = none_without_kind(self.trials().list(&of).await)?;
+        runs.retain(|run| !is_strange(run));
         self.record.see(&runs)?;
         let mut beside = BTreeMap::new();
         for name in &self.beside {

@@ -15,7 +15,7 @@ use tokio::{
     task::AbortHandle,
 };
 
-use super::record::Record;
+use super::{record::Record, strangers};
 use crate::{
     cluster::{Account, Cluster, Seen, eventually},
     control_plane::Options,
@@ -51,7 +51,8 @@ pub async fn install(cluster: &Cluster) -> Result<()> {
             trials.list(&ListParams::default().limit(1)).await?;
             Ok(Seen::Done(()))
         })
-        .await
+        .await?;
+    strangers::settle(cluster).await
 }
 
 /// Where one plan is played.
@@ -119,6 +120,7 @@ impl Stage {
             killer,
         };
         stage.grant(true).await?;
+        strangers::join(cluster, &stage.namespace, &stage.kind).await?;
         stage.template(lab::template(Kind::Trial)).await?;
         Ok(stage)
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use kube::ResourceExt;
 use serde_json::json;
 
@@ -45,6 +45,9 @@ async fn going_back_while_the_run_between_is_under_way_is_a_third_run() -> Resul
     scene.outputs_only_went_forward("app")
 }
 
+/// Runs, two for each try to have them made within one second.
+const MOST_RUNS: i64 = 200;
+
 #[tokio::test]
 async fn of_two_runs_made_within_one_second_the_later_gives_the_outputs() -> Result<()> {
     let scene = Scene::begin("second").await?;
@@ -52,8 +55,8 @@ async fn of_two_runs_made_within_one_second_the_later_gives_the_outputs() -> Res
     scene.runnable("app", succeeds(0)).await?;
     scene.gives("app", 0).await?;
     let (mut ties, mut last) = (0, 0);
-    // A busy machine may need more than a second for two runs.
-    while ties < 3 && last < 60 {
+    // A busy machine may need more than a second for two runs, so this goes on until it does not.
+    while ties < 3 && last < MOST_RUNS {
         beginning_of_a_second().await?;
         let (one, other) = (last + 1, last + 2);
         scene.change("app", hangs(one)).await?;
@@ -61,17 +64,20 @@ async fn of_two_runs_made_within_one_second_the_later_gives_the_outputs() -> Res
         scene.change("app", hangs(other)).await?;
         let second = scene.sees("app", other).await?;
         ties += i64::from(first.creation_timestamp() == second.creation_timestamp());
+        // The later ends first: what the earlier gives comes after it, in time.
         for run in [&second, &first] {
             scene.end(run, true).await?;
         }
         scene.gives("app", other).await?;
         last = other;
     }
+    ensure!(
+        ties > 0,
+        "not reached: in {} tries no two runs were made within one second",
+        last / 2
+    );
     scene.is_served().await?;
     scene.gives("app", last).await?;
-    if ties == 0 {
-        println!("too busy: no two runs were made in one second, only one after the other");
-    }
     scene.nothing_twice()?;
     scene.outputs_only_went_forward("app")
 }

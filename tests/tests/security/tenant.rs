@@ -39,9 +39,9 @@ impl Tenant {
         let namespace = ground::namespace(&cluster, "tenant").await?;
         let victim = ground::namespace(&cluster, "victim").await?;
         let account = cluster.service_account(&namespace, "person", &[]).await?;
-        let secrets = [Rights::of_a_runnable("", "secrets")];
+        let rights = ["secrets", "resourcequotas"].map(|it| Rights::of_a_runnable("", it));
         cluster
-            .service_account(&namespace, "smith", &secrets)
+            .service_account(&namespace, "smith", &rights)
             .await?;
         for (namespace, subject, role) in [
             (&namespace, account.clone(), "edit"),

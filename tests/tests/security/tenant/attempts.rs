@@ -47,6 +47,15 @@ pub(crate) fn templates() -> Vec<Value> {
         }
         json!({ "template": document, "outputs": { "data": ".data", "meta": ".metadata.annotations" } })
     };
+    // Of a kind that has a status: what a kind does not have, the API server forgets before it is seen.
+    let any_status = json!({
+        "template": {
+            "apiVersion": "v1", "kind": "ResourceQuota",
+            "metadata": { "generateName": "forged-" }, "spec": {},
+            "status": "$(runnable.spec.inputs.status)$",
+        },
+        "healthRule": { "alwaysHealthy": {} },
+    });
     let selected = json!({
         "template": {
             "apiVersion": "v1", "kind": "ConfigMap",
@@ -58,7 +67,7 @@ pub(crate) fn templates() -> Vec<Value> {
         echo(),
         template("any-data", &free(&["data"])),
         template("any-secret", &free(&["data", "type"])),
-        template("any-status", &free(&["data", "status"])),
+        template("any-status", &any_status),
         template("any-spec", &free(&["spec"])),
         template("any-role", &free(&["rules", "roleRef", "subjects"])),
         template("selected", &selected),

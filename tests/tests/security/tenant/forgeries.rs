@@ -10,16 +10,20 @@ use super::{
     Tenant,
     attempts::{Attempt, Outcome, attempt, config_map},
 };
-use crate::ground;
 
 /// What no create of a run may carry, though the API server might take it away.
-const NEVER_SENT: [&str; 5] = [
+const NEVER_SENT: [&str; 4] = [
     "/metadata/finalizers",
-    "/metadata/managedFields",
     "/metadata/resourceVersion",
     "/metadata/uid",
     "/status",
 ];
+
+/// What the accounts of the tenant may make.
+const RUNS: [&str; 3] = ["configmaps", "secrets", "resourcequotas"];
+
+/// Who has written a part of a run, by forged managed fields. The audit log leaves these out.
+const FORGER: &str = "forger";
 
 pub(super) fn names() -> Vec<Attempt> {
     let names = [
@@ -77,6 +81,11 @@ pub(super) fn metadata(tenant: &Tenant) -> Vec<Attempt> {
     let hash = json!({ "carto.run/input-hash": "v1:0" });
     let uid = "00000000-0000-0000-0000-000000000000";
     let past = "2001-01-01T00:00:00Z";
+    // As the API server would keep them.
+    let managed = json!({
+        "manager": FORGER, "operation": "Update", "apiVersion": "v1", "time": past,
+        "fieldsType": "FieldsV1", "fieldsV1": { "f:data": { "f:a": {} } },
+    });
     let mut attempts: Vec<_> = [
         ("owner", json!({ "ownerReferences": owner })),
         ("finalizer", json!({ "finalizers": ["example.com/never"] })),
@@ -84,10 +93,7 @@ pub(super) fn metadata(tenant: &Tenant) -> Vec<Attempt> {
         ("hash of another run", json!({ "annotations": hash })),
         ("uid", json!({ "uid": uid })),
         ("resourceVersion", json!({ "resourceVersion": "1" })),
-        (
-            "managed fields",
-            json!({ "managedFields": [{ "manager": "x" }] }),
-        ),
+        ("managed fields", json!({ "managedFields": [managed] })),
         ("creation", json!({ "creationTimestamp": past })),
         ("deletion", json!({ "deletionTimestamp": past })),
     ]
@@ -97,9 +103,11 @@ pub(super) fn metadata(tenant: &Tenant) -> Vec<Attempt> {
         forgery(what, "any-data", config_map(&metadata))
     })
     .collect();
-    let mut status = config_map(&json!({ "generateName": "forged-" }));
-    status["status"] = json!({ "conditions": [{ "type": "Succeeded", "status": "True" }] });
-    attempts.push(forgery("status", "any-status", status));
+    let status = json!({ "status": { "hard": { "example.com/forged": "7" } } });
+    attempts.push(Attempt {
+        account: Some("smith".to_owned()),
+        ..forgery("status", "any-status", status)
+    });
     attempts
 }
 
@@ -118,8 +126,21 @@ pub(super) async fn look(
     runnables: &[Value],
     audit: &AuditLog,
 ) -> Result<()> {
-    let mut made = ground::all(&tenant.cluster, &tenant.namespace, "configmaps").await?;
-    made.extend(ground::all(&tenant.cluster, &tenant.namespace, "secrets").await?);
+    let mut made = Vec::new();
+    for resource in RUNS {
+        let fields = "--show-managed-fields";
+        let arguments = [
+            "-n",
+            &tenant.namespace,
+            "get",
+            resource,
+            fields,
+            "-o",
+            "json",
+        ];
+        let list: Value = serde_json::from_str(&tenant.cluster.kubectl(&arguments).await?)?;
+        made.extend(list["items"].as_array().cloned().unwrap_or_default());
+    }
     // These were there before.
     made.retain(|it| {
         let name = it["metadata"]["name"].as_str().unwrap_or_default();
@@ -141,9 +162,8 @@ pub(super) async fn look(
         made.len()
     );
     let mut sent = 0;
-    let runs = ["configmaps", "secrets"];
     for event in audit.in_namespace(&tenant.namespace)? {
-        if event.verb != "create" || !runs.contains(&event.resource().as_str()) {
+        if event.verb != "create" || !RUNS.contains(&event.resource().as_str()) {
             continue;
         }
         let Some(object) = &event.request_object else {
@@ -151,7 +171,8 @@ pub(super) async fn look(
         };
         sent += 1;
         for field in NEVER_SENT {
-            let there = object.pointer(field);
+            // A status that was not sent is written down as an empty one.
+            let there = object.pointer(field).filter(|it| **it != json!({}));
             ensure!(there.is_none(), "{field} was sent: {object}");
         }
     }
@@ -175,7 +196,16 @@ fn is_genuine(object: &Value, runnable: &Value) -> Result<()> {
     for field in ["finalizers", "deletionTimestamp"] {
         ensure!(metadata.get(field).is_none(), "its {field}");
     }
-    ensure!(object.get("status").is_none(), "its status");
+    ensure!(
+        !object["status"].to_string().contains("forged"),
+        "its status"
+    );
+    let writers = metadata["managedFields"].as_array();
+    let writers = writers.map(|all| all.iter().map(|it| &it["manager"]).collect::<Vec<_>>());
+    ensure!(
+        writers.is_some_and(|all| !all.is_empty() && all.iter().all(|it| **it != FORGER)),
+        "its managed fields"
+    );
     ensure!(metadata["uid"] == current["uid"], "its uid");
     // Both are times of the API server in the same words.
     let created = metadata["creationTimestamp"].as_str();
