@@ -102,6 +102,7 @@ fn settled(entries: usize, hash: Option<&str>) -> Facts {
         awaited: None,
         missed: true,
         ledger_writer: None,
+        strangers: std::collections::BTreeSet::new(),
         renumbered: 0,
         probe: None,
         listed: None,

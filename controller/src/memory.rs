@@ -108,6 +108,8 @@ pub struct Memory {
     pub said_other: Option<Duration>,
     /// The unknown runs that were told of, by uid.
     pub told: BTreeSet<String>,
+    /// Objects that claimed to be ahead of a ledger of ours, by uid.
+    pub strangers: BTreeSet<String>,
     /// The old runs that retention has deleted, by uid, while the history knows them: one that a finalizer
     /// keeps is neither deleted nor told of again.
     pub retired: BTreeSet<String>,

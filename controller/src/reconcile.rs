@@ -12,6 +12,7 @@ mod pass;
 mod refuse;
 mod retire;
 mod select;
+mod strangers;
 mod tidy;
 mod token;
 mod write;

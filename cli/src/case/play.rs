@@ -113,6 +113,7 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
         awaited: None,
         missed: true,
         ledger_writer: None,
+        strangers: std::collections::BTreeSet::new(),
         renumbered: 0,
         probe: None,
         listed: None,

@@ -84,7 +84,9 @@ impl RunIdentity {
             name: text("/metadata/name")?,
             uid: text("/metadata/uid")?,
             owner_uid,
-            sequence: tagged("labels", RUN_SEQUENCE_LABEL)
+            // A run of ours has both labels, so that what its watch does not show is none.
+            sequence: tagged("labels", RUNNABLE_NAME_LABEL)
+                .and_then(|_| tagged("labels", RUN_SEQUENCE_LABEL))
                 .and_then(|sequence| sequence.parse().ok())
                 .filter(|sequence| (1..=MAX_SEQUENCE).contains(sequence)),
             input_hash: tagged("annotations", INPUT_HASH_ANNOTATION),

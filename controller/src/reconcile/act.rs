@@ -2,17 +2,13 @@
 
 use std::collections::HashSet;
 
-use cartouche_crds::{
-    API_VERSION, CurrentRun, FIELD_MANAGER, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase,
-};
+use cartouche_crds::{RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase};
 use cartouche_templating::{HASH_VERSION, contains, contains_document};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     assess::{reading, reading_with_pods},
-    facts::{Found, LedgerWriter, NameRead, Probe, RunName},
+    facts::{Found, NameRead, RunName},
     observe::{own_runs, unapplied_name},
     pass::{End, Pass},
 };
@@ -83,25 +79,6 @@ impl Pass<'_> {
         }
         drop(memory);
         Ok(())
-    }
-
-    /// Reads who wrote the ledger last. `Err` if somebody has written since this pass read it.
-    pub(super) async fn read_ledger_writer(&mut self) -> Result<(), End> {
-        let path = ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
-        let own = self.own.identity.own();
-        let read = own.get::<WrittenBy>(&path, &self.key.name).await;
-        match read {
-            Ok(found) if found.metadata.resource_version == self.resource_version => {
-                self.facts.ledger_writer = Some(found.ledger_writer());
-                Ok(())
-            }
-            Ok(_) => Err(End::Conflict),
-            Err(error) if error.is_not_found() => Err(End::Gone),
-            Err(error) => {
-                let problem = self.unreadable(&error);
-                Err(self.fail(Held::List, problem))
-            }
-        }
     }
 
     async fn list_kind(
@@ -264,7 +241,7 @@ impl Pass<'_> {
         }
     }
 
-    fn unreadable(&self, error: &ApiError) -> Problem {
+    pub(super) fn unreadable(&self, error: &ApiError) -> Problem {
         let (namespace, name, template) = (
             &self.key.namespace,
             &self.key.name,
@@ -282,29 +259,6 @@ impl Pass<'_> {
                  unable to list from api server: {error}"
             ),
         )
-    }
-
-    /// Asks what becomes of an object like that of the pending run. A refusal that does not pass says
-    /// nothing of that.
-    pub(super) async fn probe(&mut self) -> Result<(), End> {
-        let (Some(current), Some(account)) = (&self.facts.ledger.current, &self.account) else {
-            return Err(End::Conflict);
-        };
-        let (sequence, name) = (current.sequence, current.name.clone());
-        let made = match self.stamped(sequence, Some(&format!("{name}-probe"))) {
-            Ok((path, object)) => account.create(&path, &object, CreateMode::DryRun).await,
-            Err(problem) => return Err(self.fail(Held::Create(sequence), problem)),
-        };
-        let probe = match made {
-            Ok(Object(made)) => probed(current, &self.facts.runnable.uid, &made),
-            Err(error) if error.is_passing() => {
-                let problem = self.refusal(&name, &error);
-                return Err(self.fail(Held::Create(sequence), problem));
-            }
-            Err(_) => Probe::default(),
-        };
-        self.facts.probe = Some(probe);
-        Ok(())
     }
 
     /// Asks what the server makes of the rendered document, and whether the run has all of it.
@@ -354,57 +308,6 @@ fn is_left_out(error: &DiscoveryError) -> bool {
     match error {
         DiscoveryError::Unknown { .. } => true,
         DiscoveryError::Api(error) => error.is_definite_refusal(),
-    }
-}
-
-/// A Runnable as far as it says who wrote its status.
-#[derive(Deserialize)]
-struct WrittenBy {
-    metadata: WrittenByMeta,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WrittenByMeta {
-    resource_version: String,
-    #[serde(default)]
-    managed_fields: Vec<ManagedFieldsEntry>,
-}
-
-impl WrittenBy {
-    /// Whoever changed `currentRun` last owns it, since it is written as a whole.
-    fn ledger_writer(&self) -> LedgerWriter {
-        let owns_ledger = |entry: &&ManagedFieldsEntry| {
-            let status = entry
-                .fields_v1
-                .as_ref()
-                .and_then(|owned| owned.0.get("f:status"));
-            let Some(Value::Object(fields)) = status else {
-                return false;
-            };
-            fields.is_empty() || fields.contains_key("f:currentRun")
-        };
-        let mut others = self.metadata.managed_fields.iter().filter(owns_ledger);
-        if others.any(|entry| entry.manager.as_deref() != Some(FIELD_MANAGER)) {
-            LedgerWriter::Another
-        } else {
-            LedgerWriter::Ours
-        }
-    }
-}
-
-fn probed(current: &CurrentRun, owner: &str, made: &Value) -> Probe {
-    // An object that was not stored may lack a uid.
-    let mut object = made.clone();
-    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-        metadata.entry("uid").or_insert_with(|| "none".into());
-    }
-    let run = RunIdentity::of(&object);
-    let marked = run.is_some_and(|run| run.is_owned_by(owner) && run.answers(current));
-    let status = made.get("status");
-    Probe {
-        marked,
-        with_status: status.is_some_and(|status| !status.is_null() && *status != json!({})),
     }
 }
 

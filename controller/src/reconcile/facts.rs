@@ -1,6 +1,9 @@
 //! Everything that a decision needs, as plain data.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use cartouche_crds::{CurrentRun, HistoryEntry, RunnableStatus};
 use cartouche_templating::{Health, Rendered};
@@ -51,6 +54,8 @@ pub struct Facts {
     pub missed: bool,
     /// Who wrote `currentRun` last, by a consistent read, if one was made in this pass.
     pub ledger_writer: Option<LedgerWriter>,
+    /// Objects that have claimed to be ahead of a ledger of ours, by uid.
+    pub strangers: BTreeSet<String>,
     /// How often a number was given up in this pass because a stranger held its name.
     pub renumbered: u8,
     /// Runs by a consistent LIST, if one was made in this pass.
@@ -312,7 +317,9 @@ impl Facts {
     /// Whether an object that was met, or that a watch shows, is the run of the current entry.
     #[must_use]
     pub fn is_run_of(&self, run: &RunIdentity, current: &CurrentRun) -> bool {
-        run.is_owned_by(&self.runnable.uid) && run.is_made_for(current)
+        run.is_owned_by(&self.runnable.uid)
+            && run.is_made_for(current)
+            && !self.strangers.contains(&run.uid)
     }
 
     /// Whether a controller has served this Runnable before, as far as the status shows or is remembered.

@@ -119,6 +119,7 @@ impl<'a> Pass<'a> {
             awaited: None,
             missed: false,
             ledger_writer: None,
+            strangers: lock(&memory).strangers.clone(),
             renumbered: 0,
             probe: None,
             listed: None,

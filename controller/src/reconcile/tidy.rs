@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cartouche_crds::{CurrentRun, RunPhase};
+use cartouche_crds::RunPhase;
 
 use super::{
     WITNESSED_WITHIN,
@@ -10,16 +10,7 @@ use super::{
     observe::AWAITED_FOR,
     pass::Pass,
 };
-use crate::{
-    clock::boot_time,
-    events::Occasion,
-    ledger::{Ledger, RunIdentity},
-    memory::lock,
-    watch::Watched,
-};
-
-/// Unknown runs of one Runnable that are told of at most.
-const MAX_TOLD: usize = 100;
+use crate::{clock::boot_time, events::Occasion, memory::lock, watch::Watched};
 
 impl Pass<'_> {
     /// The pause of polling, while a kind that matters may not be watched; and a word about it, once.
@@ -101,63 +92,6 @@ impl Pass<'_> {
         memory
             .missing
             .take_if(|(missing, _)| running != Some(missing));
-    }
-
-    /// Objects that claim to be runs of this Runnable, and that its ledger cannot know: forged, or
-    /// left by a backup. An old run that the ledger has dropped is none of them.
-    fn tell_of_strangers(&self, current: &CurrentRun, strangers: &[RunIdentity]) {
-        let oldest = self
-            .facts
-            .ledger
-            .history
-            .first()
-            .and_then(|entry| entry.started_at.as_ref());
-        let mut memory = lock(&self.memory);
-        for run in strangers {
-            let dropped = match run.genuine_sequence(&self.facts.runnable.uid) {
-                Some(sequence) => sequence < current.sequence,
-                None => run.sequence.is_none() && run.created < oldest.map(|at| at.0),
-            };
-            if dropped || memory.told.len() >= MAX_TOLD || !memory.told.insert(run.uid.clone()) {
-                continue;
-            }
-            self.own.metrics.unknown_run();
-            let resource = self.own.kinds.known(&run.api_version, &run.kind);
-            let resource = resource.map_or_else(|| run.kind.clone(), |kind| kind.resource());
-            let message = format!(
-                "{resource}/{} claims to be a run of this Runnable, but its record of runs does not know it: it gives no outputs and is never \
-                 deleted; delete it if it is not yours",
-                run.name
-            );
-            let occasion = Occasion::Warning {
-                reason: "UnknownRun".to_owned(),
-                message,
-            };
-            self.own
-                .events
-                .publish(&self.runnable, &occasion, self.facts.now);
-        }
-    }
-
-    /// The number of the entry before was given up, since a stranger held its name.
-    pub(super) fn tell_of_taken_name(&self, before: &Ledger) {
-        let (Some(given_up), Some(next)) = (&before.current, &self.facts.ledger.current) else {
-            return;
-        };
-        self.own.metrics.unknown_run();
-        let resource = self.own.kinds.known(&given_up.api_version, &given_up.kind);
-        let resource = resource.map_or_else(|| given_up.kind.clone(), |kind| kind.resource());
-        let message = format!(
-            "{resource}/{} holds the name of run {} and was not made for it: it gives no outputs and is never deleted; run {} is made instead",
-            given_up.name, given_up.sequence, next.sequence
-        );
-        let occasion = Occasion::Warning {
-            reason: "UnknownRun".to_owned(),
-            message,
-        };
-        self.own
-            .events
-            .publish(&self.runnable, &occasion, self.facts.now);
     }
 
     /// An earlier run could not be read for want of a right, which may be given back.

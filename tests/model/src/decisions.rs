@@ -331,6 +331,7 @@ impl Decisions {
             // To wait for another controller's word only takes time: here all of it has passed.
             missed: true,
             ledger_writer: knowledge.ledger_writer,
+            strangers: std::collections::BTreeSet::new(),
             renumbered: 0,
             // No webhook of the model takes or gives anything.
             probe: knowledge.probed.then_some(Probe {

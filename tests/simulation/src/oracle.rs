@@ -51,6 +51,9 @@ pub enum Excuse {
     /// I3: the status was lost, and no template stands for the kind of a run any more; or an old copy of
     /// it was put back, and the runs that it does not know are of another kind.
     LostWithItsKind,
+    /// Somebody's object was there less than half a minute before the intent, and no watch had shown it
+    /// yet: it is taken for the run.
+    QuickerThanTheCreate,
     /// A run of the original was deleted before it was compared with what is rendered.
     DeletedUncompared,
     /// The original made two runs in one second, and the API server words what it is sent otherwise:

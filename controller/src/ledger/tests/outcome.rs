@@ -272,7 +272,7 @@ fn an_identity_is_read_from_an_object_and_from_no_more_than_it_says() {
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {
             "name": "n", "uid": "u", "creationTimestamp": "2026-01-01T00:00:05Z",
-            "labels": { "carto.run/run-sequence": "7" },
+            "labels": { "carto.run/runnable-name": "r", "carto.run/run-sequence": "7" },
             "annotations": { "carto.run/input-hash": "v1:x", "carto.run/rerun-token": "t" },
             "ownerReferences": [
                 { "controller": false, "kind": "Runnable", "apiVersion": "carto.run/v1alpha1", "uid": "not-this" },
@@ -310,7 +310,7 @@ fn a_number_that_is_nobodys_honest_count_is_none() {
         "9007199254740993",
         "99999999999999999999",
     ] {
-        let object = json!({ "metadata": { "name": "n", "uid": "u", "labels": { "carto.run/run-sequence": label } } });
+        let object = json!({ "metadata": { "name": "n", "uid": "u", "labels": { "carto.run/runnable-name": "r", "carto.run/run-sequence": label } } });
         assert_eq!(RunIdentity::of(&object).unwrap().sequence, None, "{label}");
     }
 }

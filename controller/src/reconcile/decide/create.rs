@@ -161,7 +161,8 @@ fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
         );
     }
     let hash = run.input_hash.as_ref();
-    if run.is_older_than(current) || hash.is_some_and(|hash| *hash != current.input_hash) {
+    let known = facts.strangers.contains(&run.uid);
+    if known || run.is_older_than(current) || hash.is_some_and(|hash| *hash != current.input_hash) {
         return renumber(facts, rendering, current);
     }
     // It lacks something that a run of ours has, or has what it lacks. Does that come of itself?

@@ -1,6 +1,6 @@
 //! What the ledgers say, against the runs that there were: S2 to S5.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_crds::{CurrentRun, RunPhase, RunnableStatus};
 use k8s_openapi::jiff::Timestamp;
@@ -15,11 +15,14 @@ use crate::{
     discovery::Resource,
     people::is_person,
     store::{BEGINNING, Change, Happened, Store},
+    strangers::STRANGER,
 };
 
 /// A run is never deleted sooner than ten minutes after it was made, give or take what the API
 /// server's clock was set by.
 const MINIMUM_AGE_SECONDS: i64 = 600 - 120;
+/// So much older than its intent a run may seem.
+const CLOCKS_SECONDS: i64 = 30;
 
 /// What is known of a run while the log is read.
 struct Run<'a> {
@@ -35,6 +38,8 @@ struct Reader<'a> {
     losses: &'a Losses,
     runs: BTreeMap<&'a str, Run<'a>>,
     ledgers: BTreeMap<&'a str, RunnableStatus>,
+    /// Objects of strangers that were taken for runs.
+    overtaken: BTreeSet<String>,
     found: Verdict,
 }
 
@@ -45,6 +50,7 @@ pub(super) fn judged(store: &Store, losses: &Losses) -> Verdict {
         losses,
         runs: BTreeMap::new(),
         ledgers: BTreeMap::new(),
+        overtaken: BTreeSet::new(),
         found: Verdict::default(),
     };
     for change in store.log() {
@@ -140,6 +146,10 @@ impl<'a> Reader<'a> {
         let entries: Vec<_> = current.chain(history).collect();
         for (sequence, hash, uid) in entries {
             let Some(uid) = uid else { continue };
+            if self.is_strangers(uid) {
+                self.stranger(change, ledger, uid);
+                continue;
+            }
             let same = self.runs.get(uid.as_str()).is_some_and(|run| {
                 // Those of the original say neither; `beginnings` looks at them.
                 let other = number(run.newest).is_none();
@@ -149,6 +159,34 @@ impl<'a> Reader<'a> {
                 let what = format!("run {sequence} is said to be {uid}, which it is not");
                 self.broken("S2", change, &what);
             }
+        }
+    }
+
+    fn is_strangers(&self, uid: &str) -> bool {
+        let run = self.runs.get(uid);
+        run.is_some_and(|run| run.made.actor == STRANGER)
+    }
+
+    /// S4: what somebody else made is no run, unless it overtook the create.
+    fn stranger(&mut self, change: &Change, ledger: &RunnableStatus, uid: &str) {
+        if self.overtaken.contains(uid) {
+            return;
+        }
+        let made = self.runs.get(uid).map(|run| {
+            let at = text(&run.made.object, "/metadata/creationTimestamp");
+            at.parse::<Timestamp>().unwrap_or_default()
+        });
+        let current = ledger.current_run.as_ref();
+        let current = current.filter(|current| current.uid.as_deref() == Some(uid));
+        let intended = current.and_then(|current| Some(current.intent_at.as_ref()?.0));
+        let young = made.zip(intended).is_some_and(|(made, intended)| {
+            intended.duration_since(made).as_secs() <= CLOCKS_SECONDS
+        });
+        if young {
+            self.overtaken.insert(uid.to_owned());
+            self.found.excuse(Excuse::QuickerThanTheCreate);
+        } else {
+            self.broken("S4", change, &format!("{uid} is somebody else's"));
         }
     }
 
@@ -182,6 +220,7 @@ impl<'a> Reader<'a> {
         let adopted = after.uid.as_deref().and_then(|uid| self.runs.get(uid));
         let mut live = self.runs.values().filter(|run| {
             !run.gone
+                && run.made.actor != STRANGER
                 && owner(run.newest) == uid(&change.object)
                 && adopted.is_none_or(|adopted| run.is_newer_than(adopted))
         });

@@ -13,6 +13,7 @@ use crate::{
     people::{NAMESPACE, runnable, source, template},
     plan::{Plan, TEMPLATES},
     store::{Store, reword},
+    strangers::STRANGER,
 };
 
 /// What L1 or L2 still lacks.
@@ -29,7 +30,8 @@ pub fn unsettled(store: &Store, plan: &Plan) -> Verdict {
             Ok(excuse) => excuse.into_iter().for_each(|excuse| found.excuse(excuse)),
             Err(what) => found.broken("L1", format!("r{at}: {what}")),
         }
-        for run in runs(store, uid(&object)).filter(|run| !knows(&stored, uid(run))) {
+        let own = runs(store, uid(&object)).filter(|run| !is_strangers(store, run));
+        for run in own.filter(|run| !knows(&stored, uid(run))) {
             if let Some(excuse) = excuse(store, &object, &stored, run) {
                 found.excuse(excuse);
             } else {
@@ -59,6 +61,13 @@ fn runs<'a>(store: &'a Store, owned_by: &'a str) -> impl Iterator<Item = &'a Val
         .flat_map(|resource| store.all(resource, NAMESPACE))
         .map(|(_, run)| &**run)
         .filter(move |run| owner(run) == owned_by)
+}
+
+/// Whether a stranger made it.
+fn is_strangers(store: &Store, run: &Value) -> bool {
+    let mut log = store.log().iter();
+    log.find(|change| uid(&change.object) == uid(run))
+        .is_some_and(|change| change.actor == STRANGER)
 }
 
 fn knows(stored: &RunnableStatus, uid: &str) -> bool {
@@ -111,6 +120,10 @@ fn up_to_date(
     let Some(last) = log.find(|change| uid(&change.object) == current_uid) else {
         return Err(format!("nobody ever made the current run {current_uid}"));
     };
+    if is_strangers(store, &last.object) {
+        // Whether it may be is told where the ledgers are read.
+        return Ok(None);
+    }
     let there = store
         .get(&last.key)
         .is_some_and(|run| uid(&run) == current_uid);
@@ -121,7 +134,9 @@ fn up_to_date(
         }
         excuse = Some(Excuse::DeletedUncompared);
     }
-    let newer = runs(store, uid(object)).find(|run| number(run) > Some(current.sequence));
+    let newer = runs(store, uid(object))
+        .filter(|run| !is_strangers(store, run))
+        .find(|run| number(run) > Some(current.sequence));
     if let Some(newer) = newer {
         let name = text(newer, "/metadata/name");
         return Err(format!("{name} is newer than current"));

@@ -7,7 +7,7 @@ use crate::{
     ledger::{RunIdentity, tests::sample::*},
     reconcile::{
         decide::{Change, Step, decide},
-        facts::{Facts, LedgerWriter},
+        facts::{CreateOutcome, Facts, LedgerWriter},
     },
 };
 
@@ -212,4 +212,22 @@ fn a_status_that_was_emptied_whole_is_one_that_was_served() {
     assert!(matches!(decide(&facts), Step::Wait(_)));
     facts.quiet = true;
     assert_eq!(decide(&facts.fresh()), Step::ListRuns { every_kind: true });
+}
+
+#[test]
+fn what_once_claimed_to_be_ahead_is_never_taken_for_the_run_whose_name_it_holds() {
+    // Younger than the intent, to the clocks' half minute.
+    let forged = succeeded(run(3, "A"), "forged");
+    let mut facts = with(pending(3, "A"), "A")
+        .after(CreateOutcome::AlreadyExists)
+        .reading_found(&name(3), forged.clone());
+    written(&facts, Change::Confirm);
+    facts.strangers.insert(forged.run.uid.clone());
+    let next = written(&facts, Change::Renumber);
+    assert_eq!((next.current.unwrap().uid, next.outputs), (None, None));
+    let gone = Facts {
+        created: None,
+        ..facts
+    };
+    assert_eq!(decide(&gone.seeing(seen_to_go(&forged))), Step::Create);
 }

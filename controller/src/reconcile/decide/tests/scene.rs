@@ -63,6 +63,7 @@ pub(crate) fn facts(ledger: Ledger, input: &str) -> Facts {
         awaited: None,
         missed: true,
         ledger_writer: None,
+        strangers: std::collections::BTreeSet::new(),
         renumbered: 0,
         probe: None,
         listed: None,

@@ -1,0 +1,199 @@
+//! Objects that look like runs of a Runnable and are somebody else's: how they are told from runs, and who
+//! hears of them. I/O.
+
+use cartouche_crds::{API_VERSION, CurrentRun, FIELD_MANAGER};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    facts::{LedgerWriter, Probe},
+    pass::{End, Pass},
+};
+use crate::{
+    api::{CreateMode, Object, ResourcePath},
+    events::Occasion,
+    ledger::{Ledger, RunIdentity},
+    memory::{Held, lock},
+};
+
+/// Unknown runs of one Runnable that are told of at most.
+const MAX_TOLD: usize = 100;
+/// Those that are remembered, so that none is taken for the run whose name it holds.
+const MAX_STRANGERS: usize = 1_000;
+
+impl Pass<'_> {
+    /// Reads who wrote the ledger last. `Err` if somebody has written since this pass read it.
+    pub(super) async fn read_ledger_writer(&mut self) -> Result<(), End> {
+        let path = ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
+        let own = self.own.identity.own();
+        let read = own.get::<WrittenBy>(&path, &self.key.name).await;
+        match read {
+            Ok(found) if found.metadata.resource_version == self.resource_version => {
+                let writer = found.ledger_writer();
+                self.facts.ledger_writer = Some(writer);
+                if writer == LedgerWriter::Ours {
+                    self.know_strangers();
+                }
+                Ok(())
+            }
+            Ok(_) => Err(End::Conflict),
+            Err(error) if error.is_not_found() => Err(End::Gone),
+            Err(error) => {
+                let problem = self.unreadable(&error);
+                Err(self.fail(Held::List, problem))
+            }
+        }
+    }
+
+    /// What claims to be ahead of a ledger of ours is a stranger's, and stays that when the number that it
+    /// bears is given.
+    fn know_strangers(&mut self) {
+        let uid = &self.facts.runnable.uid;
+        let ledger = &self.facts.ledger;
+        let ahead = self.facts.sightings.iter().map(|sighting| &sighting.run);
+        let ahead: Vec<RunIdentity> = ahead
+            .filter(|run| ledger.is_behind(run, uid))
+            .cloned()
+            .collect();
+        if let Some(current) = &ledger.current {
+            self.tell_of_strangers(current, &ahead);
+        }
+        let mut memory = lock(&self.memory);
+        let room = MAX_STRANGERS.saturating_sub(memory.strangers.len());
+        let uids = ahead.into_iter().map(|run| run.uid).take(room);
+        memory.strangers.extend(uids);
+        self.facts.strangers.clone_from(&memory.strangers);
+    }
+
+    /// Asks what becomes of an object like that of the pending run. A refusal that does not pass says
+    /// nothing of that.
+    pub(super) async fn probe(&mut self) -> Result<(), End> {
+        let (Some(current), Some(account)) = (&self.facts.ledger.current, &self.account) else {
+            return Err(End::Conflict);
+        };
+        let (sequence, name) = (current.sequence, current.name.clone());
+        let made = match self.stamped(sequence, Some(&format!("{name}-probe"))) {
+            Ok((path, object)) => account.create(&path, &object, CreateMode::DryRun).await,
+            Err(problem) => return Err(self.fail(Held::Create(sequence), problem)),
+        };
+        let probe = match made {
+            Ok(Object(made)) => probed(current, &self.facts.runnable.uid, &made),
+            Err(error) if error.is_passing() => {
+                let problem = self.refusal(&name, &error);
+                return Err(self.fail(Held::Create(sequence), problem));
+            }
+            Err(_) => Probe::default(),
+        };
+        self.facts.probe = Some(probe);
+        Ok(())
+    }
+
+    /// Objects that claim to be runs of this Runnable, and that its ledger cannot know: forged, or
+    /// left by a backup. An old run that the ledger has dropped is none of them.
+    pub(super) fn tell_of_strangers(&self, current: &CurrentRun, strangers: &[RunIdentity]) {
+        let oldest = self
+            .facts
+            .ledger
+            .history
+            .first()
+            .and_then(|entry| entry.started_at.as_ref());
+        let mut memory = lock(&self.memory);
+        for run in strangers {
+            let dropped = match run.genuine_sequence(&self.facts.runnable.uid) {
+                Some(sequence) => sequence < current.sequence,
+                None => run.sequence.is_none() && run.created < oldest.map(|at| at.0),
+            };
+            if dropped || memory.told.len() >= MAX_TOLD || !memory.told.insert(run.uid.clone()) {
+                continue;
+            }
+            self.own.metrics.unknown_run();
+            let resource = self.own.kinds.known(&run.api_version, &run.kind);
+            let resource = resource.map_or_else(|| run.kind.clone(), |kind| kind.resource());
+            let message = format!(
+                "{resource}/{} claims to be a run of this Runnable, but its record of runs does not know it: it gives no outputs and is never \
+                 deleted; delete it if it is not yours",
+                run.name
+            );
+            let occasion = Occasion::Warning {
+                reason: "UnknownRun".to_owned(),
+                message,
+            };
+            self.own
+                .events
+                .publish(&self.runnable, &occasion, self.facts.now);
+        }
+    }
+
+    /// The number of the entry before was given up, since a stranger held its name.
+    pub(super) fn tell_of_taken_name(&self, before: &Ledger) {
+        let (Some(given_up), Some(next)) = (&before.current, &self.facts.ledger.current) else {
+            return;
+        };
+        self.own.metrics.unknown_run();
+        let resource = self.own.kinds.known(&given_up.api_version, &given_up.kind);
+        let resource = resource.map_or_else(|| given_up.kind.clone(), |kind| kind.resource());
+        let message = format!(
+            "{resource}/{} holds the name of run {} and was not made for it: it gives no outputs and is never deleted; run {} is made instead",
+            given_up.name, given_up.sequence, next.sequence
+        );
+        let occasion = Occasion::Warning {
+            reason: "UnknownRun".to_owned(),
+            message,
+        };
+        self.own
+            .events
+            .publish(&self.runnable, &occasion, self.facts.now);
+    }
+}
+
+/// A Runnable as far as it says who wrote its status.
+#[derive(Deserialize)]
+struct WrittenBy {
+    metadata: WrittenByMeta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenByMeta {
+    resource_version: String,
+    #[serde(default)]
+    managed_fields: Vec<ManagedFieldsEntry>,
+}
+
+impl WrittenBy {
+    /// Whoever changed `currentRun` last owns it, since it is written as a whole.
+    fn ledger_writer(&self) -> LedgerWriter {
+        let owns_ledger = |entry: &&ManagedFieldsEntry| {
+            let status = entry
+                .fields_v1
+                .as_ref()
+                .and_then(|owned| owned.0.get("f:status"));
+            let Some(Value::Object(fields)) = status else {
+                return false;
+            };
+            fields.is_empty() || fields.contains_key("f:currentRun")
+        };
+        let mut others = self.metadata.managed_fields.iter().filter(owns_ledger);
+        if others.any(|entry| entry.manager.as_deref() != Some(FIELD_MANAGER)) {
+            LedgerWriter::Another
+        } else {
+            LedgerWriter::Ours
+        }
+    }
+}
+
+fn probed(current: &CurrentRun, owner: &str, made: &Value) -> Probe {
+    // An object that was not stored may lack a uid.
+    let mut object = made.clone();
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        metadata.entry("uid").or_insert_with(|| "none".into());
+    }
+    let run = RunIdentity::of(&object);
+    let marked = run.is_some_and(|run| run.is_owned_by(owner) && run.answers(current));
+    let status = made.get("status");
+    Probe {
+        marked,
+        with_status: status.is_some_and(|status| !status.is_null() && *status != json!({})),
+    }
+}
