@@ -23,9 +23,10 @@ use crate::{api::MAX_DEPTH, health::Readiness, metrics::Metrics};
 /// The server ends every watch after this time, and a silent connection is noticed.
 const WATCH_SECONDS: u32 = 50;
 
-/// How much text may stand in an object of ours: a template could not render more. What the API server
-/// and we write into it beside does not count.
-const MAX_BYTES: usize = 1024 * 1024;
+/// How much text may stand in an object of ours: a little more than a template can see, so that one that is
+/// only just too large is followed, and told that by the renderer. What the API server and we write into it
+/// beside does not count.
+const MAX_BYTES: usize = 1024 * 1024 + 64 * 1024;
 const STATUS: &str = "status";
 
 /// An object, or why it is none. Unlike [`kube::core::DeserializeGuard`] it reads the text once: that

@@ -55,7 +55,7 @@ fn what_keeps_an_object_from_being_read_is_said_with_its_place() {
 fn what_users_write_is_bounded_and_what_is_written_for_them_is_not() {
     let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(MAX_BYTES));
     let unreadable = runnable("", &large, "{}").object.unwrap_err();
-    assert!(unreadable.why.contains("1048576 are read at most"));
+    assert!(unreadable.why.contains("1114112 are read at most"));
     let fields = format!(r#","managedFields":[{{"fieldsV1":{large}}}]"#);
     assert!(runnable(&fields, "{}", "{}").object.is_ok());
     let outputs = format!(r#"{{"outputs":{large}}}"#);
