@@ -102,7 +102,9 @@ impl Templates {
         let compiled = Arc::new(Compiled::new(object));
         let mut kept = self.lock();
         // Those that are gone leave when another one comes.
-        kept.retain(|name, _| self.store.get(&ObjectRef::new(name)).is_some());
+        if kept.len() > self.store.len() {
+            kept.retain(|name, _| self.store.get(&ObjectRef::new(name)).is_some());
+        }
         kept.insert(name, compiled.clone());
         compiled
     }

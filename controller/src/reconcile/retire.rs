@@ -117,6 +117,10 @@ impl Pass<'_> {
         });
         let polled: BTreeSet<Watched> = surplus(ledger, policy)
             .filter(|entry| old_enough(entry.finished_at.as_ref(), self.facts.now))
+            .filter(|entry| {
+                let mut uid = entry.uid.iter();
+                uid.any(|uid| !self.is_missing(entry, uid))
+            })
             .filter_map(|entry| self.runs_of(entry))
             .filter(|watched| Some(&watched.kind) != current.as_ref())
             .filter(|watched| self.own.watches.state(watched) == WatchState::Polled)

@@ -8,7 +8,7 @@ use cartouche_tests::{cluster::Rights, controller::Controller};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     ResourceExt,
-    api::{ListParams, PostParams},
+    api::{ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
 
@@ -273,4 +273,37 @@ async fn the_pods_of_an_old_job_go_with_it() -> Result<()> {
             })
         })
         .await
+}
+
+#[tokio::test]
+async fn an_old_run_that_a_finalizer_keeps_is_deleted_and_told_of_once() -> Result<()> {
+    let scene = Scene::begin("retention-kept").await?;
+    let mut controller = scene.controller(&[]).await?;
+    let plays: Vec<Value> = (1..=3).map(succeeds).collect();
+    runs(&scene, "app", keep(1, 1), &plays).await?;
+    let oldest = scene.runs(Kind::Trial, "app").await?.swap_remove(0);
+    let finalizers = |list: Value| Patch::Merge(json!({ "metadata": { "finalizers": list } }));
+    let (trials, name) = (scene.trials(), oldest.name_any());
+    let patched = PatchParams::default();
+    trials
+        .patch(&name, &patched, &finalizers(json!(["lab.test/kept"])))
+        .await?;
+    an_hour_passes(&scene, &mut controller, "app").await?;
+    assert_eq!(left(&scene, "app", 2).await?, [1, 3]);
+    for look in 0..5 {
+        let poke = json!({ "metadata": { "annotations": { "look": look.to_string() } } });
+        scene.patch("app", poke).await?;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    assert_eq!(scene.retired(Kind::Trial)?.len(), 2, "one delete for each");
+    let told = scene
+        .events("app", "Normal", "StampedObjectRemoved")
+        .await?;
+    let told = told.iter().filter(|message| message.contains(&name));
+    assert_eq!(told.count(), 1);
+    trials
+        .patch(&name, &patched, &finalizers(json!([])))
+        .await?;
+    assert_eq!(left(&scene, "app", 1).await?, [3]);
+    Ok(())
 }

@@ -70,11 +70,11 @@ async fn rights_in_one_namespace_are_enough_to_serve_it() -> Result<()> {
     let user = Controller::account().user();
     ensure!(audit.requests(&user, "list", "configmaps")? > 0);
 
-    let rule = json!([{
+    let only_templates = json!([{
         "apiGroups": ["carto.run"], "resources": ["clusterruntemplates"],
         "verbs": ["get", "list", "watch"],
     }]);
-    let patch = json!({ "rules": rule }).to_string();
+    let patch = json!({ "rules": only_templates }).to_string();
     let role = [
         "patch",
         "clusterrole",
