@@ -30,7 +30,7 @@ mutants *options:
         --file 'controller/src/ledger.rs' --file 'controller/src/ledger/*.rs' \
         --file 'controller/src/reconcile/decide.rs' --file 'controller/src/reconcile/decide/*.rs' \
         --file 'controller/src/retention.rs' --output target/mutants {{ options }} \
-        -- --lib ledger decide retention
+        -- --lib -- ledger decide retention
 
 # Run the tests: all, or those whose name contains the argument.
 test *filter:
