@@ -125,7 +125,8 @@ impl Record {
     /// The run that a request made, if it made one.
     #[must_use]
     pub fn run_made_by(&self, event: &AuditEvent) -> Option<Run> {
-        Run::made_by(event, &self.resource)
+        let runner = event.acting_as().ends_with(":runner");
+        Run::made_by(event, &self.resource).filter(|_| runner)
     }
 
     /// The requests of controllers that were answered until now, as far as `wanted`.
@@ -270,7 +271,8 @@ impl Record {
                     let name = sent.and_then(|o| o.pointer("/status/currentRun/name")?.as_str());
                     return name.map(|name| (false, name.to_owned()));
                 }
-                ("create", kind) if kind == self.resource && event.took_effect() => event.name(),
+                // Strangers announce nothing.
+                ("create", _) if self.run_made_by(event).is_some() => event.name(),
                 _ => return None,
             };
             Some((true, name.to_owned()))

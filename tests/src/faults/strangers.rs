@@ -45,7 +45,7 @@ pub async fn settle(cluster: &Cluster) -> Result<()> {
     let kind = Kind::Trial.resource();
     let mut objects = readable(&namespace, &owner(cluster, &namespace).await?);
     if UNREADABLE {
-        let mut deep = object("deep", json!({}));
+        let mut deep = object("deep", &json!({ "carto.run/runnable-name": APP }));
         deep["spec"]["deep"] = (0..TOO_DEEP).fold(json!({}), |inner, _| json!({ "a": inner }));
         objects.push(deep);
     }
@@ -103,7 +103,7 @@ async fn make(
 }
 
 /// An object that says it is a run of the Runnable with this name.
-fn object(name: &str, labels: Value) -> Value {
+fn object(name: &str, labels: &Value) -> Value {
     json!({ "metadata": { "name": format!("{NAME}{name}"), "labels": labels }, "spec": {} })
 }
 
@@ -116,14 +116,14 @@ fn readable(runnable: &str, owner: &Value) -> Vec<Value> {
             let mut labels = labels();
             labels["carto.run/run-sequence"] = json!(number);
             labels["carto.run/runnable-uid"] = json!("nobody");
-            object(&format!("number-{at}"), labels)
+            object(&format!("number-{at}"), &labels)
         })
         .collect();
-    let mut foreign = object("foreign", labels());
+    let mut foreign = object("foreign", &labels());
     foreign["metadata"]["ownerReferences"] = json!([owner]);
-    let mut hash = object("hash", labels());
+    let mut hash = object("hash", &labels());
     hash["metadata"]["annotations"] = json!({ "carto.run/input-hash": "f".repeat(100_000) });
-    let mut nulls = object("nulls", labels());
+    let mut nulls = object("nulls", &labels());
     for field in [
         "annotations",
         "ownerReferences",

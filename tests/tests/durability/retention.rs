@@ -4,7 +4,11 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::{Context, Result};
-use cartouche_tests::{cluster::Rights, controller::Controller};
+use cartouche_crds::RunResult;
+use cartouche_tests::{
+    cluster::{Rights, Seen},
+    controller::Controller,
+};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     ResourceExt,
@@ -13,12 +17,11 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::{
-    engine::{Kind, fails, hangs, succeeds},
+    engine::{Kind, fails, hangs, succeeds, template},
     oracle::sequence,
     scene::{SOON, Scene, rights},
     sight::{current, failed, output, status},
 };
-use cartouche_tests::cluster::Seen;
 
 /// Runs of a Runnable, one after the other, each ended before the next begins.
 async fn runs(scene: &Scene, name: &str, policy: Value, runs: &[Value]) -> Result<()> {
@@ -142,16 +145,26 @@ async fn the_run_that_gave_the_outputs_and_unfinished_runs_are_kept_whatever_the
         scene.change("app", succeeds(value)).await?;
         scene.gives("app", value).await?;
     }
-    for value in 4..=7 {
+    // A newer success that lacks the output: only that it gave the outputs keeps the third.
+    let mut lacking = template(Kind::Trial);
+    lacking["outputs"] = json!({ "value": ".status.nothing" });
+    scene.template(lacking).await?;
+    scene.change("app", succeeds(4)).await?;
+    let fourth = |r: &_| {
+        current(r).is_ok_and(|run| run.sequence == 4 && run.result == Some(RunResult::Succeeded))
+    };
+    scene.until("app", "the fourth succeeded", fourth).await?;
+    for value in 5..=7 {
         scene.change("app", fails(value)).await?;
         scene.sees("app", value).await?;
         scene.until("app", "failed", failed).await?;
     }
     an_hour_passes(&scene, &mut controller, "app").await?;
-    // One success is kept, that of the outputs; one failure, the current run; and the unfinished.
-    assert_eq!(left(&scene, "app", 3).await?, [1, 3, 7]);
+    // One success is kept, and the one that gave the outputs; one failure, the current run; and the
+    // unfinished.
+    assert_eq!(left(&scene, "app", 4).await?, [1, 3, 4, 7]);
     scene.is_served().await?;
-    assert_eq!(scene.retired(Kind::Trial)?.len(), 4);
+    assert_eq!(scene.retired(Kind::Trial)?.len(), 3);
     assert_eq!(output(&scene.now("app").await?), Some(3));
     // The old run ends at last: it is recorded, and its outputs come too late.
     scene.end(&unfinished, true).await?;
