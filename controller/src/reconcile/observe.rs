@@ -4,7 +4,6 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use cartouche_crds::{API_VERSION, GROUP, RUNNABLE_NAME_LABEL};
 use cartouche_templating::{Context, label_value};
-use k8s_openapi::jiff::SignedDuration;
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
@@ -400,7 +399,6 @@ impl Pass<'_> {
             owner: (&self.key, owner),
             found: &found,
             at: self.own.identity.connection().now(),
-            within: SignedDuration::try_from(self.own.poll * 3).unwrap_or(SignedDuration::MAX),
         };
         runs.polled(&poll, |sighting| matters(&self.runnable, &sighting.run));
         let mut known = runs.sightings(owner);

@@ -14,10 +14,7 @@ use crate::{
     lab::Kind,
 };
 
-/// Whether some nest deeper than JSON parsers follow, so that a controller that reads lists in one piece
-/// reads none of them.
-const UNREADABLE: bool = false;
-/// Deeper than that.
+/// Deeper than JSON parsers follow.
 const TOO_DEEP: usize = 140;
 /// How their names begin.
 const NAME: &str = "stranger-";
@@ -44,11 +41,9 @@ pub async fn settle(cluster: &Cluster) -> Result<()> {
     let namespace = cluster.namespace("strangers").await?;
     let kind = Kind::Trial.resource();
     let mut objects = readable(&namespace, &owner(cluster, &namespace).await?);
-    if UNREADABLE {
-        let mut deep = object("deep", &json!({ "carto.run/runnable-name": APP }));
-        deep["spec"]["deep"] = (0..TOO_DEEP).fold(json!({}), |inner, _| json!({ "a": inner }));
-        objects.push(deep);
-    }
+    let mut deep = object("deep", &json!({ "carto.run/runnable-name": APP }));
+    deep["spec"]["deep"] = (0..TOO_DEEP).fold(json!({}), |inner, _| json!({ "a": inner }));
+    objects.push(deep);
     make(cluster, &namespace, &kind, &objects).await
 }
 

@@ -1,6 +1,6 @@
 //! What lists show of runs whose kind may not be watched.
 
-use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use k8s_openapi::jiff::Timestamp;
 
 use super::{Runs, Uid, put, short};
 use crate::{memory::RunnableKey, reconcile::facts::Sighting, watch::Watched};
@@ -15,14 +15,13 @@ pub struct Poll<'a> {
     pub found: &'a [Sighting],
     /// The API server's time.
     pub at: Option<Timestamp>,
-    /// A run that the list before showed, and that is not there now, was seen to go if that was no
-    /// longer ago.
-    pub within: SignedDuration,
 }
 
 impl Runs {
     /// Takes a complete list in. What it has exists and what it lacks does not, as after the first list
-    /// of a watch; of the runs that it has, those are remembered that are to be kept.
+    /// of a watch; of the runs that it has, those are remembered that are to be kept. A run that was
+    /// unfinished in the list before may have ended since and been removed after that: unlike a watch, a
+    /// list never shows a run go unfinished.
     pub fn polled(&self, poll: &Poll<'_>, keep: impl Fn(&Sighting) -> bool) {
         let (key, owner) = (poll.owner.0, short(poll.owner.1));
         let mut inner = self.lock();
@@ -38,18 +37,15 @@ impl Runs {
         });
         live.extend(poll.found.iter().map(|seen| (short(&seen.run.uid), owner)));
         let polled = inner.polled.entry(poll.watched.clone()).or_default();
-        let before = match poll.at {
+        match poll.at {
             Some(at) => polled.insert(owner, at),
             None => polled.remove(&owner),
         };
-        let is_recent = before
-            .zip(poll.at)
-            .is_some_and(|(before, at)| at.duration_since(before) <= poll.within);
         if let Some(owner) = inner.owners.get_mut(&owner) {
             let is_gone = |seen: &Sighting| gone.contains(&short(&seen.run.uid));
             owner
                 .sightings
-                .retain(|seen| seen.deleted || is_recent || !is_gone(seen));
+                .retain(|seen| seen.deleted || seen.finished() || !is_gone(seen));
             for seen in owner.sightings.iter_mut().filter(|seen| is_gone(seen)) {
                 seen.deleted = true;
             }

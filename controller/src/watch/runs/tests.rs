@@ -90,28 +90,26 @@ fn poll(runs: &Runs, found: &[Sighting], seconds: i64) {
         owner: (&key, "owner"),
         found,
         at: Timestamp::from_second(seconds).ok(),
-        within: k8s_openapi::jiff::SignedDuration::from_secs(90),
     };
     runs.polled(&poll, |_| true);
 }
 
 #[test]
-fn a_run_that_the_next_list_lacks_was_seen_to_go() {
-    let runs = Runs::default();
-    poll(&runs, &[seen(Verdict::Unknown)], 0);
-    assert!(runs.exists(&watched(), "run") && !runs.sightings("owner")[0].deleted);
-    poll(&runs, &[], 30);
-    assert!(!runs.exists(&watched(), "run") && runs.sightings("owner")[0].deleted);
-    poll(&runs, &[seen(Verdict::Unknown)], 60);
-    assert!(runs.exists(&watched(), "run") && !runs.sightings("owner")[0].deleted);
-}
-
-#[test]
-fn a_run_that_a_list_long_after_lacks_went_unseen() {
-    let runs = Runs::default();
-    poll(&runs, &[seen(Verdict::Unknown)], 0);
-    poll(&runs, &[], 91);
-    assert!(!runs.exists(&watched(), "run") && runs.sightings("owner").is_empty());
+fn a_run_that_the_next_list_lacks_is_gone_and_went_unseen_unless_it_had_ended() {
+    for (verdict, seen_to_go) in [
+        (Verdict::Unknown, false),
+        (Verdict::Failed, true),
+        (Verdict::Succeeded, true),
+    ] {
+        let runs = Runs::default();
+        poll(&runs, &[seen(verdict)], 0);
+        assert!(runs.exists(&watched(), "run") && !runs.sightings("owner")[0].deleted);
+        poll(&runs, &[], 30);
+        assert!(!runs.exists(&watched(), "run"));
+        let left = runs.sightings("owner");
+        assert_eq!(left.iter().any(|seen| seen.deleted), seen_to_go);
+        assert_eq!(left.is_empty(), !seen_to_go);
+    }
 }
 
 #[test]
