@@ -93,6 +93,17 @@ impl ApiError {
         }
     }
 
+    /// A create without effect was refused for what it is, and not for what it would create: an admission
+    /// webhook takes no such requests, or the object has a fixed name that is taken.
+    #[must_use]
+    pub fn is_about_the_dry_run(&self) -> bool {
+        let unsupported = matches!(
+            self,
+            Self::Answered { code: 400, message, .. } if message.contains("does not support dry run")
+        );
+        unsupported || self.is_already_exists()
+    }
+
     /// As a text without anything between quotes: what the server refused may be a part of a Secret,
     /// and a short one at that.
     #[must_use]
@@ -207,6 +218,21 @@ mod tests {
             assert!(!answered(code, "").is_definite_refusal(), "{code}");
         }
         assert!(!ApiError::Unanswered(String::new()).is_definite_refusal());
+    }
+
+    #[test]
+    fn a_refusal_of_the_dry_run_itself_says_nothing_of_the_object() {
+        let refused = |code: u16, message: &str| ApiError::Answered {
+            code,
+            reason: "BadRequest".into(),
+            message: message.into(),
+            namespace_terminating: false,
+        };
+        let webhook = "admission webhook \"a.example\" does not support dry run";
+        assert!(refused(400, webhook).is_about_the_dry_run());
+        assert!(answered(409, "AlreadyExists").is_about_the_dry_run());
+        assert!(!refused(400, "json: cannot unmarshal string").is_about_the_dry_run());
+        assert!(!refused(422, webhook).is_about_the_dry_run());
     }
 
     #[test]

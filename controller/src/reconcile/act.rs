@@ -280,6 +280,11 @@ impl Pass<'_> {
                         let problem = self.refusal(&name.name, &error);
                         return Err(self.fail(Held::Read(name.name), problem));
                     }
+                    // Nobody can say: as with a run that is gone, a takeover must not run a cluster again.
+                    Err(error) if error.is_about_the_dry_run() => {
+                        self.facts.server_agrees = Some(true);
+                        return Ok(());
+                    }
                     Err(_) => None,
                 },
                 None => None,

@@ -11,6 +11,7 @@ pub type Uid = u16;
 pub const STRANGER: u8 = u8::MAX;
 
 /// What a run is, from its creation on.
+#[allow(clippy::struct_excessive_bools)] // facts, each on its own
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Make {
     /// Which incarnation of the Runnable controls it, or [`STRANGER`].

@@ -348,8 +348,8 @@ async fn a_template_that_cannot_be_read_is_told_and_heals() -> Result<()> {
     let app = (victim.as_str(), "app");
     let made = until(&cluster, app, "a run", has_run).await?;
     let patch = |deep: &str| format!(r#"{{"spec":{{"template":{{"spec":{{"deep":{deep}}}}}}}}}"#);
-    let path = "/apis/carto.run/v1alpha1/clusterruntemplates/lab";
-    send(&cluster, "PATCH", path, patch(&nested(DEEP))).await?;
+    let uri = "/apis/carto.run/v1alpha1/clusterruntemplates/lab";
+    send(&cluster, "PATCH", uri, patch(&nested(DEEP))).await?;
     cluster
         .eventually("a word about the template", SOON, || async {
             let template = get(&cluster, "default", "clusterruntemplate", "lab").await?;
@@ -368,7 +368,7 @@ async fn a_template_that_cannot_be_read_is_told_and_heals() -> Result<()> {
         condition(it, "RunTemplateReady")["reason"] == "RunTemplateNotFound"
     })
     .await?;
-    send(&cluster, "PATCH", path, patch("null")).await?;
+    send(&cluster, "PATCH", uri, patch("null")).await?;
     end_run(&cluster, &victim, &Kind::Trial.resource()).await?;
     let ready = until(&cluster, app, "it to be well", is_ready).await?;
     ensure!(

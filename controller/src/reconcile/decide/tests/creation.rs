@@ -110,11 +110,11 @@ fn our_own_earlier_create_is_confirmed() {
     assert_eq!(next.outputs, Some(values("x")));
 }
 
-fn probe(marked: bool, with_status: bool) -> Option<Probe> {
-    Some(Probe {
+fn probe(marked: bool, with_status: bool) -> Probe {
+    Probe {
         marked,
         with_status,
-    })
+    }
 }
 
 /// Met under the name of an entry that was intended long after it was made.
@@ -154,7 +154,7 @@ fn a_stranger_that_the_first_create_meets_leaves_no_entry() {
         let mut facts =
             already_exists(pending(2, "A")).reading_found(&name(2), succeeded(stranger, "forged"));
         facts.only_attempt = true;
-        facts.probe = probe(true, false);
+        facts.probe = Some(probe(true, false));
         let next = written(&facts, Change::Renumber);
         assert_eq!(next.history, []);
         assert_eq!(next.current.unwrap().sequence, 16);
@@ -170,11 +170,11 @@ fn a_run_that_was_made_with_a_status_is_never_taken_for_ours() {
     let mut facts = already_exists(rejected(2, "A", true))
         .reading_found(&name(2), succeeded(born_finished.clone(), "forged"));
     assert_eq!(decide(&facts), Step::Probe);
-    facts.probe = probe(true, false);
+    facts.probe = Some(probe(true, false));
     let next = written(&facts, Change::Renumber);
     assert_eq!((next.current.unwrap().sequence, next.outputs), (16, None));
     // Unless all runs of this kind have one from the beginning.
-    facts.probe = probe(true, true);
+    facts.probe = Some(probe(true, true));
     assert_eq!(
         written(&facts, Change::Confirm).current.unwrap().uid,
         Some(uid(2))
@@ -214,7 +214,7 @@ fn a_run_of_ours_without_a_hash_makes_no_further_run() {
     };
     let mut facts = already_exists(pending(2, "A")).reading_found(&name(2), running(bare));
     assert_eq!(decide(&facts), Step::Probe);
-    facts.probe = probe(false, false);
+    facts.probe = Some(probe(false, false));
     stuck(&facts, Category::StampedObjectRejectedByAPIServer);
 }
 
@@ -223,10 +223,9 @@ fn what_may_be_ours_without_its_marks_is_a_conflict_and_never_a_second_name() {
     let mut facts = already_exists(pending(2, "A"))
         .reading_found(&name(2), running(owned_by_another(run(2, "A"))));
     assert_eq!(decide(&facts), Step::Probe);
-    facts.probe = probe(false, false);
+    facts.probe = Some(probe(false, false));
     let next = written(&facts, Change::Reject).current.unwrap();
     assert_eq!((next.phase, next.name), (RunPhase::Rejected, name(2)));
-    let mut facts = facts;
     facts.ledger.current = Some(rejected(2, "A", true));
     let told = stuck(&facts, Category::NameConflict);
     assert!(
@@ -244,7 +243,7 @@ fn a_forged_owner_without_the_number_is_a_stranger() {
         ..run(2, "A")
     };
     let mut facts = already_exists(rejected(2, "A", true)).reading_found(&name(2), running(forged));
-    facts.probe = probe(true, false);
+    facts.probe = Some(probe(true, false));
     assert_eq!(written(&facts, Change::Renumber).current.unwrap().uid, None);
 }
 
