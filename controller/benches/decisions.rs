@@ -106,6 +106,7 @@ fn settled(entries: usize, hash: Option<&str>) -> Facts {
         renumbered: 0,
         probe: None,
         listed: None,
+        listed_every_kind: false,
         reads: HashMap::new(),
         server_agrees: None,
         created: None,

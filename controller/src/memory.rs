@@ -2,12 +2,13 @@
 //! some reads and some patience, never a run.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use cartouche_crds::{Runnable, RunnableStatus};
+use k8s_openapi::jiff::Timestamp;
 use kube::{
     ResourceExt,
     runtime::reflector::{ObjectRef, Store},
@@ -108,8 +109,8 @@ pub struct Memory {
     pub said_other: Option<Duration>,
     /// The unknown runs that were told of, by uid.
     pub told: BTreeSet<String>,
-    /// Objects that claimed to be ahead of a ledger of ours, by uid.
-    pub strangers: BTreeSet<String>,
+    /// Objects that claimed to be ahead of a ledger of ours, by uid, and when they were created.
+    pub strangers: BTreeMap<String, Option<Timestamp>>,
     /// The old runs that retention has deleted, by uid, while the history knows them: one that a finalizer
     /// keeps is neither deleted nor told of again.
     pub retired: BTreeSet<String>,

@@ -124,7 +124,7 @@ pub async fn serve_over(
         readiness: readiness.clone(),
     };
     let accounts_synced = watch_references(references, &reconciler, &runnables_store);
-    let template_task = tokio::spawn(serve_templates(
+    let mut template_task = tokio::spawn(serve_templates(
         reconciler.clone(),
         templates_store,
         templates_writer,
@@ -139,10 +139,12 @@ pub async fn serve_over(
         metrics,
         untold,
     };
-    runnables
-        .serve(flags, runnables_writer, woken, accounts_synced, stop)
-        .await;
-    template_task.abort();
+    let serving = runnables.serve(flags, runnables_writer, woken, accounts_synced, stop);
+    tokio::select! {
+        () = serving => template_task.abort(),
+        // Nobody would notice an edited template any more: whoever started the process begins it anew.
+        _ = &mut template_task => tracing::error!("the watch of templates ended by a mistake of the controller: stopping"),
+    }
 }
 
 /// SIGTERM or SIGINT.

@@ -8,6 +8,7 @@ pub mod references;
 mod run_object;
 pub mod runs;
 pub mod selected;
+mod selected_object;
 mod supervised;
 
 use std::{

@@ -117,6 +117,7 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
         renumbered: 0,
         probe: None,
         listed: None,
+        listed_every_kind: false,
         reads: HashMap::new(),
         server_agrees: None,
         created: None,

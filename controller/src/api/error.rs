@@ -39,6 +39,12 @@ impl ApiError {
         self.code() == Some(403)
     }
 
+    /// The kind takes no such requests.
+    #[must_use]
+    pub fn is_unsupported(&self) -> bool {
+        self.code() == Some(405)
+    }
+
     /// There is no such object, or no such kind.
     #[must_use]
     pub fn is_not_found(&self) -> bool {

@@ -101,10 +101,7 @@ fn in_order<'a>(
     let (matching, others): (Vec<Listed<'_>>, Vec<Listed<'_>>) =
         listed.iter().copied().partition(|one| one.matches);
     let own = matching.into_iter().chain(others);
-    // Where a status comes of itself, all have one from the beginning.
-    let honest = listed.iter().any(|one| !one.run.made_with_status);
-    let is_run =
-        |run: &RunIdentity| run.is_owned_by(runnable_uid) && !(run.made_with_status && honest);
+    let is_run = |run: &RunIdentity| run.is_owned_by(runnable_uid) && !run.made_with_status;
     for one in own.filter(|one| is_run(one.run) && seen.insert(&one.run.uid)) {
         match one.run.genuine_sequence(runnable_uid) {
             Some(sequence) if sequence > highest => {}

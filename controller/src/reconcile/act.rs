@@ -60,6 +60,10 @@ impl Pass<'_> {
                     self.own.metrics.unlistable_kind();
                 }
                 Err(error) => {
+                    if matches!(&error, DiscoveryError::Api(error) if error.is_not_found()) {
+                        // What is known of it is old: the next try asks anew.
+                        self.own.kinds.forget(&kind.0);
+                    }
                     let problem = self.unlisted(&name, &error);
                     return Err(self.fail(Held::List, problem));
                 }
@@ -72,6 +76,7 @@ impl Pass<'_> {
             run.is_owned_by(&self.facts.runnable.uid) && seen.insert(run.uid.clone())
         });
         self.facts.listed = Some(found);
+        self.facts.listed_every_kind = every_kind;
         let mut memory = lock(&self.memory);
         memory.release(&Held::List);
         if every_kind {
@@ -94,7 +99,9 @@ impl Pass<'_> {
         let mut found = Vec::new();
         account
             .each(&path, &own_runs(&self.key), |object| {
-                found.extend(self.found(&object));
+                let run = self.found(&object);
+                let owner = &self.facts.runnable.uid;
+                found.extend(run.filter(|found| found.reading.run.is_owned_by(owner)));
             })
             .await?;
         Ok(found)
@@ -172,8 +179,19 @@ impl Pass<'_> {
             "labelSelector=batch.kubernetes.io%2Fcontroller-uid%3D{}",
             run.uid
         );
-        match account.list(&path, &query).await {
-            Ok(pods) => {
+        // Anybody may give pods the label: of each no more is kept than is read.
+        let mut pods = Vec::new();
+        let keep = |mut pod: Value| {
+            if let Value::Object(fields) = &mut pod {
+                fields.retain(|field, _| field == "metadata" || field == "status");
+            }
+            if let Some(Value::Object(metadata)) = pod.get_mut("metadata") {
+                metadata.retain(|field, _| field == "ownerReferences" || field == "uid");
+            }
+            pods.push(pod);
+        };
+        match account.each(&path, &query, keep).await {
+            Ok(()) => {
                 let history = &self.facts.ledger.history;
                 Ok(reading_with_pods(compiled, history, job, &pods))
             }
@@ -312,7 +330,7 @@ impl Pass<'_> {
 fn is_left_out(error: &DiscoveryError) -> bool {
     match error {
         DiscoveryError::Unknown { .. } => true,
-        DiscoveryError::Api(error) => error.is_definite_refusal(),
+        DiscoveryError::Api(error) => error.is_forbidden() || error.is_unsupported(),
     }
 }
 

@@ -12,6 +12,7 @@ use super::facts::{OutputsDigest, Sighting};
 use crate::{
     api::{MAX_DEPTH, is_shortened},
     ledger::{OutputsRead, Reading, RunIdentity},
+    problem::bounded,
     templates::Compiled,
 };
 
@@ -95,7 +96,9 @@ fn judged(compiled: Option<&Compiled>, object: &Value) -> (Health, OutputsRead, 
     let Ok(template) = &compiled.template else {
         return (built_in_health(object), OutputsRead::None, rules);
     };
-    let health = template.health(object);
+    let mut health = template.health(object);
+    // What the engine says is as long as it likes.
+    health.message = bounded(health.message);
     let outputs = match health.verdict {
         Verdict::Succeeded if template.reads_termination_message() && is_job(object) => {
             OutputsRead::Elsewhere

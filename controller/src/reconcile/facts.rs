@@ -60,6 +60,8 @@ pub struct Facts {
     pub renumbered: u8,
     /// Runs by a consistent LIST, if one was made in this pass.
     pub listed: Option<Vec<Found>>,
+    /// That list was of every kind that a template or the ledger names.
+    pub listed_every_kind: bool,
     /// Runs by consistent reads of their names, if made in this pass.
     pub reads: HashMap<RunName, NameRead>,
     /// What becomes of an object like the pending run's, if the server was asked.
@@ -320,12 +322,6 @@ impl Facts {
         run.is_owned_by(&self.runnable.uid)
             && run.is_made_for(current)
             && !self.strangers.contains(&run.uid)
-    }
-
-    /// Whether a controller has served this Runnable before, as far as the status shows or is remembered.
-    #[must_use]
-    pub fn served_before(&self) -> bool {
-        self.touched || served_before(&self.stored)
     }
 }
 

@@ -99,6 +99,10 @@ impl<'a> Pass<'a> {
         lock(&memory).of_edited_template = false;
         let was_written = !runnable.managed_fields().is_empty();
         let (taken, quiet, touched) = vacancy(&memory, &stored, was_written, &resource_version);
+        let (reached, strangers) = {
+            let memory = lock(&memory);
+            (memory.reached, memory.strangers.keys().cloned().collect())
+        };
         let facts = Facts {
             now: own.identity.connection().now(),
             runnable: runnable_facts(&runnable, uid),
@@ -115,14 +119,15 @@ impl<'a> Pass<'a> {
             quiet,
             ledger_taken: taken,
             touched,
-            reached: lock(&memory).reached,
+            reached,
             awaited: None,
             missed: false,
             ledger_writer: None,
-            strangers: lock(&memory).strangers.clone(),
+            strangers,
             renumbered: 0,
             probe: None,
             listed: None,
+            listed_every_kind: false,
             reads: HashMap::new(),
             server_agrees: None,
             created,

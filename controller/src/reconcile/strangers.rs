@@ -2,7 +2,10 @@
 //! hears of them. I/O.
 
 use cartouche_crds::{API_VERSION, CurrentRun, FIELD_MANAGER};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use k8s_openapi::{
+    apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
+    jiff::{SignedDuration, Timestamp},
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -20,7 +23,9 @@ use crate::{
 /// Unknown runs of one Runnable that are told of at most.
 const MAX_TOLD: usize = 100;
 /// Those that are remembered, so that none is taken for the run whose name it holds.
-const MAX_STRANGERS: usize = 1_000;
+const MAX_STRANGERS: usize = 10_000;
+/// So old an object is older than any intent after it, whatever the clocks.
+const STRANGE_FOR: SignedDuration = SignedDuration::from_mins(5);
 
 impl Pass<'_> {
     /// Reads who wrote the ledger last. `Err` if somebody has written since this pass read it.
@@ -60,10 +65,20 @@ impl Pass<'_> {
             self.tell_of_strangers(current, &ahead);
         }
         let mut memory = lock(&self.memory);
+        // What is older than any intent that is still to come is told by its age.
+        let now = self.facts.now;
+        let is_young = |created: Option<Timestamp>| {
+            let age = now
+                .zip(created)
+                .map(|(now, created)| now.duration_since(created));
+            age.is_none_or(|age| age < STRANGE_FOR)
+        };
+        memory.strangers.retain(|_, created| is_young(*created));
         let room = MAX_STRANGERS.saturating_sub(memory.strangers.len());
-        let uids = ahead.into_iter().map(|run| run.uid).take(room);
-        memory.strangers.extend(uids);
-        self.facts.strangers.clone_from(&memory.strangers);
+        let young = ahead.into_iter().filter(|run| is_young(run.created));
+        let young = young.map(|run| (run.uid, run.created)).take(room);
+        memory.strangers.extend(young);
+        self.facts.strangers = memory.strangers.keys().cloned().collect();
     }
 
     /// Asks what becomes of an object like that of the pending run. A refusal that does not pass says

@@ -25,6 +25,8 @@ pub struct Progress(Mutex<Inner>);
 #[derive(Debug)]
 struct Inner {
     state: WatchState,
+    /// Its list has come.
+    listed: bool,
     /// The first and the last of the errors that nothing good came between.
     errors: Option<(Instant, Instant)>,
     /// Why it fails, once that has lasted. The first word stays, so that a status does not change with
@@ -33,6 +35,14 @@ struct Inner {
 }
 
 impl Inner {
+    /// Once its list has come, a watch that works tells everything, whatever it was refused meanwhile.
+    fn works(&mut self) {
+        if self.listed {
+            self.state = WatchState::Synced;
+        }
+        (self.errors, self.failing) = (None, None);
+    }
+
     fn erred(&mut self, why: impl FnOnce() -> String) {
         let now = Instant::now();
         let first = match self.errors {
@@ -60,6 +70,7 @@ impl Progress {
     pub fn new(state: WatchState) -> Self {
         Self(Mutex::new(Inner {
             state,
+            listed: false,
             errors: None,
             failing: None,
         }))
@@ -81,7 +92,7 @@ impl Progress {
     /// difference.
     pub fn restart(&self) -> bool {
         self.change(|inner| {
-            inner.state = WatchState::Starting;
+            (inner.state, inner.listed) = (WatchState::Starting, false);
             inner.erred(|| "its task has failed".to_owned());
         })
     }
@@ -97,9 +108,9 @@ impl Progress {
     fn came(&self, ends: bool) -> bool {
         self.change(|inner| {
             if ends {
-                inner.state = WatchState::Synced;
+                (inner.state, inner.listed) = (WatchState::Synced, true);
             }
-            (inner.errors, inner.failing) = (None, None);
+            inner.works();
         })
     }
 
@@ -117,8 +128,8 @@ impl Progress {
     /// Nothing was wrong for a while.
     fn calm(&self) -> bool {
         self.change(|inner| {
-            if inner.state == WatchState::Synced {
-                (inner.errors, inner.failing) = (None, None);
+            if inner.listed {
+                inner.works();
             }
         })
     }

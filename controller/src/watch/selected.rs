@@ -6,13 +6,9 @@ use std::{
 };
 
 use futures::StreamExt;
-use kube::{
-    Api, Client,
-    api::{DynamicObject, ObjectMeta, PartialObjectMeta},
-    runtime::watcher,
-};
+use kube::{Api, Client, Resource, api::ObjectMeta, runtime::watcher};
 
-use super::{Progress, Wakes, Watched, Watches, config};
+use super::{Progress, Wakes, Watched, Watches, config, selected_object::SelectedObject};
 use crate::memory::{Memories, RunnableKey, lock};
 
 /// Objects that change while a list is under way, of one Runnable, that are told apart at most.
@@ -134,7 +130,7 @@ pub struct SelectedWatch {
 impl SelectedWatch {
     /// Watches the metadata of all objects of a kind until it is aborted.
     pub async fn watch(self, client: Client, watched: Watched, progress: Arc<Progress>) {
-        let api: Api<PartialObjectMeta<DynamicObject>> = self.watches.api(client, &watched.kind);
+        let api: Api<SelectedObject> = self.watches.api(client, &watched.kind);
         let events = watcher(api, config()).boxed();
         let take = |event| self.take(&watched, event);
         let turned = || self.wake(self.watches.turned(&watched));
@@ -142,13 +138,13 @@ impl SelectedWatch {
         progress.follow(&what, events, take, turned).await;
     }
 
-    fn take(&self, watched: &Watched, event: watcher::Event<PartialObjectMeta<DynamicObject>>) {
+    fn take(&self, watched: &Watched, event: watcher::Event<SelectedObject>) {
         match event {
             watcher::Event::Init | watcher::Event::InitApply(_) => {}
             // What happened before the list, or between two lists, is not known.
             watcher::Event::InitDone => self.wake(self.watches.users(watched)),
             watcher::Event::Apply(object) | watcher::Event::Delete(object) => {
-                self.wake(self.selections.concerned(watched, &object.metadata));
+                self.wake(self.selections.concerned(watched, object.meta()));
             }
         }
     }

@@ -342,6 +342,7 @@ impl Decisions {
                 .listed
                 .as_ref()
                 .map(|listed| listed.iter().filter_map(found).collect()),
+            listed_every_kind: knowledge.listed_every_kind,
             reads: reads.collect(),
             server_agrees: knowledge.server_agrees,
             created,

@@ -101,7 +101,7 @@ impl Mutant {
 
     fn bend_ledger(self, facts: &Facts, ledger: &mut Ledger, change: Change) {
         match self {
-            Self::NameOfHash if change == Change::Intent => {
+            Self::NameOfHash if matches!(change, Change::Intent | Change::Renumber) => {
                 if let Some(current) = &mut ledger.current {
                     let end = current.input_hash.len().min(13);
                     current.name = format!("run-{}", &current.input_hash[3..end]);

@@ -116,6 +116,7 @@ impl Checked {
                 ledger_writer: None,
                 probed: false,
                 listed: None,
+                listed_every_kind: false,
                 reads: Vec::new(),
                 server_agrees: None,
                 created,
@@ -167,6 +168,7 @@ impl Checked {
                 let listed =
                     listed.filter(|shown| shown.make.owner == owner && of_kind(&shown.make));
                 knowledge.listed = Some(listed.collect());
+                knowledge.listed_every_kind = *every_kind;
                 if *every_kind {
                     world.workers[index].memory.reached = 0;
                 }
@@ -335,8 +337,7 @@ fn vacancy(memory: &mut Memory, cached: &Cached, stored: &RunnableStatus) -> (bo
         return (false, true, true);
     }
     let ours = memory.said == Some(cached.status);
-    let served = cached.marked || served_before(stored);
-    let untouched = memory.untouched.unwrap_or(true) && (ours || !served);
+    let untouched = memory.untouched.unwrap_or(true) && (ours || !served_before(stored));
     memory.untouched = Some(untouched);
     if untouched && !memory.wrote_ledger {
         return (false, true, false);

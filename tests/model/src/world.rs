@@ -193,6 +193,8 @@ pub struct Knowledge {
     /// See `Facts`.
     pub listed: Option<Vec<Shown>>,
     /// See `Facts`.
+    pub listed_every_kind: bool,
+    /// See `Facts`.
     pub reads: Vec<(NameId, Option<Shown>)>,
     /// See `Facts`.
     pub server_agrees: Option<bool>,

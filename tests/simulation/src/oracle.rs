@@ -48,8 +48,10 @@ pub enum Excuse {
     OutlivedItsRunnable,
     /// I3: the run with this number was deleted, and then the status that knew of it was lost.
     DeletedAndForgotten,
-    /// I3: the status was lost, and no template stands for the kind of a run any more; or an old copy of
-    /// it was put back, and the runs that it does not know are of another kind.
+    /// I3: the whole status was lost while a create was on its way, and nobody had a reason to wait.
+    LostWhileOnItsWay,
+    /// I3: the runs that are not known are of another kind, and the ledger was lost and no template stands
+    /// for that kind any more, or the whole status was emptied, or an old copy of it was put back.
     LostWithItsKind,
     /// Somebody's object was there less than half a minute before the intent, and no watch had shown it
     /// yet: it is taken for the run.

@@ -14,7 +14,7 @@ use crate::{
 /// The first look, a takeover, or a status that was lost: whatever runs exist become the ledger;
 /// only where there are none is the first one intended.
 pub(super) fn begin(facts: &Facts, rendering: &Rendering) -> Step {
-    if facts.served_before() && !facts.quiet {
+    if facts.touched && !facts.quiet {
         return Step::Wait(Waiting::Quiet);
     }
     if !rendering.consistent {
@@ -22,18 +22,17 @@ pub(super) fn begin(facts: &Facts, rendering: &Rendering) -> Step {
     }
     let Some(found) = &facts.listed else {
         return Step::ListRuns {
-            every_kind: facts.served_before(),
+            every_kind: facts.touched,
         };
     };
-    // Before the first status there was no ledger, and so no run with a number; one that the original
-    // controller made in its last moment has none.
-    let known = facts.served_before();
-    let found: Vec<Found> = found
-        .iter()
-        .filter(|found| known || found.reading.run.sequence.is_none())
-        .cloned()
-        .collect();
-    match rebuilt(facts, rendering, &found, &[]) {
+    // A status that was emptied leaves no trace. A run with a number tells that there was a ledger, and
+    // with it perhaps runs of other kinds.
+    let uid = &facts.runnable.uid;
+    let is_numbered = |found: &Found| found.reading.run.genuine_sequence(uid).is_some();
+    if !facts.listed_every_kind && found.iter().any(is_numbered) {
+        return Step::ListRuns { every_kind: true };
+    }
+    match rebuilt(facts, rendering, found, &[]) {
         Some(ledger) => Step::Write(Box::new(ledger), Change::Rebuild),
         None => intend(facts, rendering, facts.ledger.clone(), &Fate::Known, ""),
     }

@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{Change, Step, Waiting, intend, past};
 use crate::{
-    ledger::{Fate, result_of},
+    ledger::{Fate, RunIdentity, result_of},
     reconcile::{
         facts::{
             CreateOutcome, Facts, Found, NameRead, OutputsDigest, Rendering, RunName, Sighting,
@@ -68,9 +68,7 @@ fn look(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> b
 }
 
 fn is_late(facts: &Facts, current: &CurrentRun, sighting: &Sighting) -> bool {
-    !sighting.deleted
-        && sighting.run.is_owned_by(&facts.runnable.uid)
-        && sighting.run.is_late_for(current)
+    !sighting.deleted && is_late_run(facts, current, &sighting.run)
 }
 
 /// Whether a reading would say anything that the status does not say yet.
@@ -111,8 +109,13 @@ fn note(facts: &Facts, found: &Found) -> Option<Step> {
 
 /// A create of ours whose answer never came has landed after the confirmed object went away.
 fn is_late_create(facts: &Facts, current: &CurrentRun, found: &Found) -> bool {
-    let run = &found.reading.run;
-    run.is_owned_by(&facts.runnable.uid) && run.is_late_for(current)
+    is_late_run(facts, current, &found.reading.run)
+}
+
+/// Of a run whose end is known another one may be there, but gives no outputs: anybody can make an object
+/// under a name that is free again.
+fn is_late_run(facts: &Facts, current: &CurrentRun, run: &RunIdentity) -> bool {
+    current.result.is_none() && facts.is_run_of(run, current) && run.is_late_for(current)
 }
 
 /// It went, and how it ended is not known, unless another controller that saw it go says so in time.

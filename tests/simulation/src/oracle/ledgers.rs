@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Excuse, Verdict, input_hash,
-    losses::{Losses, is_stood_for},
+    losses::{Losses, Lost, is_stood_for},
     number, owner, status, text, uid,
 };
 use crate::{
@@ -226,9 +226,15 @@ impl<'a> Reader<'a> {
         });
         let Some(newer) = live.next() else { return };
         let losses = self.losses.between(uid(&change.object), 0, change.version);
+        let silent = losses.last().filter(|loss| loss.lost == Lost::Everything);
+        if silent.is_some_and(|loss| newer.made.version > loss.version) {
+            self.found.excuse(Excuse::LostWhileOnItsWay);
+            return;
+        }
         let kind = newer.made.key.resource;
         let other_kind = kind.kind() != after.kind;
-        if !losses.is_empty() && other_kind && !is_stood_for(self.store, kind, change.version) {
+        let unseen = silent.is_some() || !is_stood_for(self.store, kind, change.version);
+        if !losses.is_empty() && other_kind && unseen {
             self.found.excuse(Excuse::LostWithItsKind);
             return;
         }

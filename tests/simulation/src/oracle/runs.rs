@@ -69,8 +69,8 @@ fn excuse(store: &Store, losses: &Losses, one: &Change, other: &Change) -> Optio
         return Some(Excuse::DeletedAndForgotten);
     }
     let unseen = losses.iter().any(|loss| match loss.lost {
-        Lost::Since => true,
-        Lost::Everything | Lost::Runs => !is_stood_for(store, one.key.resource, other.version),
+        Lost::Since | Lost::Everything => true,
+        Lost::Runs => !is_stood_for(store, one.key.resource, other.version),
     });
     (unseen && one.key.resource != other.key.resource).then_some(Excuse::LostWithItsKind)
 }

@@ -48,10 +48,16 @@ fn excuse(store: &Store, object: &Value, stored: &RunnableStatus, run: &Value) -
     let losses = Losses::of(store);
     let mut log = store.log().iter();
     let made = log.find(|change| uid(&change.object) == uid(run))?.version;
+    // One that the original had on its way was waited for, if anything said that it had been there.
+    let before = losses.between(uid(object), 0, made);
+    let silent = before.iter().any(|loss| loss.lost == Lost::Everything);
+    if silent && number(run).is_none() {
+        return Some(Excuse::LostWhileOnItsWay);
+    }
     let after = losses.between(uid(object), made, u64::MAX);
     let current = stored.current_run.as_ref();
     let other_kind = run["kind"].as_str() != current.map(|current| current.kind.as_str());
-    (other_kind && after.iter().any(|loss| loss.lost == Lost::Since))
+    (other_kind && after.iter().any(|loss| loss.lost != Lost::Runs))
         .then_some(Excuse::LostWithItsKind)
 }
 

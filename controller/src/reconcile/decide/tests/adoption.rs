@@ -46,16 +46,16 @@ fn a_runnable_that_was_served_before_waits_until_no_create_can_be_on_its_way() {
 
 #[test]
 fn a_status_with_conditions_was_served_and_the_default_status_was_not() {
-    let mut facts = with(created(1, "A"), "A");
-    facts.ledger = Ledger::default();
-    facts.quiet = false;
-    assert_eq!(decide(&facts), Step::Wait(Waiting::Quiet));
-    let mut fresh = takeover("A");
-    fresh.stored = std::sync::Arc::new(cartouche_crds::RunnableStatus {
+    use crate::reconcile::facts::served_before;
+    let default = cartouche_crds::RunnableStatus {
         observed_generation: Some(-1),
         ..Default::default()
-    });
-    fresh.quiet = false;
+    };
+    assert!(!served_before(&default));
+    assert!(!served_before(&cartouche_crds::RunnableStatus::default()));
+    assert!(served_before(&with(created(1, "A"), "A").stored));
+    let mut fresh = takeover("A");
+    (fresh.touched, fresh.quiet) = (false, false);
     assert_eq!(decide(&fresh), Step::ListRuns { every_kind: false });
 }
 

@@ -59,10 +59,18 @@ fn a_number_that_nobody_can_have_counted_up_to_is_not_believed() {
 }
 
 #[test]
-fn a_runnable_that_was_never_served_takes_no_run_with_a_number_for_its_own() {
-    let forged = succeeded(run(1, "A"), "forged");
-    let facts = new_runnable("A").fresh().listing(vec![forged], &[]);
-    assert_eq!(intended(&facts), (1, hash("A")));
+fn a_run_with_a_number_tells_of_a_status_that_was_emptied_and_of_runs_of_other_kinds() {
+    let facts = new_runnable("A").fresh();
+    assert_eq!(decide(&facts), Step::ListRuns { every_kind: false });
+    let mut facts = facts.listing(vec![succeeded(run(1, "A"), "x")], &[]);
+    assert_eq!(decide(&facts), Step::ListRuns { every_kind: true });
+    facts.listed_every_kind = true;
+    assert_eq!(
+        written(&facts, Change::Rebuild).current.unwrap().sequence,
+        1
+    );
+    let nothing = new_runnable("A").fresh().listing(vec![], &[]);
+    assert_eq!(intended(&nothing), (1, hash("A")));
 }
 
 #[test]

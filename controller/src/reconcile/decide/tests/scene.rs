@@ -67,6 +67,7 @@ pub(crate) fn facts(ledger: Ledger, input: &str) -> Facts {
         renumbered: 0,
         probe: None,
         listed: None,
+        listed_every_kind: false,
         reads: HashMap::new(),
         server_agrees: None,
         created: None,
@@ -125,6 +126,7 @@ impl Facts {
             observed_generation: Some(1),
             ..RunnableStatus::default()
         });
+        self.touched = true;
         self
     }
 
@@ -163,6 +165,7 @@ impl Facts {
             reading,
         });
         self.listed = Some(found.collect());
+        self.listed_every_kind = self.touched;
         self
     }
 }
