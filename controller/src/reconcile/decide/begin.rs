@@ -85,6 +85,11 @@ fn rebuilt(
     found: &[Found],
     gone: &[&RunIdentity],
 ) -> Option<Ledger> {
+    let known = |run: &RunIdentity| facts.strangers.contains(&run.uid);
+    let found: Vec<&Found> = found
+        .iter()
+        .filter(|one| !known(&one.reading.run))
+        .collect();
     let found_runs = found.iter().map(|one| (&one.reading.run, one.matches));
     let gone_runs = gone.iter().map(|run| (*run, false));
     let listed: Vec<Listed<'_>> = found_runs
@@ -109,7 +114,7 @@ fn rebuilt(
     {
         next = next.relink(rendering.document.input_hash());
     }
-    let mut newest_first: Vec<&Found> = found.iter().collect();
+    let mut newest_first = found;
     newest_first.sort_by_key(|one| Reverse(next.sequence_of(&one.reading.run.uid)));
     for one in newest_first {
         next = next.record(&one.reading, facts.now);

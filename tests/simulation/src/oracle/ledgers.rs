@@ -172,6 +172,7 @@ impl<'a> Reader<'a> {
         if self.overtaken.contains(uid) {
             return;
         }
+        let owner_uid = super::uid(&change.object);
         let made = self.runs.get(uid).map(|run| {
             let at = text(&run.made.object, "/metadata/creationTimestamp");
             at.parse::<Timestamp>().unwrap_or_default()
@@ -182,7 +183,11 @@ impl<'a> Reader<'a> {
         let young = made.zip(intended).is_some_and(|(made, intended)| {
             intended.duration_since(made).as_secs() <= CLOCKS_SECONDS
         });
-        if young {
+        let lost = self.losses.between(owner_uid, 0, change.version);
+        if !lost.is_empty() {
+            self.overtaken.insert(uid.to_owned());
+            self.found.excuse(Excuse::ForgedAndLost);
+        } else if young {
             self.overtaken.insert(uid.to_owned());
             self.found.excuse(Excuse::QuickerThanTheCreate);
         } else {
@@ -251,6 +256,15 @@ impl<'a> Reader<'a> {
         run.is_some_and(|run| number(run.newest).is_none_or(|number| number == after.sequence))
     }
 
+    /// The name of the number before is held by what somebody else made.
+    fn is_taken(&self, before: &CurrentRun) -> bool {
+        let mut runs = self.runs.values();
+        before.phase != RunPhase::Created
+            && runs.any(|run| {
+                run.made.actor == STRANGER && run.made.key.name == before.name && !run.gone
+            })
+    }
+
     fn has_cause(&self, before: &CurrentRun, after: &CurrentRun) -> bool {
         let cut_short = before
             .uid
@@ -260,6 +274,7 @@ impl<'a> Reader<'a> {
         before.input_hash != after.input_hash
             || (before.phase == RunPhase::Created && before.rerun_token != after.rerun_token)
             || cut_short
+            || self.is_taken(before)
     }
 
     /// S4: outputs come from runs that the ledger knows, and never go back.
