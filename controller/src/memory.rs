@@ -136,14 +136,14 @@ pub struct Hold {
 pub enum Held {
     /// Anything before the template is rendered, at this generation.
     Render(i64),
+    /// Giving an intended run another number.
+    Renumber,
     /// Listing runs.
     List,
     /// Reading a run.
     Read(String),
     /// Creating the run of a sequence.
     Create(i64),
-    /// Intending a run.
-    Intend,
     /// Deleting runs.
     Delete,
     /// Writing the status, at this generation.

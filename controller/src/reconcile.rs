@@ -30,7 +30,7 @@ use crate::{
     events::Events,
     identity::Identity,
     ledger::BreakerLimits,
-    memory::{Memories, RunnableKey, lock},
+    memory::{Held, Memories, RunnableKey, lock},
     metrics::Metrics,
     picked::PickedObjects,
     problem::Problem,
@@ -43,7 +43,7 @@ use crate::{
         supervised,
     },
 };
-use decide::{Step, Waiting, decide, look_after};
+use decide::{MOST_RENUMBERED, Step, Waiting, decide, look_after};
 use pass::{End, Pass};
 
 /// Steps of one pass at most: more would be a loop.
@@ -237,6 +237,10 @@ async fn carry_out(pass: &mut Pass<'_>, step: Step) -> Result<(), End> {
                 pass.miss();
             }
             Err(End::Waiting(waiting))
+        }
+        // Our own writes come back and wake the Runnable: without this it would go on at once.
+        Step::Stuck(problem) if pass.facts.renumbered >= MOST_RENUMBERED => {
+            Err(pass.fail(Held::Renumber, problem))
         }
         Step::Stuck(problem) => Err(End::Stuck(problem, None)),
         Step::RenderAgain => pass.render_again().await,

@@ -9,6 +9,8 @@ mod create;
 mod follow;
 mod past;
 
+pub(in crate::reconcile) use create::MOST_RENUMBERED;
+
 use cartouche_crds::RunPhase;
 use cartouche_templating::HASH_VERSION;
 use k8s_openapi::jiff::Timestamp;

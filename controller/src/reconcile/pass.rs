@@ -165,6 +165,7 @@ impl<'a> Pass<'a> {
     pub(super) fn what(&self, step: &Step) -> Option<Held> {
         match step {
             Step::ListRuns { .. } | Step::ReadLedgerWriter => Some(Held::List),
+            Step::Write(_, Change::Renumber) => Some(Held::Renumber),
             Step::ReadRun(name) | Step::AskServer(name) => Some(Held::Read(name.name.clone())),
             // The attempt is put down only when it is going to be made.
             Step::Create | Step::Probe | Step::Write(_, Change::Attempt) => self

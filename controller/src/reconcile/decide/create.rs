@@ -10,8 +10,8 @@ use crate::{
     reconcile::facts::{CreateOutcome, Facts, NameRead, Rendering, RunName, Sighting},
 };
 
-/// Numbers that are given up in one pass at most.
-const MOST_RENUMBERED: u8 = 3;
+/// Numbers that are given up in one pass at most; after them the next waits, longer each time.
+pub(in crate::reconcile) const MOST_RENUMBERED: u8 = 3;
 
 pub(super) fn create(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     match &facts.created {
