@@ -62,6 +62,8 @@ async fn a_selected_object_that_changes_meanwhile_is_noticed() -> Result<()> {
         (call.verb == "discover").then_some(Fault::Internal)
     }));
     definitions_change(&stage).await?;
+    // Such events are gathered for a moment, and only then what is known counts as old.
+    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     let stuck = |runnable: &cartouche_crds::Runnable| {
         let conditions = runnable.status.iter().flat_map(|status| &status.conditions);
         conditions

@@ -108,6 +108,13 @@ fn rejected(runnable: &Runnable) -> bool {
     current.is_some_and(|run| run.phase == RunPhase::Rejected)
 }
 
+fn conflicts(runnable: &Runnable) -> bool {
+    let conditions = runnable.status.iter().flat_map(|status| &status.conditions);
+    conditions
+        .into_iter()
+        .any(|condition| condition.reason == "NameConflict")
+}
+
 fn output(runnable: &Runnable) -> Option<i64> {
     let outputs = runnable.status.as_ref()?.outputs.as_ref()?;
     outputs.get("value")?.as_i64()
@@ -179,9 +186,9 @@ async fn a_name_made_of_the_hash_is_noticed_when_inputs_go_back() -> Result<()> 
         stage.change(APP, succeeds(2)).await?;
         stage.until(APP, "an output", |r| gives(r, 2, 2)).await?;
         stage.change(APP, succeeds(1)).await?;
-        let over = |r: &Runnable| gives(r, 3, 1) || rejected(r);
+        let over = |r: &Runnable| gives(r, 3, 1) || conflicts(r);
         stage
-            .until(APP, "the third run, or a refusal", over)
+            .until(APP, "the third run, or a name that is taken", over)
             .await?;
         noticed(&stage, &[1, 2, 1]).await
     })
