@@ -14,6 +14,7 @@ mod health;
 mod idempotence;
 mod identity;
 mod inputs;
+mod loops;
 mod outputs;
 mod schema;
 mod selector;
