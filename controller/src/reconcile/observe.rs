@@ -384,6 +384,7 @@ impl Pass<'_> {
                 let reading = reading(compiled, history, &object);
                 let own = reading.filter(|reading| reading.run.is_owned_by(owner));
                 found.extend(own.as_ref().map(Sighting::of));
+                own.is_some()
             })
             .await;
         if listed.is_err() {
