@@ -15,6 +15,7 @@ mod select;
 mod strangers;
 mod tidy;
 mod token;
+mod watched;
 mod write;
 
 use std::{

@@ -9,8 +9,9 @@ use serde_json::Value;
 use super::{
     assess::{reading, reading_with_pods},
     facts::{Found, NameRead, RunName},
-    observe::{own_runs, unapplied_name},
+    observe::unapplied_name,
     pass::{End, Pass},
+    watched::own_runs,
 };
 use crate::{
     api::{ApiError, CreateMode, Object, Requests, ResourcePath},

@@ -7,8 +7,8 @@ use cartouche_crds::RunPhase;
 use super::{
     WITNESSED_WITHIN,
     facts::{NameRead, WatchState},
-    observe::AWAITED_FOR,
     pass::Pass,
+    watched::AWAITED_FOR,
 };
 use crate::{clock::boot_time, events::Occasion, memory::lock, watch::Watched};
 
