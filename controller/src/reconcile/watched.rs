@@ -13,6 +13,7 @@ use super::{
 use crate::{
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
+    ledger::Ledger,
     memory::{RunnableKey, lock},
     problem::bounded,
     watch::{Purpose, Watched, runs::Poll},
@@ -188,12 +189,8 @@ impl Pass<'_> {
             })
             .await;
         if listed.is_err() {
-            // Nobody says what is there. What was seen says how a run fared then: it is read again.
-            let mut known = runs.sightings(owner);
-            for sighting in known.iter_mut().filter(|sighting| !sighting.deleted) {
-                sighting.rules_hash = "".into();
-            }
-            return known;
+            let known = runs.sightings(owner);
+            return doubted(known, &self.facts.ledger, &watched.kind);
         }
         let poll = Poll {
             watched,
@@ -216,4 +213,87 @@ pub(super) fn own_runs(key: &RunnableKey) -> String {
         RUNNABLE_NAME_LABEL.replace('/', "%2F"),
         label_value(&key.name)
     )
+}
+
+/// What is left of sightings when the runs of their kind could not be listed, and nobody says what is there.
+/// Those that had ended say how, and are read again. Of one that had not it is only known that it was there:
+/// it is read by its name as one that nobody has seen, so that its end is noticed if it is gone.
+fn doubted(known: Vec<Sighting>, ledger: &Ledger, kind: &Kind) -> Vec<Sighting> {
+    let doubt = |mut seen: Sighting| {
+        let of_kind = kind.has_objects_of(&seen.run.api_version, &seen.run.kind);
+        if seen.deleted || !of_kind {
+            return Some(seen);
+        }
+        if !seen.finished() && ledger.knows(&seen.run.uid) {
+            return None;
+        }
+        seen.rules_hash = "".into();
+        Some(seen)
+    };
+    known.into_iter().filter_map(doubt).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use cartouche_crds::RunResult;
+
+    use super::doubted;
+    use crate::{
+        discovery::Kind,
+        ledger::tests::sample::*,
+        reconcile::{
+            decide::{Change, Step, decide, tests::scene::*},
+            facts::{Facts, Sighting},
+        },
+    };
+
+    fn kind() -> Kind {
+        Kind {
+            api_version: API_VERSION.to_owned(),
+            kind: KIND.to_owned(),
+            plural: "builds".to_owned(),
+            namespaced: true,
+        }
+    }
+
+    /// A run that is to be followed, and what a list that failed left of what was seen of it.
+    fn unlisted(seen: Sighting) -> Facts {
+        let mut facts = with(created(2, "A"), "A").fresh();
+        facts.sightings = doubted(vec![seen], &facts.ledger, &kind());
+        facts
+    }
+
+    #[test]
+    fn an_unfinished_run_that_went_while_nobody_could_list_is_noticed() {
+        let facts = unlisted(seen(&running(run(2, "A"))));
+        assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));
+        let gone = facts.reading_absent(&name(2));
+        assert_eq!(
+            written(&gone, Change::Record).current.unwrap().result,
+            Some(RunResult::Lost)
+        );
+    }
+
+    #[test]
+    fn how_a_run_ended_is_remembered_while_nobody_can_list() {
+        let facts = unlisted(seen(&failed(run(2, "A"))));
+        assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));
+        let gone = facts.reading_absent(&name(2));
+        assert_eq!(
+            written(&gone, Change::Record).current.unwrap().result,
+            Some(RunResult::Failed)
+        );
+    }
+
+    #[test]
+    fn what_another_watch_shows_and_what_no_ledger_knows_is_not_doubted() {
+        let facts = with(created(2, "A"), "A");
+        let mut elsewhere = seen(&running(run(2, "A")));
+        elsewhere.run.kind = "Job".to_owned();
+        let mut unknown = seen(&running(other(run(2, "A"))));
+        let known = vec![elsewhere.clone(), unknown.clone()];
+        unknown.rules_hash = "".into();
+        let left = doubted(known, &facts.ledger, &kind());
+        assert_eq!(left, [elsewhere, unknown]);
+    }
 }
