@@ -21,6 +21,7 @@ use crate::mutants;
 use bounded::Unread;
 pub use client::{Caller, Connection, configure};
 pub use error::ApiError;
+pub(crate) use error::answers;
 pub use object::{MAX_DEPTH, Object, is_shortened};
 use page::Page;
 pub use path::{ResourcePath, percent_encoded};

@@ -20,6 +20,7 @@ use std::{
 use kube::{Api, Client, Resource, api::ApiResource, core::DynamicResourceScope, runtime::watcher};
 use tokio::{sync::mpsc, task::AbortHandle};
 
+pub(crate) use progress::PATIENCE;
 pub use progress::Progress;
 pub use supervised::supervised;
 

@@ -10,10 +10,10 @@ use kube::runtime::watcher;
 use tokio::time::{Instant, timeout};
 
 use super::Failures;
-use crate::reconcile::facts::WatchState;
+use crate::{api::answers, reconcile::facts::WatchState};
 
 /// How long a watch that is needed may be without success before that is said, and its kind is polled.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// A watch without an error for this long goes on, though nothing may have happened that it could tell:
 /// longer than a try, which its deadline ends, and the pause behind it.
 const CALM: Duration = Duration::from_secs(90);
@@ -206,9 +206,7 @@ pub(super) fn reason(error: &watcher::Error) -> String {
 }
 
 fn answered(status: &kube::core::Status) -> String {
-    format!("the API server answers {} {}", status.code, status.reason)
-        .trim_end()
-        .to_owned()
+    answers(status.code, &status.reason)
 }
 
 #[cfg(test)]
