@@ -234,6 +234,11 @@ async fn carry_out(pass: &mut Pass<'_>, step: Step) -> Result<(), End> {
     match step {
         Step::Settled => Err(End::Settled),
         Step::Wait(waiting) => {
+            if waiting == Waiting::FirstList
+                && let Some(problem) = pass.undiscovered()
+            {
+                return Err(End::Stuck(problem, None));
+            }
             if waiting == Waiting::Witness {
                 pass.miss();
             }

@@ -11,11 +11,12 @@ use super::{
     pass::Pass,
 };
 use crate::{
+    api::ApiError,
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
     ledger::Ledger,
     memory::{RunnableKey, lock},
-    problem::bounded,
+    problem::{Problem, bounded},
     watch::{Purpose, Watched, runs::Poll},
 };
 
@@ -26,6 +27,7 @@ pub(super) const AWAITED_FOR: Duration = Duration::from_mins(1);
 impl Pass<'_> {
     /// Has the kinds watched that matter, and takes in what their watches have shown.
     pub(super) async fn look_around(&mut self) {
+        self.unfound.clear();
         let current = self
             .facts
             .ledger
@@ -36,6 +38,9 @@ impl Pass<'_> {
             Some((api_version, kind)) => self.kind(Purpose::Runs, api_version, kind).await,
             None => Ok(None),
         };
+        if let (Some((api_version, name)), Err(_)) = (&current, &kind) {
+            self.unfound.insert((api_version.clone(), name.clone()));
+        }
         self.watch_kinds(kind.as_ref().ok().and_then(Option::as_ref))
             .await;
         let Ok(kind) = kind else {
@@ -112,19 +117,25 @@ impl Pass<'_> {
             .collect();
         // Finished runs too: retention has to know whether they are still there.
         let history = &self.facts.ledger.history;
-        let mut runs: BTreeSet<(&str, &str)> = history
+        let mut runs: BTreeSet<(String, String)> = history
             .iter()
-            .map(|entry| (entry.api_version.as_str(), entry.kind.as_str()))
+            .map(|entry| (entry.api_version.clone(), entry.kind.clone()))
             .collect();
         if let Ok(rendering) = &self.facts.rendering {
-            runs.insert((rendering.document.api_version(), rendering.document.kind()));
+            let document = &rendering.document;
+            runs.insert((
+                document.api_version().to_owned(),
+                document.kind().to_owned(),
+            ));
         }
         for (api_version, kind) in runs {
-            if let Ok(Some(kind)) = self.kind(Purpose::Runs, api_version, kind).await {
-                wanted.insert(Watched {
+            match self.kind(Purpose::Runs, &api_version, &kind).await {
+                Ok(Some(kind)) => drop(wanted.insert(Watched {
                     purpose: Purpose::Runs,
                     kind,
-                });
+                })),
+                Ok(None) => {}
+                Err(_) => drop(self.unfound.insert((api_version, kind))),
             }
         }
         let resource = self
@@ -157,7 +168,7 @@ impl Pass<'_> {
         self.facts.unwatched = self.unwatched(&wanted);
     }
 
-    /// What is to be said of watches that fail.
+    /// What is to be said of watches that fail, and of those that cannot begin.
     fn unwatched(&self, wanted: &BTreeSet<Watched>) -> Option<String> {
         let seconds = self.own.poll.as_secs();
         let failing = wanted.iter().filter_map(|watched| {
@@ -167,8 +178,24 @@ impl Pass<'_> {
                 "{resource} cannot be watched ({why}) and is looked at every {seconds} s as the Runnable's ServiceAccount meanwhile"
             ))
         });
-        let failing: Vec<String> = failing.collect();
+        let unfound = self.unfound.iter().filter_map(|(api_version, kind)| {
+            let why = self.own.kinds.failing(api_version, kind)?;
+            Some(unfindable(api_version, kind, &why))
+        });
+        let failing: Vec<String> = failing.chain(unfound).collect();
         (!failing.is_empty()).then(|| bounded(failing.join("; ")))
+    }
+
+    /// Why nothing is known of the current run, once that has lasted: discovery fails for its kind.
+    pub(super) fn undiscovered(&self) -> Option<Problem> {
+        let current = self.facts.ledger.current.as_ref()?;
+        let of_current = |(api_version, kind): &&(String, String)| {
+            *api_version == current.api_version && *kind == current.kind
+        };
+        let (api_version, kind) = self.unfound.iter().find(of_current)?;
+        let why = self.own.kinds.failing(api_version, kind)?;
+        let text = bounded(unfindable(api_version, kind, &why));
+        Some(self.unreadable(&ApiError::Unanswered(text)))
     }
 
     /// Runs of a kind that the controller may not watch, listed as the account.
@@ -213,6 +240,10 @@ pub(super) fn own_runs(key: &RunnableKey) -> String {
         RUNNABLE_NAME_LABEL.replace('/', "%2F"),
         label_value(&key.name)
     )
+}
+
+fn unfindable(api_version: &str, kind: &str, why: &str) -> String {
+    format!("{kind} of {api_version} cannot be looked up ({why}) and is not watched meanwhile")
 }
 
 /// What is left of sightings when the runs of their kind could not be listed, and nobody says what is there.
