@@ -30,6 +30,7 @@ pub struct Metrics {
     runnables: Gauge,
     unknown_runs: Counter,
     unlistable_kinds: Counter,
+    sightings_dropped: Counter,
     undecodable: Counter,
     refused: Counter,
     panics: Counter,
@@ -104,6 +105,7 @@ impl Default for Metrics {
             runnables: Gauge::default(),
             unknown_runs: Counter::default(),
             unlistable_kinds: Counter::default(),
+            sightings_dropped: Counter::default(),
             undecodable: Counter::default(),
             refused: Counter::default(),
             panics: Counter::default(),
@@ -154,6 +156,7 @@ impl Metrics {
         registry.register("runnables", "Runnables known", self.runnables.clone());
         registry.register("unknown_runs", "Objects that claim to be runs of a Runnable whose ledger cannot know them: forged, or left by a restored backup", self.unknown_runs.clone());
         registry.register("unlistable_kinds", "Kinds that were left out when the runs of a Runnable without a ledger were listed, because its ServiceAccount may not list them: a right that was taken away too early hides runs", self.unlistable_kinds.clone());
+        registry.register("sightings_dropped", "Objects that claim to be runs of one Runnable and are not kept in mind, because there are more than 10,000 of them: probably forged", self.sightings_dropped.clone());
         registry.register(
             "undecodable_objects",
             "Objects that could not be read and are ignored",
@@ -245,6 +248,10 @@ impl Metrics {
 
     pub(crate) fn unknown_run(&self) {
         self.unknown_runs.inc();
+    }
+
+    pub(crate) fn sightings_dropped(&self, count: usize) {
+        self.sightings_dropped.inc_by(count as u64);
     }
 
     pub(crate) fn unlistable_kind(&self) {

@@ -172,7 +172,7 @@ fn wire(
 ) -> Reconciler {
     let identity = Identity::new(connection.clone(), flags.identity);
     let templates = Arc::new(Templates::new(templates));
-    let runs = Arc::new(Runs::default());
+    let runs = Arc::new(Runs::counted_by(metrics.clone()));
     let memories = Arc::new(Memories::default());
     let selections = Arc::new(Selections::default());
     let most = usize::try_from(flags.max_watched_kinds).unwrap_or(usize::MAX);
