@@ -179,6 +179,7 @@ fn wire(
     let watches = Arc::new(Watches::new(
         most,
         flags.namespace.clone(),
+        connection.deadline(),
         metrics.clone(),
         readiness.clone(),
     ));

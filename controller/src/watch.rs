@@ -85,6 +85,8 @@ pub struct Watches {
     most: usize,
     /// The only namespace in which anything is watched, if there is one.
     namespace: Option<String>,
+    /// Requests are given up after this time.
+    deadline: Duration,
     metrics: Metrics,
     readiness: Readiness,
 }
@@ -101,6 +103,7 @@ impl Watches {
     pub fn new(
         most: usize,
         namespace: Option<String>,
+        deadline: Duration,
         metrics: Metrics,
         readiness: Readiness,
     ) -> Self {
@@ -108,6 +111,7 @@ impl Watches {
             open: Mutex::default(),
             most,
             namespace,
+            deadline,
             metrics,
             readiness,
         }
@@ -130,11 +134,12 @@ impl Watches {
         for watched in now.difference(before) {
             let room = open.len() < self.most;
             let entry = open.entry(watched.clone()).or_insert_with(|| {
-                let progress = Arc::new(Progress::new(if room {
+                let state = if room {
                     WatchState::Starting
                 } else {
                     WatchState::Polled
-                }));
+                };
+                let progress = Arc::new(Progress::new(state, self.deadline));
                 let task = room.then(|| start(watched, progress.clone()));
                 if !room {
                     tracing::warn!(
