@@ -27,6 +27,7 @@ pub struct Metrics {
     runs: Family<RunLabels, Counter>,
     events_dropped: Counter,
     watches: Family<WatchLabels, Gauge>,
+    own_watches: Family<OwnWatchLabels, Gauge>,
     runnables: Gauge,
     unknown_runs: Counter,
     unlistable_kinds: Counter,
@@ -62,6 +63,11 @@ struct RunLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct WatchLabels {
     state: WatchLabel,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OwnWatchLabels {
+    resource: &'static str,
 }
 
 /// What happened to a run.
@@ -102,6 +108,7 @@ impl Default for Metrics {
             runs: Family::default(),
             events_dropped: Counter::default(),
             watches: Family::default(),
+            own_watches: Family::default(),
             runnables: Gauge::default(),
             unknown_runs: Counter::default(),
             unlistable_kinds: Counter::default(),
@@ -152,6 +159,11 @@ impl Metrics {
             "watches",
             "Kinds that are watched, polled for want of rights, or polled because their watch fails",
             self.watches.clone(),
+        );
+        registry.register(
+            "own_watches_failing",
+            "Whether the watch of something that the controller itself needs fails or may not be had, by resource: what it would tell of is noticed late",
+            self.own_watches.clone(),
         );
         registry.register("runnables", "Runnables known", self.runnables.clone());
         registry.register("unknown_runs", "Objects that claim to be runs of a Runnable whose ledger cannot know them: forged, or left by a restored backup", self.unknown_runs.clone());
@@ -240,6 +252,12 @@ impl Metrics {
         self.watches
             .get_or_create(&WatchLabels { state })
             .set(count);
+    }
+
+    pub(crate) fn own_watch(&self, resource: &'static str, fails: bool) {
+        self.own_watches
+            .get_or_create(&OwnWatchLabels { resource })
+            .set(i64::from(fails));
     }
 
     pub(crate) fn runnables(&self, count: usize) {

@@ -3,6 +3,7 @@
 //! Kinds are known only at run time, so each has a task of its own: one that fails holds up no
 //! other. A kind is watched only while a Runnable needs it.
 
+pub mod own;
 mod progress;
 pub mod references;
 mod run_object;

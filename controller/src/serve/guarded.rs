@@ -10,15 +10,12 @@ use futures::{Stream, StreamExt};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     Condition, ManagedFieldsEntry, ObjectMeta, OwnerReference, Time,
 };
-use kube::{
-    Api, Resource,
-    runtime::{WatchStreamExt, watcher},
-};
+use kube::{Api, Resource, runtime::watcher};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
 use super::unreadable::{Told, Untold};
-use crate::{api::MAX_DEPTH, health::Readiness, metrics::Metrics};
+use crate::{api::MAX_DEPTH, metrics::Metrics, watch::own::OwnWatches};
 
 /// The server ends every watch after this time, and a silent connection is noticed.
 const WATCH_SECONDS: u32 = 50;
@@ -347,32 +344,22 @@ impl<K: Resource<DynamicType = ()>> Resource for Guarded<K> {
 /// A watch that no single malformed object stops, and that says what it waits for.
 pub(super) fn guarded<K>(
     api: Api<Guarded<K>>,
-    readiness: Readiness,
+    own: &OwnWatches,
     what: &'static str,
-    metrics: Metrics,
     untold: Untold,
-) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static
+) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + use<K>
 where
     K: Told + Clone + std::fmt::Debug + Send + 'static,
 {
-    watcher(
-        api,
-        watcher::Config::default()
-            .timeout(WATCH_SECONDS)
-            .page_size(100),
-    )
-    .default_backoff()
-    .filter_map(move |event| {
-        let event = match event {
-            Ok(event) => opened(event, &metrics, &untold).map(Ok),
-            Err(error) => {
-                tracing::warn!(what, %error, "a watch failed");
-                readiness.because(what, why(&error));
-                Some(Err(error))
-            }
-        };
-        std::future::ready(event)
-    })
+    let metrics = own.metrics.clone();
+    let config = watcher::Config::default()
+        .timeout(WATCH_SECONDS)
+        .page_size(100);
+    own.follow(what, watcher(api, config), why)
+        .filter_map(move |event| {
+            let event = opened(event, &metrics, &untold);
+            std::future::ready(event.map(Ok))
+        })
 }
 
 /// Why a watch failed, in few words; a missing definition is the usual reason on a new cluster.

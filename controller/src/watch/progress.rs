@@ -44,6 +44,8 @@ struct Inner {
     /// Why it fails, once that has lasted. The first word stays, so that a status does not change with
     /// every try.
     failing: Option<String>,
+    /// Why it may not be had.
+    refused: Option<String>,
 }
 
 impl Inner {
@@ -52,7 +54,7 @@ impl Inner {
         if self.listed {
             self.state = WatchState::Synced;
         }
-        (self.erred, self.failing) = (None, None);
+        (self.erred, self.failing, self.refused) = (None, None, None);
     }
 
     /// Nothing was heard of it for longer than a try takes.
@@ -94,6 +96,7 @@ impl Progress {
             since: Instant::now(),
             erred: None,
             failing: None,
+            refused: None,
         };
         Self {
             inner: Mutex::new(inner),
@@ -111,6 +114,12 @@ impl Progress {
     #[must_use]
     pub fn failing(&self) -> Option<String> {
         self.lock().failing.clone()
+    }
+
+    /// Why nothing is heard of it, if it fails or may not be had.
+    pub(super) fn silent(&self) -> Option<String> {
+        let inner = self.lock();
+        inner.failing.clone().or_else(|| inner.refused.clone())
     }
 
     /// Its task ended where none should, and it begins anew, knowing nothing. Whether that makes a
@@ -151,6 +160,7 @@ impl Progress {
             if forbidden {
                 inner.state = WatchState::Polled;
                 (inner.erred, inner.failing) = (None, None);
+                inner.refused = Some(reason(error));
                 return;
             }
             inner.erred(self.a_try, || reason(error));
