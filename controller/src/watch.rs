@@ -3,6 +3,8 @@
 //! Kinds are known only at run time, so each has a task of its own: one that fails holds up no
 //! other. A kind is watched only while a Runnable needs it.
 
+#[macro_use]
+mod object;
 pub mod own;
 mod progress;
 pub mod references;
@@ -231,7 +233,7 @@ impl Watches {
     where
         K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>,
     {
-        let resource = run_object::api_resource(kind);
+        let resource = object::api_resource(kind);
         match &self.namespace {
             Some(namespace) if kind.namespaced => {
                 Api::namespaced_with(client, namespace, &resource)
