@@ -21,6 +21,7 @@ use crate::mutants;
 use bounded::Unread;
 pub use client::{Caller, Connection, configure};
 pub use error::ApiError;
+pub(crate) use error::answers;
 pub use object::{MAX_DEPTH, Object, is_shortened};
 use page::Page;
 pub use path::{ResourcePath, percent_encoded};
@@ -34,8 +35,12 @@ pub const DEADLINE: Duration = Duration::from_secs(15);
 const CREATE_TIMEOUT: &str = "10s";
 /// Objects in one page of a list.
 const PAGE: usize = 100;
-/// Objects that are looked at in one list at most: more of one Runnable would be nobody's intent.
-const MAX_LISTED: usize = 20_000;
+/// Objects that are kept of one list at most: more of one Runnable would be nobody's intent. How many
+/// others there are is up to strangers, and costs time only.
+const MAX_KEPT: usize = 20_000;
+/// Pages that are asked for at most, so that a list ends even where a server says for ever that it goes on.
+/// Full ones have two million objects, more than a cluster holds.
+const MAX_PAGES: usize = 20_000;
 /// How often a read is tried.
 const READ_ATTEMPTS: u32 = 3;
 
@@ -77,18 +82,18 @@ impl Requests {
         self.read(&path.named(name)).await
     }
 
-    /// Looks at each object of a consistent list; only a page of text and one object are kept meanwhile.
+    /// Looks at each object of a consistent list, of which `look` says whether it kept any of it; only a
+    /// page of text and one object are held meanwhile.
     pub async fn each(
         &self,
         path: &ResourcePath,
         selector: &str,
-        look: impl FnMut(Value),
+        look: impl FnMut(Value) -> bool,
     ) -> Result<(), ApiError> {
-        let most = MAX_LISTED;
-        let more = self.pages(path, selector, PAGE, most, look).await?;
+        let more = self.pages(path, selector, PAGE, MAX_KEPT, look).await?;
         if more {
             return Err(ApiError::Unsent(format!(
-                "there are more than {MAX_LISTED} objects: delete those that nobody needs"
+                "there are more than {MAX_KEPT} objects: delete those that nobody needs"
             )));
         }
         Ok(())
@@ -97,8 +102,11 @@ impl Requests {
     /// A consistent list of objects of which there cannot be many.
     pub async fn list(&self, path: &ResourcePath, selector: &str) -> Result<Vec<Value>, ApiError> {
         let mut found = Vec::new();
-        self.each(path, selector, |object| found.push(object))
-            .await?;
+        let keep = |object| {
+            found.push(object);
+            true
+        };
+        self.each(path, selector, keep).await?;
         Ok(found)
     }
 
@@ -110,36 +118,45 @@ impl Requests {
         most: usize,
     ) -> Result<Vec<Value>, ApiError> {
         let mut found = Vec::new();
-        self.pages(path, selector, most, most, |object| found.push(object))
-            .await?;
+        let keep = |object| {
+            found.push(object);
+            true
+        };
+        self.pages(path, selector, most, most, keep).await?;
         Ok(found)
     }
 
-    /// Looks at the objects of a list until there are so `many`, and says whether there are more.
+    /// Looks at the objects of a list until so `many` were kept, and says whether there are more.
     async fn pages(
         &self,
         path: &ResourcePath,
         selector: &str,
         limit: usize,
         many: usize,
-        mut look: impl FnMut(Value),
+        mut look: impl FnMut(Value) -> bool,
     ) -> Result<bool, ApiError> {
-        let (mut seen, mut continuation) = (0, String::new());
-        loop {
+        let (mut kept, mut token) = (0, String::new());
+        for _ in 0..MAX_PAGES {
+            let continuation = match token.as_str() {
+                "" => String::new(),
+                token => format!("&continue={token}"),
+            };
             let uri = format!("{}?limit={limit}&{selector}{continuation}", path.all());
             let text = self.read_text(&uri).await?;
             let page: Page<'_> = parsed(&text)?;
             for object in page.objects() {
-                look(object.map_err(|error| unreadable(&error))?);
+                kept += usize::from(look(object.map_err(|error| unreadable(&error))?));
             }
-            seen += page.len();
             match page.next() {
-                Some(_) if seen >= many => return Ok(true),
-                // A page may have fewer objects than were asked for.
-                Some(token) => continuation = format!("&continue={token}"),
                 None => return Ok(false),
+                Some(_) if kept >= many => return Ok(true),
+                // The same page would come again.
+                Some(next) if next == token => return Err(endless()),
+                // A page may have fewer objects than were asked for.
+                Some(next) => next.clone_into(&mut token),
             }
         }
+        Err(endless())
     }
 
     /// Reads one object by name with the right to list only.
@@ -268,6 +285,12 @@ fn parsed<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, ApiError> {
     serde_json::from_slice(text).map_err(|error| unreadable(&error))
 }
 
+fn endless() -> ApiError {
+    ApiError::Unanswered(
+        "the list has no end: the API server says again and again that it goes on".into(),
+    )
+}
+
 fn unreadable(error: &serde_json::Error) -> ApiError {
     ApiError::Unanswered(format!("the answer cannot be read: {error}"))
 }
@@ -285,3 +308,6 @@ fn refusal(code: StatusCode, text: &[u8]) -> Status {
 fn bytes(object: &impl Serialize) -> Result<Vec<u8>, ApiError> {
     serde_json::to_vec(object).map_err(|error| ApiError::Unsent(error.to_string()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,10 @@
 //! From `apiVersion` and kind to the resource that serves it. Kept until a request says otherwise.
 
+mod known;
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResourceList};
@@ -12,15 +13,8 @@ use crate::{
     api::{ApiError, Requests, ResourcePath},
     clock::boot_time,
 };
+use known::{Known, Look, ObjectsOf};
 
-/// A kind that was not there is asked for again after this time at the earliest, so that thousands
-/// of Runnables of a missing kind cost one request.
-const ABSENT_FOR: Duration = Duration::from_secs(2);
-/// Versions that are not served and are known not to be, at most (more are asked for each time), and
-/// kinds whose objects are known to be elsewhere.
-const MAX_ABSENT: usize = 1_000;
-/// A version that nobody asked for in this time is not kept.
-const UNUSED_FOR: Duration = Duration::from_hours(1);
 /// A group is a DNS name and a version a DNS label: no longer one names anything.
 const MAX_API_VERSION: usize = 253 + 1 + 63;
 
@@ -99,99 +93,6 @@ pub struct Kinds {
     known: Arc<Mutex<Known>>,
 }
 
-/// Whoever writes Runnables and templates chooses what is asked for. So of what is not served little is
-/// kept, and not for long, and what is served and not used leaves.
-#[derive(Default)]
-struct Known {
-    served: HashMap<String, Version>,
-    /// Versions that are not served, and when that was found.
-    absent: HashMap<String, Duration>,
-    /// Where the objects of kinds are that are served no more under the version that was asked for.
-    moved: HashMap<(String, String), Arc<Kind>>,
-}
-
-#[derive(Clone)]
-struct Version {
-    kinds: Arc<HashMap<String, Arc<Kind>>>,
-    /// When it was read, by the clock that counts sleep.
-    read: Duration,
-    /// When it was last asked for.
-    used: Duration,
-    /// It is read again before it is next relied on; until then it is what is known.
-    stale: bool,
-}
-
-/// What is known of a kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Look {
-    Found(Arc<Kind>),
-    /// It was not there a moment ago.
-    Absent,
-    /// The API server has to be asked.
-    Unknown,
-}
-
-impl Known {
-    /// What is known of a kind without asking.
-    fn look_up(&mut self, api_version: &str, kind: &str, now: Duration) -> Look {
-        let fresh = |read: Duration| now.saturating_sub(read) < ABSENT_FOR;
-        if self
-            .absent
-            .get(api_version)
-            .is_some_and(|read| fresh(*read))
-        {
-            return Look::Absent;
-        }
-        let version = self.served.get_mut(api_version);
-        let Some(version) = version.filter(|version| !version.stale) else {
-            return Look::Unknown;
-        };
-        version.used = now;
-        match version.kinds.get(kind) {
-            Some(kind) => Look::Found(kind.clone()),
-            None if fresh(version.read) => Look::Absent,
-            None => Look::Unknown,
-        }
-    }
-
-    /// Puts down where the objects of a kind are.
-    fn put_moved(&mut self, api_version: &str, kind: &str, found: Option<&Arc<Kind>>) {
-        let key = (api_version.to_owned(), kind.to_owned());
-        let Some(found) = found else {
-            self.moved.remove(&key);
-            return;
-        };
-        if self.moved.len() >= MAX_ABSENT {
-            // Who needs one puts it down again.
-            self.moved.clear();
-        }
-        self.moved.insert(key, found.clone());
-    }
-
-    /// Puts down what a version serves, and drops what nobody needs.
-    fn put(&mut self, api_version: &str, kinds: HashMap<String, Arc<Kind>>, now: Duration) {
-        if kinds.is_empty() {
-            self.served.remove(api_version);
-            self.absent
-                .retain(|_, read| now.saturating_sub(*read) < ABSENT_FOR);
-            if self.absent.len() < MAX_ABSENT {
-                self.absent.insert(api_version.to_owned(), now);
-            }
-            return;
-        }
-        self.absent.remove(api_version);
-        self.served
-            .retain(|_, version| now.saturating_sub(version.used) < UNUSED_FOR);
-        let version = Version {
-            kinds: Arc::new(kinds),
-            read: now,
-            used: now,
-            stale: false,
-        };
-        self.served.insert(api_version.to_owned(), version);
-    }
-}
-
 impl Kinds {
     /// Asks with the controller's own identity: every user may read discovery.
     #[must_use]
@@ -231,40 +132,70 @@ impl Kinds {
         api_version: &str,
         kind: &str,
     ) -> Result<Arc<Kind>, DiscoveryError> {
-        let unknown = match self.find(api_version, kind).await {
-            Err(unknown @ DiscoveryError::Unknown { .. }) => unknown,
-            other => return other,
+        let key = (api_version.to_owned(), kind.to_owned());
+        let found = self.find_moved(&key).await;
+        let mut known = self.lock();
+        match &found {
+            Err(DiscoveryError::Api(error)) => known.put_failing(key, error.brief(), boot_time()),
+            Ok(_) | Err(DiscoveryError::Unknown { .. }) => known.answered(&key),
+        }
+        drop(known);
+        found
+    }
+
+    /// Why discovery fails for the objects of a kind, if it has for a while.
+    #[must_use]
+    pub fn failing(&self, api_version: &str, kind: &str) -> Option<String> {
+        let key = (api_version.to_owned(), kind.to_owned());
+        self.lock().failing(&key).map(str::to_owned)
+    }
+
+    async fn find_moved(&self, key: &ObjectsOf) -> Result<Arc<Kind>, DiscoveryError> {
+        let (api_version, kind) = key;
+        let unknown = || DiscoveryError::Unknown {
+            api_version: api_version.clone(),
+            kind: kind.clone(),
         };
-        let Some((group, _)) = api_version
-            .split_once('/')
-            .filter(|_| is_api_version(api_version))
-        else {
-            return Err(unknown);
+        let known = self.lock().look_up_moved(key, boot_time());
+        match known {
+            Look::Found(kind) => return Ok(kind),
+            Look::Absent => return Err(unknown()),
+            Look::Unknown => {}
+        }
+        match self.find(api_version, kind).await {
+            Err(DiscoveryError::Unknown { .. }) => {}
+            Ok(found) => {
+                self.lock().served_again(key);
+                return Ok(found);
+            }
+            Err(error) => return Err(error),
+        }
+        let group = api_version.split_once('/').map(|(group, _)| group);
+        let Some(group) = group.filter(|_| is_api_version(api_version)) else {
+            return Err(unknown());
         };
         for version in self.versions(group).await? {
-            if version == api_version {
+            if version == *api_version {
                 continue;
             }
             match self.find(&version, kind).await {
                 Err(DiscoveryError::Unknown { .. }) => {}
                 Ok(found) => {
-                    self.lock().put_moved(api_version, kind, Some(&found));
+                    let moved = Some(found.clone());
+                    self.lock().put_moved(key.clone(), moved, boot_time());
                     return Ok(found);
                 }
                 Err(error) => return Err(error),
             }
         }
-        self.lock().put_moved(api_version, kind, None);
-        Err(unknown)
+        self.lock().put_moved(key.clone(), None, boot_time());
+        Err(unknown())
     }
 
     /// The resource that serves a kind, if that is known already.
     #[must_use]
     pub fn known(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
-        let mut known = self.lock();
-        let version = known.served.get_mut(api_version)?;
-        version.used = boot_time();
-        version.kinds.get(kind).cloned()
+        self.lock().known(api_version, kind, boot_time())
     }
 
     /// The same for its objects; see [`Self::find_objects`].
@@ -274,23 +205,17 @@ impl Kinds {
             return Some(kind);
         }
         let key = (api_version.to_owned(), kind.to_owned());
-        self.lock().moved.get(&key).cloned()
+        self.lock().moved(&key)
     }
 
     /// Forgets everything: definitions came, went or changed.
     pub fn forget_all(&self) {
-        let mut known = self.lock();
-        known.absent.clear();
-        for version in known.served.values_mut() {
-            version.stale = true;
-        }
+        self.lock().doubt_all();
     }
 
     /// Forgets one version, because a request for a kind of it was answered with 404.
     pub fn forget(&self, api_version: &str) {
-        if let Some(version) = self.lock().served.get_mut(api_version) {
-            version.stale = true;
-        }
+        self.lock().doubt(api_version);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
@@ -334,8 +259,7 @@ impl Kinds {
         let now = boot_time();
         // No version has such a name.
         let absent_as = format!("{group}/");
-        let absent = self.lock().absent.get(&absent_as).copied();
-        if absent.is_some_and(|read| now.saturating_sub(read) < ABSENT_FOR) {
+        if self.lock().is_absent(&absent_as, now) {
             return Ok(Vec::new());
         }
         match self

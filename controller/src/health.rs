@@ -47,10 +47,8 @@ impl Readiness {
         }
     }
 
-    /// Something cannot be watched now: what it would tell of is noticed later. If that is waited for,
-    /// this is why it is not there.
+    /// Something cannot be watched now: what it would tell of is noticed later.
     pub fn lacks(&self, what: &'static str, why: String) {
-        self.because(what, why.clone());
         self.lack().insert(what, why);
     }
 

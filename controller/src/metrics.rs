@@ -27,9 +27,11 @@ pub struct Metrics {
     runs: Family<RunLabels, Counter>,
     events_dropped: Counter,
     watches: Family<WatchLabels, Gauge>,
+    own_watches: Family<OwnWatchLabels, Gauge>,
     runnables: Gauge,
     unknown_runs: Counter,
     unlistable_kinds: Counter,
+    sightings_dropped: Counter,
     undecodable: Counter,
     refused: Counter,
     panics: Counter,
@@ -61,6 +63,11 @@ struct RunLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct WatchLabels {
     state: WatchLabel,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OwnWatchLabels {
+    resource: &'static str,
 }
 
 /// What happened to a run.
@@ -101,9 +108,11 @@ impl Default for Metrics {
             runs: Family::default(),
             events_dropped: Counter::default(),
             watches: Family::default(),
+            own_watches: Family::default(),
             runnables: Gauge::default(),
             unknown_runs: Counter::default(),
             unlistable_kinds: Counter::default(),
+            sightings_dropped: Counter::default(),
             undecodable: Counter::default(),
             refused: Counter::default(),
             panics: Counter::default(),
@@ -151,9 +160,15 @@ impl Metrics {
             "Kinds that are watched, polled for want of rights, or polled because their watch fails",
             self.watches.clone(),
         );
+        registry.register(
+            "own_watches_failing",
+            "Whether the watch of something that the controller itself needs fails or may not be had, by resource: what it would tell of is noticed late",
+            self.own_watches.clone(),
+        );
         registry.register("runnables", "Runnables known", self.runnables.clone());
         registry.register("unknown_runs", "Objects that claim to be runs of a Runnable whose ledger cannot know them: forged, or left by a restored backup", self.unknown_runs.clone());
         registry.register("unlistable_kinds", "Kinds that were left out when the runs of a Runnable without a ledger were listed, because its ServiceAccount may not list them: a right that was taken away too early hides runs", self.unlistable_kinds.clone());
+        registry.register("sightings_dropped", "Objects that claim to be runs of one Runnable and are not kept in mind, because there are more than 10,000 of them: probably forged", self.sightings_dropped.clone());
         registry.register(
             "undecodable_objects",
             "Objects that could not be read and are ignored",
@@ -239,12 +254,22 @@ impl Metrics {
             .set(count);
     }
 
+    pub(crate) fn own_watch(&self, resource: &'static str, fails: bool) {
+        self.own_watches
+            .get_or_create(&OwnWatchLabels { resource })
+            .set(i64::from(fails));
+    }
+
     pub(crate) fn runnables(&self, count: usize) {
         self.runnables.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     pub(crate) fn unknown_run(&self) {
         self.unknown_runs.inc();
+    }
+
+    pub(crate) fn sightings_dropped(&self, count: usize) {
+        self.sightings_dropped.inc_by(count as u64);
     }
 
     pub(crate) fn unlistable_kind(&self) {

@@ -15,6 +15,7 @@ mod select;
 mod strangers;
 mod tidy;
 mod token;
+mod watched;
 mod write;
 
 use std::{
@@ -24,6 +25,7 @@ use std::{
 };
 
 use cartouche_crds::Runnable;
+use futures::FutureExt;
 
 use crate::{
     discovery::Kinds,
@@ -174,25 +176,15 @@ impl Reconciler {
                 move || registry.restarted(&kind, &wakes)
             };
             let (what, metrics) = (kind.kind.resource(), self.metrics.clone());
-            let task = match kind.purpose {
-                Purpose::Runs => {
-                    let watch = self.run_watch.clone();
-                    let run = move || {
-                        let (client, progress) = (client.clone(), progress.clone());
-                        watch.clone().watch(client, kind.clone(), progress)
-                    };
-                    tokio::spawn(supervised(what, metrics, run, told))
-                }
-                Purpose::Selected => {
-                    let watch = self.selected_watch.clone();
-                    let run = move || {
-                        let (client, progress) = (client.clone(), progress.clone());
-                        watch.clone().watch(client, kind.clone(), progress)
-                    };
-                    tokio::spawn(supervised(what, metrics, run, told))
+            let (runs, selected) = (self.run_watch.clone(), self.selected_watch.clone());
+            let run = move || {
+                let (client, kind, progress) = (client.clone(), kind.clone(), progress.clone());
+                match kind.purpose {
+                    Purpose::Runs => runs.clone().watch(client, kind, progress).boxed(),
+                    Purpose::Selected => selected.clone().watch(client, kind, progress).boxed(),
                 }
             };
-            task.abort_handle()
+            tokio::spawn(supervised(what, metrics, run, told)).abort_handle()
         });
         self.close(&closed);
     }
@@ -233,6 +225,11 @@ async fn carry_out(pass: &mut Pass<'_>, step: Step) -> Result<(), End> {
     match step {
         Step::Settled => Err(End::Settled),
         Step::Wait(waiting) => {
+            if waiting == Waiting::FirstList
+                && let Some(problem) = pass.undiscovered()
+            {
+                return Err(End::Stuck(problem, None));
+            }
             if waiting == Waiting::Witness {
                 pass.miss();
             }

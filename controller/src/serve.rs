@@ -44,6 +44,7 @@ use crate::{
     templates::Templates,
     watch::{
         Wakes, Watches,
+        own::OwnWatches,
         references::{
             ACCOUNTS, Accounts, Reference, References, watch_accounts, watch_definitions,
             watch_rights,
@@ -118,10 +119,15 @@ pub async fn serve_over(
         reconciler.events.clone(),
         metrics.clone(),
     );
+    let watches = OwnWatches {
+        readiness: readiness.clone(),
+        metrics: metrics.clone(),
+        deadline: connection.deadline(),
+    };
     let references = References {
         client: reconciler.identity.own().client(),
         namespace: flags.namespace.clone(),
-        readiness: readiness.clone(),
+        own: watches.clone(),
     };
     let accounts_synced = watch_references(references, &reconciler, &runnables_store);
     let mut template_task = tokio::spawn(serve_templates(
@@ -129,7 +135,7 @@ pub async fn serve_over(
         templates_store,
         templates_writer,
         runnables_store.clone(),
-        readiness.clone(),
+        watches.clone(),
         untold.clone(),
     ));
     let runnables = Runnables {
@@ -138,6 +144,7 @@ pub async fn serve_over(
         readiness,
         metrics,
         untold,
+        watches,
     };
     let serving = runnables.serve(flags, runnables_writer, woken, accounts_synced, stop);
     tokio::select! {
@@ -172,13 +179,14 @@ fn wire(
 ) -> Reconciler {
     let identity = Identity::new(connection.clone(), flags.identity);
     let templates = Arc::new(Templates::new(templates));
-    let runs = Arc::new(Runs::default());
+    let runs = Arc::new(Runs::counted_by(metrics.clone()));
     let memories = Arc::new(Memories::default());
     let selections = Arc::new(Selections::default());
     let most = usize::try_from(flags.max_watched_kinds).unwrap_or(usize::MAX);
     let watches = Arc::new(Watches::new(
         most,
         flags.namespace.clone(),
+        connection.deadline(),
         metrics.clone(),
         readiness.clone(),
     ));
@@ -327,17 +335,11 @@ async fn serve_templates(
     store: Store<ClusterRunTemplate>,
     writer: reflector::store::Writer<ClusterRunTemplate>,
     runnables: Store<Runnable>,
-    readiness: Readiness,
+    watches: OwnWatches,
     untold: Untold,
 ) {
     let api: Api<Guarded<ClusterRunTemplate>> = Api::all(reconciler.identity.own().client());
-    let events = guarded(
-        api,
-        readiness.clone(),
-        TEMPLATES,
-        reconciler.metrics.clone(),
-        untold,
-    );
+    let events = guarded(api, &watches, TEMPLATES, untold);
     let mut waking = {
         let (reconciler, store) = (reconciler.clone(), store.clone());
         let mut told = Told::default();
@@ -359,7 +361,7 @@ async fn serve_templates(
                 });
             }
             watcher::Event::InitDone => {
-                readiness.reached(TEMPLATES);
+                watches.readiness.reached(TEMPLATES);
                 told.0.clear();
                 for template in store.state() {
                     told.is_news(&template);

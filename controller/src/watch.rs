@@ -3,6 +3,9 @@
 //! Kinds are known only at run time, so each has a task of its own: one that fails holds up no
 //! other. A kind is watched only while a Runnable needs it.
 
+#[macro_use]
+mod object;
+pub mod own;
 mod progress;
 pub mod references;
 mod run_object;
@@ -20,6 +23,7 @@ use std::{
 use kube::{Api, Client, Resource, api::ApiResource, core::DynamicResourceScope, runtime::watcher};
 use tokio::{sync::mpsc, task::AbortHandle};
 
+pub(crate) use progress::PATIENCE;
 pub use progress::Progress;
 pub use supervised::supervised;
 
@@ -84,6 +88,8 @@ pub struct Watches {
     most: usize,
     /// The only namespace in which anything is watched, if there is one.
     namespace: Option<String>,
+    /// Requests are given up after this time.
+    deadline: Duration,
     metrics: Metrics,
     readiness: Readiness,
 }
@@ -100,6 +106,7 @@ impl Watches {
     pub fn new(
         most: usize,
         namespace: Option<String>,
+        deadline: Duration,
         metrics: Metrics,
         readiness: Readiness,
     ) -> Self {
@@ -107,6 +114,7 @@ impl Watches {
             open: Mutex::default(),
             most,
             namespace,
+            deadline,
             metrics,
             readiness,
         }
@@ -129,11 +137,12 @@ impl Watches {
         for watched in now.difference(before) {
             let room = open.len() < self.most;
             let entry = open.entry(watched.clone()).or_insert_with(|| {
-                let progress = Arc::new(Progress::new(if room {
+                let state = if room {
                     WatchState::Starting
                 } else {
                     WatchState::Polled
-                }));
+                };
+                let progress = Arc::new(Progress::new(state, self.deadline));
                 let task = room.then(|| start(watched, progress.clone()));
                 if !room {
                     tracing::warn!(
@@ -224,7 +233,7 @@ impl Watches {
     where
         K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>,
     {
-        let resource = run_object::api_resource(kind);
+        let resource = object::api_resource(kind);
         match &self.namespace {
             Some(namespace) if kind.namespaced => {
                 Api::namespaced_with(client, namespace, &resource)

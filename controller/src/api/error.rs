@@ -25,7 +25,23 @@ pub enum ApiError {
     Unsent(String),
 }
 
+/// That the API server answers with an error, in words that name no object.
+pub(crate) fn answers(code: u16, reason: &str) -> String {
+    let text = format!("the API server answers {code} {reason}");
+    text.trim_end().to_owned()
+}
+
 impl ApiError {
+    /// What went wrong, in words that name no object and are the same each time.
+    #[must_use]
+    pub fn brief(&self) -> String {
+        match self {
+            Self::Answered { code, reason, .. } => answers(*code, reason),
+            Self::Unanswered(_) => "the API server does not answer".to_owned(),
+            Self::Unsent(why) => why.clone(),
+        }
+    }
+
     fn code(&self) -> Option<u16> {
         match self {
             Self::Answered { code, .. } => Some(*code),

@@ -1,50 +1,77 @@
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::sync::{Arc, Mutex};
 
-use super::{ABSENT_FOR, Kind, Known, Look, MAX_ABSENT, UNUSED_FOR, is_api_version};
+use http::{Request, Response, StatusCode};
+use kube::{Client, client::Body};
+use serde_json::{Value, json};
 
-fn serves(kind: &str) -> HashMap<String, Arc<Kind>> {
-    let resource = Kind {
-        api_version: "a/v1".to_owned(),
-        kind: kind.to_owned(),
-        plural: "things".to_owned(),
-        namespaced: true,
-    };
-    [(kind.to_owned(), Arc::new(resource))].into()
+use super::{DiscoveryError, Kinds, is_api_version};
+use crate::{
+    api::{Caller, Connection, Requests},
+    metrics::Metrics,
+};
+
+type Asked = Arc<Mutex<Vec<String>>>;
+
+/// The kinds of a server with one group, which has moved its Things from v0 to v1.
+fn moved() -> (Kinds, Asked) {
+    let asked = Asked::default();
+    let log = asked.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let path = request.uri().path().to_owned();
+        let version = |version: &str| json!({ "groupVersion": version, "version": version });
+        let things = json!([{ "name": "things", "kind": "Thing", "namespaced": true, "singularName": "", "verbs": [] }]);
+        let (status, body) = match path.as_str() {
+            "/apis/a" => (
+                StatusCode::OK,
+                json!({ "name": "a", "versions": [version("a/v1"), version("a/v0")] }),
+            ),
+            "/apis/a/v1" => (
+                StatusCode::OK,
+                json!({ "groupVersion": "a/v1", "resources": things }),
+            ),
+            _ => (StatusCode::NOT_FOUND, Value::Null),
+        };
+        log.lock().unwrap().push(path);
+        let mut response = Response::new(Body::from(body.to_string().into_bytes()));
+        *response.status_mut() = status;
+        async move { Ok::<_, std::convert::Infallible>(response) }
+    });
+    let connection = Connection::over(Client::new(service, "default"), Metrics::default());
+    (
+        Kinds::new(Requests::new(connection, Caller::Controller)),
+        asked,
+    )
 }
 
-#[test]
-fn of_versions_that_are_not_served_few_are_kept_and_not_for_long() {
-    let mut known = Known::default();
-    let now = Duration::from_secs(100);
-    for version in 0..10 * MAX_ABSENT {
-        known.put(&format!("a{version}/v1"), HashMap::new(), now);
+fn taken(asked: &Asked) -> Vec<String> {
+    std::mem::take(&mut *asked.lock().unwrap())
+}
+
+#[tokio::test]
+async fn where_the_objects_of_an_old_version_are_is_asked_once_until_something_changes() {
+    let (kinds, asked) = moved();
+    for _ in 0..3 {
+        let found = kinds.find_objects("a/v0", "Thing").await.unwrap();
+        assert_eq!(found.api_version, "a/v1");
     }
-    assert_eq!((known.absent.len(), known.served.len()), (MAX_ABSENT, 0));
-    assert_eq!(known.look_up("a0/v1", "Thing", now), Look::Absent);
-    assert_eq!(
-        known.look_up("a0/v1", "Thing", now + ABSENT_FOR),
-        Look::Unknown
-    );
-    known.put("b/v1", HashMap::new(), now + ABSENT_FOR);
-    assert_eq!(known.absent.len(), 1);
+    let once = ["/apis/a/v0", "/apis/a", "/apis/a/v1"];
+    assert_eq!(taken(&asked), once);
+    for forget in [Kinds::forget_all, |kinds: &Kinds| kinds.forget("a/v1")] {
+        forget(&kinds);
+        kinds.find_objects("a/v0", "Thing").await.unwrap();
+        let again = taken(&asked);
+        assert!(again.contains(&"/apis/a/v1".to_owned()), "{again:?}");
+    }
 }
 
-#[test]
-fn a_version_that_is_served_no_more_or_not_asked_for_leaves() {
-    let mut known = Known::default();
-    known.put("a/v1", serves("Thing"), Duration::ZERO);
-    known.put("b/v1", serves("Thing"), Duration::ZERO);
-    assert!(matches!(
-        known.look_up("a/v1", "Thing", UNUSED_FOR / 2),
-        Look::Found(_)
-    ));
-    known.put("c/v1", serves("Thing"), UNUSED_FOR);
-    let mut kept: Vec<_> = known.served.keys().cloned().collect();
-    kept.sort();
-    assert_eq!(kept, ["a/v1", "c/v1"]);
-    known.put("a/v1", HashMap::new(), UNUSED_FOR);
-    assert_eq!(known.look_up("a/v1", "Thing", UNUSED_FOR), Look::Absent);
-    assert_eq!(known.served.len(), 1);
+#[tokio::test]
+async fn that_no_version_has_a_kind_is_asked_once_in_a_moment() {
+    let (kinds, asked) = moved();
+    for _ in 0..3 {
+        let found = kinds.find_objects("a/v0", "Other").await;
+        assert!(matches!(found, Err(DiscoveryError::Unknown { .. })));
+    }
+    assert_eq!(taken(&asked).len(), 3);
 }
 
 #[test]

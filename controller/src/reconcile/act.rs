@@ -9,8 +9,9 @@ use serde_json::Value;
 use super::{
     assess::{reading, reading_with_pods},
     facts::{Found, NameRead, RunName},
-    observe::{own_runs, unapplied_name},
+    observe::unapplied_name,
     pass::{End, Pass},
+    watched::own_runs,
 };
 use crate::{
     api::{ApiError, CreateMode, Object, Requests, ResourcePath},
@@ -101,7 +102,10 @@ impl Pass<'_> {
             .each(&path, &own_runs(&self.key), |object| {
                 let run = self.found(&object);
                 let owner = &self.facts.runnable.uid;
-                found.extend(run.filter(|found| found.reading.run.is_owned_by(owner)));
+                let own = run.filter(|found| found.reading.run.is_owned_by(owner));
+                let is_own = own.is_some();
+                found.extend(own);
+                is_own
             })
             .await?;
         Ok(found)
@@ -179,9 +183,17 @@ impl Pass<'_> {
             "labelSelector=batch.kubernetes.io%2Fcontroller-uid%3D{}",
             run.uid
         );
-        // Anybody may give pods the label: of each no more is kept than is read.
+        // Anybody may give pods the label: only its own are kept, and of each no more than is read.
+        let is_own = |pod: &Value| {
+            let owners = pod.pointer("/metadata/ownerReferences");
+            let mut owners = owners.and_then(Value::as_array).into_iter().flatten();
+            owners.any(|owner| owner.get("uid").and_then(Value::as_str) == Some(&run.uid))
+        };
         let mut pods = Vec::new();
         let keep = |mut pod: Value| {
+            if !is_own(&pod) {
+                return false;
+            }
             if let Value::Object(fields) = &mut pod {
                 fields.retain(|field, _| field == "metadata" || field == "status");
             }
@@ -189,6 +201,7 @@ impl Pass<'_> {
                 metadata.retain(|field, _| field == "ownerReferences" || field == "uid");
             }
             pods.push(pod);
+            true
         };
         match account.each(&path, &query, keep).await {
             Ok(()) => {

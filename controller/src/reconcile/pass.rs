@@ -1,7 +1,7 @@
 //! The state of one pass, and how it ends.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -74,6 +74,8 @@ pub(super) struct Pass<'a> {
     pub(super) problem: Option<Problem>,
     /// The selector does not pick one object.
     pub(super) has_unpicked: bool,
+    /// Kinds of runs, with their `apiVersion`, of which discovery did not say where their objects are.
+    pub(super) unfound: BTreeSet<(String, String)>,
     /// Whether other Runnables of the namespace wait with a change.
     pub(super) others_wait: &'a (dyn Fn() -> bool + Send + Sync),
     /// This pass has written the status, so that what it read was no stale cache.
@@ -148,6 +150,7 @@ impl<'a> Pass<'a> {
             compiled: None,
             problem: None,
             has_unpicked: false,
+            unfound: BTreeSet::new(),
             others_wait,
             has_written: false,
         })

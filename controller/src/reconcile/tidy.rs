@@ -7,18 +7,21 @@ use cartouche_crds::RunPhase;
 use super::{
     WITNESSED_WITHIN,
     facts::{NameRead, WatchState},
-    observe::AWAITED_FOR,
     pass::Pass,
+    watched::AWAITED_FOR,
 };
 use crate::{clock::boot_time, events::Occasion, memory::lock, watch::Watched};
 
 impl Pass<'_> {
-    /// The pause of polling, while a kind that matters may not be watched; and a word about it, once.
+    /// The pause of polling, while a kind that matters may not be watched, or discovery fails for it; and
+    /// a word about it, once.
     pub(super) fn polling(&self) -> Option<Duration> {
         let mut memory = lock(&self.memory);
         let watches = &self.own.watches;
         let is_polled = |watched: &&Watched| watches.state(watched) == WatchState::Polled;
-        memory.watched.iter().find(is_polled)?;
+        if self.unfound.is_empty() {
+            memory.watched.iter().find(is_polled)?;
+        }
         // Of one that fails a condition speaks, for as long as it does.
         let barred = |watched: &&Watched| is_polled(watched) && watches.failing(watched).is_none();
         let barred = memory.watched.iter().find(barred).cloned();

@@ -40,24 +40,24 @@ pub(super) struct Cures {
 impl Cures {
     /// An event may have cured what some wait for.
     pub(super) fn tell(self: &Arc<Self>, reconciler: &Arc<Reconciler>, reference: Reference) {
-        let Some(reference) = self.begin(reference) else {
+        let Some(mut telling) = self.begin(reference) else {
             return;
         };
-        let (cures, reconciler) = (self.clone(), reconciler.clone());
+        let reconciler = reconciler.clone();
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(GATHERED).await;
-                cures.gathered(&reference);
-                cure(&reconciler, &reference).await;
-                let pauses = match reference {
+                telling.gathered();
+                cure(&reconciler, &telling.reference).await;
+                let pauses = match telling.reference {
                     Reference::Definition(_) => AFTER_DEFINITIONS,
                     Reference::Rights(_) | Reference::Accounts(_) => AFTER_RIGHTS,
                 };
                 for pause in pauses {
                     tokio::time::sleep(Duration::from_secs(*pause)).await;
-                    cure(&reconciler, &reference).await;
+                    cure(&reconciler, &telling.reference).await;
                 }
-                if cures.is_over(&reference) {
+                if telling.is_over() {
                     break;
                 }
             }
@@ -65,7 +65,7 @@ impl Cures {
     }
 
     /// The reference that a task has to tell of; `None` if one does already, and does it again.
-    fn begin(&self, reference: Reference) -> Option<Reference> {
+    fn begin(self: &Arc<Self>, reference: Reference) -> Option<Telling> {
         let mut under_way = self.lock();
         let every = match &reference {
             Reference::Rights(_) => Reference::Rights(None),
@@ -84,30 +84,54 @@ impl Cures {
             every
         };
         under_way.insert(reference.clone(), false);
-        Some(reference)
-    }
-
-    /// What has come until now is told of next.
-    fn gathered(&self, reference: &Reference) {
-        if let Some(again) = self.lock().get_mut(reference) {
-            *again = false;
-        }
-    }
-
-    /// Whether nothing has come since.
-    fn is_over(&self, reference: &Reference) -> bool {
-        let mut under_way = self.lock();
-        let again = under_way.get(reference).copied().unwrap_or_default();
-        if !again {
-            under_way.remove(reference);
-        }
-        !again
+        Some(Telling {
+            cures: self.clone(),
+            reference,
+            is_over: false,
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Reference, bool>> {
         self.under_way
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A reference that a task tells of, until it is over or the task ends otherwise: the next event of the same
+/// begins another.
+struct Telling {
+    cures: Arc<Cures>,
+    reference: Reference,
+    is_over: bool,
+}
+
+impl Telling {
+    /// What has come until now is told of next.
+    fn gathered(&self) {
+        if let Some(again) = self.cures.lock().get_mut(&self.reference) {
+            *again = false;
+        }
+    }
+
+    /// Whether nothing has come since.
+    fn is_over(&mut self) -> bool {
+        let mut under_way = self.cures.lock();
+        let again = under_way.get(&self.reference).copied().unwrap_or_default();
+        if !again {
+            under_way.remove(&self.reference);
+            // Another task may tell of it from now on.
+            self.is_over = true;
+        }
+        !again
+    }
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.cures.lock().remove(&self.reference);
+        }
     }
 }
 
@@ -152,34 +176,58 @@ async fn wake(reconciler: &Reconciler, keys: Vec<RunnableKey>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cures, MOST, Reference};
+    use std::sync::Arc;
+
+    use super::{Cures, MOST, Reference, Telling};
 
     fn rights(namespace: &str) -> Reference {
         Reference::Rights(Some(namespace.to_owned()))
     }
 
+    fn begun(cures: &Arc<Cures>, reference: &Reference) -> Telling {
+        let telling = cures.begin(reference.clone()).unwrap();
+        assert_eq!(telling.reference, *reference);
+        telling
+    }
+
     #[test]
     fn what_comes_while_it_is_told_of_is_told_of_once_more() {
-        let cures = Cures::default();
-        assert_eq!(cures.begin(rights("a")), Some(rights("a")));
-        assert_eq!(cures.begin(rights("a")), None);
-        assert_eq!(cures.begin(rights("b")), Some(rights("b")));
-        cures.gathered(&rights("a"));
-        assert_eq!(cures.begin(rights("a")), None);
-        assert!(!cures.is_over(&rights("a")));
-        cures.gathered(&rights("a"));
-        assert!(cures.is_over(&rights("a")));
-        assert_eq!(cures.begin(rights("a")), Some(rights("a")));
+        let cures = Arc::new(Cures::default());
+        let mut first = begun(&cures, &rights("a"));
+        assert!(cures.begin(rights("a")).is_none());
+        let _other = begun(&cures, &rights("b"));
+        first.gathered();
+        assert!(cures.begin(rights("a")).is_none());
+        assert!(!first.is_over());
+        first.gathered();
+        assert!(first.is_over());
+        let _second = begun(&cures, &rights("a"));
+        drop(first);
+        assert!(cures.begin(rights("a")).is_none(), "the second tells of it");
+    }
+
+    #[tokio::test]
+    async fn what_a_task_told_of_that_panicked_is_told_of_by_the_next() {
+        let cures = Arc::new(Cures::default());
+        let telling = begun(&cures, &rights("a"));
+        let task = tokio::spawn(async move {
+            let _telling = telling;
+            panic!("a mistake");
+        });
+        assert!(task.await.is_err());
+        begun(&cures, &rights("a"));
     }
 
     #[test]
     fn a_burst_over_many_namespaces_is_one_for_all() {
-        let cures = Cures::default();
-        for namespace in 0..MOST {
-            assert!(cures.begin(rights(&namespace.to_string())).is_some());
-        }
-        assert_eq!(cures.begin(rights("more")), Some(Reference::Rights(None)));
-        assert_eq!(cures.begin(rights("other")), None);
+        let cures = Arc::new(Cures::default());
+        let namespaces = 0..MOST;
+        let _all: Vec<Telling> = namespaces
+            .map(|namespace| begun(&cures, &rights(&namespace.to_string())))
+            .collect();
+        let more = cures.begin(rights("more")).unwrap();
+        assert_eq!(more.reference, Reference::Rights(None));
+        assert!(cures.begin(rights("other")).is_none());
         assert_eq!(cures.lock().len(), MOST + 1);
     }
 }

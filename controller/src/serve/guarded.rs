@@ -1,24 +1,22 @@
 //! Watches of our own kinds that no single malformed object stops.
 
-use std::{borrow::Cow, collections::BTreeMap};
+mod metadata;
+
+use std::borrow::Cow;
 
 use cartouche_crds::{
     ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus, RunTemplateRef, Runnable,
     RunnableSpec, RunnableStatus,
 };
 use futures::{Stream, StreamExt};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
-    Condition, ManagedFieldsEntry, ObjectMeta, OwnerReference, Time,
-};
-use kube::{
-    Api, Resource,
-    runtime::{WatchStreamExt, watcher},
-};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use kube::{Api, Resource, runtime::watcher};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
 use super::unreadable::{Told, Untold};
-use crate::{api::MAX_DEPTH, health::Readiness, metrics::Metrics};
+use crate::{api::MAX_DEPTH, metrics::Metrics, watch::own::OwnWatches};
+use metadata::ReadMeta;
 
 /// The server ends every watch after this time, and a silent connection is noticed.
 const WATCH_SECONDS: u32 = 50;
@@ -27,7 +25,6 @@ const WATCH_SECONDS: u32 = 50;
 /// only just too large is followed, and told that by the renderer. What the API server and we write into it
 /// beside does not count.
 const MAX_BYTES: usize = 1024 * 1024 + 64 * 1024;
-const STATUS: &str = "status";
 
 /// An object, or why it is none. Unlike [`kube::core::DeserializeGuard`] it reads the text once: that
 /// one makes a tree of it first, at four times the cost.
@@ -230,75 +227,6 @@ fn reason<K: Served>(text: &str, error: &serde_json::Error) -> String {
     }
 }
 
-/// Metadata without most `managedFields`, which cost more to read than all the rest.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ReadMeta {
-    annotations: Option<BTreeMap<String, String>>,
-    creation_timestamp: Option<Time>,
-    deletion_grace_period_seconds: Option<i64>,
-    deletion_timestamp: Option<Time>,
-    finalizers: Option<Vec<String>>,
-    generate_name: Option<String>,
-    generation: Option<i64>,
-    labels: Option<BTreeMap<String, String>>,
-    #[serde(default, deserialize_with = "of_status")]
-    managed_fields: Option<Vec<ManagedFieldsEntry>>,
-    name: Option<String>,
-    namespace: Option<String>,
-    owner_references: Option<Vec<OwnerReference>>,
-    resource_version: Option<String>,
-    self_link: Option<String>,
-    uid: Option<String>,
-}
-
-impl From<ReadMeta> for ObjectMeta {
-    fn from(read: ReadMeta) -> Self {
-        Self {
-            annotations: read.annotations,
-            creation_timestamp: read.creation_timestamp,
-            deletion_grace_period_seconds: read.deletion_grace_period_seconds,
-            deletion_timestamp: read.deletion_timestamp,
-            finalizers: read.finalizers,
-            generate_name: read.generate_name,
-            generation: read.generation,
-            labels: read.labels,
-            managed_fields: read.managed_fields,
-            name: read.name,
-            namespace: read.namespace,
-            owner_references: read.owner_references,
-            resource_version: read.resource_version,
-            self_link: read.self_link,
-            uid: read.uid,
-        }
-    }
-}
-
-/// Who wrote the status, and when; not which fields of it.
-fn of_status<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Vec<ManagedFieldsEntry>>, D::Error> {
-    #[derive(Deserialize)]
-    struct Entry {
-        manager: Option<String>,
-        subresource: Option<String>,
-        time: Option<Time>,
-    }
-
-    let entries = Option::<Vec<Entry>>::deserialize(deserializer)?;
-    let entries = entries.into_iter().flatten();
-    let entries: Vec<ManagedFieldsEntry> = entries
-        .filter(|entry| entry.subresource.as_deref() == Some(STATUS))
-        .map(|entry| ManagedFieldsEntry {
-            manager: entry.manager,
-            subresource: entry.subresource,
-            time: entry.time,
-            ..ManagedFieldsEntry::default()
-        })
-        .collect();
-    Ok((!entries.is_empty()).then_some(entries))
-}
-
 impl<'de, K: Served> Deserialize<'de> for Guarded<K> {
     /// Never fails for what one object says: the list would fail with it.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -347,32 +275,22 @@ impl<K: Resource<DynamicType = ()>> Resource for Guarded<K> {
 /// A watch that no single malformed object stops, and that says what it waits for.
 pub(super) fn guarded<K>(
     api: Api<Guarded<K>>,
-    readiness: Readiness,
+    own: &OwnWatches,
     what: &'static str,
-    metrics: Metrics,
     untold: Untold,
-) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static
+) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + use<K>
 where
     K: Told + Clone + std::fmt::Debug + Send + 'static,
 {
-    watcher(
-        api,
-        watcher::Config::default()
-            .timeout(WATCH_SECONDS)
-            .page_size(100),
-    )
-    .default_backoff()
-    .filter_map(move |event| {
-        let event = match event {
-            Ok(event) => opened(event, &metrics, &untold).map(Ok),
-            Err(error) => {
-                tracing::warn!(what, %error, "a watch failed");
-                readiness.because(what, why(&error));
-                Some(Err(error))
-            }
-        };
-        std::future::ready(event)
-    })
+    let metrics = own.metrics.clone();
+    let config = watcher::Config::default()
+        .timeout(WATCH_SECONDS)
+        .page_size(100);
+    own.follow(what, watcher(api, config), why)
+        .filter_map(move |event| {
+            let event = opened(event, &metrics, &untold);
+            std::future::ready(event.map(Ok))
+        })
 }
 
 /// Why a watch failed, in few words; a missing definition is the usual reason on a new cluster.

@@ -31,6 +31,7 @@ use crate::{
     memory::{RunnableKey, lock},
     metrics::Metrics,
     reconcile::Reconciler,
+    watch::own::OwnWatches,
 };
 
 /// How long passes under way may take to end after a signal to stop.
@@ -43,6 +44,7 @@ pub(super) struct Runnables {
     pub(super) readiness: Readiness,
     pub(super) metrics: Metrics,
     pub(super) untold: Untold,
+    pub(super) watches: OwnWatches,
 }
 
 impl Runnables {
@@ -61,8 +63,7 @@ impl Runnables {
             None => Api::all(client),
         };
         let noting = self.noting();
-        let (readiness, metrics) = (self.readiness.clone(), self.metrics.clone());
-        let events = guarded(api, readiness, RUNNABLES, metrics, self.untold.clone());
+        let events = guarded(api, &self.watches, RUNNABLES, self.untold.clone());
         let trigger = events
             .modify(slim)
             .reflect(writer)

@@ -1,7 +1,7 @@
 //! How a watch fares: whether its list has come, and whether it goes on.
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -10,28 +10,42 @@ use kube::runtime::watcher;
 use tokio::time::{Instant, timeout};
 
 use super::Failures;
-use crate::reconcile::facts::WatchState;
+use crate::{api::answers, reconcile::facts::WatchState};
 
 /// How long a watch that is needed may be without success before that is said, and its kind is polled.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// A watch without an error for this long goes on, though nothing may have happened that it could tell:
-/// longer than a try, which its deadline ends, and the pause behind it.
-const CALM: Duration = Duration::from_secs(90);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// What a try may take beyond the deadline of its request.
+const SLACK: Duration = Duration::from_secs(5);
 
 /// How one watch fares, as its task knows it.
+///
+/// Nothing tells that a watch has begun: kube's stream shows neither that, nor a bookmark, nor that the API
+/// server ended it after its time. But a try that gets no watch is over by the deadline of its request. So a
+/// watch that nothing was heard of for longer than that goes on, and one that breaks later than that has
+/// worked until then, unless a list is under way, which may take its time and still come to nothing.
 #[derive(Debug)]
-pub struct Progress(Mutex<Inner>);
+pub struct Progress {
+    inner: Mutex<Inner>,
+    /// How long a try takes at most that gets no watch.
+    a_try: Duration,
+}
 
 #[derive(Debug)]
 struct Inner {
     state: WatchState,
     /// Its list has come.
     listed: bool,
-    /// The first and the last of the errors that nothing good came between.
-    errors: Option<(Instant, Instant)>,
+    /// A list is under way, or due.
+    listing: bool,
+    /// When anything was last heard of it, or the pause behind an error ended.
+    since: Instant,
+    /// The first of the errors that nothing good came between.
+    erred: Option<Instant>,
     /// Why it fails, once that has lasted. The first word stays, so that a status does not change with
     /// every try.
     failing: Option<String>,
+    /// Why it may not be had.
+    refused: Option<String>,
 }
 
 impl Inner {
@@ -40,16 +54,23 @@ impl Inner {
         if self.listed {
             self.state = WatchState::Synced;
         }
-        (self.errors, self.failing) = (None, None);
+        (self.erred, self.failing, self.refused) = (None, None, None);
     }
 
-    fn erred(&mut self, why: impl FnOnce() -> String) {
+    /// Nothing was heard of it for longer than a try takes.
+    fn calm(&mut self) {
+        if self.listed && !self.listing {
+            self.works();
+        }
+    }
+
+    fn erred(&mut self, a_try: Duration, why: impl FnOnce() -> String) {
         let now = Instant::now();
-        let first = match self.errors {
-            Some((first, last)) if now - last < CALM => first,
-            _ => now,
-        };
-        self.errors = Some((first, now));
+        if now - self.since > a_try {
+            self.calm();
+        }
+        self.since = now;
+        let first = *self.erred.get_or_insert(now);
         if now - first >= PATIENCE && self.state != WatchState::Polled {
             self.failing.get_or_insert_with(why);
         }
@@ -65,15 +86,22 @@ impl Inner {
 }
 
 impl Progress {
-    /// A watch that is about to begin, or never will.
+    /// A watch that is about to begin, or never will; its requests are given up after the deadline.
     #[must_use]
-    pub fn new(state: WatchState) -> Self {
-        Self(Mutex::new(Inner {
+    pub fn new(state: WatchState, deadline: Duration) -> Self {
+        let inner = Inner {
             state,
             listed: false,
-            errors: None,
+            listing: true,
+            since: Instant::now(),
+            erred: None,
             failing: None,
-        }))
+            refused: None,
+        };
+        Self {
+            inner: Mutex::new(inner),
+            a_try: deadline + SLACK,
+        }
     }
 
     /// How well the kind is watched; one whose watch fails is polled.
@@ -88,12 +116,19 @@ impl Progress {
         self.lock().failing.clone()
     }
 
+    /// Why nothing is heard of it, if it fails or may not be had.
+    pub(super) fn silent(&self) -> Option<String> {
+        let inner = self.lock();
+        inner.failing.clone().or_else(|| inner.refused.clone())
+    }
+
     /// Its task ended where none should, and it begins anew, knowing nothing. Whether that makes a
     /// difference.
     pub fn restart(&self) -> bool {
         self.change(|inner| {
             (inner.state, inner.listed) = (WatchState::Starting, false);
-            inner.erred(|| "its task has failed".to_owned());
+            inner.erred(self.a_try, || "its task has failed".to_owned());
+            inner.listing = true;
         })
     }
 
@@ -104,13 +139,19 @@ impl Progress {
         before != (inner.effective(), inner.failing.is_some())
     }
 
-    /// Something came; if it `ends` a list, all that is there is known.
-    fn came(&self, ends: bool) -> bool {
+    /// An event came, and was taken.
+    fn came(&self, seen: Seen) -> bool {
         self.change(|inner| {
-            if ends {
-                (inner.state, inner.listed) = (WatchState::Synced, true);
+            inner.since = Instant::now();
+            match seen {
+                Seen::ListBegins => inner.listing = true,
+                Seen::Listed => {}
+                Seen::ListEnds => {
+                    (inner.state, inner.listed, inner.listing) = (WatchState::Synced, true, false);
+                    inner.works();
+                }
+                Seen::Change => inner.works(),
             }
-            inner.works();
         })
     }
 
@@ -118,68 +159,119 @@ impl Progress {
         self.change(|inner| {
             if forbidden {
                 inner.state = WatchState::Polled;
-                (inner.errors, inner.failing) = (None, None);
+                (inner.erred, inner.failing) = (None, None);
+                inner.refused = Some(reason(error));
                 return;
             }
-            inner.erred(|| reason(error));
+            inner.erred(self.a_try, || reason(error));
         })
     }
 
-    /// Nothing was wrong for a while.
+    /// The pause behind an error is over.
+    fn goes_on(&self) {
+        self.lock().since = Instant::now();
+    }
+
     fn calm(&self) -> bool {
-        self.change(|inner| {
-            if inner.listed {
-                inner.works();
-            }
-        })
+        self.change(Inner::calm)
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Follows a watch to its end: each event is taken, and then it is said if that `turned` the state.
     pub(super) async fn follow<K>(
-        &self,
+        self: &Arc<Self>,
         what: &str,
         events: impl Stream<Item = watcher::Result<watcher::Event<K>>> + Unpin,
         mut take: impl FnMut(watcher::Event<K>),
         turned: impl Fn(),
     ) {
-        let mut events = events;
-        let mut failures = Failures::new();
+        let mut following = Following::new(self.clone(), what.to_owned(), events, turned);
+        while let Some(event) = following.next().await {
+            take(event);
+        }
+    }
+}
+
+/// The events of a watch that is followed: errors are waited out.
+pub(super) struct Following<E, T> {
+    progress: Arc<Progress>,
+    what: String,
+    events: E,
+    turned: T,
+    failures: Failures,
+    /// The event that was given out last; it counts when it was taken.
+    given: Option<Seen>,
+}
+
+/// What an event shows of its watch.
+#[derive(Clone, Copy, Debug)]
+enum Seen {
+    ListBegins,
+    Listed,
+    ListEnds,
+    Change,
+}
+
+impl Seen {
+    fn of<K>(event: &watcher::Event<K>) -> Self {
+        match event {
+            watcher::Event::Init => Self::ListBegins,
+            watcher::Event::InitApply(_) => Self::Listed,
+            watcher::Event::InitDone => Self::ListEnds,
+            watcher::Event::Apply(_) | watcher::Event::Delete(_) => Self::Change,
+        }
+    }
+}
+
+impl<E, K, T> Following<E, T>
+where
+    E: Stream<Item = watcher::Result<watcher::Event<K>>> + Unpin,
+    T: Fn(),
+{
+    pub(super) fn new(progress: Arc<Progress>, what: String, events: E, turned: T) -> Self {
+        Self {
+            progress,
+            what,
+            events,
+            turned,
+            failures: Failures::new(),
+            given: None,
+        }
+    }
+
+    /// The next event, once the one before was taken.
+    pub(super) async fn next(&mut self) -> Option<watcher::Event<K>> {
+        if let Some(given) = self.given.take()
+            && self.progress.came(given)
+        {
+            (self.turned)();
+        }
         loop {
-            let next = match timeout(CALM, events.next()).await {
-                Ok(Some(next)) => next,
-                Ok(None) => return,
-                Err(_) => {
-                    if self.calm() {
-                        turned();
-                    }
-                    continue;
+            match timeout(self.progress.a_try, self.events.next()).await {
+                Ok(Some(Ok(event))) => {
+                    self.failures.came(&event);
+                    self.given = Some(Seen::of(&event));
+                    return Some(event);
                 }
-            };
-            let changed = match next {
-                Ok(event) => {
-                    failures.came(&event);
-                    let (good, ends) = (is_good(&event), matches!(event, watcher::Event::InitDone));
-                    take(event);
-                    good && self.came(ends)
-                }
-                Err(error) => {
-                    let (forbidden, pause) = failures.after(&error);
-                    tracing::warn!(what, %error, forbidden, "a watch failed");
-                    if self.failed(&error, forbidden) {
-                        turned();
-                    }
-                    tokio::time::sleep(pause).await;
-                    continue;
-                }
-            };
-            if changed {
-                turned();
+                Ok(Some(Err(error))) => self.wait_out(&error).await,
+                Ok(None) => return None,
+                Err(_) if self.progress.calm() => (self.turned)(),
+                Err(_) => {}
             }
         }
+    }
+
+    async fn wait_out(&mut self, error: &watcher::Error) {
+        let (forbidden, pause) = self.failures.after(error);
+        tracing::warn!(what = self.what, %error, forbidden, "a watch failed");
+        if self.progress.failed(error, forbidden) {
+            (self.turned)();
+        }
+        tokio::time::sleep(pause).await;
+        self.progress.goes_on();
     }
 }
 
@@ -206,129 +298,8 @@ pub(super) fn reason(error: &watcher::Error) -> String {
 }
 
 fn answered(status: &kube::core::Status) -> String {
-    format!("the API server answers {} {}", status.code, status.reason)
-        .trim_end()
-        .to_owned()
+    answers(status.code, &status.reason)
 }
 
 #[cfg(test)]
-mod tests {
-    use std::{cell::Cell, time::Duration};
-
-    use futures::{StreamExt, stream};
-    use kube::runtime::watcher::{Error, Event};
-    use tokio::time::sleep;
-
-    use super::{PATIENCE, Progress, WatchState};
-
-    fn error(code: u16) -> Error {
-        let mut status = kube::core::Status::failure("no", "InternalError");
-        status.code = code;
-        Error::InitialListFailed(kube::Error::Api(Box::new(status)))
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_watch_that_does_not_come_is_polled_and_comes_back() {
-        let progress = Progress::new(WatchState::Starting);
-        let turns = Cell::new(0);
-        let begun = tokio::time::Instant::now();
-        let events = stream::iter(0..).then(|index| async move {
-            match index {
-                _ if begun.elapsed() > PATIENCE * 2 => Ok(Event::InitDone),
-                // Each try begins with this, and it is nothing good.
-                _ if index % 2 == 0 => Ok(Event::Init),
-                _ => Err(error(500)),
-            }
-        });
-        let events = events.take_while(|event| {
-            std::future::ready(!(matches!(event, Ok(Event::InitDone)) && turns.get() == 2))
-        });
-        let said = std::cell::RefCell::new(Vec::new());
-        let tries = Cell::new(0);
-        progress
-            .follow::<()>(
-                "things",
-                Box::pin(events),
-                |event| {
-                    if matches!(event, Event::Init) {
-                        tries.set(tries.get() + 1);
-                    }
-                },
-                || {
-                    turns.set(turns.get() + 1);
-                    said.borrow_mut()
-                        .push((progress.state(), progress.failing()));
-                },
-            )
-            .await;
-        let failing = "the API server answers 500 InternalError".to_owned();
-        assert_eq!(
-            *said.borrow(),
-            [
-                (WatchState::Polled, Some(failing)),
-                (WatchState::Synced, None)
-            ]
-        );
-        assert!(tries.get() < 15, "{} tries in a minute", tries.get());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_few_errors_and_long_silence_are_nothing_to_speak_of() {
-        let progress = Progress::new(WatchState::Starting);
-        let turns = Cell::new(0);
-        let events = stream::iter([0, 1, 2, 3]).then(|index| async move {
-            if index == 0 {
-                return Ok(Event::InitDone);
-            }
-            sleep(Duration::from_mins(3)).await;
-            Err(error(500))
-        });
-        let turned = || turns.set(turns.get() + 1);
-        let follow = progress.follow::<()>("things", Box::pin(events), |_| {}, turned);
-        follow.await;
-        assert_eq!((progress.state(), turns.get()), (WatchState::Synced, 1));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_watch_that_breaks_is_said_and_silence_means_that_it_goes_on() {
-        let progress = Progress::new(WatchState::Starting);
-        let said = std::cell::RefCell::new(Vec::new());
-        let events = stream::iter(0..20).then(|index| async move {
-            match index {
-                0 => Ok(Event::InitDone),
-                19 => {
-                    sleep(Duration::from_mins(3)).await;
-                    Ok(Event::Init)
-                }
-                _ => Err(error(503)),
-            }
-        });
-        let turned = || said.borrow_mut().push(progress.state());
-        let follow = progress.follow::<()>("things", Box::pin(events), |_| {}, turned);
-        follow.await;
-        assert_eq!(
-            *said.borrow(),
-            [WatchState::Synced, WatchState::Polled, WatchState::Synced]
-        );
-    }
-
-    #[test]
-    fn a_watch_that_may_not_be_had_is_polled_at_once_and_not_called_failing() {
-        let progress = Progress::new(WatchState::Starting);
-        assert!(progress.failed(&error(403), true));
-        assert_eq!(progress.state(), WatchState::Polled);
-        assert_eq!(progress.failing(), None);
-        assert!(progress.restart());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_watch_whose_task_fails_again_and_again_keeps_nobody_waiting_for_its_list() {
-        let progress = Progress::new(WatchState::Starting);
-        progress.came(true);
-        assert!(progress.restart());
-        assert_eq!(progress.state(), WatchState::Starting);
-        sleep(PATIENCE).await;
-        assert!(progress.restart());
-        assert_eq!(progress.state(), WatchState::Polled);
-    }
-}
+mod tests;

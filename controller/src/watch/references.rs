@@ -25,8 +25,7 @@ use kube::{
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-use super::{Failures, config, progress::reason};
-use crate::health::Readiness;
+use super::{config, own::OwnWatches};
 
 /// What has to be known before any Runnable is served.
 pub const ACCOUNTS: &str = "serviceaccounts";
@@ -92,8 +91,8 @@ pub struct References {
     pub client: Client,
     /// The only namespace that is served, if there is one.
     pub namespace: Option<String>,
-    /// What is missing.
-    pub readiness: Readiness,
+    /// How their watches fare is said.
+    pub own: OwnWatches,
 }
 
 impl References {
@@ -110,17 +109,6 @@ impl References {
             None => self.everywhere(),
         }
     }
-
-    async fn pause(&self, what: &'static str, error: &watcher::Error, failures: &mut Failures) {
-        let (forbidden, pause) = failures.after(error);
-        tracing::warn!(what, %error, forbidden, "a watch failed");
-        if forbidden {
-            self.readiness.lacks(what, reason(error));
-        } else {
-            self.readiness.because(what, reason(error));
-        }
-        tokio::time::sleep(pause).await;
-    }
 }
 
 /// Watches the ServiceAccounts for ever. `synced` turns true with the first complete list.
@@ -132,35 +120,28 @@ pub async fn watch_accounts(
 ) {
     let mut listed: Vec<ObjectMeta> = Vec::new();
     let api = references.here::<PartialObjectMeta<ServiceAccount>>();
-    let mut events = watcher(api, config()).boxed();
-    let mut failures = Failures::new();
+    let events = watcher(api, config());
+    let mut events = references.own.follow_plainly(ACCOUNTS, events).boxed();
     let tell = |accounts: Vec<(String, String)>| {
         if !accounts.is_empty() {
             wake(Reference::Accounts(accounts));
         }
     };
     while let Some(event) = events.next().await {
-        if let Ok(event) = &event {
-            failures.came(event);
-        }
         match event {
-            Ok(watcher::Event::Init) => listed.clear(),
-            Ok(watcher::Event::InitApply(object)) => listed.push(named(&object.metadata)),
-            Ok(watcher::Event::InitDone) => {
+            watcher::Event::Init => listed.clear(),
+            watcher::Event::InitApply(object) => listed.push(named(&object.metadata)),
+            watcher::Event::InitDone => {
                 tell(relist(&accounts, &std::mem::take(&mut listed)));
-                references.readiness.has(ACCOUNTS);
                 synced.send_replace(true);
             }
-            Ok(watcher::Event::Apply(object)) => {
+            watcher::Event::Apply(object) => {
                 accounts.put(&object.metadata);
                 tell(key(&object.metadata).into_iter().collect());
             }
-            Ok(watcher::Event::Delete(object)) => {
+            watcher::Event::Delete(object) => {
                 accounts.remove(&object.metadata);
                 tell(key(&object.metadata).into_iter().collect());
-            }
-            Err(error) => {
-                references.pause(ACCOUNTS, &error, &mut failures).await;
             }
         }
     }
@@ -242,20 +223,15 @@ async fn watch_all<K>(
 ) where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
 {
-    let mut events = watcher(api, config()).boxed();
-    let mut failures = Failures::new();
+    let events = watcher(api, config());
+    let mut events = references.own.follow_plainly(what, events).boxed();
     while let Some(event) = events.next().await {
-        if let Ok(event) = &event {
-            failures.came(event);
-            references.readiness.has(what);
-        }
         match event {
-            Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
-            Ok(watcher::Event::InitDone) => tell(&ObjectMeta::default()),
-            Ok(watcher::Event::Apply(object) | watcher::Event::Delete(object)) => {
+            watcher::Event::Init | watcher::Event::InitApply(_) => {}
+            watcher::Event::InitDone => tell(&ObjectMeta::default()),
+            watcher::Event::Apply(object) | watcher::Event::Delete(object) => {
                 tell(&object.metadata);
             }
-            Err(error) => references.pause(what, &error, &mut failures).await,
         }
     }
 }

@@ -4,7 +4,6 @@
 use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::{Resource, api::ApiResource};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
@@ -203,47 +202,7 @@ impl<'de> Deserialize<'de> for Controllers {
     }
 }
 
-impl Resource for RunObject {
-    type DynamicType = ApiResource;
-    type Scope = kube::core::DynamicResourceScope;
-
-    fn kind(resource: &ApiResource) -> Cow<'_, str> {
-        resource.kind.as_str().into()
-    }
-    fn group(resource: &ApiResource) -> Cow<'_, str> {
-        resource.group.as_str().into()
-    }
-    fn version(resource: &ApiResource) -> Cow<'_, str> {
-        resource.version.as_str().into()
-    }
-    fn api_version(resource: &ApiResource) -> Cow<'_, str> {
-        resource.api_version.as_str().into()
-    }
-    fn plural(resource: &ApiResource) -> Cow<'_, str> {
-        resource.plural.as_str().into()
-    }
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
-
-/// A kind, as the client library wants it.
-pub(super) fn api_resource(kind: &Kind) -> ApiResource {
-    let (group, version) = kind
-        .api_version
-        .split_once('/')
-        .unwrap_or(("", &kind.api_version));
-    ApiResource {
-        group: group.to_owned(),
-        version: version.to_owned(),
-        api_version: kind.api_version.clone(),
-        kind: kind.kind.clone(),
-        plural: kind.plural.clone(),
-    }
-}
+watched_object!(RunObject, only_metadata: false);
 
 #[cfg(test)]
 mod tests {

@@ -34,6 +34,7 @@ type Uid = u128;
 #[derive(Default)]
 pub struct Runs {
     inner: Mutex<Inner>,
+    metrics: Metrics,
 }
 
 #[derive(Default)]
@@ -45,12 +46,16 @@ struct Inner {
     polled: HashMap<Watched, HashMap<Uid, Timestamp>>,
 }
 
-struct Owner {
-    key: RunnableKey,
-    sightings: Vec<Sighting>,
-}
-
 impl Runs {
+    /// None yet; what is dropped is counted.
+    #[must_use]
+    pub fn counted_by(metrics: Metrics) -> Self {
+        Self {
+            metrics,
+            ..Self::default()
+        }
+    }
+
     /// The runs of a Runnable that still matter.
     #[must_use]
     pub fn sightings(&self, runnable_uid: &str) -> Vec<Sighting> {
@@ -135,7 +140,7 @@ impl Runs {
         } else {
             live.insert(short(&run.uid), owner);
         }
-        sighting.is_some_and(|sighting| put(&mut inner, owner, key, sighting))
+        sighting.is_some_and(|sighting| self.put(&mut inner, owner, key, sighting))
     }
 
     /// A new first list is complete: whatever it does not have went unseen. Those whom it concerns.
@@ -160,30 +165,21 @@ impl Runs {
         concerned
     }
 
+    /// Keeps a sighting. Whether it is news.
+    fn put(&self, inner: &mut Inner, owner: Uid, key: &RunnableKey, sighting: Sighting) -> bool {
+        let owner = inner
+            .owners
+            .entry(owner)
+            .or_insert_with(|| Owner::new(key.clone()));
+        let news = owner.put(sighting);
+        if news {
+            self.metrics.sightings_dropped(owner.make_room());
+        }
+        news
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn put(inner: &mut Inner, owner: Uid, key: &RunnableKey, sighting: Sighting) -> bool {
-    let owner = inner.owners.entry(owner).or_insert_with(|| Owner {
-        key: key.clone(),
-        sightings: Vec::new(),
-    });
-    match owner
-        .sightings
-        .iter_mut()
-        .find(|known| known.run.uid == sighting.run.uid)
-    {
-        Some(known) if *known == sighting => false,
-        Some(known) => {
-            *known = sighting;
-            true
-        }
-        None => {
-            owner.sightings.push(sighting);
-            true
-        }
     }
 }
 
@@ -328,7 +324,9 @@ fn owner(object: &Value) -> Option<RunnableKey> {
     })
 }
 
+mod owner;
 mod polled;
+use owner::Owner;
 pub use polled::Poll;
 
 #[cfg(test)]

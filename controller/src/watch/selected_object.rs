@@ -1,9 +1,8 @@
 //! An object that selectors may pick, as its watch delivers it: of its metadata what selectors ask for.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::{Resource, api::ApiResource};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -47,36 +46,8 @@ impl<'de> Deserialize<'de> for SelectedObject {
     }
 }
 
-impl Resource for SelectedObject {
-    type DynamicType = ApiResource;
-    type Scope = kube::core::DynamicResourceScope;
-
-    fn kind(resource: &ApiResource) -> Cow<'_, str> {
-        resource.kind.as_str().into()
-    }
-    fn group(resource: &ApiResource) -> Cow<'_, str> {
-        resource.group.as_str().into()
-    }
-    fn version(resource: &ApiResource) -> Cow<'_, str> {
-        resource.version.as_str().into()
-    }
-    fn api_version(resource: &ApiResource) -> Cow<'_, str> {
-        resource.api_version.as_str().into()
-    }
-    fn plural(resource: &ApiResource) -> Cow<'_, str> {
-        resource.plural.as_str().into()
-    }
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-    /// The API server sends no more than the metadata.
-    fn metadata_api() -> bool {
-        true
-    }
-}
+// The API server sends no more than the metadata.
+watched_object!(SelectedObject, only_metadata: true);
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use k8s_openapi::jiff::Timestamp;
 
-use super::{Runs, Uid, put, short};
+use super::{Runs, Uid, short};
 use crate::{memory::RunnableKey, reconcile::facts::Sighting, watch::Watched};
 
 /// A complete list of the runs of one kind and one Runnable.
@@ -51,7 +51,7 @@ impl Runs {
             }
         }
         for seen in poll.found.iter().filter(|seen| keep(seen)) {
-            put(&mut inner, owner, key, seen.clone());
+            self.put(&mut inner, owner, key, seen.clone());
         }
     }
 

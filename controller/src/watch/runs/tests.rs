@@ -40,7 +40,7 @@ fn runs(sighting: Sighting) -> Runs {
         namespace: "ns".to_owned(),
         name: "r".to_owned(),
     };
-    put(&mut runs.lock(), short("owner"), &key, sighting);
+    runs.put(&mut runs.lock(), short("owner"), &key, sighting);
     runs
 }
 
@@ -122,4 +122,42 @@ fn of_a_kind_that_nobody_follows_and_of_a_runnable_that_is_gone_nothing_is_kept(
     runs.close(&watched());
     assert!(!runs.exists(&watched(), "run"));
     assert!(runs.lock().polled.is_empty());
+}
+
+/// A run with a number that its name bears out.
+fn numbered(sequence: i64) -> Sighting {
+    let mut seen = seen(Verdict::Unknown);
+    let suffix = cartouche_templating::name_suffix("owner", sequence);
+    seen.run.name = format!("r{suffix}");
+    seen.run.uid = format!("run {sequence}");
+    seen.run.sequence = Some(sequence);
+    seen
+}
+
+#[test]
+fn of_very_many_runs_those_stay_in_mind_that_went_and_those_with_the_highest_numbers() {
+    let runs = Runs::default();
+    let key = RunnableKey {
+        namespace: "ns".to_owned(),
+        name: "r".to_owned(),
+    };
+    let put = |sighting| runs.put(&mut runs.lock(), short("owner"), &key, sighting);
+    let went = |sequence| Sighting {
+        deleted: true,
+        ..numbered(sequence)
+    };
+    put(went(1));
+    put(numbered(1_000_000));
+    let many = i64::try_from(owner::MOST + owner::SLACK).unwrap();
+    for sequence in 2..=many {
+        put(numbered(sequence));
+    }
+    let kept = runs.sightings("owner");
+    assert_eq!(kept.len(), owner::MOST + 1);
+    assert!(kept.contains(&went(1)) && kept.contains(&numbered(1_000_000)));
+    assert!(kept.contains(&numbered(many)) && !kept.contains(&numbered(2)));
+    let counted = format!("cartouche_sightings_dropped_total {}", owner::SLACK);
+    assert!(runs.metrics.text().contains(&counted));
+    assert!(put(went(2)), "that it went is news");
+    assert!(runs.sightings("owner").contains(&went(2)));
 }

@@ -1,0 +1,84 @@
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use http::{Request, Response};
+use kube::{Client, client::Body};
+use serde_json::{Value, json};
+
+use super::{ApiError, Caller, Connection, MAX_KEPT, MAX_PAGES, PAGE, Requests, ResourcePath};
+use crate::metrics::Metrics;
+
+/// Requests to a server whose list has, on its nth page, what `page` says.
+fn server(
+    page: impl Fn(usize) -> Value + Clone + Send + Sync + 'static,
+) -> (Requests, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
+    let service = tower::service_fn(move |_: Request<Body>| {
+        let text = page(counted.fetch_add(1, Ordering::Relaxed)).to_string();
+        async move { Ok::<_, std::convert::Infallible>(Response::new(Body::from(text.into_bytes()))) }
+    });
+    let connection = Connection::over(Client::new(service, "default"), Metrics::default());
+    (Requests::new(connection, Caller::Controller), asked)
+}
+
+fn page(items: usize, next: &str) -> Value {
+    json!({ "metadata": { "continue": next }, "items": vec![json!({}); items] })
+}
+
+fn things() -> ResourcePath {
+    ResourcePath::new("a/v1", "things", Some("ns"))
+}
+
+/// A list of so many full pages.
+fn full(pages: usize) -> impl Fn(usize) -> Value + Clone + Send + Sync {
+    move |number| {
+        let next = (number + 1 < pages).then(|| number.to_string());
+        page(PAGE, &next.unwrap_or_default())
+    }
+}
+
+#[tokio::test]
+async fn however_many_strangers_there_are_a_list_comes_to_its_end() {
+    let (requests, asked) = server(full(MAX_KEPT / PAGE + 10));
+    let mut looked = 0;
+    let look = |_| {
+        looked += 1;
+        false
+    };
+    requests.each(&things(), "", look).await.unwrap();
+    assert_eq!(looked, MAX_KEPT + 10 * PAGE);
+    assert_eq!(asked.load(Ordering::Relaxed), MAX_KEPT / PAGE + 10);
+}
+
+#[tokio::test]
+async fn no_more_is_kept_of_a_list_than_fits() {
+    let (requests, asked) = server(full(MAX_KEPT / PAGE + 10));
+    let refused = requests.each(&things(), "", |_| true).await;
+    assert!(matches!(refused, Err(ApiError::Unsent(_))));
+    assert_eq!(asked.load(Ordering::Relaxed), MAX_KEPT / PAGE);
+}
+
+#[tokio::test]
+async fn a_list_that_has_just_as_many_as_fit_is_whole() {
+    let (requests, _) = server(full(MAX_KEPT / PAGE));
+    requests.each(&things(), "", |_| true).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_gives_the_same_page_again_is_left() {
+    let (requests, asked) = server(|_| page(0, "same"));
+    let refused = requests.each(&things(), "", |_| true).await;
+    assert!(refused.unwrap_err().to_string().contains("no end"));
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn a_server_whose_empty_pages_do_not_end_is_left() {
+    let (requests, asked) = server(|number| page(0, &number.to_string()));
+    let refused = requests.list_some(&things(), "", 2).await;
+    assert!(refused.unwrap_err().to_string().contains("no end"));
+    assert_eq!(asked.load(Ordering::Relaxed), MAX_PAGES);
+}

@@ -1,0 +1,330 @@
+//! Which kinds are watched for a Runnable, and what their watches have shown. I/O.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use cartouche_crds::RUNNABLE_NAME_LABEL;
+use cartouche_templating::label_value;
+
+use super::{
+    assess::{matters, reading},
+    facts::{Sighting, WatchState},
+    pass::Pass,
+};
+use crate::{
+    api::ApiError,
+    clock::boot_time,
+    discovery::{DiscoveryError, Kind},
+    ledger::Ledger,
+    memory::{RunnableKey, lock},
+    problem::{Problem, bounded},
+    watch::{Purpose, Watched, runs::Poll},
+};
+
+/// How long a run that was just made may stay unseen by its watch before it is looked for: the watch
+/// may have begun anew in that very moment.
+pub(super) const AWAITED_FOR: Duration = Duration::from_mins(1);
+
+impl Pass<'_> {
+    /// Has the kinds watched that matter, and takes in what their watches have shown.
+    pub(super) async fn look_around(&mut self) {
+        self.unfound.clear();
+        let current = self
+            .facts
+            .ledger
+            .current
+            .as_ref()
+            .map(|current| (current.api_version.clone(), current.kind.clone()));
+        let kind = match &current {
+            Some((api_version, kind)) => self.kind(Purpose::Runs, api_version, kind).await,
+            None => Ok(None),
+        };
+        if let (Some((api_version, name)), Err(_)) = (&current, &kind) {
+            self.unfound.insert((api_version.clone(), name.clone()));
+        }
+        self.watch_kinds(kind.as_ref().ok().and_then(Option::as_ref))
+            .await;
+        let Ok(kind) = kind else {
+            // Nobody says whether the kind is there: nothing is concluded from what is not seen.
+            self.facts.watch = WatchState::Starting;
+            return;
+        };
+        self.facts.resource = kind.as_ref().map(|kind| kind.resource());
+        self.facts.awaited = lock(&self.memory)
+            .awaited
+            .clone()
+            .filter(|(_, since)| boot_time().saturating_sub(*since) < AWAITED_FOR)
+            .map(|(uid, _)| uid);
+        self.facts.missed = self.witness().is_some_and(|left| left.is_zero());
+        let Some(kind) = kind else {
+            // Objects of a kind that is not served do not exist; what was seen to go with it stays seen.
+            self.facts.watch = WatchState::Synced;
+            self.facts.sightings = self.own.runs.sightings(&self.facts.runnable.uid);
+            self.facts.sightings.retain(|sighting| sighting.deleted);
+            return;
+        };
+        let watched = Watched {
+            purpose: Purpose::Runs,
+            kind,
+        };
+        self.facts.watch = self.own.watches.state(&watched);
+        self.facts.sightings = match self.facts.watch {
+            WatchState::Polled => self.poll(&watched).await,
+            WatchState::Starting | WatchState::Synced => {
+                self.own.runs.sightings(&self.facts.runnable.uid)
+            }
+        };
+    }
+
+    /// A kind that is to be watched; `None` if it is not served. An API server that does not answer has
+    /// not taken it away: who watched it goes on.
+    async fn kind(
+        &self,
+        purpose: Purpose,
+        api_version: &str,
+        kind: &str,
+    ) -> Result<Option<Arc<Kind>>, DiscoveryError> {
+        let kinds = &self.own.kinds;
+        let found = match purpose {
+            // A run stays the same object, whatever version it is read in.
+            Purpose::Runs => kinds.find_objects(api_version, kind).await,
+            Purpose::Selected => kinds.find(api_version, kind).await,
+        };
+        match found {
+            Ok(kind) => Ok(Some(kind)),
+            Err(DiscoveryError::Unknown { .. }) => Ok(None),
+            Err(error) => {
+                let memory = lock(&self.memory);
+                let watched = memory
+                    .watched
+                    .iter()
+                    .filter(|known| known.purpose == purpose);
+                let known = watched
+                    .map(|watched| &watched.kind)
+                    .filter(|known| known.has_objects_of(api_version, kind))
+                    .max_by_key(|known| known.api_version == api_version);
+                known.map_or(Err(error), |known| Ok(Some(known.clone())))
+            }
+        }
+    }
+
+    async fn watch_kinds(&mut self, current: Option<&Arc<Kind>>) {
+        let mut wanted: BTreeSet<Watched> = current
+            .map(|kind| Watched {
+                purpose: Purpose::Runs,
+                kind: kind.clone(),
+            })
+            .into_iter()
+            .collect();
+        // Finished runs too: retention has to know whether they are still there.
+        let history = &self.facts.ledger.history;
+        let mut runs: BTreeSet<(String, String)> = history
+            .iter()
+            .map(|entry| (entry.api_version.clone(), entry.kind.clone()))
+            .collect();
+        if let Ok(rendering) = &self.facts.rendering {
+            let document = &rendering.document;
+            runs.insert((
+                document.api_version().to_owned(),
+                document.kind().to_owned(),
+            ));
+        }
+        for (api_version, kind) in runs {
+            match self.kind(Purpose::Runs, &api_version, &kind).await {
+                Ok(Some(kind)) => drop(wanted.insert(Watched {
+                    purpose: Purpose::Runs,
+                    kind,
+                })),
+                Ok(None) => {}
+                Err(_) => drop(self.unfound.insert((api_version, kind))),
+            }
+        }
+        let resource = self
+            .runnable
+            .spec
+            .selector
+            .as_ref()
+            .map(|selector| &selector.resource);
+        if let Some((api_version, kind)) =
+            resource.and_then(|resource| resource.api_version.as_ref().zip(resource.kind.as_ref()))
+            && let Ok(Some(kind)) = self.kind(Purpose::Selected, api_version, kind).await
+        {
+            wanted.insert(Watched {
+                purpose: Purpose::Selected,
+                kind,
+            });
+        }
+        let before = std::mem::replace(&mut lock(&self.memory).watched, wanted.clone());
+        for gone in before
+            .difference(&wanted)
+            .filter(|watched| watched.purpose == Purpose::Selected)
+        {
+            self.own.selections.remove(gone, &self.key);
+            // What happens to it from now on is not told.
+            let mut memory = lock(&self.memory);
+            memory.picked = None;
+            memory.changes += 1;
+        }
+        self.own.serve(&self.key, &before, &wanted);
+        self.facts.unwatched = self.unwatched(&wanted);
+    }
+
+    /// What is to be said of watches that fail, and of those that cannot begin.
+    fn unwatched(&self, wanted: &BTreeSet<Watched>) -> Option<String> {
+        let seconds = self.own.poll.as_secs();
+        let failing = wanted.iter().filter_map(|watched| {
+            let why = self.own.watches.failing(watched)?;
+            let resource = watched.kind.resource();
+            Some(format!(
+                "{resource} cannot be watched ({why}) and is looked at every {seconds} s as the Runnable's ServiceAccount meanwhile"
+            ))
+        });
+        let unfound = self.unfound.iter().filter_map(|(api_version, kind)| {
+            let why = self.own.kinds.failing(api_version, kind)?;
+            Some(unfindable(api_version, kind, &why))
+        });
+        let failing: Vec<String> = failing.chain(unfound).collect();
+        (!failing.is_empty()).then(|| bounded(failing.join("; ")))
+    }
+
+    /// Why nothing is known of the current run, once that has lasted: discovery fails for its kind.
+    pub(super) fn undiscovered(&self) -> Option<Problem> {
+        let current = self.facts.ledger.current.as_ref()?;
+        let of_current = |(api_version, kind): &&(String, String)| {
+            *api_version == current.api_version && *kind == current.kind
+        };
+        let (api_version, kind) = self.unfound.iter().find(of_current)?;
+        let why = self.own.kinds.failing(api_version, kind)?;
+        let text = bounded(unfindable(api_version, kind, &why));
+        Some(self.unreadable(&ApiError::Unanswered(text)))
+    }
+
+    /// Runs of a kind that the controller may not watch, listed as the account.
+    pub(super) async fn poll(&self, watched: &Watched) -> Vec<Sighting> {
+        let (runs, owner) = (&self.own.runs, &self.facts.runnable.uid);
+        let (Some(account), Some(compiled)) = (&self.account, &self.compiled) else {
+            return runs.sightings(owner);
+        };
+        let path = watched.kind.path(&self.key.namespace);
+        let mut found = Vec::new();
+        let history = &self.facts.ledger.history;
+        let listed = account
+            .each(&path, &own_runs(&self.key), |object| {
+                let reading = reading(compiled, history, &object);
+                let own = reading.filter(|reading| reading.run.is_owned_by(owner));
+                found.extend(own.as_ref().map(Sighting::of));
+                own.is_some()
+            })
+            .await;
+        if listed.is_err() {
+            let known = runs.sightings(owner);
+            return doubted(known, &self.facts.ledger, &watched.kind);
+        }
+        let poll = Poll {
+            watched,
+            owner: (&self.key, owner),
+            found: &found,
+            at: self.own.identity.connection().now(),
+        };
+        runs.polled(&poll, |sighting| matters(&self.runnable, &sighting.run));
+        let mut known = runs.sightings(owner);
+        known.retain(|known| found.iter().all(|found| found.run.uid != known.run.uid));
+        known.extend(found);
+        known
+    }
+}
+
+/// The query for the runs that carry a Runnable's name.
+pub(super) fn own_runs(key: &RunnableKey) -> String {
+    format!(
+        "labelSelector={}%3D{}",
+        RUNNABLE_NAME_LABEL.replace('/', "%2F"),
+        label_value(&key.name)
+    )
+}
+
+fn unfindable(api_version: &str, kind: &str, why: &str) -> String {
+    format!("{kind} of {api_version} cannot be looked up ({why}) and is not watched meanwhile")
+}
+
+/// What is left of sightings when the runs of their kind could not be listed, and nobody says what is there.
+/// Those that had ended say how, and are read again. Of one that had not it is only known that it was there:
+/// it is read by its name as one that nobody has seen, so that its end is noticed if it is gone.
+fn doubted(known: Vec<Sighting>, ledger: &Ledger, kind: &Kind) -> Vec<Sighting> {
+    let doubt = |mut seen: Sighting| {
+        let of_kind = kind.has_objects_of(&seen.run.api_version, &seen.run.kind);
+        if seen.deleted || !of_kind {
+            return Some(seen);
+        }
+        if !seen.finished() && ledger.knows(&seen.run.uid) {
+            return None;
+        }
+        seen.rules_hash = "".into();
+        Some(seen)
+    };
+    known.into_iter().filter_map(doubt).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use cartouche_crds::RunResult;
+
+    use super::doubted;
+    use crate::{
+        discovery::Kind,
+        ledger::tests::sample::*,
+        reconcile::{
+            decide::{Change, Step, decide, tests::scene::*},
+            facts::{Facts, Sighting},
+        },
+    };
+
+    fn kind() -> Kind {
+        Kind {
+            api_version: API_VERSION.to_owned(),
+            kind: KIND.to_owned(),
+            plural: "builds".to_owned(),
+            namespaced: true,
+        }
+    }
+
+    /// A run that is to be followed, and what a list that failed left of what was seen of it.
+    fn unlisted(seen: Sighting) -> Facts {
+        let mut facts = with(created(2, "A"), "A").fresh();
+        facts.sightings = doubted(vec![seen], &facts.ledger, &kind());
+        facts
+    }
+
+    #[test]
+    fn an_unfinished_run_that_went_while_nobody_could_list_is_noticed() {
+        let facts = unlisted(seen(&running(run(2, "A"))));
+        assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));
+        let gone = facts.reading_absent(&name(2));
+        assert_eq!(
+            written(&gone, Change::Record).current.unwrap().result,
+            Some(RunResult::Lost)
+        );
+    }
+
+    #[test]
+    fn how_a_run_ended_is_remembered_while_nobody_can_list() {
+        let facts = unlisted(seen(&failed(run(2, "A"))));
+        assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));
+        let gone = facts.reading_absent(&name(2));
+        assert_eq!(
+            written(&gone, Change::Record).current.unwrap().result,
+            Some(RunResult::Failed)
+        );
+    }
+
+    #[test]
+    fn what_another_watch_shows_and_what_no_ledger_knows_is_not_doubted() {
+        let facts = with(created(2, "A"), "A");
+        let mut elsewhere = seen(&running(run(2, "A")));
+        elsewhere.run.kind = "Job".to_owned();
+        let mut unknown = seen(&running(other(run(2, "A"))));
+        let known = vec![elsewhere.clone(), unknown.clone()];
+        unknown.rules_hash = "".into();
+        let left = doubted(known, &facts.ledger, &kind());
+        assert_eq!(left, [elsewhere, unknown]);
+    }
+}

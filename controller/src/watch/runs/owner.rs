@@ -1,0 +1,80 @@
+//! What was seen of the runs of one Runnable, and how much of it is kept.
+
+use crate::{memory::RunnableKey, reconcile::facts::Sighting};
+
+/// Runs of one Runnable that are there and kept in mind at most. Anybody may put objects there that look like
+/// some, and while a run is refused or waits none of them can be told from those that matter.
+pub(super) const MOST: usize = 10_000;
+/// So many more may come before some are dropped: to choose them takes a look at all.
+pub(super) const SLACK: usize = MOST / 10;
+
+/// A Runnable whose runs were seen.
+pub(super) struct Owner {
+    pub(super) key: RunnableKey,
+    pub(super) sightings: Vec<Sighting>,
+    /// That some were dropped is in the log.
+    said: bool,
+}
+
+impl Owner {
+    pub(super) fn new(key: RunnableKey) -> Self {
+        Self {
+            key,
+            sightings: Vec::new(),
+            said: false,
+        }
+    }
+
+    /// Keeps a sighting. Whether it is news.
+    pub(super) fn put(&mut self, sighting: Sighting) -> bool {
+        let uid = &sighting.run.uid;
+        let known = self.sightings.iter_mut().find(|it| it.run.uid == *uid);
+        match known {
+            Some(known) if *known == sighting => return false,
+            Some(known) => *known = sighting,
+            None => self.sightings.push(sighting),
+        }
+        true
+    }
+
+    /// Drops what is too much, and says how much that was.
+    ///
+    /// Only objects that are there are dropped: whatever hangs on one is found out by its name as well, by a
+    /// read or by a create that finds the name taken, and when it goes its watch shows it once more. What
+    /// was seen to go is the only word of that, so it stays: were it forgotten, its run might be made again.
+    /// The highest numbers stay too, since one that is ahead of the ledger has all runs listed.
+    pub(super) fn make_room(&mut self) -> usize {
+        let there = self.sightings.iter().filter(|it| !it.deleted).count();
+        if there < MOST + SLACK {
+            return 0;
+        }
+        let number = |sighting: &Sighting| {
+            let owner = sighting.run.owner_uid.as_deref().unwrap_or_default();
+            sighting.run.genuine_sequence(owner)
+        };
+        let mut numbers: Vec<_> = self
+            .sightings
+            .iter()
+            .map(|it| (it.deleted, number(it)))
+            .collect();
+        numbers.sort_unstable();
+        let surplus = there - MOST;
+        // Those that are there come first; of those with the last number that goes, some may stay.
+        let last = numbers[surplus - 1];
+        let mut left = surplus;
+        self.sightings.retain(|it| {
+            let goes = left > 0 && (it.deleted, number(it)) <= last;
+            left -= usize::from(goes);
+            !goes
+        });
+        if !std::mem::replace(&mut self.said, true) {
+            tracing::warn!(
+                namespace = self.key.namespace,
+                runnable = self.key.name,
+                most = MOST,
+                "more objects claim to be runs of a Runnable than are kept in mind: some are looked at only by their names"
+            );
+        }
+        surplus
+    }
+}
