@@ -71,6 +71,8 @@ pub enum Fate {
     Known,
     /// No run of ours holds its name; one may still be on its way.
     Absent,
+    /// The account may not read its name: a run may hold it since the intent.
+    Unread,
     /// This run of ours holds its name.
     Found(RunIdentity),
 }
@@ -146,6 +148,10 @@ impl Ledger {
         if current.phase != RunPhase::Created && !may_land(&current, at) {
             return;
         }
+        let intent_at = match fate {
+            Fate::Unread => current.intent_at.clone(),
+            Fate::Known | Fate::Absent | Fate::Found(_) => None,
+        };
         let started_at = match current.uid {
             Some(_) => current.started_at.or(current.intent_at),
             // The last attempt was no later than this: once this is written, no create for it is sent.
@@ -160,6 +166,7 @@ impl Ledger {
             uid: current.uid,
             result: current.result,
             started_at,
+            intent_at,
             finished_at: current.finished_at,
             message: short_message(message),
             rules_hash: current.rules_hash.filter(|_| current.result.is_none()),

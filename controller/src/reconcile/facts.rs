@@ -259,7 +259,7 @@ pub struct Found {
 /// What a consistent read of a name said.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NameRead {
-    /// The account may not read it, or the name is none that could ever be read.
+    /// The account may not read it.
     Denied,
     /// Nothing has this name.
     Absent,
