@@ -230,8 +230,13 @@ impl Ledger {
     /// further number is eight times as far from the last run that was made, and many names that were
     /// taken in advance cost a few numbers.
     ///
-    /// `is_first_answer`: nothing was ever sent for the old number but the create that met the stranger.
-    /// Otherwise one may still land, and its entry is kept as that of any other superseded run.
+    /// `is_first_answer`: this controller has sent nothing for the old number but the create that met the
+    /// stranger. Otherwise one of its own may still land, and its entry is kept as that of any other
+    /// superseded run. Another controller that has read the same intent may have one on its way in either
+    /// case. It meets the stranger as well, and makes nothing; only if the stranger's object is deleted
+    /// within the half minute in which it can land does it make a second run, which no entry would prevent.
+    /// An entry would but make it known, and with it whatever those who hold the name put there instead:
+    /// so there is none where nothing of our own can land.
     #[must_use]
     pub fn renumber(
         mut self,

@@ -323,6 +323,14 @@ impl Facts {
             && run.is_made_for(current)
             && !self.strangers.contains(&run.uid)
     }
+
+    /// The same of an earlier entry whose run was not seen yet.
+    #[must_use]
+    pub fn is_run_of_past(&self, run: &RunIdentity, entry: &HistoryEntry) -> bool {
+        run.is_owned_by(&self.runnable.uid)
+            && run.is_of(entry)
+            && !self.strangers.contains(&run.uid)
+    }
 }
 
 /// Whether a status shows that a controller has written it.

@@ -184,6 +184,17 @@ fn a_run_that_could_not_be_read_when_it_was_superseded_is_known_when_it_was_made
 }
 
 #[test]
+fn what_was_known_for_a_strangers_before_never_stands_for_an_earlier_entry() {
+    let mut facts = past(vec![young(unseen(1, "old"))]).seeing(seen(&running(RunIdentity {
+        created: Some(at(NOW - 600)),
+        ..run(1, "old")
+    })));
+    written(&facts, Change::Record);
+    facts.strangers.insert(uid(1));
+    assert_eq!(decide(&facts), Step::Settled);
+}
+
+#[test]
 fn a_late_create_completes_its_entry() {
     let late = || RunIdentity {
         created: Some(at(NOW - 590)),
