@@ -30,7 +30,8 @@ pub const MAX_HISTORY: usize = 200;
 /// How far a run may be ahead of what the ledger knows. A number that nothing can have counted up to is
 /// a stranger's, and would leave no room for those that follow.
 pub(crate) const MAX_JUMP: i64 = 1 << 30;
-/// How much further each number is from the last run that was made, while strangers hold the names.
+/// How much further each number is at least from the last run that was made, while strangers hold the
+/// names.
 const STRIDE: i64 = 8;
 
 /// The part of a Runnable's status that decides about runs.
@@ -227,8 +228,11 @@ impl Ledger {
 
     /// The name of the current entry is held by an object that no create for it made: its number is given
     /// up, and the same input gets a later one. Strangers may hold the names after it as well, so each
-    /// further number is eight times as far from the last run that was made, and many names that were
-    /// taken in advance cost a few numbers.
+    /// further number is eight to sixteen times as far from the last run that was made, and many names
+    /// that were taken in advance cost a few numbers.
+    ///
+    /// `chance` says where in that range: were it known in advance, one object for each number would do to
+    /// keep the run from being made for ever.
     ///
     /// `is_first_answer`: this controller has sent nothing for the old number but the create that met the
     /// stranger. Otherwise one of its own may still land, and its entry is kept as that of any other
@@ -242,14 +246,16 @@ impl Ledger {
         mut self,
         name: impl FnOnce(i64) -> String,
         is_first_answer: bool,
+        chance: u64,
         at: Option<Timestamp>,
     ) -> Self {
         let Some(given_up) = self.current.take() else {
             return self;
         };
         let made = self.last_made();
-        let distance = (given_up.sequence - made).clamp(1, MAX_JUMP / STRIDE);
-        let sequence = (made + STRIDE * distance).max(given_up.sequence + 1);
+        let distance = STRIDE * (given_up.sequence - made).clamp(1, MAX_JUMP / STRIDE / 2);
+        let further = i64::try_from(chance % distance.unsigned_abs()).unwrap_or_default();
+        let sequence = (made + distance + further).max(given_up.sequence + 1);
         let next = CurrentRun {
             sequence,
             name: mutants::name(name(sequence), &given_up.input_hash),

@@ -58,6 +58,8 @@ pub struct Facts {
     pub strangers: BTreeSet<String>,
     /// How often a number was given up in this pass because a stranger held its name.
     pub renumbered: u8,
+    /// A number that nobody outside can know in advance, drawn for this pass.
+    pub chance: u64,
     /// Runs by a consistent LIST, if one was made in this pass.
     pub listed: Option<Vec<Found>>,
     /// That list was of every kind that a template or the ledger names.

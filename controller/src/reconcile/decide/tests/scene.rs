@@ -65,6 +65,7 @@ pub(crate) fn facts(ledger: Ledger, input: &str) -> Facts {
         ledger_writer: None,
         strangers: std::collections::BTreeSet::new(),
         renumbered: 0,
+        chance: 0,
         probe: None,
         listed: None,
         listed_every_kind: false,
