@@ -13,6 +13,8 @@ use k8s_openapi::{
 };
 use serde_json::Value;
 
+use crate::api::Writers;
+
 /// Sequences above this are nobody's honest count: the next one must always exist.
 const MAX_SEQUENCE: i64 = 1 << 53;
 /// How far the clocks of two API servers may be apart.
@@ -92,7 +94,9 @@ impl RunIdentity {
             input_hash: tagged("annotations", INPUT_HASH_ANNOTATION),
             rerun_token: tagged("annotations", RERUN_TOKEN_ANNOTATION),
             created: text("/metadata/creationTimestamp").and_then(|at| at.parse().ok()),
-            made_with_status: is_made_with_status(metadata),
+            made_with_status: metadata
+                .get("managedFields")
+                .is_some_and(|writers| !Writers::of(writers).is_plain()),
         })
     }
 
@@ -167,20 +171,6 @@ impl RunIdentity {
             .ends_with(&name_suffix(runnable_uid, sequence))
             .then_some(sequence)
     }
-}
-
-/// Whether the one who wrote the labels of a run wrote a status, too. The API server notes who owns which
-/// field; where it says nothing of that, nothing is held against the run.
-fn is_made_with_status(metadata: &Value) -> bool {
-    let label = format!("f:{RUNNABLE_NAME_LABEL}");
-    let writers = metadata.get("managedFields").and_then(Value::as_array);
-    writers.into_iter().flatten().any(|writer| {
-        let owns = writer.get("fieldsV1");
-        let labels = owns
-            .and_then(|owns| owns.get("f:metadata")?.get("f:labels")?.get(&label))
-            .is_some();
-        labels && owns.and_then(|owns| owns.get("f:status")).is_some()
-    })
 }
 
 /// The outputs in a run, by the rules of its template.

@@ -71,10 +71,7 @@ impl Pass<'_> {
         }
         // Two versions of a kind show the same objects.
         let mut seen = HashSet::new();
-        found.retain(|found| {
-            let run = &found.reading.run;
-            run.is_owned_by(&self.facts.runnable.uid) && seen.insert(run.uid.clone())
-        });
+        found.retain(|found| seen.insert(found.reading.run.uid.clone()));
         self.facts.listed = Some(found);
         self.facts.listed_every_kind = every_kind;
         let mut memory = lock(&self.memory);
@@ -86,6 +83,7 @@ impl Pass<'_> {
         Ok(())
     }
 
+    /// Those of one kind.
     async fn list_kind(
         &self,
         account: &Requests,

@@ -238,6 +238,16 @@ impl RunName {
         }
     }
 
+    /// The name of an object.
+    #[must_use]
+    pub fn of_run(run: &RunIdentity) -> Self {
+        Self {
+            api_version: run.api_version.clone(),
+            kind: run.kind.clone(),
+            name: run.name.clone(),
+        }
+    }
+
     /// The name of an earlier run.
     #[must_use]
     pub fn past(run: &HistoryEntry) -> Self {

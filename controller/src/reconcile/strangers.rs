@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    facts::{LedgerWriter, Probe},
+    facts::{LedgerWriter, Probe, RunName},
     pass::{End, Pass},
 };
 use crate::{
@@ -122,21 +122,9 @@ impl Pass<'_> {
             if dropped || memory.told.len() >= MAX_TOLD || !memory.told.insert(run.uid.clone()) {
                 continue;
             }
-            self.own.metrics.unknown_run();
-            let resource = self.own.kinds.known(&run.api_version, &run.kind);
-            let resource = resource.map_or_else(|| run.kind.clone(), |kind| kind.resource());
-            let message = format!(
-                "{resource}/{} claims to be a run of this Runnable, but its record of runs does not know it: it gives no outputs and is never \
-                 deleted; delete it if it is not yours",
-                run.name
-            );
-            let occasion = Occasion::Warning {
-                reason: "UnknownRun".to_owned(),
-                message,
-            };
-            self.own
-                .events
-                .publish(&self.runnable, &occasion, self.facts.now);
+            let told = "claims to be a run of this Runnable, but its record of runs does not know it: it gives no outputs and is never deleted; \
+                        delete it if it is not yours";
+            self.warn_of_stranger(&RunName::of_run(run), told);
         }
     }
 
@@ -145,16 +133,21 @@ impl Pass<'_> {
         let (Some(given_up), Some(next)) = (&before.current, &self.facts.ledger.current) else {
             return;
         };
-        self.own.metrics.unknown_run();
-        let resource = self.own.kinds.known(&given_up.api_version, &given_up.kind);
-        let resource = resource.map_or_else(|| given_up.kind.clone(), |kind| kind.resource());
-        let message = format!(
-            "{resource}/{} holds the name of run {} and was not made for it: it gives no outputs and is never deleted; run {} is made instead",
-            given_up.name, given_up.sequence, next.sequence
+        let told = format!(
+            "holds the name of run {} and was not made for it: it gives no outputs and is never deleted; run {} is made instead",
+            given_up.sequence, next.sequence
         );
+        self.warn_of_stranger(&RunName::of(given_up), &told);
+    }
+
+    fn warn_of_stranger(&self, stranger: &RunName, told: &str) {
+        self.own.metrics.unknown_run();
+        let kinds = &self.own.kinds;
+        let resource = kinds.known(&stranger.api_version, &stranger.kind);
+        let resource = resource.map_or_else(|| stranger.kind.clone(), |kind| kind.resource());
         let occasion = Occasion::Warning {
             reason: "UnknownRun".to_owned(),
-            message,
+            message: format!("{resource}/{} {told}", stranger.name),
         };
         self.own
             .events
