@@ -170,9 +170,14 @@ struct WrittenByMeta {
 }
 
 impl WrittenBy {
-    /// Whoever changed `currentRun` last owns it, since it is written as a whole.
+    /// Whoever changed `currentRun` last owns it, since it is written as a whole, and as a part of the
+    /// status, since the rest of an object is written without it. (What more than ten have written of an
+    /// object, the API server merges into an entry of nobody's, which names no part: it may well be ours.)
     fn ledger_writer(&self) -> LedgerWriter {
         let owns_ledger = |entry: &&ManagedFieldsEntry| {
+            if entry.subresource.as_deref() != Some("status") {
+                return false;
+            }
             let status = entry
                 .fields_v1
                 .as_ref()
@@ -203,5 +208,51 @@ fn probed(current: &CurrentRun, owner: &str, made: &Value) -> Probe {
     Probe {
         marked,
         with_status: status.is_some_and(|status| !status.is_null() && *status != json!({})),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{LedgerWriter, WrittenBy};
+
+    fn ledger_writer(entries: &[Value]) -> LedgerWriter {
+        let runnable = json!({ "metadata": { "resourceVersion": "1", "managedFields": entries } });
+        let written: WrittenBy = serde_json::from_value(runnable).unwrap();
+        written.ledger_writer()
+    }
+
+    fn entry(manager: &str, subresource: Option<&str>, fields: &Value) -> Value {
+        json!({ "manager": manager, "operation": "Update", "subresource": subresource, "fieldsV1": fields })
+    }
+
+    fn ledger() -> Value {
+        json!({ "f:status": { "f:currentRun": {}, "f:history": {} } })
+    }
+
+    #[test]
+    fn who_wrote_the_current_run_as_a_status_wrote_the_ledger() {
+        let ours = entry("cartouche", Some("status"), &ledger());
+        let theirs = entry("kubectl-edit", Some("status"), &ledger());
+        let whole = entry("velero", Some("status"), &json!({ "f:status": {} }));
+        let conditions = json!({ "f:status": { "f:conditions": {} } });
+        let conditions = entry("other", Some("status"), &conditions);
+        assert_eq!(
+            ledger_writer(&[ours.clone(), conditions]),
+            LedgerWriter::Ours
+        );
+        assert_eq!(ledger_writer(&[theirs.clone()]), LedgerWriter::Another);
+        assert_eq!(ledger_writer(&[whole]), LedgerWriter::Another);
+        assert_eq!(ledger_writer(&[ours, theirs]), LedgerWriter::Another);
+        assert_eq!(ledger_writer(&[]), LedgerWriter::Ours);
+    }
+
+    /// More than ten writers of the spec, which takes no right to write statuses, bring that about.
+    #[test]
+    fn a_ledger_of_ours_that_was_merged_with_the_entries_of_others_stays_ours() {
+        let merged = json!({ "f:spec": { "f:inputs": {} }, "f:status": { "f:currentRun": {} } });
+        let ancient = entry("ancient-changes", None, &merged);
+        assert_eq!(ledger_writer(&[ancient]), LedgerWriter::Ours);
     }
 }
