@@ -164,6 +164,22 @@ impl Ledger {
         }
     }
 
+    /// Unfinished runs of which it is not known by which rules they were made, as of those that were listed,
+    /// count as made under these.
+    #[must_use]
+    pub fn made_under(mut self, rules_hash: &str) -> Self {
+        let current = self.current.iter_mut();
+        let current = current.map(|run| (run.result, &mut run.rules_hash));
+        let earlier = self.history.iter_mut();
+        let earlier = earlier.map(|run| (run.result, &mut run.rules_hash));
+        for (result, rules) in current.chain(earlier) {
+            if result.is_none() {
+                rules.get_or_insert_with(|| rules_hash.to_owned());
+            }
+        }
+        self
+    }
+
     /// Puts a run at its number, in place of an entry whose run had not shown up. What is known of
     /// that very run already stays, and so does another run with this number: a run that the ledger
     /// does not know would have it rebuilt again and again.

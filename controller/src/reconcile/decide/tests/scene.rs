@@ -237,6 +237,14 @@ pub(crate) fn stuck(facts: &Facts, category: Category) -> Problem {
     }
 }
 
+/// Of a run that was found again the rules of that time are known.
+pub(crate) fn found_again(current: CurrentRun) -> CurrentRun {
+    CurrentRun {
+        rules_hash: Some(RULES.to_owned()),
+        ..current
+    }
+}
+
 /// The number and the input hash of the run that is intended.
 pub(crate) fn intended(facts: &Facts) -> (i64, String) {
     let current = written(facts, Change::Intent).current.unwrap();
