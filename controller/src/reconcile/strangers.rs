@@ -242,7 +242,10 @@ mod tests {
             ledger_writer(&[ours.clone(), conditions]),
             LedgerWriter::Ours
         );
-        assert_eq!(ledger_writer(&[theirs.clone()]), LedgerWriter::Another);
+        assert_eq!(
+            ledger_writer(std::slice::from_ref(&theirs)),
+            LedgerWriter::Another
+        );
         assert_eq!(ledger_writer(&[whole]), LedgerWriter::Another);
         assert_eq!(ledger_writer(&[ours, theirs]), LedgerWriter::Another);
         assert_eq!(ledger_writer(&[]), LedgerWriter::Ours);
