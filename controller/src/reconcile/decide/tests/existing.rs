@@ -7,7 +7,7 @@ use cartouche_templating::Verdict;
 
 use super::scene::*;
 use crate::{
-    ledger::{Ledger, OutputsRead, Reading, tests::sample::*},
+    ledger::{Ledger, OutputsRead, Reading, RunIdentity, tests::sample::*},
     reconcile::{
         decide::{Change, Step, decide, look_after},
         facts::{Facts, Sighting},
@@ -143,6 +143,28 @@ fn what_was_read_is_recorded_if_it_is_news() {
     assert_eq!(next.outputs, Some(values("x")));
     let nothing_new = with(created(2, "A"), "A").reading_found(&name(2), running(run(2, "A")));
     assert_eq!(decide(&nothing_new), Step::Settled);
+}
+
+#[test]
+fn a_run_that_was_stripped_of_its_owner_is_still_the_one_that_the_ledger_knows() {
+    let bare = || RunIdentity {
+        owner_uid: None,
+        ..run(2, "A")
+    };
+    let facts = with(created(2, "A"), "A").fresh();
+    let running = facts
+        .clone()
+        .reading_found(&name(2), running(bare()))
+        .stored_as_reported();
+    assert_eq!(decide(&running), Step::Settled);
+    let ended = facts
+        .clone()
+        .reading_found(&name(2), succeeded(bare(), "x"));
+    let next = written(&ended, Change::Record);
+    assert_eq!(next.current.unwrap().result, Some(RunResult::Succeeded));
+    assert_eq!(next.outputs, Some(values("x")));
+    let gone = written(&facts.reading_absent(&name(2)), Change::Record);
+    assert_eq!(gone.current.unwrap().result, Some(RunResult::Lost));
 }
 
 #[test]
