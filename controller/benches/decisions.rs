@@ -104,6 +104,7 @@ fn settled(entries: usize, hash: Option<&str>) -> Facts {
         ledger_writer: None,
         strangers: std::collections::BTreeSet::new(),
         renumbered: 0,
+        chance: 0,
         probe: None,
         listed: None,
         listed_every_kind: false,

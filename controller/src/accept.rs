@@ -1,6 +1,10 @@
 //! `ClusterRunTemplate.status`: whether a template is acceptable, and all that is wrong with it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use cartouche_crds::{API_VERSION, ClusterRunTemplate, ClusterRunTemplateStatus};
 use k8s_openapi::{
@@ -8,10 +12,13 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 use kube::{ResourceExt, runtime::controller::Action};
-use serde_json::{Value, json};
+use serde::de::IgnoredAny;
+use serde_json::json;
 
 use crate::{
     api::{Connection, Requests, ResourcePath},
+    clock::boot_time,
+    memory::backoff,
     problem::bounded,
     reconcile::report::STALLED,
     templates::{Compiled, Templates},
@@ -19,10 +26,10 @@ use crate::{
 
 /// Whether Runnables can use the template.
 const ACCEPTED: &str = "Accepted";
-/// Pause after a write that failed.
+/// Pause after a write that somebody else's came before, and until the API server's time is known.
 const PAUSE: Duration = Duration::from_secs(5);
-/// The same if it was refused for another reason than that somebody else has written.
-const LONG_PAUSE: Duration = Duration::from_mins(1);
+/// A template whose write has not failed for so long has none that fails.
+const FORGOTTEN_AFTER: Duration = Duration::from_mins(15);
 
 /// Writes the status of templates.
 pub struct Acceptance {
@@ -32,6 +39,33 @@ pub struct Acceptance {
     pub requests: Requests,
     /// For the API server's clock.
     pub connection: Connection,
+    /// What was refused.
+    pub refusals: Refusals,
+}
+
+/// The templates whose status could not be written: how often in a row, and when the last time.
+#[derive(Default)]
+pub struct Refusals(Mutex<HashMap<String, (u32, Duration)>>);
+
+impl Refusals {
+    /// One more was refused: how long it is left alone.
+    fn add(&self, template: &str, now: Duration) -> Duration {
+        let mut all = self.lock();
+        all.retain(|_, (_, last)| *last + FORGOTTEN_AFTER > now);
+        let (attempts, last) = all.entry(template.to_owned()).or_default();
+        let pause = backoff(*attempts);
+        (*attempts, *last) = (*attempts + 1, now);
+        pause
+    }
+
+    /// It was written, or there is nothing to write.
+    fn remove(&self, template: &str) {
+        self.lock().remove(template);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (u32, Duration)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Acceptance {
@@ -42,33 +76,36 @@ impl Acceptance {
         let Some(now) = self.connection.now() else {
             return Action::requeue(PAUSE);
         };
+        let name = template.name_any();
         let status = status(&compiled, &stored, now);
         if status == stored || template.metadata.deletion_timestamp.is_some() {
+            self.refusals.remove(&name);
             return Action::await_change();
         }
         let body = json!({
             "apiVersion": API_VERSION,
             "kind": "ClusterRunTemplate",
-            "metadata": { "name": template.name_any(), "uid": template.uid(), "resourceVersion": template.resource_version() },
+            "metadata": { "name": name, "uid": template.uid(), "resourceVersion": template.resource_version() },
             "spec": template.spec,
             "status": status,
         });
         let path = ResourcePath::new(API_VERSION, "clusterruntemplates", None);
-        match self
+        // Of the answer only whether there is one is read: a template may be large.
+        let written = self
             .requests
-            .replace_status::<Value>(&path, &template.name_any(), &body)
-            .await
-        {
-            Ok(_) => Action::await_change(),
-            Err(error) if error.is_not_found() => Action::await_change(),
-            Err(error) => {
-                tracing::debug!(template = template.name_any(), %error, "the status of a template was not written");
-                let pause = if error.is_conflict() {
-                    PAUSE
-                } else {
-                    LONG_PAUSE
-                };
-                Action::requeue(pause.mul_f64(0.8 + 0.4 * fastrand::f64()))
+            .replace_status::<IgnoredAny>(&path, &name, &body)
+            .await;
+        match written {
+            Err(error) if error.is_conflict() => {
+                Action::requeue(PAUSE.mul_f64(0.8 + 0.4 * fastrand::f64()))
+            }
+            Err(error) if !error.is_not_found() => {
+                tracing::debug!(template = name, %error, "the status of a template was not written");
+                Action::requeue(self.refusals.add(&name, boot_time()))
+            }
+            Ok(_) | Err(_) => {
+                self.refusals.remove(&name);
+                Action::await_change()
             }
         }
     }
@@ -135,4 +172,37 @@ fn conditions(
         conditions.push(condition(STALLED, "True"));
     }
     conditions
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{FORGOTTEN_AFTER, Refusals};
+
+    #[test]
+    fn a_template_whose_status_is_refused_is_tried_later_each_time() {
+        let refusals = Refusals::default();
+        let mut now = Duration::from_secs(1);
+        let first = refusals.add("a", now);
+        assert!(first < Duration::from_secs(2), "{first:?}");
+        let mut pause = first;
+        for _ in 0..12 {
+            now += pause;
+            pause = refusals.add("a", now);
+        }
+        assert!(pause >= Duration::from_mins(4), "{pause:?}");
+        let other = refusals.add("b", now);
+        assert!(other < Duration::from_secs(2), "each for itself: {other:?}");
+        refusals.remove("a");
+        assert!(refusals.add("a", now) < Duration::from_secs(2));
+    }
+
+    #[test]
+    fn of_templates_that_are_gone_nothing_is_kept() {
+        let refusals = Refusals::default();
+        refusals.add("gone", Duration::ZERO);
+        refusals.add("a", FORGOTTEN_AFTER);
+        assert_eq!(refusals.lock().len(), 1);
+    }
 }

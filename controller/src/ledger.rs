@@ -30,7 +30,8 @@ pub const MAX_HISTORY: usize = 200;
 /// How far a run may be ahead of what the ledger knows. A number that nothing can have counted up to is
 /// a stranger's, and would leave no room for those that follow.
 pub(crate) const MAX_JUMP: i64 = 1 << 30;
-/// How much further each number is from the last run that was made, while strangers hold the names.
+/// How much further each number is at least from the last run that was made, while strangers hold the
+/// names.
 const STRIDE: i64 = 8;
 
 /// The part of a Runnable's status that decides about runs.
@@ -71,6 +72,8 @@ pub enum Fate {
     Known,
     /// No run of ours holds its name; one may still be on its way.
     Absent,
+    /// The account may not read its name: a run may hold it since the intent.
+    Unread,
     /// This run of ours holds its name.
     Found(RunIdentity),
 }
@@ -146,6 +149,10 @@ impl Ledger {
         if current.phase != RunPhase::Created && !may_land(&current, at) {
             return;
         }
+        let intent_at = match fate {
+            Fate::Unread => current.intent_at.clone(),
+            Fate::Known | Fate::Absent | Fate::Found(_) => None,
+        };
         let started_at = match current.uid {
             Some(_) => current.started_at.or(current.intent_at),
             // The last attempt was no later than this: once this is written, no create for it is sent.
@@ -160,6 +167,7 @@ impl Ledger {
             uid: current.uid,
             result: current.result,
             started_at,
+            intent_at,
             finished_at: current.finished_at,
             message: short_message(message),
             rules_hash: current.rules_hash.filter(|_| current.result.is_none()),
@@ -220,24 +228,34 @@ impl Ledger {
 
     /// The name of the current entry is held by an object that no create for it made: its number is given
     /// up, and the same input gets a later one. Strangers may hold the names after it as well, so each
-    /// further number is eight times as far from the last run that was made, and many names that were
-    /// taken in advance cost a few numbers.
+    /// further number is eight to sixteen times as far from the last run that was made, and many names
+    /// that were taken in advance cost a few numbers.
     ///
-    /// `is_first_answer`: nothing was ever sent for the old number but the create that met the stranger.
-    /// Otherwise one may still land, and its entry is kept as that of any other superseded run.
+    /// `chance` says where in that range: were it known in advance, one object for each number would do to
+    /// keep the run from being made for ever.
+    ///
+    /// `is_first_answer`: this controller has sent nothing for the old number but the create that met the
+    /// stranger. Otherwise one of its own may still land, and its entry is kept as that of any other
+    /// superseded run. Another controller that has read the same intent may have one on its way in either
+    /// case. It meets the stranger as well, and makes nothing; only if the stranger's object is deleted
+    /// within the half minute in which it can land does it make a second run, which no entry would prevent.
+    /// An entry would but make it known, and with it whatever those who hold the name put there instead:
+    /// so there is none where nothing of our own can land.
     #[must_use]
     pub fn renumber(
         mut self,
         name: impl FnOnce(i64) -> String,
         is_first_answer: bool,
+        chance: u64,
         at: Option<Timestamp>,
     ) -> Self {
         let Some(given_up) = self.current.take() else {
             return self;
         };
         let made = self.last_made();
-        let distance = (given_up.sequence - made).clamp(1, MAX_JUMP / STRIDE);
-        let sequence = (made + STRIDE * distance).max(given_up.sequence + 1);
+        let distance = STRIDE * (given_up.sequence - made).clamp(1, MAX_JUMP / STRIDE / 2);
+        let further = i64::try_from(chance % distance.unsigned_abs()).unwrap_or_default();
+        let sequence = (made + distance + further).max(given_up.sequence + 1);
         let next = CurrentRun {
             sequence,
             name: mutants::name(name(sequence), &given_up.input_hash),

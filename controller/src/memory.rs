@@ -2,7 +2,7 @@
 //! some reads and some patience, never a run.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -30,6 +30,9 @@ const LONGEST_DELAY: Duration = Duration::from_mins(5);
 /// Steps of one Runnable that are held back at the same time; of more the first that may be tried again is
 /// forgotten.
 const MAX_HOLDS: usize = 16;
+
+/// Runnables that left whose latest number is kept.
+const MAX_LEFT: usize = 1_000;
 
 /// Namespace and name of a Runnable.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -265,6 +268,10 @@ pub fn backoff(attempts: u32) -> Duration {
 #[derive(Default)]
 pub struct Memories {
     all: Mutex<HashMap<RunnableKey, Arc<Mutex<Memory>>>>,
+    /// What those had reached that are not there any more, by uid, the latest last. A Runnable that can
+    /// be read no more leaves as well, and its runs go unseen: if it comes back with an old ledger, only
+    /// the number tells.
+    left: Mutex<VecDeque<(String, i64)>>,
 }
 
 impl Memories {
@@ -276,6 +283,7 @@ impl Memories {
         if held.uid != uid {
             *held = Memory {
                 uid: uid.to_owned(),
+                reached: self.left_at(uid),
                 watched: std::mem::take(&mut held.watched),
                 ..Memory::default()
             };
@@ -296,7 +304,7 @@ impl Memories {
         self.lock().retain(|key, memory| {
             let keep = exists(key);
             if !keep {
-                gone.push((key.clone(), lock(memory).uid.clone()));
+                gone.push((key.clone(), self.leave(memory)));
             }
             keep
         });
@@ -307,8 +315,31 @@ impl Memories {
     #[must_use]
     pub fn remove(&self, key: &RunnableKey) -> Option<String> {
         let memory = self.lock().remove(key)?;
-        let uid = lock(&memory).uid.clone();
-        Some(uid)
+        Some(self.leave(&memory))
+    }
+
+    /// Keeps the number that a Runnable had reached, and says its uid.
+    fn leave(&self, memory: &Mutex<Memory>) -> String {
+        let (uid, reached) = {
+            let memory = lock(memory);
+            (memory.uid.clone(), memory.reached)
+        };
+        if reached > 0 {
+            let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+            if left.len() >= MAX_LEFT {
+                left.pop_front();
+            }
+            left.push_back((uid.clone(), reached));
+        }
+        uid
+    }
+
+    /// The number that a Runnable had reached when it left, if it comes back.
+    fn left_at(&self, uid: &str) -> i64 {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = left.iter().position(|(known, _)| known == uid);
+        let known = known.and_then(|known| left.remove(known));
+        known.map_or(0, |(_, reached)| reached)
     }
 
     /// The Runnables that wait for what this event may have brought, freed to try at once.
@@ -337,42 +368,4 @@ pub fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::{Held, LONGEST_DELAY, MAX_HOLDS, Memory};
-    use crate::problem::{Category, Cure, Problem};
-
-    fn problem() -> Problem {
-        Problem::new(Category::UnknownError, Cure::Retry, "no")
-    }
-
-    #[test]
-    fn each_step_that_fails_waits_longer_for_itself() {
-        let mut memory = Memory::default();
-        let now = Duration::from_secs(1);
-        let mut waits = (Duration::ZERO, Duration::ZERO);
-        for _ in 0..12 {
-            waits.0 = memory.hold(Held::Create(1), &problem(), now);
-            waits.1 = memory.hold(Held::Read("a".to_owned()), &problem(), now);
-        }
-        let most = LONGEST_DELAY.mul_f64(0.8);
-        assert!(waits.0 >= most && waits.1 >= most, "{waits:?}");
-        memory.release(&Held::Create(1));
-        assert!(memory.held(&Held::Create(1), now).is_none());
-        assert!(memory.held(&Held::Read("a".to_owned()), now).is_some());
-        assert!(memory.hold(Held::Create(1), &problem(), now) < Duration::from_secs(2));
-    }
-
-    #[test]
-    fn what_failed_long_ago_is_forgotten_and_never_more_is_kept_than_fits() {
-        let mut memory = Memory::default();
-        for sequence in 0..100 {
-            memory.hold(Held::Create(sequence), &problem(), Duration::ZERO);
-        }
-        assert_eq!(memory.holds.len(), MAX_HOLDS);
-        assert!(memory.failed(&Held::Create(99)).is_some());
-        memory.hold(Held::List, &problem(), LONGEST_DELAY * 4);
-        assert_eq!(memory.holds.len(), 1);
-    }
-}
+mod tests;

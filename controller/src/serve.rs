@@ -29,7 +29,7 @@ use tokio::{net::TcpListener, sync::watch};
 use unreadable::Untold;
 
 use crate::{
-    accept::Acceptance,
+    accept::{Acceptance, Refusals},
     api::Connection,
     discovery::Kinds,
     events::Events,
@@ -380,6 +380,7 @@ async fn serve_templates(
         templates: reconciler.templates.clone(),
         requests: reconciler.identity.own().clone(),
         connection: reconciler.identity.connection().clone(),
+        refusals: Refusals::default(),
     });
     Controller::for_stream(trigger, store)
         .with_config(controller::Config::default().concurrency(4))

@@ -180,6 +180,9 @@ pub struct HistoryEntry {
     /// When its object was created; before that is known, when it was last attempted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Time>,
+    /// When it was intended, if it is not known whether it was made by the time of its last attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent_at: Option<Time>,
     /// When the controller first saw its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Time>,

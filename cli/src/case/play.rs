@@ -115,6 +115,7 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
         ledger_writer: None,
         strangers: std::collections::BTreeSet::new(),
         renumbered: 0,
+        chance: 0,
         probe: None,
         listed: None,
         listed_every_kind: false,

@@ -44,10 +44,17 @@ impl Writer {
 }
 
 impl Writers {
-    /// Whether whoever made the object gave it a status.
+    /// What `managedFields` say.
     #[must_use]
-    pub fn made_with_status(self) -> bool {
-        self.made_with_status
+    pub fn of(managed_fields: &Value) -> Self {
+        Self::among(Vec::deserialize(managed_fields))
+    }
+
+    fn among<E>(writers: Result<Vec<Writer>, E>) -> Self {
+        let writers = writers.unwrap_or_default();
+        Self {
+            made_with_status: writers.iter().any(Writer::made_with_status),
+        }
     }
 
     /// The same in the words of the API server, shortened to what is read of it; nothing if there is
@@ -59,7 +66,7 @@ impl Writers {
         self.made_with_status.then(|| json!([{ "fieldsV1": owns }]))
     }
 
-    /// Whether there is nothing to say.
+    /// Whether there is nothing to say: whoever made the object gave it no status.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         !self.made_with_status
@@ -69,10 +76,7 @@ impl Writers {
 impl<'de> Deserialize<'de> for Writers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
-        let writers: Vec<Writer> = serde_json::from_str(text.get()).unwrap_or_default();
-        Ok(Self {
-            made_with_status: writers.iter().any(Writer::made_with_status),
-        })
+        Ok(Self::among(serde_json::from_str(text.get())))
     }
 }
 
@@ -102,7 +106,7 @@ mod tests {
         let engine =
             json!({ "manager": "engine", "fieldsV1": { "f:metadata": {}, "f:status": {} } });
         let forged = read(&json!([whole, engine]));
-        assert!(forged.made_with_status());
+        assert!(!forged.is_plain());
         assert!(read(&json!([maker, engine])).is_plain());
         for odd in [
             json!(null),
@@ -111,7 +115,10 @@ mod tests {
             json!("x"),
             json!([{ "fieldsV1": 7 }]),
         ] {
-            assert!(read(&odd).is_plain(), "{odd}");
+            assert!(
+                read(&odd).is_plain() && Writers::of(&odd).is_plain(),
+                "{odd}"
+            );
         }
         // What is kept says the same to who reads the object.
         let metadata =

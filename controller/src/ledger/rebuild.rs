@@ -156,11 +156,28 @@ impl Ledger {
                 uid: known.uid.clone(),
                 result: known.result,
                 started_at,
+                intent_at: None,
                 finished_at: known.finished_at.clone(),
                 message: String::new(),
                 rules_hash: known.rules_hash.clone().filter(|_| known.result.is_none()),
             });
         }
+    }
+
+    /// Unfinished runs of which it is not known by which rules they were made, as of those that were listed,
+    /// count as made under these.
+    #[must_use]
+    pub fn made_under(mut self, rules_hash: &str) -> Self {
+        let current = self.current.iter_mut();
+        let current = current.map(|run| (run.result, &mut run.rules_hash));
+        let earlier = self.history.iter_mut();
+        let earlier = earlier.map(|run| (run.result, &mut run.rules_hash));
+        for (result, rules) in current.chain(earlier) {
+            if result.is_none() {
+                rules.get_or_insert_with(|| rules_hash.to_owned());
+            }
+        }
+        self
     }
 
     /// Puts a run at its number, in place of an entry whose run had not shown up. What is known of
@@ -201,6 +218,7 @@ fn entry(run: &RunIdentity, sequence: i64) -> HistoryEntry {
         uid: Some(run.uid.clone()),
         result: None,
         started_at: time(run.created),
+        intent_at: None,
         finished_at: None,
         message: String::new(),
         rules_hash: None,

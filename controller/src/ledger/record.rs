@@ -173,7 +173,7 @@ impl Ledger {
         if let Some(entry) = self.history.iter_mut().find(|entry| run.is_of(entry)) {
             entry.uid = Some(run.uid.clone());
             entry.started_at = run.created.map(Time);
-            (entry.result, entry.finished_at) = (None, None);
+            (entry.intent_at, entry.result, entry.finished_at) = (None, None, None);
             entry.message.clear();
         }
         self

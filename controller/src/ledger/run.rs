@@ -13,6 +13,8 @@ use k8s_openapi::{
 };
 use serde_json::Value;
 
+use crate::api::Writers;
+
 /// Sequences above this are nobody's honest count: the next one must always exist.
 const MAX_SEQUENCE: i64 = 1 << 53;
 /// How far the clocks of two API servers may be apart.
@@ -92,7 +94,9 @@ impl RunIdentity {
             input_hash: tagged("annotations", INPUT_HASH_ANNOTATION),
             rerun_token: tagged("annotations", RERUN_TOKEN_ANNOTATION),
             created: text("/metadata/creationTimestamp").and_then(|at| at.parse().ok()),
-            made_with_status: is_made_with_status(metadata),
+            made_with_status: metadata
+                .get("managedFields")
+                .is_some_and(|writers| !Writers::of(writers).is_plain()),
         })
     }
 
@@ -128,11 +132,12 @@ impl RunIdentity {
     /// Whether this is what a create for the entry made that landed after its confirmed run had gone.
     #[must_use]
     pub fn is_late_for(&self, entry: &CurrentRun) -> bool {
-        self.is_made_for(entry) && self.has_landed_after(entry.started_at.as_ref())
+        let gone = entry.started_at.as_ref();
+        self.is_made_for(entry) && self.has_landed_between(gone, gone)
     }
 
     /// Whether this is the run of an earlier entry that was not seen yet: when it was superseded a read
-    /// did not find it, and no create for it was sent any more.
+    /// did not find it, or could not be had, and no create for it was sent any more.
     #[must_use]
     pub fn is_of(&self, entry: &HistoryEntry) -> bool {
         entry.uid.is_none()
@@ -140,18 +145,21 @@ impl RunIdentity {
             && self.name == entry.name
             && self.kind == entry.kind
             && self.input_hash.as_ref() == Some(&entry.input_hash)
-            && self.has_landed_after(entry.started_at.as_ref())
+            && self.has_landed_between(
+                entry.intent_at.as_ref().or(entry.started_at.as_ref()),
+                entry.started_at.as_ref(),
+            )
             && !self.made_with_status
     }
 
-    /// Whether it was created within the time in which a create that was on its way can land.
-    fn has_landed_after(&self, since: Option<&Time>) -> bool {
-        self.created
-            .zip(since.map(|since| since.0))
-            .is_none_or(|(created, since)| {
-                let took = created.duration_since(since);
-                -CLOCKS <= took && took <= LANDS_WITHIN + CLOCKS
-            })
+    /// Whether a create that was sent between these times can have made it. Where a time is not known, it
+    /// may have.
+    fn has_landed_between(&self, first: Option<&Time>, last: Option<&Time>) -> bool {
+        let is_early = |(created, first): (Timestamp, &Time)| created < first.0 - CLOCKS;
+        let is_late =
+            |(created, last): (Timestamp, &Time)| created > last.0 + (LANDS_WITHIN + CLOCKS);
+        !self.created.zip(first).is_some_and(is_early)
+            && !self.created.zip(last).is_some_and(is_late)
     }
 
     /// The sequence, if owner and name bear it out: the name of sequence n ends in a suffix that
@@ -163,20 +171,6 @@ impl RunIdentity {
             .ends_with(&name_suffix(runnable_uid, sequence))
             .then_some(sequence)
     }
-}
-
-/// Whether the one who wrote the labels of a run wrote a status, too. The API server notes who owns which
-/// field; where it says nothing of that, nothing is held against the run.
-fn is_made_with_status(metadata: &Value) -> bool {
-    let label = format!("f:{RUNNABLE_NAME_LABEL}");
-    let writers = metadata.get("managedFields").and_then(Value::as_array);
-    writers.into_iter().flatten().any(|writer| {
-        let owns = writer.get("fieldsV1");
-        let labels = owns
-            .and_then(|owns| owns.get("f:metadata")?.get("f:labels")?.get(&label))
-            .is_some();
-        labels && owns.and_then(|owns| owns.get("f:status")).is_some()
-    })
 }
 
 /// The outputs in a run, by the rules of its template.

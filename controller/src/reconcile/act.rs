@@ -72,10 +72,7 @@ impl Pass<'_> {
         }
         // Two versions of a kind show the same objects.
         let mut seen = HashSet::new();
-        found.retain(|found| {
-            let run = &found.reading.run;
-            run.is_owned_by(&self.facts.runnable.uid) && seen.insert(run.uid.clone())
-        });
+        found.retain(|found| seen.insert(found.reading.run.uid.clone()));
         self.facts.listed = Some(found);
         self.facts.listed_every_kind = every_kind;
         let mut memory = lock(&self.memory);
@@ -87,6 +84,7 @@ impl Pass<'_> {
         Ok(())
     }
 
+    /// Those of one kind.
     async fn list_kind(
         &self,
         account: &Requests,
@@ -133,7 +131,7 @@ impl Pass<'_> {
     pub(super) async fn read_run(&mut self, name: RunName) -> Result<(), End> {
         let object = match self.read_object(&name).await {
             Ok(object) => object,
-            Err(error) if error.is_definite_refusal() && !self.is_current(&name) => {
+            Err(error) if is_denied(&error) && !self.is_current(&name) => {
                 self.facts.reads.insert(name, NameRead::Denied);
                 return Ok(());
             }
@@ -228,6 +226,9 @@ impl Pass<'_> {
         let Some(account) = &self.account else {
             return Ok(None);
         };
+        if is_nobodys(&name.name) {
+            return Ok(None);
+        }
         let kinds = &self.own.kinds;
         let mut is_told = false;
         loop {
@@ -343,8 +344,20 @@ impl Pass<'_> {
 fn is_left_out(error: &DiscoveryError) -> bool {
     match error {
         DiscoveryError::Unknown { .. } => true,
-        DiscoveryError::Api(error) => error.is_forbidden() || error.is_unsupported(),
+        DiscoveryError::Api(error) => is_denied(error),
     }
+}
+
+/// Whether the account may not read this, so that to ask again would not help. Any other refusal (of a
+/// token that has just expired, of a request that could not be sent) says nothing and may pass.
+fn is_denied(error: &ApiError) -> bool {
+    error.is_forbidden() || error.is_unsupported()
+}
+
+/// Whether the API server lets no object have this name, so that there is nothing to ask: it would be
+/// read as another path.
+fn is_nobodys(name: &str) -> bool {
+    matches!(name, "" | "." | "..") || name.contains(['/', '%'])
 }
 
 /// What the server made of each value in a document: quantities in their usual form, empty lists
@@ -364,5 +377,40 @@ fn projected(rendered: &Value, made: &Value) -> Value {
             .map(|(rendered, made)| projected(rendered, made))
             .collect(),
         (_, made) => made.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_denied, is_nobodys};
+    use crate::api::ApiError;
+
+    fn answered(code: u16) -> ApiError {
+        ApiError::Answered {
+            code,
+            reason: String::new(),
+            message: String::new(),
+            namespace_terminating: false,
+        }
+    }
+
+    #[test]
+    fn only_a_missing_right_is_an_answer_to_whether_a_run_is_there() {
+        assert!(is_denied(&answered(403)) && is_denied(&answered(405)));
+        for code in [400, 401, 404, 409, 410, 422, 429, 500, 503] {
+            assert!(!is_denied(&answered(code)), "{code}");
+        }
+        assert!(!is_denied(&ApiError::Unsent(String::new())));
+        assert!(!is_denied(&ApiError::Unanswered(String::new())));
+    }
+
+    #[test]
+    fn a_name_that_no_object_can_have_is_not_asked_for() {
+        for name in ["", ".", "..", "a/b", "a%2fb"] {
+            assert!(is_nobodys(name), "{name}");
+        }
+        for name in ["a", "a.b", "...", "taken;x", "taken\n"] {
+            assert!(!is_nobodys(name), "{name}");
+        }
     }
 }

@@ -163,8 +163,9 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
             Some(NameRead::Found(found)) if facts.is_run_of(&found.reading.run, current) => {
                 Fate::Found(found.reading.run.clone())
             }
-            // What cannot be read stays in the history without a uid, as what is not there.
-            Some(NameRead::Absent | NameRead::Denied | NameRead::Found(_)) => Fate::Absent,
+            Some(NameRead::Absent | NameRead::Found(_)) => Fate::Absent,
+            // It stays in the history without a uid, as what is not there, but may be there already.
+            Some(NameRead::Denied) => Fate::Unread,
         };
     }
     intend(

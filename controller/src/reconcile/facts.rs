@@ -58,6 +58,8 @@ pub struct Facts {
     pub strangers: BTreeSet<String>,
     /// How often a number was given up in this pass because a stranger held its name.
     pub renumbered: u8,
+    /// A number that nobody outside can know in advance, drawn for this pass.
+    pub chance: u64,
     /// Runs by a consistent LIST, if one was made in this pass.
     pub listed: Option<Vec<Found>>,
     /// That list was of every kind that a template or the ledger names.
@@ -236,6 +238,16 @@ impl RunName {
         }
     }
 
+    /// The name of an object.
+    #[must_use]
+    pub fn of_run(run: &RunIdentity) -> Self {
+        Self {
+            api_version: run.api_version.clone(),
+            kind: run.kind.clone(),
+            name: run.name.clone(),
+        }
+    }
+
     /// The name of an earlier run.
     #[must_use]
     pub fn past(run: &HistoryEntry) -> Self {
@@ -259,7 +271,7 @@ pub struct Found {
 /// What a consistent read of a name said.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NameRead {
-    /// The account may not read it, or the name is none that could ever be read.
+    /// The account may not read it.
     Denied,
     /// Nothing has this name.
     Absent,
@@ -321,6 +333,14 @@ impl Facts {
     pub fn is_run_of(&self, run: &RunIdentity, current: &CurrentRun) -> bool {
         run.is_owned_by(&self.runnable.uid)
             && run.is_made_for(current)
+            && !self.strangers.contains(&run.uid)
+    }
+
+    /// The same of an earlier entry whose run was not seen yet.
+    #[must_use]
+    pub fn is_run_of_past(&self, run: &RunIdentity, entry: &HistoryEntry) -> bool {
+        run.is_owned_by(&self.runnable.uid)
+            && run.is_of(entry)
             && !self.strangers.contains(&run.uid)
     }
 }

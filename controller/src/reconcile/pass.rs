@@ -127,6 +127,7 @@ impl<'a> Pass<'a> {
             ledger_writer: None,
             strangers,
             renumbered: 0,
+            chance: fastrand::u64(..),
             probe: None,
             listed: None,
             listed_every_kind: false,

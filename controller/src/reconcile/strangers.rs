@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    facts::{LedgerWriter, Probe},
+    facts::{LedgerWriter, Probe, RunName},
     pass::{End, Pass},
 };
 use crate::{
@@ -122,21 +122,9 @@ impl Pass<'_> {
             if dropped || memory.told.len() >= MAX_TOLD || !memory.told.insert(run.uid.clone()) {
                 continue;
             }
-            self.own.metrics.unknown_run();
-            let resource = self.own.kinds.known(&run.api_version, &run.kind);
-            let resource = resource.map_or_else(|| run.kind.clone(), |kind| kind.resource());
-            let message = format!(
-                "{resource}/{} claims to be a run of this Runnable, but its record of runs does not know it: it gives no outputs and is never \
-                 deleted; delete it if it is not yours",
-                run.name
-            );
-            let occasion = Occasion::Warning {
-                reason: "UnknownRun".to_owned(),
-                message,
-            };
-            self.own
-                .events
-                .publish(&self.runnable, &occasion, self.facts.now);
+            let told = "claims to be a run of this Runnable, but its record of runs does not know it: it gives no outputs and is never deleted; \
+                        delete it if it is not yours";
+            self.warn_of_stranger(&RunName::of_run(run), told);
         }
     }
 
@@ -145,16 +133,21 @@ impl Pass<'_> {
         let (Some(given_up), Some(next)) = (&before.current, &self.facts.ledger.current) else {
             return;
         };
-        self.own.metrics.unknown_run();
-        let resource = self.own.kinds.known(&given_up.api_version, &given_up.kind);
-        let resource = resource.map_or_else(|| given_up.kind.clone(), |kind| kind.resource());
-        let message = format!(
-            "{resource}/{} holds the name of run {} and was not made for it: it gives no outputs and is never deleted; run {} is made instead",
-            given_up.name, given_up.sequence, next.sequence
+        let told = format!(
+            "holds the name of run {} and was not made for it: it gives no outputs and is never deleted; run {} is made instead",
+            given_up.sequence, next.sequence
         );
+        self.warn_of_stranger(&RunName::of(given_up), &told);
+    }
+
+    fn warn_of_stranger(&self, stranger: &RunName, told: &str) {
+        self.own.metrics.unknown_run();
+        let kinds = &self.own.kinds;
+        let resource = kinds.known(&stranger.api_version, &stranger.kind);
+        let resource = resource.map_or_else(|| stranger.kind.clone(), |kind| kind.resource());
         let occasion = Occasion::Warning {
             reason: "UnknownRun".to_owned(),
-            message,
+            message: format!("{resource}/{} {told}", stranger.name),
         };
         self.own
             .events
@@ -177,9 +170,14 @@ struct WrittenByMeta {
 }
 
 impl WrittenBy {
-    /// Whoever changed `currentRun` last owns it, since it is written as a whole.
+    /// Whoever changed `currentRun` last owns it, since it is written as a whole, and as a part of the
+    /// status, since the rest of an object is written without it. (What more than ten have written of an
+    /// object, the API server merges into an entry of nobody's, which names no part: it may well be ours.)
     fn ledger_writer(&self) -> LedgerWriter {
         let owns_ledger = |entry: &&ManagedFieldsEntry| {
+            if entry.subresource.as_deref() != Some("status") {
+                return false;
+            }
             let status = entry
                 .fields_v1
                 .as_ref()
@@ -210,5 +208,54 @@ fn probed(current: &CurrentRun, owner: &str, made: &Value) -> Probe {
     Probe {
         marked,
         with_status: status.is_some_and(|status| !status.is_null() && *status != json!({})),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{LedgerWriter, WrittenBy};
+
+    fn ledger_writer(entries: &[Value]) -> LedgerWriter {
+        let runnable = json!({ "metadata": { "resourceVersion": "1", "managedFields": entries } });
+        let written: WrittenBy = serde_json::from_value(runnable).unwrap();
+        written.ledger_writer()
+    }
+
+    fn entry(manager: &str, subresource: Option<&str>, fields: &Value) -> Value {
+        json!({ "manager": manager, "operation": "Update", "subresource": subresource, "fieldsV1": fields })
+    }
+
+    fn ledger() -> Value {
+        json!({ "f:status": { "f:currentRun": {}, "f:history": {} } })
+    }
+
+    #[test]
+    fn who_wrote_the_current_run_as_a_status_wrote_the_ledger() {
+        let ours = entry("cartouche", Some("status"), &ledger());
+        let theirs = entry("kubectl-edit", Some("status"), &ledger());
+        let whole = entry("velero", Some("status"), &json!({ "f:status": {} }));
+        let conditions = json!({ "f:status": { "f:conditions": {} } });
+        let conditions = entry("other", Some("status"), &conditions);
+        assert_eq!(
+            ledger_writer(&[ours.clone(), conditions]),
+            LedgerWriter::Ours
+        );
+        assert_eq!(
+            ledger_writer(std::slice::from_ref(&theirs)),
+            LedgerWriter::Another
+        );
+        assert_eq!(ledger_writer(&[whole]), LedgerWriter::Another);
+        assert_eq!(ledger_writer(&[ours, theirs]), LedgerWriter::Another);
+        assert_eq!(ledger_writer(&[]), LedgerWriter::Ours);
+    }
+
+    /// More than ten writers of the spec, which takes no right to write statuses, bring that about.
+    #[test]
+    fn a_ledger_of_ours_that_was_merged_with_the_entries_of_others_stays_ours() {
+        let merged = json!({ "f:spec": { "f:inputs": {} }, "f:status": { "f:currentRun": {} } });
+        let ancient = entry("ancient-changes", None, &merged);
+        assert_eq!(ledger_writer(&[ancient]), LedgerWriter::Ours);
     }
 }

@@ -82,6 +82,7 @@ impl Told for ClusterRunTemplate {
         generation: Option<i64>,
         now: Timestamp,
     ) -> Vec<Condition> {
+        let why = without_place(why);
         let message = bounded(format!("the template cannot be read: {why}"));
         accept::refused(stored, &message, generation, now)
     }
@@ -92,9 +93,25 @@ impl Told for ClusterRunTemplate {
 }
 
 fn message(why: &str) -> String {
+    let why = without_place(why);
     bounded(format!(
         "the Runnable cannot be read, so that no run is made and none is followed: {why}"
     ))
+}
+
+/// Without the line and column at which it was noticed. They mean nothing to people, since it is the API
+/// server's text, and another write of any field moves them: what has not changed would be said anew.
+fn without_place(why: &str) -> &str {
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut why = why;
+    while let Some((what, place)) = why.rsplit_once(" at line ")
+        && let Some((line, column)) = place.split_once(" column ")
+        && is_number(line)
+        && is_number(column)
+    {
+        why = what;
+    }
+    why
 }
 
 /// An object, by kind, namespace and name.
@@ -283,4 +300,52 @@ struct StatusWrite {
     metadata: Value,
     spec: Value,
     status: BTreeMap<String, Box<RawValue>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use cartouche_crds::Runnable;
+    use k8s_openapi::jiff::Timestamp;
+    use serde_json::json;
+
+    use super::{Guarded, ObjectMeta, Told, Unreadable, says, without_place};
+
+    fn unreadable(labels: &serde_json::Value) -> Unreadable {
+        let text = json!({
+            "metadata": { "name": "a", "labels": labels },
+            "spec": { "inputs": 5, "runTemplateRef": { "name": "t" } },
+        });
+        let guarded: Guarded<Runnable> = serde_json::from_str(&text.to_string()).unwrap();
+        guarded.object.unwrap_err()
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_once_whatever_else_is_written() {
+        let now = Timestamp::UNIX_EPOCH;
+        let first = unreadable(&json!({}));
+        let mut second = unreadable(&json!({ "another": "label" }));
+        assert_ne!(first.why, second.why, "the places differ");
+        second.stored = Runnable::conditions(&[], &first.why, Some(1), now);
+        let metadata = ObjectMeta {
+            generation: Some(1),
+            ..ObjectMeta::default()
+        };
+        assert!(says::<Runnable>(&metadata, &second, now));
+    }
+
+    #[test]
+    fn only_the_place_at_the_end_is_left_out() {
+        for (why, said) in [
+            ("spec: no at line 1 column 20", "spec: no"),
+            ("no at line 1 column 2 at line 1 column 90", "no"),
+            ("it has 5 bytes", "it has 5 bytes"),
+            ("no at line x column 2", "no at line x column 2"),
+            (
+                "\"at line 1 column 2\" is no number",
+                "\"at line 1 column 2\" is no number",
+            ),
+        ] {
+            assert_eq!(without_place(why), said);
+        }
+    }
 }

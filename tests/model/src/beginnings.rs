@@ -153,6 +153,7 @@ fn finished(sequence: i64) -> HistoryEntry {
         uid: Some(format!("long-ago-{sequence}")),
         result: Some(RunResult::Succeeded),
         started_at: long_ago.clone(),
+        intent_at: None,
         finished_at: long_ago,
         message: String::new(),
         rules_hash: None,

@@ -333,6 +333,7 @@ impl Decisions {
             ledger_writer: knowledge.ledger_writer,
             strangers: std::collections::BTreeSet::new(),
             renumbered: 0,
+            chance: 0,
             // No webhook of the model takes or gives anything.
             probe: knowledge.probed.then_some(Probe {
                 marked: true,

@@ -97,7 +97,11 @@ impl Pool {
             times.into_iter().flatten().for_each(back);
         }
         for entry in &mut status.history {
-            let times = [&mut entry.started_at, &mut entry.finished_at];
+            let times = [
+                &mut entry.intent_at,
+                &mut entry.started_at,
+                &mut entry.finished_at,
+            ];
             times.into_iter().flatten().for_each(back);
         }
         let aged = self.status(&status);

@@ -1,9 +1,11 @@
 //! From an intent to a run that is confirmed, refused or superseded.
 
+use std::collections::BTreeSet;
+
 use cartouche_crds::{CurrentRun, RunPhase, RunResult};
 
 use super::sample::*;
-use crate::ledger::{Fate, Ledger, MAX_HISTORY, RunIdentity};
+use crate::ledger::{Fate, Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity};
 
 fn intend(ledger: Ledger, input: &str, fate: &Fate) -> Ledger {
     ledger.intend(intent(input), name, fate, "its last words", Some(at(100)))
@@ -140,7 +142,7 @@ fn a_number_whose_name_a_stranger_holds_is_given_up_and_leaves_no_entry() {
     let mut current = pending(2, "A");
     current.rerun_token = Some("again".to_owned());
     let before = ledger(current, vec![finished(1, RunResult::Failed)]);
-    let next = before.renumber(name, true, Some(at(50)));
+    let next = before.renumber(name, true, 0, Some(at(50)));
     assert_eq!(next.history, [finished(1, RunResult::Failed)]);
     let current = next.current.unwrap();
     assert_eq!((current.sequence, &current.input_hash), (9, &hash("A")));
@@ -148,7 +150,7 @@ fn a_number_whose_name_a_stranger_holds_is_given_up_and_leaves_no_entry() {
     assert_eq!((current.intent_at, current.attempted), (time(50), true));
     assert_eq!(current.rerun_token.as_deref(), Some("again"));
     assert_eq!(
-        Ledger::default().renumber(name, true, None),
+        Ledger::default().renumber(name, true, 0, None),
         Ledger::default()
     );
 }
@@ -156,23 +158,44 @@ fn a_number_whose_name_a_stranger_holds_is_given_up_and_leaves_no_entry() {
 #[test]
 fn a_number_is_kept_in_mind_if_a_create_for_it_may_still_land() {
     let before = ledger(pending(2, "A"), vec![finished(1, RunResult::Failed)]);
-    let next = before.renumber(name, false, Some(at(50)));
+    let next = before.renumber(name, false, 0, Some(at(50)));
     let entry = &next.history[1];
     assert_eq!((entry.sequence, &entry.uid, entry.result), (2, &None, None));
     assert_eq!(entry.started_at, time(50));
 }
 
 #[test]
-fn a_thousand_names_that_were_taken_in_advance_cost_four_numbers() {
-    let mut ledger = ledger(pending(8, "A"), vec![finished(7, RunResult::Failed)]);
-    let mut given_up = Vec::new();
-    while let Some(current) = &ledger.current
-        && current.sequence <= 7 + 1_000
-    {
-        given_up.push(current.sequence);
-        ledger = ledger.renumber(name, given_up.len() < 3, Some(at(50)));
+fn a_thousand_names_that_were_taken_in_advance_cost_at_most_four_numbers() {
+    let given_up = |chance: u64| {
+        let mut ledger = ledger(pending(8, "A"), vec![finished(7, RunResult::Failed)]);
+        let mut given_up = Vec::new();
+        while let Some(current) = &ledger.current
+            && current.sequence <= 7 + 1_000
+        {
+            given_up.push(current.sequence);
+            ledger = ledger.renumber(name, given_up.len() < 3, chance, Some(at(50)));
+        }
+        given_up
+    };
+    assert_eq!(given_up(0), [8, 15, 71, 519]);
+    for chance in 1..200 {
+        assert!(given_up(chance).len() <= 4, "{chance}");
     }
-    assert_eq!(given_up, [8, 15, 71, 519]);
+}
+
+#[test]
+fn where_the_next_number_lies_is_left_to_chance() {
+    let after = |given_up: i64| -> BTreeSet<i64> {
+        let ledger = ledger(pending(given_up, "A"), vec![finished(7, RunResult::Failed)]);
+        let next = |chance| ledger.clone().renumber(name, true, chance, None);
+        let numbers = (0..1_000).map(|chance| next(chance).current.unwrap().sequence);
+        numbers.collect()
+    };
+    assert_eq!(after(8), (15..23).collect());
+    assert_eq!(after(15), (71..135).collect());
+    // However far it goes, it stays within what is believed of a run.
+    let far = after(7 + MAX_JUMP / 2);
+    assert!(far.iter().all(|number| (7..=7 + MAX_JUMP).contains(number)));
 }
 
 #[test]

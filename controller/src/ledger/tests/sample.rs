@@ -146,6 +146,7 @@ pub(crate) fn unfinished(sequence: i64, input: &str) -> HistoryEntry {
         uid: Some(uid(sequence)),
         result: None,
         started_at: time(sequence),
+        intent_at: None,
         finished_at: None,
         message: String::new(),
         rules_hash: None,

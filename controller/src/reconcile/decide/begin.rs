@@ -114,6 +114,7 @@ fn rebuilt(
     {
         next = next.relink(rendering.document.input_hash());
     }
+    next = next.made_under(&rendering.rules_hash);
     let mut newest_first = found;
     newest_first.sort_by_key(|one| Reverse(next.sequence_of(&one.reading.run.uid)));
     for one in newest_first {

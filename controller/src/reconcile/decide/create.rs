@@ -191,6 +191,7 @@ fn renumber(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step 
     let next = facts.ledger.clone().renumber(
         |sequence| rendering.document.run_name(uid, sequence),
         facts.only_attempt,
+        facts.chance,
         facts.now,
     );
     if next.history.len() > MAX_HISTORY {

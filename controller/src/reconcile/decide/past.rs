@@ -108,9 +108,7 @@ fn unconfirmed(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Le
         .iter()
         .map(|sighting| &sighting.run)
         .chain(named)
-        .find(|run| {
-            run.is_of(entry) && run.is_owned_by(&facts.runnable.uid) && !ledger.knows(&run.uid)
-        });
+        .find(|run| facts.is_run_of_past(run, entry) && !ledger.knows(&run.uid));
     if let Some(run) = run {
         let run = run.clone();
         return Ok(ledger.shown_up(&run));

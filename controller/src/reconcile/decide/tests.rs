@@ -8,6 +8,7 @@
 mod adoption;
 mod creation;
 mod existing;
+mod gone;
 mod history;
 mod laws;
 mod put_off;

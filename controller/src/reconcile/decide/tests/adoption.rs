@@ -134,8 +134,8 @@ fn a_run_of_another_kind_is_not_what_is_rendered() {
 fn a_lost_ledger_is_rebuilt_and_the_same_input_makes_no_run() {
     let facts = takeover("B").listing(vec![running(run(2, "A")), running(run(3, "B"))], &[]);
     let ledger = written(&facts, Change::Rebuild);
-    assert_eq!(ledger.current, Some(created(3, "B")));
-    assert_eq!(ledger.history, [unfinished(2, "A")]);
+    assert_eq!(ledger.current, Some(found_again(created(3, "B"))));
+    assert_eq!(ledger.history[0].uid, Some(uid(2)));
     let changed = Facts { ledger, ..facts }.rendered_as(document("C")).fresh();
     assert_eq!(intended(&changed), (4, hash("C")));
 }

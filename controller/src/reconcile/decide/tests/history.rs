@@ -1,6 +1,6 @@
 //! Earlier runs that had not ended when they were superseded.
 
-use cartouche_crds::{HistoryEntry, RunResult};
+use cartouche_crds::{CurrentRun, HistoryEntry, RunResult};
 
 use super::scene::*;
 use crate::{
@@ -149,6 +149,49 @@ fn an_entry_that_may_not_be_read_is_given_up_when_no_create_can_land_any_more() 
         Change::Record,
     );
     assert_eq!(shown_up.history, [unfinished(1, "old")]);
+}
+
+#[test]
+fn a_run_that_could_not_be_read_when_it_was_superseded_is_known_when_it_was_made_since_its_intent()
+{
+    let denied = CurrentRun {
+        intent_at: time(NOW - 3_600),
+        ..pending(1, "old")
+    };
+    let mut facts = with(denied, "A").fresh();
+    facts.reads.insert(run_name(&name(1)), NameRead::Denied);
+    let superseded = written(&facts, Change::Intent);
+    let shown_up = |age: i64| {
+        let made = RunIdentity {
+            created: Some(at(NOW - age)),
+            ..run(1, "old")
+        };
+        let mut next = with(ended(2, "A", RunResult::Failed), "A");
+        next.ledger.history.clone_from(&superseded.history);
+        let facts = next.stored_as_reported().seeing(seen(&running(made)));
+        match decide(&facts) {
+            Step::Write(next, Change::Record) => next.history[0].uid.clone(),
+            _ => None,
+        }
+    };
+    for age in [3_600, 1_800, 0] {
+        assert_eq!(shown_up(age), Some(uid(1)), "{age} s before");
+    }
+    // What was there before the intent, or came when no create was on its way any more.
+    for age in [3_700, -100] {
+        assert_eq!(shown_up(age), None, "{age} s before");
+    }
+}
+
+#[test]
+fn what_was_known_for_a_strangers_before_never_stands_for_an_earlier_entry() {
+    let mut facts = past(vec![young(unseen(1, "old"))]).seeing(seen(&running(RunIdentity {
+        created: Some(at(NOW - 600)),
+        ..run(1, "old")
+    })));
+    written(&facts, Change::Record);
+    facts.strangers.insert(uid(1));
+    assert_eq!(decide(&facts), Step::Settled);
 }
 
 #[test]

@@ -59,6 +59,27 @@ fn a_number_that_nobody_can_have_counted_up_to_is_not_believed() {
 }
 
 #[test]
+fn runs_that_are_found_again_count_as_made_under_the_rules_of_that_time() {
+    let mut lost = new_runnable("A").fresh();
+    lost.touched = true;
+    let found = vec![
+        succeeded(run(1, "A"), "x"),
+        running(run(2, "B")),
+        running(run(3, "A")),
+    ];
+    let ledger = written(&lost.listing(found, &[]), Change::Rebuild);
+    let rules = Some(RULES.to_owned());
+    assert_eq!(ledger.current.as_ref().unwrap().rules_hash, rules);
+    let history = ledger.history.iter();
+    let known: Vec<_> = history.map(|entry| entry.rules_hash.clone()).collect();
+    assert_eq!(
+        known,
+        [None, rules],
+        "of one that has ended nothing is kept"
+    );
+}
+
+#[test]
 fn a_run_with_a_number_tells_of_a_status_that_was_emptied_and_of_runs_of_other_kinds() {
     let facts = new_runnable("A").fresh();
     assert_eq!(decide(&facts), Step::ListRuns { every_kind: false });
@@ -89,7 +110,7 @@ fn the_ledger_goes_on_above_what_exists() {
         .seeing(seen(&running(run(4, "C"))))
         .listing(vec![running(run(4, "C")), succeeded(run(3, "B"), "b")], &[]);
     let rebuilt = written(&facts, Change::Rebuild);
-    assert_eq!(rebuilt.current, Some(created(4, "C")));
+    assert_eq!(rebuilt.current, Some(found_again(created(4, "C"))));
     let results: Vec<_> = rebuilt
         .history
         .iter()
@@ -131,7 +152,7 @@ fn other_content_under_the_present_number_is_ahead_too() {
         &facts.listing(vec![running(run(2, "B"))], &[]),
         Change::Rebuild,
     );
-    assert_eq!(rebuilt.current, Some(created(2, "B")));
+    assert_eq!(rebuilt.current, Some(found_again(created(2, "B"))));
 }
 
 #[test]

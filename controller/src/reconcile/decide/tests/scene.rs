@@ -65,6 +65,7 @@ pub(crate) fn facts(ledger: Ledger, input: &str) -> Facts {
         ledger_writer: None,
         strangers: std::collections::BTreeSet::new(),
         renumbered: 0,
+        chance: 0,
         probe: None,
         listed: None,
         listed_every_kind: false,
@@ -233,6 +234,14 @@ pub(crate) fn stuck(facts: &Facts, category: Category) -> Problem {
     match decide(facts) {
         Step::Stuck(problem) if problem.category == category => problem,
         step => panic!("expected {category}, decided {step:?}"),
+    }
+}
+
+/// Of a run that was found again the rules of that time are known.
+pub(crate) fn found_again(current: CurrentRun) -> CurrentRun {
+    CurrentRun {
+        rules_hash: Some(RULES.to_owned()),
+        ..current
     }
 }
 

@@ -4,7 +4,7 @@ use cartouche_crds::{CurrentRun, RunPhase, RunResult};
 
 use super::scene::*;
 use crate::{
-    ledger::{Ledger, MAX_HISTORY, tests::sample::*},
+    ledger::{Ledger, MAX_HISTORY, RunIdentity, tests::sample::*},
     problem::{Category, Cure, Problem},
     reconcile::{
         decide::{Change, Step, Waiting, decide},
@@ -267,6 +267,35 @@ fn the_breaker_counts_runs_and_slows_the_one_above_the_limit() {
         problem.message
     );
     assert_eq!(intended(&looping(30, NOW - 300)), (41, hash("B")));
+}
+
+#[test]
+fn a_run_that_is_rendered_differently_at_each_look_is_stopped_as_a_loop() {
+    let mut facts = with(ended(1, "0", RunResult::Succeeded), "0").fresh();
+    let mut runs = 0;
+    let stopped = loop {
+        facts = facts.rendered_as(document(&runs.to_string())).fresh();
+        match decide(&facts) {
+            Step::Write(next, Change::Intent) => facts.ledger = made(&next),
+            Step::Stuck(problem) => break problem,
+            _ => {}
+        }
+        runs += 1;
+        assert!(runs < 100, "nothing stops it");
+    };
+    assert_eq!(stopped.category, Category::RunawayDetected);
+    // The first look found what was made already, and each further one made a run.
+    assert_eq!(runs, 31);
+}
+
+/// The run that is intended is made and confirmed.
+fn made(ledger: &Ledger) -> Ledger {
+    let current = ledger.current.clone().unwrap();
+    let made = RunIdentity {
+        input_hash: Some(current.input_hash),
+        ..run(current.sequence, "A")
+    };
+    ledger.confirm(&made).unwrap()
 }
 
 #[test]

@@ -1,0 +1,62 @@
+//! What is held back, what is forgotten, and what is kept of those that leave.
+
+use std::time::Duration;
+
+use super::{Held, LONGEST_DELAY, MAX_HOLDS, MAX_LEFT, Memories, Memory, RunnableKey, lock};
+use crate::problem::{Category, Cure, Problem};
+
+fn problem() -> Problem {
+    Problem::new(Category::UnknownError, Cure::Retry, "no")
+}
+
+#[test]
+fn each_step_that_fails_waits_longer_for_itself() {
+    let mut memory = Memory::default();
+    let now = Duration::from_secs(1);
+    let mut waits = (Duration::ZERO, Duration::ZERO);
+    for _ in 0..12 {
+        waits.0 = memory.hold(Held::Create(1), &problem(), now);
+        waits.1 = memory.hold(Held::Read("a".to_owned()), &problem(), now);
+    }
+    let most = LONGEST_DELAY.mul_f64(0.8);
+    assert!(waits.0 >= most && waits.1 >= most, "{waits:?}");
+    memory.release(&Held::Create(1));
+    assert!(memory.held(&Held::Create(1), now).is_none());
+    assert!(memory.held(&Held::Read("a".to_owned()), now).is_some());
+    assert!(memory.hold(Held::Create(1), &problem(), now) < Duration::from_secs(2));
+}
+
+#[test]
+fn what_failed_long_ago_is_forgotten_and_never_more_is_kept_than_fits() {
+    let mut memory = Memory::default();
+    for sequence in 0..100 {
+        memory.hold(Held::Create(sequence), &problem(), Duration::ZERO);
+    }
+    assert_eq!(memory.holds.len(), MAX_HOLDS);
+    assert!(memory.failed(&Held::Create(99)).is_some());
+    memory.hold(Held::List, &problem(), LONGEST_DELAY * 4);
+    assert_eq!(memory.holds.len(), 1);
+}
+
+#[test]
+fn a_runnable_that_could_not_be_read_comes_back_with_the_number_that_it_had_reached() {
+    let memories = Memories::default();
+    let key = |name: &str| RunnableKey {
+        namespace: "default".to_owned(),
+        name: name.to_owned(),
+    };
+    let reached = |uid: &str| lock(&memories.of(&key("a"), uid)).reached;
+    lock(&memories.of(&key("a"), "first")).reached = 7;
+    assert_eq!(memories.remove(&key("a")).as_deref(), Some("first"));
+    assert_eq!(reached("first"), 7);
+    memories.sweep(|_| false);
+    assert_eq!(reached("another"), 0, "of another uid nothing is known");
+    assert_eq!(reached("first"), 7);
+    memories.sweep(|_| false);
+    for number in 0..MAX_LEFT {
+        let name = number.to_string();
+        lock(&memories.of(&key(&name), &name)).reached = 1;
+        let _ = memories.remove(&key(&name));
+    }
+    assert_eq!(reached("first"), 0, "of very many the latest are known");
+}
