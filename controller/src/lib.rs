@@ -6,6 +6,7 @@
 
 pub mod accept;
 pub mod api;
+pub mod cached_runnable;
 pub mod clock;
 pub mod discovery;
 pub mod events;

@@ -15,6 +15,7 @@ use kube::{
 };
 
 use crate::{
+    cached_runnable::CachedRunnable,
     clock::boot_time,
     ledger::Reading,
     picked::Picked,
@@ -55,7 +56,7 @@ impl RunnableKey {
 
     /// The Runnable, if the cache has it.
     #[must_use]
-    pub fn find(&self, runnables: &Store<Runnable>) -> Option<Arc<Runnable>> {
+    pub fn find(&self, runnables: &Store<CachedRunnable>) -> Option<Arc<CachedRunnable>> {
         runnables.get(&ObjectRef::new(&self.name).within(&self.namespace))
     }
 }

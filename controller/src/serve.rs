@@ -25,12 +25,16 @@ use kube::{
     },
 };
 use runnables::Runnables;
-use tokio::{net::TcpListener, sync::watch};
+use tokio::{
+    net::TcpListener,
+    sync::{Semaphore, watch},
+};
 use unreadable::Untold;
 
 use crate::{
     accept::{Acceptance, Refusals},
     api::Connection,
+    cached_runnable::CachedRunnable,
     discovery::Kinds,
     events::Events,
     flags::Flags,
@@ -101,7 +105,7 @@ pub async fn serve_over(
     stop: impl Future<Output = ()> + Send + Sync + 'static,
 ) {
     let (templates_store, templates_writer) = reflector::store::<ClusterRunTemplate>();
-    let (runnables_store, runnables_writer) = reflector::store::<Runnable>();
+    let (runnables_store, runnables_writer) = reflector::store::<CachedRunnable>();
     let (wakes, woken) = Wakes::new();
     let reconciler = Arc::new(wire(
         flags,
@@ -145,6 +149,7 @@ pub async fn serve_over(
         metrics,
         untold,
         watches,
+        large: Semaphore::new(1),
     };
     let serving = runnables.serve(flags, runnables_writer, woken, accounts_synced, stop);
     tokio::select! {
@@ -173,7 +178,7 @@ fn wire(
     connection: &Connection,
     metrics: &Metrics,
     templates: Store<ClusterRunTemplate>,
-    runnables: Store<Runnable>,
+    runnables: Store<CachedRunnable>,
     wakes: Wakes,
     readiness: &Readiness,
 ) -> Reconciler {
@@ -233,7 +238,7 @@ fn wire(
 fn watch_references(
     references: References,
     reconciler: &Arc<Reconciler>,
-    runnables: &Store<Runnable>,
+    runnables: &Store<CachedRunnable>,
 ) -> watch::Receiver<bool> {
     let (synced, receiver) = watch::channel(false);
     let wake = {
@@ -266,7 +271,11 @@ fn watch_references(
 }
 
 /// Accounts that came, changed or went concern the Runnables that name them.
-fn refer(reconciler: &Reconciler, runnables: &Store<Runnable>, accounts: &[(String, String)]) {
+fn refer(
+    reconciler: &Reconciler,
+    runnables: &Store<CachedRunnable>,
+    accounts: &[(String, String)],
+) {
     for (namespace, name) in accounts {
         reconciler.identity.forget(namespace, name);
     }
@@ -282,7 +291,7 @@ fn refer(reconciler: &Reconciler, runnables: &Store<Runnable>, accounts: &[(Stri
 
 fn wake_where(
     reconciler: &Reconciler,
-    runnables: &Store<Runnable>,
+    runnables: &Store<CachedRunnable>,
     concerned: impl Fn(&Runnable) -> bool,
 ) {
     for runnable in runnables
@@ -334,7 +343,7 @@ async fn serve_templates(
     reconciler: Arc<Reconciler>,
     store: Store<ClusterRunTemplate>,
     writer: reflector::store::Writer<ClusterRunTemplate>,
-    runnables: Store<Runnable>,
+    runnables: Store<CachedRunnable>,
     watches: OwnWatches,
     untold: Untold,
 ) {

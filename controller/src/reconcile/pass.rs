@@ -7,7 +7,7 @@ use std::{
 };
 
 use cartouche_crds::{RERUN_TOKEN_ANNOTATION, Runnable, RunnableStatus};
-use kube::{ResourceExt, runtime::reflector::ObjectRef};
+use kube::ResourceExt;
 
 use super::{
     CONFLICT_PAUSE, QUIET, Reconciler,
@@ -302,11 +302,9 @@ fn up_to_date(
         return Some(runnable);
     }
     // The event may have come a moment ago, and was taken for an echo.
-    let newer = own
-        .run_watch
-        .runnables
-        .get(&ObjectRef::from_obj(&*runnable));
-    newer.filter(|newer| newer.uid() == runnable.uid() && !behind(newer))
+    let newer = RunnableKey::of(&runnable).find(&own.run_watch.runnables);
+    let newer = newer.filter(|newer| newer.uid() == runnable.uid() && !behind(newer));
+    newer.and_then(|newer| newer.whole().ok())
 }
 
 /// The run of the pending entry, if an earlier pass made it and left it to be confirmed. Of any other

@@ -15,7 +15,9 @@ use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
 use super::unreadable::{Told, Untold};
-use crate::{api::MAX_DEPTH, metrics::Metrics, watch::own::OwnWatches};
+use crate::{
+    api::MAX_DEPTH, cached_runnable::CachedRunnable, metrics::Metrics, watch::own::OwnWatches,
+};
 use metadata::ReadMeta;
 
 /// The server ends every watch after this time, and a silent connection is noticed.
@@ -56,9 +58,14 @@ pub(super) trait Served: Resource<DynamicType = ()> + Sized {
 
     /// A spec for an object of which only the metadata is known.
     fn blank() -> Self::Spec;
+
+    /// As it is to be kept, read from this text.
+    fn kept(self, _text: &str) -> Self {
+        self
+    }
 }
 
-impl Served for Runnable {
+impl Served for CachedRunnable {
     type Spec = RunnableSpec;
     type Status = RunnableStatus;
 
@@ -71,11 +78,19 @@ impl Served for Runnable {
         if ledger.is_some() {
             metadata.managed_fields = None;
         }
-        Self {
+        // No decision and no template reads it.
+        if let Some(annotations) = &mut metadata.annotations {
+            annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+        }
+        Self::from(Runnable {
             metadata,
             spec,
             status,
-        }
+        })
+    }
+
+    fn kept(self, text: &str) -> Self {
+        self.compacted(text)
     }
 
     fn blank() -> RunnableSpec {
@@ -182,7 +197,7 @@ fn whole<K: Served>(text: &str) -> Result<K, Unreadable> {
         format!("it has {bytes} bytes, and {MAX_BYTES} are read at most")
     } else {
         match serde_json::from_str::<Parts<K>>(text) {
-            Ok(parts) => return Ok(parts.whole()),
+            Ok(parts) => return Ok(parts.whole().kept(text)),
             Err(error) => reason::<K>(text, &error),
         }
     };

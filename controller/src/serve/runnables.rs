@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cartouche_crds::Runnable;
 use futures::{
     StreamExt, TryStreamExt,
     future::{Ready, ready},
@@ -16,7 +15,7 @@ use kube::{
         watcher,
     },
 };
-use tokio::sync::{mpsc::UnboundedReceiver, watch};
+use tokio::sync::{Semaphore, mpsc::UnboundedReceiver, watch};
 
 use super::{
     ACCOUNTS, RUNNABLES, TEMPLATES,
@@ -26,6 +25,7 @@ use super::{
     unreadable::Untold,
 };
 use crate::{
+    cached_runnable::CachedRunnable,
     flags::Flags,
     health::Readiness,
     memory::{RunnableKey, lock},
@@ -40,11 +40,13 @@ const GRACE: Duration = Duration::from_secs(20);
 /// What serving Runnables needs.
 pub(super) struct Runnables {
     pub(super) reconciler: Arc<Reconciler>,
-    pub(super) store: Store<Runnable>,
+    pub(super) store: Store<CachedRunnable>,
     pub(super) readiness: Readiness,
     pub(super) metrics: Metrics,
     pub(super) untold: Untold,
     pub(super) watches: OwnWatches,
+    /// The large ones are looked at one at a time: see [`CachedRunnable::is_large`].
+    pub(super) large: Semaphore,
 }
 
 impl Runnables {
@@ -52,20 +54,19 @@ impl Runnables {
     pub(super) async fn serve(
         self,
         flags: &Flags,
-        writer: reflector::store::Writer<Runnable>,
+        writer: reflector::store::Writer<CachedRunnable>,
         woken: UnboundedReceiver<RunnableKey>,
         accounts: watch::Receiver<bool>,
         stop: impl Future<Output = ()> + Send + Sync + 'static,
     ) {
         let client = self.reconciler.identity.own().client();
-        let api: Api<Guarded<Runnable>> = match &flags.namespace {
+        let api: Api<Guarded<CachedRunnable>> = match &flags.namespace {
             Some(namespace) => Api::namespaced(client, namespace),
             None => Api::all(client),
         };
         let noting = self.noting();
         let events = guarded(api, &self.watches, RUNNABLES, self.untold.clone());
         let trigger = events
-            .modify(slim)
             .reflect(writer)
             .inspect(move |event| event.iter().for_each(&noting))
             .try_filter_map(|event| ready(Ok(changed(event))))
@@ -88,7 +89,7 @@ impl Runnables {
             prepared(self.readiness.clone(), accounts),
             stop,
             |key| Some(reason(&self.reconciler, &*key.find(&self.store)?)),
-            |key| Some(self.look(&queue, key.find(&self.store)?)),
+            |key| Some(self.look(&queue, key.clone())),
         );
         tokio::select! {
             () = serving => {}
@@ -99,14 +100,25 @@ impl Runnables {
         }
     }
 
-    async fn look(&self, queue: &Queue, runnable: Arc<Runnable>) -> Option<Duration> {
-        let namespace = runnable.namespace().unwrap_or_default();
-        let others_wait = || queue.changes_wait(&namespace);
+    async fn look(&self, queue: &Queue, key: RunnableKey) -> Option<Duration> {
+        let is_large = key.find(&self.store)?.is_large();
+        let _place = if is_large {
+            self.large.acquire().await.ok()
+        } else {
+            None
+        };
+        let runnable = key.find(&self.store)?.whole();
+        let runnable = runnable
+            .inspect_err(
+                |error| tracing::error!(%error, "inputs that were read cannot be read again"),
+            )
+            .ok()?;
+        let others_wait = || queue.changes_wait(&key.namespace);
         self.reconciler.reconcile(runnable, &others_wait).await
     }
 
     /// Whether an event says more than that our own write has arrived.
-    fn news(&self) -> impl Fn(&Runnable) -> Ready<bool> + Send + 'static {
+    fn news(&self) -> impl Fn(&CachedRunnable) -> Ready<bool> + Send + 'static {
         let memories = self.reconciler.memories.clone();
         move |runnable| {
             let echo = memories
@@ -120,7 +132,7 @@ impl Runnables {
     }
 
     /// What events of Runnables mean beside a look at them.
-    fn noting(&self) -> impl Fn(&watcher::Event<Runnable>) + Send + 'static {
+    fn noting(&self) -> impl Fn(&watcher::Event<CachedRunnable>) + Send + 'static {
         let (reconciler, store, readiness, metrics) = (
             self.reconciler.clone(),
             self.store.clone(),
@@ -160,7 +172,7 @@ async fn prepared(readiness: Readiness, mut accounts: watch::Receiver<bool>) {
 /// What is to be looked at because of one event. The objects of a list are not in the store before all of
 /// it has come, and a look meanwhile would see what was there before and be the last one: they are looked
 /// at when the list is complete.
-fn changed(event: watcher::Event<Runnable>) -> Option<Runnable> {
+fn changed(event: watcher::Event<CachedRunnable>) -> Option<CachedRunnable> {
     match event {
         watcher::Event::Apply(runnable) => Some(runnable),
         watcher::Event::Init
@@ -171,7 +183,7 @@ fn changed(event: watcher::Event<Runnable>) -> Option<Runnable> {
 }
 
 /// Whether the spec is not what was looked at last, or the template.
-fn reason(reconciler: &Reconciler, runnable: &Runnable) -> Reason {
+fn reason(reconciler: &Reconciler, runnable: &CachedRunnable) -> Reason {
     let observed = runnable
         .status
         .as_ref()
@@ -184,12 +196,5 @@ fn reason(reconciler: &Reconciler, runnable: &Runnable) -> Reason {
         Reason::Template
     } else {
         Reason::Other
-    }
-}
-
-/// Drops what no decision and no template reads, before it is kept.
-fn slim(runnable: &mut Runnable) {
-    if let Some(annotations) = &mut runnable.metadata.annotations {
-        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
     }
 }

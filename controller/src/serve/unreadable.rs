@@ -25,6 +25,7 @@ use super::guarded::{Guarded, Served, Unreadable};
 use crate::{
     accept,
     api::{ApiError, Connection, Requests, ResourcePath},
+    cached_runnable::CachedRunnable,
     events::{Events, Occasion},
     metrics::Metrics,
     problem::{Category, bounded},
@@ -51,7 +52,7 @@ pub(super) trait Told: Served {
     fn announce(self, _: String, _: &Events, _: &Metrics, _: Timestamp) {}
 }
 
-impl Told for Runnable {
+impl Told for CachedRunnable {
     fn conditions(
         stored: &[Condition],
         why: &str,
@@ -227,7 +228,7 @@ impl Teller {
     async fn told(&self, (resource, namespace, name): &Place) -> Result<(), ApiError> {
         let path = ResourcePath::new(API_VERSION, resource, namespace.as_deref());
         let outcome = if *resource == RUNNABLES {
-            self.tell::<Runnable>(&path, name).await
+            self.tell::<CachedRunnable>(&path, name).await
         } else {
             self.tell::<ClusterRunTemplate>(&path, name).await
         };
@@ -304,18 +305,17 @@ struct StatusWrite {
 
 #[cfg(test)]
 mod tests {
-    use cartouche_crds::Runnable;
     use k8s_openapi::jiff::Timestamp;
     use serde_json::json;
 
-    use super::{Guarded, ObjectMeta, Told, Unreadable, says, without_place};
+    use super::{CachedRunnable, Guarded, ObjectMeta, Told, Unreadable, says, without_place};
 
     fn unreadable(labels: &serde_json::Value) -> Unreadable {
         let text = json!({
             "metadata": { "name": "a", "labels": labels },
             "spec": { "inputs": 5, "runTemplateRef": { "name": "t" } },
         });
-        let guarded: Guarded<Runnable> = serde_json::from_str(&text.to_string()).unwrap();
+        let guarded: Guarded<CachedRunnable> = serde_json::from_str(&text.to_string()).unwrap();
         guarded.object.unwrap_err()
     }
 
@@ -325,12 +325,12 @@ mod tests {
         let first = unreadable(&json!({}));
         let mut second = unreadable(&json!({ "another": "label" }));
         assert_ne!(first.why, second.why, "the places differ");
-        second.stored = Runnable::conditions(&[], &first.why, Some(1), now);
+        second.stored = CachedRunnable::conditions(&[], &first.why, Some(1), now);
         let metadata = ObjectMeta {
             generation: Some(1),
             ..ObjectMeta::default()
         };
-        assert!(says::<Runnable>(&metadata, &second, now));
+        assert!(says::<CachedRunnable>(&metadata, &second, now));
     }
 
     #[test]

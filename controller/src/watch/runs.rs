@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use super::{Progress, Wakes, Watched, Watches, config, run_object::RunObject};
 use crate::{
+    cached_runnable::CachedRunnable,
     ledger::{Reading, RunIdentity},
     memory::{Memories, RunnableKey, lock},
     metrics::Metrics,
@@ -203,7 +204,7 @@ pub struct RunWatch {
     /// Where events go.
     pub runs: Arc<Runs>,
     /// The Runnables, as cached.
-    pub runnables: Store<Runnable>,
+    pub runnables: Store<CachedRunnable>,
     /// The templates, to see how a run fares.
     pub templates: Arc<Templates>,
     /// Where it is put down what was made.

@@ -225,7 +225,11 @@ async fn a_run_too_deep_to_read_is_followed_and_gives_no_half_outputs() -> Resul
     Ok(())
 }
 
-/// The recipe that took 35 MB an object: a list of very many small maps.
+/// The recipe that takes 35 MB an object: a list of very many small maps.
+fn maps() -> String {
+    format!("[{}{{}}]", r#"{"a":"bcdefg"},"#.repeat(70_000))
+}
+
 #[tokio::test]
 async fn large_objects_of_strangers_take_little_memory() -> Result<()> {
     let cluster = cluster().await?;
@@ -233,7 +237,7 @@ async fn large_objects_of_strangers_take_little_memory() -> Result<()> {
         victim(&cluster).await?,
         cluster.namespace("attacker").await?,
     );
-    let maps = format!(r#"{{"a":[{}{{}}]}}"#, r#"{"a":"bcdefg"},"#.repeat(70_000));
+    let maps = format!(r#"{{"a":{}}}"#, maps());
     ensure!(maps.len() > 1_000_000);
     let owned = r#","ownerReferences":[{"apiVersion":"carto.run/v1alpha1","kind":"Runnable","name":"app","uid":"0b8f8a2c-3c3c-4c3c-8c3c-000000000000","controller":true}]"#;
     for index in 0..30 {
@@ -258,6 +262,44 @@ async fn large_objects_of_strangers_take_little_memory() -> Result<()> {
     let user = Controller::account().user();
     let lists = audit.requests(&user, "list", "trials.lab.test")?;
     ensure!(lists <= 20, "{lists} requests for 30 objects");
+    Ok(())
+}
+
+/// Each is rendered, and gives a run as large as itself.
+#[tokio::test]
+async fn large_runnables_of_a_tenant_take_little_more_than_their_text() -> Result<()> {
+    const COUNT: usize = 30;
+    let cluster = cluster().await?;
+    let (victim, attacker) = (victim(&cluster).await?, victim(&cluster).await?);
+    let controller = Controller::start(DEMO, &cluster, &Settings::default()).await?;
+    let before = controller.peak_memory()? / MIB;
+    let path = format!("{RUNNABLES}/{attacker}/runnables");
+    for index in 0..COUNT {
+        let name = format!("large-{index}");
+        let large = runnable(
+            &attacker,
+            &name,
+            &json!({ "value": "MAPS", "play": "hang" }),
+        );
+        let large = large.to_string().replace(r#""MAPS""#, &maps());
+        ensure!(large.len() > 1_000_000);
+        send(&cluster, "POST", &path, large).await?;
+    }
+    for index in 0..COUNT {
+        let large = (attacker.as_str(), format!("large-{index}"));
+        until(&cluster, (large.0, &large.1), "a large run", has_run).await?;
+    }
+    apply(&cluster, &[runnable(&victim, "app", &lab::hangs(1))]).await?;
+    until(&cluster, (&victim, "app"), "a run", has_run).await?;
+    let mut peaks = vec![controller.peak_memory()? / MIB];
+    drop(controller);
+    // The same as one list.
+    let controller = Controller::start(DEMO, &cluster, &Settings::default()).await?;
+    apply(&cluster, &[runnable(&victim, "late", &lab::hangs(2))]).await?;
+    until(&cluster, (&victim, "late"), "a run", has_run).await?;
+    peaks.push(controller.peak_memory()? / MIB);
+    eprintln!("{COUNT} large Runnables: at most {peaks:?} MiB, {before} without");
+    ensure!(peaks.iter().all(|peak| *peak < 300), "{peaks:?} MiB");
     Ok(())
 }
 

@@ -1,16 +1,16 @@
-use cartouche_crds::Runnable;
+use crate::cached_runnable::CachedRunnable;
 use kube::core::WatchEvent;
 
 use super::{Guarded, MAX_BYTES, Resource};
 
-fn event(text: &str) -> Guarded<Runnable> {
+fn event(text: &str) -> Guarded<CachedRunnable> {
     match serde_json::from_str(text).unwrap() {
         WatchEvent::Modified(object) => object,
         other => unreachable!("{other:?}"),
     }
 }
 
-fn runnable(metadata: &str, inputs: &str, status: &str) -> Guarded<Runnable> {
+fn runnable(metadata: &str, inputs: &str, status: &str) -> Guarded<CachedRunnable> {
     let text = format!(
         r#"{{"metadata":{{"name":"a"{metadata}}},"spec":{{"runTemplateRef":{{"name":"t"}},"inputs":{inputs}}},"status":{status}}}"#
     );
@@ -67,7 +67,7 @@ fn who_wrote_the_status_is_known_of_a_runnable_without_a_ledger_alone() {
     let fields = r#","managedFields":[{"manager":"a","fieldsV1":{"f:spec":{}}},{"manager":"b","subresource":"status","time":"2026-01-01T00:00:00Z","fieldsV1":{"f:status":{}}}]"#;
     let kept = |status: &str| {
         let object = runnable(fields, "{}", status).object.unwrap();
-        let entries = object.metadata.managed_fields.unwrap_or_default();
+        let entries = object.metadata.managed_fields.clone().unwrap_or_default();
         entries
             .into_iter()
             .map(|entry| (entry.manager, entry.fields_v1, entry.time.is_some()))
