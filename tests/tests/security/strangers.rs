@@ -265,7 +265,7 @@ async fn large_objects_of_strangers_take_little_memory() -> Result<()> {
     Ok(())
 }
 
-/// Each is rendered, and gives a run as large as itself.
+/// Each is read, and is too much for a template.
 #[tokio::test]
 async fn large_runnables_of_a_tenant_take_little_more_than_their_text() -> Result<()> {
     const COUNT: usize = 30;
@@ -287,7 +287,8 @@ async fn large_runnables_of_a_tenant_take_little_more_than_their_text() -> Resul
     }
     for index in 0..COUNT {
         let large = (attacker.as_str(), format!("large-{index}"));
-        until(&cluster, (large.0, &large.1), "a large run", has_run).await?;
+        let refused = |it: &Value| condition(it, "Ready")["reason"] == "TemplateStampFailure";
+        until(&cluster, (large.0, &large.1), "a word about it", refused).await?;
     }
     apply(&cluster, &[runnable(&victim, "app", &lab::hangs(1))]).await?;
     until(&cluster, (&victim, "app"), "a run", has_run).await?;
