@@ -144,6 +144,23 @@ impl Runs {
         sighting.is_some_and(|sighting| self.put(&mut inner, owner, key, sighting))
     }
 
+    /// An object that was a run of somebody's has lost that owner: nothing more is heard of it, so what was seen
+    /// of it is no word any more. Whom that concerns.
+    fn disowned(&self, watched: &Watched, uid: &str, owner: Option<&str>) -> Option<RunnableKey> {
+        let run = short(uid);
+        let mut inner = self.lock();
+        let Inner { live, owners, .. } = &mut *inner;
+        let Entry::Occupied(known) = live.get_mut(watched)?.entry(run) else {
+            return None;
+        };
+        if owner.map(short) == Some(*known.get()) {
+            return None;
+        }
+        let owner = owners.get_mut(&known.remove())?;
+        owner.unsee(run);
+        Some(owner.key.clone())
+    }
+
     /// A new first list is complete: whatever it does not have went unseen. Those whom it concerns.
     fn relisted(&self, watched: &Watched, listed: &HashMap<Uid, Uid>) -> Vec<RunnableKey> {
         let mut inner = self.lock();
@@ -157,9 +174,7 @@ impl Runs {
             .filter(|(run, _)| !listed.contains_key(run))
         {
             if let Some(owner) = inner.owners.get_mut(&owner) {
-                owner
-                    .sightings
-                    .retain(|sighting| sighting.deleted || short(&sighting.run.uid) != run);
+                owner.unsee(run);
                 concerned.push(owner.key.clone());
             }
         }
@@ -268,6 +283,12 @@ impl RunWatch {
         }
         let head = object.head(&watched.kind);
         let run = RunIdentity::of(&head)?;
+        let disowned = self
+            .runs
+            .disowned(watched, &run.uid, run.owner_uid.as_deref());
+        if let Some(before) = disowned {
+            self.wakes.wake(&before);
+        }
         let key = owner(&head)?;
         let runnable = key.find(&self.runnables);
         let runnable = runnable.filter(|runnable| runnable.uid() == run.owner_uid);

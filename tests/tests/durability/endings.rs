@@ -338,3 +338,28 @@ async fn runs_that_end_and_go_in_one_moment_are_neither_lost_nor_made_again() ->
     assert_eq!(made, names.len());
     scene.nothing_twice()
 }
+
+#[tokio::test]
+async fn a_run_that_lost_its_owner_is_followed_by_its_name() -> Result<()> {
+    let scene = Scene::begin("disowned").await?;
+    let _controller = scene.controller(&[]).await?;
+    for name in ["ends", "goes"] {
+        scene.runnable(name, hangs(1)).await?;
+        scene.until(name, "its run", is_at(1)).await?;
+        let run = scene.sees(name, 1).await?;
+        let nobody = json!({ "metadata": { "ownerReferences": null } });
+        patch_run(&scene.trials(), &run.name_any(), nobody).await?;
+    }
+    scene.is_served().await?;
+    scene.end(&scene.sees("ends", 1).await?, true).await?;
+    let gone = scene.sees("goes", 1).await?;
+    scene.delete(Kind::Trial, &gone).await?;
+    scene.gives("ends", 1).await?;
+    // Nobody heard of it: a person decides.
+    scene.until("goes", "Lost", lost).await?;
+    assert_eq!(
+        (scene.made("ends")?, scene.made("goes")?),
+        (vec![1], vec![1])
+    );
+    Ok(())
+}

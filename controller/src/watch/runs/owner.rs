@@ -37,6 +37,12 @@ impl Owner {
         true
     }
 
+    /// Drops what was seen of a run that is heard of no more; that it went stays.
+    pub(super) fn unsee(&mut self, run: super::Uid) {
+        self.sightings
+            .retain(|it| it.deleted || super::short(&it.run.uid) != run);
+    }
+
     /// Drops what is too much, and says how much that was.
     ///
     /// Only objects that are there are dropped: whatever hangs on one is found out by its name as well, by a

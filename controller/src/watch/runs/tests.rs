@@ -161,3 +161,21 @@ fn of_very_many_runs_those_stay_in_mind_that_went_and_those_with_the_highest_num
     assert!(put(went(2)), "that it went is news");
     assert!(runs.sightings("owner").contains(&went(2)));
 }
+
+#[test]
+fn a_run_that_loses_its_owner_is_known_no_more_and_concerns_the_one_it_had() {
+    let (runs, watched) = (Runs::default(), watched());
+    let key = RunnableKey {
+        namespace: "ns".to_owned(),
+        name: "r".to_owned(),
+    };
+    let there = seen(Verdict::Unknown);
+    runs.take_in(&watched, &key, &there.run, false, Some(there.clone()));
+    assert_eq!(runs.disowned(&watched, "run", Some("owner")), None);
+    assert_eq!(runs.disowned(&watched, "another", None), None);
+    assert_eq!(runs.sightings("owner").len(), 1);
+    assert_eq!(runs.disowned(&watched, "run", None), Some(key));
+    assert_eq!(runs.sightings("owner"), []);
+    assert!(!runs.exists(&watched, "run"));
+    assert_eq!(runs.disowned(&watched, "run", None), None);
+}
