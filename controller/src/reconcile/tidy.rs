@@ -46,17 +46,15 @@ impl Pass<'_> {
         Some(self.own.poll.mul_f64(0.9 + 0.2 * fastrand::f64()))
     }
 
-    /// The label that the watch selects by was taken off the run: no event tells of it any more.
+    /// The watch tells nothing of the current run: the label that it selects by was taken off it, or its owner.
     pub(super) fn is_out_of_sight(&self) -> bool {
-        let current = self
-            .facts
-            .ledger
-            .current
-            .as_ref()
-            .filter(|current| current.result.is_none());
-        current
-            .and_then(|current| self.facts.sighting(current.uid.as_deref()?))
-            .is_some_and(|sighting| sighting.deleted)
+        let current = self.facts.ledger.current.as_ref();
+        let unfinished = current.filter(|current| current.result.is_none());
+        let uid = unfinished.and_then(|current| current.uid.as_deref());
+        uid.is_some_and(|uid| {
+            let sighting = self.facts.sighting(uid);
+            sighting.is_none_or(|sighting| sighting.deleted)
+        })
     }
 
     /// Drops what does not matter any more.

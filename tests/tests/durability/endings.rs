@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     engine::{Kind, ended, hangs, succeeds, template},
-    scene::Scene,
+    scene::{AFTER_QUIET, Scene},
     sight::{condition, current, failed, is_at, output, ready, result, says},
 };
 
@@ -342,7 +342,7 @@ async fn runs_that_end_and_go_in_one_moment_are_neither_lost_nor_made_again() ->
 #[tokio::test]
 async fn a_run_that_lost_its_owner_is_followed_by_its_name() -> Result<()> {
     let scene = Scene::begin("disowned").await?;
-    let _controller = scene.controller(&[]).await?;
+    let _controller = scene.controller(&["--poll-seconds", "5"]).await?;
     for name in ["ends", "goes"] {
         scene.runnable(name, hangs(1)).await?;
         scene.until(name, "its run", is_at(1)).await?;
@@ -354,9 +354,13 @@ async fn a_run_that_lost_its_owner_is_followed_by_its_name() -> Result<()> {
     scene.end(&scene.sees("ends", 1).await?, true).await?;
     let gone = scene.sees("goes", 1).await?;
     scene.delete(Kind::Trial, &gone).await?;
-    scene.gives("ends", 1).await?;
+    // A run that its watch has not shown yet is not looked for before a minute is over.
+    let gives = |r: &Runnable| output(r) == Some(1);
+    scene
+        .within(AFTER_QUIET, "ends", "its output", gives)
+        .await?;
     // Nobody heard of it: a person decides.
-    scene.until("goes", "Lost", lost).await?;
+    scene.within(AFTER_QUIET, "goes", "Lost", lost).await?;
     assert_eq!(
         (scene.made("ends")?, scene.made("goes")?),
         (vec![1], vec![1])

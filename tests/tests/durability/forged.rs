@@ -1,5 +1,7 @@
 //! Objects that claim to be runs, names that are taken, and Runnables that go.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use cartouche_crds::Runnable;
 use cartouche_tests::cluster::Rights;
@@ -15,6 +17,9 @@ use crate::{
     scene::{SOON, Scene, rights},
     sight::{current, output, says},
 };
+
+/// The garbage collector of Kubernetes looks for new kinds every half minute, and collects none meanwhile.
+const COLLECTED: Duration = Duration::from_mins(3);
 
 /// What anybody who may create Trials can write on one. It succeeds with the value 666.
 async fn forge(
@@ -194,7 +199,7 @@ async fn a_runnable_in_foreground_deletion_makes_no_run_for_those_that_go() -> R
     }
     scene
         .cluster
-        .wait_until_gone(&scene.runnables(), "app", SOON)
+        .wait_until_gone(&scene.runnables(), "app", COLLECTED)
         .await?;
     for name in ["app", "held"] {
         let name = &scene
@@ -206,7 +211,7 @@ async fn a_runnable_in_foreground_deletion_makes_no_run_for_those_that_go() -> R
             .clone();
         scene
             .cluster
-            .wait_until_gone(&scene.trials(), name, SOON)
+            .wait_until_gone(&scene.trials(), name, COLLECTED)
             .await?;
     }
     scene.is_served().await?;
