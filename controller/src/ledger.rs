@@ -234,18 +234,15 @@ impl Ledger {
     /// `chance` says where in that range: were it known in advance, one object for each number would do to
     /// keep the run from being made for ever.
     ///
-    /// `is_first_answer`: this controller has sent nothing for the old number but the create that met the
-    /// stranger. Otherwise one of its own may still land, and its entry is kept as that of any other
-    /// superseded run. Another controller that has read the same intent may have one on its way in either
-    /// case. It meets the stranger as well, and makes nothing; only if the stranger's object is deleted
-    /// within the half minute in which it can land does it make a second run, which no entry would prevent.
-    /// An entry would but make it known, and with it whatever those who hold the name put there instead:
-    /// so there is none where nothing of our own can land.
+    /// No entry is left for the old number. A create for it that is still on its way meets the stranger as well,
+    /// and makes nothing; only if the stranger's object is deleted within the half minute in which it can land
+    /// does it make a second run, which no entry would prevent. An entry would but make that run known, and with
+    /// it whatever those who hold the name put there: a controller that has not met the stranger would take its
+    /// object for an earlier run, outputs and all.
     #[must_use]
     pub fn renumber(
         mut self,
         name: impl FnOnce(i64) -> String,
-        is_first_answer: bool,
         chance: u64,
         at: Option<Timestamp>,
     ) -> Self {
@@ -262,13 +259,9 @@ impl Ledger {
             phase: RunPhase::Pending,
             attempted: true,
             intent_at: at.map(Time),
-            ..given_up.clone()
+            ..given_up
         };
-        if !is_first_answer {
-            self.supersede(given_up, &Fate::Absent, "", at);
-        }
         self.current = Some(next);
-        self.cap_history();
         self
     }
 

@@ -2,9 +2,9 @@
 
 use cartouche_crds::{CurrentRun, RunPhase};
 
-use super::{Change, Step, crowded, suspended};
+use super::{Change, Step, suspended};
 use crate::{
-    ledger::{MAX_HISTORY, Reading, result_of},
+    ledger::{Reading, result_of},
     mutants::{self, Mutant},
     problem::{Category, Cure, Problem},
     reconcile::facts::{CreateOutcome, Facts, NameRead, Rendering, RunName, Sighting},
@@ -190,13 +190,9 @@ fn renumber(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step 
     let uid = &facts.runnable.uid;
     let next = facts.ledger.clone().renumber(
         |sequence| rendering.document.run_name(uid, sequence),
-        facts.only_attempt,
         facts.chance,
         facts.now,
     );
-    if next.history.len() > MAX_HISTORY {
-        return Step::Stuck(crowded(facts));
-    }
     Step::Write(Box::new(next), Change::Renumber)
 }
 
