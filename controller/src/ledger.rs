@@ -314,6 +314,14 @@ impl Ledger {
         self.sequence_of(uid).is_some()
     }
 
+    /// The uids of the runs that it knows, and their numbers.
+    pub fn numbers(&self) -> impl Iterator<Item = (String, i64)> {
+        let current = self.current.iter().map(|run| (&run.uid, run.sequence));
+        let history = self.history.iter().map(|run| (&run.uid, run.sequence));
+        let numbers = current.chain(history);
+        numbers.filter_map(|(uid, sequence)| Some((uid.clone()?, sequence)))
+    }
+
     /// The number of the run with this uid.
     #[must_use]
     pub fn sequence_of(&self, uid: &str) -> Option<i64> {

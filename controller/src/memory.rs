@@ -113,13 +113,22 @@ pub struct Memory {
     pub said_other: Option<Duration>,
     /// The unknown runs that were told of, by uid.
     pub told: BTreeSet<String>,
-    /// Objects that claimed to be ahead of a ledger of ours, by uid, and when they were created.
-    pub strangers: BTreeMap<String, Option<Timestamp>>,
+    /// Objects that claimed to be ahead of a ledger of ours, by uid.
+    pub strangers: BTreeMap<String, Stranger>,
     /// The old runs that retention has deleted, by uid, while the history knows them: one that a finalizer
     /// keeps is neither deleted nor told of again.
     pub retired: BTreeSet<String>,
     /// That the kind of its runs is polled was said.
     pub said_polling: bool,
+}
+
+/// An object that claimed to be ahead of a ledger of ours.
+#[derive(Clone, Copy, Debug)]
+pub struct Stranger {
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// The number that it claims.
+    pub sequence: i64,
 }
 
 /// Something that failed.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-use super::{Ledger, MAX_JUMP, RunIdentity, may_land};
+use super::{Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity, may_land};
 
 /// The hash of a run whose rendering is not known: it has the version 0, which no release writes,
 /// so that the run is compared by content instead.
@@ -110,6 +110,8 @@ fn in_order<'a>(
         }
     }
     numbered.sort_by_key(|(sequence, one)| (*sequence, one.run.created));
+    // More than a history holds would be refused as a status, or keep the next run from being made.
+    numbered.drain(..numbered.len().saturating_sub(MAX_HISTORY));
     // Of those made in the newest second, one that matches is the newest.
     unnumbered.sort_by(|a, b| {
         (a.run.created, a.matches, &a.run.name).cmp(&(b.run.created, b.matches, &b.run.name))

@@ -75,12 +75,7 @@ impl Pass<'_> {
         found.retain(|found| seen.insert(found.reading.run.uid.clone()));
         self.facts.listed = Some(found);
         self.facts.listed_every_kind = every_kind;
-        let mut memory = lock(&self.memory);
-        memory.release(&Held::List);
-        if every_kind {
-            memory.reached = 0;
-        }
-        drop(memory);
+        lock(&self.memory).release(&Held::List);
         Ok(())
     }
 

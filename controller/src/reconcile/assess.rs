@@ -132,6 +132,14 @@ fn outputs(template: &Template, object: &Value) -> OutputsRead {
     }
 }
 
+/// The number of the current run; 0 without one.
+#[must_use]
+pub fn current_sequence(runnable: &Runnable) -> i64 {
+    let status = runnable.status.as_ref();
+    let current = status.and_then(|status| status.current_run.as_ref());
+    current.map_or(0, |current| current.sequence)
+}
+
 /// Whether a run may still change what its Runnable's status says: it is current, unfinished, or
 /// not in the ledger at all. Most runs are none of these, and nothing of them is kept.
 #[must_use]

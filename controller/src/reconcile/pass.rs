@@ -209,6 +209,7 @@ impl<'a> Pass<'a> {
             self.search(),
             self.denied(),
             self.unpicked(),
+            self.is_out_of_sight().then_some(self.own.poll),
             witness,
         ];
         again.into_iter().chain(others.into_iter().flatten()).min()
@@ -223,9 +224,12 @@ impl<'a> Pass<'a> {
             return Some(wait);
         }
         lock(&self.memory).is_well();
-        let retention = self.retire().await;
-        let unseen = self.is_out_of_sight().then_some(self.own.poll);
-        retention.into_iter().chain(unseen).min()
+        if self.facts.listed_every_kind {
+            // Nothing was ahead that is not in the ledger now.
+            let current = self.facts.ledger.current.as_ref();
+            lock(&self.memory).reached = current.map_or(0, |current| current.sequence);
+        }
+        self.retire().await
     }
 
     async fn complain(&mut self, problem: Problem, wait: Option<Duration>) -> Option<Duration> {

@@ -17,7 +17,7 @@ use crate::{
     api::{CreateMode, Object, ResourcePath},
     events::Occasion,
     ledger::{Ledger, RunIdentity},
-    memory::{Held, lock},
+    memory::{Held, Stranger, lock},
 };
 
 /// Unknown runs of one Runnable that are told of at most.
@@ -73,11 +73,21 @@ impl Pass<'_> {
                 .map(|(now, created)| now.duration_since(created));
             age.is_none_or(|age| age < STRANGE_FOR)
         };
-        memory.strangers.retain(|_, created| is_young(*created));
-        let room = MAX_STRANGERS.saturating_sub(memory.strangers.len());
-        let young = ahead.into_iter().filter(|run| is_young(run.created));
-        let young = young.map(|run| (run.uid, run.created)).take(room);
-        memory.strangers.extend(young);
+        memory.strangers.retain(|_, it| is_young(it.created));
+        for run in ahead.into_iter().filter(|run| is_young(run.created)) {
+            let (created, sequence) = (run.created, run.sequence.unwrap_or(i64::MAX));
+            memory
+                .strangers
+                .insert(run.uid, Stranger { created, sequence });
+        }
+        // Those that are far ahead are the last whose numbers are given.
+        let surplus = memory.strangers.len().saturating_sub(MAX_STRANGERS);
+        if surplus > 0 {
+            let mut numbers: Vec<i64> = memory.strangers.values().map(|it| it.sequence).collect();
+            numbers.sort_unstable_by_key(|sequence| std::cmp::Reverse(*sequence));
+            let last = numbers[surplus - 1];
+            memory.strangers.retain(|_, it| it.sequence < last);
+        }
         self.facts.strangers = memory.strangers.keys().cloned().collect();
     }
 

@@ -1,12 +1,16 @@
 //! Which kinds are watched for a Runnable, and what their watches have shown. I/O.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use cartouche_crds::RUNNABLE_NAME_LABEL;
 use cartouche_templating::label_value;
 
 use super::{
-    assess::{matters, reading},
+    assess::{current_sequence, matters, reading},
     facts::{Sighting, WatchState},
     pass::Pass,
 };
@@ -223,11 +227,13 @@ impl Pass<'_> {
             watched,
             owner: (&self.key, owner),
             found: &found,
+            current: current_sequence(&self.runnable),
             at: self.own.identity.connection().now(),
         };
         runs.polled(&poll, |sighting| matters(&self.runnable, &sighting.run));
         let mut known = runs.sightings(owner);
-        known.retain(|known| found.iter().all(|found| found.run.uid != known.run.uid));
+        let listed: HashSet<&str> = found.iter().map(|it| it.run.uid.as_str()).collect();
+        known.retain(|known| !listed.contains(known.run.uid.as_str()));
         known.extend(found);
         known
     }

@@ -37,6 +37,9 @@ use crate::{
 /// How long passes under way may take to end after a signal to stop.
 const GRACE: Duration = Duration::from_secs(20);
 
+/// When a large Runnable is tried again while another one is looked at.
+const LARGE_PAUSE: Duration = Duration::from_millis(200);
+
 /// What serving Runnables needs.
 pub(super) struct Runnables {
     pub(super) reconciler: Arc<Reconciler>,
@@ -102,11 +105,11 @@ impl Runnables {
 
     async fn look(&self, queue: &Queue, key: RunnableKey) -> Option<Duration> {
         let is_large = key.find(&self.store)?.is_large();
-        let _place = if is_large {
-            self.large.acquire().await.ok()
-        } else {
-            None
-        };
+        // Whoever has to wait gives its turn to others meanwhile.
+        let place = is_large.then(|| self.large.try_acquire());
+        if matches!(place, Some(Err(_))) {
+            return Some(LARGE_PAUSE.mul_f64(0.5 + fastrand::f64()));
+        }
         let runnable = key.find(&self.store)?.whole();
         let runnable = runnable
             .inspect_err(

@@ -22,7 +22,7 @@ use crate::{
     memory::{Memories, RunnableKey, lock},
     metrics::Metrics,
     reconcile::{
-        assess::{digested, matters},
+        assess::{current_sequence, digested, matters},
         facts::{OutputsDigest, Sighting},
     },
     templates::Templates,
@@ -76,9 +76,12 @@ impl Runs {
         else {
             return;
         };
-        if let Some(known) = owner.sightings.iter_mut().find(|known| *known == before)
-            && !known.deleted
-        {
+        if before.deleted {
+            // It is there all the same: it lost its label, and nothing is known of how it goes from now on.
+            owner.sightings.retain(|known| known != before);
+            return;
+        }
+        if let Some(known) = owner.sightings.iter_mut().find(|known| *known == before) {
             known.health = reading.health.clone();
             known.rules_hash = reading.rules_hash.clone();
             // Outputs out of pods are not in the object that the watch shows.
@@ -131,7 +134,7 @@ impl Runs {
         key: &RunnableKey,
         run: &RunIdentity,
         deleted: bool,
-        sighting: Option<Sighting>,
+        sighting: Option<(Sighting, i64)>,
     ) -> bool {
         let owner = short(run.owner_uid.as_deref().unwrap_or_default());
         let mut inner = self.lock();
@@ -141,7 +144,8 @@ impl Runs {
         } else {
             live.insert(short(&run.uid), owner);
         }
-        sighting.is_some_and(|sighting| self.put(&mut inner, owner, key, sighting))
+        sighting
+            .is_some_and(|(sighting, current)| self.put(&mut inner, owner, key, sighting, current))
     }
 
     /// An object that was a run of somebody's has lost that owner: nothing more is heard of it, so what was seen
@@ -181,15 +185,22 @@ impl Runs {
         concerned
     }
 
-    /// Keeps a sighting. Whether it is news.
-    fn put(&self, inner: &mut Inner, owner: Uid, key: &RunnableKey, sighting: Sighting) -> bool {
+    /// Keeps a sighting, while the Runnable is at the number `current`. Whether it is news.
+    fn put(
+        &self,
+        inner: &mut Inner,
+        owner: Uid,
+        key: &RunnableKey,
+        sighting: Sighting,
+        current: i64,
+    ) -> bool {
         let owner = inner
             .owners
             .entry(owner)
             .or_insert_with(|| Owner::new(key.clone()));
         let news = owner.put(sighting);
         if news {
-            self.metrics.sightings_dropped(owner.make_room());
+            self.metrics.sightings_dropped(owner.make_room(current));
         }
         news
     }
@@ -297,11 +308,12 @@ impl RunWatch {
             .filter(|runnable| matters(runnable, &run))
             .and_then(|runnable| {
                 let object = object.read(&watched.kind)?;
-                Some(self.sighting(runnable, &run, &object, deleted))
+                let sighting = self.sighting(runnable, &run, &object, deleted);
+                Some((sighting, current_sequence(runnable)))
             });
         let as_made = sighting
             .as_ref()
-            .is_some_and(|sighting| self.is_as_made(&key, sighting));
+            .is_some_and(|(sighting, _)| self.is_as_made(&key, sighting));
         let news = self.runs.take_in(watched, &key, &run, deleted, sighting);
         if news && !as_made {
             self.wakes.wake(&key);

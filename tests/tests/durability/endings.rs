@@ -367,3 +367,22 @@ async fn a_run_that_lost_its_owner_is_followed_by_its_name() -> Result<()> {
     );
     Ok(())
 }
+
+#[tokio::test]
+async fn a_run_that_lost_its_label_and_goes_after_its_end_is_not_made_again() -> Result<()> {
+    let scene = Scene::begin("unlabelled").await?;
+    let _controller = scene.controller(&["--poll-seconds", "5"]).await?;
+    scene.runnable("app", hangs(1)).await?;
+    scene.until("app", "its run", is_at(1)).await?;
+    let run = scene.sees("app", 1).await?;
+    let bare = json!({ "metadata": { "labels": { "carto.run/runnable-name": null } } });
+    patch_run(&scene.trials(), &run.name_any(), bare).await?;
+    scene.is_served().await?;
+    // Between two looks: what the watch showed last is that it went unfinished.
+    scene.end(&run, true).await?;
+    scene.delete(Kind::Trial, &run).await?;
+    scene.within(AFTER_QUIET, "app", "Lost", lost).await?;
+    scene.is_served().await?;
+    assert_eq!(scene.made("app")?, [1]);
+    Ok(())
+}

@@ -4,7 +4,7 @@ use cartouche_crds::{CurrentRun, RunPhase, RunResult};
 use k8s_openapi::jiff::Timestamp;
 
 use super::sample::*;
-use crate::ledger::{Ledger, Listed, RunIdentity, UNKNOWN_HASH, rebuild};
+use crate::ledger::{Ledger, Listed, MAX_HISTORY, RunIdentity, UNKNOWN_HASH, rebuild};
 
 /// Rebuilds from runs, of which those whose name is given match what is rendered.
 fn rebuilt(ledger: &Ledger, runs: &[RunIdentity], matching: &[&str]) -> Option<Ledger> {
@@ -112,6 +112,15 @@ fn at_most_a_hundred_runs_of_cartographer_are_taken_over_the_newest_ones() {
     assert_eq!(next.history.len(), 99);
     assert_eq!(next.history[0].name, "r050");
     assert_eq!(next.current.unwrap().name, "r149");
+}
+
+#[test]
+fn of_very_many_numbered_runs_no_more_are_taken_than_a_history_holds() {
+    let runs: Vec<RunIdentity> = (1..=20_000).map(|sequence| run(sequence, "A")).collect();
+    let next = rebuilt(&Ledger::default(), &runs, &[]).unwrap();
+    assert_eq!(next.current.unwrap().sequence, 20_000);
+    // Those unfinished stay: a status with all of them would be refused.
+    assert_eq!(next.history.len(), MAX_HISTORY - 1);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A Runnable without a ledger, or with one that reality has overtaken.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::HashMap};
 
 use cartouche_crds::{CurrentRun, RunPhase};
 use cartouche_templating::HASH_VERSION;
@@ -115,8 +115,14 @@ fn rebuilt(
         next = next.relink(rendering.document.input_hash());
     }
     next = next.made_under(&rendering.rules_hash);
-    let mut newest_first = found;
-    newest_first.sort_by_key(|one| Reverse(next.sequence_of(&one.reading.run.uid)));
+    // Strangers may have put very many there, of which the ledger has taken the newest.
+    let numbers: HashMap<String, i64> = next.numbers().collect();
+    let number = |one: &&Found| numbers.get(&one.reading.run.uid).copied();
+    let mut newest_first: Vec<&Found> = found
+        .into_iter()
+        .filter(|it| number(it).is_some())
+        .collect();
+    newest_first.sort_by_key(|one| Reverse(number(one)));
     for one in newest_first {
         next = next.record(&one.reading, facts.now);
     }

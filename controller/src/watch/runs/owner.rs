@@ -4,7 +4,7 @@ use crate::{memory::RunnableKey, reconcile::facts::Sighting};
 
 /// Runs of one Runnable that are there and kept in mind at most. Anybody may put objects there that look like
 /// some, and while a run is refused or waits none of them can be told from those that matter.
-pub(super) const MOST: usize = 10_000;
+pub(super) const MOST: usize = 1_000;
 /// So many more may come before some are dropped: to choose them takes a look at all.
 pub(super) const SLACK: usize = MOST / 10;
 
@@ -48,28 +48,27 @@ impl Owner {
     /// Only objects that are there are dropped: whatever hangs on one is found out by its name as well, by a
     /// read or by a create that finds the name taken, and when it goes its watch shows it once more. What
     /// was seen to go is the only word of that, so it stays: were it forgotten, its run might be made again.
-    /// The highest numbers stay too, since one that is ahead of the ledger has all runs listed.
-    pub(super) fn make_room(&mut self) -> usize {
+    /// The numbers next to the current one stay too: one that is ahead of the ledger has all runs listed, and is
+    /// known for a stranger's when its number is given.
+    pub(super) fn make_room(&mut self, current: i64) -> usize {
         let there = self.sightings.iter().filter(|it| !it.deleted).count();
         if there < MOST + SLACK {
             return 0;
         }
-        let number = |sighting: &Sighting| {
-            let owner = sighting.run.owner_uid.as_deref().unwrap_or_default();
-            sighting.run.genuine_sequence(owner)
+        let rank = |it: &Sighting| {
+            let owner = it.run.owner_uid.as_deref().unwrap_or_default();
+            let number = it.run.genuine_sequence(owner);
+            let distance = number.map_or(u64::MAX, |number| number.abs_diff(current));
+            (it.deleted, std::cmp::Reverse(distance))
         };
-        let mut numbers: Vec<_> = self
-            .sightings
-            .iter()
-            .map(|it| (it.deleted, number(it)))
-            .collect();
-        numbers.sort_unstable();
+        let mut ranks: Vec<_> = self.sightings.iter().map(rank).collect();
+        ranks.sort_unstable();
         let surplus = there - MOST;
-        // Those that are there come first; of those with the last number that goes, some may stay.
-        let last = numbers[surplus - 1];
+        // Those that are there come first; of those with the last rank that goes, some may stay.
+        let last = ranks[surplus - 1];
         let mut left = surplus;
         self.sightings.retain(|it| {
-            let goes = left > 0 && (it.deleted, number(it)) <= last;
+            let goes = left > 0 && rank(it) <= last;
             left -= usize::from(goes);
             !goes
         });

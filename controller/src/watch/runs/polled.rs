@@ -1,5 +1,7 @@
 //! What lists show of runs whose kind may not be watched.
 
+use std::collections::HashSet;
+
 use k8s_openapi::jiff::Timestamp;
 
 use super::{Runs, Uid, short};
@@ -13,6 +15,8 @@ pub struct Poll<'a> {
     pub owner: (&'a RunnableKey, &'a str),
     /// The runs that it controls: all that there are.
     pub found: &'a [Sighting],
+    /// The number of its current run.
+    pub current: i64,
     /// The API server's time.
     pub at: Option<Timestamp>,
 }
@@ -26,16 +30,17 @@ impl Runs {
         let (key, owner) = (poll.owner.0, short(poll.owner.1));
         let mut inner = self.lock();
         let live = inner.live.entry(poll.watched.clone()).or_default();
-        let found = |run: Uid| poll.found.iter().any(|seen| short(&seen.run.uid) == run);
-        let mut gone: Vec<Uid> = Vec::new();
+        // Whoever may create the kind decides how many there are.
+        let found: HashSet<Uid> = poll.found.iter().map(|it| short(&it.run.uid)).collect();
+        let mut gone: HashSet<Uid> = HashSet::new();
         live.retain(|run, of| {
-            let stays = *of != owner || found(*run);
+            let stays = *of != owner || found.contains(run);
             if !stays {
-                gone.push(*run);
+                gone.insert(*run);
             }
             stays
         });
-        live.extend(poll.found.iter().map(|seen| (short(&seen.run.uid), owner)));
+        live.extend(found.into_iter().map(|run| (run, owner)));
         let polled = inner.polled.entry(poll.watched.clone()).or_default();
         match poll.at {
             Some(at) => polled.insert(owner, at),
@@ -51,7 +56,7 @@ impl Runs {
             }
         }
         for seen in poll.found.iter().filter(|seen| keep(seen)) {
-            self.put(&mut inner, owner, key, seen.clone());
+            self.put(&mut inner, owner, key, seen.clone(), poll.current);
         }
     }
 

@@ -40,7 +40,7 @@ fn runs(sighting: Sighting) -> Runs {
         namespace: "ns".to_owned(),
         name: "r".to_owned(),
     };
-    runs.put(&mut runs.lock(), short("owner"), &key, sighting);
+    runs.put(&mut runs.lock(), short("owner"), &key, sighting, 0);
     runs
 }
 
@@ -53,6 +53,18 @@ fn a_reading_brings_the_sighting_up_to_date_that_it_was_made_for() {
         &read(Verdict::Failed),
     );
     assert_eq!(runs.sightings("owner")[0].health.verdict, Verdict::Failed);
+}
+
+#[test]
+fn a_run_that_is_read_though_it_was_shown_to_go_has_lost_its_label_and_is_known_no_more() {
+    let gone = Sighting {
+        deleted: true,
+        ..seen(Verdict::Unknown)
+    };
+    let runs = runs(gone.clone());
+    runs.refresh("owner", Some(&gone), &read(Verdict::Unknown));
+    // Were it removed after its end, it would count as deleted unfinished, and be made again.
+    assert_eq!(runs.sightings("owner"), []);
 }
 
 #[test]
@@ -86,6 +98,7 @@ fn poll(runs: &Runs, found: &[Sighting], seconds: i64) {
         name: "r".to_owned(),
     };
     let poll = Poll {
+        current: 1,
         watched: &watched(),
         owner: (&key, "owner"),
         found,
@@ -135,13 +148,13 @@ fn numbered(sequence: i64) -> Sighting {
 }
 
 #[test]
-fn of_very_many_runs_those_stay_in_mind_that_went_and_those_with_the_highest_numbers() {
+fn of_very_many_runs_those_stay_in_mind_that_went_and_those_next_to_the_current_one() {
     let runs = Runs::default();
     let key = RunnableKey {
         namespace: "ns".to_owned(),
         name: "r".to_owned(),
     };
-    let put = |sighting| runs.put(&mut runs.lock(), short("owner"), &key, sighting);
+    let put = |sighting| runs.put(&mut runs.lock(), short("owner"), &key, sighting, 501);
     let went = |sequence| Sighting {
         deleted: true,
         ..numbered(sequence)
@@ -154,8 +167,8 @@ fn of_very_many_runs_those_stay_in_mind_that_went_and_those_with_the_highest_num
     }
     let kept = runs.sightings("owner");
     assert_eq!(kept.len(), owner::MOST + 1);
-    assert!(kept.contains(&went(1)) && kept.contains(&numbered(1_000_000)));
-    assert!(kept.contains(&numbered(many)) && !kept.contains(&numbered(2)));
+    assert!(kept.contains(&went(1)) && kept.contains(&numbered(502)));
+    assert!(!kept.contains(&numbered(1_000_000)) && !kept.contains(&numbered(many)));
     let counted = format!("cartouche_sightings_dropped_total {}", owner::SLACK);
     assert!(runs.metrics.text().contains(&counted));
     assert!(put(went(2)), "that it went is news");
@@ -170,7 +183,7 @@ fn a_run_that_loses_its_owner_is_known_no_more_and_concerns_the_one_it_had() {
         name: "r".to_owned(),
     };
     let there = seen(Verdict::Unknown);
-    runs.take_in(&watched, &key, &there.run, false, Some(there.clone()));
+    runs.take_in(&watched, &key, &there.run, false, Some((there.clone(), 1)));
     assert_eq!(runs.disowned(&watched, "run", Some("owner")), None);
     assert_eq!(runs.disowned(&watched, "another", None), None);
     assert_eq!(runs.sightings("owner").len(), 1);
