@@ -76,6 +76,8 @@ pub enum Fate {
     Unread,
     /// This run of ours holds its name.
     Found(RunIdentity),
+    /// The object with this uid, which is somebody else's, holds its name.
+    Taken(String),
 }
 
 impl Ledger {
@@ -151,7 +153,7 @@ impl Ledger {
         }
         let intent_at = match fate {
             Fate::Unread => current.intent_at.clone(),
-            Fate::Known | Fate::Absent | Fate::Found(_) => None,
+            Fate::Known | Fate::Absent | Fate::Found(_) | Fate::Taken(_) => None,
         };
         let started_at = match current.uid {
             Some(_) => current.started_at.or(current.intent_at),
@@ -171,10 +173,15 @@ impl Ledger {
             finished_at: current.finished_at,
             message: short_message(message),
             rules_hash: current.rules_hash.filter(|_| current.result.is_none()),
+            taken_by: None,
         };
-        if let Fate::Found(run) = fate {
-            entry.uid = Some(run.uid.clone());
-            entry.started_at = run.created.map(Time).or(entry.started_at);
+        match fate {
+            Fate::Found(run) => {
+                entry.uid = Some(run.uid.clone());
+                entry.started_at = run.created.map(Time).or(entry.started_at);
+            }
+            Fate::Taken(by) => entry.taken_by = Some(by.clone()),
+            Fate::Known | Fate::Absent | Fate::Unread => {}
         }
         self.insert_history(entry);
     }
@@ -234,15 +241,17 @@ impl Ledger {
     /// `chance` says where in that range: were it known in advance, one object for each number would do to
     /// keep the run from being made for ever.
     ///
-    /// No entry is left for the old number. A create for it that is still on its way meets the stranger as well,
-    /// and makes nothing; only if the stranger's object is deleted within the half minute in which it can land
-    /// does it make a second run, which no entry would prevent. An entry would but make that run known, and with
-    /// it whatever those who hold the name put there: a controller that has not met the stranger would take its
-    /// object for an earlier run, outputs and all.
+    /// `holder` is the uid of that object, if this controller has sent anything for the old number but the create
+    /// that met it. Then one of its own may still land, if the object is deleted within the half minute in which
+    /// that can be: the entry of the old number stays, so that such a run is known. It gives no outputs, since
+    /// whoever held the name may put another object there; and a controller that has not met the first one does not
+    /// take that for the run. Another controller that has read the same intent may have a create on its way in
+    /// either case, of which no entry is left where nothing of our own can land.
     #[must_use]
     pub fn renumber(
         mut self,
         name: impl FnOnce(i64) -> String,
+        holder: Option<String>,
         chance: u64,
         at: Option<Timestamp>,
     ) -> Self {
@@ -259,9 +268,13 @@ impl Ledger {
             phase: RunPhase::Pending,
             attempted: true,
             intent_at: at.map(Time),
-            ..given_up
+            ..given_up.clone()
         };
+        if let Some(holder) = holder {
+            self.supersede(given_up, &Fate::Taken(holder), "", at);
+        }
         self.current = Some(next);
+        self.cap_history();
         self
     }
 

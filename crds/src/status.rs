@@ -183,6 +183,10 @@ pub struct HistoryEntry {
     /// When it was intended, if it is not known whether it was made by the time of its last attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent_at: Option<Time>,
+    /// The uid of the object that held its name and is somebody else's: the number was given up. A run that comes
+    /// to be under that name all the same gives no outputs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_by: Option<String>,
     /// When the controller first saw its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Time>,

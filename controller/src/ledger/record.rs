@@ -51,6 +51,9 @@ impl Ledger {
             } else if reading.rules_hash.is_empty() && entry.message != JUDGED_BY_ITS_KIND {
                 JUDGED_BY_ITS_KIND.clone_into(&mut entry.message);
             }
+            if entry.taken_by.is_some() {
+                return self;
+            }
             (entry.sequence, entry.input_hash.clone())
         } else {
             return self;

@@ -141,6 +141,7 @@ impl RunIdentity {
     #[must_use]
     pub fn is_of(&self, entry: &HistoryEntry) -> bool {
         entry.uid.is_none()
+            && entry.taken_by.as_ref() != Some(&self.uid)
             && self.sequence == Some(entry.sequence)
             && self.name == entry.name
             && self.kind == entry.kind

@@ -154,6 +154,7 @@ fn finished(sequence: i64) -> HistoryEntry {
         result: Some(RunResult::Succeeded),
         started_at: long_ago.clone(),
         intent_at: None,
+        taken_by: None,
         finished_at: long_ago,
         message: String::new(),
         rules_hash: None,

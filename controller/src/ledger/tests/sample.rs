@@ -147,6 +147,7 @@ pub(crate) fn unfinished(sequence: i64, input: &str) -> HistoryEntry {
         result: None,
         started_at: time(sequence),
         intent_at: None,
+        taken_by: None,
         finished_at: None,
         message: String::new(),
         rules_hash: None,

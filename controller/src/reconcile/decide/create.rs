@@ -2,9 +2,9 @@
 
 use cartouche_crds::{CurrentRun, RunPhase};
 
-use super::{Change, Step, suspended};
+use super::{Change, Step, crowded, suspended};
 use crate::{
-    ledger::{Reading, result_of},
+    ledger::{MAX_HISTORY, Reading, result_of},
     mutants::{self, Mutant},
     problem::{Category, Cure, Problem},
     reconcile::facts::{CreateOutcome, Facts, NameRead, Rendering, RunName, Sighting},
@@ -163,7 +163,7 @@ fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     let hash = run.input_hash.as_ref();
     let known = facts.strangers.contains(&run.uid);
     if known || run.is_older_than(current) || hash.is_some_and(|hash| *hash != current.input_hash) {
-        return renumber(facts, rendering, current);
+        return renumber(facts, rendering, current, &run.uid);
     }
     // It lacks something that a run of ours has, or has what it lacks. Does that come of itself?
     match facts.probe {
@@ -171,7 +171,7 @@ fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
         Some(probe) if probe.marked && probe.with_status && own && run.answers(current) => {
             confirm(facts, &found.reading).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
         }
-        Some(probe) if probe.marked => renumber(facts, rendering, current),
+        Some(probe) if probe.marked => renumber(facts, rendering, current, &run.uid),
         // It may be ours: another number might be one more run.
         Some(_) if own => Step::Stuck(strange(facts, current)),
         Some(_) => refused(
@@ -183,16 +183,20 @@ fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
 }
 
 /// The next number, a few times at once and then with pauses that get longer.
-fn renumber(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
+fn renumber(facts: &Facts, rendering: &Rendering, current: &CurrentRun, holder: &str) -> Step {
     if facts.renumbered >= MOST_RENUMBERED {
         return Step::Stuck(name_conflict(facts, rendering, current, false));
     }
     let uid = &facts.runnable.uid;
     let next = facts.ledger.clone().renumber(
         |sequence| rendering.document.run_name(uid, sequence),
+        (!facts.only_attempt).then(|| holder.to_owned()),
         facts.chance,
         facts.now,
     );
+    if next.history.len() > MAX_HISTORY {
+        return Step::Stuck(crowded(facts));
+    }
     Step::Write(Box::new(next), Change::Renumber)
 }
 

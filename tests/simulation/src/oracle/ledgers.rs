@@ -177,9 +177,7 @@ impl<'a> Reader<'a> {
             let at = text(&run.made.object, "/metadata/creationTimestamp");
             at.parse::<Timestamp>().unwrap_or_default()
         });
-        let current = ledger.current_run.as_ref();
-        let current = current.filter(|current| current.uid.as_deref() == Some(uid));
-        let intended = current.and_then(|current| Some(current.intent_at.as_ref()?.0));
+        let intended = self.intended(change, ledger, uid);
         let young = made.zip(intended).is_some_and(|(made, intended)| {
             intended.duration_since(made).as_secs() <= CLOCKS_SECONDS
         });
@@ -193,6 +191,22 @@ impl<'a> Reader<'a> {
         } else {
             self.broken("S4", change, &format!("{uid} is somebody else's"));
         }
+    }
+
+    /// When the number was intended for which a ledger takes an object.
+    fn intended(&self, change: &Change, ledger: &RunnableStatus, uid: &str) -> Option<Timestamp> {
+        let current = ledger.current_run.iter();
+        let current = current.map(|run| (run.sequence, &run.uid));
+        let history = ledger.history.iter().map(|run| (run.sequence, &run.uid));
+        let mut runs = current.chain(history);
+        let (sequence, _) = runs.find(|(_, known)| known.as_deref() == Some(uid))?;
+        let log = self.store.log().iter();
+        let mut before = log.filter(|it| it.key == change.key && it.version <= change.version);
+        before.find_map(|earlier| {
+            let status = super::status(&earlier.object);
+            let current = status.current_run.filter(|run| run.sequence == sequence)?;
+            Some(current.intent_at?.0)
+        })
     }
 
     /// S3: every number has a cause, and none is used twice or given back.
