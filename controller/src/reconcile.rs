@@ -26,6 +26,7 @@ use std::{
 
 use cartouche_crds::Runnable;
 use futures::FutureExt;
+use tokio::task::AbortHandle;
 
 use crate::{
     discovery::Kinds,
@@ -38,7 +39,7 @@ use crate::{
     problem::Problem,
     templates::Templates,
     watch::{
-        Purpose, Wakes, Watched, Watches,
+        Progress, Purpose, Wakes, Watched, Watches,
         references::Accounts,
         runs::{RunWatch, Runs},
         selected::{SelectedWatch, Selections},
@@ -168,25 +169,29 @@ impl Reconciler {
 
     /// Has exactly these kinds watched for a Runnable.
     fn serve(&self, key: &RunnableKey, before: &BTreeSet<Watched>, now: &BTreeSet<Watched>) {
-        let closed = self.watches.want(key, before, now, |watched, progress| {
-            let (client, kind) = (self.identity.own().client(), watched.clone());
-            let told = {
-                let (registry, wakes) = (self.watches.clone(), self.wakes.clone());
-                let kind = kind.clone();
-                move || registry.restarted(&kind, &wakes)
-            };
-            let (what, metrics) = (kind.kind.resource(), self.metrics.clone());
-            let (runs, selected) = (self.run_watch.clone(), self.selected_watch.clone());
-            let run = move || {
-                let (client, kind, progress) = (client.clone(), kind.clone(), progress.clone());
-                match kind.purpose {
-                    Purpose::Runs => runs.clone().watch(client, kind, progress).boxed(),
-                    Purpose::Selected => selected.clone().watch(client, kind, progress).boxed(),
-                }
-            };
-            tokio::spawn(supervised(what, metrics, run, told)).abort_handle()
-        });
+        let start = |watched: &Watched, progress| self.start(watched, progress);
+        let closed = self.watches.want(key, before, now, start);
         self.close(&closed);
+    }
+
+    /// Begins a watch.
+    fn start(&self, watched: &Watched, progress: Arc<Progress>) -> AbortHandle {
+        let (client, kind) = (self.identity.own().client(), watched.clone());
+        let told = {
+            let (registry, wakes) = (self.watches.clone(), self.wakes.clone());
+            let kind = kind.clone();
+            move || registry.restarted(&kind, &wakes)
+        };
+        let (what, metrics) = (kind.kind.resource(), self.metrics.clone());
+        let (runs, selected) = (self.run_watch.clone(), self.selected_watch.clone());
+        let run = move || {
+            let (client, kind, progress) = (client.clone(), kind.clone(), progress.clone());
+            match kind.purpose {
+                Purpose::Runs => runs.clone().watch(client, kind, progress).boxed(),
+                Purpose::Selected => selected.clone().watch(client, kind, progress).boxed(),
+            }
+        };
+        tokio::spawn(supervised(what, metrics, run, told)).abort_handle()
     }
 
     /// Nobody needs these watches any more.
@@ -213,9 +218,9 @@ impl Reconciler {
 
     fn leave(&self, key: &RunnableKey, uid: &str) {
         self.runs.forget(uid);
-        let closed = self
-            .watches
-            .forget(key, |watched| self.selections.remove(watched, key));
+        let unused = |watched: &Watched| self.selections.remove(watched, key);
+        let start = |watched: &Watched, progress| self.start(watched, progress);
+        let closed = self.watches.forget(key, unused, start);
         self.close(&closed);
     }
 }
