@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::mutants;
 use bounded::Unread;
-pub use client::{Caller, Connection, configure};
+pub use client::{Bearer, Caller, Connection, configure};
 pub use error::ApiError;
 pub(crate) use error::answers;
 pub use object::{MAX_DEPTH, Object, is_shortened};

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    api::{ApiError, Caller, Connection, CreateMode, Requests, ResourcePath},
+    api::{ApiError, Bearer, Caller, Connection, CreateMode, Requests, ResourcePath},
     clock::boot_time,
     problem::{Category, Cure, Problem},
 };
@@ -39,7 +39,7 @@ pub struct Identity {
 
 #[derive(Clone)]
 struct Token {
-    bearer: HeaderValue,
+    bearer: Bearer,
     /// By the clock that counts sleep.
     born: Duration,
 }
@@ -116,10 +116,14 @@ impl Identity {
     }
 
     /// A token that is younger than half its life; an older one that still lives serves when no new
-    /// one can be had.
-    async fn token(&self, namespace: &str, account: &str) -> Result<HeaderValue, Problem> {
+    /// one can be had. None of them does that was refused: whoever was answered with that tries again
+    /// later, as after any other error, and with a new one.
+    async fn token(&self, namespace: &str, account: &str) -> Result<Bearer, Problem> {
         let key = (namespace.to_owned(), account.to_owned());
+        // One that was refused, because its account was made anew unseen or the keys have changed, is
+        // refused again.
         let kept = self.tokens().get(&key).cloned();
+        let kept = kept.filter(|token| !token.bearer.is_refused());
         if let Some(token) = kept
             .as_ref()
             .filter(|token| token.age() < TOKEN_LIFETIME / 2)
@@ -128,7 +132,7 @@ impl Identity {
         }
         match self.request_token(namespace, account).await {
             Ok(token) => {
-                let bearer = header(&format!("Bearer {token}"))?;
+                let bearer = Bearer::new(header(&format!("Bearer {token}"))?);
                 let mut tokens = self.tokens();
                 tokens.retain(|_, token| token.age() < TOKEN_LIFETIME);
                 tokens.insert(
@@ -193,30 +197,4 @@ fn is_account_name(name: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::is_account_name;
-
-    #[test]
-    fn only_dns_names_are_impersonated() {
-        for good in ["default", "a", "ci.runner-1"] {
-            assert!(is_account_name(good), "{good}");
-        }
-        for bad in [
-            "",
-            " ",
-            "a:b",
-            "system:masters",
-            "../x",
-            "A",
-            "a\r\nb",
-            "é",
-            "-a",
-            "a-",
-            "a..b",
-            "a.-b",
-            &"a".repeat(254),
-        ] {
-            assert!(!is_account_name(bad), "{bad:?}");
-        }
-    }
-}
+mod tests;

@@ -20,25 +20,27 @@ mod write;
 
 use std::{
     collections::BTreeSet,
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
 use cartouche_crds::Runnable;
 use futures::FutureExt;
+use kube::ResourceExt;
+use tokio::task::AbortHandle;
 
 use crate::{
     discovery::Kinds,
     events::Events,
     identity::Identity,
     ledger::BreakerLimits,
-    memory::{Held, Memories, RunnableKey, lock},
+    memory::{Held, Memories, Memory, RunnableKey, lock},
     metrics::Metrics,
     picked::PickedObjects,
     problem::Problem,
     templates::Templates,
     watch::{
-        Purpose, Wakes, Watched, Watches,
+        Progress, Purpose, Wakes, Watched, Watches,
         references::Accounts,
         runs::{RunWatch, Runs},
         selected::{SelectedWatch, Selections},
@@ -106,6 +108,8 @@ impl Reconciler {
             self.metrics.pass("stale", began.elapsed().as_secs_f64());
             return None;
         };
+        let (key, memory) = (pass.key.clone(), pass.memory.clone());
+        let uid = pass.facts.runnable.uid.clone();
         let end = self.run(&mut pass).await;
         let outcome = match &end {
             End::Settled => "settled",
@@ -117,6 +121,7 @@ impl Reconciler {
             End::PutOff => "put-off",
         };
         let again = pass.finish(end).await;
+        self.leave_late(&key, &uid, &memory);
         self.metrics.pass(outcome, began.elapsed().as_secs_f64());
         again
     }
@@ -168,25 +173,29 @@ impl Reconciler {
 
     /// Has exactly these kinds watched for a Runnable.
     fn serve(&self, key: &RunnableKey, before: &BTreeSet<Watched>, now: &BTreeSet<Watched>) {
-        let closed = self.watches.want(key, before, now, |watched, progress| {
-            let (client, kind) = (self.identity.own().client(), watched.clone());
-            let told = {
-                let (registry, wakes) = (self.watches.clone(), self.wakes.clone());
-                let kind = kind.clone();
-                move || registry.restarted(&kind, &wakes)
-            };
-            let (what, metrics) = (kind.kind.resource(), self.metrics.clone());
-            let (runs, selected) = (self.run_watch.clone(), self.selected_watch.clone());
-            let run = move || {
-                let (client, kind, progress) = (client.clone(), kind.clone(), progress.clone());
-                match kind.purpose {
-                    Purpose::Runs => runs.clone().watch(client, kind, progress).boxed(),
-                    Purpose::Selected => selected.clone().watch(client, kind, progress).boxed(),
-                }
-            };
-            tokio::spawn(supervised(what, metrics, run, told)).abort_handle()
-        });
+        let start = |watched: &Watched, progress| self.start(watched, progress);
+        let closed = self.watches.want(key, before, now, start);
         self.close(&closed);
+    }
+
+    /// Begins a watch.
+    fn start(&self, watched: &Watched, progress: Arc<Progress>) -> AbortHandle {
+        let (client, kind) = (self.identity.own().client(), watched.clone());
+        let told = {
+            let (registry, wakes) = (self.watches.clone(), self.wakes.clone());
+            let kind = kind.clone();
+            move || registry.restarted(&kind, &wakes)
+        };
+        let (what, metrics) = (kind.kind.resource(), self.metrics.clone());
+        let (runs, selected) = (self.run_watch.clone(), self.selected_watch.clone());
+        let run = move || {
+            let (client, kind, progress) = (client.clone(), kind.clone(), progress.clone());
+            match kind.purpose {
+                Purpose::Runs => runs.clone().watch(client, kind, progress).boxed(),
+                Purpose::Selected => selected.clone().watch(client, kind, progress).boxed(),
+            }
+        };
+        tokio::spawn(supervised(what, metrics, run, told)).abort_handle()
     }
 
     /// Nobody needs these watches any more.
@@ -213,9 +222,41 @@ impl Reconciler {
 
     fn leave(&self, key: &RunnableKey, uid: &str) {
         self.runs.forget(uid);
-        let closed = self
-            .watches
-            .forget(key, |watched| self.selections.remove(watched, key));
+        self.unwatch(key);
+    }
+
+    /// A Runnable that went while it was looked at was forgotten in the middle of that: what the look has
+    /// put down since is nobody's.
+    fn leave_late(&self, key: &RunnableKey, uid: &str, memory: &Arc<Mutex<Memory>>) {
+        let known = self.memories.known(key);
+        if known
+            .as_ref()
+            .is_some_and(|known| Arc::ptr_eq(known, memory))
+        {
+            return;
+        }
+        let back = key.find(&self.run_watch.runnables);
+        // One that is back, because it can be read again, is shown its runs already.
+        if back.is_none_or(|back| back.uid().as_deref() != Some(uid)) {
+            self.runs.forget(uid);
+        }
+        self.unwatch(key);
+        for watched in &lock(memory).watched {
+            self.selections.remove(watched, key);
+        }
+        // Another of the same name has its first look after this one. It finds nothing watched, and must
+        // not take it that anything is.
+        if let Some(newcomer) = known {
+            lock(&newcomer).watched.clear();
+            self.wakes.wake(key);
+        }
+    }
+
+    /// Nothing is watched for a Runnable any more.
+    fn unwatch(&self, key: &RunnableKey) {
+        let unused = |watched: &Watched| self.selections.remove(watched, key);
+        let start = |watched: &Watched, progress| self.start(watched, progress);
+        let closed = self.watches.forget(key, unused, start);
         self.close(&closed);
     }
 }
@@ -252,10 +293,7 @@ async fn carry_out(pass: &mut Pass<'_>, step: Step) -> Result<(), End> {
 }
 
 /// When to look again after a wait.
-fn patience(
-    waiting: Waiting,
-    memory: &std::sync::Mutex<crate::memory::Memory>,
-) -> Option<Duration> {
+fn patience(waiting: Waiting, memory: &Mutex<Memory>) -> Option<Duration> {
     let memory = lock(memory);
     let until = match waiting {
         // The watch wakes it; the time is for a watch that cannot be had.
@@ -272,3 +310,6 @@ fn patience(
 fn log(key: &RunnableKey, problem: &Problem) {
     tracing::info!(namespace = key.namespace, runnable = key.name, category = %problem.category, "a Runnable has a problem");
 }
+
+#[cfg(test)]
+mod tests;

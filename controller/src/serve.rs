@@ -173,7 +173,7 @@ async fn signalled() {
     }
 }
 
-fn wire(
+pub(crate) fn wire(
     flags: &Flags,
     connection: &Connection,
     metrics: &Metrics,

@@ -97,7 +97,21 @@ pub struct Watches {
 struct Open {
     progress: Arc<Progress>,
     users: HashSet<RunnableKey>,
+    /// None while there is no place for it.
     task: Option<AbortHandle>,
+}
+
+impl Open {
+    fn stop(&self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+/// The places that are taken: kinds that only wait for one take none.
+fn taken(open: &HashMap<Watched, Open>) -> usize {
+    open.values().filter(|entry| entry.task.is_some()).count()
 }
 
 impl Watches {
@@ -129,48 +143,30 @@ impl Watches {
         now: &BTreeSet<Watched>,
         start: impl Fn(&Watched, Arc<Progress>) -> AbortHandle,
     ) -> Vec<Watched> {
-        let mut closed = Vec::new();
         if before == now {
-            return closed;
+            return Vec::new();
         }
         let mut open = self.lock();
-        for watched in now.difference(before) {
-            let room = open.len() < self.most;
-            let entry = open.entry(watched.clone()).or_insert_with(|| {
-                let state = if room {
-                    WatchState::Starting
-                } else {
-                    WatchState::Polled
-                };
-                let progress = Arc::new(Progress::new(state, self.deadline));
-                let task = room.then(|| start(watched, progress.clone()));
-                if !room {
-                    tracing::warn!(
-                        kind = watched.kind.resource(),
-                        most = self.most,
-                        "too many kinds to watch: this one is polled"
-                    );
-                }
-                Open {
-                    progress,
-                    users: HashSet::new(),
-                    task,
-                }
-            });
-            entry.users.insert(key.clone());
-        }
+        let mut closed = Vec::new();
         for watched in before.difference(now) {
             let Some(entry) = open.get_mut(watched) else {
                 continue;
             };
             entry.users.remove(key);
-            if entry.users.is_empty()
-                && let Some(entry) = open.remove(watched)
-            {
+            if entry.users.is_empty() {
+                entry.stop();
+                open.remove(watched);
                 closed.push(watched.clone());
-                if let Some(task) = entry.task {
-                    task.abort();
-                }
+            }
+        }
+        self.fill(&mut open, &start);
+        for watched in now.difference(before) {
+            if !open.contains_key(watched) {
+                let entry = self.begin(watched, taken(&open) < self.most, &start);
+                open.insert(watched.clone(), entry);
+            }
+            if let Some(entry) = open.get_mut(watched) {
+                entry.users.insert(key.clone());
             }
         }
         self.count(&open);
@@ -178,7 +174,12 @@ impl Watches {
     }
 
     /// A Runnable is gone: it needs no watch any more. Those that nobody has any more are returned.
-    pub fn forget(&self, key: &RunnableKey, mut unused: impl FnMut(&Watched)) -> Vec<Watched> {
+    pub fn forget(
+        &self,
+        key: &RunnableKey,
+        mut unused: impl FnMut(&Watched),
+        start: impl Fn(&Watched, Arc<Progress>) -> AbortHandle,
+    ) -> Vec<Watched> {
         let mut closed = Vec::new();
         let mut open = self.lock();
         open.retain(|watched, entry| {
@@ -188,14 +189,53 @@ impl Watches {
             let keep = !entry.users.is_empty();
             if !keep {
                 closed.push(watched.clone());
-                if let Some(task) = &entry.task {
-                    task.abort();
-                }
+                entry.stop();
             }
             keep
         });
+        self.fill(&mut open, &start);
         self.count(&open);
         closed
+    }
+
+    /// A kind that nobody needed until now, which is watched if there is room.
+    fn begin(
+        &self,
+        watched: &Watched,
+        room: bool,
+        start: impl Fn(&Watched, Arc<Progress>) -> AbortHandle,
+    ) -> Open {
+        let state = if room {
+            WatchState::Starting
+        } else {
+            let (kind, most) = (watched.kind.resource(), self.most);
+            tracing::warn!(kind, most, "too many kinds to watch: this one is polled");
+            WatchState::Polled
+        };
+        let progress = Arc::new(Progress::new(state, self.deadline));
+        Open {
+            task: room.then(|| start(watched, progress.clone())),
+            progress,
+            users: HashSet::new(),
+        }
+    }
+
+    /// Starts the watches of kinds that found no place, as far as there are places now. They stay polled
+    /// until their lists have come, which turns their state.
+    fn fill(
+        &self,
+        open: &mut HashMap<Watched, Open>,
+        start: impl Fn(&Watched, Arc<Progress>) -> AbortHandle,
+    ) {
+        let room = self.most.saturating_sub(taken(open));
+        let mut waiting: Vec<_> = open
+            .iter_mut()
+            .filter(|(_, entry)| entry.task.is_none())
+            .collect();
+        waiting.sort_by_key(|(watched, _)| *watched);
+        for (watched, entry) in waiting.into_iter().take(room) {
+            entry.task = Some(start(watched, entry.progress.clone()));
+        }
     }
 
     /// How well a kind is watched; `Starting` for one that nobody asked for.
@@ -328,3 +368,6 @@ impl Failures {
         (false, pause)
     }
 }
+
+#[cfg(test)]
+mod tests;

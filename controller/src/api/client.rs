@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicBool, AtomicI64, Ordering},
     },
     time::Duration,
 };
@@ -28,7 +28,31 @@ pub enum Caller {
     /// controller itself.
     Impersonated(HeaderValue),
     /// That of a ServiceAccount, by its own token.
-    Token(HeaderValue),
+    Token(Bearer),
+}
+
+/// A token, and whether the API server took it so far. Clones are of the same token.
+#[derive(Clone, Debug)]
+pub struct Bearer {
+    header: HeaderValue,
+    refused: Arc<AtomicBool>,
+}
+
+impl Bearer {
+    /// A token that was just given out, as the header that carries it.
+    #[must_use]
+    pub fn new(header: HeaderValue) -> Self {
+        Self {
+            header,
+            refused: Arc::default(),
+        }
+    }
+
+    /// Whether a request that carried it was answered with 401: no other will fare better.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.refused.load(Ordering::Relaxed)
+    }
 }
 
 /// The connection to the API server, shared by all callers.
@@ -74,6 +98,13 @@ impl Connection {
         }
     }
 
+    /// The same, with accounts that have tokens: they go over the same client.
+    #[cfg(test)]
+    pub(crate) fn with_tokens(mut self) -> Self {
+        self.anonymous = Some(self.own.clone());
+        self
+    }
+
     /// Gives every request up after this time.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
@@ -114,7 +145,7 @@ impl Connection {
         let (name, identity) = match caller {
             Caller::Controller => return Ok(()),
             Caller::Impersonated(user) => (HeaderName::from_static("impersonate-user"), user),
-            Caller::Token(bearer) => (header::AUTHORIZATION, bearer),
+            Caller::Token(bearer) => (header::AUTHORIZATION, &bearer.header),
         };
         assert_named(identity)?;
         request.headers_mut().insert(name, identity.clone());
@@ -194,6 +225,9 @@ impl Connection {
         if let Ok(response) = &outcome {
             counted.status = Some(response.status());
             self.read_clock(response);
+            if let (Caller::Token(bearer), StatusCode::UNAUTHORIZED) = (caller, response.status()) {
+                bearer.refused.store(true, Ordering::Relaxed);
+            }
         }
         outcome
     }

@@ -163,10 +163,15 @@ impl Known {
         }
     }
 
-    /// Nobody could say where the objects of a kind are.
+    /// Nobody could say where the objects of a kind are. Of very many kinds those are followed that came
+    /// first, as long as they are asked for: were they to make room for others, no series would last.
     pub(super) fn put_failing(&mut self, key: ObjectsOf, why: String, now: Duration) {
-        if self.failing.len() >= MAX_ABSENT {
-            self.failing.clear();
+        if self.failing.len() >= MAX_ABSENT && !self.failing.contains_key(&key) {
+            self.failing
+                .retain(|_, failing| now.saturating_sub(failing.errors.1) < UNASKED_FOR);
+            if self.failing.len() >= MAX_ABSENT {
+                return;
+            }
         }
         let fresh = Failing {
             errors: (now, now),

@@ -93,3 +93,25 @@ fn discovery_that_fails_for_a_while_is_said_in_words_that_stay() {
     known.answered(&("a/v0".to_owned(), "Thing".to_owned()));
     assert!(known.failing.is_empty());
 }
+
+#[test]
+fn of_very_many_kinds_that_discovery_fails_for_those_that_came_first_are_said() {
+    let mut known = Known::default();
+    let key = |number: usize| ("a/v0".to_owned(), format!("Thing{number}"));
+    let why = || "no".to_owned();
+    for now in [Duration::ZERO, PATIENCE] {
+        for number in 0..10 * MAX_ABSENT {
+            known.put_failing(key(number), why(), now);
+        }
+    }
+    assert_eq!(known.failing.len(), MAX_ABSENT);
+    for number in [0, MAX_ABSENT - 1] {
+        assert_eq!(known.failing(&key(number)), Some("no"), "{number}");
+    }
+    known.answered(&key(0));
+    let later = PATIENCE + UNASKED_FOR;
+    known.put_failing(key(0), why(), UNASKED_FOR);
+    known.put_failing(key(5 * MAX_ABSENT), why(), later);
+    assert_eq!(known.failing.len(), 2, "those that nobody asked for leave");
+    assert!(known.failing.contains_key(&key(0)));
+}
