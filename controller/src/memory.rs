@@ -32,9 +32,6 @@ const LONGEST_DELAY: Duration = Duration::from_mins(5);
 /// forgotten.
 const MAX_HOLDS: usize = 16;
 
-/// Runnables that left whose latest number is kept.
-const MAX_LEFT: usize = 1_000;
-
 /// Namespace and name of a Runnable.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunnableKey {
@@ -278,10 +275,9 @@ pub fn backoff(attempts: u32) -> Duration {
 #[derive(Default)]
 pub struct Memories {
     all: Mutex<HashMap<RunnableKey, Arc<Mutex<Memory>>>>,
-    /// What those had reached that are not there any more, by uid, the latest last. A Runnable that can
-    /// be read no more leaves as well, and its runs go unseen: if it comes back with an old ledger, only
-    /// the number tells.
-    left: Mutex<VecDeque<(String, i64)>>,
+    /// Those that are not there any more, the latest last. A Runnable that can be read no more leaves as
+    /// well, and its runs go unseen: if it comes back with an old ledger, only the number tells.
+    left: Mutex<VecDeque<Left>>,
 }
 
 impl Memories {
@@ -308,13 +304,14 @@ impl Memories {
         self.lock().get(key).cloned()
     }
 
-    /// Forgets the Runnables that are not there any more, and says which.
+    /// Forgets the Runnables that are not there any more, and says which. Whether they were deleted
+    /// nobody knows.
     pub fn sweep(&self, exists: impl Fn(&RunnableKey) -> bool) -> Vec<(RunnableKey, String)> {
         let mut gone = Vec::new();
         self.lock().retain(|key, memory| {
             let keep = exists(key);
             if !keep {
-                gone.push((key.clone(), self.leave(memory)));
+                gone.push((key.clone(), self.leave(memory, Leaving::Unreadable)));
             }
             keep
         });
@@ -323,33 +320,9 @@ impl Memories {
 
     /// Forgets one Runnable, and says which uid it had.
     #[must_use]
-    pub fn remove(&self, key: &RunnableKey) -> Option<String> {
+    pub fn remove(&self, key: &RunnableKey, how: Leaving) -> Option<String> {
         let memory = self.lock().remove(key)?;
-        Some(self.leave(&memory))
-    }
-
-    /// Keeps the number that a Runnable had reached, and says its uid.
-    fn leave(&self, memory: &Mutex<Memory>) -> String {
-        let (uid, reached) = {
-            let memory = lock(memory);
-            (memory.uid.clone(), memory.reached)
-        };
-        if reached > 0 {
-            let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-            if left.len() >= MAX_LEFT {
-                left.pop_front();
-            }
-            left.push_back((uid.clone(), reached));
-        }
-        uid
-    }
-
-    /// The number that a Runnable had reached when it left, if it comes back.
-    fn left_at(&self, uid: &str) -> i64 {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = left.iter().position(|(known, _)| known == uid);
-        let known = known.and_then(|known| left.remove(known));
-        known.map_or(0, |(_, reached)| reached)
+        Some(self.leave(&memory, how))
     }
 
     /// The Runnables that wait for what this event may have brought, freed to try at once.
@@ -376,6 +349,10 @@ impl Memories {
 pub fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+mod left;
+pub use left::Leaving;
+use left::Left;
 
 #[cfg(test)]
 mod tests;

@@ -34,7 +34,7 @@ use crate::{
     events::Events,
     identity::Identity,
     ledger::BreakerLimits,
-    memory::{Held, Memories, Memory, RunnableKey, lock},
+    memory::{Held, Leaving, Memories, Memory, RunnableKey, lock},
     metrics::Metrics,
     picked::PickedObjects,
     problem::Problem,
@@ -214,9 +214,16 @@ impl Reconciler {
     }
 
     /// A Runnable is gone.
-    pub fn forget(&self, key: &RunnableKey) {
-        if let Some(uid) = self.memories.remove(key) {
-            self.leave(key, &uid);
+    pub fn forget(&self, runnable: &Runnable) {
+        let key = RunnableKey::of(runnable);
+        // One that cannot be read names no template, which the definition demands of all others.
+        let how = if runnable.spec.run_template_ref.name.is_empty() {
+            Leaving::Unreadable
+        } else {
+            Leaving::Deleted
+        };
+        if let Some(uid) = self.memories.remove(&key, how) {
+            self.leave(&key, &uid);
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Held, LONGEST_DELAY, MAX_HOLDS, MAX_LEFT, Memories, Memory, RunnableKey, lock};
+use super::{
+    Held, LONGEST_DELAY, Leaving, MAX_HOLDS, Memories, Memory, RunnableKey, left::MAX_LEFT, lock,
+};
 use crate::problem::{Category, Cure, Problem};
 
 fn problem() -> Problem {
@@ -38,25 +40,54 @@ fn what_failed_long_ago_is_forgotten_and_never_more_is_kept_than_fits() {
     assert_eq!(memory.holds.len(), 1);
 }
 
+fn key(name: &str) -> RunnableKey {
+    RunnableKey {
+        namespace: "default".to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+fn reached(memories: &Memories, uid: &str) -> i64 {
+    lock(&memories.of(&key("a"), uid)).reached
+}
+
+/// Very many Runnables come and leave.
+fn fill(memories: &Memories, how: Leaving) {
+    for number in 0..MAX_LEFT {
+        let name = number.to_string();
+        lock(&memories.of(&key(&name), &format!("{how:?}-{name}"))).reached = 1;
+        let _ = memories.remove(&key(&name), how);
+    }
+}
+
 #[test]
 fn a_runnable_that_could_not_be_read_comes_back_with_the_number_that_it_had_reached() {
     let memories = Memories::default();
-    let key = |name: &str| RunnableKey {
-        namespace: "default".to_owned(),
-        name: name.to_owned(),
-    };
-    let reached = |uid: &str| lock(&memories.of(&key("a"), uid)).reached;
     lock(&memories.of(&key("a"), "first")).reached = 7;
-    assert_eq!(memories.remove(&key("a")).as_deref(), Some("first"));
-    assert_eq!(reached("first"), 7);
+    let left = memories.remove(&key("a"), Leaving::Unreadable);
+    assert_eq!(left.as_deref(), Some("first"));
+    assert_eq!(reached(&memories, "first"), 7);
     memories.sweep(|_| false);
-    assert_eq!(reached("another"), 0, "of another uid nothing is known");
-    assert_eq!(reached("first"), 7);
+    let another = reached(&memories, "another");
+    assert_eq!(another, 0, "of another uid nothing is known");
+    assert_eq!(reached(&memories, "first"), 7);
     memories.sweep(|_| false);
-    for number in 0..MAX_LEFT {
-        let name = number.to_string();
-        lock(&memories.of(&key(&name), &name)).reached = 1;
-        let _ = memories.remove(&key(&name));
-    }
-    assert_eq!(reached("first"), 0, "of very many the latest are known");
+    fill(&memories, Leaving::Unreadable);
+    let late = reached(&memories, "first");
+    assert_eq!(late, 0, "of very many the latest are known");
+}
+
+#[test]
+fn however_many_are_deleted_those_are_known_that_cannot_be_read() {
+    let memories = Memories::default();
+    lock(&memories.of(&key("a"), "first")).reached = 7;
+    let _ = memories.remove(&key("a"), Leaving::Unreadable);
+    fill(&memories, Leaving::Deleted);
+    fill(&memories, Leaving::Deleted);
+    assert_eq!(reached(&memories, "first"), 7);
+    assert_eq!(reached(&memories, "Deleted-999"), 1);
+    fill(&memories, Leaving::Unreadable);
+    fill(&memories, Leaving::Deleted);
+    assert_eq!(memories.left.lock().unwrap().len(), MAX_LEFT);
+    assert_eq!(reached(&memories, "Unreadable-0"), 1);
 }

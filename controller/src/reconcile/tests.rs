@@ -90,13 +90,13 @@ async fn a_runnable_that_stays_keeps_the_watch_of_its_runs() {
     let reconciler = reconciler(|_| {});
     look(&reconciler, "first").await;
     assert_eq!(users(&reconciler), [key()]);
-    reconciler.forget(&key());
+    reconciler.forget(&runnable("first"));
     assert!(users(&reconciler).is_empty());
 }
 
 #[tokio::test]
 async fn a_runnable_that_goes_while_it_is_looked_at_leaves_no_watch_behind() {
-    let reconciler = reconciler(|reconciler| reconciler.forget(&key()));
+    let reconciler = reconciler(|reconciler| reconciler.forget(&runnable("first")));
     look(&reconciler, "first").await;
     assert!(users(&reconciler).is_empty());
 }
@@ -104,7 +104,7 @@ async fn a_runnable_that_goes_while_it_is_looked_at_leaves_no_watch_behind() {
 #[tokio::test]
 async fn one_that_was_made_anew_under_the_same_name_meanwhile_is_served() {
     let reconciler = reconciler(|reconciler| {
-        reconciler.forget(&key());
+        reconciler.forget(&runnable("first"));
         let _ = reconciler.memories.of(&key(), "second");
     });
     look(&reconciler, "first").await;

@@ -144,7 +144,7 @@ impl Runnables {
         );
         move |event| {
             match event {
-                watcher::Event::Delete(runnable) => reconciler.forget(&RunnableKey::of(runnable)),
+                watcher::Event::Delete(runnable) => reconciler.forget(runnable),
                 watcher::Event::InitDone => {
                     readiness.reached(RUNNABLES);
                     reconciler.sweep(|key| key.find(&store).is_some());

@@ -1,0 +1,66 @@
+//! What is kept of Runnables that left.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::{Memories, Memory, lock};
+
+/// Runnables that left whose latest number is kept.
+pub(super) const MAX_LEFT: usize = 1_000;
+
+/// How a Runnable leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    /// It was deleted, and comes back only if the cluster is put back to an earlier state.
+    Deleted,
+    /// It may only be unreadable, and comes back when that is mended.
+    Unreadable,
+}
+
+/// A Runnable that left.
+pub(super) struct Left {
+    uid: String,
+    /// The number that it had reached.
+    reached: i64,
+    how: Leaving,
+}
+
+impl Memories {
+    /// Keeps the number that a Runnable had reached, and says its uid.
+    pub(super) fn leave(&self, memory: &Mutex<Memory>, how: Leaving) -> String {
+        let (uid, reached) = {
+            let memory = lock(memory);
+            (memory.uid.clone(), memory.reached)
+        };
+        self.keep(Left {
+            uid: uid.clone(),
+            reached,
+            how,
+        });
+        uid
+    }
+
+    /// However many are deleted, they push out none that may well come back.
+    fn keep(&self, one: Left) {
+        if one.reached <= 0 {
+            return;
+        }
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        if left.len() >= MAX_LEFT {
+            let deleted = left.iter().position(|left| left.how == Leaving::Deleted);
+            if deleted.is_none() && one.how == Leaving::Deleted {
+                return;
+            }
+            left.remove(deleted.unwrap_or_default());
+        }
+        left.push_back(one);
+    }
+
+    /// The number that a Runnable had reached when it left, if it comes back.
+    pub(super) fn left_at(&self, uid: &str) -> i64 {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = left.iter().position(|known| known.uid == uid);
+        known
+            .and_then(|at| left.remove(at))
+            .map_or(0, |left| left.reached)
+    }
+}
