@@ -24,6 +24,8 @@ async fn a_run_that_ends_while_its_templates_name_is_mistyped_gives_its_outputs(
     let _controller = scene.controller(&[]).await?;
     scene.runnable("app", hangs(1)).await?;
     scene.until("app", "its run", is_at(1)).await?;
+    // By then the watch has shown it unfinished, which is what was believed afterwards.
+    scene.is_served().await?;
     let name = |name: &str| json!({ "spec": { "runTemplateRef": { "name": name } } });
     scene.patch("app", name("mistyped")).await?;
     scene.until("app", "no template", no_template).await?;
@@ -44,6 +46,7 @@ async fn what_happens_to_runs_while_their_template_is_gone_is_heard() -> Result<
         scene.runnable(name, hangs(1)).await?;
         scene.until(name, "its run", is_at(1)).await?;
     }
+    scene.is_served().await?;
     let templates = scene.cluster.all::<ClusterRunTemplate>();
     templates
         .delete(&scene.namespace, &DeleteParams::default())
