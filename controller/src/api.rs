@@ -161,13 +161,11 @@ impl Requests {
 
     /// Reads one object by name with the right to list only.
     pub async fn find(&self, path: &ResourcePath, name: &str) -> Result<Option<Value>, ApiError> {
-        Ok(self
-            .list(
-                path,
-                &format!("fieldSelector=metadata.name%3D{}", percent_encoded(name)),
-            )
-            .await?
-            .pop())
+        let query = format!(
+            "fieldSelector=metadata.name%3D{}",
+            percent_encoded(&literal(name))
+        );
+        Ok(self.list(path, &query).await?.pop())
     }
 
     /// Reads anything by its path, again if need be.
@@ -283,6 +281,18 @@ impl Requests {
 
 fn parsed<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, ApiError> {
     serde_json::from_slice(text).map_err(|error| unreadable(&error))
+}
+
+/// A value in a field selector, whose own signs are escaped (`k8s.io/apimachinery/pkg/fields`).
+fn literal(value: &str) -> String {
+    let mut literal = String::with_capacity(value.len());
+    for character in value.chars() {
+        if matches!(character, '\\' | ',' | '=') {
+            literal.push('\\');
+        }
+        literal.push(character);
+    }
+    literal
 }
 
 fn endless() -> ApiError {

@@ -40,6 +40,12 @@ fn full(pages: usize) -> impl Fn(usize) -> Value + Clone + Send + Sync {
     }
 }
 
+#[test]
+fn a_name_in_a_field_selector_is_only_a_name() {
+    assert_eq!(super::literal(r"a-b.c"), "a-b.c");
+    assert_eq!(super::literal(r"taken?x=y,a\b"), r"taken?x\=y\,a\\b");
+}
+
 #[tokio::test]
 async fn however_many_strangers_there_are_a_list_comes_to_its_end() {
     let (requests, asked) = server(full(MAX_KEPT / PAGE + 10));
