@@ -241,17 +241,16 @@ impl Ledger {
     /// `chance` says where in that range: were it known in advance, one object for each number would do to
     /// keep the run from being made for ever.
     ///
-    /// `holder` is the uid of that object, if this controller has sent anything for the old number but the create
-    /// that met it. Then one of its own may still land, if the object is deleted within the half minute in which
-    /// that can be: the entry of the old number stays, so that such a run is known. It gives no outputs, since
-    /// whoever held the name may put another object there; and a controller that has not met the first one does not
-    /// take that for the run. Another controller that has read the same intent may have a create on its way in
-    /// either case, of which no entry is left where nothing of our own can land.
+    /// `holder` is the uid of that object. An earlier create for the old number, or one of another controller that
+    /// has read the same intent, may still land, if the object is deleted within the half minute in which that can
+    /// be: the entry of the old number stays, so that such a run is known. It gives no outputs, since whoever held
+    /// the name may put another object there; and a controller that has not met the first one does not take that
+    /// for the run.
     #[must_use]
     pub fn renumber(
         mut self,
         name: impl FnOnce(i64) -> String,
-        holder: Option<String>,
+        holder: String,
         chance: u64,
         at: Option<Timestamp>,
     ) -> Self {
@@ -270,9 +269,7 @@ impl Ledger {
             intent_at: at.map(Time),
             ..given_up.clone()
         };
-        if let Some(holder) = holder {
-            self.supersede(given_up, &Fate::Taken(holder), "", at);
-        }
+        self.supersede(given_up, &Fate::Taken(holder), "", at);
         self.current = Some(next);
         self.cap_history();
         self

@@ -127,6 +127,9 @@ pub fn look_after(facts: &Facts) -> Step {
     if facts.runnable.deleting || facts.ledger_taken || facts.watch == WatchState::Starting {
         return Step::Settled;
     }
+    if let Some(step) = begin::before_catching_up(facts) {
+        return step;
+    }
     match &facts.ledger.current {
         Some(current) if current.phase == RunPhase::Created => follow::follow(facts, None, current),
         Some(current) => create::landed(facts, current)

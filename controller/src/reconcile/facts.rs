@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use cartouche_crds::{CurrentRun, HistoryEntry, RunnableStatus};
+use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase, RunnableStatus};
 use cartouche_templating::{Health, Rendered};
 use k8s_openapi::jiff::Timestamp;
 
@@ -343,6 +343,32 @@ impl Facts {
             && run.is_of(entry)
             && !self.strangers.contains(&run.uid)
     }
+}
+
+/// Whether what was seen of a run may still be needed for a decision, with this ledger, of which `writer` was read.
+#[must_use]
+pub fn is_needed(
+    ledger: &Ledger,
+    writer: Option<LedgerWriter>,
+    runnable_uid: &str,
+    run: &RunIdentity,
+    deleted: bool,
+) -> bool {
+    let Some(current) = &ledger.current else {
+        return true;
+    };
+    let uid = Some(run.uid.as_str());
+    if current.uid.as_deref() == uid {
+        return !(deleted && current.result.is_some());
+    }
+    let mut history = ledger.history.iter();
+    if let Some(entry) = history.find(|entry| entry.uid.as_deref() == uid) {
+        return entry.result.is_none();
+    }
+    // A pending run may be shown before it is confirmed. One that claims to be ahead tells that the ledger
+    // went back, until that was found out: however many looks fail before.
+    current.phase != RunPhase::Created
+        || writer != Some(LedgerWriter::Ours) && ledger.is_behind(run, runnable_uid)
 }
 
 /// Whether a status shows that a controller has written it.

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use cartouche_crds::RunPhase;
-
 use super::{
     WITNESSED_WITHIN,
-    facts::{NameRead, WatchState},
+    facts::{NameRead, WatchState, is_needed},
     pass::Pass,
     watched::AWAITED_FOR,
 };
@@ -63,21 +61,15 @@ impl Pass<'_> {
         let Some(current) = &ledger.current else {
             return;
         };
+        let uid = &self.facts.runnable.uid;
         let mut strangers = Vec::new();
-        self.own.runs.retain(&self.facts.runnable.uid, |sighting| {
-            let uid = Some(sighting.run.uid.as_str());
-            if current.uid.as_deref() == uid {
-                return !(sighting.deleted && current.result.is_some());
+        self.own.runs.retain(uid, |sighting| {
+            let (run, deleted) = (&sighting.run, sighting.deleted);
+            let needed = is_needed(ledger, self.facts.ledger_writer, uid, run, deleted);
+            if !needed && !deleted && !ledger.knows(&run.uid) {
+                strangers.push(run.clone());
             }
-            let mut history = ledger.history.iter();
-            if let Some(entry) = history.find(|entry| entry.uid.as_deref() == uid) {
-                return entry.result.is_none();
-            }
-            // A pending run may be shown before it is confirmed.
-            if current.phase == RunPhase::Created && !sighting.deleted {
-                strangers.push(sighting.run.clone());
-            }
-            current.phase != RunPhase::Created
+            needed
         });
         self.tell_of_strangers(current, &strangers);
         let mut memory = lock(&self.memory);

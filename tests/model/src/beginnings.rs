@@ -38,6 +38,7 @@ impl Checked {
                 input: 0,
                 owner: 0,
                 suspended: false,
+                mistyped: false,
                 status: self.decisions.pool.status(&status),
                 marked: false,
             },

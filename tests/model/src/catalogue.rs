@@ -4,10 +4,7 @@ mod mistakes;
 mod put_off;
 mod takeover;
 
-use crate::{
-    configuration::{Before, Configuration, OldRun},
-    world::Left,
-};
+use crate::configuration::{Before, Configuration, Left, OldRun};
 
 pub use mistakes::mutants;
 
@@ -195,6 +192,17 @@ pub fn configurations() -> Vec<Configuration> {
             workers: 1,
             left: Left {
                 restores: 1,
+                ..faults(0, 1)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "one.restore.mistyped",
+            workers: 1,
+            inputs: ab(),
+            left: Left {
+                restores: 1,
+                mistypes: 1,
                 ..faults(0, 1)
             },
             ..plain()

@@ -2,7 +2,7 @@
 
 use cartouche_crds::RetentionPolicy;
 
-use crate::{mutant::Mutant, world::Left};
+use crate::mutant::Mutant;
 
 /// What the Runnable's status says at first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +28,41 @@ pub struct OldRun {
     pub number: u16,
     /// See [`crate::world::Make::rewritten`].
     pub rewritten: bool,
+}
+
+/// How often things may still go wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Left {
+    /// Crashes of a worker.
+    pub crashes: u8,
+    /// Creates whose request or answer is lost or delayed, writes whose answer is lost.
+    pub losses: u8,
+    /// Changes of the permission to create.
+    pub rights: u8,
+    /// Deletions of unfinished runs.
+    pub unfinished: u8,
+    /// Deletions of finished runs.
+    pub finished: u8,
+    /// Losses of the status.
+    pub wipes: u8,
+    /// Restores of the status.
+    pub restores: u8,
+    /// Watches of runs that lose events.
+    pub gaps: u8,
+    /// Deletions and creations of the Runnable.
+    pub rebirths: u8,
+    /// Objects of others under the name that the ledger reserved.
+    pub strangers: u8,
+    /// Objects with owner, number, hash and name of a run that is not made yet.
+    pub forgeries: u8,
+    /// How often the Runnable is suspended.
+    pub suspensions: u8,
+    /// How often the name of the template is mistyped.
+    pub mistypes: u8,
+    /// Runs that the original controller makes beside us.
+    pub original_runs: u8,
+    /// Statuses that the original controller writes beside us.
+    pub original_writes: u8,
 }
 
 /// One configuration of the model.

@@ -12,8 +12,8 @@ use cartouche_controller::{
         assess::{digested, matters, reading},
         decide::{Change, Step, decide, look_after},
         facts::{
-            CreateOutcome, Facts, Found, NameRead, Probe, Rendering, RunnableFacts, Sighting,
-            WatchState,
+            CreateOutcome, Facts, Found, LedgerWriter, NameRead, Probe, Rendering, RunnableFacts,
+            Sighting, WatchState, is_needed,
         },
         report,
     },
@@ -257,6 +257,27 @@ impl Decisions {
         answer
     }
 
+    /// Whether a sighting is kept when a pass ends with this knowledge.
+    pub fn needs(
+        &self,
+        mutant: Mutant,
+        knowledge: &Knowledge,
+        shown: &Shown,
+        deleted: bool,
+    ) -> bool {
+        let writer = match mutant {
+            Mutant::AheadForgotten => Some(LedgerWriter::Ours),
+            _ => knowledge.ledger_writer,
+        };
+        let object = self
+            .cast
+            .object(&self.pool, shown.uid, &shown.make, shown.result);
+        let ledger = Ledger::of(&self.pool.stored(knowledge.stored));
+        let owner = owner_uid(knowledge.owner);
+        RunIdentity::of(&object)
+            .is_some_and(|run| is_needed(&ledger, writer, &owner, &run, deleted))
+    }
+
     fn facts(&self, setup: &Configuration, knowledge: &Knowledge) -> Facts {
         let stored = self.pool.stored(knowledge.stored);
         let document = self.cast.document(setup.document(knowledge.input));
@@ -299,21 +320,26 @@ impl Decisions {
             Outcome::Refused => CreateOutcome::Refused(refusal("forbidden", Cure::Right)),
             Outcome::Unknown => CreateOutcome::Unknown(refusal("no answer", Cure::Retry)),
         });
+        let rendering = Rendering {
+            consistent: knowledge.consistent,
+            document: document.rendered.clone(),
+            rules_hash: document.compiled.rules_hash.clone(),
+            has_outputs: true,
+            has_health_rule: false,
+            cause: Cause {
+                generation: i64::from(setup.generation(knowledge.spec)),
+                template_uid: document.compiled.uid.clone(),
+                template_generation: i64::from(setup.template_generation(knowledge.input)),
+            },
+        };
         Facts {
             now: Some(NOW),
             runnable: runnable_facts(setup, knowledge),
-            rendering: Ok(Rendering {
-                consistent: knowledge.consistent,
-                document: document.rendered.clone(),
-                rules_hash: document.compiled.rules_hash.clone(),
-                has_outputs: true,
-                has_health_rule: false,
-                cause: Cause {
-                    generation: i64::from(setup.generation(knowledge.spec)),
-                    template_uid: document.compiled.uid.clone(),
-                    template_generation: i64::from(setup.template_generation(knowledge.input)),
-                },
-            }),
+            rendering: if knowledge.mistyped {
+                Err(not_found())
+            } else {
+                Ok(rendering)
+            },
             watch: if setup.polled {
                 WatchState::Polled
             } else if knowledge.watched {
@@ -373,6 +399,15 @@ fn runnable_facts(setup: &Configuration, knowledge: &Knowledge) -> RunnableFacts
 
 fn refusal(text: &str, cure: Cure) -> Problem {
     Problem::new(Category::StampedObjectRejectedByAPIServer, cure, text)
+}
+
+/// The Runnable names no template that there is.
+fn not_found() -> Problem {
+    Problem::new(
+        Category::RunTemplateNotFound,
+        Cure::Change,
+        "unable to get run template",
+    )
 }
 
 /// The problem that the next decision will name, for the write that comes before it.

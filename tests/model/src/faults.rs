@@ -80,6 +80,11 @@ impl Checked {
                 world.runnable.suspended = suspended;
                 world.touch();
             }
+            Action::Mistype(mistyped) => {
+                world.left.mistypes -= u8::from(mistyped);
+                world.runnable.mistyped = mistyped;
+                world.touch();
+            }
         }
     }
 

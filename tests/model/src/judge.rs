@@ -113,7 +113,7 @@ fn was_deleted_unfinished(world: &World, before: &CurrentRun) -> bool {
         .is_some_and(|run| run.presence == Presence::Deleted && run.result.is_none())
 }
 
-/// No run of this number and hash was made, nor will be.
+/// No run of this number and hash was made, nor will be, but those that somebody deleted too early (I1).
 fn is_unused(model: &Checked, world: &World, before: &CurrentRun, owner: u8) -> bool {
     let same = |make: &Make| {
         make.owner == owner
@@ -121,7 +121,8 @@ fn is_unused(model: &Checked, world: &World, before: &CurrentRun, owner: u8) -> 
             && i64::from(make.number) == before.sequence
             && model.decisions.cast.hash(make) == before.input_hash
     };
-    before.phase != RunPhase::Created && !world.runs.iter().any(|run| same(&run.make))
+    let mut made = world.runs.iter().filter(|run| !run.hasty);
+    before.phase != RunPhase::Created && !made.any(|run| same(&run.make))
 }
 
 /// The newest run that was ever made; several when nobody can tell them apart.

@@ -101,21 +101,16 @@ impl Checked {
         };
         let current_run = current.uid.as_deref().and_then(run_of);
         for ((seen, run), uid) in worker.seen.iter_mut().zip(&world.runs).zip(0u16..) {
-            let Some((_, deleted)) = seen.sighting else {
+            let Some((result, deleted)) = seen.sighting else {
                 continue;
             };
-            let entry = stored
-                .history
-                .iter()
-                .find(|entry| entry.uid.as_deref().and_then(run_of) == Some(uid));
-            let matters = if current_run == Some(uid) {
-                !(deleted && current.result.is_some())
-            } else if let Some(entry) = entry {
-                entry.result.is_none()
-            } else {
-                !deleted
-            };
-            if run.make.owner == pass.knowledge.owner && !matters {
+            let make = run.make;
+            let shown = Shown { uid, make, result };
+            if make.owner == pass.knowledge.owner
+                && !self
+                    .decisions
+                    .needs(self.setup.mutant, &pass.knowledge, &shown, deleted)
+            {
                 seen.sighting = None;
             }
         }

@@ -74,6 +74,8 @@ pub enum Action {
     },
     /// The Runnable is suspended, or resumed.
     Suspend(bool),
+    /// The name of its template is mistyped, or mended.
+    Mistype(bool),
 }
 
 impl Checked {
@@ -189,6 +191,11 @@ impl Model for Checked {
                 Action::Suspend(true),
             ),
             (world.runnable.suspended, Action::Suspend(false)),
+            (
+                left.mistypes > 0 && !world.runnable.mistyped,
+                Action::Mistype(true),
+            ),
+            (world.runnable.mistyped, Action::Mistype(false)),
             (
                 self.setup.loses_status() || self.setup.adopts(),
                 Action::Pause,

@@ -59,6 +59,8 @@ pub enum Mutant {
     NoQuietPeriod,
     /// A ledger that reality has overtaken is believed.
     NoCatchUp,
+    /// What claims to be ahead is forgotten before anybody has asked who wrote the ledger.
+    AheadForgotten,
     /// Whatever claims to be ahead of the ledger is believed.
     AheadIsTrue,
     /// What has owner, number, hash and name of a run is one, whenever and however it was made.

@@ -34,10 +34,11 @@ pub fn story(model: &Checked, example: &CounterExample) -> String {
 fn picture(model: &Checked, world: &World) -> String {
     let runnable = &world.runnable;
     let mut text = format!(
-        "      version {}, input {}, suspended {}: {}\n",
+        "      version {}, input {}, suspended {}, mistyped {}: {}\n",
         runnable.version,
         runnable.input,
         runnable.suspended,
+        runnable.mistyped,
         ledger(model, runnable.status)
     );
     for (uid, run) in world.runs.iter().enumerate() {

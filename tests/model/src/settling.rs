@@ -17,10 +17,11 @@ use cartouche_crds::{RunPhase, RunResult};
 
 use crate::{
     cast::{run_of, run_uid, token},
+    configuration::Left,
     model::Checked,
     pool::hashed,
     server::Fate,
-    world::{Ghost, Left, Presence, Run, Uid, World},
+    world::{Ghost, Presence, Run, Uid, World},
 };
 
 /// Rounds after which a schedule is said never to come to rest.
@@ -174,7 +175,8 @@ impl Checked {
         if !self.is_up_to_date(world) && !self.says_what_is_in_the_way(world) {
             verdict |= Broken::L1 as u8;
         }
-        if !self.knows_all(world) {
+        // Without its template a Runnable has no rights to list by: what was lost is found again with it.
+        if !world.runnable.mistyped && !self.knows_all(world) {
             verdict |= Broken::L2 as u8;
         }
         verdict
@@ -227,8 +229,9 @@ impl Checked {
     /// A user does what the status asks for: resumes the Runnable, deletes the object that has the name
     /// of the next run. Whether there was anything to do.
     fn make_way(&self, world: &mut World) -> bool {
-        if world.runnable.suspended {
+        if world.runnable.suspended || world.runnable.mistyped {
             world.runnable.suspended = false;
+            world.runnable.mistyped = false;
             world.touch();
             return true;
         }
@@ -255,7 +258,9 @@ impl Checked {
 
     /// Whether no run can be made for now, and the status says why.
     fn says_what_is_in_the_way(&self, world: &World) -> bool {
-        let expected = if world.runnable.suspended {
+        let expected = if world.runnable.mistyped {
+            Category::RunTemplateNotFound
+        } else if world.runnable.suspended {
             Category::Suspended
         } else if self.in_the_way(world).is_some() {
             Category::NameConflict

@@ -96,6 +96,7 @@ impl Checked {
             knowledge: Knowledge {
                 owner: cached.owner,
                 suspended: cached.suspended,
+                mistyped: cached.mistyped,
                 spec: cached.input,
                 input: if self.setup.by_template {
                     worker.template

@@ -2,7 +2,10 @@
 
 use cartouche_controller::reconcile::facts::LedgerWriter;
 
-use crate::pool::{NameId, ProblemId, StatusId};
+use crate::{
+    configuration::Left,
+    pool::{NameId, ProblemId, StatusId},
+};
 
 /// A run that was ever made; its uid.
 pub type Uid = u16;
@@ -130,6 +133,8 @@ pub struct Cached {
     pub owner: u8,
     /// No run may be made.
     pub suspended: bool,
+    /// It names no template that there is.
+    pub mistyped: bool,
     /// Its status.
     pub status: StatusId,
     /// Somebody else wrote `currentRun` last, as the API server notes it.
@@ -159,6 +164,8 @@ pub struct Knowledge {
     pub owner: u8,
     /// The Runnable was suspended.
     pub suspended: bool,
+    /// Its template was not found.
+    pub mistyped: bool,
     /// How far the inputs had moved on when the Runnable was read.
     pub spec: u8,
     /// How far the inputs had moved on that the rendering is of.
@@ -315,39 +322,6 @@ pub struct Request {
     pub make: Make,
     /// Nobody keeps to any deadline with it (only in one mutant).
     pub endless: bool,
-}
-
-/// How often things may still go wrong.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Left {
-    /// Crashes of a worker.
-    pub crashes: u8,
-    /// Creates whose request or answer is lost or delayed, writes whose answer is lost.
-    pub losses: u8,
-    /// Changes of the permission to create.
-    pub rights: u8,
-    /// Deletions of unfinished runs.
-    pub unfinished: u8,
-    /// Deletions of finished runs.
-    pub finished: u8,
-    /// Losses of the status.
-    pub wipes: u8,
-    /// Restores of the status.
-    pub restores: u8,
-    /// Watches of runs that lose events.
-    pub gaps: u8,
-    /// Deletions and creations of the Runnable.
-    pub rebirths: u8,
-    /// Objects of others under the name that the ledger reserved.
-    pub strangers: u8,
-    /// Objects with owner, number, hash and name of a run that is not made yet.
-    pub forgeries: u8,
-    /// How often the Runnable is suspended.
-    pub suspensions: u8,
-    /// Runs that the original controller makes beside us.
-    pub original_runs: u8,
-    /// Statuses that the original controller writes beside us.
-    pub original_writes: u8,
 }
 
 /// What only the properties read.

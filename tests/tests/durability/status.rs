@@ -220,6 +220,62 @@ async fn an_old_backup_and_other_inputs_at_once_are_one_run_above_the_highest() 
     scene.nothing_twice()
 }
 
+/// Nobody has looked for the runs that the old status does not know before something else is stuck: they are
+/// no strangers' for that.
+#[tokio::test]
+async fn an_old_backup_is_caught_up_with_after_first_looks_that_fail() -> Result<()> {
+    let scene = Scene::begin("backup-stuck").await?;
+    let mut controller = scene.controller(&[]).await?;
+    scene.runnable("app", succeeds(1)).await?;
+    let old = serde_json::to_value(status(&scene.gives("app", 1).await?))?;
+    for value in 2..=3 {
+        scene.change("app", succeeds(value)).await?;
+        scene.gives("app", value).await?;
+    }
+    assert!(controller.stop().await?.success());
+    scene
+        .edit_status("app", |status| status.clone_from(&old))
+        .await?;
+    let template = |name: &str| json!({ "spec": { "runTemplateRef": { "name": name } } });
+    scene.patch("app", template("mistyped")).await?;
+    controller.restart().await?;
+    let no_template = |r: &Runnable| says(r, "RunTemplateReady", "False", "RunTemplateNotFound");
+    scene.until("app", "no template", no_template).await?;
+    scene.is_served().await?;
+    scene.patch("app", template(&scene.namespace)).await?;
+    assert_eq!(current(&scene.gives("app", 3).await?)?.sequence, 3);
+    scene.is_served().await?;
+    assert_eq!(scene.made("app")?, [1, 2, 3]);
+    scene.nothing_twice()
+}
+
+/// The controller has read a newer ledger and written nothing since it began.
+#[tokio::test]
+async fn an_old_backup_is_caught_up_with_by_a_controller_that_has_only_read() -> Result<()> {
+    let scene = Scene::begin("backup-read").await?;
+    let mut controller = scene.controller(&[]).await?;
+    scene.runnable("app", succeeds(1)).await?;
+    let old = serde_json::to_value(status(&scene.gives("app", 1).await?))?;
+    for value in 2..=3 {
+        scene.change("app", succeeds(value)).await?;
+        scene.gives("app", value).await?;
+    }
+    assert!(controller.stop().await?.success());
+    controller.restart().await?;
+    scene.is_served().await?;
+    scene
+        .edit_status("app", |status| status.clone_from(&old))
+        .await?;
+    let back = |r: &Runnable| current(r).is_ok_and(|run| run.sequence != 1);
+    let back = scene
+        .until("app", "a newer run than that of the backup", back)
+        .await?;
+    assert_eq!(current(&back)?.sequence, 3);
+    scene.is_served().await?;
+    assert_eq!(scene.made("app")?, [1, 2, 3]);
+    scene.nothing_twice()
+}
+
 #[tokio::test]
 async fn edited_outputs_and_conditions_are_put_right_without_a_run() -> Result<()> {
     let scene = Scene::begin("edited").await?;

@@ -137,28 +137,32 @@ fn confirming_takes_sequence_and_hash_together() {
     assert_eq!(Ledger::default().confirm(&run(2, "A")), None);
 }
 
+/// Whose uid it is that holds a name.
+fn holder() -> String {
+    "holder".to_owned()
+}
+
 #[test]
-fn a_number_whose_name_a_stranger_holds_is_given_up_and_leaves_no_entry() {
+fn a_number_whose_name_a_stranger_holds_is_given_up() {
     let mut current = pending(2, "A");
     current.rerun_token = Some("again".to_owned());
     let before = ledger(current, vec![finished(1, RunResult::Failed)]);
-    let next = before.renumber(name, None, 0, Some(at(50)));
-    assert_eq!(next.history, [finished(1, RunResult::Failed)]);
+    let next = before.renumber(name, holder(), 0, Some(at(50)));
     let current = next.current.unwrap();
     assert_eq!((current.sequence, &current.input_hash), (9, &hash("A")));
     assert_eq!((current.name, current.phase), (name(9), RunPhase::Pending));
     assert_eq!((current.intent_at, current.attempted), (time(50), true));
     assert_eq!(current.rerun_token.as_deref(), Some("again"));
     assert_eq!(
-        Ledger::default().renumber(name, None, 0, None),
+        Ledger::default().renumber(name, holder(), 0, None),
         Ledger::default()
     );
 }
 
 #[test]
-fn a_number_is_kept_in_mind_if_a_create_for_it_may_still_land() {
+fn a_number_that_was_given_up_is_kept_in_mind_since_a_create_for_it_may_still_land() {
     let before = ledger(pending(2, "A"), vec![finished(1, RunResult::Failed)]);
-    let next = before.renumber(name, Some("holder".to_owned()), 0, Some(at(50)));
+    let next = before.renumber(name, holder(), 0, Some(at(50)));
     let entry = &next.history[1];
     assert_eq!((entry.sequence, &entry.uid, entry.result), (2, &None, None));
     assert_eq!(entry.started_at, time(50));
@@ -167,11 +171,11 @@ fn a_number_is_kept_in_mind_if_a_create_for_it_may_still_land() {
         created: Some(at(51)),
         ..run(2, "A")
     };
-    let holder = RunIdentity {
-        uid: "holder".to_owned(),
+    let met = RunIdentity {
+        uid: holder(),
         ..landed.clone()
     };
-    assert_eq!(next.clone().shown_up(&holder), next);
+    assert_eq!(next.clone().shown_up(&met), next);
     let known = next.shown_up(&landed);
     assert_eq!(known.history[1].uid.as_ref(), Some(&landed.uid));
     let ended = known.record(&succeeded(landed, "ours"), Some(at(60)));
@@ -188,7 +192,7 @@ fn a_thousand_names_that_were_taken_in_advance_cost_at_most_four_numbers() {
             && current.sequence <= 7 + 1_000
         {
             given_up.push(current.sequence);
-            ledger = ledger.renumber(name, None, chance, Some(at(50)));
+            ledger = ledger.renumber(name, holder(), chance, Some(at(50)));
         }
         given_up
     };
@@ -202,7 +206,7 @@ fn a_thousand_names_that_were_taken_in_advance_cost_at_most_four_numbers() {
 fn where_the_next_number_lies_is_left_to_chance() {
     let after = |given_up: i64| -> BTreeSet<i64> {
         let ledger = ledger(pending(given_up, "A"), vec![finished(7, RunResult::Failed)]);
-        let next = |chance| ledger.clone().renumber(name, None, chance, None);
+        let next = |chance| ledger.clone().renumber(name, holder(), chance, None);
         let numbers = (0..1_000).map(|chance| next(chance).current.unwrap().sequence);
         numbers.collect()
     };

@@ -22,7 +22,7 @@ enum Event {
     Lose,
     Sighted(Option<RunResult>),
     Ended(i64),
-    Renumber(bool, u64),
+    Renumber(u64),
     Relist(Vec<(i64, usize)>),
 }
 
@@ -42,7 +42,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Lose),
         1 => prop_oneof![Just(None), Just(Some(RunResult::Failed))].prop_map(Event::Sighted),
         1 => (1..9i64).prop_map(Event::Ended),
-        1 => any::<(bool, u64)>().prop_map(|(first, chance)| Event::Renumber(first, chance)),
+        1 => any::<u64>().prop_map(Event::Renumber),
         1 => prop::collection::vec((1..12i64, 0..3usize), 0..5).prop_map(Event::Relist),
     ]
 }
@@ -92,14 +92,11 @@ fn step(ledger: Ledger, event: &Event) -> Ledger {
             None => ledger,
         },
         Event::Ended(sequence) => ledger.ended(&uid(*sequence), RunResult::Failed, "", now),
-        Event::Renumber(first, chance)
-            if ledger.current.as_ref().is_some_and(|run| run.uid.is_none()) =>
-        {
-            let holder = (!first).then(|| "holder".to_owned());
-            ledger.renumber(name, holder, *chance, now)
+        Event::Renumber(chance) if ledger.current.as_ref().is_some_and(|run| run.uid.is_none()) => {
+            ledger.renumber(name, "holder".to_owned(), *chance, now)
         }
         Event::Relist(runs) => relisted(&ledger, runs).unwrap_or(ledger),
-        Event::Reject(_) | Event::Renumber(..) => ledger,
+        Event::Reject(_) | Event::Renumber(_) => ledger,
     }
 }
 

@@ -44,24 +44,10 @@ pub(super) fn begin(facts: &Facts, rendering: &Rendering) -> Step {
 /// claims to be is believed only if this process has written a higher number itself, or if somebody
 /// else wrote the ledger last, which takes the right to write statuses; else it is a stranger's.
 pub(super) fn catch_up(facts: &Facts, rendering: &Rendering) -> Option<Step> {
-    let behind = |run: &RunIdentity| facts.ledger.is_behind(run, &facts.runnable.uid);
-    let (deleted, live): (Vec<_>, Vec<_>) = facts
-        .sightings
-        .iter()
-        .filter(|sighting| behind(&sighting.run))
-        .partition(|sighting| sighting.deleted);
-    // Runs that have ended are not kept in mind: a number that this process has written itself tells of them.
-    let current = facts.ledger.current.as_ref();
-    let reached = current.is_none_or(|current| current.sequence >= facts.reached);
-    if reached {
-        if deleted.is_empty() && live.is_empty() {
-            return None;
-        }
-        match facts.ledger_writer {
-            None => return Some(Step::ReadLedgerWriter),
-            Some(LedgerWriter::Ours) => return None,
-            Some(LedgerWriter::Another) => {}
-        }
+    match put_back(facts) {
+        PutBack::No => return None,
+        PutBack::Unread => return Some(Step::ReadLedgerWriter),
+        PutBack::Yes => {}
     }
     let Some(found) = &facts.listed else {
         return Some(if rendering.consistent {
@@ -70,13 +56,54 @@ pub(super) fn catch_up(facts: &Facts, rendering: &Rendering) -> Option<Step> {
             Step::RenderAgain
         });
     };
+    let behind = |run: &RunIdentity| facts.ledger.is_behind(run, &facts.runnable.uid);
     // No list shows those that are gone; their numbers are taken all the same.
-    let gone: Vec<&RunIdentity> = deleted.iter().map(|sighting| &sighting.run).collect();
+    let gone = facts.sightings.iter().filter(|sighting| sighting.deleted);
+    let gone: Vec<&RunIdentity> = gone
+        .map(|sighting| &sighting.run)
+        .filter(|run| behind(run))
+        .collect();
     if gone.is_empty() && !found.iter().any(|found| behind(&found.reading.run)) {
         return None;
     }
     rebuilt(facts, rendering, found, &gone)
         .map(|ledger| Step::Write(Box::new(ledger), Change::Rebuild))
+}
+
+/// What is done about it while no run can be decided upon: it is found out. To write to a ledger that was put
+/// back would take away the note of who did that, so nothing is, until the runs that exist were listed.
+pub(super) fn before_catching_up(facts: &Facts) -> Option<Step> {
+    match put_back(facts) {
+        PutBack::No => None,
+        PutBack::Unread => Some(Step::ReadLedgerWriter),
+        PutBack::Yes => (!facts.listed_every_kind).then_some(Step::Settled),
+    }
+}
+
+/// Whether the ledger went back.
+enum PutBack {
+    No,
+    /// Only who wrote it tells, which was not read yet.
+    Unread,
+    Yes,
+}
+
+fn put_back(facts: &Facts) -> PutBack {
+    // Runs that have ended are not kept in mind: a number that this process has written itself tells of them.
+    let current = facts.ledger.current.as_ref();
+    if current.is_some_and(|current| current.sequence < facts.reached) {
+        return PutBack::Yes;
+    }
+    let uid = &facts.runnable.uid;
+    let mut seen = facts.sightings.iter();
+    if !seen.any(|sighting| facts.ledger.is_behind(&sighting.run, uid)) {
+        return PutBack::No;
+    }
+    match facts.ledger_writer {
+        None => PutBack::Unread,
+        Some(LedgerWriter::Ours) => PutBack::No,
+        Some(LedgerWriter::Another) => PutBack::Yes,
+    }
 }
 
 fn rebuilt(

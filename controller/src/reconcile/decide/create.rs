@@ -190,7 +190,7 @@ fn renumber(facts: &Facts, rendering: &Rendering, current: &CurrentRun, holder: 
     let uid = &facts.runnable.uid;
     let next = facts.ledger.clone().renumber(
         |sequence| rendering.document.run_name(uid, sequence),
-        (!facts.only_attempt).then(|| holder.to_owned()),
+        holder.to_owned(),
         facts.chance,
         facts.now,
     );

@@ -45,34 +45,14 @@ impl Owner {
 
     /// Drops what is too much, and says how much that was.
     ///
-    /// Only objects that are there are dropped: whatever hangs on one is found out by its name as well, by a
-    /// read or by a create that finds the name taken, and when it goes its watch shows it once more. What
-    /// was seen to go is the only word of that, so it stays: were it forgotten, its run might be made again.
-    /// The numbers next to the current one stay too: one that is ahead of the ledger has all runs listed, and is
-    /// known for a stranger's when its number is given.
+    /// The numbers next to the current one stay: one that is ahead of the ledger has all runs listed, and is
+    /// known for a stranger's when its number is given. Whatever else hangs on an object that is there is found
+    /// out by its name as well, by a read or by a create that finds the name taken, and when it goes its watch
+    /// shows it once more. What was seen to go is the only word of that; a run of which it is forgotten
+    /// is `Lost`.
     pub(super) fn make_room(&mut self, current: i64) -> usize {
-        let there = self.sightings.iter().filter(|it| !it.deleted).count();
-        if there < MOST + SLACK {
-            return 0;
-        }
-        let rank = |it: &Sighting| {
-            let owner = it.run.owner_uid.as_deref().unwrap_or_default();
-            let number = it.run.genuine_sequence(owner);
-            let distance = number.map_or(u64::MAX, |number| number.abs_diff(current));
-            (it.deleted, std::cmp::Reverse(distance))
-        };
-        let mut ranks: Vec<_> = self.sightings.iter().map(rank).collect();
-        ranks.sort_unstable();
-        let surplus = there - MOST;
-        // Those that are there come first; of those with the last rank that goes, some may stay.
-        let last = ranks[surplus - 1];
-        let mut left = surplus;
-        self.sightings.retain(|it| {
-            let goes = left > 0 && rank(it) <= last;
-            left -= usize::from(goes);
-            !goes
-        });
-        if !std::mem::replace(&mut self.said, true) {
+        let dropped = self.drop_farthest(false, current) + self.drop_farthest(true, current);
+        if dropped > 0 && !std::mem::replace(&mut self.said, true) {
             tracing::warn!(
                 namespace = self.key.namespace,
                 runnable = self.key.name,
@@ -80,6 +60,35 @@ impl Owner {
                 "more objects claim to be runs of a Runnable than are kept in mind: some are looked at only by their names"
             );
         }
+        dropped
+    }
+
+    /// The same of those that are there, or of those that were seen to go.
+    fn drop_farthest(&mut self, deleted: bool, current: i64) -> usize {
+        let concerned = self.sightings.iter().filter(|it| it.deleted == deleted);
+        let distance = |it: &Sighting| {
+            let owner = it.run.owner_uid.as_deref().unwrap_or_default();
+            let number = it.run.genuine_sequence(owner);
+            number.map_or(u64::MAX, |number| number.abs_diff(current))
+        };
+        let mut distances: Vec<u64> = concerned.map(distance).collect();
+        if distances.len() < MOST + SLACK {
+            return 0;
+        }
+        distances.sort_unstable_by_key(|distance| std::cmp::Reverse(*distance));
+        let surplus = distances.len() - MOST;
+        // Of those at the last distance that goes, some may stay.
+        let last = distances[surplus - 1];
+        let farther = distances.partition_point(|distance| *distance > last);
+        let mut left = surplus - farther;
+        self.sightings.retain(|it| {
+            if it.deleted != deleted || distance(it) < last {
+                return true;
+            }
+            let stays = distance(it) == last && left == 0;
+            left -= usize::from(!stays && distance(it) == last);
+            stays
+        });
         surplus
     }
 }

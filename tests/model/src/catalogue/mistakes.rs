@@ -1,7 +1,10 @@
 //! The configurations in which each mistake on purpose shows.
 
 use super::{ab, faults, plain, retention};
-use crate::{configuration::Configuration, mutant::Mutant, world::Left};
+use crate::{
+    configuration::{Configuration, Left},
+    mutant::Mutant,
+};
 
 /// One configuration for each mistake.
 #[must_use]
@@ -124,6 +127,18 @@ pub fn mutants() -> Vec<Configuration> {
             mutant: Mutant::NoCatchUp,
             left: Left {
                 restores: 1,
+                ..faults(0, 0)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "what is ahead of the ledger forgotten too soon",
+            mutant: Mutant::AheadForgotten,
+            workers: 1,
+            inputs: ab(),
+            left: Left {
+                restores: 1,
+                mistypes: 1,
                 ..faults(0, 0)
             },
             ..plain()

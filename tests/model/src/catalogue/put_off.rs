@@ -1,7 +1,7 @@
 //! The configurations in which a pass may end when its create was answered, and the next one confirms.
 
 use super::{ab, faults, plain, retention};
-use crate::{configuration::Configuration, world::Left};
+use crate::configuration::{Configuration, Left};
 
 /// With each sort of fault that can come between a create and its confirmation.
 pub(super) fn configurations() -> Vec<Configuration> {

@@ -1,10 +1,7 @@
 //! The configurations in which the original controller made what is there, or works beside us.
 
 use super::{ab, faults, plain};
-use crate::{
-    configuration::{Before, Configuration, OldRun},
-    world::Left,
-};
+use crate::configuration::{Before, Configuration, Left, OldRun};
 
 /// What it leaves behind, one configuration for each sort.
 #[allow(clippy::too_many_lines)] // a table

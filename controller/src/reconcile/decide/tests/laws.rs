@@ -199,6 +199,7 @@ proptest! {
             Step::Settled
                 | Step::Wait(Waiting::Watch)
                 | Step::ReadRun(_)
+                | Step::ReadLedgerWriter
                 | Step::Write(_, Change::Record | Change::Confirm)
         );
         prop_assert!(harmless, "{step:?}");

@@ -6,8 +6,8 @@ use super::scene::*;
 use crate::{
     ledger::{RunIdentity, tests::sample::*},
     reconcile::{
-        decide::{Change, Step, decide},
-        facts::{CreateOutcome, Facts, LedgerWriter},
+        decide::{Change, Step, decide, look_after},
+        facts::{CreateOutcome, Facts, LedgerWriter, is_needed},
     },
 };
 
@@ -259,4 +259,49 @@ fn what_once_claimed_to_be_ahead_is_never_taken_for_the_run_whose_name_it_holds(
         ..facts
     };
     assert_eq!(decide(&gone.seeing(seen_to_go(&forged))), Step::Create);
+}
+
+/// No run can be decided upon, and a run that has ended would be recorded.
+fn stuck_with_a_run_ahead() -> Facts {
+    let facts = with(created(2, "A"), "A").seeing(seen(&succeeded(run(2, "A"), "a")));
+    facts.seeing(seen(&running(run(4, "C"))))
+}
+
+#[test]
+fn while_something_is_stuck_a_ledger_that_was_put_back_is_left_as_it_is() {
+    let facts = stuck_with_a_run_ahead();
+    assert_eq!(look_after(&facts), Step::ReadLedgerWriter);
+    let restored = put_back(facts.clone());
+    assert_eq!(look_after(&restored), Step::Settled);
+    let listed = Facts {
+        listed_every_kind: true,
+        ..restored
+    };
+    assert_eq!(look_after(&listed), Step::ReadRun(run_name(&name(2))));
+    let mut by_number = with(created(2, "A"), "A").seeing(seen(&succeeded(run(2, "A"), "a")));
+    assert_eq!(look_after(&by_number), Step::ReadRun(run_name(&name(2))));
+    by_number.reached = 4;
+    assert_eq!(look_after(&by_number), Step::Settled);
+}
+
+#[test]
+fn while_something_is_stuck_a_stranger_ahead_keeps_no_run_from_being_followed() {
+    let mut facts = stuck_with_a_run_ahead();
+    facts.ledger_writer = Some(LedgerWriter::Ours);
+    assert_eq!(look_after(&facts), Step::ReadRun(run_name(&name(2))));
+}
+
+#[test]
+fn what_claims_to_be_ahead_is_kept_in_mind_until_it_is_known_who_wrote_the_ledger() {
+    let ledger = with(ended(2, "A", RunResult::Succeeded), "A").ledger;
+    let needed = |sequence, writer, deleted| {
+        let run = running(run(sequence, "C")).run;
+        is_needed(&ledger, writer, RUNNABLE, &run, deleted)
+    };
+    for deleted in [false, true] {
+        assert!(needed(4, None, deleted));
+        assert!(needed(4, Some(LedgerWriter::Another), deleted));
+        assert!(!needed(4, Some(LedgerWriter::Ours), deleted));
+        assert!(!needed(1, None, deleted), "an old one claims nothing");
+    }
 }
