@@ -8,7 +8,7 @@ use std::{
 };
 
 use cartouche_crds::{Runnable, RunnableStatus};
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry, jiff::Timestamp};
 use kube::{
     ResourceExt,
     runtime::reflector::{ObjectRef, Store},
@@ -72,6 +72,8 @@ pub struct Memory {
     /// A pass found the cache older than that write and left it at that: the watch event that brings
     /// the write has to wake the Runnable.
     pub behind: bool,
+    /// Who else has written the status, as it was noted when the ledger proved to be ours.
+    pub looked_up: Vec<ManagedFieldsEntry>,
     /// We wrote a ledger.
     pub wrote_ledger: bool,
     /// The number that was current in the last one, until the runs that exist were compared with another.

@@ -52,6 +52,8 @@ pub struct Facts {
     /// The current run was found missing some time ago already: another controller that saw it go, as
     /// there is while one takes over from the other, has had the time to record that.
     pub missed: bool,
+    /// Somebody else has written a part of the status, so that the ledger may have been put back.
+    pub other_writer: bool,
     /// Who wrote `currentRun` last, by a consistent read, if one was made in this pass.
     pub ledger_writer: Option<LedgerWriter>,
     /// Objects that have claimed to be ahead of a ledger of ours, by uid.

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_crds::{RERUN_TOKEN_ANNOTATION, Runnable, RunnableStatus};
+use cartouche_crds::{FIELD_MANAGER, RERUN_TOKEN_ANNOTATION, Runnable, RunnableStatus};
 use kube::ResourceExt;
 
 use super::{
@@ -124,6 +124,7 @@ impl<'a> Pass<'a> {
             reached,
             awaited: None,
             missed: false,
+            other_writer: is_written_by_others(&memory, &runnable),
             ledger_writer: None,
             strangers,
             renumbered: 0,
@@ -309,6 +310,13 @@ fn up_to_date(
     let newer = RunnableKey::of(&runnable).find(&own.run_watch.runnables);
     let newer = newer.filter(|newer| newer.uid() == runnable.uid() && !behind(newer));
     newer.and_then(|newer| newer.whole().ok())
+}
+
+/// Whether the API server has noted anybody else as a writer of the status, since that was looked up last.
+fn is_written_by_others(memory: &Mutex<Memory>, runnable: &Runnable) -> bool {
+    let entries = runnable.managed_fields();
+    let mut managers = entries.iter().map(|entry| entry.manager.as_deref());
+    managers.any(|manager| manager != Some(FIELD_MANAGER)) && lock(memory).looked_up != entries
 }
 
 /// The run of the pending entry, if an earlier pass made it and left it to be confirmed. Of any other

@@ -6,6 +6,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
     jiff::{SignedDuration, Timestamp},
 };
+use kube::ResourceExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -38,6 +39,8 @@ impl Pass<'_> {
                 let writer = found.ledger_writer();
                 self.facts.ledger_writer = Some(writer);
                 if writer == LedgerWriter::Ours {
+                    let entries = self.runnable.managed_fields().to_vec();
+                    lock(&self.memory).looked_up = entries;
                     self.know_strangers();
                 }
                 Ok(())

@@ -5,8 +5,8 @@ mod metadata;
 use std::borrow::Cow;
 
 use cartouche_crds::{
-    ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus, RunTemplateRef, Runnable,
-    RunnableSpec, RunnableStatus,
+    ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus, FIELD_MANAGER,
+    RunTemplateRef, Runnable, RunnableSpec, RunnableStatus,
 };
 use futures::{Stream, StreamExt};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
@@ -69,15 +69,20 @@ impl Served for CachedRunnable {
     type Spec = RunnableSpec;
     type Status = RunnableStatus;
 
-    /// Who wrote the status is kept of a Runnable without a ledger only: it tells one that was never
-    /// served from one whose ledger was taken.
+    /// That somebody else wrote the status is kept: the ledger may have been put back. That anybody did is kept of
+    /// a Runnable without a ledger only: it tells one that was never served from one whose ledger was taken.
     fn of(mut metadata: ObjectMeta, spec: RunnableSpec, status: Option<RunnableStatus>) -> Self {
         let ledger = status
             .as_ref()
             .and_then(|status| status.current_run.as_ref());
-        if ledger.is_some() {
-            metadata.managed_fields = None;
+        if ledger.is_some()
+            && let Some(entries) = &mut metadata.managed_fields
+        {
+            entries.retain(|entry| entry.manager.as_deref() != Some(FIELD_MANAGER));
         }
+        metadata
+            .managed_fields
+            .take_if(|entries| entries.is_empty());
         // No decision and no template reads it.
         if let Some(annotations) = &mut metadata.annotations {
             annotations.remove("kubectl.kubernetes.io/last-applied-configuration");

@@ -356,6 +356,7 @@ impl Decisions {
             awaited: knowledge.awaited.map(cast::run_uid),
             // To wait for another controller's word only takes time: here all of it has passed.
             missed: true,
+            other_writer: knowledge.other_writer,
             ledger_writer: knowledge.ledger_writer,
             strangers: std::collections::BTreeSet::new(),
             renumbered: 0,

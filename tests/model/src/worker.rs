@@ -114,6 +114,7 @@ impl Checked {
                 touched,
                 reached: worker.memory.reached,
                 awaited: None,
+                other_writer: cached.marked,
                 ledger_writer: None,
                 probed: false,
                 listed: None,

@@ -194,6 +194,8 @@ pub struct Knowledge {
     /// See `Facts`.
     pub awaited: Option<Uid>,
     /// See `Facts`.
+    pub other_writer: bool,
+    /// See `Facts`.
     pub ledger_writer: Option<LedgerWriter>,
     /// The server was asked what becomes of an object like the run.
     pub probed: bool,

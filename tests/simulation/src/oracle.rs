@@ -64,6 +64,9 @@ pub enum Excuse {
     /// The original made two runs in one second, and the API server words what it is sent otherwise:
     /// only one of them is compared with that.
     TiedAndReworded,
+    /// The original made two runs in one second, and when they were taken over the inputs were those of neither:
+    /// which of them is newer nobody can tell.
+    TiedAndChanged,
 }
 
 /// What the judge found.

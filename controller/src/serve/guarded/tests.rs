@@ -63,9 +63,10 @@ fn what_users_write_is_bounded_and_what_is_written_for_them_is_not() {
 }
 
 #[test]
-fn who_wrote_the_status_is_known_of_a_runnable_without_a_ledger_alone() {
+fn of_a_runnable_with_a_ledger_it_is_known_who_else_wrote_the_status() {
     let fields = r#","managedFields":[{"manager":"a","fieldsV1":{"f:spec":{}}},{"manager":"b","subresource":"status","time":"2026-01-01T00:00:00Z","fieldsV1":{"f:status":{}}}]"#;
-    let kept = |status: &str| {
+    let ours = fields.replace(r#""b""#, r#""cartouche""#);
+    let kept = |fields: &str, status: &str| {
         let object = runnable(fields, "{}", status).object.unwrap();
         let entries = object.metadata.managed_fields.clone().unwrap_or_default();
         entries
@@ -73,7 +74,10 @@ fn who_wrote_the_status_is_known_of_a_runnable_without_a_ledger_alone() {
             .map(|entry| (entry.manager, entry.fields_v1, entry.time.is_some()))
             .collect::<Vec<_>>()
     };
-    assert_eq!(kept("{}"), [(Some("b".to_owned()), None, true)]);
+    let b = [(Some("b".to_owned()), None, true)];
+    assert_eq!(kept(fields, "{}"), b);
+    assert_eq!(kept(&ours, "{}").len(), 1, "a controller has written it");
     let ledger = r#"{"currentRun":{"sequence":1,"name":"a","apiVersion":"v1","kind":"K","inputHash":"v1:0","phase":"Pending"}}"#;
-    assert_eq!(kept(ledger), []);
+    assert_eq!(kept(fields, ledger), b);
+    assert_eq!(kept(&ours, ledger), []);
 }

@@ -99,11 +99,30 @@ fn repeats(log: &[Change], run: &Change, original: &Change, found: &mut Verdict)
     });
     for same in tied.filter(|other| content(other) == content(run)) {
         let reworded = run.object["spec"].get("amount").is_some();
-        if same.version != original.version && reworded {
+        let tied = same.version != original.version;
+        if tied && reworded {
             found.excuse(Excuse::TiedAndReworded);
+        } else if tied && taken_over_with(log, original) != inputs_of(same) {
+            found.excuse(Excuse::TiedAndChanged);
         } else {
             let what = format!("{} repeats {} of the original", run.key.name, same.key.name);
             found.broken("S3", what);
         }
     }
+}
+
+/// The inputs beside which a run of the original was taken for the newest.
+fn taken_over_with<'a>(log: &'a [Change], original: &Change) -> Option<&'a Value> {
+    let mut ledgers = log
+        .iter()
+        .filter(|change| change.key.resource == Resource::Runnables && !is_person(&change.actor));
+    let taken = ledgers.find(|change| {
+        let current = status(&change.object).current_run;
+        current.is_some_and(|run| run.uid.as_deref() == Some(uid(&original.object)))
+    })?;
+    taken.object.pointer("/spec/inputs/value")
+}
+
+fn inputs_of(run: &Change) -> Option<&Value> {
+    run.object.pointer("/spec/value")
 }

@@ -305,3 +305,29 @@ fn what_claims_to_be_ahead_is_kept_in_mind_until_it_is_known_who_wrote_the_ledge
         assert!(!needed(1, None, deleted), "an old one claims nothing");
     }
 }
+
+/// No watch shows runs of a kind that the ledger does not name, until its first list has come.
+#[test]
+fn where_somebody_else_has_written_the_status_it_is_found_out_before_a_run_is_made() {
+    for current in [created(2, "B"), pending(2, "A"), rejected(2, "A", true)] {
+        let marked = Facts {
+            other_writer: true,
+            ..with(current.clone(), "A").fresh()
+        };
+        assert_eq!(decide(&marked), Step::ReadLedgerWriter);
+        let ours = Facts {
+            ledger_writer: Some(LedgerWriter::Ours),
+            ..marked.clone()
+        };
+        let unmarked = with(current, "A").fresh();
+        assert_eq!(decide(&ours), decide(&unmarked));
+        let restored = put_back(marked);
+        assert_eq!(decide(&restored), Step::ListRuns { every_kind: true });
+        let newer = vec![succeeded(run(3, "C"), "c"), succeeded(run(4, "A"), "a")];
+        let rebuilt = written(&restored.listing(newer, &[]), Change::Rebuild);
+        assert_eq!(rebuilt.current.unwrap().sequence, 4);
+    }
+    let mut settled = with(ended(2, "A", RunResult::Succeeded), "A").fresh();
+    settled.other_writer = true;
+    assert_eq!(decide(&settled), Step::Settled, "nothing is to be made");
+}

@@ -62,6 +62,7 @@ pub(crate) fn facts(ledger: Ledger, input: &str) -> Facts {
         reached: 0,
         awaited: None,
         missed: true,
+        other_writer: false,
         ledger_writer: None,
         strangers: std::collections::BTreeSet::new(),
         renumbered: 0,
