@@ -1,6 +1,6 @@
 //! A Runnable as the cache keeps it: small, while nobody looks at it.
 
-use std::{borrow::Cow, ops::Deref, sync::Arc};
+use std::{ops::Deref, sync::Arc};
 
 use cartouche_crds::Runnable;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -87,22 +87,31 @@ impl Deref for CachedRunnable {
     }
 }
 
-impl Resource for CachedRunnable {
-    type DynamicType = ();
-    type Scope = <Runnable as Resource>::Scope;
+/// The kind of another type, for one that holds an object of it.
+macro_rules! kind_of {
+    ($inner:ty) => {
+        type DynamicType = ();
+        type Scope = <$inner as ::kube::Resource>::Scope;
 
-    fn kind((): &()) -> Cow<'_, str> {
-        Runnable::kind(&())
-    }
-    fn group((): &()) -> Cow<'_, str> {
-        Runnable::group(&())
-    }
-    fn version((): &()) -> Cow<'_, str> {
-        Runnable::version(&())
-    }
-    fn plural((): &()) -> Cow<'_, str> {
-        Runnable::plural(&())
-    }
+        fn kind((): &()) -> ::std::borrow::Cow<'_, str> {
+            <$inner>::kind(&())
+        }
+        fn group((): &()) -> ::std::borrow::Cow<'_, str> {
+            <$inner>::group(&())
+        }
+        fn version((): &()) -> ::std::borrow::Cow<'_, str> {
+            <$inner>::version(&())
+        }
+        fn plural((): &()) -> ::std::borrow::Cow<'_, str> {
+            <$inner>::plural(&())
+        }
+    };
+}
+pub(crate) use kind_of;
+
+impl Resource for CachedRunnable {
+    kind_of!(Runnable);
+
     fn meta(&self) -> &ObjectMeta {
         self.runnable.meta()
     }

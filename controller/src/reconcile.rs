@@ -1,6 +1,7 @@
 //! One look at a Runnable: observe, decide, act, report.
 
 pub mod act;
+mod ask;
 pub mod assess;
 pub mod decide;
 pub mod facts;

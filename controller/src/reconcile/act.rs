@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use cartouche_crds::{RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase};
-use cartouche_templating::{HASH_VERSION, contains, contains_document};
+use cartouche_templating::{HASH_VERSION, contains};
 use serde_json::Value;
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
     watched::own_runs,
 };
 use crate::{
-    api::{ApiError, CreateMode, Object, Requests, ResourcePath},
+    api::{ApiError, Object, Requests, ResourcePath},
     discovery::{DiscoveryError, Kind},
     ledger::{OutputsRead, Reading, RunIdentity},
     memory::{Held, lock},
@@ -217,7 +217,7 @@ impl Pass<'_> {
     }
 
     /// The rights that Cartographer needed are enough: where `get` is forbidden, `list` finds it.
-    async fn read_object(&self, name: &RunName) -> Result<Option<Value>, ApiError> {
+    pub(super) async fn read_object(&self, name: &RunName) -> Result<Option<Value>, ApiError> {
         let Some(account) = &self.account else {
             return Ok(None);
         };
@@ -287,51 +287,6 @@ impl Pass<'_> {
             ),
         )
     }
-
-    /// Asks what the server makes of the rendered document, and whether the run has all of it.
-    pub(super) async fn ask_server(&mut self, name: RunName) -> Result<(), End> {
-        let live = match self.read_object(&name).await {
-            Ok(live) => live,
-            Err(error) => {
-                let problem = self.unreadable(&error);
-                return Err(self.fail(Held::Read(name.name), problem));
-            }
-        };
-        let sequence = self.facts.ledger.next_sequence();
-        let asked = match self.stamped(sequence, None) {
-            Ok((path, object)) => match &self.account {
-                Some(account) => match account.create(&path, &object, CreateMode::DryRun).await {
-                    Ok(Object(made)) => Some(made),
-                    // Nobody said what the server makes of it: to take it for a change would be a run.
-                    Err(error) if error.is_passing() || error.is_forbidden() => {
-                        let problem = self.refusal(&name.name, &error);
-                        return Err(self.fail(Held::Read(name.name), problem));
-                    }
-                    // Nobody can say: as with a run that is gone, a takeover must not run a cluster again.
-                    Err(error) if error.is_about_the_dry_run() => {
-                        self.facts.server_agrees = Some(true);
-                        return Ok(());
-                    }
-                    Err(_) => None,
-                },
-                None => None,
-            },
-            Err(problem) => return Err(self.fail(Held::Read(name.name), problem)),
-        };
-        let rendered = self
-            .facts
-            .rendering
-            .as_ref()
-            .map(|rendering| rendering.document.document().clone());
-        let agrees = match (live, asked, rendered) {
-            (Some(live), Some(asked), Ok(rendered)) => {
-                contains_document(&live, &projected(&rendered, &asked))
-            }
-            _ => false,
-        };
-        self.facts.server_agrees = Some(agrees);
-        Ok(())
-    }
 }
 
 /// Whether a list that fails says for good that it has nothing to show: the account may not list the kind,
@@ -353,26 +308,6 @@ fn is_denied(error: &ApiError) -> bool {
 /// read as another path.
 fn is_nobodys(name: &str) -> bool {
     matches!(name, "" | "." | "..") || name.contains(['/', '%'])
-}
-
-/// What the server made of each value in a document: quantities in their usual form, empty lists
-/// gone, unknown fields gone; none of the fields that it adds.
-fn projected(rendered: &Value, made: &Value) -> Value {
-    match (rendered, made) {
-        (Value::Object(rendered), Value::Object(made)) => rendered
-            .iter()
-            .filter_map(|(key, value)| {
-                made.get(key)
-                    .map(|made| (key.clone(), projected(value, made)))
-            })
-            .collect(),
-        (Value::Array(rendered), Value::Array(made)) if rendered.len() == made.len() => rendered
-            .iter()
-            .zip(made)
-            .map(|(rendered, made)| projected(rendered, made))
-            .collect(),
-        (_, made) => made.clone(),
-    }
 }
 
 #[cfg(test)]

@@ -1,18 +1,21 @@
 //! Everything that a decision needs, as plain data.
 
+mod sighting;
+
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
 };
 
-use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase, RunnableStatus};
-use cartouche_templating::{Health, Rendered};
+use cartouche_crds::{CurrentRun, HistoryEntry, RunnableStatus};
+use cartouche_templating::Rendered;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::{
-    ledger::{BreakerLimits, Cause, Intent, Ledger, OutputsRead, Reading, RunIdentity, result_of},
+    ledger::{BreakerLimits, Cause, Intent, Ledger, Reading, RunIdentity},
     problem::Problem,
 };
+pub use sighting::{OutputsDigest, Sighting, digest, is_needed};
 
 /// What is known of one Runnable at one moment. A pass begins with what the caches say; reads that a
 /// decision asks for are added, and it is decided again.
@@ -164,60 +167,6 @@ pub enum WatchState {
     Polled,
 }
 
-/// A run that a watch (or a poll) showed, with what a reading of it would say. It was seen with the
-/// controller's rights, so it only tells when to read; its words go nowhere.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sighting {
-    /// What the object says about itself.
-    pub run: RunIdentity,
-    /// Seen to be deleted; this is its last state.
-    pub deleted: bool,
-    /// How it fares, by the rules below.
-    pub health: Health,
-    /// Its outputs, as a digest.
-    pub outputs: OutputsDigest,
-    /// The rules; empty for what is known of its kind, where its template was not at hand.
-    pub rules_hash: Arc<str>,
-}
-
-/// Outputs, only to be compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputsDigest {
-    /// None: not succeeded, or none declared.
-    None,
-    /// A digest of all of them.
-    Values(u64),
-    /// They could not be taken.
-    Unsatisfied,
-    /// They are not in the run itself: once read, they do not change.
-    Elsewhere,
-}
-
-impl OutputsDigest {
-    /// The digest of what was read.
-    #[must_use]
-    pub fn of(read: &OutputsRead) -> Self {
-        match read {
-            OutputsRead::None => Self::None,
-            OutputsRead::Values(values) => Self::Values(digest(values)),
-            OutputsRead::Unsatisfied(_) => Self::Unsatisfied,
-            OutputsRead::Elsewhere => Self::Elsewhere,
-        }
-    }
-}
-
-/// A digest of outputs. It never leaves the process.
-#[must_use]
-pub fn digest(values: &std::collections::BTreeMap<String, serde_json::Value>) -> u64 {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    for (name, value) in values {
-        name.hash(&mut hasher);
-        value.to_string().hash(&mut hasher);
-    }
-    hasher.finish()
-}
-
 /// `apiVersion`, kind and name of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunName {
@@ -347,32 +296,6 @@ impl Facts {
     }
 }
 
-/// Whether what was seen of a run may still be needed for a decision, with this ledger, of which `writer` was read.
-#[must_use]
-pub fn is_needed(
-    ledger: &Ledger,
-    writer: Option<LedgerWriter>,
-    runnable_uid: &str,
-    run: &RunIdentity,
-    deleted: bool,
-) -> bool {
-    let Some(current) = &ledger.current else {
-        return true;
-    };
-    let uid = Some(run.uid.as_str());
-    if current.uid.as_deref() == uid {
-        return !(deleted && current.result.is_some());
-    }
-    let mut history = ledger.history.iter();
-    if let Some(entry) = history.find(|entry| entry.uid.as_deref() == uid) {
-        return entry.result.is_none();
-    }
-    // A pending run may be shown before it is confirmed. One that claims to be ahead tells that the ledger
-    // went back, until that was found out: however many looks fail before.
-    current.phase != RunPhase::Created
-        || writer != Some(LedgerWriter::Ours) && ledger.is_behind(run, runnable_uid)
-}
-
 /// Whether a status shows that a controller has written it.
 #[must_use]
 pub fn served_before(status: &RunnableStatus) -> bool {
@@ -380,24 +303,4 @@ pub fn served_before(status: &RunnableStatus) -> bool {
         || status
             .observed_generation
             .is_some_and(|generation| generation >= 0)
-}
-
-impl Sighting {
-    /// The sighting that goes with a reading.
-    #[must_use]
-    pub fn of(reading: &Reading) -> Self {
-        Self {
-            run: reading.run.clone(),
-            deleted: false,
-            health: reading.health.clone(),
-            outputs: OutputsDigest::of(&reading.outputs),
-            rules_hash: reading.rules_hash.clone(),
-        }
-    }
-
-    /// Whether it has ended.
-    #[must_use]
-    pub fn finished(&self) -> bool {
-        result_of(self.health.verdict).is_some()
-    }
 }

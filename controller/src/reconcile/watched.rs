@@ -300,26 +300,24 @@ mod tests {
         facts
     }
 
-    #[test]
-    fn an_unfinished_run_that_went_while_nobody_could_list_is_noticed() {
-        let facts = unlisted(seen(&running(run(2, "A"))));
+    /// What is recorded of a run that went while nobody could list, by what was seen of it before.
+    fn recorded(before: Sighting) -> Option<RunResult> {
+        let facts = unlisted(before);
         assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));
         let gone = facts.reading_absent(&name(2));
-        assert_eq!(
-            written(&gone, Change::Record).current.unwrap().result,
-            Some(RunResult::Lost)
-        );
+        written(&gone, Change::Record).current.unwrap().result
+    }
+
+    #[test]
+    fn an_unfinished_run_that_went_while_nobody_could_list_is_noticed() {
+        let before = seen(&running(run(2, "A")));
+        assert_eq!(recorded(before), Some(RunResult::Lost));
     }
 
     #[test]
     fn how_a_run_ended_is_remembered_while_nobody_can_list() {
-        let facts = unlisted(seen(&failed(run(2, "A"))));
-        assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));
-        let gone = facts.reading_absent(&name(2));
-        assert_eq!(
-            written(&gone, Change::Record).current.unwrap().result,
-            Some(RunResult::Failed)
-        );
+        let before = seen(&failed(run(2, "A")));
+        assert_eq!(recorded(before), Some(RunResult::Failed));
     }
 
     #[test]

@@ -2,8 +2,6 @@
 
 mod metadata;
 
-use std::borrow::Cow;
-
 use cartouche_crds::{
     ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus, FIELD_MANAGER,
     RunTemplateRef, Runnable, RunnableSpec, RunnableStatus,
@@ -16,7 +14,10 @@ use serde_json::{Value, value::RawValue};
 
 use super::unreadable::{Told, Untold};
 use crate::{
-    api::MAX_DEPTH, cached_runnable::CachedRunnable, metrics::Metrics, watch::own::OwnWatches,
+    api::MAX_DEPTH,
+    cached_runnable::{CachedRunnable, kind_of},
+    metrics::Metrics,
+    watch::own::OwnWatches,
 };
 use metadata::ReadMeta;
 
@@ -263,21 +264,8 @@ impl<'de, K: Served> Deserialize<'de> for Guarded<K> {
 }
 
 impl<K: Resource<DynamicType = ()>> Resource for Guarded<K> {
-    type DynamicType = ();
-    type Scope = K::Scope;
+    kind_of!(K);
 
-    fn kind((): &()) -> Cow<'_, str> {
-        K::kind(&())
-    }
-    fn group((): &()) -> Cow<'_, str> {
-        K::group(&())
-    }
-    fn version((): &()) -> Cow<'_, str> {
-        K::version(&())
-    }
-    fn plural((): &()) -> Cow<'_, str> {
-        K::plural(&())
-    }
     fn meta(&self) -> &ObjectMeta {
         match &self.object {
             Ok(object) => object.meta(),

@@ -1,5 +1,6 @@
 //! The configurations that are checked, by name.
 
+mod lost_status;
 mod mistakes;
 mod put_off;
 mod takeover;
@@ -45,7 +46,6 @@ fn faults(crashes: u8, losses: u8) -> Left {
 #[must_use]
 #[allow(clippy::too_many_lines)] // a table
 pub fn configurations() -> Vec<Configuration> {
-    let one = Left::default();
     let mut all = vec![
         Configuration {
             name: "one.plain",
@@ -147,70 +147,6 @@ pub fn configurations() -> Vec<Configuration> {
             name: "one.kinds",
             workers: 1,
             kinds: true,
-            ..plain()
-        },
-        Configuration {
-            name: "one.wipe",
-            workers: 1,
-            left: Left {
-                wipes: 1,
-                ..faults(1, 1)
-            },
-            ..plain()
-        },
-        Configuration {
-            name: "two.wipe",
-            inputs: ab(),
-            left: Left {
-                wipes: 1,
-                ..faults(0, 1)
-            },
-            ..plain()
-        },
-        Configuration {
-            name: "one.wipe.kinds",
-            workers: 1,
-            kinds: true,
-            left: Left {
-                wipes: 1,
-                ..faults(1, 1)
-            },
-            ..plain()
-        },
-        Configuration {
-            name: "one.wipe.all",
-            workers: 1,
-            wipes_all: true,
-            left: Left {
-                wipes: 1,
-                ..faults(1, 1)
-            },
-            ..plain()
-        },
-        Configuration {
-            name: "one.restore",
-            workers: 1,
-            left: Left {
-                restores: 1,
-                ..faults(0, 1)
-            },
-            ..plain()
-        },
-        Configuration {
-            name: "one.restore.mistyped",
-            workers: 1,
-            inputs: ab(),
-            left: Left {
-                restores: 1,
-                mistypes: 1,
-                ..faults(0, 1)
-            },
-            ..plain()
-        },
-        Configuration {
-            name: "two.restore",
-            inputs: abc(),
-            left: Left { restores: 1, ..one },
             ..plain()
         },
         Configuration {
@@ -413,6 +349,7 @@ pub fn configurations() -> Vec<Configuration> {
             ..plain()
         },
     ];
+    all.extend(lost_status::configurations());
     all.extend(put_off::configurations());
     all.extend(takeover::configurations());
     all

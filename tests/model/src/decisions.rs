@@ -1,20 +1,19 @@
 //! The controller's own decisions, asked with real facts: the only place where facts are made.
 
+mod facts;
+
 use std::{
     collections::HashMap,
     sync::{Arc, PoisonError, RwLock},
 };
 
 use cartouche_controller::{
-    ledger::{BreakerLimits, Cause, Ledger, RunIdentity},
+    ledger::{Ledger, RunIdentity},
     problem::{Category, Cure, Problem},
     reconcile::{
-        assess::{digested, matters, reading},
+        assess::matters,
         decide::{Change, Step, decide, look_after},
-        facts::{
-            CreateOutcome, Facts, Found, LedgerWriter, NameRead, Probe, Rendering, RunnableFacts,
-            Sighting, WatchState, is_needed,
-        },
+        facts::{CreateOutcome, Facts, LedgerWriter, is_needed},
         report,
     },
     retention::{retention, trimmed},
@@ -22,15 +21,14 @@ use cartouche_controller::{
 use cartouche_crds::{
     HistoryEntry, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, RunnableStatus,
 };
-use cartouche_templating::{HASH_VERSION, contains};
 use k8s_openapi::jiff::SignedDuration;
 
 use crate::{
-    cast::{self, Cast, NAMESPACE, NOW, RUNNABLE, TEMPLATE, kind_number, owner_uid, run_of, token},
+    cast::{self, Cast, NOW, RUNNABLE, TEMPLATE, kind_number, owner_uid, run_of, token},
     configuration::Configuration,
     mutant::Mutant,
     pool::{NameId, Pool, ProblemId, StatusId, hashed},
-    world::{Knowledge, Make, Outcome, Shown, Uid},
+    world::{Knowledge, Make, Shown, Uid},
 };
 
 /// What a worker does next.
@@ -277,138 +275,6 @@ impl Decisions {
         RunIdentity::of(&object)
             .is_some_and(|run| is_needed(&ledger, writer, &owner, &run, deleted))
     }
-
-    fn facts(&self, setup: &Configuration, knowledge: &Knowledge) -> Facts {
-        let stored = self.pool.stored(knowledge.stored);
-        let document = self.cast.document(setup.document(knowledge.input));
-        let ledger = Ledger::of(&stored);
-        let foreign = ledger
-            .current
-            .as_ref()
-            .is_none_or(|current| !current.input_hash.starts_with(HASH_VERSION));
-        let object = |shown: &Shown| {
-            self.cast
-                .object(&self.pool, shown.uid, &shown.make, shown.result)
-        };
-        let found = |shown: &Shown| {
-            let object = object(shown);
-            let reading = reading(&document.compiled, &ledger.history, &object)?;
-            let matches = foreign && contains(&object, &document.rendered);
-            Some(Found { reading, matches })
-        };
-        let sighting = |(shown, deleted): &(Shown, bool)| -> Option<Sighting> {
-            let object = object(shown);
-            let run = RunIdentity::of(&object)?;
-            let compiled = Some(&*document.compiled);
-            Some(digested(compiled, &ledger.history, run, &object, *deleted))
-        };
-        let reads = knowledge.reads.iter().map(|(name, shown)| {
-            let read = shown.as_ref().and_then(found);
-            let read = read.map_or(NameRead::Absent, |found| NameRead::Found(Box::new(found)));
-            ((*self.pool.named(*name)).clone(), read)
-        });
-        let created = knowledge.created.map(|outcome| match outcome {
-            Outcome::Created(shown) => found(&shown).map_or_else(
-                || CreateOutcome::Unknown(refusal("the answer is no object", Cure::Retry)),
-                |found| CreateOutcome::Created(Box::new(found.reading)),
-            ),
-            Outcome::MadeBefore(shown) => found(&shown).map_or_else(
-                || CreateOutcome::Unknown(refusal("the answer is no object", Cure::Retry)),
-                |found| CreateOutcome::MadeBefore(Box::new(found.reading)),
-            ),
-            Outcome::Exists => CreateOutcome::AlreadyExists,
-            Outcome::Refused => CreateOutcome::Refused(refusal("forbidden", Cure::Right)),
-            Outcome::Unknown => CreateOutcome::Unknown(refusal("no answer", Cure::Retry)),
-        });
-        let rendering = Rendering {
-            consistent: knowledge.consistent,
-            document: document.rendered.clone(),
-            rules_hash: document.compiled.rules_hash.clone(),
-            has_outputs: true,
-            has_health_rule: false,
-            cause: Cause {
-                generation: i64::from(setup.generation(knowledge.spec)),
-                template_uid: document.compiled.uid.clone(),
-                template_generation: i64::from(setup.template_generation(knowledge.input)),
-            },
-        };
-        Facts {
-            now: Some(NOW),
-            runnable: runnable_facts(setup, knowledge),
-            rendering: if knowledge.mistyped {
-                Err(not_found())
-            } else {
-                Ok(rendering)
-            },
-            watch: if setup.polled {
-                WatchState::Polled
-            } else if knowledge.watched {
-                WatchState::Synced
-            } else {
-                WatchState::Starting
-            },
-            unwatched: None,
-            sightings: knowledge.sightings.iter().filter_map(sighting).collect(),
-            quiet: knowledge.quiet,
-            ledger_taken: knowledge.ledger_taken,
-            touched: knowledge.touched,
-            reached: knowledge.reached,
-            awaited: knowledge.awaited.map(cast::run_uid),
-            // To wait for another controller's word only takes time: here all of it has passed.
-            missed: true,
-            other_writer: knowledge.other_writer,
-            ledger_writer: knowledge.ledger_writer,
-            strangers: std::collections::BTreeSet::new(),
-            renumbered: 0,
-            chance: 0,
-            // No webhook of the model takes or gives anything.
-            probe: knowledge.probed.then_some(Probe {
-                marked: true,
-                with_status: false,
-            }),
-            listed: knowledge
-                .listed
-                .as_ref()
-                .map(|listed| listed.iter().filter_map(found).collect()),
-            listed_every_kind: knowledge.listed_every_kind,
-            reads: reads.collect(),
-            server_agrees: knowledge.server_agrees,
-            created,
-            resource: Some("tasks.example.dev".to_owned()),
-            only_attempt: knowledge.only_attempt,
-            limits: BreakerLimits {
-                max_runs: setup.runaway_runs,
-            },
-            stored,
-            ledger,
-        }
-    }
-}
-
-fn runnable_facts(setup: &Configuration, knowledge: &Knowledge) -> RunnableFacts {
-    RunnableFacts {
-        namespace: NAMESPACE.to_owned(),
-        name: RUNNABLE.to_owned(),
-        uid: owner_uid(knowledge.owner),
-        generation: i64::from(setup.generation(knowledge.spec)),
-        template: TEMPLATE.to_owned(),
-        deleting: false,
-        suspended: knowledge.suspended,
-        rerun_token: token(setup.token(knowledge.spec)),
-    }
-}
-
-fn refusal(text: &str, cure: Cure) -> Problem {
-    Problem::new(Category::StampedObjectRejectedByAPIServer, cure, text)
-}
-
-/// The Runnable names no template that there is.
-fn not_found() -> Problem {
-    Problem::new(
-        Category::RunTemplateNotFound,
-        Cure::Change,
-        "unable to get run template",
-    )
 }
 
 /// The problem that the next decision will name, for the write that comes before it.

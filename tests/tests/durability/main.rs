@@ -19,6 +19,7 @@ mod polling;
 mod put_off;
 mod refused;
 mod restart;
+mod restored;
 mod retention;
 mod rules;
 mod status;

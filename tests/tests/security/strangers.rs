@@ -44,6 +44,14 @@ async fn victim(cluster: &Cluster) -> Result<String> {
     Ok(namespace)
 }
 
+/// A controller, and `app`, which has a run that does not end.
+async fn with_a_run(cluster: &Cluster, victim: &str) -> Result<(Controller, Value)> {
+    let controller = Controller::start(DEMO, cluster, &Settings::default()).await?;
+    apply(cluster, &[runnable(victim, "app", &lab::hangs(1))]).await?;
+    let made = until(cluster, (victim, "app"), "a run", has_run).await?;
+    Ok((controller, made))
+}
+
 /// A list in a list, and so on.
 fn nested(depth: usize) -> String {
     format!("{}{}", "[".repeat(depth), "]".repeat(depth))
@@ -182,10 +190,8 @@ async fn an_object_too_deep_to_read_keeps_no_other_tenant_waiting() -> Result<()
 async fn a_run_too_deep_to_read_is_followed_and_gives_no_half_outputs() -> Result<()> {
     let cluster = cluster().await?;
     let victim = victim(&cluster).await?;
-    let controller = Controller::start(DEMO, &cluster, &Settings::default()).await?;
-    apply(&cluster, &[runnable(&victim, "app", &lab::hangs(1))]).await?;
+    let (controller, made) = with_a_run(&cluster, &victim).await?;
     let app = (victim.as_str(), "app");
-    let made = until(&cluster, app, "a run", has_run).await?;
     let run = made["status"]["currentRun"]["name"]
         .as_str()
         .unwrap_or_default();

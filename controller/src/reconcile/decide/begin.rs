@@ -105,7 +105,8 @@ fn put_back(facts: &Facts, makes_a_run: bool) -> PutBack {
     let uid = &facts.runnable.uid;
     let mut seen = facts.sightings.iter();
     let is_ahead = seen.any(|sighting| facts.ledger.is_behind(&sighting.run, uid));
-    if !is_ahead && !(facts.other_writer && makes_a_run) {
+    let is_marked = facts.other_writer && makes_a_run;
+    if !is_ahead && !is_marked {
         return PutBack::No;
     }
     match facts.ledger_writer {

@@ -179,7 +179,7 @@ fn of_very_many_runs_those_stay_in_mind_that_went_and_those_next_to_the_current_
     let kept = runs.sightings("owner");
     assert!(kept.iter().filter(|seen| seen.deleted).count() < owner::MOST + owner::SLACK);
     assert!(kept.contains(&went(2)) && kept.contains(&numbered(502)));
-    assert!(!kept.contains(&went(2 * many - owner::SLACK as i64)));
+    assert!(!kept.contains(&went(2 * many - 10)));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     DEEP, RUNNABLES, cluster, end_run, get, has_run, is_ready, nested, runnable, send, until,
-    victim,
+    victim, with_a_run,
 };
 use crate::ground::{self, DEMO, SOON, apply, condition};
 
@@ -98,10 +98,8 @@ async fn a_runnable_that_cannot_be_read_is_told_and_heals_where_it_was() -> Resu
 async fn a_template_that_cannot_be_read_is_told_and_heals() -> Result<()> {
     let cluster = cluster().await?;
     let victim = victim(&cluster).await?;
-    let _controller = Controller::start(DEMO, &cluster, &Settings::default()).await?;
-    apply(&cluster, &[runnable(&victim, "app", &lab::hangs(1))]).await?;
+    let (_controller, made) = with_a_run(&cluster, &victim).await?;
     let app = (victim.as_str(), "app");
-    let made = until(&cluster, app, "a run", has_run).await?;
     let patch = |deep: &str| format!(r#"{{"spec":{{"template":{{"spec":{{"deep":{deep}}}}}}}}}"#);
     let uri = "/apis/carto.run/v1alpha1/clusterruntemplates/lab";
     send(&cluster, "PATCH", uri, patch(&nested(DEEP))).await?;

@@ -1,0 +1,110 @@
+//! What watches and polls have shown of runs.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use cartouche_crds::RunPhase;
+use cartouche_templating::Health;
+use serde_json::Value;
+
+use super::LedgerWriter;
+use crate::ledger::{Ledger, OutputsRead, Reading, RunIdentity, result_of};
+
+/// A run that a watch (or a poll) showed, with what a reading of it would say. It was seen with the
+/// controller's rights, so it only tells when to read; its words go nowhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sighting {
+    /// What the object says about itself.
+    pub run: RunIdentity,
+    /// Seen to be deleted; this is its last state.
+    pub deleted: bool,
+    /// How it fares, by the rules below.
+    pub health: Health,
+    /// Its outputs, as a digest.
+    pub outputs: OutputsDigest,
+    /// The rules; empty for what is known of its kind, where its template was not at hand.
+    pub rules_hash: Arc<str>,
+}
+
+/// Outputs, only to be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputsDigest {
+    /// None: not succeeded, or none declared.
+    None,
+    /// A digest of all of them.
+    Values(u64),
+    /// They could not be taken.
+    Unsatisfied,
+    /// They are not in the run itself: once read, they do not change.
+    Elsewhere,
+}
+
+impl OutputsDigest {
+    /// The digest of what was read.
+    #[must_use]
+    pub fn of(read: &OutputsRead) -> Self {
+        match read {
+            OutputsRead::None => Self::None,
+            OutputsRead::Values(values) => Self::Values(digest(values)),
+            OutputsRead::Unsatisfied(_) => Self::Unsatisfied,
+            OutputsRead::Elsewhere => Self::Elsewhere,
+        }
+    }
+}
+
+/// A digest of outputs. It never leaves the process.
+#[must_use]
+pub fn digest(values: &BTreeMap<String, Value>) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    for (name, value) in values {
+        name.hash(&mut hasher);
+        value.to_string().hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+impl Sighting {
+    /// The sighting that goes with a reading.
+    #[must_use]
+    pub fn of(reading: &Reading) -> Self {
+        Self {
+            run: reading.run.clone(),
+            deleted: false,
+            health: reading.health.clone(),
+            outputs: OutputsDigest::of(&reading.outputs),
+            rules_hash: reading.rules_hash.clone(),
+        }
+    }
+
+    /// Whether it has ended.
+    #[must_use]
+    pub fn finished(&self) -> bool {
+        result_of(self.health.verdict).is_some()
+    }
+}
+
+/// Whether what was seen of a run may still be needed for a decision, with this ledger, of which `writer` was read.
+#[must_use]
+pub fn is_needed(
+    ledger: &Ledger,
+    writer: Option<LedgerWriter>,
+    runnable_uid: &str,
+    run: &RunIdentity,
+    deleted: bool,
+) -> bool {
+    let Some(current) = &ledger.current else {
+        return true;
+    };
+    let uid = Some(run.uid.as_str());
+    if current.uid.as_deref() == uid {
+        return !(deleted && current.result.is_some());
+    }
+    let mut history = ledger.history.iter();
+    if let Some(entry) = history.find(|entry| entry.uid.as_deref() == uid) {
+        return entry.result.is_none();
+    }
+    // A pending run may be shown before it is confirmed. One that claims to be ahead tells that the ledger
+    // went back, until that was found out: however many looks fail before.
+    current.phase != RunPhase::Created
+        || writer != Some(LedgerWriter::Ours) && ledger.is_behind(run, runnable_uid)
+}

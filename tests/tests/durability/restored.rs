@@ -1,0 +1,170 @@
+//! An old status is put back from a backup.
+
+use anyhow::{Context, Result};
+use cartouche_crds::Runnable;
+use cartouche_tests::controller::Controller;
+use serde_json::{Value, json};
+
+use crate::{
+    engine::{Kind, succeeds},
+    scene::Scene,
+    sight::{current, says, status},
+};
+
+#[tokio::test]
+async fn a_status_from_an_old_backup_goes_on_at_the_highest_number_without_a_run() -> Result<()> {
+    let scene = Scene::begin("backup").await?;
+    let mut controller = scene.controller(&[]).await?;
+    scene.runnable("app", succeeds(1)).await?;
+    let old = scene.gives("app", 1).await?;
+    let old = serde_json::to_value(status(&old))?;
+    for value in 2..=4 {
+        scene.change("app", succeeds(value)).await?;
+        scene.gives("app", value).await?;
+    }
+    // With the controller stopped, as a restore should be done, and then under its eyes.
+    for (round, stopped) in [true, false].into_iter().enumerate() {
+        if stopped {
+            assert!(controller.stop().await?.success());
+        }
+        scene
+            .edit_status("app", |status| status.clone_from(&old))
+            .await?;
+        if stopped {
+            controller.restart().await?;
+        }
+        let newest = 4 + i64::try_from(round)?;
+        let back = scene.gives("app", newest).await?;
+        assert_eq!(current(&back)?.sequence, newest);
+        scene.is_served().await?;
+        assert_eq!(scene.made("app")?, (1..=newest).collect::<Vec<_>>());
+        scene.change("app", succeeds(newest + 1)).await?;
+        let next = scene.gives("app", newest + 1).await?;
+        assert_eq!(current(&next)?.sequence, newest + 1);
+    }
+    scene.nothing_twice()
+}
+
+/// The status and the inputs of a backup are restored: the ledger of that time would see no change in
+/// them. Served again, the Runnable has a run above all, with this number.
+async fn restored_with_inputs_of_then(
+    scene: &Scene,
+    controller: &mut Controller,
+    backup: &Value,
+    inputs: i64,
+    number: i64,
+) -> Result<()> {
+    assert!(controller.stop().await?.success());
+    scene
+        .edit_status("app", |status| status.clone_from(backup))
+        .await?;
+    scene.change("app", succeeds(inputs)).await?;
+    controller.restart().await?;
+    let above = |r: &Runnable| current(r).is_ok_and(|run| run.sequence == number);
+    scene.until("app", "a run above all", above).await?;
+    scene.gives("app", inputs).await?;
+    scene.is_served().await
+}
+
+/// A backup that was made between a decision and its run, restored when that run has long gone.
+#[tokio::test]
+async fn a_backup_of_a_decision_whose_run_is_gone_does_not_make_it_again() -> Result<()> {
+    let scene = Scene::begin("backup-pending").await?;
+    let mut controller = scene.controller(&[]).await?;
+    scene.runnable("app", succeeds(1)).await?;
+    for value in 1..=4 {
+        scene.change("app", succeeds(value)).await?;
+        scene.gives("app", value).await?;
+    }
+    let decided = scene.statuses("app")?.into_iter().find(|status| {
+        let run = &status["currentRun"];
+        run["sequence"] == 2 && run["phase"] == "Pending"
+    });
+    let decided = decided.context("the second run was made without a decision")?;
+    assert!(controller.stop().await?.success());
+    let second = scene.sees("app", 2).await?;
+    scene.delete(Kind::Trial, &second).await?;
+    scene
+        .edit_status("app", |status| status.clone_from(&decided))
+        .await?;
+    controller.restart().await?;
+    let back = scene.gives("app", 4).await?;
+    assert_eq!(current(&back)?.sequence, 4);
+    scene.is_served().await?;
+    assert_eq!(scene.made("app")?, [1, 2, 3, 4]);
+
+    restored_with_inputs_of_then(&scene, &mut controller, &decided, 2, 5).await?;
+    assert_eq!(scene.made("app")?, [1, 2, 3, 4, 2]);
+    scene.nothing_twice()
+}
+
+#[tokio::test]
+async fn an_old_backup_and_other_inputs_at_once_are_one_run_above_the_highest() -> Result<()> {
+    let scene = Scene::begin("backup-changed").await?;
+    let mut controller = scene.controller(&[]).await?;
+    scene.runnable("app", succeeds(1)).await?;
+    let old = serde_json::to_value(status(&scene.gives("app", 1).await?))?;
+    for value in 2..=3 {
+        scene.change("app", succeeds(value)).await?;
+        scene.gives("app", value).await?;
+    }
+    restored_with_inputs_of_then(&scene, &mut controller, &old, 1, 4).await?;
+    assert_eq!(scene.made("app")?, [1, 2, 3, 1]);
+    scene.nothing_twice()
+}
+
+/// Nobody has looked for the runs that the old status does not know before something else is stuck: they are
+/// no strangers' for that.
+#[tokio::test]
+async fn an_old_backup_is_caught_up_with_after_first_looks_that_fail() -> Result<()> {
+    let scene = Scene::begin("backup-stuck").await?;
+    let mut controller = scene.controller(&[]).await?;
+    scene.runnable("app", succeeds(1)).await?;
+    let old = serde_json::to_value(status(&scene.gives("app", 1).await?))?;
+    for value in 2..=3 {
+        scene.change("app", succeeds(value)).await?;
+        scene.gives("app", value).await?;
+    }
+    assert!(controller.stop().await?.success());
+    scene
+        .edit_status("app", |status| status.clone_from(&old))
+        .await?;
+    let template = |name: &str| json!({ "spec": { "runTemplateRef": { "name": name } } });
+    scene.patch("app", template("mistyped")).await?;
+    controller.restart().await?;
+    let no_template = |r: &Runnable| says(r, "RunTemplateReady", "False", "RunTemplateNotFound");
+    scene.until("app", "no template", no_template).await?;
+    scene.is_served().await?;
+    scene.patch("app", template(&scene.namespace)).await?;
+    assert_eq!(current(&scene.gives("app", 3).await?)?.sequence, 3);
+    scene.is_served().await?;
+    assert_eq!(scene.made("app")?, [1, 2, 3]);
+    scene.nothing_twice()
+}
+
+/// The controller has read a newer ledger and written nothing since it began.
+#[tokio::test]
+async fn an_old_backup_is_caught_up_with_by_a_controller_that_has_only_read() -> Result<()> {
+    let scene = Scene::begin("backup-read").await?;
+    let mut controller = scene.controller(&[]).await?;
+    scene.runnable("app", succeeds(1)).await?;
+    let old = serde_json::to_value(status(&scene.gives("app", 1).await?))?;
+    for value in 2..=3 {
+        scene.change("app", succeeds(value)).await?;
+        scene.gives("app", value).await?;
+    }
+    assert!(controller.stop().await?.success());
+    controller.restart().await?;
+    scene.is_served().await?;
+    scene
+        .edit_status("app", |status| status.clone_from(&old))
+        .await?;
+    let back = |r: &Runnable| current(r).is_ok_and(|run| run.sequence != 1);
+    let back = scene
+        .until("app", "a newer run than that of the backup", back)
+        .await?;
+    assert_eq!(current(&back)?.sequence, 3);
+    scene.is_served().await?;
+    assert_eq!(scene.made("app")?, [1, 2, 3]);
+    scene.nothing_twice()
+}
