@@ -101,6 +101,7 @@ fn settled(entries: usize, hash: Option<&str>) -> Facts {
         reached: 0,
         awaited: None,
         missed: true,
+        other_writer: false,
         ledger_writer: None,
         strangers: std::collections::BTreeSet::new(),
         renumbered: 0,

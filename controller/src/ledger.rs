@@ -324,6 +324,13 @@ impl Ledger {
         self.sequence_of(uid).is_some()
     }
 
+    /// Whether the object with this uid held the name of a number that was given up.
+    #[must_use]
+    pub fn is_known_strangers(&self, uid: &str) -> bool {
+        let mut history = self.history.iter();
+        history.any(|entry| entry.taken_by.as_deref() == Some(uid))
+    }
+
     /// The uids of the runs that it knows, and their numbers.
     pub fn numbers(&self) -> impl Iterator<Item = (String, i64)> {
         let current = self.current.iter().map(|run| (&run.uid, run.sequence));

@@ -153,11 +153,13 @@ impl Reconciler {
 
     /// Something is stuck, but runs that exist may still end: what they say is recorded.
     async fn stuck(&self, pass: &mut Pass<'_>, problem: Problem, wait: Option<Duration>) -> End {
+        let mut waits = vec![wait];
         if pass.compiled.is_some() {
             pass.problem = Some(problem.clone());
             for _ in 0..MAX_STEPS {
                 let step = look_after(&pass.facts);
-                if pass.held(&step).is_some() {
+                if let Some((_, left)) = pass.held(&step) {
+                    waits.push(Some(left));
                     break;
                 }
                 match carry_out(pass, step).await {
@@ -165,11 +167,16 @@ impl Reconciler {
                     Err(End::Conflict) => return End::Conflict,
                     Err(End::Gone) => return End::Gone,
                     Err(End::Refused(wait)) => return End::Refused(wait),
-                    Err(End::Settled | End::Waiting(_) | End::Stuck(..) | End::PutOff) => break,
+                    // No event may come that would have it tried again.
+                    Err(End::Stuck(_, wait)) => {
+                        waits.push(wait);
+                        break;
+                    }
+                    Err(End::Settled | End::Waiting(_) | End::PutOff) => break,
                 }
             }
         }
-        End::Stuck(problem, wait)
+        End::Stuck(problem, waits.into_iter().flatten().min())
     }
 
     /// Has exactly these kinds watched for a Runnable.

@@ -112,6 +112,7 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
         reached: 0,
         awaited: None,
         missed: true,
+        other_writer: false,
         ledger_writer: None,
         strangers: std::collections::BTreeSet::new(),
         renumbered: 0,

@@ -89,6 +89,30 @@ pub enum Waiting {
 /// The next step.
 #[must_use]
 pub fn decide(facts: &Facts) -> Step {
+    unless_put_back(facts, decided(facts))
+}
+
+/// What is done for the runs that exist while something else is stuck: their results and outputs are
+/// recorded, and a pending one that was made after all is confirmed. Nothing is intended or created.
+#[must_use]
+pub fn look_after(facts: &Facts) -> Step {
+    unless_put_back(facts, looked_after(facts))
+}
+
+/// Where somebody else has written the status, it is found out before a step that this was not the ledger:
+/// no watch may show the newer runs, if they are of a kind that it does not name, and whoever writes takes away
+/// the note of who did before.
+fn unless_put_back(facts: &Facts, step: Step) -> Step {
+    let unread = facts.other_writer && facts.ledger_writer.is_none();
+    match step {
+        Step::Write(..) | Step::Create if unread && facts.ledger.current.is_some() => {
+            Step::ReadLedgerWriter
+        }
+        step => step,
+    }
+}
+
+fn decided(facts: &Facts) -> Step {
     if facts.runnable.deleting {
         return Step::Settled;
     }
@@ -120,10 +144,7 @@ pub fn decide(facts: &Facts) -> Step {
     }
 }
 
-/// What is done for the runs that exist while something else is stuck: their results and outputs are
-/// recorded, and a pending one that was made after all is confirmed. Nothing is intended or created.
-#[must_use]
-pub fn look_after(facts: &Facts) -> Step {
+fn looked_after(facts: &Facts) -> Step {
     if facts.runnable.deleting || facts.ledger_taken || facts.watch == WatchState::Starting {
         return Step::Settled;
     }

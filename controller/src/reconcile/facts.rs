@@ -267,6 +267,12 @@ impl Facts {
             .find(|sighting| sighting.run.uid == uid)
     }
 
+    /// It was found out in this pass that the ledger did not go back, or has caught up since.
+    #[must_use]
+    pub fn is_latest(&self) -> bool {
+        self.listed_every_kind || self.ledger_writer == Some(LedgerWriter::Ours)
+    }
+
     /// The re-run request that a new intent answers: an answered one is not forgotten when the
     /// annotation is taken away, so that putting the same one back asks for nothing.
     #[must_use]

@@ -39,8 +39,7 @@ impl Pass<'_> {
                 let writer = found.ledger_writer();
                 self.facts.ledger_writer = Some(writer);
                 if writer == LedgerWriter::Ours {
-                    let entries = self.runnable.managed_fields().to_vec();
-                    lock(&self.memory).looked_up = entries;
+                    self.has_looked_up();
                     self.know_strangers();
                 }
                 Ok(())
@@ -51,6 +50,18 @@ impl Pass<'_> {
                 let problem = self.unreadable(&error);
                 Err(self.fail(Held::List, problem))
             }
+        }
+    }
+
+    /// Until anybody else writes the status again, the ledger stays ours. When that was is noted in whole seconds.
+    fn has_looked_up(&self) {
+        let entries = self.runnable.managed_fields();
+        let latest = entries.iter().filter_map(|entry| entry.time.as_ref()).max();
+        let is_over = latest.zip(self.facts.now).is_some_and(|(latest, now)| {
+            now.duration_since(latest.0) > SignedDuration::from_secs(2)
+        });
+        if is_over {
+            lock(&self.memory).looked_up = entries.to_vec();
         }
     }
 

@@ -65,7 +65,7 @@ impl Pass<'_> {
         let mut strangers = Vec::new();
         self.own.runs.retain(uid, |sighting| {
             let (run, deleted) = (&sighting.run, sighting.deleted);
-            let needed = is_needed(ledger, self.facts.ledger_writer, uid, run, deleted);
+            let needed = is_needed(ledger, self.facts.is_latest(), uid, run, deleted);
             if !needed && !deleted && !ledger.knows(&run.uid) {
                 strangers.push(run.clone());
             }

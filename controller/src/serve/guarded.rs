@@ -29,6 +29,9 @@ const WATCH_SECONDS: u32 = 50;
 /// beside does not count.
 const MAX_BYTES: usize = 1024 * 1024 + 64 * 1024;
 
+/// Other writers of a status that are kept in mind. The API server keeps some ten of those that do not apply.
+const MOST_WRITERS: usize = 20;
+
 /// An object, or why it is none. Unlike [`kube::core::DeserializeGuard`] it reads the text once: that
 /// one makes a tree of it first, at four times the cost.
 #[derive(Clone, Debug)]
@@ -80,6 +83,7 @@ impl Served for CachedRunnable {
             && let Some(entries) = &mut metadata.managed_fields
         {
             entries.retain(|entry| entry.manager.as_deref() != Some(FIELD_MANAGER));
+            entries.truncate(MOST_WRITERS);
         }
         metadata
             .managed_fields

@@ -263,17 +263,16 @@ impl Decisions {
         shown: &Shown,
         deleted: bool,
     ) -> bool {
-        let writer = match mutant {
-            Mutant::AheadForgotten => Some(LedgerWriter::Ours),
-            _ => knowledge.ledger_writer,
-        };
+        let is_latest = mutant == Mutant::AheadForgotten
+            || knowledge.listed_every_kind
+            || knowledge.ledger_writer == Some(LedgerWriter::Ours);
         let object = self
             .cast
             .object(&self.pool, shown.uid, &shown.make, shown.result);
         let ledger = Ledger::of(&self.pool.stored(knowledge.stored));
         let owner = owner_uid(knowledge.owner);
         RunIdentity::of(&object)
-            .is_some_and(|run| is_needed(&ledger, writer, &owner, &run, deleted))
+            .is_some_and(|run| is_needed(&ledger, is_latest, &owner, &run, deleted))
     }
 }
 

@@ -3,7 +3,7 @@
 //! The names are those of `docs/exactly-once.md`: S1 one object for a number, S2 its content, S3 a cause
 //! for every number, S4 outputs, S5 what is deleted.
 
-use cartouche_controller::reconcile::decide::Change;
+use cartouche_controller::reconcile::{decide::Change, facts::RunName};
 use cartouche_crds::{CurrentRun, RunPhase, RunnableStatus};
 use cartouche_templating::HASH_VERSION;
 
@@ -113,16 +113,22 @@ fn was_deleted_unfinished(world: &World, before: &CurrentRun) -> bool {
         .is_some_and(|run| run.presence == Presence::Deleted && run.result.is_none())
 }
 
-/// No run of this number and hash was made, nor will be, but those that somebody deleted too early (I1).
+/// No run of this number and hash was made, nor will be. One that somebody deleted too early (I1) does not count if
+/// somebody else's object has had its name since.
 fn is_unused(model: &Checked, world: &World, before: &CurrentRun, owner: u8) -> bool {
+    let is_ours = |make: &Make| make.owner == owner && !make.forged;
     let same = |make: &Make| {
-        make.owner == owner
-            && !make.forged
+        is_ours(make)
             && i64::from(make.number) == before.sequence
             && model.decisions.cast.hash(make) == before.input_hash
     };
-    let mut made = world.runs.iter().filter(|run| !run.hasty);
-    before.phase != RunPhase::Created && !made.any(|run| same(&run.make))
+    let name = model.decisions.pool.name(&RunName::of(before));
+    let was_taken = || {
+        let mut others = world.runs.iter().filter(|run| !is_ours(&run.make));
+        others.any(|run| run.make.name == name)
+    };
+    let mut made = world.runs.iter().filter(|run| same(&run.make));
+    before.phase != RunPhase::Created && made.all(|run| run.hasty && was_taken())
 }
 
 /// The newest run that was ever made; several when nobody can tell them apart.

@@ -114,7 +114,8 @@ impl Checked {
                 touched,
                 reached: worker.memory.reached,
                 awaited: None,
-                other_writer: cached.marked,
+                // A mark of somebody else stays, whoever writes the ledger afterwards.
+                other_writer: self.setup.left.restores > 0,
                 ledger_writer: None,
                 probed: false,
                 listed: None,

@@ -251,7 +251,7 @@ impl Store {
             return Ok(before);
         }
         if key.resource == Resource::Runnables && after.get("status") != before.get("status") {
-            note_writer(&before, &mut after, actor);
+            note_writer(&before, &mut after, actor, self.now());
         }
         if after.get("spec") != before.get("spec") {
             let generation = after
@@ -339,7 +339,7 @@ impl Store {
 
 /// Notes who wrote a status, and who of them wrote `currentRun` last, as the API server does: it is written
 /// as a whole. All controllers write under one name.
-fn note_writer(before: &Value, after: &mut Value, actor: &str) {
+fn note_writer(before: &Value, after: &mut Value, actor: &str, now: Timestamp) {
     // Nobody owns anything of a status that is empty.
     if after["status"] == json!({}) {
         after["metadata"]["managedFields"] = json!([]);
@@ -351,6 +351,7 @@ fn note_writer(before: &Value, after: &mut Value, actor: &str) {
         FIELD_MANAGER
     };
     let anew = before.pointer("/status/currentRun") != after.pointer("/status/currentRun");
+    let is_news = before["status"] != after["status"];
     let entries = &mut after["metadata"]["managedFields"];
     let mut kept: Vec<Value> = entries.as_array().cloned().unwrap_or_default();
     if !kept.iter().any(|entry| entry["manager"] == writer) {
@@ -358,6 +359,10 @@ fn note_writer(before: &Value, after: &mut Value, actor: &str) {
             "manager": writer, "operation": "Update", "subresource": "status", "fieldsType": "FieldsV1",
             "fieldsV1": { "f:status": { "f:observedGeneration": {} } },
         }));
+    }
+    if is_news {
+        let own = kept.iter_mut().filter(|entry| entry["manager"] == writer);
+        own.for_each(|entry| entry["time"] = json!(now.to_string()));
     }
     for entry in kept.iter_mut().filter(|_| anew) {
         let own = entry["manager"] == writer;

@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::HashMap};
 use cartouche_crds::{CurrentRun, RunPhase};
 use cartouche_templating::HASH_VERSION;
 
-use super::{Change, Step, Waiting, intend, supersede, wants_run};
+use super::{Change, Step, Waiting, intend, supersede};
 use crate::{
     ledger::{Fate, Ledger, Listed, RunIdentity, rebuild},
     reconcile::facts::{Facts, Found, LedgerWriter, NameRead, Rendering, RunName},
@@ -44,13 +44,7 @@ pub(super) fn begin(facts: &Facts, rendering: &Rendering) -> Step {
 /// claims to be is believed only if this process has written a higher number itself, or if somebody
 /// else wrote the ledger last, which takes the right to write statuses; else it is a stranger's.
 pub(super) fn catch_up(facts: &Facts, rendering: &Rendering) -> Option<Step> {
-    let makes_a_run = wants_run(facts, rendering)
-        || !facts
-            .ledger
-            .current
-            .as_ref()
-            .is_some_and(|current| current.phase == RunPhase::Created);
-    match put_back(facts, makes_a_run) {
+    match put_back(facts) {
         PutBack::No => return None,
         PutBack::Unread => return Some(Step::ReadLedgerWriter),
         PutBack::Yes => {}
@@ -79,7 +73,7 @@ pub(super) fn catch_up(facts: &Facts, rendering: &Rendering) -> Option<Step> {
 /// What is done about it while no run can be decided upon: it is found out. To write to a ledger that was put
 /// back would take away the note of who did that, so nothing is, until the runs that exist were listed.
 pub(super) fn before_catching_up(facts: &Facts) -> Option<Step> {
-    match put_back(facts, false) {
+    match put_back(facts) {
         PutBack::No => None,
         PutBack::Unread => Some(Step::ReadLedgerWriter),
         PutBack::Yes => (!facts.listed_every_kind).then_some(Step::Settled),
@@ -94,25 +88,18 @@ enum PutBack {
     Yes,
 }
 
-/// Where a run is to be made, somebody else's mark is reason enough to find that out: no watch may show the newer runs, if
-/// they are of a kind that the ledger does not name.
-fn put_back(facts: &Facts, makes_a_run: bool) -> PutBack {
+fn put_back(facts: &Facts) -> PutBack {
     // Runs that have ended are not kept in mind: a number that this process has written itself tells of them.
     let current = facts.ledger.current.as_ref();
     if current.is_some_and(|current| current.sequence < facts.reached) {
         return PutBack::Yes;
     }
     let uid = &facts.runnable.uid;
-    let mut seen = facts.sightings.iter();
-    let is_ahead = seen.any(|sighting| facts.ledger.is_behind(&sighting.run, uid));
-    let is_marked = facts.other_writer && makes_a_run;
-    if !is_ahead && !is_marked {
-        return PutBack::No;
-    }
+    let is_ahead = |run: &RunIdentity| facts.ledger.is_behind(run, uid);
     match facts.ledger_writer {
-        None => PutBack::Unread,
-        Some(LedgerWriter::Ours) => PutBack::No,
         Some(LedgerWriter::Another) => PutBack::Yes,
+        None if facts.sightings.iter().any(|it| is_ahead(&it.run)) => PutBack::Unread,
+        Some(LedgerWriter::Ours) | None => PutBack::No,
     }
 }
 
@@ -122,7 +109,9 @@ fn rebuilt(
     found: &[Found],
     gone: &[&RunIdentity],
 ) -> Option<Ledger> {
-    let known = |run: &RunIdentity| facts.strangers.contains(&run.uid);
+    let known = |run: &RunIdentity| {
+        facts.strangers.contains(&run.uid) || facts.ledger.is_known_strangers(&run.uid)
+    };
     let found: Vec<&Found> = found
         .iter()
         .filter(|one| !known(&one.reading.run))

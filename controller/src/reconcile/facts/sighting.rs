@@ -6,7 +6,6 @@ use cartouche_crds::RunPhase;
 use cartouche_templating::Health;
 use serde_json::Value;
 
-use super::LedgerWriter;
 use crate::ledger::{Ledger, OutputsRead, Reading, RunIdentity, result_of};
 
 /// A run that a watch (or a poll) showed, with what a reading of it would say. It was seen with the
@@ -83,11 +82,12 @@ impl Sighting {
     }
 }
 
-/// Whether what was seen of a run may still be needed for a decision, with this ledger, of which `writer` was read.
+/// Whether what was seen of a run may still be needed for a decision, with this ledger. `is_latest`: it was found
+/// out that the ledger did not go back.
 #[must_use]
 pub fn is_needed(
     ledger: &Ledger,
-    writer: Option<LedgerWriter>,
+    is_latest: bool,
     runnable_uid: &str,
     run: &RunIdentity,
     deleted: bool,
@@ -105,6 +105,5 @@ pub fn is_needed(
     }
     // A pending run may be shown before it is confirmed. One that claims to be ahead tells that the ledger
     // went back, until that was found out: however many looks fail before.
-    current.phase != RunPhase::Created
-        || writer != Some(LedgerWriter::Ours) && ledger.is_behind(run, runnable_uid)
+    current.phase != RunPhase::Created || !is_latest && ledger.is_behind(run, runnable_uid)
 }

@@ -65,16 +65,17 @@ impl Owner {
 
     /// The same of those that are there, or of those that were seen to go.
     fn drop_farthest(&mut self, deleted: bool, current: i64) -> usize {
-        let concerned = self.sightings.iter().filter(|it| it.deleted == deleted);
+        let concerned = || self.sightings.iter().filter(|it| it.deleted == deleted);
+        // It is counted at each event, and ranked once in a while.
+        if concerned().count() < MOST + SLACK {
+            return 0;
+        }
         let distance = |it: &Sighting| {
             let owner = it.run.owner_uid.as_deref().unwrap_or_default();
             let number = it.run.genuine_sequence(owner);
             number.map_or(u64::MAX, |number| number.abs_diff(current))
         };
-        let mut distances: Vec<u64> = concerned.map(distance).collect();
-        if distances.len() < MOST + SLACK {
-            return 0;
-        }
+        let mut distances: Vec<u64> = concerned().map(distance).collect();
         distances.sort_unstable_by_key(|distance| std::cmp::Reverse(*distance));
         let surplus = distances.len() - MOST;
         // Of those at the last distance that goes, some may stay.

@@ -294,16 +294,21 @@ fn while_something_is_stuck_a_stranger_ahead_keeps_no_run_from_being_followed() 
 #[test]
 fn what_claims_to_be_ahead_is_kept_in_mind_until_it_is_known_who_wrote_the_ledger() {
     let ledger = with(ended(2, "A", RunResult::Succeeded), "A").ledger;
-    let needed = |sequence, writer, deleted| {
+    let needed = |sequence, is_latest, deleted| {
         let run = running(run(sequence, "C")).run;
-        is_needed(&ledger, writer, RUNNABLE, &run, deleted)
+        is_needed(&ledger, is_latest, RUNNABLE, &run, deleted)
     };
     for deleted in [false, true] {
-        assert!(needed(4, None, deleted));
-        assert!(needed(4, Some(LedgerWriter::Another), deleted));
-        assert!(!needed(4, Some(LedgerWriter::Ours), deleted));
-        assert!(!needed(1, None, deleted), "an old one claims nothing");
+        assert!(needed(4, false, deleted));
+        assert!(!needed(4, true, deleted));
+        assert!(!needed(1, false, deleted), "an old one claims nothing");
     }
+    let mut facts = with(created(2, "A"), "A");
+    assert!(!facts.is_latest());
+    facts.ledger_writer = Some(LedgerWriter::Another);
+    assert!(!facts.is_latest());
+    facts.listed_every_kind = true;
+    assert!(facts.is_latest());
 }
 
 /// No watch shows runs of a kind that the ledger does not name, until its first list has come.
@@ -329,5 +334,43 @@ fn where_somebody_else_has_written_the_status_it_is_found_out_before_a_run_is_ma
     }
     let mut settled = with(ended(2, "A", RunResult::Succeeded), "A").fresh();
     settled.other_writer = true;
-    assert_eq!(decide(&settled), Step::Settled, "nothing is to be made");
+    assert_eq!(decide(&settled), Step::Settled, "nothing is to be written");
+}
+
+/// Our own write would take away the note of who wrote before.
+#[test]
+fn where_somebody_else_has_written_the_status_nothing_is_recorded_before_it_is_found_out() {
+    let ended = with(created(2, "A"), "A").reading_found(&name(2), succeeded(run(2, "A"), "a"));
+    for step in [decide, look_after] {
+        assert!(matches!(step(&ended), Step::Write(_, Change::Record)));
+        let marked = Facts {
+            other_writer: true,
+            ..ended.clone()
+        };
+        assert_eq!(step(&marked), Step::ReadLedgerWriter);
+    }
+    let restored = put_back(ended);
+    assert_eq!(look_after(&restored), Step::Settled);
+    assert_eq!(
+        decide(&restored.fresh()),
+        Step::ListRuns { every_kind: true }
+    );
+}
+
+#[test]
+fn who_held_the_name_of_a_number_that_was_given_up_is_no_run_when_the_ledger_is_rebuilt() {
+    let mut given_up = finished(3, RunResult::Failed);
+    (given_up.uid, given_up.result) = (None, None);
+    given_up.taken_by = Some(uid(3));
+    let facts = put_back(facts(ledger(created(2, "A"), vec![given_up]), "A").fresh());
+    let forged = succeeded(run(3, "A"), "forged");
+    let facts = facts.listing(vec![forged, running(run(4, "A"))], &[]);
+    let rebuilt = written(&facts, Change::Rebuild);
+    assert_eq!(rebuilt.current.unwrap().sequence, 4);
+    assert!(
+        rebuilt
+            .history
+            .iter()
+            .all(|entry| entry.uid != Some(uid(3)))
+    );
 }
