@@ -19,22 +19,45 @@ fn no_template(runnable: &Runnable) -> bool {
 }
 
 #[tokio::test]
-async fn a_run_that_ends_while_its_templates_name_is_mistyped_gives_its_outputs() -> Result<()> {
+async fn what_happens_to_runs_while_their_templates_name_is_mistyped_is_heard() -> Result<()> {
     let scene = Scene::begin("mistyped").await?;
     let _controller = scene.controller(&[]).await?;
-    scene.runnable("app", hangs(1)).await?;
-    scene.until("app", "its run", is_at(1)).await?;
-    // By then the watch has shown it unfinished, which is what was believed afterwards.
+    for name in ["ended", "deleted"] {
+        scene.runnable(name, hangs(1)).await?;
+        scene.until(name, "its run", is_at(1)).await?;
+    }
+    // By then the watch has shown them unfinished, which is what was believed afterwards.
     scene.is_served().await?;
-    let name = |name: &str| json!({ "spec": { "runTemplateRef": { "name": name } } });
-    scene.patch("app", name("mistyped")).await?;
-    scene.until("app", "no template", no_template).await?;
-    let run = scene.sees("app", 1).await?;
-    scene.end(&run, true).await?;
+    let template = |name: &str| json!({ "spec": { "runTemplateRef": { "name": name } } });
+    for name in ["ended", "deleted"] {
+        scene.patch(name, template("mistyped")).await?;
+        scene.until(name, "no template", no_template).await?;
+    }
+    happens(&scene).await?;
     scene.is_served().await?;
-    scene.patch("app", name(&scene.namespace)).await?;
-    scene.gives("app", 1).await?;
-    assert_eq!(scene.made("app")?, [1]);
+    for name in ["ended", "deleted"] {
+        scene.patch(name, template(&scene.namespace)).await?;
+    }
+    was_heard(&scene).await
+}
+
+/// The run of one Runnable ends, and that of another one is deleted.
+async fn happens(scene: &Scene) -> Result<()> {
+    scene.end(&scene.sees("ended", 1).await?, true).await?;
+    let gone = scene.sees("deleted", 1).await?;
+    scene.delete(Kind::Trial, &gone).await?;
+    let (cluster, trials) = (&scene.cluster, scene.trials());
+    cluster
+        .wait_until_gone(&trials, &gone.name_any(), SOON)
+        .await
+}
+
+/// The one gives its outputs; the other one was seen to go unfinished, so it is made again, once.
+async fn was_heard(scene: &Scene) -> Result<()> {
+    scene.gives("ended", 1).await?;
+    scene.until("deleted", "its second run", is_at(2)).await?;
+    assert_eq!(scene.made("ended")?, [1]);
+    assert_eq!(scene.made("deleted")?, [1, 1]);
     Ok(())
 }
 
@@ -54,20 +77,9 @@ async fn what_happens_to_runs_while_their_template_is_gone_is_heard() -> Result<
     for name in ["ended", "deleted"] {
         scene.until(name, "no template", no_template).await?;
     }
-    scene.end(&scene.sees("ended", 1).await?, true).await?;
-    let gone = scene.sees("deleted", 1).await?;
-    scene.delete(Kind::Trial, &gone).await?;
-    scene
-        .cluster
-        .wait_until_gone(&scene.trials(), &gone.name_any(), SOON)
-        .await?;
+    happens(&scene).await?;
     scene.template(template(Kind::Trial)).await?;
-    scene.gives("ended", 1).await?;
-    // It was seen to go unfinished, so it is made again, once.
-    scene.until("deleted", "its second run", is_at(2)).await?;
-    assert_eq!(scene.made("ended")?, [1]);
-    assert_eq!(scene.made("deleted")?, [1, 1]);
-    Ok(())
+    was_heard(&scene).await
 }
 
 #[tokio::test]
