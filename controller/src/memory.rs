@@ -160,7 +160,7 @@ pub enum Held {
     Delete,
     /// Writing the status, at this generation.
     Status(i64),
-    /// Reading the ledger once more before a create.
+    /// Reading the ledger once more before a create, or who wrote it.
     Ledger,
 }
 

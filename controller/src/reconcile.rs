@@ -153,7 +153,7 @@ impl Reconciler {
 
     /// Something is stuck, but runs that exist may still end: what they say is recorded.
     async fn stuck(&self, pass: &mut Pass<'_>, problem: Problem, wait: Option<Duration>) -> End {
-        let mut waits = vec![wait];
+        let mut waits = vec![wait.or_else(|| pass.pause(&problem))];
         if pass.compiled.is_some() {
             pass.problem = Some(problem.clone());
             for _ in 0..MAX_STEPS {

@@ -103,13 +103,15 @@ pub fn look_after(facts: &Facts) -> Step {
 /// no watch may show the newer runs, if they are of a kind that it does not name, and whoever writes takes away
 /// the note of who did before.
 fn unless_put_back(facts: &Facts, step: Step) -> Step {
-    let unread = facts.other_writer && facts.ledger_writer.is_none();
     match step {
-        Step::Write(..) | Step::Create if unread && facts.ledger.current.is_some() => {
-            Step::ReadLedgerWriter
-        }
+        Step::Write(..) | Step::Create if is_marked(facts) => Step::ReadLedgerWriter,
         step => step,
     }
+}
+
+/// Somebody else has written the status, and nobody has asked yet whether that was the ledger.
+fn is_marked(facts: &Facts) -> bool {
+    facts.other_writer && facts.ledger_writer.is_none() && facts.ledger.current.is_some()
 }
 
 fn decided(facts: &Facts) -> Step {
@@ -209,6 +211,10 @@ fn intend(
     fate: &Fate,
     message: &str,
 ) -> Step {
+    // Whatever keeps the run from being made keeps nobody from finding out what there is.
+    if is_marked(facts) {
+        return Step::ReadLedgerWriter;
+    }
     if facts.runnable.suspended {
         return Step::Stuck(suspended(facts));
     }

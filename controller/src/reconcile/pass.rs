@@ -169,7 +169,7 @@ impl<'a> Pass<'a> {
     /// What a step is called when it is held back.
     pub(super) fn what(&self, step: &Step) -> Option<Held> {
         match step {
-            Step::ListRuns { .. } | Step::ReadLedgerWriter => Some(Held::List),
+            Step::ListRuns { .. } => Some(Held::List),
             Step::Write(_, Change::Renumber) => Some(Held::Renumber),
             Step::ReadRun(name) | Step::AskServer(name) => Some(Held::Read(name.name.clone())),
             // The attempt is put down only when it is going to be made.
@@ -265,7 +265,7 @@ impl<'a> Pass<'a> {
     }
 
     /// How long a problem that no single step was held back for is left alone.
-    fn pause(&self, problem: &Problem) -> Option<Duration> {
+    pub(super) fn pause(&self, problem: &Problem) -> Option<Duration> {
         if problem.category == Category::OtherController {
             return patience(Waiting::Quiet, &self.memory);
         }

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     api::{CreateMode, Object, ResourcePath},
+    clock::boot_time,
     events::Occasion,
     ledger::{Ledger, RunIdentity},
     memory::{Held, Stranger, lock},
@@ -31,11 +32,15 @@ const STRANGE_FOR: SignedDuration = SignedDuration::from_mins(5);
 impl Pass<'_> {
     /// Reads who wrote the ledger last. `Err` if somebody has written since this pass read it.
     pub(super) async fn read_ledger_writer(&mut self) -> Result<(), End> {
+        if let Some((_, left)) = lock(&self.memory).held(&Held::Ledger, boot_time()) {
+            return Err(End::Refused(left));
+        }
         let path = ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
         let own = self.own.identity.own();
         let read = own.get::<WrittenBy>(&path, &self.key.name).await;
         match read {
             Ok(found) if found.metadata.resource_version == self.resource_version => {
+                lock(&self.memory).release(&Held::Ledger);
                 let writer = found.ledger_writer();
                 self.facts.ledger_writer = Some(writer);
                 if writer == LedgerWriter::Ours {
@@ -46,10 +51,7 @@ impl Pass<'_> {
             }
             Ok(_) => Err(End::Conflict),
             Err(error) if error.is_not_found() => Err(End::Gone),
-            Err(error) => {
-                let problem = self.unreadable(&error);
-                Err(self.fail(Held::List, problem))
-            }
+            Err(error) => Err(self.refuse(Held::Ledger, "read", &error)),
         }
     }
 

@@ -83,7 +83,8 @@ impl Served for CachedRunnable {
             && let Some(entries) = &mut metadata.managed_fields
         {
             entries.retain(|entry| entry.manager.as_deref() != Some(FIELD_MANAGER));
-            entries.truncate(MOST_WRITERS);
+            // The latest come last.
+            entries.drain(..entries.len().saturating_sub(MOST_WRITERS));
         }
         metadata
             .managed_fields

@@ -59,7 +59,8 @@ pub enum Mutant {
     NoQuietPeriod,
     /// A ledger that reality has overtaken is believed.
     NoCatchUp,
-    /// What claims to be ahead is forgotten before anybody has asked who wrote the ledger.
+    /// What claims to be ahead is forgotten before anybody has asked who wrote the ledger, and marks of others are
+    /// not read.
     AheadForgotten,
     /// Whatever claims to be ahead of the ledger is believed.
     AheadIsTrue,
@@ -82,6 +83,7 @@ impl Mutant {
             Self::NoRebuild if facts.ledger.current.is_none() => facts.listed = Some(Vec::new()),
             Self::NoCatchUp if facts.ledger.current.is_some() => facts.listed = Some(Vec::new()),
             Self::NoQuietPeriod => facts.quiet = true,
+            Self::AheadForgotten => facts.other_writer = false,
             Self::AheadIsTrue => believe_what_is_ahead(&mut facts),
             Self::AgeUnchecked => look_the_same(&mut facts),
             Self::SuspensionIgnored => facts.runnable.suspended = false,

@@ -351,7 +351,6 @@ fn note_writer(before: &Value, after: &mut Value, actor: &str, now: Timestamp) {
         FIELD_MANAGER
     };
     let anew = before.pointer("/status/currentRun") != after.pointer("/status/currentRun");
-    let is_news = before["status"] != after["status"];
     let entries = &mut after["metadata"]["managedFields"];
     let mut kept: Vec<Value> = entries.as_array().cloned().unwrap_or_default();
     if !kept.iter().any(|entry| entry["manager"] == writer) {
@@ -360,10 +359,8 @@ fn note_writer(before: &Value, after: &mut Value, actor: &str, now: Timestamp) {
             "fieldsV1": { "f:status": { "f:observedGeneration": {} } },
         }));
     }
-    if is_news {
-        let own = kept.iter_mut().filter(|entry| entry["manager"] == writer);
-        own.for_each(|entry| entry["time"] = json!(now.to_string()));
-    }
+    let own = kept.iter_mut().filter(|entry| entry["manager"] == writer);
+    own.for_each(|entry| entry["time"] = json!(now.to_string()));
     for entry in kept.iter_mut().filter(|_| anew) {
         let own = entry["manager"] == writer;
         if let Some(Value::Object(fields)) = entry.pointer_mut("/fieldsV1/f:status") {

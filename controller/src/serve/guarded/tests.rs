@@ -1,7 +1,7 @@
 use crate::cached_runnable::CachedRunnable;
 use kube::core::WatchEvent;
 
-use super::{Guarded, MAX_BYTES, Resource};
+use super::{Guarded, MAX_BYTES, MOST_WRITERS, Resource};
 
 fn event(text: &str) -> Guarded<CachedRunnable> {
     match serde_json::from_str(text).unwrap() {
@@ -80,4 +80,10 @@ fn of_a_runnable_with_a_ledger_it_is_known_who_else_wrote_the_status() {
     let ledger = r#"{"currentRun":{"sequence":1,"name":"a","apiVersion":"v1","kind":"K","inputHash":"v1:0","phase":"Pending"}}"#;
     assert_eq!(kept(fields, ledger), b);
     assert_eq!(kept(&ours, ledger), []);
+    let many: Vec<String> = (0..30)
+        .map(|number| format!(r#"{{"manager":"{number}","subresource":"status"}}"#))
+        .collect();
+    let many = kept(&format!(r#","managedFields":[{}]"#, many.join(",")), ledger);
+    let latest = many.last().and_then(|(manager, ..)| manager.as_deref());
+    assert_eq!((many.len(), latest), (MOST_WRITERS, Some("29")));
 }

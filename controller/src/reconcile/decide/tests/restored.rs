@@ -374,3 +374,21 @@ fn who_held_the_name_of_a_number_that_was_given_up_is_no_run_when_the_ledger_is_
             .all(|entry| entry.uid != Some(uid(3)))
     );
 }
+
+/// Else nothing would list the runs that exist, and so nothing be recorded, for as long as that lasts.
+#[test]
+fn what_keeps_a_run_from_being_made_keeps_nobody_from_finding_out_who_wrote_the_ledger() {
+    for current in [created(2, "B"), pending(2, "A"), rejected(2, "A", true)] {
+        let mut facts = with(current, "A").fresh();
+        facts.runnable.suspended = true;
+        facts.other_writer = true;
+        assert_eq!(decide(&facts), Step::ReadLedgerWriter);
+        let restored = put_back(facts);
+        assert_eq!(decide(&restored), Step::ListRuns { every_kind: true });
+        let mut listed = restored.listing(vec![running(run(1, "A"))], &[]);
+        listed.listed_every_kind = true;
+        assert!(matches!(decide(&listed), Step::Stuck(_)));
+        let ended = listed.seeing(seen(&succeeded(run(2, "B"), "b")));
+        assert_ne!(look_after(&ended), Step::ReadLedgerWriter);
+    }
+}
