@@ -270,7 +270,7 @@ impl Facts {
     /// It was found out in this pass that the ledger did not go back, or has caught up since.
     #[must_use]
     pub fn is_latest(&self) -> bool {
-        self.listed_every_kind || self.ledger_writer == Some(LedgerWriter::Ours)
+        is_latest(self.ledger_writer, self.listed_every_kind)
     }
 
     /// The re-run request that a new intent answers: an answered one is not forgotten when the
@@ -300,6 +300,12 @@ impl Facts {
             && run.is_of(entry)
             && !self.strangers.contains(&run.uid)
     }
+}
+
+/// See [`Facts::is_latest`].
+#[must_use]
+pub fn is_latest(writer: Option<LedgerWriter>, listed_every_kind: bool) -> bool {
+    listed_every_kind || writer == Some(LedgerWriter::Ours)
 }
 
 /// Whether a status shows that a controller has written it.

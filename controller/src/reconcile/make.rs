@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cartouche_crds::{API_VERSION, RERUN_REQUEST_ANNOTATION, RerunRequest};
+use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RerunRequest};
 use cartouche_templating::{Owner, Stamp, stamp};
 use kube::ResourceExt;
 use serde_json::Value;
@@ -172,26 +172,10 @@ impl Pass<'_> {
     /// a pending entry that this pass did not write is read once more.
     async fn confirm_ledger(&mut self) -> Result<(), End> {
         let read_at = boot_time();
-        if let Some((_, left)) = lock(&self.memory).held(&Held::Ledger, read_at) {
-            return Err(End::Refused(left));
-        }
-        let path = ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
-        let read = self
-            .own
-            .identity
-            .own()
-            .get::<Written>(&path, &self.key.name)
-            .await;
-        match read {
-            Ok(found) if found.metadata.resource_version == self.resource_version => {
-                self.read_at = read_at;
-                lock(&self.memory).release(&Held::Ledger);
-                Ok(())
-            }
-            Ok(_) => Err(End::Conflict),
-            Err(error) if error.is_not_found() => Err(End::Gone),
-            Err(error) => Err(self.refuse(Held::Ledger, "read", &error)),
-        }
+        self.read_again(|found: &Written| found.metadata.resource_version.as_str())
+            .await?;
+        self.read_at = read_at;
+        Ok(())
     }
 
     pub(super) fn refusal(&self, name: &str, error: &ApiError) -> Problem {

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use cartouche_crds::API_VERSION;
+use serde::de::DeserializeOwned;
+
 use super::pass::{End, Pass};
 use crate::{
-    api::ApiError,
+    api::{ApiError, ResourcePath},
     clock::boot_time,
     events::Occasion,
     memory::{Held, lock},
@@ -18,6 +21,27 @@ impl Pass<'_> {
         let what = Held::Status(self.facts.runnable.generation);
         let memory = lock(&self.memory);
         memory.held(&what, boot_time()).map(|(_, left)| left)
+    }
+
+    /// Reads the Runnable once more. `Err` if somebody has written since this pass read it.
+    pub(super) async fn read_again<T: DeserializeOwned>(
+        &self,
+        version: impl Fn(&T) -> &str,
+    ) -> Result<T, End> {
+        if let Some((_, left)) = lock(&self.memory).held(&Held::Ledger, boot_time()) {
+            return Err(End::Refused(left));
+        }
+        let path = ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
+        let own = self.own.identity.own();
+        match own.get::<T>(&path, &self.key.name).await {
+            Ok(found) if version(&found) == self.resource_version => {
+                lock(&self.memory).release(&Held::Ledger);
+                Ok(found)
+            }
+            Ok(_) => Err(End::Conflict),
+            Err(error) if error.is_not_found() => Err(End::Gone),
+            Err(error) => Err(self.refuse(Held::Ledger, "read", &error)),
+        }
     }
 
     /// The ledger cannot be read or written: said once, and tried again later each time.

@@ -1,7 +1,7 @@
 //! Objects that look like runs of a Runnable and are somebody else's: how they are told from runs, and who
 //! hears of them. I/O.
 
-use cartouche_crds::{API_VERSION, CurrentRun, FIELD_MANAGER};
+use cartouche_crds::{CurrentRun, FIELD_MANAGER};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
     jiff::{SignedDuration, Timestamp},
@@ -15,8 +15,7 @@ use super::{
     pass::{End, Pass},
 };
 use crate::{
-    api::{CreateMode, Object, ResourcePath},
-    clock::boot_time,
+    api::{CreateMode, Object},
     events::Occasion,
     ledger::{Ledger, RunIdentity},
     memory::{Held, Stranger, lock},
@@ -32,27 +31,16 @@ const STRANGE_FOR: SignedDuration = SignedDuration::from_mins(5);
 impl Pass<'_> {
     /// Reads who wrote the ledger last. `Err` if somebody has written since this pass read it.
     pub(super) async fn read_ledger_writer(&mut self) -> Result<(), End> {
-        if let Some((_, left)) = lock(&self.memory).held(&Held::Ledger, boot_time()) {
-            return Err(End::Refused(left));
+        let found = self
+            .read_again(|found: &WrittenBy| found.metadata.resource_version.as_str())
+            .await?;
+        let writer = found.ledger_writer();
+        self.facts.ledger_writer = Some(writer);
+        if writer == LedgerWriter::Ours {
+            self.has_looked_up();
+            self.know_strangers();
         }
-        let path = ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
-        let own = self.own.identity.own();
-        let read = own.get::<WrittenBy>(&path, &self.key.name).await;
-        match read {
-            Ok(found) if found.metadata.resource_version == self.resource_version => {
-                lock(&self.memory).release(&Held::Ledger);
-                let writer = found.ledger_writer();
-                self.facts.ledger_writer = Some(writer);
-                if writer == LedgerWriter::Ours {
-                    self.has_looked_up();
-                    self.know_strangers();
-                }
-                Ok(())
-            }
-            Ok(_) => Err(End::Conflict),
-            Err(error) if error.is_not_found() => Err(End::Gone),
-            Err(error) => Err(self.refuse(Held::Ledger, "read", &error)),
-        }
+        Ok(())
     }
 
     /// Until anybody else writes the status again, the ledger stays ours. When that was is noted in whole seconds.

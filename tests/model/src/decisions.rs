@@ -13,7 +13,7 @@ use cartouche_controller::{
     reconcile::{
         assess::matters,
         decide::{Change, Step, decide, look_after},
-        facts::{CreateOutcome, Facts, LedgerWriter, is_needed},
+        facts::{CreateOutcome, Facts, is_latest, is_needed},
         report,
     },
     retention::{retention, trimmed},
@@ -264,8 +264,7 @@ impl Decisions {
         deleted: bool,
     ) -> bool {
         let is_latest = mutant == Mutant::AheadForgotten
-            || knowledge.listed_every_kind
-            || knowledge.ledger_writer == Some(LedgerWriter::Ours);
+            || is_latest(knowledge.ledger_writer, knowledge.listed_every_kind);
         let object = self
             .cast
             .object(&self.pool, shown.uid, &shown.make, shown.result);

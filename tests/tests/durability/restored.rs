@@ -11,25 +11,34 @@ use crate::{
     sight::{current, says, status},
 };
 
-#[tokio::test]
-async fn a_status_from_an_old_backup_goes_on_at_the_highest_number_without_a_run() -> Result<()> {
-    let scene = Scene::begin("backup").await?;
-    let mut controller = scene.controller(&[]).await?;
+/// `app` after so many runs, and a backup of its status after the first.
+async fn with_a_backup(name: &str, runs: i64) -> Result<(Scene, Controller, Value)> {
+    let scene = Scene::begin(name).await?;
+    let controller = scene.controller(&[]).await?;
     scene.runnable("app", succeeds(1)).await?;
-    let old = scene.gives("app", 1).await?;
-    let old = serde_json::to_value(status(&old))?;
-    for value in 2..=4 {
+    let old = serde_json::to_value(status(&scene.gives("app", 1).await?))?;
+    for value in 2..=runs {
         scene.change("app", succeeds(value)).await?;
         scene.gives("app", value).await?;
     }
+    Ok((scene, controller, old))
+}
+
+async fn put_back(scene: &Scene, backup: &Value) -> Result<()> {
+    scene
+        .edit_status("app", |status| status.clone_from(backup))
+        .await
+}
+
+#[tokio::test]
+async fn a_status_from_an_old_backup_goes_on_at_the_highest_number_without_a_run() -> Result<()> {
+    let (scene, mut controller, old) = with_a_backup("backup", 4).await?;
     // With the controller stopped, as a restore should be done, and then under its eyes.
     for (round, stopped) in [true, false].into_iter().enumerate() {
         if stopped {
             assert!(controller.stop().await?.success());
         }
-        scene
-            .edit_status("app", |status| status.clone_from(&old))
-            .await?;
+        put_back(&scene, &old).await?;
         if stopped {
             controller.restart().await?;
         }
@@ -55,9 +64,7 @@ async fn restored_with_inputs_of_then(
     number: i64,
 ) -> Result<()> {
     assert!(controller.stop().await?.success());
-    scene
-        .edit_status("app", |status| status.clone_from(backup))
-        .await?;
+    put_back(scene, backup).await?;
     scene.change("app", succeeds(inputs)).await?;
     controller.restart().await?;
     let above = |r: &Runnable| current(r).is_ok_and(|run| run.sequence == number);
@@ -84,9 +91,7 @@ async fn a_backup_of_a_decision_whose_run_is_gone_does_not_make_it_again() -> Re
     assert!(controller.stop().await?.success());
     let second = scene.sees("app", 2).await?;
     scene.delete(Kind::Trial, &second).await?;
-    scene
-        .edit_status("app", |status| status.clone_from(&decided))
-        .await?;
+    put_back(&scene, &decided).await?;
     controller.restart().await?;
     let back = scene.gives("app", 4).await?;
     assert_eq!(current(&back)?.sequence, 4);
@@ -100,14 +105,7 @@ async fn a_backup_of_a_decision_whose_run_is_gone_does_not_make_it_again() -> Re
 
 #[tokio::test]
 async fn an_old_backup_and_other_inputs_at_once_are_one_run_above_the_highest() -> Result<()> {
-    let scene = Scene::begin("backup-changed").await?;
-    let mut controller = scene.controller(&[]).await?;
-    scene.runnable("app", succeeds(1)).await?;
-    let old = serde_json::to_value(status(&scene.gives("app", 1).await?))?;
-    for value in 2..=3 {
-        scene.change("app", succeeds(value)).await?;
-        scene.gives("app", value).await?;
-    }
+    let (scene, mut controller, old) = with_a_backup("backup-changed", 3).await?;
     restored_with_inputs_of_then(&scene, &mut controller, &old, 1, 4).await?;
     assert_eq!(scene.made("app")?, [1, 2, 3, 1]);
     scene.nothing_twice()
@@ -117,18 +115,9 @@ async fn an_old_backup_and_other_inputs_at_once_are_one_run_above_the_highest() 
 /// no strangers' for that.
 #[tokio::test]
 async fn an_old_backup_is_caught_up_with_after_first_looks_that_fail() -> Result<()> {
-    let scene = Scene::begin("backup-stuck").await?;
-    let mut controller = scene.controller(&[]).await?;
-    scene.runnable("app", succeeds(1)).await?;
-    let old = serde_json::to_value(status(&scene.gives("app", 1).await?))?;
-    for value in 2..=3 {
-        scene.change("app", succeeds(value)).await?;
-        scene.gives("app", value).await?;
-    }
+    let (scene, mut controller, old) = with_a_backup("backup-stuck", 3).await?;
     assert!(controller.stop().await?.success());
-    scene
-        .edit_status("app", |status| status.clone_from(&old))
-        .await?;
+    put_back(&scene, &old).await?;
     let template = |name: &str| json!({ "spec": { "runTemplateRef": { "name": name } } });
     scene.patch("app", template("mistyped")).await?;
     controller.restart().await?;
@@ -145,20 +134,11 @@ async fn an_old_backup_is_caught_up_with_after_first_looks_that_fail() -> Result
 /// The controller has read a newer ledger and written nothing since it began.
 #[tokio::test]
 async fn an_old_backup_is_caught_up_with_by_a_controller_that_has_only_read() -> Result<()> {
-    let scene = Scene::begin("backup-read").await?;
-    let mut controller = scene.controller(&[]).await?;
-    scene.runnable("app", succeeds(1)).await?;
-    let old = serde_json::to_value(status(&scene.gives("app", 1).await?))?;
-    for value in 2..=3 {
-        scene.change("app", succeeds(value)).await?;
-        scene.gives("app", value).await?;
-    }
+    let (scene, mut controller, old) = with_a_backup("backup-read", 3).await?;
     assert!(controller.stop().await?.success());
     controller.restart().await?;
     scene.is_served().await?;
-    scene
-        .edit_status("app", |status| status.clone_from(&old))
-        .await?;
+    put_back(&scene, &old).await?;
     let back = |r: &Runnable| current(r).is_ok_and(|run| run.sequence != 1);
     let back = scene
         .until("app", "a newer run than that of the backup", back)
