@@ -205,7 +205,8 @@ impl Requests {
             cartouche_crds::FIELD_MANAGER
         );
         let body = bytes(object)?;
-        mutants::answer(|| self.once(Method::POST, &uri, body.clone())).await
+        let send = || self.once(Method::POST, &uri, body.clone());
+        mutants::answer(send, ApiError::is_passing).await
     }
 
     /// Replaces the status of an object. The body carries the resourceVersion that was read.

@@ -18,7 +18,7 @@ use cartouche_crds::{
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde_json::Value;
 
-use crate::{mutants, retention::old_enough};
+use crate::retention::old_enough;
 pub use breaker::{BreakerLimits, Cause, Pace};
 pub use rebuild::{Listed, UNKNOWN_HASH, rebuild};
 pub use record::{MESSAGE_BYTES, short_message};
@@ -123,7 +123,7 @@ impl Ledger {
         }
         self.current = Some(CurrentRun {
             sequence,
-            name: mutants::name(name(sequence), &intent.input_hash),
+            name: name(sequence),
             input_hash: intent.input_hash,
             rerun_token: intent.rerun_token,
             phase: RunPhase::Pending,
@@ -263,7 +263,7 @@ impl Ledger {
         let sequence = (made + distance + further).max(given_up.sequence + 1);
         let next = CurrentRun {
             sequence,
-            name: mutants::name(name(sequence), &given_up.input_hash),
+            name: name(sequence),
             phase: RunPhase::Pending,
             attempted: true,
             intent_at: at.map(Time),

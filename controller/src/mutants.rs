@@ -6,11 +6,18 @@
 
 use std::future::Future;
 
+use cartouche_crds::{HistoryEntry, OutputsFrom};
+use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
-    api::{ApiError, Requests, ResourcePath},
-    reconcile::facts::{Facts, Found},
+    ledger::{Ledger, OutputsRead},
+    problem::{Category, Cure, Problem},
+    reconcile::{
+        decide::{Change, Step},
+        facts::{CreateOutcome, Facts, Found},
+    },
+    retention::MINIMUM_AGE,
 };
 
 /// Names the mistake that a process makes.
@@ -79,13 +86,66 @@ mod switched_on {
     }
 }
 
-/// The name of a run that is intended.
-pub(crate) fn name(name: String, input_hash: &str) -> String {
-    if !makes(Mutant::NameOfHash) {
-        return name;
+/// What was decided.
+pub(crate) fn decided(step: Step, facts: &Facts) -> Step {
+    match step {
+        Step::Write(mut ledger, change) => {
+            if makes(Mutant::NameOfHash) && matches!(change, Change::Intent | Change::Renumber) {
+                name_of_hash(&mut ledger);
+            }
+            if makes(Mutant::OutputsByTime) {
+                outputs_by_time(&mut ledger, facts);
+            }
+            Step::Write(ledger, change)
+        }
+        Step::ReadRun(name)
+            if makes(Mutant::TakenIsTheEnd)
+                && matches!(facts.created, Some(CreateOutcome::AlreadyExists)) =>
+        {
+            Step::Stuck(Problem::new(
+                Category::NameConflict,
+                Cure::Retry,
+                format!("{} is taken", name.name),
+            ))
+        }
+        other => other,
     }
-    let digits = input_hash.rsplit(':').next().unwrap_or(input_hash);
-    format!("run-{}", &digits[..digits.len().min(10)])
+}
+
+fn name_of_hash(ledger: &mut Ledger) {
+    if let Some(current) = &mut ledger.current {
+        let digits = current.input_hash.rsplit(':').next().unwrap_or_default();
+        current.name = format!("run-{}", &digits[..digits.len().min(10)]);
+    }
+}
+
+/// The outputs of an older run that has ended just now.
+fn outputs_by_time(ledger: &mut Ledger, facts: &Facts) {
+    let unfinished = |entry: &&HistoryEntry| entry.result.is_none();
+    for entry in facts.ledger.history.iter().filter(unfinished) {
+        let ended = entry.uid.as_ref().and_then(|uid| facts.reading(uid));
+        let Some(reading) = ended.map(|found| &found.reading) else {
+            continue;
+        };
+        if let OutputsRead::Values(values) = &reading.outputs {
+            ledger.outputs = Some(values.clone());
+            ledger.outputs_from = Some(OutputsFrom {
+                sequence: entry.sequence,
+                name: reading.run.name.clone(),
+                uid: reading.run.uid.clone(),
+                input_hash: entry.input_hash.clone(),
+                rules_hash: reading.rules_hash.to_string(),
+            });
+        }
+    }
+}
+
+/// The time by which runs are old enough to be deleted.
+pub(crate) fn later(now: Option<Timestamp>) -> Option<Timestamp> {
+    if makes(Mutant::NoMinimumAge) {
+        return now.map(|now| now + MINIMUM_AGE);
+    }
+    now
 }
 
 /// The object that is sent to be created.
@@ -99,15 +159,13 @@ pub(crate) fn object(mut object: Value) -> Value {
 }
 
 /// The resourceVersion that a write of the status carries. Custom resources are never written
-/// without one, so whoever wants no precondition reads the latest.
-pub(crate) async fn precondition(
-    own: &Requests,
-    path: &ResourcePath,
-    name: &str,
-    read: &str,
-) -> String {
+/// without one, so whoever wants no precondition reads the `latest`.
+pub(crate) async fn precondition<Read>(read: &str, latest: impl FnOnce() -> Read) -> String
+where
+    Read: Future<Output = Option<Value>>,
+{
     if makes(Mutant::NoPrecondition)
-        && let Ok(now) = own.get::<Value>(path, name).await
+        && let Some(now) = latest().await
         && let Some(latest) = now
             .pointer("/metadata/resourceVersion")
             .and_then(Value::as_str)
@@ -134,15 +192,15 @@ pub(crate) fn found(mut found: Option<Found>, facts: &Facts) -> Option<Found> {
     found
 }
 
-/// The answer to a create.
-pub(crate) async fn answer<T, Send, Sent>(send: Send) -> Result<T, ApiError>
+/// The answer to a create. `is_passing`: whether the same request may have another answer a moment later.
+pub(crate) async fn answer<T, E, Send, Sent>(send: Send, is_passing: fn(&E) -> bool) -> Result<T, E>
 where
     Send: Fn() -> Sent,
-    Sent: Future<Output = Result<T, ApiError>>,
+    Sent: Future<Output = Result<T, E>>,
 {
     let mut answer = send().await;
     for _ in 0..3 {
-        let again = answer.as_ref().is_err_and(ApiError::is_passing);
+        let again = answer.as_ref().is_err_and(is_passing);
         if !again || !makes(Mutant::PostRetried) {
             break;
         }

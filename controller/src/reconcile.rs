@@ -37,6 +37,7 @@ use crate::{
     ledger::BreakerLimits,
     memory::{Held, Leaving, Memories, Memory, RunnableKey, lock},
     metrics::Metrics,
+    mutants,
     picked::PickedObjects,
     problem::Problem,
     templates::Templates,
@@ -133,7 +134,7 @@ impl Reconciler {
         }
         pass.observe().await;
         for _ in 0..MAX_STEPS {
-            let step = decide(&pass.facts);
+            let step = mutants::decided(decide(&pass.facts), &pass.facts);
             if let Some((problem, left)) = pass.held(&step) {
                 return self.stuck(pass, problem, Some(left)).await;
             }
@@ -157,7 +158,7 @@ impl Reconciler {
         if pass.compiled.is_some() {
             pass.problem = Some(problem.clone());
             for _ in 0..MAX_STEPS {
-                let step = look_after(&pass.facts);
+                let step = mutants::decided(look_after(&pass.facts), &pass.facts);
                 if let Some((_, left)) = pass.held(&step) {
                     waits.push(Some(left));
                     break;

@@ -8,10 +8,7 @@ use k8s_openapi::{
     jiff::{SignedDuration, Timestamp},
 };
 
-use crate::{
-    ledger::{Ledger, counts_as_failed},
-    mutants::{self, Mutant},
-};
+use crate::ledger::{Ledger, counts_as_failed};
 
 /// No run younger than this, since its creation and since its end, is deleted: a create that was
 /// delayed on its way must never find its name free again. Creates are given up by the API server
@@ -39,9 +36,6 @@ pub fn old_enough(since: Option<&Time>, now: Option<Timestamp>) -> bool {
 
 /// How long until [`MINIMUM_AGE`] has passed. `None`: that cannot be known.
 fn remaining(since: Option<&Time>, now: Option<Timestamp>) -> Option<Duration> {
-    if mutants::makes(Mutant::NoMinimumAge) {
-        return Some(Duration::ZERO);
-    }
     let left = MINIMUM_AGE - now?.duration_since(since?.0);
     Some(if left.is_negative() {
         Duration::ZERO

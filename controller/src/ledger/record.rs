@@ -4,7 +4,6 @@ use cartouche_crds::{HistoryEntry, OutputsFrom, RunPhase, RunResult};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{Ledger, OutputsRead, Reading, RunIdentity};
-use crate::mutants::{self, Mutant};
 
 /// Longest message in a history entry, in bytes.
 pub const MESSAGE_BYTES: usize = 256;
@@ -77,8 +76,8 @@ impl Ledger {
             .as_ref()
             .is_some_and(|from| from.sequence > sequence);
         if reading.result() != Some(RunResult::Succeeded)
-            || ((newer_gave || self.succeeded_since(sequence))
-                && !mutants::makes(Mutant::OutputsByTime))
+            || newer_gave
+            || self.succeeded_since(sequence)
         {
             return;
         }

@@ -11,6 +11,7 @@ use crate::{
     events::Occasion,
     memory::{Held, lock},
     metrics::RunEvent,
+    mutants,
     problem::{Category, Cure, Problem},
     retention::{old_enough, retention, surplus},
     watch::{Purpose, Watched},
@@ -26,9 +27,12 @@ impl Pass<'_> {
             let mut history = ledger.history.iter();
             history.any(|entry| entry.uid.as_ref() == Some(uid))
         });
-        let plan = retention(ledger, policy, self.facts.now, |entry, uid| {
-            !retired.contains(uid) && self.exists(entry, uid)
-        });
+        let plan = retention(
+            ledger,
+            policy,
+            mutants::later(self.facts.now),
+            |entry, uid| !retired.contains(uid) && self.exists(entry, uid),
+        );
         lock(&self.memory).retired = retired;
         if plan.delete.is_empty() {
             return plan.again;
@@ -116,7 +120,10 @@ impl Pass<'_> {
             kinds.known_objects(&run.api_version, &run.kind)
         });
         let polled: BTreeSet<Watched> = surplus(ledger, policy)
-            .filter(|entry| old_enough(entry.finished_at.as_ref(), self.facts.now))
+            .filter(|entry| {
+                let now = mutants::later(self.facts.now);
+                old_enough(entry.finished_at.as_ref(), now)
+            })
             .filter(|entry| {
                 let mut uid = entry.uid.iter();
                 uid.any(|uid| !self.is_missing(entry, uid))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cartouche_crds::{API_VERSION, RunPhase, RunResult, RunnableStatus};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
     decide::{Change, Step, decide},
@@ -172,9 +173,10 @@ impl Pass<'_> {
 
     /// Replaces the status, with the resourceVersion of what was read.
     pub(super) async fn put(&mut self, status: RunnableStatus) -> Result<(), End> {
-        let path = ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
+        let path = &ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
         let (own, name) = (self.own.identity.own(), &self.key.name);
-        let version = mutants::precondition(own, &path, name, &self.resource_version).await;
+        let latest = || async move { own.get::<Value>(path, name).await.ok() };
+        let version = mutants::precondition(&self.resource_version, latest).await;
         let body = StatusWrite {
             api_version: API_VERSION,
             kind: "Runnable",
@@ -191,13 +193,7 @@ impl Pass<'_> {
             },
             status: &status,
         };
-        match self
-            .own
-            .identity
-            .own()
-            .replace_status::<Written>(&path, &self.key.name, &body)
-            .await
-        {
+        match own.replace_status::<Written>(path, name, &body).await {
             Ok(written) => {
                 let mut memory = lock(&self.memory);
                 memory.written = written.metadata.resource_version.parse().ok();

@@ -2,31 +2,39 @@
 
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use cartouche_tests::repository;
 
-/// The features that a package has in a build of its own.
+/// The features that the controller has when these packages are built together.
 fn features(arguments: &[&str]) -> Result<String> {
     let output = Command::new(env!("CARGO"))
         .current_dir(repository())
-        .args(["tree", "--offline", "--locked", "--depth", "0"])
-        .args(["--edges", "normal", "--format", "{p} [{f}]"])
-        .args(["--package", "cartouche-controller"])
+        .args(["tree", "--offline", "--locked"])
+        .args(["--format", "{p} [{f}]", "--prefix", "none"])
         .args(arguments)
         .output()?;
     let said = String::from_utf8(output.stderr)?;
     ensure!(output.status.success(), "cargo tree: {said}");
-    Ok(String::from_utf8(output.stdout)?)
+    let tree = String::from_utf8(output.stdout)?;
+    let mut lines = tree.lines();
+    let line = lines.find(|line| line.starts_with("cartouche-controller "));
+    Ok(line.context("no controller in the tree")?.to_owned())
 }
 
 #[test]
-fn the_shipped_controller_is_built_without_deliberate_mistakes() -> Result<()> {
-    let shipped = features(&[])?;
-    assert!(shipped.contains("cartouche-controller"), "{shipped}");
-    assert!(!shipped.contains("mutants"), "{shipped}");
+fn no_build_but_that_of_tests_has_mutants() -> Result<()> {
+    // `cargo build --release` of the whole workspace, the shipped controller and the measured one.
+    for packages in [
+        &["--workspace"][..],
+        &["--package", "cartouche-controller"],
+        &["--package", "cartouche-bench"],
+    ] {
+        let built = features(&[&["--edges", "normal,build"], packages].concat())?;
+        assert!(!built.contains("mutants"), "{packages:?}: {built}");
+    }
     // The question is one that can be answered with yes.
-    let mistaken = features(&["--features", "mutants"])?;
-    assert!(mistaken.contains("mutants"), "{mistaken}");
+    let tested = features(&["--workspace"])?;
+    assert!(tested.contains("mutants"), "{tested}");
     Ok(())
 }
 

@@ -5,7 +5,6 @@ use cartouche_crds::{CurrentRun, RunPhase};
 use super::{Change, Step, crowded, is_marked, suspended};
 use crate::{
     ledger::{MAX_HISTORY, Reading, result_of},
-    mutants::{self, Mutant},
     problem::{Category, Cure, Problem},
     reconcile::facts::{CreateOutcome, Facts, NameRead, Rendering, RunName, Sighting},
 };
@@ -137,9 +136,6 @@ fn refused(facts: &Facts, current: &CurrentRun, problem: &Problem) -> Step {
 /// ours made it, the number is given up and the next one taken. Else it never gets a second name: an
 /// admission webhook, say, may have taken from our own run what it is known by.
 fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
-    if mutants::makes(Mutant::TakenIsTheEnd) {
-        return Step::Stuck(vanished(facts, current));
-    }
     let name = RunName::of(current);
     let found = match facts.reads.get(&name) {
         None => return Step::ReadRun(name),
