@@ -26,10 +26,10 @@ fuzz minutes="5":
 # Change the ledger, the decisions and retention at every place, one at a time, and see that a unit test
 # fails (`cargo install --locked cargo-mutants`). Some 230 changes: about an hour on two cores.
 mutants *options:
-    cargo mutants --package cartouche-controller --in-place --cargo-arg=--lib --baseline skip --timeout 300 \
-        --file 'controller/src/ledger.rs' --file 'controller/src/ledger/*.rs' \
-        --file 'controller/src/reconcile/decide.rs' --file 'controller/src/reconcile/decide/*.rs' \
-        --file 'controller/src/retention.rs' --output target/mutants {{ options }} \
+    cargo mutants --package cartouche-protocol --in-place --cargo-arg=--lib --baseline skip --timeout 300 \
+        --file 'protocol/src/ledger.rs' --file 'protocol/src/ledger/*.rs' \
+        --file 'protocol/src/decide.rs' --file 'protocol/src/decide/*.rs' \
+        --file 'protocol/src/retention.rs' --output target/mutants {{ options }} \
         -- -- ledger decide retention
 
 # Run the tests: all, or those whose name contains the argument.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use cartouche_crds::{API_VERSION, ClusterRunTemplate, ClusterRunTemplateStatus};
+use cartouche_protocol::{compiled::Compiled, problem::bounded, report::STALLED};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
     jiff::Timestamp,
@@ -19,9 +20,7 @@ use crate::{
     api::{Connection, Requests, ResourcePath},
     clock::boot_time,
     memory::backoff,
-    problem::bounded,
-    reconcile::report::STALLED,
-    templates::{Compiled, Templates},
+    templates::Templates,
 };
 
 /// Whether Runnables can use the template.

@@ -4,10 +4,8 @@
 mod bounded;
 mod client;
 mod error;
-mod object;
 mod page;
 mod path;
-mod writers;
 
 use std::time::Duration;
 
@@ -22,16 +20,14 @@ use bounded::Unread;
 pub use client::{Bearer, Caller, Connection, configure};
 pub use error::ApiError;
 pub(crate) use error::answers;
-pub use object::{MAX_DEPTH, Object, is_shortened};
 use page::Page;
 pub use path::{ResourcePath, percent_encoded};
-pub use writers::Writers;
 
 /// How long a request may take, answer included, unless `--request-timeout` says otherwise. Giving up
 /// sooner is safe: a create whose answer never came counts as one that may have been carried out.
 pub const DEADLINE: Duration = Duration::from_secs(15);
 /// How long the API server may work on a create before it gives up; the basis of
-/// [`crate::retention::MINIMUM_AGE`].
+/// [`cartouche_protocol::retention::MINIMUM_AGE`].
 const CREATE_TIMEOUT: &str = "10s";
 /// Objects in one page of a list.
 const PAGE: usize = 100;

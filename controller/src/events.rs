@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cartouche_crds::{API_VERSION, Runnable};
+use cartouche_protocol::problem::bounded;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::Instant};
@@ -10,7 +11,6 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     api::{CreateMode, Requests, ResourcePath},
     metrics::Metrics,
-    problem::bounded,
 };
 
 /// Events that may go out at once, in seconds of the usual rate.

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use cartouche_protocol::problem::{Category, Cure, Problem};
 use clap::ValueEnum;
 use http::HeaderValue;
 use serde::Deserialize;
@@ -14,7 +15,6 @@ use serde_json::json;
 use crate::{
     api::{ApiError, Bearer, Caller, Connection, CreateMode, Requests, ResourcePath},
     clock::boot_time,
-    problem::{Category, Cure, Problem},
 };
 
 /// How long a token is asked for.

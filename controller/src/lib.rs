@@ -1,8 +1,7 @@
 //! The Cartouche controller: stamps one run per change and reports what came of it.
 //!
 //! Data goes one way: an event wakes a Runnable ([`watch`]), it is observed, decided, acted on and
-//! reported ([`reconcile`]). What decides about runs is pure: [`ledger`], [`reconcile::decide`],
-//! [`reconcile::report`] and [`retention`].
+//! reported ([`reconcile`]). What decides about runs is pure: [`cartouche_protocol`].
 
 pub mod accept;
 pub mod api;
@@ -13,14 +12,11 @@ pub mod events;
 pub mod flags;
 pub mod health;
 pub mod identity;
-pub mod ledger;
 pub mod memory;
 pub mod metrics;
 pub mod mutants;
 pub mod picked;
-pub mod problem;
 pub mod reconcile;
-pub mod retention;
 pub mod serve;
 pub mod telemetry;
 pub mod templates;

@@ -8,21 +8,18 @@ use std::{
 };
 
 use cartouche_crds::{Runnable, RunnableStatus};
+use cartouche_protocol::{
+    facts::Sighting,
+    ledger::Reading,
+    problem::{Cure, Problem},
+};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry, jiff::Timestamp};
 use kube::{
     ResourceExt,
     runtime::reflector::{ObjectRef, Store},
 };
 
-use crate::{
-    cached_runnable::CachedRunnable,
-    clock::boot_time,
-    ledger::Reading,
-    picked::Picked,
-    problem::{Cure, Problem},
-    reconcile::facts::Sighting,
-    watch::Watched,
-};
+use crate::{cached_runnable::CachedRunnable, clock::boot_time, picked::Picked, watch::Watched};
 
 /// First delay before something that failed is tried again; it doubles from there.
 const FIRST_DELAY: Duration = Duration::from_secs(1);

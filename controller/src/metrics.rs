@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cartouche_protocol::problem::Category;
 use http::{Method, StatusCode};
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeLabelValue, text::encode},
@@ -13,8 +14,6 @@ use prometheus_client::{
     },
     registry::Registry,
 };
-
-use crate::problem::Category;
 
 /// All metrics of the process.
 #[derive(Clone)]

@@ -7,18 +7,15 @@
 use std::future::Future;
 
 use cartouche_crds::{HistoryEntry, OutputsFrom};
-use k8s_openapi::jiff::Timestamp;
-use serde_json::Value;
-
-use crate::{
+use cartouche_protocol::{
+    decide::{Change, Step},
+    facts::{CreateOutcome, Facts, Found},
     ledger::{Ledger, OutputsRead},
     problem::{Category, Cure, Problem},
-    reconcile::{
-        decide::{Change, Step},
-        facts::{CreateOutcome, Facts, Found},
-    },
     retention::MINIMUM_AGE,
 };
+use k8s_openapi::jiff::Timestamp;
+use serde_json::Value;
 
 /// Names the mistake that a process makes.
 pub const VARIABLE: &str = "CARTOUCHE_MUTANT";

@@ -2,11 +2,7 @@
 
 pub mod act;
 mod ask;
-pub mod assess;
-pub mod decide;
-pub mod facts;
 pub mod observe;
-pub mod report;
 
 mod make;
 mod pass;
@@ -15,7 +11,6 @@ mod retire;
 mod select;
 mod strangers;
 mod tidy;
-mod token;
 mod watched;
 mod write;
 
@@ -26,6 +21,11 @@ use std::{
 };
 
 use cartouche_crds::Runnable;
+use cartouche_protocol::{
+    decide::{MOST_RENUMBERED, Step, Waiting, decide, look_after},
+    ledger::BreakerLimits,
+    problem::Problem,
+};
 use futures::FutureExt;
 use kube::ResourceExt;
 use tokio::task::AbortHandle;
@@ -34,12 +34,10 @@ use crate::{
     discovery::Kinds,
     events::Events,
     identity::Identity,
-    ledger::BreakerLimits,
     memory::{Held, Leaving, Memories, Memory, RunnableKey, lock},
     metrics::Metrics,
     mutants,
     picked::PickedObjects,
-    problem::Problem,
     templates::Templates,
     watch::{
         Progress, Purpose, Wakes, Watched, Watches,
@@ -49,7 +47,6 @@ use crate::{
         supervised,
     },
 };
-use decide::{MOST_RENUMBERED, Step, Waiting, decide, look_after};
 use pass::{End, Pass};
 
 /// Steps of one pass at most: more would be a loop.

@@ -11,6 +11,7 @@ mod unreadable;
 use std::{collections::HashMap, sync::Arc};
 
 use cartouche_crds::ClusterRunTemplate;
+use cartouche_protocol::ledger::BreakerLimits;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use guarded::{Guarded, guarded};
 use kube::{
@@ -35,7 +36,6 @@ use crate::{
     flags::Flags,
     health::{self, Readiness},
     identity::Identity,
-    ledger::BreakerLimits,
     memory::{Memories, RunnableKey},
     metrics::Metrics,
     picked::PickedObjects,

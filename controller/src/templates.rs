@@ -6,43 +6,13 @@ use std::{
 };
 
 use cartouche_crds::ClusterRunTemplate;
-use cartouche_templating::{Problems, Template};
+use cartouche_protocol::compiled::Compiled;
 use kube::{
     ResourceExt,
     runtime::reflector::{ObjectRef, Store},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
-
-/// A template as it was at one generation: writes of its status do not count.
-#[derive(Debug)]
-pub struct Compiled {
-    /// Its name.
-    pub name: String,
-    /// Its uid.
-    pub uid: String,
-    /// Its generation.
-    pub generation: i64,
-    /// Hash of its outputs and healthRule.
-    pub rules_hash: Arc<str>,
-    /// The template, or all that is wrong with it.
-    pub template: Result<Template, Problems>,
-}
-
-impl Compiled {
-    fn new(object: &ClusterRunTemplate) -> Self {
-        let template = Template::compile(&object.spec);
-        Self {
-            name: object.name_any(),
-            uid: object.uid().unwrap_or_default(),
-            generation: object.metadata.generation.unwrap_or_default(),
-            rules_hash: template
-                .as_ref()
-                .map_or_else(|_| "".into(), |template| template.rules_hash().into()),
-            template,
-        }
-    }
-}
 
 /// What tells one state of a template from another.
 #[derive(Deserialize)]

@@ -20,6 +20,7 @@ use std::{
     time::Duration,
 };
 
+use cartouche_protocol::facts::WatchState;
 use kube::{Api, Client, Resource, api::ApiResource, core::DynamicResourceScope, runtime::watcher};
 use tokio::{sync::mpsc, task::AbortHandle};
 
@@ -32,7 +33,6 @@ use crate::{
     health::Readiness,
     memory::RunnableKey,
     metrics::{Metrics, WatchLabel},
-    reconcile::facts::WatchState,
 };
 
 /// A silent connection is noticed after this time; the server ends every watch then.

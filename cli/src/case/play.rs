@@ -4,14 +4,12 @@
 use std::{collections::HashMap, sync::Arc};
 
 use anyhow::Context as _;
-use cartouche_controller::{
-    ledger::{BreakerLimits, Cause, Fate, Ledger, OutputsRead, Reading, RunIdentity},
-    reconcile::{
-        facts::{CreateOutcome, Facts, Rendering, RunnableFacts, WatchState},
-        report,
-    },
-};
 use cartouche_crds::RunnableStatus;
+use cartouche_protocol::{
+    facts::{CreateOutcome, Facts, Rendering, RunnableFacts, WatchState},
+    ledger::{BreakerLimits, Cause, Fate, Ledger, OutputsRead, Reading, RunIdentity},
+    report,
+};
 use cartouche_templating::{Template, Verdict, add_own_message};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};

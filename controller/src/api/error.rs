@@ -174,7 +174,7 @@ impl From<kube::Error> for ApiError {
 
 /// Bytes of a refusal that are read: conditions and events hold no more, and the API server does not
 /// cut what it says.
-const MOST_READ: usize = 4 * crate::problem::TEXT_BYTES;
+const MOST_READ: usize = 4 * cartouche_protocol::problem::TEXT_BYTES;
 
 /// Admission errors echo the values they refuse, which may have come out of a Secret that only the
 /// account may read. Long ones are left out.

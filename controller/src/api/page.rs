@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::object::Object;
+use cartouche_protocol::object::Object;
 
 /// A page of a list; its items are still text, so that one that nobody can read spoils no other, and
 /// that only one at a time is a tree, which takes many times the room.

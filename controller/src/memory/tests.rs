@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use cartouche_protocol::problem::{Category, Cure, Problem};
+
 use super::{
     Held, LONGEST_DELAY, Leaving, MAX_HOLDS, Memories, Memory, RunnableKey, left::MAX_LEFT, lock,
 };
-use crate::problem::{Category, Cure, Problem};
 
 fn problem() -> Problem {
     Problem::new(Category::UnknownError, Cure::Retry, "no")

@@ -3,23 +3,26 @@
 use std::collections::HashSet;
 
 use cartouche_crds::{RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase};
+use cartouche_protocol::{
+    evaluate::{reading, reading_with_pods},
+    facts::{Found, NameRead, RunName},
+    ledger::{OutputsRead, Reading, RunIdentity},
+    object::Object,
+    problem::{Category, Cure, Problem},
+};
 use cartouche_templating::{HASH_VERSION, contains};
 use serde_json::Value;
 
 use super::{
-    assess::{reading, reading_with_pods},
-    facts::{Found, NameRead, RunName},
     observe::unapplied_name,
     pass::{End, Pass},
     watched::own_runs,
 };
 use crate::{
-    api::{ApiError, Object, Requests, ResourcePath},
+    api::{ApiError, Requests, ResourcePath},
     discovery::{DiscoveryError, Kind},
-    ledger::{OutputsRead, Reading, RunIdentity},
     memory::{Held, lock},
     mutants,
-    problem::{Category, Cure, Problem},
 };
 
 impl Pass<'_> {

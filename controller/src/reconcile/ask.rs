@@ -1,16 +1,11 @@
 //! Asks the API server what it makes of the rendered document, to compare that with a run. I/O.
 
+use cartouche_protocol::{facts::RunName, object::Object};
 use cartouche_templating::contains_document;
 use serde_json::Value;
 
-use super::{
-    facts::RunName,
-    pass::{End, Pass},
-};
-use crate::{
-    api::{CreateMode, Object},
-    memory::Held,
-};
+use super::pass::{End, Pass};
+use crate::{api::CreateMode, memory::Held};
 
 impl Pass<'_> {
     /// Asks what the server makes of the rendered document, and whether the run has all of it.

@@ -3,30 +3,33 @@
 use std::{sync::Arc, time::Duration};
 
 use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RerunRequest};
+use cartouche_protocol::{
+    evaluate::reading,
+    facts::{CreateOutcome, Sighting},
+    object::Object,
+    problem::{Category, Cure, Problem},
+};
 use cartouche_templating::{Owner, Stamp, stamp};
 use kube::ResourceExt;
 use serde_json::Value;
 
 use super::{
-    assess::reading,
-    facts::{CreateOutcome, Sighting},
     observe::unapplied_name,
     pass::{End, Pass},
     write::Written,
 };
 use crate::{
-    api::{ApiError, CreateMode, Object, ResourcePath},
+    api::{ApiError, CreateMode, ResourcePath},
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
     events::Occasion,
     memory::{Held, lock},
     metrics::RunEvent,
     mutants,
-    problem::{Category, Cure, Problem},
 };
 
 /// A create is sent at most this long after its ledger was read; see
-/// [`crate::retention::MINIMUM_AGE`].
+/// [`cartouche_protocol::retention::MINIMUM_AGE`].
 const LEDGER_FRESH_FOR: Duration = Duration::from_secs(20);
 
 const SECRET: &str = "Secret";

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use cartouche_crds::{API_VERSION, GROUP};
+use cartouche_protocol::{
+    compiled::Compiled,
+    facts::Rendering,
+    ledger::Cause,
+    problem::{Category, Cure, Problem},
+};
 use cartouche_templating::Context;
 use serde_json::{Value, json, value::RawValue};
 
-use super::{
-    facts::Rendering,
-    pass::{End, Pass},
-};
+use super::pass::{End, Pass};
 use crate::{
     api::{Requests, ResourcePath},
     discovery::DiscoveryError,
-    ledger::Cause,
     mutants::{self, Mutant},
-    problem::{Category, Cure, Problem},
-    templates::Compiled,
 };
 
 /// What a rendering was made of, beside the Runnable, of which a pass has only one state.

@@ -7,24 +7,22 @@ use std::{
 };
 
 use cartouche_crds::{FIELD_MANAGER, RERUN_TOKEN_ANNOTATION, Runnable, RunnableStatus};
-use kube::ResourceExt;
-
-use super::{
-    CONFLICT_PAUSE, QUIET, Reconciler,
+use cartouche_protocol::{
+    compiled::Compiled,
     decide::{Change, Step, Waiting},
     facts::{CreateOutcome, Facts, RunnableFacts, WatchState, served_before},
-    log,
-    observe::Sources,
-    patience, report,
-    token::bounded,
+    ledger::Ledger,
+    problem::{Category, Cure, Problem},
+    report,
+    rerun::bounded,
 };
+use kube::ResourceExt;
+
+use super::{CONFLICT_PAUSE, QUIET, Reconciler, log, observe::Sources, patience};
 use crate::{
     api::Requests,
     clock::boot_time,
-    ledger::Ledger,
     memory::{Held, Memory, RunnableKey, lock},
-    problem::{Category, Cure, Problem},
-    templates::Compiled,
 };
 
 /// How often it is said that another controller writes the same status.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cartouche_crds::API_VERSION;
+use cartouche_protocol::problem::{Category, Cure, Problem};
 use serde::de::DeserializeOwned;
 
 use super::pass::{End, Pass};
@@ -11,7 +12,6 @@ use crate::{
     clock::boot_time,
     events::Occasion,
     memory::{Held, lock},
-    problem::{Category, Cure, Problem},
 };
 
 impl Pass<'_> {

@@ -3,8 +3,13 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use cartouche_crds::HistoryEntry;
+use cartouche_protocol::{
+    facts::WatchState,
+    problem::{Category, Cure, Problem},
+    retention::{old_enough, retention, surplus},
+};
 
-use super::{CONFLICT_PAUSE, facts::WatchState, pass::Pass};
+use super::{CONFLICT_PAUSE, pass::Pass};
 use crate::{
     api::ApiError,
     clock::boot_time,
@@ -12,8 +17,6 @@ use crate::{
     memory::{Held, lock},
     metrics::RunEvent,
     mutants,
-    problem::{Category, Cure, Problem},
-    retention::{old_enough, retention, surplus},
     watch::{Purpose, Watched},
 };
 

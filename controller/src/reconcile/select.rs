@@ -3,16 +3,19 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use cartouche_crds::Selector;
+use cartouche_protocol::{
+    facts::WatchState,
+    problem::{Category, Cure, Problem},
+};
 use cartouche_templating::bounds::{MAX_CONTEXT_BYTES, json_bytes_within};
 use serde_json::Value;
 
-use super::{facts::WatchState, pass::Pass};
+use super::pass::Pass;
 use crate::{
     api::{ApiError, Requests, percent_encoded},
     discovery::{DiscoveryError, Kind},
     memory::lock,
     picked::Picked,
-    problem::{Category, Cure, Problem},
     watch::{Purpose, Watched},
 };
 

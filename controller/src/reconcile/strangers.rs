@@ -2,6 +2,11 @@
 //! hears of them. I/O.
 
 use cartouche_crds::{CurrentRun, FIELD_MANAGER};
+use cartouche_protocol::{
+    facts::{LedgerWriter, Probe, RunName},
+    ledger::{Ledger, RunIdentity},
+    object::Object,
+};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
     jiff::{SignedDuration, Timestamp},
@@ -10,14 +15,10 @@ use kube::ResourceExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{
-    facts::{LedgerWriter, Probe, RunName},
-    pass::{End, Pass},
-};
+use super::pass::{End, Pass};
 use crate::{
-    api::{CreateMode, Object},
+    api::CreateMode,
     events::Occasion,
-    ledger::{Ledger, RunIdentity},
     memory::{Held, Stranger, lock},
 };
 

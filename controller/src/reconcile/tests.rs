@@ -13,15 +13,12 @@ use serde_json::{Value, json};
 
 use super::Reconciler;
 use crate::{
-    api::Connection,
-    flags::Flags,
-    health::Readiness,
-    ledger::tests::sample::{API_VERSION, KIND, created},
-    memory::RunnableKey,
-    metrics::Metrics,
-    serve::wire,
-    watch::Wakes,
+    api::Connection, flags::Flags, health::Readiness, memory::RunnableKey, metrics::Metrics,
+    serve::wire, watch::Wakes,
 };
+
+const API_VERSION: &str = "example.dev/v1";
+const KIND: &str = "Build";
 
 /// Something that happens to the Runnable while its look waits for the kind of its run.
 type Meanwhile = fn(&Reconciler);
@@ -34,7 +31,9 @@ fn runnable(uid: &str) -> Runnable {
     let object = json!({
         "metadata": { "namespace": "ns", "name": "app", "uid": uid, "resourceVersion": "1" },
         "spec": { "runTemplateRef": { "name": "t" } },
-        "status": { "currentRun": created(2, "A") },
+        "status": { "currentRun": {
+            "sequence": 2, "inputHash": "v1:A", "phase": "Created", "apiVersion": API_VERSION, "kind": KIND, "name": "app-2", "uid": "run-2",
+        } },
     });
     serde_json::from_value(object).unwrap()
 }

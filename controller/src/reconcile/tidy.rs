@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
-use super::{
-    WITNESSED_WITHIN,
-    facts::{NameRead, WatchState, is_needed},
-    pass::Pass,
-    watched::AWAITED_FOR,
-};
+use cartouche_protocol::facts::{NameRead, WatchState, is_needed};
+
+use super::{WITNESSED_WITHIN, pass::Pass, watched::AWAITED_FOR};
 use crate::{clock::boot_time, events::Occasion, memory::lock, watch::Watched};
 
 impl Pass<'_> {

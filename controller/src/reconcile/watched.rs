@@ -7,20 +7,20 @@ use std::{
 };
 
 use cartouche_crds::RUNNABLE_NAME_LABEL;
+use cartouche_protocol::{
+    evaluate::{current_sequence, matters, reading},
+    facts::{Sighting, WatchState, doubted},
+    ledger::RunIdentity,
+    problem::{Problem, bounded},
+};
 use cartouche_templating::label_value;
 
-use super::{
-    assess::{current_sequence, matters, reading},
-    facts::{Sighting, WatchState},
-    pass::Pass,
-};
+use super::pass::Pass;
 use crate::{
     api::ApiError,
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
-    ledger::Ledger,
     memory::{RunnableKey, lock},
-    problem::{Problem, bounded},
     watch::{Purpose, Watched, runs::Poll},
 };
 
@@ -221,7 +221,9 @@ impl Pass<'_> {
             .await;
         if listed.is_err() {
             let known = runs.sightings(owner);
-            return doubted(known, &self.facts.ledger, &watched.kind);
+            let of_kind =
+                |run: &RunIdentity| watched.kind.has_objects_of(&run.api_version, &run.kind);
+            return doubted(known, &self.facts.ledger, of_kind);
         }
         let poll = Poll {
             watched,
@@ -250,85 +252,4 @@ pub(super) fn own_runs(key: &RunnableKey) -> String {
 
 fn unfindable(api_version: &str, kind: &str, why: &str) -> String {
     format!("{kind} of {api_version} cannot be looked up ({why}) and is not watched meanwhile")
-}
-
-/// What is left of sightings when the runs of their kind could not be listed, and nobody says what is there.
-/// Those that had ended say how, and are read again. Of one that had not it is only known that it was there:
-/// it is read by its name as one that nobody has seen, so that its end is noticed if it is gone.
-fn doubted(known: Vec<Sighting>, ledger: &Ledger, kind: &Kind) -> Vec<Sighting> {
-    let doubt = |mut seen: Sighting| {
-        let of_kind = kind.has_objects_of(&seen.run.api_version, &seen.run.kind);
-        if seen.deleted || !of_kind {
-            return Some(seen);
-        }
-        if !seen.finished() && ledger.knows(&seen.run.uid) {
-            return None;
-        }
-        seen.rules_hash = "".into();
-        Some(seen)
-    };
-    known.into_iter().filter_map(doubt).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use cartouche_crds::RunResult;
-
-    use super::doubted;
-    use crate::{
-        discovery::Kind,
-        ledger::tests::sample::*,
-        reconcile::{
-            decide::{Change, Step, decide, tests::scene::*},
-            facts::{Facts, Sighting},
-        },
-    };
-
-    fn kind() -> Kind {
-        Kind {
-            api_version: API_VERSION.to_owned(),
-            kind: KIND.to_owned(),
-            plural: "builds".to_owned(),
-            namespaced: true,
-        }
-    }
-
-    /// A run that is to be followed, and what a list that failed left of what was seen of it.
-    fn unlisted(seen: Sighting) -> Facts {
-        let mut facts = with(created(2, "A"), "A").fresh();
-        facts.sightings = doubted(vec![seen], &facts.ledger, &kind());
-        facts
-    }
-
-    /// What is recorded of a run that went while nobody could list, by what was seen of it before.
-    fn recorded(before: Sighting) -> Option<RunResult> {
-        let facts = unlisted(before);
-        assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));
-        let gone = facts.reading_absent(&name(2));
-        written(&gone, Change::Record).current.unwrap().result
-    }
-
-    #[test]
-    fn an_unfinished_run_that_went_while_nobody_could_list_is_noticed() {
-        let before = seen(&running(run(2, "A")));
-        assert_eq!(recorded(before), Some(RunResult::Lost));
-    }
-
-    #[test]
-    fn how_a_run_ended_is_remembered_while_nobody_can_list() {
-        let before = seen(&failed(run(2, "A")));
-        assert_eq!(recorded(before), Some(RunResult::Failed));
-    }
-
-    #[test]
-    fn what_another_watch_shows_and_what_no_ledger_knows_is_not_doubted() {
-        let facts = with(created(2, "A"), "A");
-        let mut elsewhere = seen(&running(run(2, "A")));
-        elsewhere.run.kind = "Job".to_owned();
-        let mut unknown = seen(&running(other(run(2, "A"))));
-        let known = vec![elsewhere.clone(), unknown.clone()];
-        unknown.rules_hash = "".into();
-        let left = doubted(known, &facts.ledger, &kind());
-        assert_eq!(left, [elsewhere, unknown]);
-    }
 }

@@ -3,25 +3,25 @@
 use std::sync::Arc;
 
 use cartouche_crds::{API_VERSION, RunPhase, RunResult, RunnableStatus};
+use cartouche_protocol::{
+    decide::{Change, Step, decide},
+    facts::{CreateOutcome, LedgerWriter, NameRead},
+    ledger::Ledger,
+    problem::Problem,
+    report,
+    retention::trimmed,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{
-    decide::{Change, Step, decide},
-    facts::{CreateOutcome, LedgerWriter, NameRead},
-    pass::{End, Pass},
-    report,
-};
+use super::pass::{End, Pass};
 use crate::{
     api::ResourcePath,
     clock::boot_time,
     events::Occasion,
-    ledger::Ledger,
     memory::{Held, lock},
     metrics::RunEvent,
     mutants::{self, Mutant},
-    problem::Problem,
-    retention::trimmed,
 };
 
 /// A Runnable as far as a write of its status must give it: which one, and the status.

@@ -10,10 +10,11 @@ use std::{
     time::Duration,
 };
 
+use cartouche_protocol::problem::Cure;
+
 use crate::{
     discovery::DiscoveryError,
     memory::RunnableKey,
-    problem::Cure,
     reconcile::Reconciler,
     watch::{Watched, references::Reference},
 };

@@ -6,6 +6,7 @@ use cartouche_crds::{
     ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus, FIELD_MANAGER,
     RunTemplateRef, Runnable, RunnableSpec, RunnableStatus,
 };
+use cartouche_protocol::object::MAX_DEPTH;
 use futures::{Stream, StreamExt};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::{Api, Resource, runtime::watcher};
@@ -14,7 +15,6 @@ use serde_json::{Value, value::RawValue};
 
 use super::unreadable::{Told, Untold};
 use crate::{
-    api::MAX_DEPTH,
     cached_runnable::{CachedRunnable, kind_of},
     metrics::Metrics,
     watch::own::OwnWatches,

@@ -6,6 +6,10 @@ use std::{
 };
 
 use cartouche_crds::{API_VERSION, ClusterRunTemplate, Runnable};
+use cartouche_protocol::{
+    problem::{Category, bounded},
+    report,
+};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta},
     jiff::Timestamp,
@@ -28,8 +32,6 @@ use crate::{
     cached_runnable::CachedRunnable,
     events::{Events, Occasion},
     metrics::Metrics,
-    problem::{Category, bounded},
-    reconcile::report,
 };
 
 /// First and longest pause after a write that failed.

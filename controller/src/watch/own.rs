@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use cartouche_protocol::facts::WatchState;
 use futures::{Stream, StreamExt, stream};
 use kube::runtime::watcher;
 
@@ -10,7 +11,7 @@ use super::{
     Progress,
     progress::{Following, reason},
 };
-use crate::{health::Readiness, metrics::Metrics, reconcile::facts::WatchState};
+use crate::{health::Readiness, metrics::Metrics};
 
 /// Who is told how the controller's own watches fare.
 #[derive(Clone)]

@@ -5,12 +5,13 @@ use std::{
     time::Duration,
 };
 
+use cartouche_protocol::facts::WatchState;
 use futures::{Stream, StreamExt};
 use kube::runtime::watcher;
 use tokio::time::{Instant, timeout};
 
 use super::Failures;
-use crate::{api::answers, reconcile::facts::WatchState};
+use crate::api::answers;
 
 /// How long a watch that is needed may be without success before that is said, and its kind is polled.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

@@ -3,6 +3,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, fmt};
 
+use cartouche_protocol::{managed_fields::Writers, object::Object};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -10,10 +11,7 @@ use serde::{
 };
 use serde_json::{Value, value::RawValue};
 
-use crate::{
-    api::{Object, Writers},
-    discovery::Kind,
-};
+use crate::discovery::Kind;
 
 /// The prefix of our own labels and annotations.
 const OURS: &str = "carto.run/";

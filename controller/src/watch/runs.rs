@@ -7,6 +7,11 @@ use std::{
 };
 
 use cartouche_crds::{RUNNABLE_NAME_LABEL, Runnable};
+use cartouche_protocol::{
+    evaluate::{current_sequence, digested, matters},
+    facts::{OutputsDigest, Sighting},
+    ledger::{Reading, RunIdentity},
+};
 use futures::StreamExt;
 use k8s_openapi::jiff::Timestamp;
 use kube::{
@@ -18,13 +23,8 @@ use serde_json::Value;
 use super::{Progress, Wakes, Watched, Watches, config, run_object::RunObject};
 use crate::{
     cached_runnable::CachedRunnable,
-    ledger::{Reading, RunIdentity},
     memory::{Memories, RunnableKey, lock},
     metrics::Metrics,
-    reconcile::{
-        assess::{current_sequence, digested, matters},
-        facts::{OutputsDigest, Sighting},
-    },
     templates::Templates,
 };
 

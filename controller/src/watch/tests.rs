@@ -6,15 +6,13 @@ use std::{
     time::Duration,
 };
 
+use cartouche_protocol::facts::WatchState;
 use futures::stream;
 use kube::runtime::watcher;
 use tokio::task::AbortHandle;
 
 use super::{Progress, Purpose, Watched, Watches};
-use crate::{
-    discovery::Kind, health::Readiness, memory::RunnableKey, metrics::Metrics,
-    reconcile::facts::WatchState,
-};
+use crate::{discovery::Kind, health::Readiness, memory::RunnableKey, metrics::Metrics};
 
 fn kind(kind: &str) -> Watched {
     let kind = Kind {

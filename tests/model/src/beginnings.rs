@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use cartouche_controller::{ledger::MAX_HISTORY, reconcile::facts::RunName};
 use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase, RunResult, RunnableStatus};
+use cartouche_protocol::{facts::RunName, ledger::MAX_HISTORY};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
     jiff::SignedDuration,

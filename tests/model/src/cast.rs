@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use cartouche_controller::{
-    reconcile::facts::RunName,
-    templates::{Compiled, Templates},
-};
 use cartouche_crds::{
     ClusterRunTemplate, ClusterRunTemplateSpec, INPUT_HASH_ANNOTATION, RUN_TEMPLATE_NAME_LABEL,
     RUNNABLE_NAME_LABEL,
 };
+use cartouche_protocol::{compiled::Compiled, facts::RunName};
 use cartouche_templating::{Context, Owner, Rendered, Stamp, stamp};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -78,7 +75,6 @@ impl Cast {
     #[must_use]
     #[expect(clippy::expect_used, reason = "the template is fixed")]
     pub fn new(setup: &Configuration) -> Self {
-        let templates = Templates::new(kube::runtime::reflector::store().0);
         let metadata = if setup.fixed_name {
             json!({ "name": "run" })
         } else {
@@ -99,7 +95,7 @@ impl Cast {
             let mut template = ClusterRunTemplate::new(TEMPLATE, spec);
             template.metadata.uid = Some("template-uid".to_owned());
             template.metadata.generation = Some(1);
-            let compiled = templates.compile(&template);
+            let compiled = Arc::new(Compiled::new(&template));
             let runnable = json!({
                 "metadata": { "name": RUNNABLE, "namespace": NAMESPACE },
                 "spec": { "runTemplateRef": { "name": TEMPLATE }, "inputs": { "value": number.to_string() } },

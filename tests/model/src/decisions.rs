@@ -7,19 +7,17 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use cartouche_controller::{
-    ledger::{Ledger, RunIdentity},
-    problem::{Category, Cure, Problem},
-    reconcile::{
-        assess::matters,
-        decide::{Change, Step, decide, look_after},
-        facts::{CreateOutcome, Facts, is_latest, is_needed},
-        report,
-    },
-    retention::{retention, trimmed},
-};
 use cartouche_crds::{
     HistoryEntry, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, RunnableStatus,
+};
+use cartouche_protocol::{
+    decide::{Change, Step, decide, look_after},
+    evaluate::matters,
+    facts::{CreateOutcome, Facts, is_latest, is_needed},
+    ledger::{Ledger, RunIdentity},
+    problem::{Category, Cure, Problem},
+    report,
+    retention::{retention, trimmed},
 };
 use k8s_openapi::jiff::SignedDuration;
 
@@ -158,9 +156,7 @@ impl Decisions {
             token: token.unwrap_or(0),
             name: self
                 .pool
-                .name(&cartouche_controller::reconcile::facts::RunName::of(
-                    current,
-                )),
+                .name(&cartouche_protocol::facts::RunName::of(current)),
             rewritten: false,
             earlier_version: false,
             old: false,

@@ -1,7 +1,7 @@
 //! What users, time and faults do to a state.
 
-use cartouche_controller::{ledger::Ledger, reconcile::facts::RunName};
 use cartouche_crds::{RunPhase, RunnableStatus};
+use cartouche_protocol::{facts::RunName, ledger::Ledger};
 
 use crate::{
     cast::run_uid,

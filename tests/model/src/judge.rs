@@ -3,8 +3,8 @@
 //! The names are those of `docs/exactly-once.md`: S1 one object for a number, S2 its content, S3 a cause
 //! for every number, S4 outputs, S5 what is deleted.
 
-use cartouche_controller::reconcile::{decide::Change, facts::RunName};
 use cartouche_crds::{CurrentRun, RunPhase, RunnableStatus};
+use cartouche_protocol::{decide::Change, facts::RunName};
 use cartouche_templating::HASH_VERSION;
 
 use crate::{

@@ -1,6 +1,6 @@
 //! Exactly once, checked: every order of faults, requests and looks at caches, against the real code.
 //!
-//! The controller's decisions are pure (`reconcile::decide`, `ledger`, `reconcile::report`,
+//! The controller's decisions are pure (`decide`, `ledger`, `report`,
 //! `retention`). This model calls those very functions with real facts: real rendered documents, real
 //! objects, real statuses. What it adds is the world around them: an API server, one or two workers, and
 //! everything that can go wrong between them. [stateright](https://www.stateright.rs) then explores every

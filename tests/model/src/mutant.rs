@@ -3,15 +3,13 @@
 //! A mistake in a decision is made by bending what the decision is given, or what it gives; a mistake
 //! of the loop around it is made in [`crate::worker`] and [`crate::server`].
 
-use cartouche_controller::{
+use cartouche_crds::{OutputsFrom, RunPhase, RunResult};
+use cartouche_protocol::{
+    decide::{Change, Step},
+    facts::{CreateOutcome, Facts, LedgerWriter, NameRead, OutputsDigest, RunName, Sighting},
     ledger::{Ledger, OutputsRead, RunIdentity},
     problem::{Category, Cure, Problem},
-    reconcile::{
-        decide::{Change, Step},
-        facts::{CreateOutcome, Facts, LedgerWriter, NameRead, OutputsDigest, RunName, Sighting},
-    },
 };
-use cartouche_crds::{OutputsFrom, RunPhase, RunResult};
 use cartouche_templating::{Health, Verdict};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration};
 

@@ -10,8 +10,8 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use cartouche_controller::{problem::Problem, reconcile::facts::RunName};
 use cartouche_crds::RunnableStatus;
+use cartouche_protocol::{facts::RunName, problem::Problem};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration};
 
 use crate::cast::{NOW, YOUNG};

@@ -1,6 +1,6 @@
 //! The API server: what a request does when it arrives, and what the watches deliver.
 
-use cartouche_controller::reconcile::decide::Change;
+use cartouche_protocol::decide::Change;
 
 use crate::{
     judge,
@@ -139,7 +139,7 @@ impl Checked {
     pub(crate) fn random_name(&self, make: Make, number: usize) -> crate::pool::NameId {
         let pool = &self.decisions.pool;
         let rendered = &self.decisions.cast.document(make.document).rendered;
-        pool.name(&cartouche_controller::reconcile::facts::RunName {
+        pool.name(&cartouche_protocol::facts::RunName {
             api_version: rendered.api_version().to_owned(),
             kind: rendered.kind().to_owned(),
             name: format!("run-random{number}"),

@@ -9,11 +9,8 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
-use cartouche_controller::{
-    problem::Category,
-    reconcile::{facts::RunName, report::RUN_TEMPLATE_READY},
-};
 use cartouche_crds::{RunPhase, RunResult};
+use cartouche_protocol::{facts::RunName, problem::Category, report::RUN_TEMPLATE_READY};
 
 use crate::{
     cast::{run_of, run_uid, token},

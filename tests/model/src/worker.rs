@@ -1,13 +1,11 @@
 //! A worker: the loop of `controller/src/reconcile.rs`, cut at every request and every look at a cache.
 
-use cartouche_controller::{
-    ledger::{Ledger, RunIdentity},
-    reconcile::{
-        decide::Change,
-        facts::{LedgerWriter, RunName, served_before},
-    },
-};
 use cartouche_crds::RunnableStatus;
+use cartouche_protocol::{
+    decide::Change,
+    facts::{LedgerWriter, RunName, served_before},
+    ledger::{Ledger, RunIdentity},
+};
 
 use crate::{
     cast::run_of,

@@ -1,6 +1,6 @@
 //! A state of the model: the API server, the workers, and what is still to go wrong.
 
-use cartouche_controller::reconcile::facts::LedgerWriter;
+use cartouche_protocol::facts::LedgerWriter;
 
 use crate::{
     configuration::Left,

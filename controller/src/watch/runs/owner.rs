@@ -1,6 +1,8 @@
 //! What was seen of the runs of one Runnable, and how much of it is kept.
 
-use crate::{memory::RunnableKey, reconcile::facts::Sighting};
+use cartouche_protocol::facts::Sighting;
+
+use crate::memory::RunnableKey;
 
 /// Runs of one Runnable that are there and kept in mind at most. Anybody may put objects there that look like
 /// some, and while a run is refused or waits none of them can be told from those that matter.

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
+use cartouche_protocol::facts::Sighting;
 use k8s_openapi::jiff::Timestamp;
 
 use super::{Runs, Uid, short};
-use crate::{memory::RunnableKey, reconcile::facts::Sighting, watch::Watched};
+use crate::{memory::RunnableKey, watch::Watched};
 
 /// A complete list of the runs of one kind and one Runnable.
 pub struct Poll<'a> {

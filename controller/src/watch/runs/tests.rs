@@ -1,7 +1,7 @@
+use cartouche_protocol::ledger::OutputsRead;
 use cartouche_templating::{Health, Verdict};
 
 use super::*;
-use crate::ledger::OutputsRead;
 
 fn health(verdict: Verdict) -> Health {
     Health {

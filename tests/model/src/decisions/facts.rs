@@ -1,15 +1,13 @@
 //! What a worker knows, as the facts that the controller decides by.
 
-use cartouche_controller::{
+use cartouche_protocol::{
+    evaluate::{digested, reading},
+    facts::{
+        CreateOutcome, Facts, Found, NameRead, Probe, Rendering, RunnableFacts, Sighting,
+        WatchState,
+    },
     ledger::{BreakerLimits, Cause, Ledger, Reading, RunIdentity},
     problem::{Category, Cure, Problem},
-    reconcile::{
-        assess::{digested, reading},
-        facts::{
-            CreateOutcome, Facts, Found, NameRead, Probe, Rendering, RunnableFacts, Sighting,
-            WatchState,
-        },
-    },
 };
 use cartouche_templating::{HASH_VERSION, contains};
 

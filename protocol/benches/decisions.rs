@@ -1,0 +1,137 @@
+//! What a decision and a report cost, by the length of the ledger's history: at most 200 entries,
+//! and neither may grow faster than they do.
+//!
+//! `cargo bench --package cartouche-protocol`
+
+use std::{collections::HashMap, sync::Arc};
+
+use cartouche_crds::{ClusterRunTemplateSpec, RunnableStatus};
+use cartouche_protocol::{
+    decide::decide,
+    facts::{Facts, Rendering, RunnableFacts, WatchState},
+    ledger::{BreakerLimits, Cause, Ledger},
+    report,
+};
+use cartouche_templating::{Context, Rendered, Template};
+use divan::{Bencher, black_box};
+use serde_json::{Value, json};
+
+const ENTRIES: [usize; 4] = [0, 10, 50, 200];
+
+fn main() {
+    divan::main();
+}
+
+/// A benchmark that cannot begin is broken.
+fn fail<T>(error: &dyn std::fmt::Display) -> T {
+    eprintln!("error: {error}");
+    std::process::exit(1)
+}
+
+fn rendered() -> Rendered {
+    let spec: ClusterRunTemplateSpec = serde_json::from_value(json!({
+        "template": { "apiVersion": "example.com/v1", "kind": "Build", "metadata": { "generateName": "build-" }, "spec": {} },
+    }))
+    .unwrap_or_else(|error| fail(&error));
+    let runnable = json!({
+        "metadata": { "name": "hello", "namespace": "default" },
+        "spec": { "runTemplateRef": { "name": "build" } },
+    });
+    let context = Context::new(&runnable, None).unwrap_or_else(|error| fail(&error));
+    let template = Template::compile(&spec).unwrap_or_else(|error| fail(&error));
+    template
+        .render(&context)
+        .unwrap_or_else(|error| fail(&error))
+}
+
+fn run(sequence: usize, hash: &str) -> Value {
+    json!({
+        "sequence": sequence, "inputHash": hash, "apiVersion": "example.com/v1", "kind": "Build",
+        "name": format!("build-{sequence}"), "uid": format!("uid-{sequence}"), "result": "Succeeded",
+        "startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T00:00:01Z",
+    })
+}
+
+/// A Runnable whose last run has succeeded, with so many runs before it.
+fn settled(entries: usize, hash: Option<&str>) -> Facts {
+    let document = rendered();
+    let history: Vec<Value> = (1..=entries)
+        .map(|sequence| run(sequence, "v1:0"))
+        .collect();
+    let mut current = run(entries + 1, hash.unwrap_or(document.input_hash()));
+    current["phase"] = "Created".into();
+    let status: RunnableStatus = serde_json::from_value(json!({
+        "observedGeneration": 1, "currentRun": current, "history": history,
+    }))
+    .unwrap_or_else(|error| fail(&error));
+    Facts {
+        now: "2026-01-01T00:10:00Z".parse().ok(),
+        runnable: RunnableFacts {
+            namespace: "default".to_owned(),
+            name: "hello".to_owned(),
+            uid: "0b8f".to_owned(),
+            generation: 1,
+            template: "build".to_owned(),
+            deleting: false,
+            suspended: false,
+            rerun_token: None,
+        },
+        ledger: Ledger::of(&status),
+        stored: Arc::new(status),
+        rendering: Ok(Rendering {
+            consistent: true,
+            document: Arc::new(document),
+            rules_hash: "rules".into(),
+            has_outputs: false,
+            has_health_rule: false,
+            cause: Cause {
+                generation: 1,
+                template_uid: "t".to_owned(),
+                template_generation: 1,
+            },
+        }),
+        watch: WatchState::Synced,
+        unwatched: None,
+        sightings: Vec::new(),
+        quiet: true,
+        ledger_taken: false,
+        touched: false,
+        reached: 0,
+        awaited: None,
+        missed: true,
+        other_writer: false,
+        ledger_writer: None,
+        strangers: std::collections::BTreeSet::new(),
+        renumbered: 0,
+        chance: 0,
+        probe: None,
+        listed: None,
+        listed_every_kind: false,
+        reads: HashMap::new(),
+        server_agrees: None,
+        created: None,
+        resource: None,
+        only_attempt: false,
+        limits: BreakerLimits { max_runs: 30 },
+    }
+}
+
+/// Nothing has changed.
+#[divan::bench(args = ENTRIES)]
+fn decide_nothing(bencher: Bencher, entries: usize) {
+    let facts = settled(entries, None);
+    bencher.bench_local(|| decide(black_box(&facts)));
+}
+
+/// The rendering has changed: the intent of a new run.
+#[divan::bench(args = ENTRIES)]
+fn decide_intent(bencher: Bencher, entries: usize) {
+    let facts = settled(entries, Some("v1:1"));
+    bencher.bench_local(|| decide(black_box(&facts)));
+}
+
+#[divan::bench(args = ENTRIES)]
+fn report_status(bencher: Bencher, entries: usize) {
+    let facts = settled(entries, None);
+    bencher.bench_local(|| report::status(black_box(&facts), &facts.ledger, None));
+}

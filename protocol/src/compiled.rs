@@ -1,0 +1,38 @@
+//! A template as decisions need it.
+
+use std::sync::Arc;
+
+use cartouche_crds::ClusterRunTemplate;
+use cartouche_templating::{Problems, Template};
+
+/// A template as it was at one generation: writes of its status do not count.
+#[derive(Debug)]
+pub struct Compiled {
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its generation.
+    pub generation: i64,
+    /// Hash of its outputs and healthRule.
+    pub rules_hash: Arc<str>,
+    /// The template, or all that is wrong with it.
+    pub template: Result<Template, Problems>,
+}
+
+impl Compiled {
+    /// Compiles a template.
+    #[must_use]
+    pub fn new(object: &ClusterRunTemplate) -> Self {
+        let template = Template::compile(&object.spec);
+        Self {
+            name: object.metadata.name.clone().unwrap_or_default(),
+            uid: object.metadata.uid.clone().unwrap_or_default(),
+            generation: object.metadata.generation.unwrap_or_default(),
+            rules_hash: template
+                .as_ref()
+                .map_or_else(|_| "".into(), |template| template.rules_hash().into()),
+            template,
+        }
+    }
+}

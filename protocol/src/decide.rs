@@ -1,0 +1,311 @@
+//! What to do next: facts in, one step out. Pure.
+//!
+//! A step that reads or writes is carried out, its answer is added to the facts, and it is decided
+//! again, until nothing is left to do. The order of the questions is the protocol
+//! (`docs/exactly-once.md`).
+
+mod begin;
+mod create;
+mod follow;
+mod past;
+
+pub use create::MOST_RENUMBERED;
+
+use cartouche_crds::RunPhase;
+use cartouche_templating::HASH_VERSION;
+use k8s_openapi::jiff::Timestamp;
+
+use crate::facts::{Facts, NameRead, Rendering, RunName, WatchState};
+use crate::{
+    ledger::{Fate, Ledger, MAX_HISTORY, Pace, may_land},
+    problem::{Category, Cure, Problem},
+};
+
+/// One step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Read the template and the selected object consistently, and render again.
+    RenderAgain,
+    /// List the runs that the Runnable controls, consistently, as its account.
+    ListRuns {
+        /// Of the kinds of all templates, not only of the rendered one.
+        every_kind: bool,
+    },
+    /// Read one name consistently, as the account.
+    ReadRun(RunName),
+    /// Read consistently who wrote the ledger last. Whoever has written since the status was read is
+    /// waited for.
+    ReadLedgerWriter,
+    /// Ask the server what it makes of the rendered document, and compare that with this run.
+    AskServer(RunName),
+    /// Ask the server, by a create without effect, what it makes of an object like the pending run's.
+    Probe,
+    /// Write the ledger, with the resourceVersion of what was read.
+    Write(Box<Ledger>, Change),
+    /// Create the run of the pending entry, as the account.
+    Create,
+    /// Wait for something that wakes the Runnable by itself, or for a time.
+    Wait(Waiting),
+    /// Nothing can be done about this now.
+    Stuck(Problem),
+    /// Everything is as it should be.
+    Settled,
+}
+
+/// Why the ledger changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A new run is intended.
+    Intent,
+    /// The intended run gets another number, since a stranger holds its name.
+    Renumber,
+    /// A further attempt follows a refusal.
+    Attempt,
+    /// The run exists.
+    Confirm,
+    /// The run was refused.
+    Reject,
+    /// The ledger was made out of the runs that exist.
+    Rebuild,
+    /// The hash was made by another version.
+    Relink,
+    /// A result, outputs, or a run that came or went.
+    Record,
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// The first list of the watch.
+    FirstList,
+    /// An event of the watch, which a read is ahead of.
+    Watch,
+    /// Another controller, which may have seen the missing run go.
+    Witness,
+    /// No create can be on its way any more.
+    Quiet,
+}
+
+/// The next step.
+#[must_use]
+pub fn decide(facts: &Facts) -> Step {
+    unless_put_back(facts, decided(facts))
+}
+
+/// What is done for the runs that exist while something else is stuck: their results and outputs are
+/// recorded, and a pending one that was made after all is confirmed. Nothing is intended or created.
+#[must_use]
+pub fn look_after(facts: &Facts) -> Step {
+    unless_put_back(facts, looked_after(facts))
+}
+
+/// Where somebody else has written the status, it is found out before a step that this was not the ledger:
+/// no watch may show the newer runs, if they are of a kind that it does not name, and whoever writes takes away
+/// the note of who did before.
+fn unless_put_back(facts: &Facts, step: Step) -> Step {
+    match step {
+        Step::Write(..) | Step::Create if is_marked(facts) => Step::ReadLedgerWriter,
+        step => step,
+    }
+}
+
+/// Somebody else has written the status, and nobody has asked yet whether that was the ledger.
+fn is_marked(facts: &Facts) -> bool {
+    facts.other_writer && facts.ledger_writer.is_none() && facts.ledger.current.is_some()
+}
+
+fn decided(facts: &Facts) -> Step {
+    if facts.runnable.deleting {
+        return Step::Settled;
+    }
+    if facts.ledger_taken && !facts.quiet {
+        return Step::Stuck(other_controller());
+    }
+    let rendering = match &facts.rendering {
+        Ok(rendering) => rendering,
+        Err(problem) => return Step::Stuck(problem.clone()),
+    };
+    let Some(current) = &facts.ledger.current else {
+        return begin::begin(facts, rendering);
+    };
+    if facts.watch == WatchState::Starting {
+        return Step::Wait(Waiting::FirstList);
+    }
+    if let Some(step) = begin::catch_up(facts, rendering) {
+        return step;
+    }
+    if !current.input_hash.starts_with(HASH_VERSION) {
+        return begin::relink(facts, rendering, current);
+    }
+    if wants_run(facts, rendering) {
+        return supersede(facts, rendering);
+    }
+    match current.phase {
+        RunPhase::Pending | RunPhase::Rejected => create::create(facts, rendering, current),
+        RunPhase::Created => follow::follow(facts, Some(rendering), current),
+    }
+}
+
+fn looked_after(facts: &Facts) -> Step {
+    if facts.runnable.deleting || facts.ledger_taken || facts.watch == WatchState::Starting {
+        return Step::Settled;
+    }
+    if let Some(step) = begin::before_catching_up(facts) {
+        return step;
+    }
+    match &facts.ledger.current {
+        Some(current) if current.phase == RunPhase::Created => follow::follow(facts, None, current),
+        Some(current) => create::landed(facts, current)
+            .or_else(|| create::known_made(facts))
+            .unwrap_or_else(|| past::past(facts)),
+        None => Step::Settled,
+    }
+}
+
+/// Whether what is rendered, or a re-run request, asks for a run that the ledger does not have.
+fn wants_run(facts: &Facts, rendering: &Rendering) -> bool {
+    let Some(current) = &facts.ledger.current else {
+        return true;
+    };
+    current.input_hash != rendering.document.input_hash()
+        || (current.phase == RunPhase::Created && facts.token() != current.rerun_token)
+}
+
+/// The next sequence for what is rendered now.
+fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
+    if !rendering.consistent {
+        return Step::RenderAgain;
+    }
+    let mut fate = Fate::Known;
+    if let Some(current) = facts
+        .ledger
+        .current
+        .as_ref()
+        .filter(|current| current.phase != RunPhase::Created && may_land(current, facts.now))
+    {
+        let name = RunName::of(current);
+        fate = match facts.reads.get(&name) {
+            None => return Step::ReadRun(name),
+            Some(NameRead::Found(found)) if facts.is_run_of(&found.reading.run, current) => {
+                Fate::Found(found.reading.run.clone())
+            }
+            Some(NameRead::Absent | NameRead::Found(_)) => Fate::Absent,
+            // It stays in the history without a uid, as what is not there, but may be there already.
+            Some(NameRead::Denied) => Fate::Unread,
+        };
+    }
+    intend(
+        facts,
+        rendering,
+        facts.ledger.clone(),
+        &fate,
+        &last_message(facts),
+    )
+}
+
+/// Writes the intent, unless the Runnable is suspended or runs follow each other too fast.
+fn intend(
+    facts: &Facts,
+    rendering: &Rendering,
+    ledger: Ledger,
+    fate: &Fate,
+    message: &str,
+) -> Step {
+    // Whatever keeps the run from being made keeps nobody from finding out what there is.
+    if is_marked(facts) {
+        return Step::ReadLedgerWriter;
+    }
+    if facts.runnable.suspended {
+        return Step::Stuck(suspended(facts));
+    }
+    let last = ledger
+        .current
+        .as_ref()
+        .and_then(|current| current.intent_at.as_ref())
+        .map(|at| at.0);
+    let breaker =
+        match facts
+            .limits
+            .pace(ledger.breaker.as_ref(), &rendering.cause, last, facts.now)
+        {
+            Pace::Go(breaker) => breaker,
+            Pace::Slow { until, runs } => return Step::Stuck(runaway(facts, runs, until)),
+        };
+    let uid = &facts.runnable.uid;
+    let token = facts.token();
+    let mut next = ledger.intend(
+        rendering.intent(token),
+        |sequence| rendering.document.run_name(uid, sequence),
+        fate,
+        message,
+        facts.now,
+    );
+    next.breaker = breaker;
+    if next.history.len() > MAX_HISTORY {
+        return Step::Stuck(crowded(facts));
+    }
+    Step::Write(Box::new(next), Change::Intent)
+}
+
+/// A run is due. Together with the intent only a create asks this: between them they make every run.
+fn suspended(facts: &Facts) -> Problem {
+    Problem::new(
+        Category::Suspended,
+        Cure::Change,
+        format!(
+            "the Runnable is suspended: a new run of run template [{}] is due, and is made once spec.suspend is false",
+            facts.runnable.template,
+        ),
+    )
+}
+
+/// Unfinished runs never leave the history, and a longer one would be refused.
+fn crowded(facts: &Facts) -> Problem {
+    Problem::new(
+        Category::UnknownError,
+        Cure::Retry,
+        format!(
+            "{MAX_HISTORY} earlier runs of run template [{}] have not ended, so no further run is made: delete those that hang, or wait until one ends",
+            facts.runnable.template,
+        ),
+    )
+}
+
+/// What the engine last said of the current run.
+fn last_message(facts: &Facts) -> String {
+    let stamped = facts
+        .stored
+        .conditions
+        .iter()
+        .find(|condition| condition.type_ == crate::report::STAMPED_OBJECT_CONDITION);
+    stamped
+        .map(|condition| condition.message.clone())
+        .unwrap_or_default()
+}
+
+fn runaway(facts: &Facts, runs: i64, until: Timestamp) -> Problem {
+    let wait = facts.now.map_or(std::time::Duration::from_secs(1), |now| {
+        until.duration_since(now).unsigned_abs()
+    });
+    Problem::new(
+        Category::RunawayDetected,
+        Cure::Wait(wait),
+        format!(
+            "{runs} runs were made without a change of the Runnable or of run template [{}]: does a run change the object that the Runnable selects? \
+             The next run is made at {until}, and one every 5 minutes until the Runnable or its template is changed",
+            facts.runnable.template,
+        ),
+    )
+}
+
+fn other_controller() -> Problem {
+    Problem::new(
+        Category::OtherController,
+        Cure::Change,
+        "another writer removed the record of runs that this controller keeps in the status, so no run is made: stop the other \
+         controller of carto.run (the original Cartographer?); the record is rebuilt once the status has been left alone for 30 seconds",
+    )
+}
+
+#[cfg(test)]
+pub(super) mod tests;

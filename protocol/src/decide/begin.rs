@@ -1,0 +1,212 @@
+//! A Runnable without a ledger, or with one that reality has overtaken.
+
+use std::{cmp::Reverse, collections::HashMap};
+
+use cartouche_crds::{CurrentRun, RunPhase};
+use cartouche_templating::HASH_VERSION;
+
+use super::{Change, Step, Waiting, intend, supersede};
+use crate::{
+    facts::{Facts, Found, LedgerWriter, NameRead, Rendering, RunName},
+    ledger::{Fate, Ledger, Listed, RunIdentity, rebuild},
+};
+
+/// The first look, a takeover, or a status that was lost: whatever runs exist become the ledger;
+/// only where there are none is the first one intended.
+pub(super) fn begin(facts: &Facts, rendering: &Rendering) -> Step {
+    if facts.touched && !facts.quiet {
+        return Step::Wait(Waiting::Quiet);
+    }
+    if !rendering.consistent {
+        return Step::RenderAgain;
+    }
+    let Some(found) = &facts.listed else {
+        return Step::ListRuns {
+            every_kind: facts.touched,
+        };
+    };
+    // A status that was emptied leaves no trace. A run with a number tells that there was a ledger, and
+    // with it perhaps runs of other kinds.
+    let uid = &facts.runnable.uid;
+    let is_numbered = |found: &Found| found.reading.run.genuine_sequence(uid).is_some();
+    if !facts.listed_every_kind && found.iter().any(is_numbered) {
+        return Step::ListRuns { every_kind: true };
+    }
+    match rebuilt(facts, rendering, found, &[]) {
+        Some(ledger) => Step::Write(Box::new(ledger), Change::Rebuild),
+        None => intend(facts, rendering, facts.ledger.clone(), &Fate::Known, ""),
+    }
+}
+
+/// The ledger went back: a backup of the status was restored. The runs that exist are added to it.
+///
+/// An intent is written before its create, so that no run of ours is ahead of the latest ledger. What
+/// claims to be is believed only if this process has written a higher number itself, or if somebody
+/// else wrote the ledger last, which takes the right to write statuses; else it is a stranger's.
+pub(super) fn catch_up(facts: &Facts, rendering: &Rendering) -> Option<Step> {
+    match put_back(facts) {
+        PutBack::No => return None,
+        PutBack::Unread => return Some(Step::ReadLedgerWriter),
+        PutBack::Yes => {}
+    }
+    let Some(found) = &facts.listed else {
+        return Some(if rendering.consistent {
+            Step::ListRuns { every_kind: true }
+        } else {
+            Step::RenderAgain
+        });
+    };
+    let behind = |run: &RunIdentity| facts.ledger.is_behind(run, &facts.runnable.uid);
+    // No list shows those that are gone; their numbers are taken all the same.
+    let gone = facts.sightings.iter().filter(|sighting| sighting.deleted);
+    let gone: Vec<&RunIdentity> = gone
+        .map(|sighting| &sighting.run)
+        .filter(|run| behind(run))
+        .collect();
+    if gone.is_empty() && !found.iter().any(|found| behind(&found.reading.run)) {
+        return None;
+    }
+    rebuilt(facts, rendering, found, &gone)
+        .map(|ledger| Step::Write(Box::new(ledger), Change::Rebuild))
+}
+
+/// What is done about it while no run can be decided upon: it is found out. To write to a ledger that was put
+/// back would take away the note of who did that, so nothing is, until the runs that exist were listed.
+pub(super) fn before_catching_up(facts: &Facts) -> Option<Step> {
+    match put_back(facts) {
+        PutBack::No => None,
+        PutBack::Unread => Some(Step::ReadLedgerWriter),
+        PutBack::Yes => (!facts.listed_every_kind).then_some(Step::Settled),
+    }
+}
+
+/// Whether the ledger went back.
+enum PutBack {
+    No,
+    /// Only who wrote it tells, which was not read yet.
+    Unread,
+    Yes,
+}
+
+fn put_back(facts: &Facts) -> PutBack {
+    // Runs that have ended are not kept in mind: a number that this process has written itself tells of them.
+    let current = facts.ledger.current.as_ref();
+    if current.is_some_and(|current| current.sequence < facts.reached) {
+        return PutBack::Yes;
+    }
+    let uid = &facts.runnable.uid;
+    let is_ahead = |run: &RunIdentity| facts.ledger.is_behind(run, uid);
+    match facts.ledger_writer {
+        Some(LedgerWriter::Another) => PutBack::Yes,
+        None if facts.sightings.iter().any(|it| is_ahead(&it.run)) => PutBack::Unread,
+        Some(LedgerWriter::Ours) | None => PutBack::No,
+    }
+}
+
+fn rebuilt(
+    facts: &Facts,
+    rendering: &Rendering,
+    found: &[Found],
+    gone: &[&RunIdentity],
+) -> Option<Ledger> {
+    let known = |run: &RunIdentity| {
+        facts.strangers.contains(&run.uid) || facts.ledger.is_known_strangers(&run.uid)
+    };
+    let found: Vec<&Found> = found
+        .iter()
+        .filter(|one| !known(&one.reading.run))
+        .collect();
+    let found_runs = found.iter().map(|one| (&one.reading.run, one.matches));
+    let gone_runs = gone.iter().map(|run| (*run, false));
+    let listed: Vec<Listed<'_>> = found_runs
+        .chain(gone_runs)
+        .map(|(run, matches)| Listed { run, matches })
+        .collect();
+    let mut next = rebuild(
+        &facts.ledger,
+        &listed,
+        &facts.runnable.uid,
+        facts.runnable.rerun_token.as_deref(),
+        facts.now,
+    )?;
+    let newest = next
+        .current
+        .as_ref()
+        .filter(|current| !current.input_hash.starts_with(HASH_VERSION))
+        .and_then(|current| current.uid.clone());
+    if found
+        .iter()
+        .any(|one| one.matches && Some(&one.reading.run.uid) == newest.as_ref())
+    {
+        next = next.relink(rendering.document.input_hash());
+    }
+    next = next.made_under(&rendering.rules_hash);
+    // Strangers may have put very many there, of which the ledger has taken the newest.
+    let numbers: HashMap<String, i64> = next.numbers().collect();
+    let number = |one: &&Found| numbers.get(&one.reading.run.uid).copied();
+    let mut newest_first: Vec<&Found> = found
+        .into_iter()
+        .filter(|it| number(it).is_some())
+        .collect();
+    newest_first.sort_by_key(|one| Reverse(number(one)));
+    for one in newest_first {
+        next = next.record(&one.reading, facts.now);
+    }
+    next.cap_history();
+    Some(next)
+}
+
+/// The hash of the current run was made by another version of the hash (or the run by another
+/// controller): if its object contains what is rendered now, nothing has changed.
+pub(super) fn relink(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
+    if !rendering.consistent {
+        return Step::RenderAgain;
+    }
+    let Some(found) = current.uid.as_deref().and_then(|uid| facts.reading(uid)) else {
+        return relink_unread(facts, rendering, current);
+    };
+    let same_kind = current.api_version == rendering.document.api_version()
+        && current.kind == rendering.document.kind();
+    match facts.server_agrees {
+        _ if found.matches => linked(facts.ledger.clone(), rendering),
+        Some(true) => linked(facts.ledger.clone(), rendering),
+        None if same_kind => Step::AskServer(RunName::of(current)),
+        _ => intend(
+            facts,
+            rendering,
+            facts.ledger.clone(),
+            &Fate::Known,
+            &found.reading.health.message,
+        ),
+    }
+}
+
+/// The current run was not read, or is not there under its uid.
+fn relink_unread(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
+    let name = RunName::of(current);
+    let Some(read) = facts.reads.get(&name) else {
+        return Step::ReadRun(name);
+    };
+    if current.phase != RunPhase::Created {
+        let confirmed = match read {
+            NameRead::Found(found) if facts.is_run_of(&found.reading.run, current) => {
+                facts.ledger.confirm(&found.reading.run)
+            }
+            NameRead::Found(_) | NameRead::Absent | NameRead::Denied => None,
+        };
+        return match confirmed {
+            Some(confirmed) => Step::Write(Box::new(confirmed), Change::Confirm),
+            None => supersede(facts, rendering),
+        };
+    }
+    // Gone: whether it was made from this very input cannot be known any more, and a new release
+    // must not run a whole cluster again. Its end is noticed as that of any other run.
+    linked(facts.ledger.clone(), rendering)
+}
+
+fn linked(ledger: Ledger, rendering: &Rendering) -> Step {
+    Step::Write(
+        Box::new(ledger.relink(rendering.document.input_hash())),
+        Change::Relink,
+    )
+}

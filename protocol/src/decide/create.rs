@@ -1,0 +1,261 @@
+//! The pending entry: its run is created, under the name that the intent fixed.
+
+use cartouche_crds::{CurrentRun, RunPhase};
+
+use super::{Change, Step, crowded, is_marked, suspended};
+use crate::{
+    facts::{CreateOutcome, Facts, NameRead, Rendering, RunName, Sighting},
+    ledger::{MAX_HISTORY, Reading, result_of},
+    problem::{Category, Cure, Problem},
+};
+
+/// Numbers that are given up in one pass at most; after them the next waits, longer each time.
+pub const MOST_RENUMBERED: u8 = 3;
+
+pub(super) fn create(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
+    match &facts.created {
+        None => seen_to_go(facts, current)
+            .or_else(|| landed(facts, current))
+            .unwrap_or_else(|| send(facts, current)),
+        Some(CreateOutcome::Created(reading)) => {
+            confirm(facts, reading).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
+        }
+        Some(CreateOutcome::MadeBefore(reading)) => seen_to_go(facts, current)
+            .or_else(|| made_before(facts, current, reading))
+            .unwrap_or_else(|| Step::Stuck(strange(facts, current))),
+        Some(CreateOutcome::AlreadyExists) => taken(facts, rendering, current),
+        Some(CreateOutcome::Refused(problem)) => refused(facts, current, problem),
+        Some(CreateOutcome::Unknown(problem)) => Step::Stuck(problem.clone()),
+    }
+}
+
+/// A run that an earlier pass made is confirmed even while something else is stuck.
+pub(super) fn known_made(facts: &Facts) -> Option<Step> {
+    match &facts.created {
+        Some(CreateOutcome::MadeBefore(reading)) => confirm(facts, reading),
+        _ => None,
+    }
+}
+
+/// What the watch has shown meanwhile is read first, so that one write confirms the run and records
+/// how it ended.
+fn made_before(facts: &Facts, current: &CurrentRun, reading: &Reading) -> Option<Step> {
+    let name = RunName::of(current);
+    match facts.reads.get(&name) {
+        Some(NameRead::Found(found)) if found.reading.run.uid == reading.run.uid => {
+            confirm(facts, &found.reading)
+        }
+        None if has_ended(facts, reading) => Some(Step::ReadRun(name)),
+        _ => confirm(facts, reading),
+    }
+}
+
+fn has_ended(facts: &Facts, reading: &Reading) -> bool {
+    facts
+        .sighting(&reading.run.uid)
+        .is_some_and(Sighting::finished)
+}
+
+/// Where no create is sent that would tell, by its refusal, that an earlier one has made the run, the
+/// run is read instead, so that it can be followed: while the Runnable is suspended, cannot be rendered,
+/// or waits with another document.
+pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
+    let is_sent = facts
+        .rendering
+        .as_ref()
+        .is_ok_and(|rendering| rendering.document.input_hash() == current.input_hash);
+    if is_sent && !facts.runnable.suspended {
+        return None;
+    }
+    let name = RunName::of(current);
+    match facts.reads.get(&name) {
+        Some(NameRead::Found(found)) if facts.is_run_of(&found.reading.run, current) => {
+            confirm(facts, &found.reading)
+        }
+        Some(_) => None,
+        None => {
+            let seen = facts
+                .sightings
+                .iter()
+                .any(|sighting| !sighting.deleted && facts.is_run_of(&sighting.run, current));
+            seen.then_some(Step::ReadRun(name))
+        }
+    }
+}
+
+/// A further attempt after a refusal is recorded before it is sent.
+fn send(facts: &Facts, current: &CurrentRun) -> Step {
+    if is_marked(facts) {
+        return Step::ReadLedgerWriter;
+    }
+    if facts.runnable.suspended {
+        return Step::Stuck(suspended(facts));
+    }
+    if current.phase == RunPhase::Rejected && !current.attempted {
+        return Step::Write(Box::new(facts.ledger.clone().attempt()), Change::Attempt);
+    }
+    Step::Create
+}
+
+/// The run was made by a create whose answer never came, and was deleted before it could be
+/// confirmed: the deletion was seen, so it is not made again under its number.
+fn seen_to_go(facts: &Facts, current: &CurrentRun) -> Option<Step> {
+    let sighting = facts.sightings.iter().find(|sighting| {
+        sighting.deleted
+            && sighting.run.name == current.name
+            && facts.is_run_of(&sighting.run, current)
+    })?;
+    let result = result_of(sighting.health.verdict);
+    let next = facts
+        .ledger
+        .clone()
+        .sighted(&sighting.run, result, facts.now);
+    Some(Step::Write(Box::new(next), Change::Record))
+}
+
+/// `None` unless the object's sequence and hash are the ledger's.
+fn confirm(facts: &Facts, reading: &Reading) -> Option<Step> {
+    let confirmed = facts
+        .ledger
+        .confirm(&reading.run)?
+        .record(reading, facts.now);
+    Some(Step::Write(Box::new(confirmed), Change::Confirm))
+}
+
+fn refused(facts: &Facts, current: &CurrentRun, problem: &Problem) -> Step {
+    if current.phase == RunPhase::Rejected {
+        return Step::Stuck(problem.clone());
+    }
+    Step::Write(
+        Box::new(facts.ledger.clone().reject(facts.only_attempt)),
+        Change::Reject,
+    )
+}
+
+/// Something has the name: our own earlier create, or a stranger. Where it is certain that no create of
+/// ours made it, the number is given up and the next one taken. Else it never gets a second name: an
+/// admission webhook, say, may have taken from our own run what it is known by.
+fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
+    let name = RunName::of(current);
+    let found = match facts.reads.get(&name) {
+        None => return Step::ReadRun(name),
+        Some(NameRead::Denied) => return Step::Stuck(unreadable(facts, current)),
+        Some(NameRead::Absent) => return Step::Stuck(vanished(facts, current)),
+        Some(NameRead::Found(found)) => found,
+    };
+    let run = &found.reading.run;
+    let confirmed = facts
+        .is_run_of(run, current)
+        .then(|| confirm(facts, &found.reading))
+        .flatten();
+    if let Some(step) = confirmed {
+        return step;
+    }
+    let own = run.is_owned_by(&facts.runnable.uid);
+    if rendering.document.fixed_name().is_some() {
+        return refused(
+            facts,
+            current,
+            &name_conflict(facts, rendering, current, own),
+        );
+    }
+    let hash = run.input_hash.as_ref();
+    let known = facts.strangers.contains(&run.uid);
+    if known || run.is_older_than(current) || hash.is_some_and(|hash| *hash != current.input_hash) {
+        return renumber(facts, rendering, current, &run.uid);
+    }
+    // It lacks something that a run of ours has, or has what it lacks. Does that come of itself?
+    match facts.probe {
+        None => Step::Probe,
+        Some(probe) if probe.marked && probe.with_status && own && run.answers(current) => {
+            confirm(facts, &found.reading).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
+        }
+        Some(probe) if probe.marked => renumber(facts, rendering, current, &run.uid),
+        // It may be ours: another number might be one more run.
+        Some(_) if own => Step::Stuck(strange(facts, current)),
+        Some(_) => refused(
+            facts,
+            current,
+            &name_conflict(facts, rendering, current, own),
+        ),
+    }
+}
+
+/// The next number, a few times at once and then with pauses that get longer.
+fn renumber(facts: &Facts, rendering: &Rendering, current: &CurrentRun, holder: &str) -> Step {
+    if facts.renumbered >= MOST_RENUMBERED {
+        return Step::Stuck(name_conflict(facts, rendering, current, false));
+    }
+    let uid = &facts.runnable.uid;
+    let next = facts.ledger.clone().renumber(
+        |sequence| rendering.document.run_name(uid, sequence),
+        holder.to_owned(),
+        facts.chance,
+        facts.now,
+    );
+    if next.history.len() > MAX_HISTORY {
+        return Step::Stuck(crowded(facts));
+    }
+    Step::Write(Box::new(next), Change::Renumber)
+}
+
+fn name_conflict(facts: &Facts, rendering: &Rendering, current: &CurrentRun, own: bool) -> Problem {
+    let what = format!(
+        "{} [{}/{}]",
+        current.kind, facts.runnable.namespace, current.name
+    );
+    let template = &facts.runnable.template;
+    let message = if rendering.document.fixed_name().is_some() {
+        let whose = if own { " from an earlier run" } else { "" };
+        format!(
+            "unable to create a new run for run template [{template}]: {what} exists already{whose}, and the template gives every run this \
+             fixed name: use metadata.generateName instead of metadata.name, or delete that object"
+        )
+    } else {
+        format!(
+            "unable to create a new run for run template [{template}]: {what} exists already and does not belong to this run: delete or rename that object"
+        )
+    };
+    Problem::new(Category::NameConflict, Cure::Retry, message)
+}
+
+fn vanished(facts: &Facts, current: &CurrentRun) -> Problem {
+    rejected(
+        facts,
+        current,
+        "it existed already, and then did not; trying again",
+    )
+}
+
+fn unreadable(facts: &Facts, current: &CurrentRun) -> Problem {
+    let mut problem = rejected(
+        facts,
+        current,
+        "it exists already, and the ServiceAccount may neither get nor list it to see whose it is",
+    );
+    problem.cure = Cure::Right;
+    problem
+}
+
+fn strange(facts: &Facts, current: &CurrentRun) -> Problem {
+    rejected(
+        facts,
+        current,
+        "the object came back without the label or annotation of its run; does an admission webhook remove them?",
+    )
+}
+
+fn rejected(facts: &Facts, current: &CurrentRun, why: &str) -> Problem {
+    let (namespace, name, template) = (
+        &facts.runnable.namespace,
+        &current.name,
+        &facts.runnable.template,
+    );
+    Problem::new(
+        Category::StampedObjectRejectedByAPIServer,
+        Cure::Retry,
+        format!(
+            "unable to apply object [{namespace}/{name}] for run template [{template}]: create: {why}"
+        ),
+    )
+}

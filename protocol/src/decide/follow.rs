@@ -1,0 +1,170 @@
+//! The current run exists, or existed: its result and outputs are followed, and its end is noticed.
+
+use cartouche_crds::{CurrentRun, RunResult};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::{Change, Step, Waiting, intend, past};
+use crate::{
+    facts::{
+        CreateOutcome, Facts, Found, NameRead, OutputsDigest, Rendering, RunName, Sighting, digest,
+    },
+    ledger::{Fate, RunIdentity, result_of},
+    report,
+};
+
+/// The message in the history of a run that somebody deleted while it ran.
+pub(super) const DELETED_UNFINISHED: &str = "deleted before it finished";
+
+/// Without a rendering nothing new is intended.
+pub(super) fn follow(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> Step {
+    let name = RunName::of(current);
+    let uid = current.uid.as_deref().unwrap_or_default();
+    if just_created(facts, uid) {
+        return past::past(facts);
+    }
+    let step = match facts.reads.get(&name) {
+        Some(NameRead::Found(found)) if found.reading.run.uid == uid => note(facts, found),
+        Some(NameRead::Found(found)) if is_late_create(facts, current, found) => {
+            let next = facts
+                .ledger
+                .clone()
+                .sighted(&found.reading.run, None, facts.now)
+                .record(&found.reading, facts.now);
+            Some(Step::Write(Box::new(next), Change::Record))
+        }
+        Some(_) => gone(facts, rendering, current),
+        None => match facts.reading(uid) {
+            Some(found) => note(facts, found),
+            None => look(facts, rendering, current).then_some(Step::ReadRun(name)),
+        },
+    };
+    step.unwrap_or_else(|| past::past(facts))
+}
+
+/// This very pass made the run: what was read under its name is older than it. (Runs with a fixed
+/// name have one after another under the same name.)
+fn just_created(facts: &Facts, uid: &str) -> bool {
+    matches!(&facts.created, Some(CreateOutcome::Created(reading)) if reading.run.uid == uid)
+}
+
+/// Whether the run has to be read: it differs from what is stored, or it may be gone.
+fn look(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> bool {
+    let uid = current.uid.as_deref().unwrap_or_default();
+    match facts.sighting(uid) {
+        Some(sighting) if sighting.deleted => current.result.is_none(),
+        Some(sighting) => differs(facts, rendering, current, sighting),
+        None if facts.awaited.as_deref() == Some(uid) => false,
+        None => {
+            current.result.is_none()
+                || facts
+                    .sightings
+                    .iter()
+                    .any(|sighting| is_late(facts, current, sighting))
+        }
+    }
+}
+
+fn is_late(facts: &Facts, current: &CurrentRun, sighting: &Sighting) -> bool {
+    !sighting.deleted && is_late_run(facts, current, &sighting.run)
+}
+
+/// Whether a reading would say anything that the status does not say yet.
+fn differs(
+    facts: &Facts,
+    rendering: Option<&Rendering>,
+    current: &CurrentRun,
+    sighting: &Sighting,
+) -> bool {
+    let Some(rendering) = rendering else {
+        // The template may have changed since: what was read by its former rules stands.
+        return current.result.is_none() && sighting.finished();
+    };
+    if sighting.rules_hash != rendering.rules_hash
+        || result_of(sighting.health.verdict) != current.result
+        || !report::tells(&facts.stored, &sighting.health)
+    {
+        return true;
+    }
+    let read_before = facts.ledger.outputs_from.as_ref().is_some_and(|from| {
+        from.sequence == current.sequence && *from.rules_hash == *rendering.rules_hash
+    });
+    match sighting.outputs {
+        OutputsDigest::None => false,
+        OutputsDigest::Unsatisfied => true,
+        OutputsDigest::Elsewhere => !read_before,
+        OutputsDigest::Values(values) => {
+            !read_before || facts.ledger.outputs.as_ref().map(digest) != Some(values)
+        }
+    }
+}
+
+/// Records what was read, if it is news.
+fn note(facts: &Facts, found: &Found) -> Option<Step> {
+    let next = facts.ledger.clone().record(&found.reading, facts.now);
+    (next != facts.ledger).then(|| Step::Write(Box::new(next), Change::Record))
+}
+
+/// A create of ours whose answer never came has landed after the confirmed object went away.
+fn is_late_create(facts: &Facts, current: &CurrentRun, found: &Found) -> bool {
+    is_late_run(facts, current, &found.reading.run)
+}
+
+/// Of a run whose end is known another one may be there, but gives no outputs: anybody can make an object
+/// under a name that is free again.
+fn is_late_run(facts: &Facts, current: &CurrentRun, run: &RunIdentity) -> bool {
+    current.result.is_none() && facts.is_run_of(run, current) && run.is_late_for(current)
+}
+
+/// It went, and how it ended is not known, unless another controller that saw it go says so in time.
+fn lost(facts: &Facts) -> Step {
+    if !facts.missed {
+        return Step::Wait(Waiting::Witness);
+    }
+    let ledger = facts.ledger.clone().lose(facts.now);
+    Step::Write(Box::new(ledger), Change::Record)
+}
+
+/// A consistent read says that the run is not there.
+fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> Option<Step> {
+    if current.result.is_some() {
+        return None;
+    }
+    let seen = current.uid.as_deref().and_then(|uid| facts.sighting(uid));
+    let Some(sighting) = seen else {
+        return Some(lost(facts));
+    };
+    // Nobody knows by which rule it would have been judged: a person decides, as of one that went unseen.
+    let unjudged = sighting.rules_hash.is_empty()
+        && rendering.is_none_or(|rendering| rendering.has_health_rule);
+    if unjudged && sighting.deleted {
+        return Some(lost(facts));
+    }
+    if let Some(result) = result_of(sighting.health.verdict) {
+        let next = facts
+            .ledger
+            .clone()
+            .sighted(&sighting.run, Some(result), facts.now);
+        return Some(Step::Write(Box::new(next), Change::Record));
+    }
+    if !sighting.deleted {
+        // The read is ahead of the watch, which will say how the run went.
+        return Some(Step::Wait(Waiting::Watch));
+    }
+    let rendering = rendering?;
+    if !rendering.consistent {
+        return Some(Step::RenderAgain);
+    }
+    // It was seen to go unfinished: once more, as the next sequence.
+    let mut ended = facts.ledger.clone();
+    if let Some(run) = &mut ended.current {
+        run.result = Some(RunResult::Failed);
+        run.finished_at = facts.now.map(Time);
+    }
+    Some(intend(
+        facts,
+        rendering,
+        ended,
+        &Fate::Known,
+        DELETED_UNFINISHED,
+    ))
+}

@@ -1,0 +1,130 @@
+//! Earlier runs that had not ended when they were superseded: final at their first result.
+
+use cartouche_crds::{HistoryEntry, RunResult};
+
+use super::{Change, Step, follow::DELETED_UNFINISHED};
+use crate::{
+    evaluate::applies,
+    facts::{Facts, NameRead, RunName, Sighting},
+    ledger::{Ledger, result_of},
+    retention::old_enough,
+};
+
+pub(super) fn past(facts: &Facts) -> Step {
+    let mut next = facts.ledger.clone();
+    // The newest first: where two have ended, the outputs are those of the newer.
+    for entry in facts
+        .ledger
+        .history
+        .iter()
+        .rev()
+        .filter(|entry| entry.result.is_none() || entry.uid.is_none())
+    {
+        match caught_up(facts, entry, next) {
+            Ok(changed) => next = changed,
+            Err(step) => return step,
+        }
+    }
+    if next == facts.ledger {
+        Step::Settled
+    } else {
+        Step::Write(Box::new(next), Change::Record)
+    }
+}
+
+/// The ledger with what is known of one entry, or the read that is missing.
+fn caught_up(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledger, Step> {
+    let Some(uid) = &entry.uid else {
+        return unconfirmed(facts, entry, ledger);
+    };
+    if let Some(found) = facts.reading(uid) {
+        return Ok(ledger.record(&found.reading, facts.now));
+    }
+    let Some(sighting) = facts.sighting(uid) else {
+        return unseen(facts, entry, uid, ledger);
+    };
+    let result = result_of(sighting.health.verdict);
+    if !sighting.deleted && is_judged_otherwise(facts, entry, sighting) {
+        return Err(Step::ReadRun(RunName::past(entry)));
+    }
+    if result.is_none() && !sighting.deleted {
+        return Ok(ledger);
+    }
+    // A run whose label was taken away is reported as deleted too: only a read tells.
+    if !read_says_gone(facts, entry)? {
+        return Ok(ledger);
+    }
+    let (result, message) = match result {
+        Some(result) => (result, "deleted before its outputs could be read"),
+        None => (RunResult::Failed, DELETED_UNFINISHED),
+    };
+    Ok(ledger.ended(uid, result, message, facts.now))
+}
+
+/// Whether a watch has judged the run by other rules than those that a reading now goes by.
+fn is_judged_otherwise(facts: &Facts, entry: &HistoryEntry, sighting: &Sighting) -> bool {
+    let Ok(rendering) = &facts.rendering else {
+        return false;
+    };
+    let template = applies(&rendering.rules_hash, entry);
+    let rules = if template { &*rendering.rules_hash } else { "" };
+    *sighting.rules_hash != *rules && !facts.reads.contains_key(&RunName::past(entry))
+}
+
+/// A run that no watch shows: a while after it started, a read says whether it is still there.
+fn unseen(facts: &Facts, entry: &HistoryEntry, uid: &str, ledger: Ledger) -> Result<Ledger, Step> {
+    if !old_enough(entry.started_at.as_ref(), facts.now) {
+        return Ok(ledger);
+    }
+    if !read_says_gone(facts, entry)? {
+        return Ok(ledger);
+    }
+    Ok(ledger.ended(uid, RunResult::Lost, "gone while nobody watched", facts.now))
+}
+
+/// Whether a read under its name did not find this run. A right that is missing for a while says
+/// nothing of it. `Err`: the read that is missing.
+fn read_says_gone(facts: &Facts, entry: &HistoryEntry) -> Result<bool, Step> {
+    let name = RunName::past(entry);
+    match facts.reads.get(&name) {
+        None => Err(Step::ReadRun(name)),
+        Some(NameRead::Denied) => Ok(false),
+        Some(NameRead::Absent | NameRead::Found(_)) => Ok(true),
+    }
+}
+
+/// The create of this entry had an unknown outcome: its run may have shown up, and when none can
+/// be on its way any more, a read says that there is none.
+fn unconfirmed(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledger, Step> {
+    let name = RunName::past(entry);
+    let named = match facts.reads.get(&name) {
+        Some(NameRead::Found(found)) => Some(&found.reading.run),
+        _ => None,
+    };
+    let run = facts
+        .sightings
+        .iter()
+        .map(|sighting| &sighting.run)
+        .chain(named)
+        .find(|run| facts.is_run_of_past(run, entry) && !ledger.knows(&run.uid));
+    if let Some(run) = run {
+        let run = run.clone();
+        return Ok(ledger.shown_up(&run));
+    }
+    if entry.result.is_some() {
+        return Ok(ledger);
+    }
+    match (
+        old_enough(entry.started_at.as_ref(), facts.now),
+        facts.reads.contains_key(&name),
+    ) {
+        (false, _) => Ok(ledger),
+        (true, false) => Err(Step::ReadRun(name)),
+        (true, true) if facts.reads.get(&name) == Some(&NameRead::Denied) => {
+            Ok(ledger.give_up(entry.sequence, "could not be read", facts.now))
+        }
+        (true, true) => {
+            Ok(ledger.forget(|other| other.sequence == entry.sequence && other.uid.is_none()))
+        }
+    }
+}

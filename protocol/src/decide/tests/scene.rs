@@ -1,0 +1,251 @@
+//! Facts to decide on, in a few words: a ledger, what is rendered, and what was seen since.
+
+use std::{collections::HashMap, sync::Arc};
+
+use cartouche_crds::{CurrentRun, RunnableStatus};
+use cartouche_templating::Rendered;
+
+use crate::{
+    decide::{Change, Step, decide},
+    facts::{
+        CreateOutcome, Facts, Found, NameRead, OutputsDigest, Rendering, RunName, RunnableFacts,
+        Sighting, WatchState,
+    },
+    ledger::{BreakerLimits, Cause, Ledger, Reading, RunIdentity, tests::sample::*},
+    problem::{Category, Cure, Problem},
+    report,
+};
+
+/// When the decision is made: long after all runs were.
+pub(crate) const NOW: i64 = 100_000;
+
+pub(crate) fn rendering(document: Rendered) -> Rendering {
+    Rendering {
+        consistent: false,
+        document: Arc::new(document),
+        rules_hash: Arc::from(RULES),
+        has_outputs: true,
+        has_health_rule: false,
+        cause: Cause {
+            generation: 1,
+            template_uid: "template".to_owned(),
+            template_generation: 1,
+        },
+    }
+}
+
+/// A Runnable with a ledger, whose template renders the input; the caches are all that was asked.
+pub(crate) fn facts(ledger: Ledger, input: &str) -> Facts {
+    Facts {
+        now: Some(at(NOW)),
+        runnable: RunnableFacts {
+            namespace: "default".to_owned(),
+            name: "r".to_owned(),
+            uid: RUNNABLE.to_owned(),
+            generation: 4,
+            template: "t".to_owned(),
+            deleting: false,
+            suspended: false,
+            rerun_token: None,
+        },
+        stored: Arc::default(),
+        ledger,
+        rendering: Ok(rendering(document(input))),
+        watch: WatchState::Synced,
+        unwatched: None,
+        sightings: Vec::new(),
+        quiet: true,
+        ledger_taken: false,
+        touched: false,
+        reached: 0,
+        awaited: None,
+        missed: true,
+        other_writer: false,
+        ledger_writer: None,
+        strangers: std::collections::BTreeSet::new(),
+        renumbered: 0,
+        chance: 0,
+        probe: None,
+        listed: None,
+        listed_every_kind: false,
+        reads: HashMap::new(),
+        server_agrees: None,
+        created: None,
+        resource: Some("builds.example.dev".to_owned()),
+        only_attempt: false,
+        limits: BreakerLimits { max_runs: 30 },
+    }
+    .stored_as_reported()
+}
+
+/// A new Runnable.
+pub(crate) fn new_runnable(input: &str) -> Facts {
+    Facts {
+        stored: Arc::default(),
+        ..facts(Ledger::default(), input)
+    }
+}
+
+/// A Runnable with this current run and nothing else.
+pub(crate) fn with(current: CurrentRun, input: &str) -> Facts {
+    facts(ledger(current, vec![]), input)
+}
+
+impl Facts {
+    /// The status says what it would be told now, as after a look that settled.
+    pub(crate) fn stored_as_reported(mut self) -> Self {
+        if self.ledger.current.is_some() {
+            self.stored = Arc::new(report::status(&self, &self.ledger, None));
+        }
+        self
+    }
+
+    /// Template and selected object were read consistently.
+    pub(crate) fn fresh(mut self) -> Self {
+        if let Ok(rendering) = &mut self.rendering {
+            rendering.consistent = true;
+        }
+        self
+    }
+
+    pub(crate) fn rendered_as(mut self, document: Rendered) -> Self {
+        self.rendering = Ok(Rendering {
+            document: Arc::new(document),
+            ..self.rendering.unwrap()
+        });
+        self
+    }
+
+    pub(crate) fn asking(mut self, token: &str) -> Self {
+        self.runnable.rerun_token = Some(token.to_owned());
+        self
+    }
+
+    pub(crate) fn served_by_another(mut self) -> Self {
+        self.stored = Arc::new(RunnableStatus {
+            observed_generation: Some(1),
+            ..RunnableStatus::default()
+        });
+        self.touched = true;
+        self
+    }
+
+    pub(crate) fn after(mut self, created: CreateOutcome) -> Self {
+        self.created = Some(created);
+        self
+    }
+
+    pub(crate) fn seeing(mut self, sighting: Sighting) -> Self {
+        self.sightings.push(sighting);
+        self
+    }
+
+    /// A read of the name found this.
+    pub(crate) fn reading_found(mut self, name: &str, reading: Reading) -> Self {
+        self.reads.insert(
+            run_name(name),
+            NameRead::Found(Box::new(Found {
+                reading,
+                matches: false,
+            })),
+        );
+        self
+    }
+
+    /// A read of the name found nothing.
+    pub(crate) fn reading_absent(mut self, name: &str) -> Self {
+        self.reads.insert(run_name(name), NameRead::Absent);
+        self
+    }
+
+    /// The list showed these runs; those whose uid is given contain what is rendered.
+    pub(crate) fn listing(mut self, runs: Vec<Reading>, matching: &[&str]) -> Self {
+        let found = runs.into_iter().map(|reading| Found {
+            matches: matching.contains(&reading.run.uid.as_str()),
+            reading,
+        });
+        self.listed = Some(found.collect());
+        self.listed_every_kind = self.touched;
+        self
+    }
+}
+
+pub(crate) fn run_name(name: &str) -> RunName {
+    RunName {
+        api_version: API_VERSION.to_owned(),
+        kind: KIND.to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+/// The watch shows a run in the state that a reading would find.
+pub(crate) fn seen(reading: &Reading) -> Sighting {
+    Sighting {
+        run: reading.run.clone(),
+        deleted: false,
+        health: reading.health.clone(),
+        outputs: OutputsDigest::of(&reading.outputs),
+        rules_hash: reading.rules_hash.clone(),
+    }
+}
+
+/// The watch showed it to be deleted in that state.
+pub(crate) fn seen_to_go(reading: &Reading) -> Sighting {
+    Sighting {
+        deleted: true,
+        ..seen(reading)
+    }
+}
+
+/// Another object than the one that the ledger knows.
+pub(crate) fn other(run: RunIdentity) -> RunIdentity {
+    RunIdentity {
+        uid: "other".to_owned(),
+        ..run
+    }
+}
+
+pub(crate) fn owned_by_another(run: RunIdentity) -> RunIdentity {
+    RunIdentity {
+        owner_uid: Some("another".to_owned()),
+        ..run
+    }
+}
+
+pub(crate) fn problem(message: &str) -> Problem {
+    Problem::new(
+        Category::StampedObjectRejectedByAPIServer,
+        Cure::Retry,
+        message,
+    )
+}
+
+/// Decides, and expects a ledger to be written for this reason.
+pub(crate) fn written(facts: &Facts, change: Change) -> Ledger {
+    match decide(facts) {
+        Step::Write(ledger, why) if why == change => *ledger,
+        step => panic!("expected {change:?}, decided {step:?}"),
+    }
+}
+
+/// Decides, and expects to be stuck on this.
+pub(crate) fn stuck(facts: &Facts, category: Category) -> Problem {
+    match decide(facts) {
+        Step::Stuck(problem) if problem.category == category => problem,
+        step => panic!("expected {category}, decided {step:?}"),
+    }
+}
+
+/// Of a run that was found again the rules of that time are known.
+pub(crate) fn found_again(current: CurrentRun) -> CurrentRun {
+    CurrentRun {
+        rules_hash: Some(RULES.to_owned()),
+        ..current
+    }
+}
+
+/// The number and the input hash of the run that is intended.
+pub(crate) fn intended(facts: &Facts) -> (i64, String) {
+    let current = written(facts, Change::Intent).current.unwrap();
+    (current.sequence, current.input_hash)
+}

@@ -1,0 +1,161 @@
+//! What a run's object says by the rules of its template. Pure.
+
+use std::{borrow::Cow, sync::Arc};
+
+use cartouche_crds::{HistoryEntry, Runnable};
+use cartouche_templating::{
+    Health, Template, Verdict, add_message_of, add_own_message, built_in_health, is_job,
+};
+use serde_json::Value;
+
+use crate::facts::{OutputsDigest, Sighting};
+use crate::{
+    compiled::Compiled,
+    ledger::{OutputsRead, Reading, RunIdentity},
+    object::{MAX_DEPTH, is_shortened},
+    problem::bounded,
+};
+
+/// Reads health and outputs. `None` for something that is no object with a name and a uid. An earlier
+/// run that is in the history, unfinished, is judged by the template only as long as the rules are
+/// those that it was made under.
+#[must_use]
+pub fn reading(compiled: &Compiled, history: &[HistoryEntry], object: &Value) -> Option<Reading> {
+    let run = RunIdentity::of(object)?;
+    let (health, outputs, rules_hash) = judged(judge(Some(compiled), history, &run), object);
+    Some(Reading {
+        run,
+        health,
+        outputs,
+        rules_hash,
+    })
+}
+
+/// The same of a Job whose outputs are elsewhere, with the pods that were read beside it.
+#[must_use]
+pub fn reading_with_pods(
+    compiled: &Compiled,
+    history: &[HistoryEntry],
+    mut job: Value,
+    pods: &[Value],
+) -> Option<Reading> {
+    let reading = reading(compiled, history, &job)?;
+    add_message_of(&mut job, pods);
+    let template = compiled.template.as_ref().ok()?;
+    Some(Reading {
+        outputs: outputs(template, &job),
+        ..reading
+    })
+}
+
+/// The same, as a watch may keep it; without the template by what is known of the run's kind.
+#[must_use]
+pub fn digested(
+    compiled: Option<&Compiled>,
+    history: &[HistoryEntry],
+    run: RunIdentity,
+    object: &Value,
+    deleted: bool,
+) -> Sighting {
+    let (health, outputs, rules_hash) = judged(judge(compiled, history, &run), object);
+    Sighting {
+        run,
+        deleted,
+        health,
+        outputs: OutputsDigest::of(&outputs),
+        rules_hash,
+    }
+}
+
+/// The template, unless its rules are others than those that the run was made under.
+fn judge<'a>(
+    compiled: Option<&'a Compiled>,
+    history: &[HistoryEntry],
+    run: &RunIdentity,
+) -> Option<&'a Compiled> {
+    let mut history = history.iter();
+    let entry = history.find(|entry| entry.uid.as_ref() == Some(&run.uid) || run.is_of(entry));
+    compiled.filter(|compiled| entry.is_none_or(|entry| applies(&compiled.rules_hash, entry)))
+}
+
+/// Whether these rules are those that an earlier run was made under. Where that is not known, they are
+/// taken for them.
+#[must_use]
+pub fn applies(rules_hash: &str, entry: &HistoryEntry) -> bool {
+    entry
+        .rules_hash
+        .as_deref()
+        .is_none_or(|made_under| made_under == rules_hash)
+}
+
+fn judged(compiled: Option<&Compiled>, object: &Value) -> (Health, OutputsRead, Arc<str>) {
+    let Some(compiled) = compiled else {
+        return (built_in_health(object), OutputsRead::None, "".into());
+    };
+    let rules = compiled.rules_hash.clone();
+    let Ok(template) = &compiled.template else {
+        return (built_in_health(object), OutputsRead::None, rules);
+    };
+    let mut health = template.health(object);
+    // What the engine says is as long as it likes.
+    health.message = bounded(health.message);
+    let outputs = match health.verdict {
+        Verdict::Succeeded if template.reads_termination_message() && is_job(object) => {
+            OutputsRead::Elsewhere
+        }
+        Verdict::Succeeded => outputs(template, &spoken(template, object)),
+        Verdict::Failed | Verdict::Unknown => OutputsRead::None,
+    };
+    (health, outputs, rules)
+}
+
+/// A Pod with its own last words, if the template reads them.
+fn spoken<'a>(template: &Template, object: &'a Value) -> Cow<'a, Value> {
+    if !template.reads_termination_message() {
+        return Cow::Borrowed(object);
+    }
+    let mut object = object.clone();
+    add_own_message(&mut object);
+    Cow::Owned(object)
+}
+
+fn outputs(template: &Template, object: &Value) -> OutputsRead {
+    if is_shortened(object) && template.has_outputs() {
+        return OutputsRead::Unsatisfied(format!(
+            "it is nested deeper than {MAX_DEPTH} levels, so that not all of it can be read"
+        ));
+    }
+    match template.outputs(object) {
+        Ok(Some(values)) => OutputsRead::Values(values),
+        Ok(None) => OutputsRead::None,
+        Err(error) => OutputsRead::Unsatisfied(error.to_string()),
+    }
+}
+
+/// The number of the current run; 0 without one.
+#[must_use]
+pub fn current_sequence(runnable: &Runnable) -> i64 {
+    let status = runnable.status.as_ref();
+    let current = status.and_then(|status| status.current_run.as_ref());
+    current.map_or(0, |current| current.sequence)
+}
+
+/// Whether a run may still change what its Runnable's status says: it is current, unfinished, or
+/// not in the ledger at all. Most runs are none of these, and nothing of them is kept.
+#[must_use]
+pub fn matters(runnable: &Runnable, run: &RunIdentity) -> bool {
+    let Some(status) = &runnable.status else {
+        return true;
+    };
+    let settled = |uid: &str| {
+        status
+            .history
+            .iter()
+            .any(|entry| entry.uid.as_deref() == Some(uid) && entry.result.is_some())
+    };
+    let current = status
+        .current_run
+        .as_ref()
+        .is_some_and(|current| current.uid.as_deref() == Some(&run.uid));
+    current || !settled(&run.uid)
+}

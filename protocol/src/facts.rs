@@ -1,0 +1,318 @@
+//! Everything that a decision needs, as plain data.
+
+mod sighting;
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use cartouche_crds::{CurrentRun, HistoryEntry, RunnableStatus};
+use cartouche_templating::Rendered;
+use k8s_openapi::jiff::Timestamp;
+
+use crate::{
+    ledger::{BreakerLimits, Cause, Intent, Ledger, Reading, RunIdentity},
+    problem::Problem,
+};
+pub use sighting::{OutputsDigest, Sighting, digest, doubted, is_needed};
+
+/// What is known of one Runnable at one moment. A pass begins with what the caches say; reads that a
+/// decision asks for are added, and it is decided again.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that have nothing to do with each other"
+)]
+pub struct Facts {
+    /// The API server's clock, by its latest answer.
+    pub now: Option<Timestamp>,
+    /// The Runnable itself.
+    pub runnable: RunnableFacts,
+    /// The status as it is stored.
+    pub stored: Arc<RunnableStatus>,
+    /// The ledger in it, and after each write the one that was written.
+    pub ledger: Ledger,
+    /// What the template renders, or why it does not.
+    pub rendering: Result<Rendering, Problem>,
+    /// How well runs of the current kind are watched.
+    pub watch: WatchState,
+    /// What is said of watches that fail and that the Runnable needs.
+    pub unwatched: Option<String>,
+    /// Runs that the watch showed.
+    pub sightings: Vec<Sighting>,
+    /// Whether no create of an earlier controller can still be on its way.
+    pub quiet: bool,
+    /// This process wrote a ledger for this Runnable, and it is gone.
+    pub ledger_taken: bool,
+    /// This process has seen a status that a controller wrote, though the stored one may not show it.
+    pub touched: bool,
+    /// The number of the run that was current in the last ledger that this process wrote, if it has not
+    /// compared a later one with the runs that exist; else 0.
+    pub reached: i64,
+    /// The uid of a run that this process made and the watch has not shown yet.
+    pub awaited: Option<String>,
+    /// The current run was found missing some time ago already: another controller that saw it go, as
+    /// there is while one takes over from the other, has had the time to record that.
+    pub missed: bool,
+    /// Somebody else has written a part of the status, so that the ledger may have been put back.
+    pub other_writer: bool,
+    /// Who wrote `currentRun` last, by a consistent read, if one was made in this pass.
+    pub ledger_writer: Option<LedgerWriter>,
+    /// Objects that have claimed to be ahead of a ledger of ours, by uid.
+    pub strangers: BTreeSet<String>,
+    /// How often a number was given up in this pass because a stranger held its name.
+    pub renumbered: u8,
+    /// A number that nobody outside can know in advance, drawn for this pass.
+    pub chance: u64,
+    /// Runs by a consistent LIST, if one was made in this pass.
+    pub listed: Option<Vec<Found>>,
+    /// That list was of every kind that a template or the ledger names.
+    pub listed_every_kind: bool,
+    /// Runs by consistent reads of their names, if made in this pass.
+    pub reads: HashMap<RunName, NameRead>,
+    /// What becomes of an object like the pending run's, if the server was asked.
+    pub probe: Option<Probe>,
+    /// Whether the newest run is what the server makes of the rendered document, if asked.
+    pub server_agrees: Option<bool>,
+    /// What became of the create of this pass, or of an earlier one that left the rest for later.
+    pub created: Option<CreateOutcome>,
+    /// `resource.group` of the current run, for messages.
+    pub resource: Option<String>,
+    /// The pending entry was written in this pass, and nothing was sent for it before.
+    pub only_attempt: bool,
+    /// How many runs are too many.
+    pub limits: BreakerLimits,
+}
+
+/// The Runnable, as far as decisions go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunnableFacts {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its generation.
+    pub generation: i64,
+    /// The name of its template.
+    pub template: String,
+    /// It is being deleted.
+    pub deleting: bool,
+    /// No new run is to be made for it.
+    pub suspended: bool,
+    /// The re-run request on it.
+    pub rerun_token: Option<String>,
+}
+
+/// What the template renders.
+#[derive(Clone, Debug)]
+pub struct Rendering {
+    /// Template and selected object were read consistently after the Runnable.
+    pub consistent: bool,
+    /// The document.
+    pub document: Arc<Rendered>,
+    /// The rules for health and outputs.
+    pub rules_hash: Arc<str>,
+    /// Whether the template declares outputs.
+    pub has_outputs: bool,
+    /// Whether it has a health rule of its own.
+    pub has_health_rule: bool,
+    /// What a person may have changed.
+    pub cause: Cause,
+}
+
+impl Rendering {
+    /// What a run of it would be.
+    #[must_use]
+    pub fn intent(&self, rerun_token: Option<String>) -> Intent {
+        Intent {
+            input_hash: self.document.input_hash().to_owned(),
+            rerun_token,
+            api_version: self.document.api_version().to_owned(),
+            kind: self.document.kind().to_owned(),
+            rules_hash: self.rules_hash.to_string(),
+        }
+    }
+}
+
+/// Who wrote `currentRun` last, as the API server has noted it. To write another name there takes the
+/// right to write statuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LedgerWriter {
+    /// A controller like this one: then no run of ours is ahead of the ledger.
+    Ours,
+    /// Somebody else, who put it back, say from a backup.
+    Another,
+}
+
+/// What the API server, with its defaults and admission webhooks, makes of an object like that of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Probe {
+    /// It keeps owner, number and hash.
+    pub marked: bool,
+    /// It has a status at once.
+    pub with_status: bool,
+}
+
+/// How well a kind is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WatchState {
+    /// The first list is not complete.
+    Starting,
+    /// Events arrive.
+    Synced,
+    /// The controller may not watch it: runs are listed as the `ServiceAccount` now and then.
+    Polled,
+}
+
+/// `apiVersion`, kind and name of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RunName {
+    /// Its `apiVersion`.
+    pub api_version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl RunName {
+    /// The name of the current run.
+    #[must_use]
+    pub fn of(run: &CurrentRun) -> Self {
+        Self {
+            api_version: run.api_version.clone(),
+            kind: run.kind.clone(),
+            name: run.name.clone(),
+        }
+    }
+
+    /// The name of an object.
+    #[must_use]
+    pub fn of_run(run: &RunIdentity) -> Self {
+        Self {
+            api_version: run.api_version.clone(),
+            kind: run.kind.clone(),
+            name: run.name.clone(),
+        }
+    }
+
+    /// The name of an earlier run.
+    #[must_use]
+    pub fn past(run: &HistoryEntry) -> Self {
+        Self {
+            api_version: run.api_version.clone(),
+            kind: run.kind.clone(),
+            name: run.name.clone(),
+        }
+    }
+}
+
+/// A run that was read, and whether it contains what the template renders now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// What was read in it.
+    pub reading: Reading,
+    /// Whether it contains the rendered document.
+    pub matches: bool,
+}
+
+/// What a consistent read of a name said.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NameRead {
+    /// The account may not read it.
+    Denied,
+    /// Nothing has this name.
+    Absent,
+    /// This has.
+    Found(Box<Found>),
+}
+
+/// What became of a create.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CreateOutcome {
+    /// The object exists now.
+    Created(Box<Reading>),
+    /// An earlier pass of this process made the object, and left it to this one to confirm it. Whatever
+    /// was seen or read in this pass is newer.
+    MadeBefore(Box<Reading>),
+    /// Something has this name.
+    AlreadyExists,
+    /// The API server refused, and will have made nothing.
+    Refused(Problem),
+    /// It may or may not have been made.
+    Unknown(Problem),
+}
+
+impl Facts {
+    /// What was read in the run with this uid in this pass.
+    #[must_use]
+    pub fn reading(&self, uid: &str) -> Option<&Found> {
+        let named = self.reads.values().filter_map(|read| match read {
+            NameRead::Found(found) => Some(&**found),
+            NameRead::Absent | NameRead::Denied => None,
+        });
+        named
+            .chain(self.listed.iter().flatten())
+            .find(|found| found.reading.run.uid == uid)
+    }
+
+    /// The sighting of the run with this uid.
+    #[must_use]
+    pub fn sighting(&self, uid: &str) -> Option<&Sighting> {
+        self.sightings
+            .iter()
+            .find(|sighting| sighting.run.uid == uid)
+    }
+
+    /// It was found out in this pass that the ledger did not go back, or has caught up since.
+    #[must_use]
+    pub fn is_latest(&self) -> bool {
+        is_latest(self.ledger_writer, self.listed_every_kind)
+    }
+
+    /// The re-run request that a new intent answers: an answered one is not forgotten when the
+    /// annotation is taken away, so that putting the same one back asks for nothing.
+    #[must_use]
+    pub fn token(&self) -> Option<String> {
+        let answered = self
+            .ledger
+            .current
+            .as_ref()
+            .and_then(|current| current.rerun_token.clone());
+        self.runnable.rerun_token.clone().or(answered)
+    }
+
+    /// Whether an object that was met, or that a watch shows, is the run of the current entry.
+    #[must_use]
+    pub fn is_run_of(&self, run: &RunIdentity, current: &CurrentRun) -> bool {
+        run.is_owned_by(&self.runnable.uid)
+            && run.is_made_for(current)
+            && !self.strangers.contains(&run.uid)
+    }
+
+    /// The same of an earlier entry whose run was not seen yet.
+    #[must_use]
+    pub fn is_run_of_past(&self, run: &RunIdentity, entry: &HistoryEntry) -> bool {
+        run.is_owned_by(&self.runnable.uid)
+            && run.is_of(entry)
+            && !self.strangers.contains(&run.uid)
+    }
+}
+
+/// See [`Facts::is_latest`].
+#[must_use]
+pub fn is_latest(writer: Option<LedgerWriter>, listed_every_kind: bool) -> bool {
+    listed_every_kind || writer == Some(LedgerWriter::Ours)
+}
+
+/// Whether a status shows that a controller has written it.
+#[must_use]
+pub fn served_before(status: &RunnableStatus) -> bool {
+    !status.conditions.is_empty()
+        || status
+            .observed_generation
+            .is_some_and(|generation| generation >= 0)
+}

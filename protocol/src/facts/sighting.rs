@@ -1,0 +1,187 @@
+//! What watches and polls have shown of runs.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use cartouche_crds::RunPhase;
+use cartouche_templating::Health;
+use serde_json::Value;
+
+use crate::ledger::{Ledger, OutputsRead, Reading, RunIdentity, result_of};
+
+/// A run that a watch (or a poll) showed, with what a reading of it would say. It was seen with the
+/// controller's rights, so it only tells when to read; its words go nowhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sighting {
+    /// What the object says about itself.
+    pub run: RunIdentity,
+    /// Seen to be deleted; this is its last state.
+    pub deleted: bool,
+    /// How it fares, by the rules below.
+    pub health: Health,
+    /// Its outputs, as a digest.
+    pub outputs: OutputsDigest,
+    /// The rules; empty for what is known of its kind, where its template was not at hand.
+    pub rules_hash: Arc<str>,
+}
+
+/// Outputs, only to be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputsDigest {
+    /// None: not succeeded, or none declared.
+    None,
+    /// A digest of all of them.
+    Values(u64),
+    /// They could not be taken.
+    Unsatisfied,
+    /// They are not in the run itself: once read, they do not change.
+    Elsewhere,
+}
+
+impl OutputsDigest {
+    /// The digest of what was read.
+    #[must_use]
+    pub fn of(read: &OutputsRead) -> Self {
+        match read {
+            OutputsRead::None => Self::None,
+            OutputsRead::Values(values) => Self::Values(digest(values)),
+            OutputsRead::Unsatisfied(_) => Self::Unsatisfied,
+            OutputsRead::Elsewhere => Self::Elsewhere,
+        }
+    }
+}
+
+/// A digest of outputs. It never leaves the process.
+#[must_use]
+pub fn digest(values: &BTreeMap<String, Value>) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    for (name, value) in values {
+        name.hash(&mut hasher);
+        value.to_string().hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+impl Sighting {
+    /// The sighting that goes with a reading.
+    #[must_use]
+    pub fn of(reading: &Reading) -> Self {
+        Self {
+            run: reading.run.clone(),
+            deleted: false,
+            health: reading.health.clone(),
+            outputs: OutputsDigest::of(&reading.outputs),
+            rules_hash: reading.rules_hash.clone(),
+        }
+    }
+
+    /// Whether it has ended.
+    #[must_use]
+    pub fn finished(&self) -> bool {
+        result_of(self.health.verdict).is_some()
+    }
+}
+
+/// Whether what was seen of a run may still be needed for a decision, with this ledger. `is_latest`: it was found
+/// out that the ledger did not go back.
+#[must_use]
+pub fn is_needed(
+    ledger: &Ledger,
+    is_latest: bool,
+    runnable_uid: &str,
+    run: &RunIdentity,
+    deleted: bool,
+) -> bool {
+    let Some(current) = &ledger.current else {
+        return true;
+    };
+    let uid = Some(run.uid.as_str());
+    if current.uid.as_deref() == uid {
+        return !(deleted && current.result.is_some());
+    }
+    let mut history = ledger.history.iter();
+    if let Some(entry) = history.find(|entry| entry.uid.as_deref() == uid) {
+        return entry.result.is_none();
+    }
+    // A pending run may be shown before it is confirmed. One that claims to be ahead tells that the ledger
+    // went back, until that was found out: however many looks fail before.
+    current.phase != RunPhase::Created || !is_latest && ledger.is_behind(run, runnable_uid)
+}
+
+/// What is left of sightings when the runs of their kind could not be listed, and nobody says what is there.
+/// `of_kind`: whether a run is of that kind.
+/// Those that had ended say how, and are read again. Of one that had not it is only known that it was there:
+/// it is read by its name as one that nobody has seen, so that its end is noticed if it is gone.
+#[must_use]
+pub fn doubted(
+    known: Vec<Sighting>,
+    ledger: &Ledger,
+    of_kind: impl Fn(&RunIdentity) -> bool,
+) -> Vec<Sighting> {
+    let doubt = |mut seen: Sighting| {
+        if seen.deleted || !of_kind(&seen.run) {
+            return Some(seen);
+        }
+        if !seen.finished() && ledger.knows(&seen.run.uid) {
+            return None;
+        }
+        seen.rules_hash = "".into();
+        Some(seen)
+    };
+    known.into_iter().filter_map(doubt).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use cartouche_crds::RunResult;
+
+    use super::doubted;
+    use crate::{
+        decide::{Change, Step, decide, tests::scene::*},
+        facts::{Facts, Sighting},
+        ledger::{RunIdentity, tests::sample::*},
+    };
+
+    fn of_kind(run: &RunIdentity) -> bool {
+        (run.api_version.as_str(), run.kind.as_str()) == (API_VERSION, KIND)
+    }
+
+    /// A run that is to be followed, and what a list that failed left of what was seen of it.
+    fn unlisted(seen: Sighting) -> Facts {
+        let mut facts = with(created(2, "A"), "A").fresh();
+        facts.sightings = doubted(vec![seen], &facts.ledger, of_kind);
+        facts
+    }
+
+    /// What is recorded of a run that went while nobody could list, by what was seen of it before.
+    fn recorded(before: Sighting) -> Option<RunResult> {
+        let facts = unlisted(before);
+        assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));
+        let gone = facts.reading_absent(&name(2));
+        written(&gone, Change::Record).current.unwrap().result
+    }
+
+    #[test]
+    fn an_unfinished_run_that_went_while_nobody_could_list_is_noticed() {
+        let before = seen(&running(run(2, "A")));
+        assert_eq!(recorded(before), Some(RunResult::Lost));
+    }
+
+    #[test]
+    fn how_a_run_ended_is_remembered_while_nobody_can_list() {
+        let before = seen(&failed(run(2, "A")));
+        assert_eq!(recorded(before), Some(RunResult::Failed));
+    }
+
+    #[test]
+    fn what_another_watch_shows_and_what_no_ledger_knows_is_not_doubted() {
+        let facts = with(created(2, "A"), "A");
+        let mut elsewhere = seen(&running(run(2, "A")));
+        elsewhere.run.kind = "Job".to_owned();
+        let mut unknown = seen(&running(other(run(2, "A"))));
+        let known = vec![elsewhere.clone(), unknown.clone()];
+        unknown.rules_hash = "".into();
+        let left = doubted(known, &facts.ledger, of_kind);
+        assert_eq!(left, [elsewhere, unknown]);
+    }
+}

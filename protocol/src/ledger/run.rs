@@ -1,0 +1,219 @@
+//! What an object says about itself, and what was read in it.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use cartouche_crds::{
+    CurrentRun, HistoryEntry, INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL,
+    RUNNABLE_NAME_LABEL, RunResult,
+};
+use cartouche_templating::{Health, Verdict, name_suffix};
+use k8s_openapi::{
+    apimachinery::pkg::apis::meta::v1::Time,
+    jiff::{SignedDuration, Timestamp},
+};
+use serde_json::Value;
+
+use crate::managed_fields::Writers;
+
+/// Sequences above this are nobody's honest count: the next one must always exist.
+const MAX_SEQUENCE: i64 = 1 << 53;
+/// How far the clocks of two API servers may be apart.
+const CLOCKS: SignedDuration = SignedDuration::from_secs(30);
+/// A create lands at most this long after the ledger that it was sent for was superseded: it is sent
+/// within 20 seconds after that ledger was read, and the API server gives it up after 10.
+const LANDS_WITHIN: SignedDuration = SignedDuration::from_secs(30);
+
+/// What an object says about itself. Anybody who may create its kind can write all of it, so
+/// nothing here is believed unless the ledger, or a rebuild of it, agrees.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunIdentity {
+    /// The `apiVersion` it was read with.
+    pub api_version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// The uid of the Runnable that controls it, by its owner reference.
+    pub owner_uid: Option<String>,
+    /// The sequence on its label.
+    pub sequence: Option<i64>,
+    /// The hash in its annotation.
+    pub input_hash: Option<String>,
+    /// The re-run request in its annotation.
+    pub rerun_token: Option<String>,
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// Whoever created it wrote a status into it, which no controller of runs does.
+    pub made_with_status: bool,
+}
+
+impl RunIdentity {
+    /// Reads the identity out of an object's JSON. `None` without a name and a uid.
+    #[must_use]
+    pub fn of(object: &Value) -> Option<Self> {
+        let text = |pointer: &str| {
+            object
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
+        let metadata = object.get("metadata")?;
+        let tagged =
+            |group: &str, key: &str| metadata.get(group)?.get(key)?.as_str().map(str::to_owned);
+        let owner_uid = metadata
+            .get("ownerReferences")
+            .and_then(Value::as_array)
+            .and_then(|owners| {
+                owners
+                    .iter()
+                    .find(|owner| {
+                        owner.get("controller") == Some(&Value::Bool(true))
+                            && owner.get("kind").and_then(Value::as_str) == Some("Runnable")
+                            && owner
+                                .get("apiVersion")
+                                .and_then(Value::as_str)
+                                .is_some_and(|version| version.starts_with("carto.run/"))
+                    })?
+                    .get("uid")?
+                    .as_str()
+                    .map(str::to_owned)
+            });
+        Some(Self {
+            api_version: text("/apiVersion").unwrap_or_default(),
+            kind: text("/kind").unwrap_or_default(),
+            name: text("/metadata/name")?,
+            uid: text("/metadata/uid")?,
+            owner_uid,
+            // A run of ours has both labels, so that what its watch does not show is none.
+            sequence: tagged("labels", RUNNABLE_NAME_LABEL)
+                .and_then(|_| tagged("labels", RUN_SEQUENCE_LABEL))
+                .and_then(|sequence| sequence.parse().ok())
+                .filter(|sequence| (1..=MAX_SEQUENCE).contains(sequence)),
+            input_hash: tagged("annotations", INPUT_HASH_ANNOTATION),
+            rerun_token: tagged("annotations", RERUN_TOKEN_ANNOTATION),
+            created: text("/metadata/creationTimestamp").and_then(|at| at.parse().ok()),
+            made_with_status: metadata
+                .get("managedFields")
+                .is_some_and(|writers| !Writers::of(writers).is_plain()),
+        })
+    }
+
+    /// Whether the Runnable with this uid controls it.
+    #[must_use]
+    pub fn is_owned_by(&self, runnable_uid: &str) -> bool {
+        self.owner_uid.as_deref() == Some(runnable_uid)
+    }
+
+    /// Whether this is what a create for the entry makes: its sequence and its hash.
+    #[must_use]
+    pub fn answers(&self, entry: &CurrentRun) -> bool {
+        self.sequence == Some(entry.sequence) && self.input_hash.as_ref() == Some(&entry.input_hash)
+    }
+
+    /// Whether a create for the entry can have made this object, which was met under its name or
+    /// shown by a watch. Number, hash, owner and so the name are public, and anybody may have put an
+    /// object there: a run of ours is also younger than its intent, and was made without a status.
+    #[must_use]
+    pub fn is_made_for(&self, entry: &CurrentRun) -> bool {
+        self.answers(entry) && !self.is_older_than(entry) && !self.made_with_status
+    }
+
+    /// Whether this was there before the entry was intended, so that no create for it made it.
+    #[must_use]
+    pub fn is_older_than(&self, entry: &CurrentRun) -> bool {
+        let intended = entry.intent_at.as_ref().map(|at| at.0);
+        self.created
+            .zip(intended)
+            .is_some_and(|(created, intended)| created < intended - CLOCKS)
+    }
+
+    /// Whether this is what a create for the entry made that landed after its confirmed run had gone.
+    #[must_use]
+    pub fn is_late_for(&self, entry: &CurrentRun) -> bool {
+        let gone = entry.started_at.as_ref();
+        self.is_made_for(entry) && self.has_landed_between(gone, gone)
+    }
+
+    /// Whether this is the run of an earlier entry that was not seen yet: when it was superseded a read
+    /// did not find it, or could not be had, and no create for it was sent any more.
+    #[must_use]
+    pub fn is_of(&self, entry: &HistoryEntry) -> bool {
+        entry.uid.is_none()
+            && entry.taken_by.as_ref() != Some(&self.uid)
+            && self.sequence == Some(entry.sequence)
+            && self.name == entry.name
+            && self.kind == entry.kind
+            && self.input_hash.as_ref() == Some(&entry.input_hash)
+            && self.has_landed_between(
+                entry.intent_at.as_ref().or(entry.started_at.as_ref()),
+                entry.started_at.as_ref(),
+            )
+            && !self.made_with_status
+    }
+
+    /// Whether a create that was sent between these times can have made it. Where a time is not known, it
+    /// may have.
+    fn has_landed_between(&self, first: Option<&Time>, last: Option<&Time>) -> bool {
+        let is_early = |(created, first): (Timestamp, &Time)| created < first.0 - CLOCKS;
+        let is_late =
+            |(created, last): (Timestamp, &Time)| created > last.0 + (LANDS_WITHIN + CLOCKS);
+        !self.created.zip(first).is_some_and(is_early)
+            && !self.created.zip(last).is_some_and(is_late)
+    }
+
+    /// The sequence, if owner and name bear it out: the name of sequence n ends in a suffix that
+    /// only this Runnable's n-th run has.
+    #[must_use]
+    pub fn genuine_sequence(&self, runnable_uid: &str) -> Option<i64> {
+        let sequence = self.sequence.filter(|_| self.is_owned_by(runnable_uid))?;
+        self.name
+            .ends_with(&name_suffix(runnable_uid, sequence))
+            .then_some(sequence)
+    }
+}
+
+/// The outputs in a run, by the rules of its template.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OutputsRead {
+    /// The run has not succeeded, or the template declares no outputs.
+    None,
+    /// All outputs.
+    Values(BTreeMap<String, Value>),
+    /// Why they could not be taken.
+    Unsatisfied(String),
+    /// They are in the words of the run's pod, which was not read with it.
+    Elsewhere,
+}
+
+/// What was read in a run's object, as the Runnable's `ServiceAccount`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// What the object says about itself.
+    pub run: RunIdentity,
+    /// How it fares.
+    pub health: Health,
+    /// Its outputs, if it succeeded.
+    pub outputs: OutputsRead,
+    /// The rules that `health` and `outputs` were read by.
+    pub rules_hash: Arc<str>,
+}
+
+impl Reading {
+    /// Success or failure, once it has ended.
+    #[must_use]
+    pub fn result(&self) -> Option<RunResult> {
+        result_of(self.health.verdict)
+    }
+}
+
+/// Success or failure, once a run has ended.
+#[must_use]
+pub fn result_of(verdict: Verdict) -> Option<RunResult> {
+    match verdict {
+        Verdict::Succeeded => Some(RunResult::Succeeded),
+        Verdict::Failed => Some(RunResult::Failed),
+        Verdict::Unknown => None,
+    }
+}

@@ -1,0 +1,15 @@
+//! How Cartouche makes each run exactly once: what is known of a Runnable becomes a decision, the next
+//! ledger, and a status. Pure: no client, no runtime, and the time is an argument. The controller does what
+//! is decided here; the model checks every order in which it may.
+
+pub mod compiled;
+pub mod decide;
+pub mod evaluate;
+pub mod facts;
+pub mod ledger;
+pub mod managed_fields;
+pub mod object;
+pub mod problem;
+pub mod report;
+pub mod rerun;
+pub mod retention;

@@ -1,0 +1,192 @@
+//! Objects of any kind, whoever wrote them.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeSeed, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::{Map, Number, Value, value::RawValue};
+
+use crate::managed_fields::Writers;
+
+/// How many objects and arrays inside each other are read; `serde_json` goes no deeper.
+pub const MAX_DEPTH: usize = 127;
+/// Stands in an object of which something deeper was left out. It is no name that any kind has.
+const SHORTENED: &str = "\0shortened";
+
+/// An object as a tree. What lies deeper than [`MAX_DEPTH`] is left out (see [`is_shortened`]) and so is
+/// most of `managedFields`, which are as large as the rest of most objects (see [`Writers`]): no object that
+/// an API server can hold fails to be read.
+#[derive(Clone, Debug)]
+pub struct Object(pub Value);
+
+/// Whether something was left out of an object, so that not every value in it is whole.
+#[must_use]
+pub fn is_shortened(object: &Value) -> bool {
+    object.get(SHORTENED).is_some()
+}
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut shortened = false;
+        let mut value = Part {
+            place: Place::Object,
+            depth: 1,
+            shortened: &mut shortened,
+        }
+        .deserialize(deserializer)?;
+        if shortened && let Value::Object(fields) = &mut value {
+            fields.insert(SHORTENED.to_owned(), Value::Bool(true));
+        }
+        Ok(Self(value))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Object,
+    Metadata,
+    Elsewhere,
+}
+
+/// A value that may hold others down to [`MAX_DEPTH`].
+struct Part<'a> {
+    place: Place,
+    depth: usize,
+    shortened: &'a mut bool,
+}
+
+impl Part<'_> {
+    fn inside(&mut self, place: Place) -> Part<'_> {
+        Part {
+            place,
+            depth: self.depth + 1,
+            shortened: self.shortened,
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Part<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        if self.depth <= MAX_DEPTH {
+            return deserializer.deserialize_any(self);
+        }
+        // Text is passed over at any depth; only a tree of it would need a stack.
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        if text.get().starts_with(['{', '[']) {
+            *self.shortened = true;
+            return Ok(Value::Null);
+        }
+        serde_json::from_str(text.get()).map_err(serde::de::Error::custom)
+    }
+}
+
+impl<'de> Visitor<'de> for Part<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Value, A::Error> {
+        let mut array = Vec::new();
+        while let Some(item) = items.next_element_seed(self.inside(Place::Elsewhere))? {
+            array.push(item);
+        }
+        Ok(Value::Array(array))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = fields.next_key::<String>()? {
+            let place = match (self.place, key.as_str()) {
+                (Place::Metadata, "managedFields") => {
+                    let writers = fields.next_value::<Writers>()?;
+                    object.extend(writers.shortened().map(|writers| (key, writers)));
+                    continue;
+                }
+                (Place::Object, "metadata") => Place::Metadata,
+                _ => Place::Elsewhere,
+            };
+            let value = fields.next_value_seed(self.inside(place))?;
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{MAX_DEPTH, Object, is_shortened};
+
+    fn read(text: &str) -> Value {
+        serde_json::from_str::<Object>(text).unwrap().0
+    }
+
+    /// An object with so many objects and arrays inside each other.
+    fn nested(depth: usize, core: &str) -> String {
+        let (open, close) = ("[".repeat(depth - 1), "]".repeat(depth - 1));
+        format!(r#"{{"a":{open}{core}{close},"b":1.5}}"#)
+    }
+
+    #[test]
+    fn what_serde_json_reads_is_read_alike() {
+        let text = nested(MAX_DEPTH, r#""core""#);
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(read(&text), value);
+        assert!(!is_shortened(&value));
+        let plain = json!({ "a": [null, true, -1, 1, 1.25, "x", { "managedFields": 1 }] });
+        assert_eq!(read(&plain.to_string()), plain);
+    }
+
+    #[test]
+    fn of_what_lies_deeper_nothing_is_read_and_that_is_told() {
+        for depth in [MAX_DEPTH + 1, 140, 100_000] {
+            let text = nested(depth, "1");
+            assert!(serde_json::from_str::<Value>(&text).is_err());
+            let value = read(&text);
+            assert!(is_shortened(&value));
+            assert_eq!(value["b"], 1.5);
+        }
+    }
+
+    #[test]
+    fn who_wrote_which_field_is_left_out_of_the_metadata_alone() {
+        let text = r#"{"kind":"Job","metadata":{"name":"a","labels":{"managedFields":"b"},"managedFields":[{"manager":"c"}]},"status":{"managedFields":[1],"metadata":{"managedFields":[2]}}}"#;
+        assert_eq!(
+            read(text),
+            json!({
+                "kind": "Job",
+                "metadata": { "name": "a", "labels": { "managedFields": "b" } },
+                "status": { "managedFields": [1], "metadata": { "managedFields": [2] } },
+            })
+        );
+    }
+}

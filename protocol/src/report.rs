@@ -1,0 +1,359 @@
+//! What the status says: facts and outcome in, the whole status out. Pure.
+
+mod unsatisfied;
+
+use std::sync::Arc;
+
+use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus};
+use cartouche_templating::{Health, Verdict};
+use k8s_openapi::{
+    apimachinery::pkg::apis::meta::v1::{Condition, Time},
+    jiff::Timestamp,
+};
+
+use crate::facts::Facts;
+use crate::{
+    ledger::Ledger,
+    problem::{Category, Cure, Problem, bounded},
+};
+use unsatisfied::unsatisfied;
+
+/// Whether the template could be rendered and its run be made.
+pub const RUN_TEMPLATE_READY: &str = "RunTemplateReady";
+/// How the run for the present rendering fares, in the words of its engine.
+pub const STAMPED_OBJECT_CONDITION: &str = "StampedObjectCondition";
+/// The sum of both.
+pub const READY: &str = "Ready";
+/// Present and True while the controller works towards Ready.
+pub const RECONCILING: &str = "Reconciling";
+/// Present and True when only a change can help.
+pub const STALLED: &str = "Stalled";
+
+/// Present and True while a watch that the Runnable needs fails.
+pub const WATCH_UNAVAILABLE: &str = "WatchUnavailable";
+
+const TRUE: &str = "True";
+const FALSE: &str = "False";
+const UNKNOWN: &str = "Unknown";
+
+/// A condition without its times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Word {
+    status: &'static str,
+    reason: String,
+    message: String,
+}
+
+impl Word {
+    fn unknown() -> Self {
+        Self {
+            status: UNKNOWN,
+            reason: UNKNOWN.to_owned(),
+            message: String::new(),
+        }
+    }
+
+    fn of(condition: &Condition) -> Self {
+        let status = match condition.status.as_str() {
+            TRUE => TRUE,
+            FALSE => FALSE,
+            _ => UNKNOWN,
+        };
+        Self {
+            status,
+            reason: condition.reason.clone(),
+            message: condition.message.clone(),
+        }
+    }
+
+    fn of_run(health: &Health) -> Self {
+        let status = match health.verdict {
+            Verdict::Succeeded => TRUE,
+            Verdict::Failed => FALSE,
+            Verdict::Unknown => UNKNOWN,
+        };
+        Self {
+            status,
+            reason: health.reason.clone(),
+            message: bounded(health.message.clone()),
+        }
+    }
+
+    fn of_problem(problem: &Problem) -> Self {
+        Self {
+            // Nothing is wrong with what somebody wants.
+            status: if problem.category == Category::Suspended {
+                UNKNOWN
+            } else {
+                FALSE
+            },
+            reason: problem.category.as_str().to_owned(),
+            message: problem.message.clone(),
+        }
+    }
+}
+
+/// Whether the stored status already says this of its run.
+#[must_use]
+pub fn tells(stored: &RunnableStatus, health: &Health) -> bool {
+    find(stored, STAMPED_OBJECT_CONDITION)
+        .is_some_and(|condition| Word::of(condition) == Word::of_run(health))
+}
+
+/// The whole status for a ledger and, if something is wrong, the problem.
+#[must_use]
+pub fn status(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> RunnableStatus {
+    let left_over = problem
+        .is_none()
+        .then(|| unsatisfied(facts, ledger))
+        .flatten();
+    let problem = problem.or(left_over.as_ref());
+    let template = problem.map_or(
+        Word {
+            status: TRUE,
+            reason: READY.to_owned(),
+            message: String::new(),
+        },
+        Word::of_problem,
+    );
+    let stamped = (!problem.is_some_and(|problem| problem.category.precedes_stamping()))
+        .then(|| stamped(facts, ledger, problem));
+    let ready = aggregate(&template, stamped.as_ref());
+    let extra = abnormal(&ready, ledger, problem);
+
+    let words = [
+        (RUN_TEMPLATE_READY, Some(template)),
+        (STAMPED_OBJECT_CONDITION, stamped),
+        (READY, Some(ready)),
+    ];
+    let words = words
+        .into_iter()
+        .filter_map(|(name, word)| word.map(|word| (name, word)))
+        .chain(extra)
+        .chain(unwatched(facts));
+    RunnableStatus {
+        observed_generation: Some(facts.runnable.generation),
+        conditions: words
+            .map(|(name, word)| condition(facts, name, word))
+            .collect(),
+        outputs: ledger.outputs.clone(),
+        outputs_from: ledger.outputs_from.clone(),
+        current_run: ledger.current.clone(),
+        history: ledger.history.clone(),
+        breaker: ledger.breaker.clone(),
+    }
+}
+
+/// The conditions of a Runnable that cannot be read; what they say of its run stays.
+#[must_use]
+pub fn unreadable(
+    stored: &[Condition],
+    message: &str,
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Vec<Condition> {
+    let word = |status| Word {
+        status,
+        reason: Category::InvalidRunnable.as_str().to_owned(),
+        message: message.to_owned(),
+    };
+    let of = |name: &str| stored.iter().find(|condition| condition.type_ == name);
+    let said = |name: &str, word| timed(of(name), generation, now, name, word);
+    [
+        Some(said(RUN_TEMPLATE_READY, word(FALSE))),
+        of(STAMPED_OBJECT_CONDITION).cloned(),
+        Some(said(READY, word(FALSE))),
+        Some(said(STALLED, word(TRUE))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn condition(facts: &Facts, name: &str, word: Word) -> Condition {
+    let now = facts.now.unwrap_or(Timestamp::UNIX_EPOCH);
+    let generation = Some(facts.runnable.generation);
+    timed(find(&facts.stored, name), generation, now, name, word)
+}
+
+fn timed(
+    stored: Option<&Condition>,
+    generation: Option<i64>,
+    now: Timestamp,
+    name: &str,
+    word: Word,
+) -> Condition {
+    let kept = stored.filter(|stored| stored.status == word.status);
+    Condition {
+        type_: name.to_owned(),
+        status: word.status.to_owned(),
+        reason: word.reason,
+        message: word.message,
+        last_transition_time: kept.map_or(Time(now), |stored| stored.last_transition_time.clone()),
+        observed_generation: generation,
+    }
+}
+
+fn find<'a>(status: &'a RunnableStatus, name: &str) -> Option<&'a Condition> {
+    status
+        .conditions
+        .iter()
+        .find(|condition| condition.type_ == name)
+}
+
+/// The last False wins; before any False, the first Unknown.
+fn aggregate(template: &Word, stamped: Option<&Word>) -> Word {
+    let mut ready = Word {
+        status: TRUE,
+        reason: READY.to_owned(),
+        message: String::new(),
+    };
+    for word in [Some(template), stamped].into_iter().flatten() {
+        if word.status == FALSE || (word.status == UNKNOWN && ready.status == TRUE) {
+            ready = word.clone();
+        }
+    }
+    ready
+}
+
+/// `Reconciling` while something is under way or tried again, `Stalled` when only a change can help;
+/// neither while a suspended Runnable waits for its user.
+fn abnormal(
+    ready: &Word,
+    ledger: &Ledger,
+    problem: Option<&Problem>,
+) -> Option<(&'static str, Word)> {
+    if ready.status == TRUE || ready.reason == Category::Suspended.as_str() {
+        return None;
+    }
+    let ended = ledger.current.as_ref().is_some_and(|current| {
+        current
+            .result
+            .is_some_and(|result| result != RunResult::Succeeded)
+    });
+    let stalled = match problem {
+        Some(problem) if problem.category == Category::Suspended => ended,
+        Some(problem) => {
+            problem.cure == Cure::Change && problem.category != Category::OtherController
+        }
+        None => ended,
+    };
+    let name = if stalled { STALLED } else { RECONCILING };
+    let reason = if ready.reason == UNKNOWN {
+        "RunInProgress".to_owned()
+    } else {
+        ready.reason.clone()
+    };
+    Some((
+        name,
+        Word {
+            status: TRUE,
+            reason,
+            message: ready.message.clone(),
+        },
+    ))
+}
+
+/// That what happens is noticed late, whatever else is said.
+fn unwatched(facts: &Facts) -> Option<(&'static str, Word)> {
+    let message = facts.unwatched.clone()?;
+    let word = Word {
+        status: TRUE,
+        reason: "WatchFailing".to_owned(),
+        message,
+    };
+    Some((WATCH_UNAVAILABLE, word))
+}
+
+/// What is said of the run for the present rendering; of no other.
+fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> Word {
+    let stored =
+        || find(&facts.stored, STAMPED_OBJECT_CONDITION).map_or_else(Word::unknown, Word::of);
+    let stuck_on = |category| problem.is_some_and(|problem| problem.category == category);
+    if stuck_on(Category::OtherController) {
+        return stored();
+    }
+    let rendered = facts
+        .rendering
+        .as_ref()
+        .ok()
+        .map(|rendering| rendering.document.input_hash());
+    // While the next run has to wait, there is no other to speak of than the one before.
+    let slowed = stuck_on(Category::RunawayDetected) || stuck_on(Category::Suspended);
+    let Some(current) = ledger.current.as_ref().filter(|current| {
+        current.phase == RunPhase::Created
+            && (slowed || Some(current.input_hash.as_str()) == rendered)
+    }) else {
+        return Word::unknown();
+    };
+    if current.result == Some(RunResult::Lost) {
+        return lost(current);
+    }
+    let uid = current.uid.as_deref().unwrap_or_default();
+    if let Some(found) = facts.reading(uid) {
+        return Word::of_run(&found.reading.health);
+    }
+    if let Some(crate::facts::CreateOutcome::Created(reading)) = &facts.created
+        && reading.run.uid == uid
+    {
+        return Word::of_run(&reading.health);
+    }
+    let word = stored();
+    let same_run = facts
+        .stored
+        .current_run
+        .as_ref()
+        .is_some_and(|stored| stored.sequence == current.sequence);
+    if same_run && result(word.status) == current.result {
+        word
+    } else {
+        let there = facts.sighting(uid).is_some_and(|seen| !seen.deleted);
+        recorded(current, there)
+    }
+}
+
+fn result(status: &str) -> Option<RunResult> {
+    match status {
+        TRUE => Some(RunResult::Succeeded),
+        FALSE => Some(RunResult::Failed),
+        _ => None,
+    }
+}
+
+/// The words of its engine are not at hand, mostly because the run is gone: what the ledger knows is
+/// left. What a watch shows must not be repeated here, since the account may not be allowed to see it.
+fn recorded(current: &CurrentRun, there: bool) -> Word {
+    let end = if there { "" } else { "; its object is gone" };
+    let word = |status, did: &str| Word {
+        status,
+        reason: "SucceededCondition".to_owned(),
+        message: format!("run [{}] {did}{end}", current.name),
+    };
+    match current.result {
+        Some(RunResult::Succeeded) => word(TRUE, "succeeded"),
+        Some(RunResult::Failed) => word(FALSE, "failed"),
+        Some(RunResult::Lost) => lost(current),
+        None => Word::unknown(),
+    }
+}
+
+fn lost(current: &CurrentRun) -> Word {
+    Word {
+        status: UNKNOWN,
+        reason: "RunLost".to_owned(),
+        message: format!(
+            "run [{}] vanished while nobody watched, so its result is not known: change an input to run again, or set the annotation {} to a new value",
+            current.name,
+            cartouche_crds::RERUN_TOKEN_ANNOTATION
+        ),
+    }
+}
+
+/// The status as it is stored, so that a caller can tell whether there is anything to write.
+#[must_use]
+pub fn differs(stored: &Arc<RunnableStatus>, next: &RunnableStatus) -> bool {
+    **stored != *next
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! What is said of outputs that the current run did not give. Pure.
+
+use cartouche_crds::{CurrentRun, RunResult};
+
+use super::{RUN_TEMPLATE_READY, find};
+use crate::{
+    facts::{CreateOutcome, Facts, OutputsDigest, RunName},
+    ledger::{Ledger, OutputsRead},
+    problem::{Category, Cure, Problem},
+};
+
+/// The current run succeeded, but its outputs are not those in the status.
+pub(super) fn unsatisfied(facts: &Facts, ledger: &Ledger) -> Option<Problem> {
+    let rendering = facts.rendering.as_ref().ok()?;
+    let current = ledger
+        .current
+        .as_ref()
+        .filter(|current| current.result == Some(RunResult::Succeeded) && rendering.has_outputs)?;
+    let uid = current.uid.as_deref()?;
+    let created = match &facts.created {
+        Some(CreateOutcome::Created(reading)) if reading.run.uid == uid => Some(&**reading),
+        _ => None,
+    };
+    if let Some(reading) = facts.reading(uid).map(|found| &found.reading).or(created) {
+        let OutputsRead::Unsatisfied(why) = &reading.outputs else {
+            return None;
+        };
+        return Some(waiting(facts, current, why));
+    }
+    let told = find(&facts.stored, RUN_TEMPLATE_READY)
+        .filter(|condition| condition.reason == Category::OutputPathNotSatisfied.as_str());
+    let same_run = facts
+        .stored
+        .current_run
+        .as_ref()
+        .is_some_and(|stored| stored.sequence == current.sequence);
+    if let (Some(told), true) = (told, same_run) {
+        return Some(Problem::new(
+            Category::OutputPathNotSatisfied,
+            Cure::Change,
+            told.message.clone(),
+        ));
+    }
+    // It succeeded and was deleted before it could be read.
+    let unfound = facts.reads.contains_key(&RunName::of(current));
+    let gone = facts.sighting(uid).is_some_and(|sighting| {
+        (sighting.deleted || unfound) && !matches!(sighting.outputs, OutputsDigest::None)
+    });
+    let missed = ledger
+        .outputs_from
+        .as_ref()
+        .is_none_or(|from| from.sequence < current.sequence);
+    (gone && missed).then(|| {
+        waiting(
+            facts,
+            current,
+            "the run was deleted before its outputs could be read",
+        )
+    })
+}
+
+fn waiting(facts: &Facts, current: &CurrentRun, why: &str) -> Problem {
+    let resource = facts
+        .resource
+        .as_deref()
+        .unwrap_or("could not fetch - see logs for 'failed to retrieve qualified resource name'");
+    let (namespace, name, template) = (
+        &facts.runnable.namespace,
+        &current.name,
+        &facts.runnable.template,
+    );
+    Problem::new(
+        Category::OutputPathNotSatisfied,
+        Cure::Change,
+        format!(
+            "waiting to read value from resource [{resource}/{name}] in namespace [{namespace}]: unable to retrieve outputs from stamped object \
+             [{namespace}/{name}] of type [{resource}] for run template [{template}]: {why}"
+        ),
+    )
+}
