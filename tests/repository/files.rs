@@ -1,7 +1,7 @@
 //! The files of the repository, as a checkout has them.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -9,30 +9,32 @@ use std::{
 const NOT_OURS: [&str; 2] = [".git", "target"];
 
 /// The folder that holds the workspace.
-pub fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).unwrap().to_owned()
+pub fn root() -> io::Result<PathBuf> {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
 }
 
-/// Every file below a folder whose name ends so, in order.
-pub fn below(folder: &Path, ending: &str) -> Vec<PathBuf> {
+/// Every file below a folder whose name ends so, by its path from there, in order.
+pub fn below(folder: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    collect(folder, ending, &mut found);
+    collect(folder, Path::new(""), ending, &mut found)?;
     found.sort();
-    found
+    Ok(found)
 }
 
-fn collect(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let entry = entry.unwrap();
-        let name = entry.file_name().into_string().unwrap();
-        let path = entry.path();
+fn collect(folder: &Path, below: &Path, ending: &str, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder.join(below))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
         // A link to a folder, as `target` may be one, is not followed.
-        let kind = entry.file_type().unwrap();
+        let kind = entry.file_type()?;
+        let path = below.join(&name);
         if kind.is_dir() && !NOT_OURS.contains(&name.as_str()) {
-            collect(&path, ending, found);
+            collect(folder, &path, ending, found)?;
         } else if kind.is_file() && name.ends_with(ending) {
             found.push(path);
         }
     }
+    Ok(())
 }

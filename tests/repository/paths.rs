@@ -2,21 +2,25 @@
 
 use std::path::Path;
 
-use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use anyhow::{Result, anyhow};
+use proc_macro2::{Delimiter, Group, LexError, TokenStream, TokenTree};
 
 /// Every path of one file, with `crate`, `self` and `super` resolved: one that stays in its crate begins
 /// with `crate`, every other is as it is written. What is built for tests only is left out: tests may
 /// look behind walls, since nothing that is shipped depends on them.
 ///
 /// `module` is where the file stands in its crate, without `crate`.
-pub fn named_in(source: &str, module: &[String]) -> Vec<String> {
-    let tokens: TokenStream = source.parse().unwrap();
+pub fn named_in(source: &str, module: &[String]) -> Result<Vec<String>> {
+    // The error itself cannot be handed on: it is bound to its thread.
+    let tokens = source
+        .parse()
+        .map_err(|error: LexError| anyhow!("{error}"))?;
     let mut found = Vec::new();
     Reader {
         module: module.to_vec(),
     }
     .read(tokens, &mut found);
-    found
+    Ok(found)
 }
 
 /// The module that a file of a crate is, by its path below `src`.
@@ -24,7 +28,7 @@ pub fn module_of(file: &Path) -> Vec<String> {
     let mut module: Vec<String> = file
         .with_extension("")
         .components()
-        .map(|part| part.as_os_str().to_str().unwrap().to_owned())
+        .map(|part| part.as_os_str().to_string_lossy().into_owned())
         .collect();
     if matches!(
         module.last().map(String::as_str),
@@ -51,7 +55,7 @@ impl Reader {
         while at < tokens.len() {
             match &tokens[at] {
                 TokenTree::Ident(word) if *word == "mod" => {
-                    at = self.read_module(&tokens, at, found)
+                    at = self.read_module(&tokens, at, found);
                 }
                 TokenTree::Ident(_) => at = self.read_path(&tokens, at, &[], found),
                 TokenTree::Group(group) => {
@@ -110,12 +114,11 @@ impl Reader {
         let mut at = 0;
         while at < tokens.len() {
             // `*` and `as name` end at the next comma; of both the path before them is what counts.
-            at = match &tokens[at] {
-                TokenTree::Ident(_) => self.read_path(&tokens, at, before, found),
-                _ => {
-                    found.push(self.resolve(before));
-                    at + 1
-                }
+            at = if matches!(tokens[at], TokenTree::Ident(_)) {
+                self.read_path(&tokens, at, before, found)
+            } else {
+                found.push(self.resolve(before));
+                at + 1
             };
             while at < tokens.len() && !is(&tokens[at], ',') {
                 at += 1;
