@@ -167,6 +167,8 @@ fn each_way_to_name_a_path_is_found() -> Result<()> {
         "fn f() { assert!(matches!(g(), Some(crate::reconcile::Step::Wait))); }",
         "mod inner { use super::super::super::reconcile; }",
         "macro_rules! m { () => { $crate::reconcile::f() } }",
+        "#[cfg(test)] fn f() {} mod inner { use crate::reconcile; }",
+        "#[cfg(unix)] mod inner { fn f(x: Vec<crate::reconcile::Pass>) {} }",
     ];
     let file = Path::new("watch/runs.rs");
     for way in ways {
@@ -183,6 +185,7 @@ fn what_only_looks_like_it_is_not_found() -> Result<()> {
         "use crate::watch::reconcile; // of its own",
         "const TEXT: &str = \"crate::reconcile::decide\";",
         "#[cfg(test)] mod tests { use crate::reconcile::Pass; }",
+        "#[cfg(test)] #[allow(unused)] pub(crate) mod samples { use crate::reconcile::Pass; }",
         "use super::reconcile;",
     ];
     let file = Path::new("watch/runs.rs");

@@ -158,18 +158,21 @@ fn is_separator(tokens: &[TokenTree], at: usize) -> bool {
     matches!(tokens.get(at..at + 2), Some([first, second]) if is(first, ':') && is(second, ':'))
 }
 
-/// Whether the last attribute before an item is `#[cfg(test)]`.
-fn for_tests(before: &[TokenTree]) -> bool {
-    let attribute = before.iter().rev().find_map(|token| match token {
-        TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket => Some(group),
-        _ => None,
-    });
-    let adjacent = before
-        .iter()
-        .rev()
-        .take_while(|token| !matches!(token, TokenTree::Group(_)));
-    attribute.is_some_and(|group| group.stream().to_string().replace(' ', "") == "cfg(test)")
-        && adjacent
-            .into_iter()
-            .all(|token| matches!(token, TokenTree::Ident(word) if *word == "pub"))
+/// Whether the item that comes next has the attribute `#[cfg(test)]`.
+fn for_tests(mut before: &[TokenTree]) -> bool {
+    loop {
+        before = match before {
+            [rest @ .., TokenTree::Ident(word)] if *word == "pub" => rest,
+            [rest @ .., TokenTree::Group(scope)] if scope.delimiter() == Delimiter::Parenthesis => {
+                rest
+            }
+            [rest @ .., sign, TokenTree::Group(attribute)] if is(sign, '#') => {
+                if attribute.stream().to_string().replace(' ', "") == "cfg(test)" {
+                    return true;
+                }
+                rest
+            }
+            _ => return false,
+        };
+    }
 }
