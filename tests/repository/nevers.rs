@@ -39,10 +39,13 @@ pub const DOES_IO_IN_KUBE: &[&str] = &[
 /// Dev-dependencies do not count, and neither do optional ones: nobody who depends on it gets them.
 pub struct Package {
     pub name: &'static str,
+    /// Whether it may depend on what does I/O.
     pub io: bool,
+    /// Other packages that it may not depend on.
     pub never: &'static [&'static str],
 }
 
+/// The walls between crates.
 pub const PACKAGES: &[Package] = &[
     Package {
         name: "cartouche-crds",
@@ -80,6 +83,7 @@ pub struct Sources {
     pub never: &'static [&'static str],
 }
 
+/// What a crate without I/O may not name.
 pub const IO: &[&str] = &["std::fs", "std::net", "std::process", "std::env", "::now"];
 
 /// What only reads a text that is an address.
@@ -89,6 +93,7 @@ pub const NO_IO: &[&str] = &[
     "std::net::IpAddr",
 ];
 
+/// The walls inside of crates, and what no manifest shows.
 pub const SOURCES: &[Sources] = &[
     Sources {
         of: ("crds", &[""]),
