@@ -4,6 +4,20 @@
 default:
     @just --list
 
+# The fast loop, first half: what can be said without running the controller. Seconds once all is built.
+check: lint
+    cargo test --quiet --package cartouche-repository
+
+# The fast loop, second half: every rule by itself, without a cluster. Seconds once all is built.
+unit *filter:
+    cargo test --quiet --package cartouche-crds --package cartouche-templating --package cartouche-protocol --package cartouche-controller \
+        --lib {{ filter }}
+    cargo test --quiet --package cartouche-cli --lib --test offline {{ filter }}
+
+# Build the documentation of the code, private items too, and open it with `just doc --open`.
+doc *options:
+    RUSTDOCFLAGS='--deny warnings' cargo doc --workspace --no-deps --document-private-items {{ options }}
+
 # Format the code.
 fmt:
     cargo fmt --all

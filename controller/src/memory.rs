@@ -97,7 +97,7 @@ pub struct Memory {
     pub picked: Option<Picked>,
     /// How many events said so.
     pub changes: u64,
-    /// What failed, and until when it is not tried again: each step for itself, [`MAX_HOLDS`] at most.
+    /// What failed, and until when it is not tried again: each step for itself, `MAX_HOLDS` at most.
     pub holds: Vec<Hold>,
     /// Its template has changed since it was looked at.
     pub of_edited_template: bool,

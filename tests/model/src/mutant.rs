@@ -1,7 +1,7 @@
 //! Deliberate mistakes that the check must catch.
 //!
 //! A mistake in a decision is made by bending what the decision is given, or what it gives; a mistake
-//! of the loop around it is made in [`crate::worker`] and [`crate::server`].
+//! of the loop around it is made in `worker` and `server`.
 
 use cartouche_crds::{OutputsFrom, RunPhase, RunResult};
 use cartouche_protocol::{

@@ -329,7 +329,7 @@ pub struct Request {
 /// What only the properties read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ghost {
-    /// Properties that were broken, as bits of [`crate::judge`].
+    /// Properties that were broken, as bits of `judge`.
     pub broken: u8,
     /// The newest input that an intent was written for.
     pub newest_input: u8,

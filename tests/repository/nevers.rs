@@ -1,0 +1,136 @@
+//! What may not know what. The picture is in `ARCHITECTURE.md`.
+
+/// What runs things, talks over a network or has a clock. Chance is with them: who decides by it
+/// cannot be played again.
+pub const DOES_IO: &[&str] = &[
+    "async-std",
+    "fastrand",
+    "futures",
+    "getrandom",
+    "hyper",
+    "hyper-util",
+    "kube-client",
+    "kube-runtime",
+    "mio",
+    "rand",
+    "reqwest",
+    "rustix",
+    "smol",
+    "socket2",
+    "tokio",
+    "tokio-util",
+    "tower",
+    "tracing",
+    "tracing-subscriber",
+    "ureq",
+];
+
+/// Of kube, the types and the derive of custom resources are data; these are not.
+pub const DOES_IO_IN_KUBE: &[&str] = &[
+    "client",
+    "config",
+    "default",
+    "runtime",
+    "unstable-runtime",
+    "ws",
+];
+
+/// A package that may not depend on others, neither itself nor through members of the workspace.
+/// Dev-dependencies do not count, and neither do optional ones: nobody who depends on it gets them.
+pub struct Package {
+    pub name: &'static str,
+    /// Whether it may depend on what does I/O.
+    pub io: bool,
+    /// Other packages that it may not depend on.
+    pub never: &'static [&'static str],
+}
+
+/// The walls between crates.
+pub const PACKAGES: &[Package] = &[
+    Package {
+        name: "cartouche-crds",
+        io: false,
+        never: &["cartouche-controller"],
+    },
+    Package {
+        name: "cartouche-templating",
+        io: false,
+        never: &["cartouche-controller"],
+    },
+    Package {
+        name: "cartouche-protocol",
+        io: false,
+        never: &["cartouche-controller"],
+    },
+    Package {
+        name: "cartouche-cli",
+        io: true,
+        never: &["cartouche-controller"],
+    },
+    Package {
+        name: "cartouche-model",
+        io: true,
+        never: &["cartouche-controller"],
+    },
+];
+
+/// Sources that may not name certain paths.
+pub struct Sources {
+    /// Of a crate: its folder, then what the paths of files below its `src` begin with.
+    /// Programs of a library's crate, in `bin`, are not meant: nobody who depends on it gets them.
+    pub of: (&'static str, &'static [&'static str]),
+    /// Beginnings of paths; `::now` is the end of one.
+    pub never: &'static [&'static str],
+}
+
+/// What a crate without I/O may not name.
+pub const IO: &[&str] = &["std::fs", "std::net", "std::process", "std::env", "::now"];
+
+/// What only reads a text that is an address.
+pub const NO_IO: &[&str] = &[
+    "std::net::Ipv4Addr",
+    "std::net::Ipv6Addr",
+    "std::net::IpAddr",
+];
+
+/// The walls inside of crates, and what no manifest shows.
+pub const SOURCES: &[Sources] = &[
+    Sources {
+        of: ("crds", &[""]),
+        never: IO,
+    },
+    Sources {
+        of: ("templating", &[""]),
+        never: IO,
+    },
+    Sources {
+        of: ("protocol", &[""]),
+        never: IO,
+    },
+    Sources {
+        of: ("controller", &["watch"]),
+        never: &["crate::reconcile", "crate::serve"],
+    },
+    Sources {
+        of: ("controller", &["api"]),
+        never: &[
+            "crate::reconcile",
+            "crate::watch",
+            "crate::serve",
+            "crate::mutants",
+        ],
+    },
+    Sources {
+        of: (
+            "cli",
+            &["case", "finding", "render", "schema", "source", "validate"],
+        ),
+        never: &["crate::live"],
+    },
+];
+
+/// What is not as the tables say, yet. Nothing may be added; what is mended has to be taken out.
+pub const STILL_BROKEN: &[&str] = &[
+    "cli/src/render/command.rs: crate::live",
+    "cli/src/validate/command.rs: crate::live",
+];

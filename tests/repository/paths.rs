@@ -1,0 +1,178 @@
+//! The paths that Rust source names: in `use`, in its groups, and in the middle of code or a macro.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use proc_macro2::{Delimiter, Group, LexError, TokenStream, TokenTree};
+
+/// Every path of one file, with `crate`, `self` and `super` resolved: one that stays in its crate begins
+/// with `crate`, every other is as it is written. What is built for tests only is left out: tests may
+/// look behind walls, since nothing that is shipped depends on them.
+///
+/// `module` is where the file stands in its crate, without `crate`.
+pub fn named_in(source: &str, module: &[String]) -> Result<Vec<String>> {
+    // The error itself cannot be handed on: it is bound to its thread.
+    let tokens = source
+        .parse()
+        .map_err(|error: LexError| anyhow!("{error}"))?;
+    let mut found = Vec::new();
+    Reader {
+        module: module.to_vec(),
+    }
+    .read(tokens, &mut found);
+    Ok(found)
+}
+
+/// The module that a file of a crate is, by its path below `src`.
+pub fn module_of(file: &Path) -> Vec<String> {
+    let mut module: Vec<String> = file
+        .with_extension("")
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy().into_owned())
+        .collect();
+    if matches!(
+        module.last().map(String::as_str),
+        Some("lib" | "main" | "mod")
+    ) {
+        module.pop();
+    }
+    module
+}
+
+/// Whether a file of a crate is built for tests only, by its path below `src`.
+pub fn is_test(file: &Path) -> bool {
+    module_of(file).iter().any(|part| part == "tests")
+}
+
+struct Reader {
+    module: Vec<String>,
+}
+
+impl Reader {
+    fn read(&mut self, tokens: TokenStream, found: &mut Vec<String>) {
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        let mut at = 0;
+        while at < tokens.len() {
+            match &tokens[at] {
+                TokenTree::Ident(word) if *word == "mod" => {
+                    at = self.read_module(&tokens, at, found);
+                }
+                TokenTree::Ident(_) => at = self.read_path(&tokens, at, &[], found),
+                TokenTree::Group(group) => {
+                    self.read(group.stream(), found);
+                    at += 1;
+                }
+                _ => at += 1,
+            }
+        }
+    }
+
+    /// `mod name { ... }`: what is in it is one level deeper. Returns where to go on.
+    fn read_module(&mut self, tokens: &[TokenTree], at: usize, found: &mut Vec<String>) -> usize {
+        let (Some(TokenTree::Ident(name)), Some(TokenTree::Group(body))) =
+            (tokens.get(at + 1), tokens.get(at + 2))
+        else {
+            return at + 1;
+        };
+        if !for_tests(&tokens[..at]) {
+            self.module.push(name.to_string());
+            self.read(body.stream(), found);
+            self.module.pop();
+        }
+        at + 3
+    }
+
+    /// One path, and all that its group of a `use` holds. Returns where to go on.
+    fn read_path(
+        &mut self,
+        tokens: &[TokenTree],
+        mut at: usize,
+        before: &[String],
+        found: &mut Vec<String>,
+    ) -> usize {
+        let mut path = before.to_vec();
+        while let Some(TokenTree::Ident(word)) = tokens.get(at) {
+            path.push(word.to_string());
+            at += 1;
+            if !is_separator(tokens, at) {
+                break;
+            }
+            at += 2;
+            if let Some(TokenTree::Group(group)) = tokens.get(at)
+                && group.delimiter() == Delimiter::Brace
+            {
+                self.read_group(group, &path, found);
+                return at + 1;
+            }
+        }
+        found.push(self.resolve(&path));
+        at
+    }
+
+    fn read_group(&mut self, group: &Group, before: &[String], found: &mut Vec<String>) {
+        let tokens: Vec<TokenTree> = group.stream().into_iter().collect();
+        let mut at = 0;
+        while at < tokens.len() {
+            // `*` and `as name` end at the next comma; of both the path before them is what counts.
+            at = if matches!(tokens[at], TokenTree::Ident(_)) {
+                self.read_path(&tokens, at, before, found)
+            } else {
+                found.push(self.resolve(before));
+                at + 1
+            };
+            while at < tokens.len() && !is(&tokens[at], ',') {
+                at += 1;
+            }
+            at += 1;
+        }
+    }
+
+    fn resolve(&self, path: &[String]) -> String {
+        let mut module = self.module.clone();
+        let mut rest = path;
+        if !matches!(path[0].as_str(), "crate" | "self" | "super") {
+            return path.join("::");
+        }
+        while let Some((first, others)) = rest.split_first() {
+            match first.as_str() {
+                "crate" => module.clear(),
+                "self" => {}
+                "super" => drop(module.pop()),
+                _ => break,
+            }
+            rest = others;
+        }
+        let resolved = ["crate".to_owned()].into_iter().chain(module);
+        resolved
+            .chain(rest.iter().cloned())
+            .collect::<Vec<_>>()
+            .join("::")
+    }
+}
+
+fn is(token: &TokenTree, sign: char) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == sign)
+}
+
+fn is_separator(tokens: &[TokenTree], at: usize) -> bool {
+    matches!(tokens.get(at..at + 2), Some([first, second]) if is(first, ':') && is(second, ':'))
+}
+
+/// Whether the item that comes next has the attribute `#[cfg(test)]`.
+fn for_tests(mut before: &[TokenTree]) -> bool {
+    loop {
+        before = match before {
+            [rest @ .., TokenTree::Ident(word)] if *word == "pub" => rest,
+            [rest @ .., TokenTree::Group(scope)] if scope.delimiter() == Delimiter::Parenthesis => {
+                rest
+            }
+            [rest @ .., sign, TokenTree::Group(attribute)] if is(sign, '#') => {
+                if attribute.stream().to_string().replace(' ', "") == "cfg(test)" {
+                    return true;
+                }
+                rest
+            }
+            _ => return false,
+        };
+    }
+}
