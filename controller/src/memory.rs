@@ -2,18 +2,16 @@
 //! some reads and some patience, never a run.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    collections::{BTreeSet, HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use cartouche_crds::{Runnable, RunnableStatus};
+use cartouche_crds::Runnable;
 use cartouche_protocol::{
-    facts::Sighting,
-    ledger::Reading,
     problem::{Cure, Problem},
+    process_state::ProcessState,
 };
-use k8s_openapi::{apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry, jiff::Timestamp};
 use kube::{
     ResourceExt,
     runtime::reflector::{ObjectRef, Store},
@@ -57,42 +55,11 @@ impl RunnableKey {
 
 /// What is remembered of one Runnable.
 #[derive(Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "facts that have nothing to do with each other"
-)]
 pub struct Memory {
     /// The uid that all of this is about.
     pub uid: String,
-    /// The resourceVersion of our latest write of its status.
-    pub written: Option<u64>,
-    /// A pass found the cache older than that write and left it at that: the watch event that brings
-    /// the write has to wake the Runnable.
-    pub behind: bool,
-    /// Who else has written the status, as it was noted when the ledger proved to be ours.
-    pub looked_up: Vec<ManagedFieldsEntry>,
-    /// We wrote a ledger.
-    pub wrote_ledger: bool,
-    /// The number that was current in the last one, until the runs that exist were compared with another.
-    pub reached: i64,
-    /// Whether this process saw the Runnable before any controller had written its status, and since
-    /// then no status but its own, without a ledger: then nothing of it can be on its way. `None`
-    /// before the first look.
-    pub untouched: Option<bool>,
-    /// The latest status without a ledger that we wrote.
-    pub said: Option<Arc<RunnableStatus>>,
-    /// Since when there is no ledger, on a clock that goes on while the machine sleeps, and the
-    /// resourceVersion that was seen without it.
-    pub without_ledger: Option<(Duration, Option<String>)>,
-    /// The run that we made and no watch has shown yet, and when that was.
-    pub awaited: Option<(String, Duration)>,
-    /// The current run that was found missing, by uid, and until when another controller may say that it
-    /// saw it go.
-    pub missing: Option<(String, Duration)>,
-    /// A run as the answer to its create showed it, until its watch shows it.
-    pub made: Option<Sighting>,
-    /// A run whose create was answered and that is still to be confirmed in the ledger.
-    pub unconfirmed: Option<Box<Reading>>,
+    /// What decisions need of it.
+    pub state: ProcessState,
     /// The selected object, until an event says that it may have changed.
     pub picked: Option<Picked>,
     /// How many events said so.
@@ -109,22 +76,8 @@ pub struct Memory {
     pub said_other: Option<Duration>,
     /// The unknown runs that were told of, by uid.
     pub told: BTreeSet<String>,
-    /// Objects that claimed to be ahead of a ledger of ours, by uid.
-    pub strangers: BTreeMap<String, Stranger>,
-    /// The old runs that retention has deleted, by uid, while the history knows them: one that a finalizer
-    /// keeps is neither deleted nor told of again.
-    pub retired: BTreeSet<String>,
     /// That the kind of its runs is polled was said.
     pub said_polling: bool,
-}
-
-/// An object that claimed to be ahead of a ledger of ours.
-#[derive(Clone, Copy, Debug)]
-pub struct Stranger {
-    /// When it was created.
-    pub created: Option<Timestamp>,
-    /// The number that it claims.
-    pub sequence: i64,
 }
 
 /// Something that failed.
@@ -200,35 +153,9 @@ impl Memory {
         self.holds.iter().find(|hold| hold.what == *what)
     }
 
-    /// Whether what the cache has is older than our own latest write.
-    pub fn is_behind(&mut self, cached: Option<String>) -> bool {
-        let cached = cached.and_then(|version| version.parse::<u64>().ok());
-        self.behind = cached
-            .zip(self.written)
-            .is_some_and(|(cached, written)| cached < written);
-        self.behind
-    }
-
-    /// Whether this is our own latest write coming back. The pass that wrote it has gone on from
-    /// there, so it is no news, unless another pass waits for it.
+    /// Whether this is our own latest write coming back, see [`ProcessState::is_echo`].
     pub fn is_echo(&mut self, uid: &str, resource_version: &str) -> bool {
-        self.uid == uid
-            && self.written.is_some()
-            && self.written == resource_version.parse().ok()
-            && !std::mem::take(&mut self.behind)
-    }
-
-    /// Whether a watch shows no more of a run than the answer to its create did.
-    pub fn is_as_made(&mut self, seen: &Sighting) -> bool {
-        let same = self.made.as_ref() == Some(seen);
-        if self
-            .made
-            .as_ref()
-            .is_some_and(|made| made.run.uid == seen.run.uid)
-        {
-            self.made = None;
-        }
-        same
+        self.uid == uid && self.state.is_echo(resource_version)
     }
 
     /// All that could be done is done: what was wrong before a step could be taken is over.
@@ -288,7 +215,10 @@ impl Memories {
         if held.uid != uid {
             *held = Memory {
                 uid: uid.to_owned(),
-                reached: self.left_at(uid),
+                state: ProcessState {
+                    last_written_sequence: self.left_at(uid),
+                    ..ProcessState::default()
+                },
                 watched: std::mem::take(&mut held.watched),
                 ..Memory::default()
             };

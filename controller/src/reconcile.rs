@@ -25,6 +25,7 @@ use cartouche_protocol::{
     decide::{MOST_RENUMBERED, Step, Waiting, decide, look_after},
     ledger::BreakerLimits,
     problem::Problem,
+    process_state::CREATES_SETTLE_IN,
 };
 use futures::FutureExt;
 use kube::ResourceExt;
@@ -51,10 +52,6 @@ use pass::{End, Pass};
 
 /// Steps of one pass at most: more would be a loop.
 const MAX_STEPS: usize = 400;
-/// How long nothing may be written for a Runnable that another controller seems to serve still.
-pub const QUIET: Duration = Duration::from_secs(30);
-/// How long a controller that did not see the current run go waits for one that did.
-const WITNESSED_WITHIN: Duration = Duration::from_secs(10);
 /// After a conflict the watch brings what changed; this is for the case that it does not.
 const CONFLICT_PAUSE: Duration = Duration::from_secs(2);
 
@@ -285,7 +282,7 @@ async fn carry_out(pass: &mut Pass<'_>, step: Step) -> Result<(), End> {
                 return Err(End::Stuck(problem, None));
             }
             if waiting == Waiting::Witness {
-                pass.miss();
+                pass.note_missing();
             }
             Err(End::Waiting(waiting))
         }
@@ -312,8 +309,8 @@ fn patience(waiting: Waiting, memory: &Mutex<Memory>) -> Option<Duration> {
         // The watch wakes it; the time is for a watch that cannot be had.
         Waiting::FirstList => return Some(Duration::from_secs(10)),
         Waiting::Watch => return Some(Duration::from_secs(5)),
-        Waiting::Quiet => memory.without_ledger.as_ref()?.0 + QUIET,
-        Waiting::Witness => memory.missing.as_ref()?.1,
+        Waiting::Quiet => memory.state.without_ledger.as_ref()?.0 + CREATES_SETTLE_IN,
+        Waiting::Witness => memory.state.missing.as_ref()?.1,
     };
     // A little more, so that it has passed when the wait ends.
     Some(until.saturating_sub(crate::clock::boot_time()) + Duration::from_millis(50))

@@ -3,13 +3,14 @@
 //!
 //! `cargo bench --package cartouche-protocol`
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use cartouche_crds::{ClusterRunTemplateSpec, RunnableStatus};
 use cartouche_protocol::{
     decide::decide,
     facts::{Facts, Rendering, RunnableFacts, WatchState},
-    ledger::{BreakerLimits, Cause, Ledger},
+    ledger::{BreakerLimits, Cause},
+    process_state::Remembered,
     report,
 };
 use cartouche_templating::{Context, Rendered, Template};
@@ -64,20 +65,17 @@ fn settled(entries: usize, hash: Option<&str>) -> Facts {
         "observedGeneration": 1, "currentRun": current, "history": history,
     }))
     .unwrap_or_else(|error| fail(&error));
+    let runnable = RunnableFacts {
+        namespace: "default".to_owned(),
+        name: "hello".to_owned(),
+        uid: "0b8f".to_owned(),
+        generation: 1,
+        template: "build".to_owned(),
+        ..RunnableFacts::default()
+    };
+    let limits = BreakerLimits { max_runs: 30 };
     Facts {
         now: "2026-01-01T00:10:00Z".parse().ok(),
-        runnable: RunnableFacts {
-            namespace: "default".to_owned(),
-            name: "hello".to_owned(),
-            uid: "0b8f".to_owned(),
-            generation: 1,
-            template: "build".to_owned(),
-            deleting: false,
-            suspended: false,
-            rerun_token: None,
-        },
-        ledger: Ledger::of(&status),
-        stored: Arc::new(status),
         rendering: Ok(Rendering {
             consistent: true,
             document: Arc::new(document),
@@ -91,28 +89,8 @@ fn settled(entries: usize, hash: Option<&str>) -> Facts {
             },
         }),
         watch: WatchState::Synced,
-        unwatched: None,
-        sightings: Vec::new(),
-        quiet: true,
-        ledger_taken: false,
-        touched: false,
-        reached: 0,
-        awaited: None,
-        missed: true,
-        other_writer: false,
-        ledger_writer: None,
-        strangers: std::collections::BTreeSet::new(),
-        renumbered: 0,
-        chance: 0,
-        probe: None,
-        listed: None,
-        listed_every_kind: false,
-        reads: HashMap::new(),
-        server_agrees: None,
-        created: None,
-        resource: None,
-        only_attempt: false,
-        limits: BreakerLimits { max_runs: 30 },
+        grace_over: true,
+        ..Facts::first(runnable, Arc::new(status), Remembered::default(), limits)
     }
 }
 

@@ -15,7 +15,7 @@ use cartouche_crds::RunPhase;
 use cartouche_templating::HASH_VERSION;
 use k8s_openapi::jiff::Timestamp;
 
-use crate::facts::{Facts, NameRead, Rendering, RunName, WatchState};
+use crate::facts::{Facts, LedgerState, NameRead, Rendering, RunName, WatchState};
 use crate::{
     ledger::{Fate, Ledger, MAX_HISTORY, Pace, may_land},
     problem::{Category, Cure, Problem},
@@ -118,7 +118,13 @@ fn decided(facts: &Facts) -> Step {
     if facts.runnable.deleting {
         return Step::Settled;
     }
-    if facts.ledger_taken && !facts.quiet {
+    if matches!(
+        facts.ledger_state,
+        LedgerState::Lost {
+            ours: true,
+            settled: false
+        }
+    ) {
         return Step::Stuck(other_controller());
     }
     let rendering = match &facts.rendering {
@@ -147,7 +153,8 @@ fn decided(facts: &Facts) -> Step {
 }
 
 fn looked_after(facts: &Facts) -> Step {
-    if facts.runnable.deleting || facts.ledger_taken || facts.watch == WatchState::Starting {
+    let removed = matches!(facts.ledger_state, LedgerState::Lost { ours: true, .. });
+    if facts.runnable.deleting || removed || facts.watch == WatchState::Starting {
         return Step::Settled;
     }
     if let Some(step) = begin::before_catching_up(facts) {

@@ -13,9 +13,10 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::{
     ledger::{BreakerLimits, Cause, Intent, Ledger, Reading, RunIdentity},
-    problem::Problem,
+    problem::{Category, Cure, Problem},
+    process_state::Remembered,
 };
-pub use sighting::{OutputsDigest, Sighting, digest, doubted, is_needed};
+pub use sighting::{OutputsDigest, Sighting, digest, doubted};
 
 /// What is known of one Runnable at one moment. A pass begins with what the caches say; reads that a
 /// decision asks for are added, and it is decided again.
@@ -41,20 +42,16 @@ pub struct Facts {
     pub unwatched: Option<String>,
     /// Runs that the watch showed.
     pub sightings: Vec<Sighting>,
-    /// Whether no create of an earlier controller can still be on its way.
-    pub quiet: bool,
-    /// This process wrote a ledger for this Runnable, and it is gone.
-    pub ledger_taken: bool,
-    /// This process has seen a status that a controller wrote, though the stored one may not show it.
-    pub touched: bool,
+    /// Whether there is a ledger, as this reconciliation began.
+    pub ledger_state: LedgerState,
     /// The number of the run that was current in the last ledger that this process wrote, if it has not
     /// compared a later one with the runs that exist; else 0.
-    pub reached: i64,
+    pub last_written_sequence: i64,
     /// The uid of a run that this process made and the watch has not shown yet.
-    pub awaited: Option<String>,
+    pub unobserved_run: Option<String>,
     /// The current run was found missing some time ago already: another controller that saw it go, as
     /// there is while one takes over from the other, has had the time to record that.
-    pub missed: bool,
+    pub grace_over: bool,
     /// Somebody else has written a part of the status, so that the ledger may have been put back.
     pub other_writer: bool,
     /// Who wrote `currentRun` last, by a consistent read, if one was made in this pass.
@@ -83,6 +80,23 @@ pub struct Facts {
     pub only_attempt: bool,
     /// How many runs are too many.
     pub limits: BreakerLimits,
+}
+
+/// Whether the status has a ledger, and what its absence means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LedgerState {
+    /// It has one.
+    #[default]
+    Present,
+    /// No controller has ever written the status: nothing of any can be on its way.
+    NeverServed,
+    /// A controller is known to have written the status, and there is none.
+    Lost {
+        /// This process wrote one.
+        ours: bool,
+        /// There has been none for so long that no create of another controller can still be on its way.
+        settled: bool,
+    },
 }
 
 /// The Runnable, as far as decisions go.
@@ -247,6 +261,45 @@ pub enum CreateOutcome {
 }
 
 impl Facts {
+    /// What a reconciliation begins with: nothing is rendered, seen or read yet.
+    #[must_use]
+    pub fn first(
+        runnable: RunnableFacts,
+        stored: Arc<RunnableStatus>,
+        remembered: Remembered,
+        limits: BreakerLimits,
+    ) -> Self {
+        let not_rendered = Problem::new(Category::UnknownError, Cure::Retry, "not rendered yet");
+        Self {
+            now: None,
+            runnable,
+            ledger: Ledger::of(&stored),
+            stored,
+            rendering: Err(not_rendered),
+            watch: WatchState::Starting,
+            unwatched: None,
+            sightings: Vec::new(),
+            ledger_state: remembered.ledger_state,
+            last_written_sequence: remembered.last_written_sequence,
+            unobserved_run: None,
+            grace_over: false,
+            other_writer: remembered.other_writer,
+            ledger_writer: None,
+            strangers: remembered.strangers,
+            renumbered: 0,
+            chance: 0,
+            listed: None,
+            listed_every_kind: false,
+            reads: HashMap::new(),
+            probe: None,
+            server_agrees: None,
+            created: remembered.created,
+            resource: None,
+            only_attempt: false,
+            limits,
+        }
+    }
+
     /// What was read in the run with this uid in this pass.
     #[must_use]
     pub fn reading(&self, uid: &str) -> Option<&Found> {

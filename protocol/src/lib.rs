@@ -10,6 +10,7 @@ pub mod ledger;
 pub mod managed_fields;
 pub mod object;
 pub mod problem;
+pub mod process_state;
 pub mod report;
 pub mod rerun;
 pub mod retention;

@@ -1,13 +1,14 @@
 //! What the controller would make of a run's status. The ledger and the conditions are the controller's
 //! own code; only the engine is played.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use cartouche_crds::RunnableStatus;
 use cartouche_protocol::{
-    facts::{CreateOutcome, Facts, Rendering, RunnableFacts, WatchState},
+    facts::{CreateOutcome, Facts, LedgerState, Rendering, RunnableFacts, WatchState},
     ledger::{BreakerLimits, Cause, Fate, Ledger, OutputsRead, Reading, RunIdentity},
+    process_state::Remembered,
     report,
 };
 use cartouche_templating::{Template, Verdict, add_own_message};
@@ -75,20 +76,22 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
         let value = runnable.pointer(pointer).and_then(Value::as_str);
         value.unwrap_or_default().to_owned()
     };
+    let facts = RunnableFacts {
+        namespace: text("/metadata/namespace"),
+        name: text("/metadata/name"),
+        uid: text("/metadata/uid"),
+        generation: 1,
+        template: text("/spec/runTemplateRef/name"),
+        rerun_token: run.rerun_token.clone(),
+        ..RunnableFacts::default()
+    };
+    let never_served = Remembered {
+        ledger_state: LedgerState::NeverServed,
+        ..Remembered::default()
+    };
+    let limits = BreakerLimits { max_runs: i64::MAX };
     Facts {
         now: Some(Timestamp::UNIX_EPOCH),
-        runnable: RunnableFacts {
-            namespace: text("/metadata/namespace"),
-            name: text("/metadata/name"),
-            uid: text("/metadata/uid"),
-            generation: 1,
-            template: text("/spec/runTemplateRef/name"),
-            deleting: false,
-            suspended: false,
-            rerun_token: run.rerun_token.clone(),
-        },
-        stored: Arc::new(RunnableStatus::default()),
-        ledger: Ledger::default(),
         rendering: Ok(Rendering {
             consistent: true,
             document: Arc::new(run.rendered.clone()),
@@ -102,28 +105,9 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
             },
         }),
         watch: WatchState::Synced,
-        unwatched: None,
-        sightings: Vec::new(),
-        quiet: true,
-        ledger_taken: false,
-        touched: false,
-        reached: 0,
-        awaited: None,
-        missed: true,
-        other_writer: false,
-        ledger_writer: None,
-        strangers: std::collections::BTreeSet::new(),
-        renumbered: 0,
-        chance: 0,
-        probe: None,
-        listed: None,
-        listed_every_kind: false,
-        reads: HashMap::new(),
-        server_agrees: None,
-        created: None,
+        grace_over: true,
         resource: Some(run.rendered.kind().to_lowercase()),
-        only_attempt: false,
-        limits: BreakerLimits { max_runs: i64::MAX },
+        ..Facts::first(facts, Arc::default(), never_served, limits)
     }
 }
 

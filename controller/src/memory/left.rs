@@ -29,7 +29,7 @@ impl Memories {
     pub(super) fn leave(&self, memory: &Mutex<Memory>, how: Leaving) -> String {
         let (uid, reached) = {
             let memory = lock(memory);
-            (memory.uid.clone(), memory.reached)
+            (memory.uid.clone(), memory.state.last_written_sequence)
         };
         self.keep(Left {
             uid: uid.clone(),

@@ -49,14 +49,18 @@ fn key(name: &str) -> RunnableKey {
 }
 
 fn reached(memories: &Memories, uid: &str) -> i64 {
-    lock(&memories.of(&key("a"), uid)).reached
+    lock(&memories.of(&key("a"), uid))
+        .state
+        .last_written_sequence
 }
 
 /// Very many Runnables come and leave.
 fn fill(memories: &Memories, how: Leaving) {
     for number in 0..MAX_LEFT {
         let name = number.to_string();
-        lock(&memories.of(&key(&name), &format!("{how:?}-{name}"))).reached = 1;
+        lock(&memories.of(&key(&name), &format!("{how:?}-{name}")))
+            .state
+            .last_written_sequence = 1;
         let _ = memories.remove(&key(&name), how);
     }
 }
@@ -64,7 +68,9 @@ fn fill(memories: &Memories, how: Leaving) {
 #[test]
 fn a_runnable_that_could_not_be_read_comes_back_with_the_number_that_it_had_reached() {
     let memories = Memories::default();
-    lock(&memories.of(&key("a"), "first")).reached = 7;
+    lock(&memories.of(&key("a"), "first"))
+        .state
+        .last_written_sequence = 7;
     let left = memories.remove(&key("a"), Leaving::Unreadable);
     assert_eq!(left.as_deref(), Some("first"));
     assert_eq!(reached(&memories, "first"), 7);
@@ -81,7 +87,9 @@ fn a_runnable_that_could_not_be_read_comes_back_with_the_number_that_it_had_reac
 #[test]
 fn however_many_are_deleted_those_are_known_that_cannot_be_read() {
     let memories = Memories::default();
-    lock(&memories.of(&key("a"), "first")).reached = 7;
+    lock(&memories.of(&key("a"), "first"))
+        .state
+        .last_written_sequence = 7;
     let _ = memories.remove(&key("a"), Leaving::Unreadable);
     fill(&memories, Leaving::Deleted);
     fill(&memories, Leaving::Deleted);

@@ -111,9 +111,9 @@ impl Pass<'_> {
         if boot_time().saturating_sub(self.read_at) > LEDGER_FRESH_FOR {
             return Err(End::Conflict);
         }
-        let answer = account
-            .create(&path, &mutants::object(object), CreateMode::Real)
-            .await;
+        let object = mutants::object(object);
+        let send = || account.create(&path, &object, CreateMode::Real);
+        let answer = mutants::answer(send, ApiError::is_passing).await;
         self.facts.now = self.own.identity.connection().now();
         let resource = self.facts.rendering.as_ref().ok().and_then(|rendering| {
             self.own
@@ -139,10 +139,10 @@ impl Pass<'_> {
                     );
                     self.own.metrics.run(RunEvent::Created);
                     let mut memory = lock(&self.memory);
-                    memory.made = Some(Sighting::of(&reading));
+                    memory.state.made = Some(Sighting::of(&reading));
                     memory.release(&Held::Create(current.sequence));
                     if (self.others_wait)() {
-                        memory.unconfirmed = Some(Box::new(reading));
+                        memory.state.unconfirmed = Some(Box::new(reading));
                         return Err(End::PutOff);
                     }
                     drop(memory);

@@ -1,24 +1,24 @@
 //! The state of one pass, and how it ends.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::BTreeSet,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
-use cartouche_crds::{FIELD_MANAGER, RERUN_TOKEN_ANNOTATION, Runnable, RunnableStatus};
+use cartouche_crds::{RERUN_TOKEN_ANNOTATION, Runnable, RunnableStatus};
 use cartouche_protocol::{
     compiled::Compiled,
     decide::{Change, Step, Waiting},
-    facts::{CreateOutcome, Facts, RunnableFacts, WatchState, served_before},
-    ledger::Ledger,
+    facts::{Facts, RunnableFacts},
     problem::{Category, Cure, Problem},
+    process_state::StoredStatus,
     report,
     rerun::bounded,
 };
 use kube::ResourceExt;
 
-use super::{CONFLICT_PAUSE, QUIET, Reconciler, log, observe::Sources, patience};
+use super::{CONFLICT_PAUSE, Reconciler, log, observe::Sources, patience};
 use crate::{
     api::Requests,
     clock::boot_time,
@@ -94,48 +94,21 @@ impl<'a> Pass<'a> {
         let runnable = up_to_date(own, &memory, runnable)?;
         let resource_version = runnable.resource_version().unwrap_or_default();
         let stored = Arc::new(runnable.status.clone().unwrap_or_default());
-        let ledger = Ledger::of(&stored);
-        let created = made_before(&memory, &ledger);
-        lock(&memory).of_edited_template = false;
-        let was_written = !runnable.managed_fields().is_empty();
-        let (taken, quiet, touched) = vacancy(&memory, &stored, was_written, &resource_version);
-        let (reached, strangers) = {
-            let memory = lock(&memory);
-            (memory.reached, memory.strangers.keys().cloned().collect())
+        let began = StoredStatus {
+            status: &stored,
+            resource_version: &resource_version,
+            managed_fields: runnable.managed_fields(),
         };
+        let remembered = {
+            let mut memory = lock(&memory);
+            memory.of_edited_template = false;
+            memory.state.begin(began, boot_time())
+        };
+        let facts = runnable_facts(&runnable, uid);
         let facts = Facts {
             now: own.identity.connection().now(),
-            runnable: runnable_facts(&runnable, uid),
-            stored,
-            ledger,
-            rendering: Err(Problem::new(
-                Category::UnknownError,
-                Cure::Retry,
-                "not rendered yet",
-            )),
-            watch: WatchState::Starting,
-            unwatched: None,
-            sightings: Vec::new(),
-            quiet,
-            ledger_taken: taken,
-            touched,
-            reached,
-            awaited: None,
-            missed: false,
-            other_writer: is_written_by_others(&memory, &runnable),
-            ledger_writer: None,
-            strangers,
-            renumbered: 0,
             chance: fastrand::u64(..),
-            probe: None,
-            listed: None,
-            listed_every_kind: false,
-            reads: HashMap::new(),
-            server_agrees: None,
-            created,
-            only_attempt: false,
-            resource: None,
-            limits: own.limits,
+            ..Facts::first(facts, stored, remembered, own.limits)
         };
         Some(Self {
             own,
@@ -202,14 +175,14 @@ impl<'a> Pass<'a> {
             End::Stuck(problem, wait) => self.complain(problem, wait).await,
         };
         self.tidy();
-        let witness = self.witness().filter(|left| !left.is_zero());
+        let [grace, unobserved] = self.waits();
         let others = [
             self.polling(),
-            self.search(),
+            unobserved,
             self.denied(),
             self.unpicked(),
             self.is_out_of_sight().then_some(self.own.poll),
-            witness,
+            grace,
         ];
         again.into_iter().chain(others.into_iter().flatten()).min()
     }
@@ -224,9 +197,7 @@ impl<'a> Pass<'a> {
         }
         lock(&self.memory).is_well();
         if self.facts.listed_every_kind {
-            // Nothing was ahead that is not in the ledger now.
-            let current = self.facts.ledger.current.as_ref();
-            lock(&self.memory).reached = current.map_or(0, |current| current.sequence);
+            lock(&self.memory).state.compared(&self.facts.ledger);
         }
         self.retire().await
     }
@@ -300,7 +271,11 @@ fn up_to_date(
     memory: &Mutex<Memory>,
     runnable: Arc<Runnable>,
 ) -> Option<Arc<Runnable>> {
-    let behind = |runnable: &Runnable| lock(memory).is_behind(runnable.resource_version());
+    let behind = |runnable: &Runnable| {
+        lock(memory)
+            .state
+            .is_behind(runnable.metadata.resource_version.as_deref())
+    };
     if !behind(&runnable) {
         return Some(runnable);
     }
@@ -308,23 +283,6 @@ fn up_to_date(
     let newer = RunnableKey::of(&runnable).find(&own.run_watch.runnables);
     let newer = newer.filter(|newer| newer.uid() == runnable.uid() && !behind(newer));
     newer.and_then(|newer| newer.whole().ok())
-}
-
-/// Whether the API server has noted anybody else as a writer of the status, since that was looked up last.
-fn is_written_by_others(memory: &Mutex<Memory>, runnable: &Runnable) -> bool {
-    let entries = runnable.managed_fields();
-    let mut managers = entries.iter().map(|entry| entry.manager.as_deref());
-    managers.any(|manager| manager != Some(FIELD_MANAGER)) && lock(memory).looked_up != entries
-}
-
-/// The run of the pending entry, if an earlier pass made it and left it to be confirmed. Of any other
-/// entry, which somebody else will have written meanwhile, it says nothing.
-fn made_before(memory: &Mutex<Memory>, ledger: &Ledger) -> Option<CreateOutcome> {
-    let mut memory = lock(memory);
-    memory
-        .unconfirmed
-        .take_if(|reading| !ledger.awaits(&reading.run));
-    memory.unconfirmed.clone().map(CreateOutcome::MadeBefore)
 }
 
 fn runnable_facts(runnable: &Runnable, uid: String) -> RunnableFacts {
@@ -342,48 +300,4 @@ fn runnable_facts(runnable: &Runnable, uid: String) -> RunnableFacts {
             .filter(|token| !token.is_empty())
             .map(|token| bounded(token)),
     }
-}
-
-/// Whether a ledger that this process wrote is gone, whether the status has been without one for so
-/// long that no create of another controller can still be on its way, and whether a controller is known
-/// to have written it.
-fn vacancy(
-    memory: &Mutex<Memory>,
-    stored: &RunnableStatus,
-    was_written: bool,
-    resource_version: &str,
-) -> (bool, bool, bool) {
-    let mut memory = lock(memory);
-    if stored.current_run.is_some() {
-        memory.without_ledger = None;
-        memory.untouched = Some(false);
-        return (false, true, true);
-    }
-    // The cache may be older than a ledger that was written and lost since, and a status that
-    // somebody else wrote may have had one.
-    let ours = memory.said.as_deref() == Some(stored);
-    // The watch keeps those entries only that say who wrote a status without a ledger.
-    let served = was_written || served_before(stored);
-    let untouched = memory.untouched.unwrap_or(true) && (ours || !served);
-    memory.untouched = Some(untouched);
-    if untouched && !memory.wrote_ledger {
-        return (false, true, false);
-    }
-    let taken = memory.wrote_ledger;
-    let ours = memory.written.map(|written| written.to_string());
-    let now = boot_time();
-    let since = match &memory.without_ledger {
-        // Whoever wrote since may write again: the wait begins anew.
-        Some((_, seen))
-            if taken
-                && seen.as_deref() != Some(resource_version)
-                && ours.as_deref() != Some(resource_version) =>
-        {
-            now
-        }
-        Some((since, _)) => *since,
-        None => now,
-    };
-    memory.without_ledger = Some((since, Some(resource_version.to_owned())));
-    (taken, now.saturating_sub(since) >= QUIET, true)
 }

@@ -25,18 +25,14 @@ impl Pass<'_> {
     pub(super) async fn retire(&mut self) -> Option<Duration> {
         self.poll_surplus().await;
         let (ledger, policy) = (&self.facts.ledger, self.runnable.spec.retention_policy);
-        let mut retired = std::mem::take(&mut lock(&self.memory).retired);
-        retired.retain(|uid| {
-            let mut history = ledger.history.iter();
-            history.any(|entry| entry.uid.as_ref() == Some(uid))
-        });
-        let plan = retention(
-            ledger,
-            policy,
-            mutants::later(self.facts.now),
-            |entry, uid| !retired.contains(uid) && self.exists(entry, uid),
-        );
-        lock(&self.memory).retired = retired;
+        let plan = {
+            let state = &mut lock(&self.memory).state;
+            state.prune_retired(ledger);
+            let now = mutants::later(self.facts.now);
+            retention(ledger, policy, now, |entry, uid| {
+                !state.retired.contains(uid) && self.exists(entry, uid)
+            })
+        };
         if plan.delete.is_empty() {
             return plan.again;
         }
@@ -58,7 +54,7 @@ impl Pass<'_> {
                 .await
             {
                 Ok(()) => {
-                    lock(&self.memory).retired.insert(uid.clone());
+                    lock(&self.memory).state.retired.insert(uid.clone());
                     self.own.metrics.run(RunEvent::Removed);
                     self.own.events.publish(
                         &self.runnable,

@@ -7,10 +7,7 @@ use cartouche_protocol::{
     ledger::{Ledger, RunIdentity},
     object::Object,
 };
-use k8s_openapi::{
-    apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
-    jiff::{SignedDuration, Timestamp},
-};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::ResourceExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -19,16 +16,11 @@ use super::pass::{End, Pass};
 use crate::{
     api::CreateMode,
     events::Occasion,
-    memory::{Held, Stranger, lock},
+    memory::{Held, lock},
 };
 
 /// Unknown runs of one Runnable that are told of at most.
 const MAX_TOLD: usize = 100;
-/// Those that are remembered, so that none is taken for the run whose name it holds.
-const MAX_STRANGERS: usize = 10_000;
-/// So old an object is older than any intent after it, whatever the clocks.
-const STRANGE_FOR: SignedDuration = SignedDuration::from_mins(5);
-
 impl Pass<'_> {
     /// Reads who wrote the ledger last. `Err` if somebody has written since this pass read it.
     pub(super) async fn read_ledger_writer(&mut self) -> Result<(), End> {
@@ -38,22 +30,11 @@ impl Pass<'_> {
         let writer = found.ledger_writer();
         self.facts.ledger_writer = Some(writer);
         if writer == LedgerWriter::Ours {
-            self.has_looked_up();
+            let entries = self.runnable.managed_fields();
+            lock(&self.memory).state.looked_up(entries, self.facts.now);
             self.know_strangers();
         }
         Ok(())
-    }
-
-    /// Until anybody else writes the status again, the ledger stays ours. When that was is noted in whole seconds.
-    fn has_looked_up(&self) {
-        let entries = self.runnable.managed_fields();
-        let latest = entries.iter().filter_map(|entry| entry.time.as_ref()).max();
-        let is_over = latest.zip(self.facts.now).is_some_and(|(latest, now)| {
-            now.duration_since(latest.0) > SignedDuration::from_secs(2)
-        });
-        if is_over {
-            lock(&self.memory).looked_up = entries.to_vec();
-        }
     }
 
     /// What claims to be ahead of a ledger of ours is a stranger's, and stays that when the number that it
@@ -69,31 +50,9 @@ impl Pass<'_> {
         if let Some(current) = &ledger.current {
             self.tell_of_strangers(current, &ahead);
         }
-        let mut memory = lock(&self.memory);
-        // What is older than any intent that is still to come is told by its age.
-        let now = self.facts.now;
-        let is_young = |created: Option<Timestamp>| {
-            let age = now
-                .zip(created)
-                .map(|(now, created)| now.duration_since(created));
-            age.is_none_or(|age| age < STRANGE_FOR)
-        };
-        memory.strangers.retain(|_, it| is_young(it.created));
-        for run in ahead.into_iter().filter(|run| is_young(run.created)) {
-            let (created, sequence) = (run.created, run.sequence.unwrap_or(i64::MAX));
-            memory
-                .strangers
-                .insert(run.uid, Stranger { created, sequence });
-        }
-        // Those that are far ahead are the last whose numbers are given.
-        let surplus = memory.strangers.len().saturating_sub(MAX_STRANGERS);
-        if surplus > 0 {
-            let mut numbers: Vec<i64> = memory.strangers.values().map(|it| it.sequence).collect();
-            numbers.sort_unstable_by_key(|sequence| std::cmp::Reverse(*sequence));
-            let last = numbers[surplus - 1];
-            memory.strangers.retain(|_, it| it.sequence < last);
-        }
-        self.facts.strangers = memory.strangers.keys().cloned().collect();
+        let state = &mut lock(&self.memory).state;
+        state.note_strangers(ahead, self.facts.now);
+        self.facts.strangers = state.strangers.keys().cloned().collect();
     }
 
     /// Asks what becomes of an object like that of the pending run. A refusal that does not pass says

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use cartouche_protocol::facts::{NameRead, WatchState, is_needed};
+use cartouche_protocol::{
+    facts::{NameRead, WatchState},
+    process_state::is_needed,
+};
 
-use super::{WITNESSED_WITHIN, pass::Pass, watched::AWAITED_FOR};
+use super::pass::Pass;
 use crate::{clock::boot_time, events::Occasion, memory::lock, watch::Watched};
 
 impl Pass<'_> {
@@ -69,19 +72,11 @@ impl Pass<'_> {
             needed
         });
         self.tell_of_strangers(current, &strangers);
-        let mut memory = lock(&self.memory);
-        let over = |(awaited, since): &(String, Duration)| {
-            current.uid.as_ref() != Some(awaited)
-                || self.facts.sighting(awaited).is_some()
-                || boot_time().saturating_sub(*since) >= AWAITED_FOR
-        };
-        if memory.awaited.as_ref().is_some_and(over) {
-            memory.awaited = None;
-        }
-        let running = current.uid.as_deref().filter(|_| current.result.is_none());
-        memory
-            .missing
-            .take_if(|(missing, _)| running != Some(missing));
+        lock(&self.memory).state.prune(
+            ledger,
+            |uid| self.facts.sighting(uid).is_some(),
+            boot_time(),
+        );
     }
 
     /// An earlier run could not be read for want of a right, which may be given back.
@@ -93,45 +88,24 @@ impl Pass<'_> {
     }
 
     /// The current run was found missing: how long another's word is waited for is remembered.
-    pub(super) fn miss(&self) {
+    pub(super) fn note_missing(&self) {
+        // Another controller that polls too sees it go with its next list.
+        let list = match self.facts.watch {
+            WatchState::Polled => self.own.poll,
+            WatchState::Starting | WatchState::Synced => Duration::ZERO,
+        };
         let mut memory = lock(&self.memory);
-        let uid = self.current_uid();
-        if let Some(uid) = uid
-            && memory
-                .missing
-                .as_ref()
-                .is_none_or(|(missing, _)| missing != uid)
-        {
-            // Another controller that polls too sees it go with its next list.
-            let list = match self.facts.watch {
-                WatchState::Polled => self.own.poll,
-                WatchState::Starting | WatchState::Synced => Duration::ZERO,
-            };
-            let until = boot_time() + WITNESSED_WITHIN + list;
-            memory.missing = Some((uid.to_owned(), until));
-        }
+        memory
+            .state
+            .note_missing(&self.facts.ledger, list, boot_time());
     }
 
-    /// How long whoever saw the missing current run go may still take to record that. `None` if it
-    /// was not found missing.
-    pub(super) fn witness(&self) -> Option<Duration> {
-        let memory = lock(&self.memory);
-        let (missing, until) = memory.missing.as_ref()?;
-        (Some(missing.as_str()) == self.current_uid()).then(|| until.saturating_sub(boot_time()))
-    }
-
-    fn current_uid(&self) -> Option<&str> {
-        self.facts.ledger.current.as_ref()?.uid.as_deref()
-    }
-
-    /// When a run that no watch has shown yet is looked for.
-    pub(super) fn search(&self) -> Option<Duration> {
-        let awaited = lock(&self.memory)
-            .awaited
-            .as_ref()
-            .map(|(_, since)| *since)?;
-        let left = (awaited + AWAITED_FOR).saturating_sub(boot_time());
-        // When that is over, this pass has looked for it already.
-        (!left.is_zero()).then_some(left)
+    /// How long is waited for another's word about the missing run, and for the watch to show the one that
+    /// was made. When that is over, this reconciliation has looked for it already.
+    pub(super) fn waits(&self) -> [Option<Duration>; 2] {
+        let (memory, now) = (lock(&self.memory), boot_time());
+        let grace = memory.state.grace_left(&self.facts.ledger, now);
+        let unobserved = memory.state.unobserved(now).map(|(_, left)| left);
+        [grace.filter(|left| !left.is_zero()), unobserved]
     }
 }

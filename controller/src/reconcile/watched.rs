@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeSet, HashSet},
     sync::Arc,
-    time::Duration,
 };
 
 use cartouche_crds::RUNNABLE_NAME_LABEL;
@@ -23,10 +22,6 @@ use crate::{
     memory::{RunnableKey, lock},
     watch::{Purpose, Watched, runs::Poll},
 };
-
-/// How long a run that was just made may stay unseen by its watch before it is looked for: the watch
-/// may have begun anew in that very moment.
-pub(super) const AWAITED_FOR: Duration = Duration::from_mins(1);
 
 impl Pass<'_> {
     /// Has the kinds watched that matter, and takes in what their watches have shown.
@@ -53,12 +48,13 @@ impl Pass<'_> {
             return;
         };
         self.facts.resource = kind.as_ref().map(|kind| kind.resource());
-        self.facts.awaited = lock(&self.memory)
-            .awaited
-            .clone()
-            .filter(|(_, since)| boot_time().saturating_sub(*since) < AWAITED_FOR)
-            .map(|(uid, _)| uid);
-        self.facts.missed = self.witness().is_some_and(|left| left.is_zero());
+        {
+            let (memory, now) = (lock(&self.memory), boot_time());
+            let unobserved = memory.state.unobserved(now);
+            self.facts.unobserved_run = unobserved.map(|(uid, _)| uid.to_owned());
+            let grace = memory.state.grace_left(&self.facts.ledger, now);
+            self.facts.grace_over = grace.is_some_and(|left| left.is_zero());
+        }
         let Some(kind) = kind else {
             // Objects of a kind that is not served do not exist; what was seen to go with it stays seen.
             self.facts.watch = WatchState::Synced;

@@ -92,7 +92,7 @@ impl Pass<'_> {
             self.facts.ledger = before;
             // However long it takes to write that down: what was made is not made again.
             if let Some(CreateOutcome::Created(made)) = self.facts.created.take() {
-                lock(&self.memory).unconfirmed = Some(made);
+                lock(&self.memory).state.unconfirmed = Some(made);
             }
             return Err(end);
         }
@@ -133,18 +133,16 @@ impl Pass<'_> {
             self.facts.reads.clear();
             self.facts.listed = None;
         }
-        let mut memory = lock(&self.memory);
-        memory.wrote_ledger = true;
+        lock(&self.memory)
+            .state
+            .wrote_ledger(&self.facts.ledger, change, boot_time());
+        if change == Change::Confirm {
+            // A refusal to read was no hindrance to confirm; to follow the run it is.
+            self.facts.reads.retain(|_, read| *read != NameRead::Denied);
+        }
         let Some(current) = &self.facts.ledger.current else {
             return;
         };
-        memory.reached = current.sequence;
-        if change == Change::Confirm {
-            memory.unconfirmed = None;
-            // A refusal to read was no hindrance to confirm; to follow the run it is.
-            self.facts.reads.retain(|_, read| *read != NameRead::Denied);
-            memory.awaited = current.uid.clone().map(|uid| (uid, boot_time()));
-        }
         let result = |ledger: &Ledger| ledger.current.as_ref().and_then(|current| current.result);
         if result(before) != current.result {
             match current.result {
@@ -195,18 +193,18 @@ impl Pass<'_> {
         };
         match own.replace_status::<Written>(path, name, &body).await {
             Ok(written) => {
-                let mut memory = lock(&self.memory);
-                memory.written = written.metadata.resource_version.parse().ok();
-                memory.release(&Held::Status(self.facts.runnable.generation));
-                drop(memory);
+                let version = written.metadata.resource_version;
                 self.warn(&status);
-                self.resource_version = written.metadata.resource_version;
+                self.facts.stored = Arc::new(status);
+                {
+                    let mut memory = lock(&self.memory);
+                    memory.state.wrote_status(&self.facts.stored, &version);
+                    memory.release(&Held::Status(self.facts.runnable.generation));
+                }
+                self.resource_version = version;
                 self.read_at = boot_time();
                 self.has_written = true;
                 self.facts.now = self.own.identity.connection().now();
-                self.facts.stored = Arc::new(status);
-                let vacant = self.facts.stored.current_run.is_none();
-                lock(&self.memory).said = vacant.then(|| self.facts.stored.clone());
                 Ok(())
             }
             Err(error) if error.is_conflict() => Err(End::Conflict),

@@ -324,7 +324,7 @@ impl RunWatch {
     /// Whether the pass that made this run knows all that the watch shows of it.
     fn is_as_made(&self, key: &RunnableKey, sighting: &Sighting) -> bool {
         let memory = self.memories.known(key);
-        memory.is_some_and(|memory| lock(&memory).is_as_made(sighting))
+        memory.is_some_and(|memory| lock(&memory).state.is_as_made(sighting))
     }
 
     fn sighting(

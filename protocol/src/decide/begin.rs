@@ -7,14 +7,14 @@ use cartouche_templating::HASH_VERSION;
 
 use super::{Change, Step, Waiting, intend, supersede};
 use crate::{
-    facts::{Facts, Found, LedgerWriter, NameRead, Rendering, RunName},
+    facts::{Facts, Found, LedgerState, LedgerWriter, NameRead, Rendering, RunName},
     ledger::{Fate, Ledger, Listed, RunIdentity, rebuild},
 };
 
 /// The first look, a takeover, or a status that was lost: whatever runs exist become the ledger;
 /// only where there are none is the first one intended.
 pub(super) fn begin(facts: &Facts, rendering: &Rendering) -> Step {
-    if facts.touched && !facts.quiet {
+    if matches!(facts.ledger_state, LedgerState::Lost { settled: false, .. }) {
         return Step::Wait(Waiting::Quiet);
     }
     if !rendering.consistent {
@@ -22,7 +22,7 @@ pub(super) fn begin(facts: &Facts, rendering: &Rendering) -> Step {
     }
     let Some(found) = &facts.listed else {
         return Step::ListRuns {
-            every_kind: facts.touched,
+            every_kind: facts.ledger_state != LedgerState::NeverServed,
         };
     };
     // A status that was emptied leaves no trace. A run with a number tells that there was a ledger, and
@@ -91,7 +91,7 @@ enum PutBack {
 fn put_back(facts: &Facts) -> PutBack {
     // Runs that have ended are not kept in mind: a number that this process has written itself tells of them.
     let current = facts.ledger.current.as_ref();
-    if current.is_some_and(|current| current.sequence < facts.reached) {
+    if current.is_some_and(|current| current.sequence < facts.last_written_sequence) {
         return PutBack::Yes;
     }
     let uid = &facts.runnable.uid;

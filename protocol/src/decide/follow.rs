@@ -53,7 +53,7 @@ fn look(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> b
     match facts.sighting(uid) {
         Some(sighting) if sighting.deleted => current.result.is_none(),
         Some(sighting) => differs(facts, rendering, current, sighting),
-        None if facts.awaited.as_deref() == Some(uid) => false,
+        None if facts.unobserved_run.as_deref() == Some(uid) => false,
         None => {
             current.result.is_none()
                 || facts
@@ -117,7 +117,7 @@ fn is_late_run(facts: &Facts, current: &CurrentRun, run: &RunIdentity) -> bool {
 
 /// It went, and how it ended is not known, unless another controller that saw it go says so in time.
 fn lost(facts: &Facts) -> Step {
-    if !facts.missed {
+    if !facts.grace_over {
         return Step::Wait(Waiting::Witness);
     }
     let ledger = facts.ledger.clone().lose(facts.now);

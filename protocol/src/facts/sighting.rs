@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use cartouche_crds::RunPhase;
 use cartouche_templating::Health;
 use serde_json::Value;
 
@@ -80,32 +79,6 @@ impl Sighting {
     pub fn finished(&self) -> bool {
         result_of(self.health.verdict).is_some()
     }
-}
-
-/// Whether what was seen of a run may still be needed for a decision, with this ledger. `is_latest`: it was found
-/// out that the ledger did not go back.
-#[must_use]
-pub fn is_needed(
-    ledger: &Ledger,
-    is_latest: bool,
-    runnable_uid: &str,
-    run: &RunIdentity,
-    deleted: bool,
-) -> bool {
-    let Some(current) = &ledger.current else {
-        return true;
-    };
-    let uid = Some(run.uid.as_str());
-    if current.uid.as_deref() == uid {
-        return !(deleted && current.result.is_some());
-    }
-    let mut history = ledger.history.iter();
-    if let Some(entry) = history.find(|entry| entry.uid.as_deref() == uid) {
-        return entry.result.is_none();
-    }
-    // A pending run may be shown before it is confirmed. One that claims to be ahead tells that the ledger
-    // went back, until that was found out: however many looks fail before.
-    current.phase != RunPhase::Created || !is_latest && ledger.is_behind(run, runnable_uid)
 }
 
 /// What is left of sightings when the runs of their kind could not be listed, and nobody says what is there.

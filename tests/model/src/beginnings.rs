@@ -41,6 +41,7 @@ impl Checked {
                 mistyped: false,
                 status: self.decisions.pool.status(&status),
                 marked: false,
+                writers: 0,
             },
             runs: Vec::new(),
             wire: Vec::new(),

@@ -13,9 +13,10 @@ use cartouche_crds::{
 use cartouche_protocol::{
     decide::{Change, Step, decide, look_after},
     evaluate::matters,
-    facts::{CreateOutcome, Facts, is_latest, is_needed},
+    facts::{CreateOutcome, Facts, is_latest},
     ledger::{Ledger, RunIdentity},
     problem::{Category, Cure, Problem},
+    process_state::is_needed,
     report,
     retention::{retention, trimmed},
 };
@@ -68,6 +69,8 @@ pub struct End {
     pub retire: Vec<Uid>,
     /// Looked at again without an event.
     pub again: bool,
+    /// Nothing is left to do.
+    pub settled: bool,
 }
 
 /// The controller's decisions about one configuration, each made once.
@@ -140,6 +143,7 @@ impl Decisions {
             tell: self.news(facts, &status),
             retire: Vec::new(),
             again: problem.cure != Cure::Change || problem.category == Category::OtherController,
+            settled: false,
         })
     }
 
@@ -208,6 +212,7 @@ impl Decisions {
             tell: self.news(facts, &status),
             retire,
             again: plan.again.is_some() || setup.polled,
+            settled: true,
         })
     }
 

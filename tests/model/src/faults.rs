@@ -225,6 +225,7 @@ impl Checked {
             world.workers[worker].cache = None;
         }
         self.replace(world, backup);
+        world.runnable.writers += 1;
         world.ghost.restored = true;
     }
 
@@ -249,12 +250,12 @@ impl Checked {
             if let Some(pass) = &mut worker.pass {
                 pass.prompt = false;
             }
-            if let Some(vacancy) = &mut worker.memory.vacancy {
-                worker.woken |= !vacancy.over;
-                vacancy.over = true;
+            if let Some(without) = &mut worker.memory.without_ledger {
+                worker.woken |= !without.settled;
+                without.settled = true;
             }
             // The watch has not shown a run that was made: it is looked for.
-            worker.woken |= worker.memory.awaited.take().is_some();
+            worker.woken |= worker.memory.unobserved_run.take().is_some();
         }
         *world != before
     }
@@ -274,7 +275,8 @@ impl Checked {
             if let Some(cached) = &mut worker.cache {
                 cached.status = pool.aged(cached.status);
             }
-            worker.memory.said = worker.memory.said.map(|said| pool.aged(said));
+            let reported = &mut worker.memory.last_reported;
+            *reported = reported.map(|status| pool.aged(status));
             if let Some(unconfirmed) = &mut worker.memory.unconfirmed {
                 unconfirmed.make.old = true;
             }

@@ -62,6 +62,7 @@ pub mod model;
 pub mod mutant;
 pub mod picture;
 pub mod pool;
+mod process;
 mod server;
 mod settling;
 mod symmetry;

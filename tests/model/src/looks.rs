@@ -5,6 +5,7 @@ use cartouche_crds::RunnableStatus;
 use crate::{
     cast::{kind_number, run_of},
     model::Checked,
+    process::CLOCK,
     world::{Knowledge, Known, Shown, World},
 };
 
@@ -24,7 +25,7 @@ impl Checked {
         }
         let worker = &mut world.workers[index];
         let knowledge = &mut pass.knowledge;
-        knowledge.awaited = worker.memory.awaited;
+        knowledge.unobserved_run = worker.memory.unobserved_run;
         let kind = stored
             .current_run
             .as_ref()
@@ -95,11 +96,6 @@ impl Checked {
     pub(crate) fn tidy(&self, world: &mut World, index: usize) {
         let worker = &mut world.workers[index];
         let Some(pass) = &worker.pass else { return };
-        let stored = self.decisions.pool.stored(pass.knowledge.stored);
-        let Some(current) = &stored.current_run else {
-            return;
-        };
-        let current_run = current.uid.as_deref().and_then(run_of);
         for ((seen, run), uid) in worker.seen.iter_mut().zip(&world.runs).zip(0u16..) {
             let Some((result, deleted)) = seen.sighting else {
                 continue;
@@ -114,18 +110,14 @@ impl Checked {
                 seen.sighting = None;
             }
         }
-        let memory = &mut worker.memory;
-        let sighted = |uid| {
-            pass.knowledge
-                .sightings
-                .iter()
-                .any(|(shown, _)| shown.uid == uid)
+        let is_seen = |uid: &str| {
+            let mut seen = pass.knowledge.sightings.iter();
+            seen.any(|(shown, _)| Some(shown.uid) == run_of(uid))
         };
-        if memory
-            .awaited
-            .is_some_and(|awaited| current_run != Some(awaited) || sighted(awaited))
-        {
-            memory.awaited = None;
-        }
+        let ledger = self.decisions.ledger(pass.knowledge.stored);
+        self.decisions
+            .remember(self.setup.mutant, &mut worker.memory, |state| {
+                state.prune(&ledger, is_seen, CLOCK);
+            });
     }
 }

@@ -6,9 +6,12 @@
 use cartouche_crds::{OutputsFrom, RunPhase, RunResult};
 use cartouche_protocol::{
     decide::{Change, Step},
-    facts::{CreateOutcome, Facts, LedgerWriter, NameRead, OutputsDigest, RunName, Sighting},
+    facts::{
+        CreateOutcome, Facts, LedgerState, LedgerWriter, NameRead, OutputsDigest, RunName, Sighting,
+    },
     ledger::{Ledger, OutputsRead, RunIdentity},
     problem::{Category, Cure, Problem},
+    process_state::ProcessState,
 };
 use cartouche_templating::{Health, Verdict};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration};
@@ -66,6 +69,16 @@ pub enum Mutant {
     AgeUnchecked,
     /// `spec.suspend` is not read.
     SuspensionIgnored,
+    /// A process forgets that it wrote a ledger.
+    LedgerWriteForgotten,
+    /// A process forgets which number it wrote last.
+    NumberForgotten,
+    /// A process forgets that somebody has served the Runnable.
+    ServiceForgotten,
+    /// A process forgets the run that it made before a watch shows it.
+    UnobservedForgotten,
+    /// Who writes again does not have the wait for its creates begin again.
+    WaitNotRenewed,
 }
 
 impl Mutant {
@@ -80,7 +93,11 @@ impl Mutant {
             Self::LostRunAgain => invent_end(&mut facts),
             Self::NoRebuild if facts.ledger.current.is_none() => facts.listed = Some(Vec::new()),
             Self::NoCatchUp if facts.ledger.current.is_some() => facts.listed = Some(Vec::new()),
-            Self::NoQuietPeriod => facts.quiet = true,
+            Self::NoQuietPeriod => {
+                if let LedgerState::Lost { settled, .. } = &mut facts.ledger_state {
+                    *settled = true;
+                }
+            }
             Self::AheadForgotten => facts.other_writer = false,
             Self::AheadIsTrue => believe_what_is_ahead(&mut facts),
             Self::AgeUnchecked => look_the_same(&mut facts),
@@ -124,6 +141,24 @@ impl Mutant {
                     .retain(|entry| Some(entry.sequence) != unanswered);
             }
             Self::OutputsByTime => take_latest_outputs(facts, ledger),
+            _ => {}
+        }
+    }
+
+    /// What a process remembers after one of its functions has changed that.
+    pub(crate) fn bend_state(self, before: &ProcessState, state: &mut ProcessState) {
+        match self {
+            Self::LedgerWriteForgotten => state.wrote_ledger = false,
+            Self::NumberForgotten => state.last_written_sequence = 0,
+            Self::ServiceForgotten => state.never_served = Some(true),
+            Self::UnobservedForgotten => state.unobserved_run = None,
+            Self::WaitNotRenewed => {
+                if let (Some(before), Some(now)) =
+                    (&before.without_ledger, &mut state.without_ledger)
+                {
+                    now.0 = before.0;
+                }
+            }
             _ => {}
         }
     }

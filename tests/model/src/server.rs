@@ -53,9 +53,14 @@ impl Checked {
         pass.prompt = true;
         pass.has_written = true;
         let worker = &mut world.workers[index];
-        worker.memory.written = Some(world.runnable.version);
-        let vacant = self.decisions.pool.stored(status).current_run.is_none();
-        worker.memory.said = vacant.then_some(status);
+        let (stored, version) = (
+            self.decisions.pool.stored(status),
+            world.runnable.version.to_string(),
+        );
+        self.decisions
+            .remember(self.setup.mutant, &mut worker.memory, |state| {
+                state.wrote_status(&stored, &version);
+            });
         worker.pass = Some(pass);
         true
     }

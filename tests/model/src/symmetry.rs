@@ -29,8 +29,8 @@ impl World {
                 .iter_mut()
                 .for_each(|pass| visit(&mut pass.version));
             worker.memory.written.iter_mut().for_each(&mut *visit);
-            if let Some(vacancy) = &mut worker.memory.vacancy {
-                visit(&mut vacancy.version);
+            if let Some(without) = &mut worker.memory.without_ledger {
+                visit(&mut without.version);
             }
         }
     }

@@ -1,20 +1,20 @@
 //! A worker: the loop of `controller/src/reconcile.rs`, cut at every request and every look at a cache.
 
-use cartouche_crds::RunnableStatus;
 use cartouche_protocol::{
     decide::Change,
-    facts::{LedgerWriter, RunName, served_before},
-    ledger::{Ledger, RunIdentity},
+    facts::{LedgerWriter, RunName},
+    process_state::StoredStatus,
 };
 
 use crate::{
-    cast::run_of,
+    cast::NOW,
     decisions::{End, Move},
     judge,
     model::Checked,
     mutant::Mutant,
     pool::StatusId,
-    world::{Cached, Knowledge, Make, Memory, Outcome, Pass, Request, Stage, Vacancy, World},
+    process::{CLOCK, writers},
+    world::{Knowledge, Make, Memory, Outcome, Pass, Request, Stage, World},
 };
 
 impl Checked {
@@ -79,16 +79,21 @@ impl Checked {
                 ..Memory::default()
             };
         }
-        if worker
-            .memory
-            .written
-            .is_some_and(|written| cached.version < written)
-        {
-            return false;
-        }
+        let (mutant, version) = (self.setup.mutant, cached.version.to_string());
         let stored = self.decisions.pool.stored(cached.status);
-        let created = self.made_before(&mut worker.memory, &stored);
-        let (ledger_taken, quiet, touched) = vacancy(&mut worker.memory, &cached, &stored);
+        let begun = self
+            .decisions
+            .remember(mutant, &mut worker.memory, |state| {
+                let stored = StoredStatus {
+                    status: &stored,
+                    resource_version: &version,
+                    managed_fields: &writers(cached.writers),
+                };
+                (!state.is_behind(Some(&version))).then(|| state.begin(stored, CLOCK))
+            });
+        let Some(begun) = begun else {
+            return false;
+        };
         worker.pass = Some(Pass {
             version: cached.version,
             knowledge: Knowledge {
@@ -107,20 +112,20 @@ impl Checked {
                 sightings: Vec::new(),
                 complete: 0,
                 existing: Vec::new(),
-                quiet,
-                ledger_taken,
-                touched,
-                reached: worker.memory.reached,
-                awaited: None,
-                // A mark of somebody else stays, whoever writes the ledger afterwards.
-                other_writer: self.setup.left.restores > 0,
+                ledger_state: begun.ledger_state,
+                last_written_sequence: begun.last_written_sequence,
+                unobserved_run: None,
+                other_writer: begun.other_writer,
                 ledger_writer: None,
                 probed: false,
                 listed: None,
                 listed_every_kind: false,
                 reads: Vec::new(),
                 server_agrees: None,
-                created,
+                created: begun
+                    .created
+                    .and(worker.memory.unconfirmed)
+                    .map(Outcome::MadeBefore),
                 only_attempt: false,
                 stuck: None,
             },
@@ -130,19 +135,6 @@ impl Checked {
         });
         self.look_around(world, index);
         true
-    }
-
-    /// See `pass.rs`: the run of the pending entry, if an earlier pass made it.
-    fn made_before(&self, memory: &mut Memory, stored: &RunnableStatus) -> Option<Outcome> {
-        let shown = memory.unconfirmed?;
-        let object =
-            self.decisions
-                .cast
-                .object(&self.decisions.pool, shown.uid, &shown.make, shown.result);
-        let run = RunIdentity::of(&object);
-        let awaited = run.is_some_and(|run| Ledger::of(stored).awaits(&run));
-        memory.unconfirmed = awaited.then_some(shown);
-        memory.unconfirmed.map(Outcome::MadeBefore)
     }
 
     fn carry_out(&self, world: &mut World, index: usize, next: &Move) {
@@ -170,9 +162,6 @@ impl Checked {
                     listed.filter(|shown| shown.make.owner == owner && of_kind(&shown.make));
                 knowledge.listed = Some(listed.collect());
                 knowledge.listed_every_kind = *every_kind;
-                if *every_kind {
-                    world.workers[index].memory.reached = 0;
-                }
             }
             Move::Read(name) => {
                 let read = (*name, world.holder(*name));
@@ -203,6 +192,13 @@ impl Checked {
                 } else {
                     LedgerWriter::Ours
                 });
+                if !another {
+                    let entries = writers(world.runnable.writers);
+                    let memory = &mut world.workers[index].memory;
+                    self.decisions.remember(self.setup.mutant, memory, |state| {
+                        state.looked_up(&entries, Some(NOW));
+                    });
+                }
             }
             Move::Probe => knowledge.probed = true,
             Move::Ask(name) => {
@@ -260,17 +256,11 @@ impl Checked {
             return;
         }
         let worker = &mut world.workers[index];
-        worker.memory.wrote_ledger = true;
-        let stored = self.decisions.pool.stored(status);
-        worker.memory.reached = stored.current_run.as_ref().map_or(0, |run| run.sequence);
-        let uid = stored
-            .current_run
-            .as_ref()
-            .and_then(|current| current.uid.as_deref());
-        if change == Change::Confirm {
-            worker.memory.unconfirmed = None;
-            worker.memory.awaited = uid.and_then(run_of);
-        }
+        let ledger = self.decisions.ledger(status);
+        self.decisions
+            .remember(self.setup.mutant, &mut worker.memory, |state| {
+                state.wrote_ledger(&ledger, change, CLOCK);
+            });
         if let Some(pass) = &mut worker.pass {
             let before = self.decisions.pool.stored(pass.knowledge.stored);
             let unsent = before
@@ -318,6 +308,17 @@ impl Checked {
             .is_none_or(|status| self.put(world, index, status, None));
         let worker = &mut world.workers[index];
         worker.woken |= end.again || !told;
+        if let Some(pass) = &worker.pass
+            && told
+            && end.settled
+            && pass.knowledge.listed_every_kind
+        {
+            let ledger = self.decisions.ledger(pass.knowledge.stored);
+            self.decisions
+                .remember(self.setup.mutant, &mut worker.memory, |state| {
+                    state.compared(&ledger);
+                });
+        }
         if let Some(pass) = &mut worker.pass {
             let retire = if told { end.retire.clone() } else { Vec::new() };
             pass.stage = Stage::Retiring(retire);
@@ -326,31 +327,4 @@ impl Checked {
             }
         }
     }
-}
-
-/// See `pass.rs`: whether our ledger is gone, whether no create can be on its way, and whether a
-/// controller is known to have written the status.
-fn vacancy(memory: &mut Memory, cached: &Cached, stored: &RunnableStatus) -> (bool, bool, bool) {
-    let version = cached.version;
-    if stored.current_run.is_some() {
-        memory.vacancy = None;
-        memory.untouched = Some(false);
-        return (false, true, true);
-    }
-    let ours = memory.said == Some(cached.status);
-    let untouched = memory.untouched.unwrap_or(true) && (ours || !served_before(stored));
-    memory.untouched = Some(untouched);
-    if untouched && !memory.wrote_ledger {
-        return (false, true, false);
-    }
-    let taken = memory.wrote_ledger;
-    let over = match memory.vacancy {
-        Some(vacancy) if taken && vacancy.version != version && memory.written != Some(version) => {
-            false
-        }
-        Some(vacancy) => vacancy.over,
-        None => false,
-    };
-    memory.vacancy = Some(Vacancy { over, version });
-    (taken, over, true)
 }

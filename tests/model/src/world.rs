@@ -1,6 +1,6 @@
 //! A state of the model: the API server, the workers, and what is still to go wrong.
 
-use cartouche_protocol::facts::LedgerWriter;
+use cartouche_protocol::facts::{LedgerState, LedgerWriter};
 
 use crate::{
     configuration::Left,
@@ -139,6 +139,8 @@ pub struct Cached {
     pub status: StatusId,
     /// Somebody else wrote `currentRun` last, as the API server notes it.
     pub marked: bool,
+    /// How often somebody else has written the status: the API server notes the latest time.
+    pub writers: u8,
 }
 
 /// What became of a create, as its sender knows.
@@ -184,15 +186,11 @@ pub struct Knowledge {
     /// See [`Knowledge::complete`].
     pub existing: Vec<Uid>,
     /// See `Facts`.
-    pub quiet: bool,
+    pub ledger_state: LedgerState,
     /// See `Facts`.
-    pub ledger_taken: bool,
-    /// A status that a controller wrote was seen.
-    pub touched: bool,
-    /// The number that the worker has written last.
-    pub reached: i64,
+    pub last_written_sequence: i64,
     /// See `Facts`.
-    pub awaited: Option<Uid>,
+    pub unobserved_run: Option<Uid>,
     /// See `Facts`.
     pub other_writer: bool,
     /// See `Facts`.
@@ -243,33 +241,36 @@ pub struct Pass {
 
 /// How long a worker has seen no ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Vacancy {
-    /// The quiet period is over.
-    pub over: bool,
+pub struct WithoutLedger {
+    /// Creates have settled.
+    pub settled: bool,
     /// The resourceVersion that was seen without one.
     pub version: u8,
 }
 
-/// What a worker remembers between looks; gone after a crash.
+/// What a worker remembers from one pass to the next, gone after a crash: the compact form of the
+/// controller's `ProcessState`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Memory {
     /// The incarnation of the Runnable that all of this is about.
     pub owner: u8,
-    /// The resourceVersion of its latest write.
+    /// See `ProcessState`.
     pub written: Option<u8>,
-    /// It wrote a ledger.
+    /// How often somebody else had written the status when the ledger proved to be ours.
+    pub known_writers: u8,
+    /// See `ProcessState`.
     pub wrote_ledger: bool,
-    /// The number in the last one, until a list was compared with another.
-    pub reached: i64,
-    /// It saw the Runnable before anybody had served it, and no status of others since.
-    pub untouched: Option<bool>,
-    /// The latest status without a ledger that it wrote.
-    pub said: Option<StatusId>,
-    /// It sees no ledger.
-    pub vacancy: Option<Vacancy>,
-    /// The run that it made and no watch has shown.
-    pub awaited: Option<Uid>,
-    /// The run that it made and left to be confirmed.
+    /// See `ProcessState`.
+    pub last_written_sequence: i64,
+    /// See `ProcessState`.
+    pub never_served: Option<bool>,
+    /// See `ProcessState`.
+    pub last_reported: Option<StatusId>,
+    /// See `ProcessState`.
+    pub without_ledger: Option<WithoutLedger>,
+    /// See `ProcessState`.
+    pub unobserved_run: Option<Uid>,
+    /// See `ProcessState`.
     pub unconfirmed: Option<Shown>,
     /// Kinds that are watched, as bits.
     pub kinds: u8,

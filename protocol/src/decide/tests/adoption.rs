@@ -36,15 +36,15 @@ fn adopted() -> Facts {
 #[test]
 fn a_runnable_that_was_served_before_waits_until_no_create_can_be_on_its_way() {
     let mut facts = takeover("A");
-    facts.quiet = false;
+    facts.ledger_state = LOST_JUST_NOW;
     assert_eq!(decide(&facts), Step::Wait(Waiting::Quiet));
-    facts.quiet = true;
+    facts.ledger_state = LOST;
     assert_eq!(decide(&facts), Step::ListRuns { every_kind: true });
 }
 
 #[test]
 fn a_status_with_conditions_was_served_and_the_default_status_was_not() {
-    use crate::facts::served_before;
+    use crate::facts::{LedgerState, served_before};
     let default = cartouche_crds::RunnableStatus {
         observed_generation: Some(-1),
         ..Default::default()
@@ -53,7 +53,7 @@ fn a_status_with_conditions_was_served_and_the_default_status_was_not() {
     assert!(!served_before(&cartouche_crds::RunnableStatus::default()));
     assert!(served_before(&with(created(1, "A"), "A").stored));
     let mut fresh = takeover("A");
-    (fresh.touched, fresh.quiet) = (false, false);
+    fresh.ledger_state = LedgerState::NeverServed;
     assert_eq!(decide(&fresh), Step::ListRuns { every_kind: false });
 }
 

@@ -8,7 +8,7 @@ use cartouche_templating::Verdict;
 use super::scene::*;
 use crate::{
     decide::{Change, Step, decide, look_after},
-    facts::{Facts, Sighting},
+    facts::{Facts, LedgerState, Sighting},
     ledger::{Ledger, OutputsRead, Reading, RunIdentity, tests::sample::*},
 };
 
@@ -57,9 +57,9 @@ fn an_unfinished_run_that_no_watch_shows_is_read() {
 #[test]
 fn a_run_that_was_just_made_is_left_to_the_watch() {
     let mut facts = with(created(2, "A"), "A");
-    facts.awaited = Some(uid(2));
+    facts.unobserved_run = Some(uid(2));
     assert_eq!(decide(&facts), Step::Settled);
-    facts.awaited = Some(uid(1));
+    facts.unobserved_run = Some(uid(1));
     assert_eq!(decide(&facts), read_of_two());
 }
 
@@ -197,7 +197,12 @@ fn while_something_is_stuck_results_are_recorded_but_nothing_is_intended() {
     assert_eq!(look_after(&nothing), Step::Settled);
     for stop in [
         |facts: &mut Facts| facts.runnable.deleting = true,
-        |facts: &mut Facts| facts.ledger_taken = true,
+        |facts: &mut Facts| {
+            facts.ledger_state = LedgerState::Lost {
+                ours: true,
+                settled: true,
+            };
+        },
         |facts: &mut Facts| facts.watch = crate::facts::WatchState::Starting,
     ] {
         let mut facts = facts.clone();

@@ -54,7 +54,7 @@ fn an_unfinished_run_that_is_gone_unseen_is_lost() {
 #[test]
 fn a_run_just_found_missing_may_have_been_seen_to_go_by_another_controller() {
     let facts = Facts {
-        missed: false,
+        grace_over: false,
         ..with(created(2, "A"), "A").reading_absent(&name(2))
     };
     assert_eq!(decide(&facts), Step::Wait(Waiting::Witness));
@@ -136,7 +136,7 @@ fn a_run_that_went_while_its_template_was_not_there_is_judged_by_no_rule_but_its
         }
         let next = written(&facts, Change::Record).current.unwrap();
         assert_eq!(next.result, Some(RunResult::Lost));
-        facts.missed = false;
+        facts.grace_over = false;
         assert_eq!(decide(&facts), Step::Wait(Waiting::Witness));
     }
 }

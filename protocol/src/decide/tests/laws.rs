@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::scene::*;
 use crate::{
     decide::{Change, Step, Waiting, decide, look_after},
-    facts::{CreateOutcome, Facts, WatchState},
+    facts::{CreateOutcome, Facts, LedgerState, WatchState},
     ledger::{Ledger, Reading, RunIdentity, tests::sample::*},
 };
 
@@ -108,7 +108,10 @@ prop_compose! {
         server_agrees in any::<Option<bool>>(),
     ) -> Facts {
         let mut facts = facts(Ledger { current, history, ..Ledger::default() }, input);
-        (facts.quiet, facts.ledger_taken, facts.only_attempt) = (quiet, taken, only_attempt);
+        facts.only_attempt = only_attempt;
+        if taken {
+            facts.ledger_state = LedgerState::Lost { ours: true, settled: quiet };
+        }
         (facts.watch, facts.created, facts.server_agrees) = (watch, created, server_agrees);
         facts.runnable.rerun_token = asked.then(|| "t".to_owned());
         for (reading, deleted) in sightings {

@@ -5,8 +5,9 @@ use cartouche_crds::RunResult;
 use super::scene::*;
 use crate::{
     decide::{Change, Step, decide, look_after},
-    facts::{CreateOutcome, Facts, LedgerWriter, is_needed},
+    facts::{CreateOutcome, Facts, LedgerWriter},
     ledger::{RunIdentity, tests::sample::*},
+    process_state::is_needed,
 };
 
 /// Somebody with the right to write statuses wrote the ledger last.
@@ -36,7 +37,7 @@ fn who_wrote_the_ledger_last_is_read_before_a_run_above_it_is_believed() {
 fn a_run_above_a_ledger_of_ours_is_a_strangers_and_changes_nothing() {
     let forged = succeeded(run(4, "C"), "forged");
     let mut facts = with(created(2, "A"), "A").fresh().seeing(seen(&forged));
-    facts.awaited = Some(uid(2));
+    facts.unobserved_run = Some(uid(2));
     facts.ledger_writer = Some(LedgerWriter::Ours);
     assert_eq!(decide(&facts), Step::Settled);
     facts.ledger = ledger(created(2, "B"), vec![]);
@@ -51,7 +52,7 @@ fn a_number_that_nobody_can_have_counted_up_to_is_not_believed() {
     let facts = facts.listing(vec![forged, running(run(2, "A"))], &[]);
     assert_eq!(decide(&facts), Step::Settled);
     let mut lost = new_runnable("A").fresh();
-    lost.touched = true;
+    lost.ledger_state = LOST;
     let lost = lost.listing(vec![running(run(far, "C")), running(run(7, "A"))], &[]);
     assert_eq!(written(&lost, Change::Rebuild).current.unwrap().sequence, 7);
 }
@@ -59,7 +60,7 @@ fn a_number_that_nobody_can_have_counted_up_to_is_not_believed() {
 #[test]
 fn runs_that_are_found_again_count_as_made_under_the_rules_of_that_time() {
     let mut lost = new_runnable("A").fresh();
-    lost.touched = true;
+    lost.ledger_state = LOST;
     let found = vec![
         succeeded(run(1, "A"), "x"),
         running(run(2, "B")),
@@ -181,7 +182,7 @@ fn forged_runs_are_not_ahead() {
     };
     for forged in [misnamed, owned_by_another(run(900, "C"))] {
         let mut facts = with(created(2, "A"), "A").seeing(seen(&running(forged)));
-        facts.awaited = Some(uid(2));
+        facts.unobserved_run = Some(uid(2));
         assert_eq!(decide(&facts), Step::Settled);
     }
 }
@@ -218,9 +219,9 @@ fn more_runs_than_a_status_holds_are_cut_to_the_newest() {
 #[test]
 fn a_number_that_this_process_wrote_tells_of_runs_that_it_has_no_sight_of_any_more() {
     let mut facts = with(ended(2, "A", RunResult::Succeeded), "A").fresh();
-    facts.reached = 2;
+    facts.last_written_sequence = 2;
     assert_eq!(decide(&facts), Step::Settled);
-    facts.reached = 4;
+    facts.last_written_sequence = 4;
     assert_eq!(decide(&facts), Step::ListRuns { every_kind: true });
     let newer = facts
         .clone()
@@ -234,10 +235,9 @@ fn a_number_that_this_process_wrote_tells_of_runs_that_it_has_no_sight_of_any_mo
 #[test]
 fn a_status_that_was_emptied_whole_is_one_that_was_served() {
     let mut facts = new_runnable("A");
-    facts.touched = true;
-    facts.quiet = false;
+    facts.ledger_state = LOST_JUST_NOW;
     assert!(matches!(decide(&facts), Step::Wait(_)));
-    facts.quiet = true;
+    facts.ledger_state = LOST;
     assert_eq!(decide(&facts.fresh()), Step::ListRuns { every_kind: true });
 }
 
@@ -278,7 +278,7 @@ fn while_something_is_stuck_a_ledger_that_was_put_back_is_left_as_it_is() {
     assert_eq!(look_after(&listed), Step::ReadRun(run_name(&name(2))));
     let mut by_number = with(created(2, "A"), "A").seeing(seen(&succeeded(run(2, "A"), "a")));
     assert_eq!(look_after(&by_number), Step::ReadRun(run_name(&name(2))));
-    by_number.reached = 4;
+    by_number.last_written_sequence = 4;
     assert_eq!(look_after(&by_number), Step::Settled);
 }
 

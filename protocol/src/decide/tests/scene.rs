@@ -1,6 +1,6 @@
 //! Facts to decide on, in a few words: a ledger, what is rendered, and what was seen since.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use cartouche_crds::{CurrentRun, RunnableStatus};
 use cartouche_templating::Rendered;
@@ -8,11 +8,12 @@ use cartouche_templating::Rendered;
 use crate::{
     decide::{Change, Step, decide},
     facts::{
-        CreateOutcome, Facts, Found, NameRead, OutputsDigest, Rendering, RunName, RunnableFacts,
-        Sighting, WatchState,
+        CreateOutcome, Facts, Found, LedgerState, NameRead, OutputsDigest, Rendering, RunName,
+        RunnableFacts, Sighting, WatchState,
     },
     ledger::{BreakerLimits, Cause, Ledger, Reading, RunIdentity, tests::sample::*},
     problem::{Category, Cure, Problem},
+    process_state::Remembered,
     report,
 };
 
@@ -34,46 +35,43 @@ pub(crate) fn rendering(document: Rendered) -> Rendering {
     }
 }
 
+/// A ledger that a controller wrote is gone, and so are its creates.
+pub(crate) const LOST: LedgerState = LedgerState::Lost {
+    ours: false,
+    settled: true,
+};
+/// The same, before the creates that were sent for it can be ruled out.
+pub(crate) const LOST_JUST_NOW: LedgerState = LedgerState::Lost {
+    ours: false,
+    settled: false,
+};
+
 /// A Runnable with a ledger, whose template renders the input; the caches are all that was asked.
 pub(crate) fn facts(ledger: Ledger, input: &str) -> Facts {
+    let runnable = RunnableFacts {
+        namespace: "default".to_owned(),
+        name: "r".to_owned(),
+        uid: RUNNABLE.to_owned(),
+        generation: 4,
+        template: "t".to_owned(),
+        ..RunnableFacts::default()
+    };
+    let remembered = Remembered {
+        ledger_state: match ledger.current {
+            Some(_) => LedgerState::Present,
+            None => LedgerState::NeverServed,
+        },
+        ..Remembered::default()
+    };
+    let limits = BreakerLimits { max_runs: 30 };
     Facts {
         now: Some(at(NOW)),
-        runnable: RunnableFacts {
-            namespace: "default".to_owned(),
-            name: "r".to_owned(),
-            uid: RUNNABLE.to_owned(),
-            generation: 4,
-            template: "t".to_owned(),
-            deleting: false,
-            suspended: false,
-            rerun_token: None,
-        },
-        stored: Arc::default(),
         ledger,
         rendering: Ok(rendering(document(input))),
         watch: WatchState::Synced,
-        unwatched: None,
-        sightings: Vec::new(),
-        quiet: true,
-        ledger_taken: false,
-        touched: false,
-        reached: 0,
-        awaited: None,
-        missed: true,
-        other_writer: false,
-        ledger_writer: None,
-        strangers: std::collections::BTreeSet::new(),
-        renumbered: 0,
-        chance: 0,
-        probe: None,
-        listed: None,
-        listed_every_kind: false,
-        reads: HashMap::new(),
-        server_agrees: None,
-        created: None,
+        grace_over: true,
         resource: Some("builds.example.dev".to_owned()),
-        only_attempt: false,
-        limits: BreakerLimits { max_runs: 30 },
+        ..Facts::first(runnable, Arc::default(), remembered, limits)
     }
     .stored_as_reported()
 }
@@ -126,7 +124,7 @@ impl Facts {
             observed_generation: Some(1),
             ..RunnableStatus::default()
         });
-        self.touched = true;
+        self.ledger_state = LOST;
         self
     }
 
@@ -165,7 +163,7 @@ impl Facts {
             reading,
         });
         self.listed = Some(found.collect());
-        self.listed_every_kind = self.touched;
+        self.listed_every_kind = matches!(self.ledger_state, LedgerState::Lost { .. });
         self
     }
 }

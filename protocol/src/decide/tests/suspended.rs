@@ -112,7 +112,7 @@ fn a_strangers_object_under_the_name_is_not_taken_for_the_run() {
 #[test]
 fn runs_that_exist_become_the_ledger_of_a_suspended_runnable_too() {
     let mut lost = suspended(new_runnable("A").fresh());
-    lost.touched = true;
+    lost.ledger_state = LOST;
     let facts = lost.listing(vec![succeeded(run(3, "A"), "x")], &[&uid(3)]);
     let next = written(&facts, Change::Rebuild);
     assert_eq!(next.current.unwrap().sequence, 3);

@@ -5,7 +5,7 @@ use cartouche_crds::{CurrentRun, RunPhase, RunResult};
 use super::scene::*;
 use crate::{
     decide::{Change, Step, Waiting, decide},
-    facts::{Facts, WatchState},
+    facts::{Facts, LedgerState, WatchState},
     ledger::{Ledger, MAX_HISTORY, RunIdentity, tests::sample::*},
     problem::{Category, Cure, Problem},
 };
@@ -337,10 +337,16 @@ fn a_ledger_full_of_unfinished_runs_takes_no_more_and_says_so() {
 #[test]
 fn another_controller_on_the_status_stops_everything_until_it_is_quiet() {
     let mut facts = new_runnable("A").fresh().served_by_another();
-    (facts.ledger_taken, facts.quiet) = (true, false);
+    facts.ledger_state = LedgerState::Lost {
+        ours: true,
+        settled: false,
+    };
     facts.ledger = Ledger::default();
     let told = stuck(&facts, Category::OtherController);
     assert_eq!(told.cure, Cure::Change);
-    facts.quiet = true;
+    facts.ledger_state = LedgerState::Lost {
+        ours: true,
+        settled: true,
+    };
     assert_eq!(decide(&facts), Step::ListRuns { every_kind: true });
 }

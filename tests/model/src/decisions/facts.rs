@@ -8,6 +8,7 @@ use cartouche_protocol::{
     },
     ledger::{BreakerLimits, Cause, Ledger, Reading, RunIdentity},
     problem::{Category, Cure, Problem},
+    process_state::Remembered,
 };
 use cartouche_templating::{HASH_VERSION, contains};
 
@@ -63,9 +64,18 @@ impl Decisions {
                 template_generation: i64::from(setup.template_generation(knowledge.input)),
             },
         };
+        let remembered = Remembered {
+            ledger_state: knowledge.ledger_state,
+            created,
+            last_written_sequence: knowledge.last_written_sequence,
+            other_writer: knowledge.other_writer,
+            ..Remembered::default()
+        };
+        let limits = BreakerLimits {
+            max_runs: setup.runaway_runs,
+        };
         Facts {
             now: Some(NOW),
-            runnable: runnable_facts(setup, knowledge),
             rendering: if knowledge.mistyped {
                 Err(not_found())
             } else {
@@ -78,20 +88,11 @@ impl Decisions {
             } else {
                 WatchState::Starting
             },
-            unwatched: None,
             sightings: knowledge.sightings.iter().filter_map(sighting).collect(),
-            quiet: knowledge.quiet,
-            ledger_taken: knowledge.ledger_taken,
-            touched: knowledge.touched,
-            reached: knowledge.reached,
-            awaited: knowledge.awaited.map(cast::run_uid),
+            unobserved_run: knowledge.unobserved_run.map(cast::run_uid),
             // To wait for another controller's word only takes time: here all of it has passed.
-            missed: true,
-            other_writer: knowledge.other_writer,
+            grace_over: true,
             ledger_writer: knowledge.ledger_writer,
-            strangers: std::collections::BTreeSet::new(),
-            renumbered: 0,
-            chance: 0,
             // No webhook of the model takes or gives anything.
             probe: knowledge.probed.then_some(Probe {
                 marked: true,
@@ -104,14 +105,9 @@ impl Decisions {
             listed_every_kind: knowledge.listed_every_kind,
             reads: reads.collect(),
             server_agrees: knowledge.server_agrees,
-            created,
             resource: Some("tasks.example.dev".to_owned()),
             only_attempt: knowledge.only_attempt,
-            limits: BreakerLimits {
-                max_runs: setup.runaway_runs,
-            },
-            stored,
-            ledger,
+            ..Facts::first(runnable_facts(setup, knowledge), stored, remembered, limits)
         }
     }
 }
