@@ -17,7 +17,7 @@ use crate::{
     health::{Health, Rule},
     input_schema::InputSchema,
     outputs::{OutputError, Outputs, SECRET},
-    pod::TERMINATION_MESSAGE,
+    termination_message::TERMINATION_MESSAGE,
 };
 use body::Body;
 
