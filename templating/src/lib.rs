@@ -36,6 +36,7 @@ mod error;
 mod health;
 mod input_schema;
 mod json_text;
+pub mod kinds;
 mod name;
 mod outputs;
 mod path;
