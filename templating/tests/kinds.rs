@@ -11,7 +11,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use cartouche_templating::{
@@ -263,21 +263,35 @@ fn the_controller_may_watch_what_the_table_says_and_nothing_else() {
     );
 }
 
-#[test]
-fn docs_name_the_kinds_that_the_controller_watches() {
-    let page = file("docs/security.md");
-    let (_, rest) = page.split_once("It watches ").unwrap();
-    let (sentence, _) = rest.split_once('.').unwrap();
-    let told: BTreeSet<String> = sentence
+/// The plural names in the words of a page between two others.
+fn told_between(page: &str, begin: &str, end: &str) -> BTreeSet<String> {
+    let page = file(page);
+    let (_, rest) = page.split_once(begin).unwrap();
+    let (sentence, _) = rest.split_once(end).unwrap();
+    sentence
         .split(|letter: char| !letter.is_alphanumeric() && letter != '\'')
         .filter(|word| word.starts_with(char::is_uppercase) && !word.contains('\''))
         .map(str::to_owned)
-        .collect();
-    let watched: BTreeSet<String> = kinds::all()
-        .filter(|kind| kind.is_watched())
-        .map(|kind| format!("{}s", kind.kind.unwrap()))
-        .collect();
-    assert_eq!(told, watched);
+        .collect()
+}
+
+#[test]
+fn docs_name_the_kinds_that_the_controller_watches() {
+    let watched = || kinds::all().filter(|kind| kind.is_watched());
+    let plural = |kind: &KnownKind| format!("{}s", kind.kind.unwrap());
+    assert_eq!(
+        told_between("docs/security.md", "It watches ", "."),
+        watched().map(plural).collect(),
+    );
+    let runs = watched().filter(|kind| kind.cancel != Cancel::NeverAtWork);
+    assert_eq!(
+        told_between(
+            "docs/engines.md",
+            "kinds-that-the-controller-watches).",
+            " come with `config/rbac`",
+        ),
+        runs.map(plural).collect(),
+    );
 }
 
 #[test]
@@ -320,5 +334,52 @@ fn docs_say_how_each_kind_is_stopped() {
         };
         assert!(text.contains(&told), "{kind:?}");
         assert!(text.contains(kind.kind.unwrap()), "{kind:?}");
+    }
+}
+
+/// The code that is shipped, outside the table, in files below a folder.
+fn shipped(folder: &Path, found: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() && name != "tests" && !path.ends_with("templating/src/kinds") {
+            shipped(&path, found);
+        } else if path.extension().is_some_and(|it| it == "rs") && name != "tests.rs" {
+            let text = fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            found.push((path.display().to_string(), code.to_owned()));
+        }
+    }
+}
+
+#[test]
+fn nothing_else_knows_an_engine_by_its_name() {
+    let mut files = Vec::new();
+    for member in fs::read_dir(root()).unwrap() {
+        let source = member.unwrap().path().join("src");
+        // The harness plays engines.
+        if source.is_dir() && !source.ends_with("tests/src") {
+            shipped(&source, &mut files);
+        }
+    }
+    assert!(files.len() > 100, "{}", files.len());
+    // In the group of Pods, and of roles, there is much besides runs.
+    let engines =
+        kinds::all().filter(|kind| !matches!(kind.group, "" | "rbac.authorization.k8s.io"));
+    for kind in engines {
+        let group = kind.group;
+        let mut words = vec![format!("\"{group}\""), format!("\"{group}/")];
+        words.extend(kind.kind.map(|kind| format!("\"{kind}\"")));
+        if let PodsOf::Labelled(label) = kind.pods {
+            words.push(format!("\"{label}"));
+        }
+        for (path, code) in &files {
+            for word in &words {
+                assert!(
+                    !code.contains(word),
+                    "{path}: {word} belongs into templating/src/kinds"
+                );
+            }
+        }
     }
 }
