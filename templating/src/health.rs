@@ -14,6 +14,8 @@ pub(crate) use rule::Rule;
 const SUCCEEDED: &str = "Succeeded";
 /// The reason of a run of which nothing is known yet.
 const UNKNOWN: &str = "Unknown";
+/// The reason of a run that has succeeded once it exists.
+const ALWAYS_HEALTHY: &str = "AlwaysHealthy";
 
 /// Where a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

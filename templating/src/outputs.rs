@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::{
     bounds::{self, MAX_DEPTH, Work},
     error::Problem,
+    kinds::{OutputsFrom, known_fields},
     path::{Path, shown},
 };
 
@@ -17,8 +18,10 @@ pub const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 /// Bytes of all outputs of a run as compact JSON.
 pub const MAX_OUTPUTS_BYTES: usize = 256 * 1024;
 
-/// The kind that gives no outputs.
-pub(crate) const SECRET: (&str, &str) = ("v1", "Secret");
+/// Whether runs of a kind give no outputs.
+pub(crate) fn is_refused((api_version, kind): (&str, &str)) -> bool {
+    known_fields(api_version, kind).is_some_and(|known| known.outputs == OutputsFrom::Refused)
+}
 
 /// Why a run gives no outputs. What the Runnable has from an earlier run stays.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -142,7 +145,7 @@ impl Outputs {
         }
         match kind {
             None => return Err(OutputError::UnknownKind),
-            Some(SECRET) => return Err(OutputError::Secret),
+            Some(kind) if is_refused(kind) => return Err(OutputError::Secret),
             Some(_) => {}
         }
         let found = self.find(run)?;

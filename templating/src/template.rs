@@ -16,8 +16,8 @@ use crate::{
     error::{Problem, Problems},
     health::{Health, Rule},
     input_schema::InputSchema,
-    outputs::{OutputError, Outputs, SECRET},
-    pod::TERMINATION_MESSAGE,
+    outputs::{self, OutputError, Outputs},
+    termination_message::TERMINATION_MESSAGE,
 };
 use body::Body;
 
@@ -58,7 +58,7 @@ impl Template {
         let literal_kind = body.literal("apiVersion").zip(body.literal("kind"));
         let mut warnings = [document::warnings(template), suspect::warnings(template)].concat();
         if let Some((api_version, kind)) = &literal_kind
-            && (api_version.as_str(), kind.as_str()) == SECRET
+            && outputs::is_refused((api_version, kind))
             && !outputs.is_empty()
         {
             warnings.push("outputs: a Secret gives no outputs".to_owned());

@@ -1,12 +1,12 @@
 //! `cartouche cancel`.
 
 use anyhow::bail;
+use cartouche_templating::kinds::CancelRequest;
 use clap::Args;
 use kube::{
     Api, ResourceExt as _,
     api::{DynamicObject, Patch, PatchParams},
 };
-use serde_json::{Value, json};
 
 use super::{
     cluster::{CLIENT, Cluster, ClusterArgs, within},
@@ -43,7 +43,7 @@ pub(super) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Res
     if run.state != "Running" {
         return Ok(not_running(&args.name, run));
     }
-    let Some(request) = request(&run.api_version, &run.kind) else {
+    let Some(request) = CancelRequest::of(&run.api_version, &run.kind) else {
         bail!(
             "it is not known how a {} of {} is stopped\nhint: stop {} in the way of its engine; deleting it would make a new run, unless the \
              Runnable is suspended: cartouche suspend {}",
@@ -72,7 +72,7 @@ pub(super) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Res
         );
     };
     let what = format!("stopping {} {}", run.kind, run.name);
-    if asked_already(&object, &request) {
+    if request.is_in(&object.data) {
         return Ok(Outcome::good(format!(
             "{} {} was asked to stop already\n",
             run.kind, run.name
@@ -80,8 +80,7 @@ pub(super) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Res
     }
     let api: Api<DynamicObject> =
         Api::namespaced_with(cluster.client.clone(), &cluster.namespace, &served.resource);
-    // With the uid, an object that took the same name meanwhile is left alone.
-    let patch = json!({ "metadata": { "uid": object.uid() }, "spec": request });
+    let patch = request.patch(object.uid().as_deref());
     let parameters = PatchParams::apply(CLIENT);
     within(
         &what,
@@ -108,26 +107,12 @@ fn not_running(name: &str, run: &KnownRun) -> Outcome {
     Outcome::good(text)
 }
 
-/// The part of a spec that asks a run of this kind to stop.
-fn request(api_version: &str, kind: &str) -> Option<Value> {
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    Some(match (group, kind) {
-        ("tekton.dev", "TaskRun") => json!({ "status": "TaskRunCancelled" }),
-        ("tekton.dev", "PipelineRun") => json!({ "status": "Cancelled" }),
-        ("argoproj.io", "Workflow") => json!({ "shutdown": "Terminate" }),
-        ("batch", "Job") | ("", "Pod") => json!({ "activeDeadlineSeconds": 1 }),
-        _ => return None,
-    })
-}
-
-fn asked_already(object: &DynamicObject, request: &Value) -> bool {
-    let spec = object.data.get("spec").unwrap_or(&Value::Null);
-    let mut fields = request.as_object().into_iter().flatten();
-    fields.all(|(key, value)| spec.get(key) == Some(value))
-}
-
 #[cfg(test)]
 mod tests {
+    use cartouche_templating::kinds::{self, Cancel};
+    use clap::Args as _;
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -152,10 +137,27 @@ mod tests {
             ("v1", "Pod", json!({ "activeDeadlineSeconds": 1 })),
         ];
         for (api_version, kind, asked) in cases {
-            assert_eq!(request(api_version, kind), Some(asked), "{kind}");
+            let request = CancelRequest::of(api_version, kind).unwrap();
+            let patch = json!({ "metadata": { "uid": "u" }, "spec": asked });
+            assert_eq!(request.patch(Some("u")), patch, "{kind}");
+            assert!(request.is_in(&patch), "{kind}");
+            assert!(!request.is_in(&json!({ "spec": {} })), "{kind}");
         }
         for (api_version, kind) in [("v1", "ConfigMap"), ("example.dev/v1", "Job")] {
-            assert_eq!(request(api_version, kind), None, "{kind}");
+            assert_eq!(CancelRequest::of(api_version, kind), None, "{kind}");
+        }
+    }
+
+    #[test]
+    fn the_help_names_each_kind_that_can_be_stopped() {
+        let command = CancelArgs::augment_args(clap::Command::new("cancel"));
+        let help = command.get_after_help().unwrap().to_string();
+        for known in kinds::all() {
+            if let (Some(kind), Cancel::Word { .. } | Cancel::Deadline { .. }) =
+                (known.kind, known.cancel)
+            {
+                assert!(help.contains(kind), "{kind}");
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ mod follow;
 use std::fmt::Write as _;
 
 use anyhow::{anyhow, bail};
+use cartouche_templating::kinds::{self, PodsOf};
 use clap::Args;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
@@ -135,20 +136,14 @@ async fn read(
 /// The pods that a run made; they carry a label with its name.
 async fn pods(run: &KnownRun, cluster: &Cluster) -> anyhow::Result<Vec<Pod>> {
     let api: Api<Pod> = cluster.api();
-    let group = run
-        .api_version
-        .split_once('/')
-        .map_or("", |(group, _)| group);
-    let label = match (group, run.kind.as_str()) {
-        ("", "Pod") => {
+    let pods_of = kinds::known(&run.api_version, &run.kind).map(|known| known.pods);
+    let label = match pods_of {
+        Some(PodsOf::Itself) => {
             let pod = within(&format!("reading Pod {}", run.name), api.get_opt(&run.name)).await?;
             return Ok(pod.into_iter().collect());
         }
-        ("batch", "Job") => "batch.kubernetes.io/job-name",
-        ("tekton.dev", "TaskRun") => "tekton.dev/taskRun",
-        ("tekton.dev", "PipelineRun") => "tekton.dev/pipelineRun",
-        ("argoproj.io", "Workflow") => "workflows.argoproj.io/workflow",
-        _ => {
+        Some(PodsOf::Labelled(label)) => label,
+        Some(PodsOf::Unknown) | None => {
             return Err(anyhow!(
                 "it is not known how to find the pods of a {} of {}",
                 run.kind,
@@ -160,4 +155,21 @@ async fn pods(run: &KnownRun, cluster: &Cluster) -> anyhow::Result<Vec<Pod>> {
     Ok(within("listing the pods of the run", api.list(&parameters))
         .await?
         .items)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Args as _;
+
+    use super::*;
+
+    #[test]
+    fn the_help_names_each_kind_whose_pods_are_found() {
+        let command = LogsArgs::augment_args(clap::Command::new("logs"));
+        let help = command.get_after_help().unwrap().to_string();
+        for known in kinds::all().filter(|known| known.pods != PodsOf::Unknown) {
+            let kind = known.kind.unwrap();
+            assert!(help.contains(kind), "{kind}");
+        }
+    }
 }

@@ -147,3 +147,56 @@ fn of_definition(definition: &Value) -> Rc<KindSchema> {
         })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use cartouche_templating::kinds;
+
+    use super::*;
+    use crate::schema::{Member, catalog::Catalog};
+
+    fn api_version(group: &str, version: &str) -> String {
+        [group, version]
+            .join("/")
+            .trim_start_matches('/')
+            .to_owned()
+    }
+
+    #[test]
+    fn kinds_whose_fields_are_known_are_bundled() {
+        for known in kinds::all() {
+            // Whatever is Kubernetes' own.
+            let own = !known.group.contains('.') || known.group.ends_with(".k8s.io");
+            assert_eq!(known.version.is_some(), own, "{known:?}");
+            let Some(version) = known.version else {
+                continue;
+            };
+            let api_version = api_version(known.group, version);
+            assert!(Catalog::is_complete(&api_version), "{known:?}");
+            if let Some(name) = known.kind {
+                assert!(kind(&api_version, name).is_some(), "{known:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn restart_policies_are_where_the_schema_has_them() {
+        for known in kinds::all() {
+            let (Some(version), Some(policy)) = (known.version, known.restart_policy) else {
+                continue;
+            };
+            let found = kind(
+                &api_version(known.group, version),
+                known.kind.unwrap_or_default(),
+            );
+            let found = found.unwrap();
+            let mut schema = found.schema().unwrap();
+            for key in policy.pod_spec.iter().chain(&["restartPolicy"]) {
+                let Member::Known(member) = schema.member(key) else {
+                    panic!("{known:?}: there is no {key}");
+                };
+                schema = member;
+            }
+        }
+    }
+}

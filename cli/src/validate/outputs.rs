@@ -1,6 +1,6 @@
 //! Whether outputs and health rules can find anything in a run.
 
-use cartouche_templating::{TERMINATION_MESSAGE, Template, Verdict};
+use cartouche_templating::{TERMINATION_MESSAGE, Template, Verdict, kinds};
 use serde_json::json;
 
 use super::tags::describe;
@@ -64,12 +64,14 @@ pub(super) fn check(document: &Document, kind: &KindSchema) -> Vec<Finding> {
 /// Whether a path begins with the termination message, which Cartouche adds to the Jobs and Pods that it reads.
 fn reads_last_words(document: &Document, steps: &[PathStep]) -> bool {
     let first = steps.first().map(|step| &step.to);
-    let text = |key: &str| template_file::body(document)?.get(key)?.text();
     first == Some(&To::Key(TERMINATION_MESSAGE.to_owned()))
-        && matches!(
-            (text("apiVersion"), text("kind")),
-            (Some("batch/v1"), Some("Job")) | (Some("v1"), Some("Pod"))
-        )
+        && has_termination_message(document) == Some(true)
+}
+
+fn has_termination_message(document: &Document) -> Option<bool> {
+    let text = |key: &str| template_file::body(document)?.get(key)?.text();
+    let known = kinds::known_fields(text("apiVersion")?, text("kind")?)?;
+    Some(known.outputs.has_termination_message())
 }
 
 fn check_path(

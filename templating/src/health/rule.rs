@@ -5,7 +5,7 @@ use cartouche_crds::{
 };
 use serde_json::Value;
 
-use super::{Health, Verdict, by_condition, conditions};
+use super::{ALWAYS_HEALTHY, Health, Verdict, by_condition, conditions};
 use crate::{
     bounds::{self, Work},
     error::Problem,
@@ -13,7 +13,6 @@ use crate::{
     path::{Path, shown},
 };
 
-const ALWAYS_HEALTHY: &str = "AlwaysHealthy";
 const MATCHED_CONDITION: &str = "MatchedCondition";
 const MATCHED_FIELD: &str = "MatchedField";
 

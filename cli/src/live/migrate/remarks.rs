@@ -1,8 +1,10 @@
 //! What is different for one object. `docs/moving-from-cartographer.md` has all differences.
 
 use cartouche_crds::{ClusterRunTemplateSpec, GROUP};
-use cartouche_templating::Template;
-use serde::Deserialize;
+use cartouche_templating::{
+    Template,
+    kinds::{self, HealthFrom, KnownKind},
+};
 use serde_json::Value;
 
 use crate::schema::catalog::Catalog;
@@ -71,8 +73,8 @@ pub(super) fn of_template(spec: &ClusterRunTemplateSpec) -> Vec<Remark> {
         remarks.extend(of_kind(api_version, kind));
         let empty = serde_json::json!({ "apiVersion": api_version, "kind": kind });
         let health = template.health(&empty);
-        let reports_by_condition =
-            health.message.is_empty() && api_version.starts_with("tekton.dev/");
+        let reports_by_condition = kinds::known(api_version, kind)
+            .is_some_and(|known| known.health == HealthFrom::SucceededCondition);
         if template.has_outputs() && health.message.is_empty() && !reports_by_condition {
             let text = format!(
                 "outputs of a {kind} now arrive; Cartographer read them only of kinds with a condition Succeeded"
@@ -89,7 +91,7 @@ fn of_kind(api_version: &str, kind: &str) -> Vec<Remark> {
         let text = format!("a run can no longer be a {kind}, which is in no namespace");
         return vec![Remark::new(Level::Change, text)];
     }
-    if is_watched(api_version, kind) {
+    if kinds::known(api_version, kind).is_some_and(KnownKind::is_watched) {
         return Vec::new();
     }
     let text = format!(
@@ -97,40 +99,6 @@ fn of_kind(api_version: &str, kind: &str) -> Vec<Remark> {
          until then it asks from time to time"
     );
     vec![Remark::new(Level::Differs, text)]
-}
-
-/// The rules that the installation gives the controller.
-const WATCHED: [&str; 3] = [
-    include_str!("../../../../config/rbac/kinds-kubernetes.yaml"),
-    include_str!("../../../../config/rbac/kinds-tekton.yaml"),
-    include_str!("../../../../config/rbac/kinds-argo.yaml"),
-];
-
-#[derive(Deserialize)]
-struct Role {
-    rules: Vec<RoleRule>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RoleRule {
-    api_groups: Vec<String>,
-    resources: Vec<String>,
-}
-
-/// Whether the controller may watch a kind as it is installed.
-fn is_watched(api_version: &str, kind: &str) -> bool {
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    let plural = format!("{}s", kind.to_lowercase());
-    WATCHED
-        .iter()
-        .filter_map(|text| serde_saphyr::from_str::<Role>(text).ok())
-        .any(|role| {
-            role.rules.iter().any(|rule| {
-                rule.api_groups.iter().any(|known| known == group)
-                    && rule.resources.contains(&plural)
-            })
-        })
 }
 
 fn has_quoted_text(value: &Value) -> bool {

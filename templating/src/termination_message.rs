@@ -7,23 +7,20 @@
 
 use serde_json::Value;
 
+use crate::kinds::{OutputsFrom, known_fields};
+
 /// The field that output paths read.
 pub const TERMINATION_MESSAGE: &str = "terminationMessage";
 
-/// The `apiVersion` and kind of Jobs.
-const JOB: (&str, &str) = ("batch/v1", "Job");
-/// The `apiVersion` and kind of Pods.
-const POD: (&str, &str) = ("v1", "Pod");
-
-/// Whether a run is a Job, whose words are in its pods.
+/// Whether a run's message is in its pods: whether it is a Job.
 #[must_use]
 pub fn is_job(run: &Value) -> bool {
-    is(run, JOB)
+    outputs_from(run) == Some(OutputsFrom::RunAndMessageOfPods)
 }
 
 /// Adds the termination message to a Pod that was read.
 pub fn add_own_message(run: &mut Value) {
-    if is(run, POD) {
+    if outputs_from(run) == Some(OutputsFrom::RunAndItsMessage) {
         let message = message(run);
         put(run, message);
     }
@@ -50,9 +47,10 @@ pub fn add_message_of(job: &mut Value, pods: &[Value]) {
     put(job, message);
 }
 
-fn is(run: &Value, (api_version, kind): (&str, &str)) -> bool {
+fn outputs_from(run: &Value) -> Option<OutputsFrom> {
     let text = |key: &str| run.get(key).and_then(Value::as_str);
-    text("apiVersion") == Some(api_version) && text("kind") == Some(kind)
+    let known = known_fields(text("apiVersion")?, text("kind")?)?;
+    Some(known.outputs)
 }
 
 fn put(run: &mut Value, message: Option<Value>) {

@@ -1,0 +1,192 @@
+//! What is known of kinds that runs are of: a file for each engine, and one table.
+//!
+//! Nothing else knows a kind by its name: health, outputs, `cartouche cancel`, `logs`, `validate` and
+//! `migrate` ask here. Kinds that do not stand here work as well, with a `healthRule`. To add one, write
+//! what is known of it in a file below, and list that file in the table. If the controller is to
+//! watch it, its `ClusterRole` belongs into `config/rbac`; a test compares the two.
+
+mod argo;
+mod cancel;
+mod job;
+mod passive;
+mod pod;
+mod tekton;
+
+use crate::health::Verdict;
+
+pub use cancel::CancelRequest;
+
+/// The table. Within a group, a kind by name goes before the rest of its group.
+const TABLE: [&[KnownKind]; 5] = [
+    job::KINDS,
+    pod::KINDS,
+    tekton::KINDS,
+    argo::KINDS,
+    passive::KINDS,
+];
+
+/// What is known of a kind. There is no default: whoever adds a kind answers every question.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownKind {
+    /// The API group; empty for that of Pods.
+    pub group: &'static str,
+    /// Its name; without one, this is what is known of the rest of the group.
+    pub kind: Option<&'static str>,
+    /// The version whose schema the `cartouche` command brings along. What is said below of single fields
+    /// of an object ([`OutputsFrom`], [`RestartPolicy`]) is said of this version; the rest holds for all.
+    pub version: Option<&'static str>,
+    /// What lets the controller watch it.
+    pub watch: Watch,
+    /// When a run has succeeded or failed, where neither a `healthRule` nor a condition `Succeeded` says so.
+    pub health: HealthFrom,
+    /// Where output paths look.
+    pub outputs: OutputsFrom,
+    /// How a run is stopped.
+    pub cancel: Cancel,
+    /// Which pods a run has.
+    pub pods: PodsOf,
+    /// The restart policy that it needs, if it has one.
+    pub restart_policy: Option<RestartPolicy>,
+}
+
+/// What lets the controller watch a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// A `ClusterRole` that is installed with Cartouche.
+    ClusterRole {
+        /// Its file in `config/rbac`.
+        file: &'static str,
+        /// The plural name of the kind, as RBAC has it.
+        resource: &'static str,
+    },
+    /// Nothing: its runs are polled as their ServiceAccount, unless somebody installs a `ClusterRole`.
+    Nothing,
+}
+
+/// What says whether a run has succeeded or failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HealthFrom {
+    /// The condition `Succeeded`, which its engine is going to write.
+    SucceededCondition,
+    /// Conditions of its own.
+    Conditions {
+        /// The reason that Runnables then give.
+        reason: &'static str,
+        /// The first one that is True decides.
+        decisive: &'static [(&'static str, Verdict)],
+    },
+    /// `status.phase`, which ends as `Succeeded` or otherwise.
+    Phase {
+        /// The reason that Runnables then give.
+        reason: &'static str,
+        /// The phases of a run that ended without success.
+        failures: &'static [&'static str],
+    },
+    /// Nothing: it has succeeded once it exists.
+    Existence,
+}
+
+/// Where output paths look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputsFrom {
+    /// Into the run.
+    Run,
+    /// Into the run, and into the termination message of its containers.
+    RunAndItsMessage,
+    /// Into the run, and into the termination message of its pods.
+    RunAndMessageOfPods,
+    /// Nowhere: whoever may create one could read what the cluster puts into it.
+    Refused,
+}
+
+impl OutputsFrom {
+    /// Whether output paths may begin with [`crate::TERMINATION_MESSAGE`].
+    #[must_use]
+    pub fn has_termination_message(self) -> bool {
+        matches!(self, Self::RunAndItsMessage | Self::RunAndMessageOfPods)
+    }
+}
+
+/// How a run is stopped so that it ends, rather than being made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cancel {
+    /// By a word in its `spec`.
+    Word {
+        /// The field of `spec`.
+        field: &'static str,
+        /// What is written there.
+        word: &'static str,
+    },
+    /// By a deadline: `spec.activeDeadlineSeconds`.
+    Deadline {
+        /// Seconds from its start.
+        seconds: u32,
+    },
+    /// Not at all: it does no work.
+    NeverAtWork,
+    /// That differs within the group, or is not known.
+    Unknown,
+}
+
+/// Which pods a run has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodsOf {
+    /// It is a Pod.
+    Itself,
+    /// Those with this label, whose value is the name of the run.
+    Labelled(&'static str),
+    /// None, or nothing tells which.
+    Unknown,
+}
+
+/// What the API server wants of `restartPolicy`; no schema says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestartPolicy {
+    /// The path to the pod's spec.
+    pub pod_spec: &'static [&'static str],
+    /// What it may be.
+    pub allowed: &'static [&'static str],
+    /// Whether it must be given.
+    pub required: bool,
+    /// What to know when choosing.
+    pub advice: &'static str,
+}
+
+impl KnownKind {
+    /// Whether the controller may watch it as it is installed.
+    #[must_use]
+    pub fn is_watched(&self) -> bool {
+        self.watch != Watch::Nothing
+    }
+
+    fn is_of_version(&self, api_version: &str) -> bool {
+        let version = match self.group {
+            "" => Some(api_version),
+            group => api_version
+                .strip_prefix(group)
+                .and_then(|rest| rest.strip_prefix('/')),
+        };
+        self.version.is_some_and(|known| version == Some(known))
+    }
+}
+
+/// Everything that is known, in the order of the table.
+pub fn all() -> impl Iterator<Item = &'static KnownKind> {
+    TABLE.into_iter().flatten()
+}
+
+/// What is known of a kind, in whatever version of its group.
+#[must_use]
+pub fn known(api_version: &str, kind: &str) -> Option<&'static KnownKind> {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let of_group = || all().filter(|known| known.group == group);
+    of_group()
+        .find(|known| known.kind == Some(kind))
+        .or_else(|| of_group().find(|known| known.kind.is_none()))
+}
+
+/// What is known of a kind in the very version whose fields are known.
+#[must_use]
+pub fn known_fields(api_version: &str, kind: &str) -> Option<&'static KnownKind> {
+    known(api_version, kind).filter(|known| known.is_of_version(api_version))
+}

@@ -1,0 +1,24 @@
+//! Argo Workflows.
+
+use super::{Cancel, HealthFrom, KnownKind, OutputsFrom, PodsOf, Watch};
+
+pub(super) const KINDS: &[KnownKind] = &[KnownKind {
+    group: "argoproj.io",
+    kind: Some("Workflow"),
+    version: None,
+    watch: Watch::ClusterRole {
+        file: "kinds-argo.yaml",
+        resource: "workflows",
+    },
+    health: HealthFrom::Phase {
+        reason: "WorkflowPhase",
+        failures: &["Failed", "Error"],
+    },
+    outputs: OutputsFrom::Run,
+    cancel: Cancel::Word {
+        field: "shutdown",
+        word: "Terminate",
+    },
+    pods: PodsOf::Labelled("workflows.argoproj.io/workflow"),
+    restart_policy: None,
+}];

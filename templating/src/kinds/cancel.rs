@@ -1,0 +1,38 @@
+//! What is written to stop a run.
+
+use serde_json::{Value, json};
+
+use super::{Cancel, known};
+
+/// What asks a run to stop, in the way of its kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CancelRequest {
+    field: &'static str,
+    value: Value,
+}
+
+impl CancelRequest {
+    /// The request for a run of this kind; `None` where it does no work, or nothing is known.
+    #[must_use]
+    pub fn of(api_version: &str, kind: &str) -> Option<Self> {
+        let (field, value) = match known(api_version, kind)?.cancel {
+            Cancel::Word { field, word } => (field, json!(word)),
+            Cancel::Deadline { seconds } => ("activeDeadlineSeconds", json!(seconds)),
+            Cancel::NeverAtWork | Cancel::Unknown => return None,
+        };
+        Some(Self { field, value })
+    }
+
+    /// Whether the run has been asked already.
+    #[must_use]
+    pub fn is_in(&self, run: &Value) -> bool {
+        let spec = run.get("spec").unwrap_or(&Value::Null);
+        spec.get(self.field) == Some(&self.value)
+    }
+
+    /// A JSON merge patch. With the uid of the run, an object that took its name meanwhile is left alone.
+    #[must_use]
+    pub fn patch(&self, uid: Option<&str>) -> Value {
+        json!({ "metadata": { "uid": uid }, "spec": { self.field: self.value } })
+    }
+}

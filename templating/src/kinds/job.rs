@@ -1,0 +1,33 @@
+//! Jobs of Kubernetes.
+
+use super::{Cancel, HealthFrom, KnownKind, OutputsFrom, PodsOf, RestartPolicy, Watch};
+use crate::health::Verdict;
+
+pub(super) const KINDS: &[KnownKind] = &[KnownKind {
+    group: "batch",
+    kind: Some("Job"),
+    version: Some("v1"),
+    watch: Watch::ClusterRole {
+        file: "kinds-kubernetes.yaml",
+        resource: "jobs",
+    },
+    health: HealthFrom::Conditions {
+        reason: "JobCondition",
+        // The last two come before the end: the first two are what the Job controller ends a Job with.
+        decisive: &[
+            ("Failed", Verdict::Failed),
+            ("Complete", Verdict::Succeeded),
+            ("FailureTarget", Verdict::Unknown),
+            ("Suspended", Verdict::Unknown),
+        ],
+    },
+    outputs: OutputsFrom::RunAndMessageOfPods,
+    cancel: Cancel::Deadline { seconds: 1 },
+    pods: PodsOf::Labelled("batch.kubernetes.io/job-name"),
+    restart_policy: Some(RestartPolicy {
+        pod_spec: &["spec", "template", "spec"],
+        allowed: &["OnFailure", "Never"],
+        required: true,
+        advice: "it is OnFailure or Never; with Never every failed pod counts against backoffLimit",
+    }),
+}];

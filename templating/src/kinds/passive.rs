@@ -1,0 +1,39 @@
+//! Kinds that do no work: they have succeeded once they exist.
+
+use super::{Cancel, HealthFrom, KnownKind, OutputsFrom, PodsOf, Watch};
+
+pub(super) const KINDS: &[KnownKind] = &[
+    KnownKind {
+        group: "",
+        kind: Some("ConfigMap"),
+        watch: Watch::ClusterRole {
+            file: "kinds-kubernetes.yaml",
+            resource: "configmaps",
+        },
+        ..PASSIVE
+    },
+    // The controller cannot read Secrets.
+    KnownKind {
+        group: "",
+        kind: Some("Secret"),
+        outputs: OutputsFrom::Refused,
+        ..PASSIVE
+    },
+    KnownKind {
+        group: "rbac.authorization.k8s.io",
+        kind: None,
+        ..PASSIVE
+    },
+];
+
+const PASSIVE: KnownKind = KnownKind {
+    group: "",
+    kind: None,
+    version: Some("v1"),
+    watch: Watch::Nothing,
+    health: HealthFrom::Existence,
+    outputs: OutputsFrom::Run,
+    cancel: Cancel::NeverAtWork,
+    pods: PodsOf::Unknown,
+    restart_policy: None,
+};

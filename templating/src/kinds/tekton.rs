@@ -1,0 +1,59 @@
+//! Tekton Pipelines: its runs, and what selectors name.
+
+use super::{Cancel, HealthFrom, KnownKind, OutputsFrom, PodsOf, Watch};
+
+pub(super) const KINDS: &[KnownKind] = &[
+    KnownKind {
+        kind: Some("TaskRun"),
+        watch: watched("taskruns"),
+        cancel: Cancel::Word {
+            field: "status",
+            word: "TaskRunCancelled",
+        },
+        pods: PodsOf::Labelled("tekton.dev/taskRun"),
+        ..ANY
+    },
+    KnownKind {
+        kind: Some("PipelineRun"),
+        watch: watched("pipelineruns"),
+        cancel: Cancel::Word {
+            field: "status",
+            word: "Cancelled",
+        },
+        pods: PodsOf::Labelled("tekton.dev/pipelineRun"),
+        ..ANY
+    },
+    KnownKind {
+        kind: Some("Task"),
+        watch: watched("tasks"),
+        cancel: Cancel::NeverAtWork,
+        ..ANY
+    },
+    KnownKind {
+        kind: Some("Pipeline"),
+        watch: watched("pipelines"),
+        cancel: Cancel::NeverAtWork,
+        ..ANY
+    },
+    ANY,
+];
+
+/// Any other kind of Tekton, such as `CustomRun`: all that run have the condition.
+const ANY: KnownKind = KnownKind {
+    group: "tekton.dev",
+    kind: None,
+    version: None,
+    watch: Watch::Nothing,
+    health: HealthFrom::SucceededCondition,
+    outputs: OutputsFrom::Run,
+    cancel: Cancel::Unknown,
+    pods: PodsOf::Unknown,
+    restart_policy: None,
+};
+
+const fn watched(resource: &'static str) -> Watch {
+    Watch::ClusterRole {
+        file: "kinds-tekton.yaml",
+        resource,
+    }
+}

@@ -1,0 +1,385 @@
+//! The table of kinds: whether each kind answers each question, and whether permissions and docs say the
+//! same.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::needless_pass_by_value,
+    reason = "helpers of tests fail like tests, and values are written in the calls"
+)]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use cartouche_templating::{
+    TERMINATION_MESSAGE, Template, Verdict, add_own_message, built_in_health, is_job,
+    kinds::{
+        self, Cancel, CancelRequest, HealthFrom, KnownKind, OutputsFrom, PodsOf, Watch, known,
+        known_fields,
+    },
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+fn file(path: &str) -> String {
+    let path = root().join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// A version in which the kind is known, and a name of the kind: any, where the group has one answer.
+fn name(kind: &KnownKind) -> (String, &'static str) {
+    let version = kind.version.unwrap_or("v1beta1");
+    let api_version = [kind.group, version].join("/");
+    (
+        api_version.trim_start_matches('/').to_owned(),
+        kind.kind.unwrap_or("Whatever"),
+    )
+}
+
+fn run(kind: &KnownKind, status: Value) -> Value {
+    let (api_version, kind) = name(kind);
+    json!({ "apiVersion": api_version, "kind": kind, "status": status })
+}
+
+fn judged(kind: &KnownKind, status: Value) -> (Verdict, String) {
+    let health = built_in_health(&run(kind, status));
+    (health.verdict, health.reason)
+}
+
+#[test]
+fn each_kind_stands_once_and_is_found() {
+    let mut names = BTreeSet::new();
+    for kind in kinds::all() {
+        assert!(names.insert((kind.group, kind.kind)), "{kind:?}");
+        let (api_version, kind_name) = name(kind);
+        let found = known(&api_version, kind_name).unwrap();
+        assert_eq!((found.group, found.kind), (kind.group, kind.kind));
+        let is_known = known_fields(&api_version, kind_name).is_some();
+        assert_eq!(is_known, kind.version.is_some(), "{kind:?}");
+        assert!(known_fields(&api_version.replace("v1", "v0"), kind_name).is_none());
+    }
+    for (api_version, kind) in [
+        ("example.com/v1", "Job"),
+        ("batch/v1", "CronJob"),
+        ("v1", "Service"),
+        ("batch", "Job"),
+        ("", ""),
+    ] {
+        assert!(known(api_version, kind).is_none(), "{api_version} {kind}");
+    }
+}
+
+#[test]
+fn each_kind_says_when_it_has_succeeded_or_failed() {
+    for kind in kinds::all() {
+        let condition = |name: &str| json!({ "conditions": [{ "type": name, "status": "True" }] });
+        match kind.health {
+            HealthFrom::SucceededCondition => {
+                assert_eq!(judged(kind, json!({})).0, Verdict::Unknown, "{kind:?}");
+                let succeeded = judged(kind, condition("Succeeded"));
+                assert_eq!(succeeded.0, Verdict::Succeeded, "{kind:?}");
+            }
+            HealthFrom::Conditions { reason, decisive } => {
+                assert_eq!(judged(kind, json!({})).0, Verdict::Unknown, "{kind:?}");
+                for (name, verdict) in decisive {
+                    let expected = (*verdict, reason.to_owned());
+                    assert_eq!(judged(kind, condition(name)), expected, "{kind:?}");
+                }
+                for verdict in [Verdict::Succeeded, Verdict::Failed] {
+                    assert!(decisive.iter().any(|(_, of)| *of == verdict), "{kind:?}");
+                }
+            }
+            HealthFrom::Phase { reason, failures } => {
+                let phase = |phase: &str| judged(kind, json!({ "phase": phase }));
+                assert_eq!(phase("").0, Verdict::Unknown, "{kind:?}");
+                assert_eq!(
+                    phase("Succeeded"),
+                    (Verdict::Succeeded, reason.to_owned()),
+                    "{kind:?}"
+                );
+                assert!(!failures.is_empty(), "{kind:?}");
+                for failure in failures {
+                    assert_eq!(phase(failure).0, Verdict::Failed, "{kind:?}");
+                }
+            }
+            HealthFrom::Existence => {
+                assert_eq!(judged(kind, Value::Null).0, Verdict::Succeeded, "{kind:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_kind_that_works_can_be_stopped_and_has_pods() {
+    for kind in kinds::all() {
+        let (api_version, kind_name) = name(kind);
+        let request = CancelRequest::of(&api_version, kind_name);
+        match kind.cancel {
+            Cancel::Word { field, word } => {
+                let patch = request.unwrap().patch(Some("1"));
+                assert_eq!(patch["spec"], json!({ field: word }), "{kind:?}");
+            }
+            Cancel::Deadline { seconds } => {
+                let patch = request.unwrap().patch(Some("1"));
+                let spec = json!({ "activeDeadlineSeconds": seconds });
+                assert_eq!(patch["spec"], spec, "{kind:?}");
+            }
+            Cancel::NeverAtWork => {
+                assert_eq!(request, None, "{kind:?}");
+                assert_eq!(kind.pods, PodsOf::Unknown, "{kind:?}");
+                continue;
+            }
+            // A kind that has a name here was looked at.
+            Cancel::Unknown => {
+                assert_eq!((request, kind.kind), (None, None), "{kind:?}");
+                continue;
+            }
+        }
+        assert_ne!(kind.health, HealthFrom::Existence, "{kind:?}");
+        match kind.pods {
+            PodsOf::Itself => assert_eq!((kind.group, kind.kind), ("", Some("Pod"))),
+            PodsOf::Labelled(label) => assert!(label.contains('/'), "{kind:?}"),
+            PodsOf::Unknown => panic!("{kind:?} works, and nothing tells which pods are its"),
+        }
+    }
+}
+
+#[test]
+fn a_request_to_stop_names_the_run_and_is_seen_in_it() {
+    let request = CancelRequest::of("batch/v1", "Job").unwrap();
+    let patch = json!({ "metadata": { "uid": "7" }, "spec": { "activeDeadlineSeconds": 1 } });
+    assert_eq!(request.patch(Some("7")), patch);
+    assert!(request.is_in(&patch));
+    for run in [
+        json!({ "spec": { "activeDeadlineSeconds": 60 } }),
+        json!({ "spec": null }),
+        json!({}),
+    ] {
+        assert!(!request.is_in(&run), "{run}");
+    }
+}
+
+/// The pods of each kind, to the letter: another label finds nothing, or somebody else's pods.
+#[test]
+fn pods_are_found_by_the_labels_of_their_engines() {
+    let labels: BTreeMap<_, _> = kinds::all()
+        .filter_map(|kind| match kind.pods {
+            PodsOf::Labelled(label) => Some((kind.kind?, label)),
+            _ => None,
+        })
+        .collect();
+    let expected = [
+        ("Job", "batch.kubernetes.io/job-name"),
+        ("PipelineRun", "tekton.dev/pipelineRun"),
+        ("TaskRun", "tekton.dev/taskRun"),
+        ("Workflow", "workflows.argoproj.io/workflow"),
+    ];
+    assert_eq!(labels, BTreeMap::from(expected));
+}
+
+#[test]
+fn each_kind_gives_outputs_as_it_says() {
+    for kind in kinds::all() {
+        let (api_version, kind_name) = name(kind);
+        let path = format!(".{TERMINATION_MESSAGE}");
+        let spec = json!({
+            "template": { "apiVersion": api_version, "kind": kind_name, "metadata": { "generateName": "x-" } },
+            "outputs": { "out": path },
+        });
+        let template = Template::compile(&serde_json::from_value(spec).unwrap()).unwrap();
+        let mut run = run(
+            kind,
+            json!({ "containerStatuses": [{ "state": { "terminated": { "message": "done" } } }] }),
+        );
+        add_own_message(&mut run);
+        let by_itself = matches!(template.outputs(&run), Ok(Some(_)));
+        assert_eq!(by_itself, kind.outputs == OutputsFrom::RunAndItsMessage);
+        let by_pods = kind.outputs == OutputsFrom::RunAndMessageOfPods;
+        assert_eq!(is_job(&run), by_pods, "{kind:?}");
+        let refused = kind.outputs == OutputsFrom::Refused;
+        assert_eq!(template.warnings().len(), usize::from(refused), "{kind:?}");
+        // What speaks by its pods, or is one, has a policy by which they are started again.
+        let speaks = kind.outputs.has_termination_message();
+        assert_eq!(speaks, kind.restart_policy.is_some(), "{kind:?}");
+    }
+    assert!(!kinds::all().any(|kind| kind.kind == Some("Secret") && kind.is_watched()));
+}
+
+#[derive(Deserialize)]
+struct Role {
+    rules: Vec<RoleRule>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RoleRule {
+    api_groups: Vec<String>,
+    resources: Vec<String>,
+    verbs: Vec<String>,
+}
+
+#[test]
+fn the_controller_may_watch_what_the_table_says_and_nothing_else() {
+    let expected: BTreeSet<_> = kinds::all()
+        .filter_map(|kind| match kind.watch {
+            Watch::ClusterRole { file, resource } => {
+                Some((file.to_owned(), kind.group.to_owned(), resource.to_owned()))
+            }
+            Watch::Nothing => None,
+        })
+        .collect();
+    let installed = file("config/rbac/kustomization.yaml");
+    let mut granted = BTreeSet::new();
+    for entry in fs::read_dir(root().join("config/rbac")).unwrap() {
+        let file_name = entry.unwrap().file_name().into_string().unwrap();
+        if !file_name.starts_with("kinds-") {
+            continue;
+        }
+        assert!(
+            installed.contains(&format!("  - {file_name}\n")),
+            "{file_name}"
+        );
+        let role: Role =
+            serde_saphyr::from_str(&file(&format!("config/rbac/{file_name}"))).unwrap();
+        for rule in role.rules {
+            assert_eq!(rule.verbs, ["get", "list", "watch"], "{file_name}");
+            for group in &rule.api_groups {
+                for resource in &rule.resources {
+                    granted.insert((file_name.clone(), group.clone(), resource.clone()));
+                }
+            }
+        }
+    }
+    assert_eq!(
+        granted, expected,
+        "granted in config/rbac, and in the table"
+    );
+}
+
+/// The plural names in the words of a page between two others.
+fn told_between(page: &str, begin: &str, end: &str) -> BTreeSet<String> {
+    let page = file(page);
+    let (_, rest) = page.split_once(begin).unwrap();
+    let (sentence, _) = rest.split_once(end).unwrap();
+    sentence
+        .split(|letter: char| !letter.is_alphanumeric() && letter != '\'')
+        .filter(|word| word.starts_with(char::is_uppercase) && !word.contains('\''))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn docs_name_the_kinds_that_the_controller_watches() {
+    let watched = || kinds::all().filter(|kind| kind.is_watched());
+    let plural = |kind: &KnownKind| format!("{}s", kind.kind.unwrap());
+    assert_eq!(
+        told_between("docs/security.md", "It watches ", "."),
+        watched().map(plural).collect(),
+    );
+    let runs = watched().filter(|kind| kind.cancel != Cancel::NeverAtWork);
+    assert_eq!(
+        told_between(
+            "docs/engines.md",
+            "kinds-that-the-controller-watches).",
+            " come with `config/rbac`",
+        ),
+        runs.map(plural).collect(),
+    );
+}
+
+#[test]
+fn docs_say_when_each_kind_has_succeeded() {
+    let templates = file("docs/templates.md");
+    let reasons = file("docs/troubleshooting.md");
+    for kind in kinds::all() {
+        let (words, reason): (Vec<&str>, _) = match kind.health {
+            HealthFrom::SucceededCondition => continue,
+            HealthFrom::Existence => (vec![], "AlwaysHealthy"),
+            HealthFrom::Conditions { reason, decisive } => {
+                let ends = decisive.iter().filter(|end| end.1 != Verdict::Unknown);
+                (ends.map(|end| end.0).collect(), reason)
+            }
+            HealthFrom::Phase { reason, failures } => ([&["Succeeded"], failures].concat(), reason),
+        };
+        assert!(reasons.contains(&format!("`{reason}`")), "{kind:?}");
+        let Some(name) = kind.kind else { continue };
+        let told = templates.lines().any(|line| {
+            let first = line
+                .strip_prefix("| ")
+                .and_then(|row| row.split(" |").next());
+            let is_its = first.is_some_and(|cell| cell.split([' ', ',']).any(|word| word == name));
+            is_its && words.iter().all(|word| line.contains(&format!("`{word}`")))
+        });
+        assert!(told, "docs/templates.md has no row for {kind:?}");
+    }
+}
+
+#[test]
+fn docs_say_how_each_kind_is_stopped() {
+    let page = file("docs/cli.md");
+    let (_, text) = page.split_once("`cancel` stops the run at work").unwrap();
+    let (text, _) = text.split_once("Deleting it").unwrap();
+    for kind in kinds::all() {
+        let told = match kind.cancel {
+            Cancel::Word { field, .. } => format!("spec.{field}"),
+            Cancel::Deadline { .. } => "deadline of one second".to_owned(),
+            Cancel::NeverAtWork | Cancel::Unknown => continue,
+        };
+        assert!(text.contains(&told), "{kind:?}");
+        assert!(text.contains(kind.kind.unwrap()), "{kind:?}");
+    }
+}
+
+/// The code that is shipped, outside the table, in files below a folder.
+fn shipped(folder: &Path, found: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() && name != "tests" && !path.ends_with("templating/src/kinds") {
+            shipped(&path, found);
+        } else if path.extension().is_some_and(|it| it == "rs") && name != "tests.rs" {
+            let text = fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            found.push((path.display().to_string(), code.to_owned()));
+        }
+    }
+}
+
+#[test]
+fn nothing_else_knows_an_engine_by_its_name() {
+    let mut files = Vec::new();
+    for member in fs::read_dir(root()).unwrap() {
+        let source = member.unwrap().path().join("src");
+        // The harness plays engines.
+        if source.is_dir() && !source.ends_with("tests/src") {
+            shipped(&source, &mut files);
+        }
+    }
+    assert!(files.len() > 100, "{}", files.len());
+    // In the group of Pods, and of roles, there is much besides runs.
+    let engines =
+        kinds::all().filter(|kind| !matches!(kind.group, "" | "rbac.authorization.k8s.io"));
+    for kind in engines {
+        let group = kind.group;
+        let mut words = vec![format!("\"{group}\""), format!("\"{group}/")];
+        words.extend(kind.kind.map(|kind| format!("\"{kind}\"")));
+        if let PodsOf::Labelled(label) = kind.pods {
+            words.push(format!("\"{label}"));
+        }
+        for (path, code) in &files {
+            for word in &words {
+                assert!(
+                    !code.contains(word),
+                    "{path}: {word} belongs into templating/src/kinds"
+                );
+            }
+        }
+    }
+}
