@@ -143,7 +143,11 @@ fn decided(facts: &Facts) -> Step {
     if !current.input_hash.starts_with(HASH_VERSION) {
         return begin::relink(facts, rendering, current);
     }
-    if wants_run(facts, rendering) {
+    let token = facts.runnable.rerun_token.as_deref();
+    if facts
+        .ledger
+        .wants_run(rendering.document.input_hash(), token)
+    {
         return supersede(facts, rendering);
     }
     match current.phase {
@@ -167,15 +171,6 @@ fn looked_after(facts: &Facts) -> Step {
             .unwrap_or_else(|| past::past(facts)),
         None => Step::Settled,
     }
-}
-
-/// Whether what is rendered, or a re-run request, asks for a run that the ledger does not have.
-fn wants_run(facts: &Facts, rendering: &Rendering) -> bool {
-    let Some(current) = &facts.ledger.current else {
-        return true;
-    };
-    current.input_hash != rendering.document.input_hash()
-        || (current.phase == RunPhase::Created && facts.token() != current.rerun_token)
 }
 
 /// The next sequence for what is rendered now.

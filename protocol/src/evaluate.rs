@@ -96,6 +96,14 @@ fn judged(compiled: Option<&Compiled>, object: &Value) -> (Health, OutputsRead, 
     let Ok(template) = &compiled.template else {
         return (built_in_health(object), OutputsRead::None, rules);
     };
+    let (health, outputs) = by_template(template, object);
+    (health, outputs, rules)
+}
+
+/// How a run fares by a template, and what it gives. Outputs of a Job that are in its pods are
+/// [`OutputsRead::Elsewhere`].
+#[must_use]
+pub fn by_template(template: &Template, object: &Value) -> (Health, OutputsRead) {
     let mut health = template.health(object);
     // What the engine says is as long as it likes.
     health.message = bounded(health.message);
@@ -106,7 +114,7 @@ fn judged(compiled: Option<&Compiled>, object: &Value) -> (Health, OutputsRead, 
         Verdict::Succeeded => outputs(template, &spoken(template, object)),
         Verdict::Failed | Verdict::Unknown => OutputsRead::None,
     };
-    (health, outputs, rules)
+    (health, outputs)
 }
 
 /// A Pod with its own last words, if the template reads them.
@@ -119,7 +127,9 @@ fn spoken<'a>(template: &Template, object: &'a Value) -> Cow<'a, Value> {
     Cow::Owned(object)
 }
 
-fn outputs(template: &Template, object: &Value) -> OutputsRead {
+/// What output paths find in a run, to which the last words of its pods were added.
+#[must_use]
+pub fn outputs(template: &Template, object: &Value) -> OutputsRead {
     if is_shortened(object) && template.has_outputs() {
         return OutputsRead::Unsatisfied(format!(
             "it is nested deeper than {MAX_DEPTH} levels, so that not all of it can be read"

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use cartouche_crds::{CurrentRun, HistoryEntry, RunnableStatus};
+use cartouche_crds::{CurrentRun, HistoryEntry, RERUN_TOKEN_ANNOTATION, Runnable, RunnableStatus};
 use cartouche_templating::Rendered;
 use k8s_openapi::jiff::Timestamp;
 
@@ -15,6 +15,7 @@ use crate::{
     ledger::{BreakerLimits, Cause, Intent, Ledger, Reading, RunIdentity},
     problem::{Category, Cure, Problem},
     process_state::Remembered,
+    rerun,
 };
 pub use sighting::{OutputsDigest, Sighting, digest, doubted};
 
@@ -118,6 +119,28 @@ pub struct RunnableFacts {
     pub suspended: bool,
     /// The re-run request on it.
     pub rerun_token: Option<String>,
+}
+
+impl RunnableFacts {
+    /// What a Runnable says.
+    #[must_use]
+    pub fn of(runnable: &Runnable) -> Self {
+        let metadata = &runnable.metadata;
+        let annotations = metadata.annotations.as_ref();
+        Self {
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+            name: metadata.name.clone().unwrap_or_default(),
+            uid: metadata.uid.clone().unwrap_or_default(),
+            generation: metadata.generation.unwrap_or_default(),
+            template: runnable.spec.run_template_ref.name.clone(),
+            deleting: metadata.deletion_timestamp.is_some(),
+            suspended: runnable.spec.suspend == Some(true),
+            rerun_token: annotations
+                .and_then(|annotations| annotations.get(RERUN_TOKEN_ANNOTATION))
+                .filter(|token| !token.is_empty())
+                .map(|token| rerun::bounded(token)),
+        }
+    }
 }
 
 /// What the template renders.

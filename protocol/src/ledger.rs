@@ -103,6 +103,19 @@ impl Ledger {
         earlier.chain(current).chain(source).max().unwrap_or(0) + 1
     }
 
+    /// Whether what is rendered, or a re-run request, asks for a run that is not here. A request counts once
+    /// the run before it exists, and stays answered when its annotation is taken away. (A hash of another
+    /// version is compared with nothing: see [`Ledger::relink`].)
+    #[must_use]
+    pub fn wants_run(&self, input_hash: &str, rerun_token: Option<&str>) -> bool {
+        let Some(current) = &self.current else {
+            return true;
+        };
+        let asked_again =
+            rerun_token.is_some_and(|token| current.rerun_token.as_deref() != Some(token));
+        current.input_hash != input_hash || current.phase == RunPhase::Created && asked_again
+    }
+
     /// INTENT: the present entry goes to the history and the next sequence becomes current, with
     /// its name fixed before any request to create it is sent.
     ///

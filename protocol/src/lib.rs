@@ -2,6 +2,7 @@
 //! ledger, and a status. Pure: no client, no runtime, and the time is an argument. The controller does what
 //! is decided here; the model checks every order in which it may.
 
+pub mod advice;
 pub mod compiled;
 pub mod decide;
 pub mod evaluate;

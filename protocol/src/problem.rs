@@ -79,6 +79,14 @@ impl Category {
         }
     }
 
+    /// The category of a condition's reason.
+    #[must_use]
+    pub fn parse(reason: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|category| category.as_str() == reason)
+    }
+
     /// Whether it stands before anything could be stamped, so that there is no word about a run.
     #[must_use]
     pub fn precedes_stamping(self) -> bool {

@@ -22,6 +22,8 @@ use unsatisfied::unsatisfied;
 pub const RUN_TEMPLATE_READY: &str = "RunTemplateReady";
 /// How the run for the present rendering fares, in the words of its engine.
 pub const STAMPED_OBJECT_CONDITION: &str = "StampedObjectCondition";
+/// The reason of a run that vanished while nobody watched.
+pub const RUN_LOST: &str = "RunLost";
 /// The sum of both.
 pub const READY: &str = "Ready";
 /// Present and True while the controller works towards Ready.
@@ -33,7 +35,7 @@ pub const STALLED: &str = "Stalled";
 pub const WATCH_UNAVAILABLE: &str = "WatchUnavailable";
 
 const TRUE: &str = "True";
-const FALSE: &str = "False";
+pub(crate) const FALSE: &str = "False";
 const UNKNOWN: &str = "Unknown";
 
 /// A condition without its times.
@@ -201,19 +203,32 @@ fn find<'a>(status: &'a RunnableStatus, name: &str) -> Option<&'a Condition> {
         .find(|condition| condition.type_ == name)
 }
 
-/// The last False wins; before any False, the first Unknown.
 fn aggregate(template: &Word, stamped: Option<&Word>) -> Word {
-    let mut ready = Word {
+    let both = [Some(template), stamped].into_iter().flatten();
+    let blocking = first_blocking(both, |word| word.status);
+    blocking.cloned().unwrap_or_else(|| Word {
         status: TRUE,
         reason: READY.to_owned(),
         message: String::new(),
-    };
-    for word in [Some(template), stamped].into_iter().flatten() {
-        if word.status == FALSE || (word.status == UNKNOWN && ready.status == TRUE) {
-            ready = word.clone();
-        }
-    }
-    ready
+    })
+}
+
+/// What keeps Ready from being True: the last False; if there is none, the first Unknown.
+fn first_blocking<'a, T>(
+    conditions: impl Iterator<Item = &'a T> + Clone,
+    status: impl Fn(&T) -> &str,
+) -> Option<&'a T> {
+    let mut unknown = conditions.clone().filter(|one| status(one) == UNKNOWN);
+    let failed = conditions.filter(|one| status(one) == FALSE).last();
+    failed.or_else(|| unknown.next())
+}
+
+/// The condition that keeps Ready from being True.
+#[must_use]
+pub fn blocking(status: &RunnableStatus) -> Option<&Condition> {
+    let both = [RUN_TEMPLATE_READY, STAMPED_OBJECT_CONDITION];
+    let both = both.iter().filter_map(|name| find(status, name));
+    first_blocking(both, |condition| condition.status.as_str())
 }
 
 /// `Reconciling` while something is under way or tried again, `Stalled` when only a change can help;
@@ -340,7 +355,7 @@ fn recorded(current: &CurrentRun, there: bool) -> Word {
 fn lost(current: &CurrentRun) -> Word {
     Word {
         status: UNKNOWN,
-        reason: "RunLost".to_owned(),
+        reason: RUN_LOST.to_owned(),
         message: format!(
             "run [{}] vanished while nobody watched, so its result is not known: change an input to run again, or set the annotation {} to a new value",
             current.name,

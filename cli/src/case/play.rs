@@ -6,12 +6,13 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use cartouche_crds::RunnableStatus;
 use cartouche_protocol::{
+    evaluate::{by_template, outputs},
     facts::{CreateOutcome, Facts, LedgerState, Rendering, RunnableFacts, WatchState},
     ledger::{BreakerLimits, Cause, Fate, Ledger, OutputsRead, Reading, RunIdentity},
     process_state::Remembered,
     report,
 };
-use cartouche_templating::{Template, Verdict, add_own_message};
+use cartouche_templating::Template;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -60,7 +61,6 @@ impl<'a> Stage<'a> {
     pub(super) fn play(&mut self, played: &Value) -> anyhow::Result<Value> {
         let mut object = self.object.clone();
         merge_patch(&mut object, played);
-        add_own_message(&mut object);
         let reading = reading(self.template, &object).context("the played object has no name")?;
         let ledger = self.facts.ledger.clone().record(&reading, self.facts.now);
         self.facts.created = Some(CreateOutcome::Created(Box::new(reading)));
@@ -111,15 +111,12 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
     }
 }
 
+/// What the controller would read in the object. What the pods of a Job say at their end, a test writes into
+/// the Job.
 fn reading(template: &Template, object: &Value) -> Option<Reading> {
-    let health = template.health(object);
-    let outputs = match health.verdict {
-        Verdict::Succeeded => match template.outputs(object) {
-            Ok(Some(values)) => OutputsRead::Values(values),
-            Ok(None) => OutputsRead::None,
-            Err(error) => OutputsRead::Unsatisfied(error.to_string()),
-        },
-        Verdict::Failed | Verdict::Unknown => OutputsRead::None,
+    let (health, outputs) = match by_template(template, object) {
+        (health, OutputsRead::Elsewhere) => (health, outputs(template, object)),
+        read => read,
     };
     Some(Reading {
         run: RunIdentity::of(object)?,

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use cartouche_crds::{RUN_SEQUENCE_LABEL, Runnable, RunnableStatus};
+use cartouche_crds::{RUN_SEQUENCE_LABEL, Runnable};
+use cartouche_protocol::{advice::advice, report::blocking};
 use clap::Args;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use serde_json::Value;
 
@@ -73,57 +73,6 @@ fn state(runnable: &Runnable) -> String {
         let _ = writeln!(out, "  to do: {}", advice(blocking));
     }
     out
-}
-
-/// The condition that keeps Ready from being True: the last False, else the first Unknown.
-fn blocking(status: &RunnableStatus) -> Option<&Condition> {
-    let of = |name: &str| {
-        status
-            .conditions
-            .iter()
-            .find(move |condition| condition.type_ == name)
-    };
-    let both = [of("RunTemplateReady"), of("StampedObjectCondition")];
-    let has = |condition: &&Condition, wanted: &str| condition.status == wanted;
-    let both: Vec<&Condition> = both.into_iter().flatten().collect();
-    let last_false = both.iter().rfind(|condition| has(condition, "False"));
-    last_false
-        .or_else(|| both.iter().find(|condition| has(condition, "Unknown")))
-        .copied()
-}
-
-/// What to do about a condition, by its reason.
-fn advice(condition: &Condition) -> &'static str {
-    match condition.reason.as_str() {
-        "InvalidRunnable" => "make it smaller or less deep, as the message says",
-        "ServiceAccountError" => "make the ServiceAccount, or correct spec.serviceAccountName",
-        "ServiceAccountTokenError" => "let the controller create serviceaccounts/token",
-        "RunTemplateNotFound" => "make the ClusterRunTemplate, or correct spec.runTemplateRef.name",
-        "TemplateStampFailure" => {
-            "correct the path, or give the input; `cartouche diff` shows whether it renders then"
-        }
-        "StampedObjectRejectedByAPIServer" if condition.message.contains("forbidden") => {
-            "give the ServiceAccount the right; it goes on by itself"
-        }
-        "StampedObjectRejectedByAPIServer" => {
-            "correct the template or the inputs; `cartouche diff --server-dry-run` asks again"
-        }
-        "FailedToListCreatedObjects" => "let the ServiceAccount list and get the kind of the runs",
-        "OutputPathNotSatisfied" => {
-            "correct the path in outputs of the template; the run is then read again"
-        }
-        "NameConflict" => {
-            "use metadata.generateName in the template, or delete the object that has the name"
-        }
-        "RunawayDetected" => "let the template read only fields that its runs do not change",
-        "Suspended" => "resume it when the run may be made: `cartouche resume`",
-        "OtherController" => "stop the other controller that writes this status",
-        "RunLost" => "decide whether it should run again: `cartouche rerun`",
-        _ if condition.status == "False" => {
-            "look at the run (`cartouche logs`), change what is wrong, or run again: `cartouche rerun`"
-        }
-        _ => "wait: the run is at work, or its engine is not running",
-    }
 }
 
 /// What the last run was made for.

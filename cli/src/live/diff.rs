@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow, bail};
-use cartouche_crds::{ClusterRunTemplate, CurrentRun, Runnable};
+use cartouche_crds::{ClusterRunTemplate, Runnable};
+use cartouche_protocol::{facts::RunnableFacts, ledger::Ledger};
 use cartouche_templating::Template;
 use clap::Args;
 use kube::{
@@ -18,7 +19,6 @@ use super::{
     change::{self, Change},
     cluster::{Cluster, ClusterArgs, as_json, within},
     owned::owned,
-    run_name,
 };
 use crate::{
     objects::Objects,
@@ -126,18 +126,13 @@ pub(crate) async fn prospect(
         runnable: &value,
         selected: selected.as_ref(),
     };
-    let current = live
-        .status
-        .as_ref()
-        .and_then(|status| status.current_run.clone());
-    let next = run_name::runs(&live).first().map_or(0, |run| run.sequence) + 1;
+    let ledger = live.status.as_ref().map(Ledger::of).unwrap_or_default();
+    let next = ledger.next_sequence();
     let run = numbered(&subject, next)?;
-    let is_new = current.as_ref().is_none_or(|current| is_new(current, &run));
-    let sequence = if is_new {
-        next
-    } else {
-        current.map_or(next, |current| current.sequence)
-    };
+    let asked = RunnableFacts::of(&runnable).rerun_token;
+    let is_new = ledger.wants_run(run.rendered.input_hash(), asked.as_deref());
+    let current = ledger.current.filter(|_| !is_new);
+    let sequence = current.map_or(next, |current| current.sequence);
     Ok(Prospect {
         run: if is_new {
             run
@@ -155,11 +150,6 @@ fn numbered(subject: &Subject<'_>, sequence: i64) -> anyhow::Result<Run> {
         let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
         anyhow!("it cannot be rendered: {}", texts.join("; "))
     })
-}
-
-fn is_new(current: &CurrentRun, run: &Run) -> bool {
-    let asked_again = run.rerun_token.is_some() && run.rerun_token != current.rerun_token;
-    current.input_hash != run.rendered.input_hash() || asked_again
 }
 
 /// The only object of its kind in a file.

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_crds::{RERUN_TOKEN_ANNOTATION, Runnable, RunnableStatus};
+use cartouche_crds::{Runnable, RunnableStatus};
 use cartouche_protocol::{
     compiled::Compiled,
     decide::{Change, Step, Waiting},
@@ -14,7 +14,6 @@ use cartouche_protocol::{
     problem::{Category, Cure, Problem},
     process_state::StoredStatus,
     report,
-    rerun::bounded,
 };
 use kube::ResourceExt;
 
@@ -104,7 +103,7 @@ impl<'a> Pass<'a> {
             memory.of_edited_template = false;
             memory.state.begin(began, boot_time())
         };
-        let facts = runnable_facts(&runnable, uid);
+        let facts = RunnableFacts::of(&runnable);
         let facts = Facts {
             now: own.identity.connection().now(),
             chance: fastrand::u64(..),
@@ -283,21 +282,4 @@ fn up_to_date(
     let newer = RunnableKey::of(&runnable).find(&own.run_watch.runnables);
     let newer = newer.filter(|newer| newer.uid() == runnable.uid() && !behind(newer));
     newer.and_then(|newer| newer.whole().ok())
-}
-
-fn runnable_facts(runnable: &Runnable, uid: String) -> RunnableFacts {
-    RunnableFacts {
-        namespace: runnable.namespace().unwrap_or_default(),
-        name: runnable.name_any(),
-        uid,
-        generation: runnable.metadata.generation.unwrap_or_default(),
-        template: runnable.spec.run_template_ref.name.clone(),
-        deleting: runnable.metadata.deletion_timestamp.is_some(),
-        suspended: runnable.spec.suspend == Some(true),
-        rerun_token: runnable
-            .annotations()
-            .get(RERUN_TOKEN_ANNOTATION)
-            .filter(|token| !token.is_empty())
-            .map(|token| bounded(token)),
-    }
 }
