@@ -43,8 +43,8 @@ mutants *options:
     cargo mutants --package cartouche-protocol --in-place --cargo-arg=--lib --baseline skip --timeout 300 \
         --file 'protocol/src/ledger.rs' --file 'protocol/src/ledger/*.rs' \
         --file 'protocol/src/decide.rs' --file 'protocol/src/decide/*.rs' \
-        --file 'protocol/src/retention.rs' --output target/mutants {{ options }} \
-        -- -- ledger decide retention
+        --file 'protocol/src/retention.rs' --file 'protocol/src/process_state.rs' --output target/mutants {{ options }} \
+        -- -- ledger decide retention process_state
 
 # Run the tests: all, or those whose name contains the argument.
 test *filter:

@@ -347,3 +347,6 @@ pub fn is_needed(
     // went back, until that was found out: however many reconciliations fail before.
     current.phase != RunPhase::Created || !is_latest && ledger.is_behind(run, runnable_uid)
 }
+
+#[cfg(test)]
+mod tests;

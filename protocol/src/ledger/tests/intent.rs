@@ -254,3 +254,21 @@ fn a_history_of_unfinished_runs_grows_rather_than_forget_one() {
     let next = intend(ledger(created(201, "A"), history), "B", &Fate::Known);
     assert_eq!(next.history.len(), MAX_HISTORY + 1);
 }
+
+#[test]
+fn what_is_rendered_or_a_new_request_asks_for_a_run() {
+    assert!(Ledger::default().wants_run(&hash("A"), None));
+    let running = ledger(created(1, "A"), vec![]);
+    assert!(!running.wants_run(&hash("A"), None));
+    assert!(running.wants_run(&hash("B"), None));
+    assert!(running.wants_run(&hash("A"), Some("again")));
+    let waiting = ledger(pending(1, "A"), vec![]);
+    assert!(
+        !waiting.wants_run(&hash("A"), Some("again")),
+        "first the one before"
+    );
+    let mut answered = running;
+    answered.current.as_mut().unwrap().rerun_token = Some("again".to_owned());
+    assert!(!answered.wants_run(&hash("A"), Some("again")));
+    assert!(!answered.wants_run(&hash("A"), None), "it stays answered");
+}
