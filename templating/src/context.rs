@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     bounds::{self, MAX_CONTEXT_BYTES, MAX_DEPTH, Work},
-    error::{Problem, Problems},
+    diagnostic::{Problem, Problems},
     path::{Path, PathError},
 };
 

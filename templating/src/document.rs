@@ -7,9 +7,8 @@ use cartouche_crds::{
 use serde_json::{Map, Value};
 
 use crate::{
-    digest,
-    error::{Problem, Problems},
-    name,
+    diagnostic::{Problem, Problems},
+    digest, name,
     stamp::NAMESPACE_CONFLICT,
 };
 

@@ -21,7 +21,7 @@ use serde_json::{Number, Value};
 
 use crate::{
     bounds::{self, MAX_DEPTH},
-    error::{Problem, Problems, Segment},
+    diagnostic::{Problem, Problems, Segment},
 };
 pub use format::{fits_format, matches_pattern};
 
@@ -145,7 +145,7 @@ impl InputSchema {
             .unwrap_or_else(|| Value::Object(serde_json::Map::new()));
         let added = defaults::add(&self.root, &mut completed).map_err(|error| {
             Problems::from(Problem::new(
-                crate::error::document_path(&INPUTS),
+                crate::diagnostic::document_path(&INPUTS),
                 error.to_string(),
             ))
         })?;

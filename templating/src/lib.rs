@@ -30,9 +30,9 @@
 pub mod bounds;
 mod contains;
 mod context;
+mod diagnostic;
 mod digest;
 mod document;
-mod error;
 mod health;
 mod input_schema;
 mod json_text;
@@ -46,9 +46,9 @@ mod template;
 
 pub use contains::{contains, contains_document};
 pub use context::Context;
+pub use diagnostic::{Problem, Problems};
 pub use digest::VERSION as HASH_VERSION;
 pub use document::Rendered;
-pub use error::{Problem, Problems};
 pub use health::{Health, Verdict, built_in_health};
 pub use input_schema::{MAX_DEFAULTED_BYTES, MAX_INPUT_SCHEMA_BYTES, fits_format, matches_pattern};
 pub use name::{MAX_RUN_NAME, label_value, name_suffix};

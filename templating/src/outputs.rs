@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     bounds::{self, MAX_DEPTH, Work},
-    error::Problem,
+    diagnostic::Problem,
     path::{Path, shown},
 };
 

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use crate::{
     bounds::{self, MAX_DEPTH, MAX_LEAVES, MAX_RENDERED_BYTES, MAX_TAGS, MAX_TEMPLATE_BYTES},
     context::Context,
+    diagnostic::{Problem, Problems},
     digest,
     document::{self, Rendered},
-    error::{Problem, Problems},
     health::{Health, Rule},
     input_schema::InputSchema,
     outputs::{OutputError, Outputs, SECRET},

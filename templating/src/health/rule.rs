@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Health, Verdict, by_condition, conditions};
 use crate::{
     bounds::{self, Work},
-    error::Problem,
+    diagnostic::Problem,
     json_text,
     path::{Path, shown},
 };

@@ -8,7 +8,7 @@ use cartouche_crds::HealthRule;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::error::Problem;
+use crate::diagnostic::Problem;
 
 fn rule(rule: Value) -> Rule {
     let rule: HealthRule = serde_json::from_value(rule).unwrap();

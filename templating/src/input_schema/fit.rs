@@ -10,7 +10,7 @@ use serde_json::{Map, Number, Value};
 use super::{Kind, Limits, MAX_PROBLEMS, Node, Others, format};
 use crate::{
     bounds::MAX_RENDER_VISITS,
-    error::{Problem, Segment, document_path},
+    diagnostic::{Problem, Segment, document_path},
 };
 
 /// Names that are listed when an unknown one was given.

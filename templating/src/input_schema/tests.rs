@@ -6,7 +6,7 @@ mod template;
 use serde_json::{Value, json};
 
 use super::{InputSchema, fits_format, matches_pattern};
-use crate::error::Problems;
+use crate::diagnostic::Problems;
 
 fn compile(schema: &Value) -> Result<InputSchema, Vec<String>> {
     let mut problems = Vec::new();

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::{
     bounds::{MAX_RENDERED_BYTES, Work},
     context::Context,
-    error::{Problem, Problems, Segment, document_path},
+    diagnostic::{Problem, Problems, Segment, document_path},
     tag::{Leaf, TagError},
 };
 

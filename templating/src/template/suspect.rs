@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    error::{Segment, document_path},
+    diagnostic::{Segment, document_path},
     tag,
 };
 
