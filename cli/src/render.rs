@@ -5,7 +5,7 @@ mod explain;
 
 use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest};
 use cartouche_templating::{Context, Owner, Problem, Problems, Rendered, Stamp, Template, stamp};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// Stands for the uid that a Runnable gets from the API server.
 pub(crate) const PLACEHOLDER_UID: &str = "00000000-0000-0000-0000-000000000000";
@@ -148,14 +148,6 @@ pub(crate) fn depends_on_placeholders(subject: &Subject<'_>) -> bool {
 
 /// The value of one path of a tag, if it has one.
 pub(crate) fn value_of(path: &str, subject: &Subject<'_>) -> Option<Value> {
-    let spec = serde_json::from_value(json!({ "template": {
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "generateName": "x" },
-        "data": { "value": format!("$({path})$") },
-    } }));
-    let template = Template::compile(&spec.ok()?).ok()?;
     let context = Context::new(subject.runnable, subject.selected).ok()?;
-    let rendered = template
-        .render(&*subject.template.complete(&context).ok()?)
-        .ok()?;
-    rendered.document().pointer("/data/value").cloned()
+    subject.template.complete(&context).ok()?.value(path)
 }

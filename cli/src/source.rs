@@ -287,6 +287,10 @@ fn unreadable(source: &Arc<Source>, error: &serde_saphyr::Error) -> Finding {
             finding.help("put the value in quotes if it contains a colon followed by a blank");
     } else if message.contains("duplicate mapping key") {
         finding = finding.help("a key stands once only: take one of them away");
+    } else if message.contains("unknown escape character") {
+        finding = finding.help(
+            "in double quotes a backslash is written twice; in single quotes, or in none, once",
+        );
     } else if message.contains("tab") {
         finding = finding.help("indent with blanks: YAML does not allow tabs");
     }

@@ -3,13 +3,11 @@
 use std::ops::Range;
 
 use cartouche_crds::ClusterRunTemplateSpec;
+use cartouche_templating::syntax::{self, Tag};
 use cartouche_templating::{Problem, Problems, Template};
 use serde_json::Value;
 
-use crate::{
-    source::{self, Content, Document, Node, Place, Step},
-    tag_text::{self, Tag},
-};
+use crate::source::{self, Content, Document, Node, Place, Step};
 
 /// A tag, where it is, and the steps from the template to its text.
 pub(crate) struct PlacedTag {
@@ -127,7 +125,7 @@ fn collect(document: &Document, node: &Node, at: &mut Vec<Step>, found: &mut Vec
 }
 
 fn tags_of(document: &Document, leaf: &Node, text: &str, at: &[Step]) -> Vec<PlacedTag> {
-    let tags = tag_text::tags(text);
+    let tags = syntax::tags(text);
     let placed = tags.iter().enumerate().map(|(index, tag)| {
         let earlier = tags
             .iter()

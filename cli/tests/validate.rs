@@ -57,3 +57,99 @@ fn an_output_that_the_selected_runnable_will_never_have_is_an_error() {
         output.out
     );
 }
+
+/// What the help of the first finding recommends for a path, followed.
+fn follow(folder: &std::path::Path, written: &str) -> String {
+    let template = folder.join("template.yaml");
+    let output = cartouche_in(folder, &["validate", "."]);
+    assert_eq!(output.code, 1, "{}", output.out);
+    let help = output
+        .out
+        .lines()
+        .find_map(|line| line.split_once("= help: "));
+    let (_, meant) = help.unwrap().1.rsplit_once("\\.: ").unwrap_or_else(|| {
+        panic!("{}", output.out);
+    });
+    replace(&template, written, meant);
+    let output = cartouche_in(folder, &["validate", "."]);
+    assert_eq!(output.code, 0, "{}", output.out);
+    meant.to_owned()
+}
+
+const COMMAND: &str = r#"command: [echo, "Hello, $(runnable.spec.inputs.name)$!"]"#;
+
+/// The same with another path, without quotes around it.
+fn command(path: &str) -> String {
+    format!("command:\n                - echo\n                - Hello, $({path})$!")
+}
+
+#[test]
+fn whoever_follows_the_hint_about_dots_gets_the_value() {
+    for written in [
+        "runnable.metadata.labels['app.kubernetes.io/name']",
+        "runnable.metadata.labels.app.kubernetes.io/name",
+    ] {
+        let folder = copy_of("job");
+        let template = folder.path().join("template.yaml");
+        replace(&template, COMMAND, &command(written));
+        replace(
+            &folder.path().join("runnable.yaml"),
+            "metadata:\n",
+            "metadata:\n  labels: { app.kubernetes.io/name: shop }\n",
+        );
+        assert_eq!(
+            follow(folder.path(), written),
+            r"runnable.metadata.labels.app\.kubernetes\.io/name"
+        );
+        let rendered = cartouche_in(folder.path(), &["render", "."]).out;
+        assert!(rendered.contains("Hello, shop"), "{rendered}");
+    }
+}
+
+#[test]
+fn the_hint_about_dots_holds_for_inputs_and_outputs_too() {
+    let folder = copy_of("job");
+    let template = folder.path().join("template.yaml");
+    replace(
+        &folder.path().join("runnable.yaml"),
+        "name: world",
+        "full.name: world",
+    );
+    let written = command("runnable.spec.inputs['full.name']");
+    replace(&template, COMMAND, &written);
+    assert_eq!(
+        follow(folder.path(), "runnable.spec.inputs['full.name']"),
+        r"runnable.spec.inputs.full\.name"
+    );
+    let rendered = cartouche_in(folder.path(), &["render", "."]).out;
+    assert!(rendered.contains("Hello, world"), "{rendered}");
+    replace(
+        &template,
+        ".status.succeeded",
+        ".metadata.labels['batch.kubernetes.io/job-name']",
+    );
+    let meant = follow(
+        folder.path(),
+        ".metadata.labels['batch.kubernetes.io/job-name']",
+    );
+    assert_eq!(meant, r".metadata.labels.batch\.kubernetes\.io/job-name");
+}
+
+#[test]
+fn an_escaped_dot_in_double_quotes_is_told_how_yaml_wants_it() {
+    let folder = copy_of("job");
+    let template = folder.path().join("template.yaml");
+    replace(&template, "inputs.name", "inputs.full\\.name");
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    assert_eq!(output.code, 1);
+    let help = "in double quotes a backslash is written twice";
+    assert!(output.out.contains(help), "{}", output.out);
+    replace(&template, "full\\.name", "full\\\\.name");
+    replace(
+        &folder.path().join("runnable.yaml"),
+        "name: world",
+        "full.name: world",
+    );
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    assert_eq!(output.code, 0, "{}", output.out);
+}

@@ -13,7 +13,7 @@ use cartouche_crds::{API_VERSION, RetentionPolicy};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    bounds::{self, MAX_CONTEXT_BYTES, MAX_DEPTH, Work},
+    bounds::{self, MAX_CONTEXT_BYTES, MAX_DEPTH, MAX_RENDERED_BYTES, Work},
     diagnostic::{Problem, Problems},
     path::{Path, PathError},
 };
@@ -61,6 +61,16 @@ impl Context {
             return Err(Problem::new("", message).into());
         }
         Ok(Self { root })
+    }
+
+    /// The value that a tag with this path yields; nothing when the path cannot be read or has none.
+    #[must_use]
+    pub fn value(&self, path: &str) -> Option<Value> {
+        let path = Path::parse(path).ok()?;
+        check(&path).ok()?;
+        let value = self.find(&path, &mut Work::new()).ok()?;
+        bounds::json_bytes_within(value, MAX_RENDERED_BYTES)?;
+        Some(value.clone())
     }
 
     /// The inputs of the Runnable, if it gives any.

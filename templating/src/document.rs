@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use crate::{
     diagnostic::{Problem, Problems},
     digest, name,
-    stamp::NAMESPACE_CONFLICT,
 };
 
 /// Metadata that only the API server, other controllers or Cartouche may set.
@@ -21,14 +20,14 @@ const STRIPPED_METADATA: [&str; 5] = [
     "uid",
 ];
 /// Labels that Cartouche sets on every run.
-pub(crate) const OWN_LABELS: [&str; 4] = [
+pub const OWN_LABELS: [&str; 4] = [
     RUNNABLE_NAME_LABEL,
     RUN_TEMPLATE_NAME_LABEL,
     RUNNABLE_UID_LABEL,
     RUN_SEQUENCE_LABEL,
 ];
 /// Annotations that Cartouche sets on runs.
-pub(crate) const OWN_ANNOTATIONS: [&str; 3] = [
+pub const OWN_ANNOTATIONS: [&str; 3] = [
     INPUT_HASH_ANNOTATION,
     RERUN_REQUEST_ANNOTATION,
     RERUN_TOKEN_ANNOTATION,
@@ -97,15 +96,33 @@ impl Rendered {
         }
     }
 
-    /// The namespace that the document asks for; empty when it leaves that to Cartouche.
-    pub(crate) fn namespace(&self) -> &str {
-        self.metadata_text("namespace")
+    /// Whether it may be a run of a Runnable in this namespace. The error is what to say if not.
+    pub fn check_namespace(&self, namespace: &str) -> Result<(), StampError> {
+        check_namespace(self.metadata_text("namespace"), Some(namespace))
     }
 
     fn metadata_text(&self, field: &str) -> &str {
         self.document
             .get("metadata")
             .map_or("", |metadata| text(metadata, field))
+    }
+}
+
+/// Why a document cannot become a run of a Runnable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StampError {
+    /// It asks for a namespace other than the Runnable's. The words are Cartographer's.
+    #[error("cannot set namespace in resource template")]
+    Namespace,
+}
+
+/// A run lives in the namespace of its Runnable. What a document asks for beside that is an error, and so
+/// is whatever stands in a template, which knows no Runnable; empty leaves it to Cartouche.
+fn check_namespace(asked_for: &str, of_runnable: Option<&str>) -> Result<(), StampError> {
+    if asked_for.is_empty() || Some(asked_for) == of_runnable {
+        Ok(())
+    } else {
+        Err(StampError::Namespace)
     }
 }
 
@@ -170,11 +187,9 @@ pub(crate) fn static_problems(template: &Value) -> Vec<Problem> {
     let namespace = template
         .pointer("/metadata/namespace")
         .filter(|value| !has_tag(value));
-    if namespace
-        .and_then(Value::as_str)
-        .is_some_and(|namespace| !namespace.is_empty())
-    {
-        problems.push(Problem::new("metadata.namespace", NAMESPACE_CONFLICT));
+    let asked_for = namespace.and_then(Value::as_str).unwrap_or_default();
+    if let Err(error) = check_namespace(asked_for, None) {
+        problems.push(Problem::new("metadata.namespace", error.to_string()));
     }
     problems
 }

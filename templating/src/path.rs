@@ -20,13 +20,14 @@ mod parse;
 mod step;
 mod unquote;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use serde_json::Value;
 
 use crate::bounds::{Exhausted, MAX_PATH_BYTES, Work};
 use evaluate::Absent;
-use step::Node;
+pub(crate) use parse::ends_word;
+pub(crate) use step::{Node, Slice};
 
 /// A path that was parsed, to be evaluated many times.
 #[derive(Clone, Debug)]
@@ -62,12 +63,42 @@ fn hint(raw: &str) -> &'static str {
         .split("['")
         .skip(1)
         .filter_map(|rest| rest.split("']").next());
-    let parts = quoted.any(|name| name.replace("\\.", "").contains('.'));
+    let parts = quoted.any(parts_names);
     if parts {
         ": a dot within a name is written \\."
     } else {
         ""
     }
+}
+
+/// Whether a name between quotes is read as several.
+fn parts_names(quoted: &str) -> bool {
+    quoted.replace("\\.", "").contains('.')
+}
+
+/// Where names between `['` and `']` stand that are read as several.
+pub(crate) fn parted_names(raw: &str) -> Vec<Range<usize>> {
+    let starts = raw.match_indices("['").map(|(at, mark)| at + mark.len());
+    let names = starts.filter_map(|start| {
+        let end = start + raw.get(start..)?.find("']")?;
+        Some(start..end)
+    });
+    names
+        .filter(|name| raw.get(name.clone()).is_some_and(parts_names))
+        .collect()
+}
+
+/// The steps of a path with the bytes that each stands on, up to the first that cannot be read.
+pub(crate) fn spans(raw: &str) -> Vec<(Node, Range<usize>)> {
+    if raw.len() > MAX_PATH_BYTES {
+        return Vec::new();
+    }
+    let before = opening(raw).len();
+    let in_raw = |at: usize| at.saturating_sub(before).min(raw.len());
+    parse::spans(&wrap(raw))
+        .into_iter()
+        .map(|(node, span)| (node, in_raw(span.start)..in_raw(span.end)))
+        .collect()
 }
 
 impl Path {
@@ -136,13 +167,18 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{head}..."))
 }
 
-/// Adds the braces and the first dot that users leave out.
-fn wrap(raw: &str) -> String {
-    let start = match raw {
+/// What users leave out in front of a path.
+fn opening(raw: &str) -> &'static str {
+    match raw {
         _ if raw.starts_with("{.") => "",
         _ if raw.starts_with('.') => "{",
         _ => "{.",
-    };
+    }
+}
+
+/// Adds the braces and the first dot that users leave out.
+fn wrap(raw: &str) -> String {
+    let start = opening(raw);
     let end = if raw.ends_with('}') { "" } else { "}" };
     format!("{start}{raw}{end}")
 }

@@ -50,10 +50,21 @@ pub(crate) struct TagError {
 }
 
 /// A piece of a string that is not looked into yet.
-enum Raw<'a> {
+pub(crate) enum Raw<'a> {
     Text(&'a str),
     Quoted(&'a str),
     Tag(&'a str),
+}
+
+impl Raw<'_> {
+    /// Its bytes in the text, markers included.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Quoted(text) => QUOTED_START.len() + text.len() + QUOTED_END.len(),
+            Self::Tag(path) => START.len() + path.len() + END.len(),
+        }
+    }
 }
 
 impl Leaf {
@@ -233,7 +244,7 @@ fn push_text(pieces: &mut Vec<Piece>, text: &str) {
 
 /// The path of a string that is nothing but one tag. As in Cartographer everything between the first
 /// marker and the last one is then the path, even another `)$`.
-fn only_tag(text: &str) -> Option<&str> {
+pub(crate) fn only_tag(text: &str) -> Option<&str> {
     let inner = text.strip_prefix(START)?;
     if quoted(text).is_some() || inner.contains(START) {
         return None;
@@ -268,7 +279,7 @@ pub(crate) fn has_tag(text: &str) -> bool {
 
 /// Splits a string into literal text and tags, from left to right. Each marker is looked for once from
 /// each place, so that the work grows with the text and not with its square.
-fn split(text: &str) -> Vec<Raw<'_>> {
+pub(crate) fn split(text: &str) -> Vec<Raw<'_>> {
     let mut pieces = Vec::new();
     let mut ends = Marks::new(text, END);
     let mut quoted_ends = Marks::new(text, QUOTED_END);

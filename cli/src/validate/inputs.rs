@@ -1,12 +1,14 @@
 //! What inputs a template declares, what its tags read of them, and what a Runnable gives.
 
-use cartouche_templating::Problem;
+use cartouche_templating::{
+    Problem,
+    syntax::{self, PathStep, To},
+};
 
-use super::shape;
+use super::{shape, words::unescaped_dots};
 use crate::{
     finding::{Finding, Rule},
     input_schema, nearest,
-    path_steps::{self, PathStep, To},
     schema::{
         Member, Schema,
         walk::{Impossible, Reason, walk},
@@ -124,7 +126,7 @@ pub(super) fn check(template: &Document) -> Vec<Finding> {
 }
 
 fn check_tag(schema: Schema<'_>, tag: &PlacedTag) -> Option<Finding> {
-    let steps = path_steps::steps(&tag.tag.path);
+    let steps = syntax::steps(&tag.tag.path);
     let inputs = input_schema::below_inputs(&steps)?;
     let place = |step: &PathStep| template_file::part(&tag.path_place, step.span.clone());
     if let Err(impossible) = walk(schema, inputs) {
@@ -171,7 +173,8 @@ fn undeclared(tag: &PlacedTag, inputs: &[PathStep], impossible: &Impossible<'_>)
     let what = format!("the tag $({})$", tag.tag.path);
     let Reason::NoMember { of } = &impossible.reason else {
         return super::tags::describe(Rule::Tag, &what, "inputSchema", step, &impossible.reason)
-            .at(place);
+            .at(place)
+            .maybe_help(unescaped_dots(&tag.tag.path));
     };
     let key = match step.map(|step| &step.to) {
         Some(To::Key(key)) => key.as_str(),
@@ -184,8 +187,8 @@ fn undeclared(tag: &PlacedTag, inputs: &[PathStep], impossible: &Impossible<'_>)
     } else {
         Finding::warning(Rule::Surprise, message)
     };
-    finding
-        .at(place)
-        .label("not declared")
-        .maybe_help(nearest::hint(key, "declared are", of.member_names()))
+    finding.at(place).label("not declared").maybe_help(
+        unescaped_dots(&tag.tag.path)
+            .or_else(|| nearest::hint(key, "declared are", of.member_names())),
+    )
 }

@@ -1,12 +1,14 @@
 //! Whether outputs and health rules can find anything in a run.
 
-use cartouche_templating::{TERMINATION_MESSAGE, Template, Verdict};
+use cartouche_templating::{
+    TERMINATION_MESSAGE, Template, Verdict,
+    syntax::{self, PathStep, To},
+};
 use serde_json::json;
 
-use super::tags::describe;
+use super::{tags::describe, words::unescaped_dots};
 use crate::{
     finding::{Finding, Rule},
-    path_steps::{self, PathStep, To},
     schema::{catalog::KindSchema, walk::walk},
     source::{Document, Node},
     template_file,
@@ -80,7 +82,7 @@ fn check_path(
     what: &str,
 ) -> Option<Finding> {
     let path = node.text()?;
-    let steps = path_steps::steps(path);
+    let steps = syntax::steps(path);
     if rule == Rule::Output && reads_last_words(document, &steps) {
         return None;
     }
@@ -106,7 +108,7 @@ fn check_path(
         }
         _ => place,
     };
-    Some(finding.at(place))
+    Some(finding.at(place).maybe_help(unescaped_dots(path)))
 }
 
 /// A template of a built-in kind of which nothing says when it has succeeded.

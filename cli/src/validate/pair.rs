@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use cartouche_templating::Problem;
+use cartouche_templating::{
+    Problem,
+    syntax::{self, PathStep, To},
+};
 use serde_json::Value;
 
 use super::{Knowledge, chained, inputs, names, shape, template, words};
@@ -10,7 +13,6 @@ use crate::{
     finding::{Finding, Rule},
     nearest,
     objects::{self, Objects, Selection, namespace_of},
-    path_steps::{self, PathStep, To},
     render,
     schema::check::{self, Partial},
     source::{Content, Document, Step},
@@ -156,7 +158,11 @@ pub(crate) fn problem_finding(
     .label("has no value")
     .related(subject_place(runnable, &above), label)
     .maybe_help(
-        nearest::hint(&key, "it gives", known.iter().map(String::as_str))
+        problem
+            .tag
+            .as_deref()
+            .and_then(words::unescaped_dots)
+            .or_else(|| nearest::hint(&key, "it gives", known.iter().map(String::as_str)))
             .or(add)
             .or(words.help),
     )
@@ -173,7 +179,7 @@ struct Missing {
 
 /// What a path below the inputs lacks.
 fn missing_input(runnable: &Document, path: &str) -> Option<Missing> {
-    let steps = path_steps::steps(path);
+    let steps = syntax::steps(path);
     let key = |step: Option<&PathStep>| match step.map(|step| &step.to) {
         Some(To::Key(key)) => Some(key.clone()),
         _ => None,

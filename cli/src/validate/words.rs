@@ -3,7 +3,7 @@
 //! The engine speaks as Cartographer does, so that runbooks and alerts still match. Here the same is
 //! said to somebody who has the file open.
 
-use cartouche_templating::Problem;
+use cartouche_templating::{Problem, syntax};
 
 use crate::nearest;
 
@@ -98,9 +98,7 @@ fn of_syntax(what: &str, reason: &str) -> Words {
         _ if reason.contains("unclosed array") => {
             "a filter ends with )] at once: [?(@.name==\"x\")]"
         }
-        _ if reason.contains("unterminated array") => {
-            "close the bracket: [0] or ['name.with.dots']"
-        }
+        _ if reason.contains("unterminated array") => "close the bracket: [0] or ['name']",
         _ if reason.contains("invalid array index \"") => {
             "names in brackets stand in 'single quotes'"
         }
@@ -117,7 +115,7 @@ fn of_syntax(what: &str, reason: &str) -> Words {
             "a filter has brackets around its parentheses: [?(@.name==\"x\")]"
         }
         _ if reason.contains("U+007C") => "there are no functions or pipes in paths",
-        _ => "a path is made of names, [0], ['name.with.dots'] and [?(@.name==\"x\")]",
+        _ => "a path is made of names, [0] and [?(@.name==\"x\")]; a dot in a name is written \\.",
     };
     words(
         format!("{what} cannot be read: {reason}"),
@@ -126,11 +124,22 @@ fn of_syntax(what: &str, reason: &str) -> Words {
     )
 }
 
+/// What to write where a name has dots that end it.
+pub(super) fn unescaped_dots(path: &str) -> Option<String> {
+    let meant = syntax::with_escaped_dots(path)?;
+    Some(format!(
+        "a dot ends a name, in brackets too; within a name it is written \\.: {meant}"
+    ))
+}
+
 /// A path that can be read, but leads to no value, or to several.
 fn of_search(what: &str, path: &str, reason: &str) -> Words {
     let after = |marker: &str| reason.split_once(marker).map(|(_, rest)| rest);
     if reason.contains("jsonpath returned empty list") {
-        let help = if path.starts_with("selected.status") {
+        let unescaped = unescaped_dots(path);
+        let help = if let Some(help) = &unescaped {
+            help
+        } else if path.starts_with("selected.status") {
             "look for a misspelt name in the path; if the file lacks the status, give the object as it is on a cluster: kubectl get -o yaml"
         } else if path.starts_with("selected") {
             "look for a misspelt name in the path; `selected` needs a selector in the Runnable"

@@ -4,6 +4,8 @@
 //! index at its first bracket. So the parser is a loop; only the sides of a filter and the members of a
 //! union are parsed by calling it again, a few levels at most.
 
+use std::ops::Range;
+
 use super::{
     PathError, shown,
     step::{Filter, Node, Operator, Slice},
@@ -43,13 +45,31 @@ pub(super) fn parse(wrapped: &str) -> Result<Vec<Node>, PathError> {
     }
 }
 
+/// The steps of a path in braces with the bytes that each stands on, up to the first that cannot be read.
+pub(super) fn spans(wrapped: &str) -> Vec<(Node, Range<usize>)> {
+    let mut parser = Parser::new(wrapped, 0);
+    // What is wrong with it is told by `parse`.
+    let nodes = parser.action().unwrap_or_else(|_| parser.nodes);
+    nodes.into_iter().zip(parser.spans).collect()
+}
+
 /// Parses a part of a path that stands in brackets; what follows a closing brace is ignored, as
 /// kubectl does.
 fn parse_part(text: &str, nesting: usize) -> Result<Vec<Node>, Fault> {
+    parse_part_with_spans(text, nesting).map(|(nodes, _)| nodes)
+}
+
+/// The same with the bytes of `{text}` that each step stands on.
+fn parse_part_with_spans(
+    text: &str,
+    nesting: usize,
+) -> Result<(Vec<Node>, Vec<Range<usize>>), Fault> {
     if nesting > MAX_NESTING {
         return Err("filters and unions are nested too deeply".into());
     }
-    Parser::new(&format!("{{{text}}}"), nesting).action()
+    let part = format!("{{{text}}}");
+    let mut parser = Parser::new(&part, nesting);
+    Ok((parser.action()?, parser.spans))
 }
 
 struct Parser<'a> {
@@ -57,6 +77,8 @@ struct Parser<'a> {
     at: usize,
     nesting: usize,
     nodes: Vec<Node>,
+    /// The bytes of the input that each node stands on.
+    spans: Vec<Range<usize>>,
 }
 
 impl<'a> Parser<'a> {
@@ -66,7 +88,14 @@ impl<'a> Parser<'a> {
             at: 0,
             nesting,
             nodes: Vec::new(),
+            spans: Vec::new(),
         }
+    }
+
+    /// Adds what was read since `start`.
+    fn push(&mut self, node: Node, start: usize) {
+        self.nodes.push(node);
+        self.spans.push(start..self.at);
     }
 
     fn rest(&self) -> &'a str {
@@ -135,17 +164,18 @@ impl<'a> Parser<'a> {
                 self.next();
             }
         }
-        self.nodes.push(match self.since(start) {
+        let node = match self.since(start) {
             "*" => Node::Wildcard,
             key => Node::Key(key.replace('\\', "")),
-        });
+        };
+        self.push(node, start);
     }
 
     fn descend(&mut self) -> Result<(), Fault> {
         if self.nodes.last() == Some(&Node::Descend) {
             return Err("invalid multiple recursive descent".into());
         }
-        self.nodes.push(Node::Descend);
+        self.push(Node::Descend, self.at - "..".len());
         if self.peek().is_some_and(is_word) {
             self.field();
         }
@@ -158,8 +188,8 @@ impl<'a> Parser<'a> {
             self.next();
         }
         match self.since(start) {
-            "true" => self.nodes.push(Node::Literal(true.into())),
-            "false" => self.nodes.push(Node::Literal(false.into())),
+            "true" => self.push(Node::Literal(true.into()), start),
+            "false" => self.push(Node::Literal(false.into()), start),
             word => return Err(Fault::Find(format!("unrecognized identifier {word}"))),
         }
         Ok(())
@@ -176,7 +206,7 @@ impl<'a> Parser<'a> {
             (_, Ok(float)) if float.is_finite() => float.into(),
             _ => return Err(Fault::Syntax(format!("cannot parse number {text}"))),
         };
-        self.nodes.push(Node::Literal(value));
+        self.push(Node::Literal(value), start);
         Ok(())
     }
 
@@ -194,7 +224,7 @@ impl<'a> Parser<'a> {
         let text = unquote(inner, quote).ok_or_else(|| {
             Fault::Syntax(format!("unquote string {quoted} error invalid syntax"))
         })?;
-        self.nodes.push(Node::Literal(text.into()));
+        self.push(Node::Literal(text.into()), start);
         Ok(())
     }
 
@@ -219,17 +249,24 @@ impl<'a> Parser<'a> {
                 parse_part(&format!("[{}]", member.trim_matches(' ')), self.nesting + 1)
             });
             let members = members.collect::<Result<_, _>>()?;
-            self.nodes.push(Node::Union(members));
+            self.push(Node::Union(members), start - 1);
         } else if let Some(key) = quoted_key(text) {
-            let nodes = parse_part(&format!(".{key}"), self.nesting + 1)?;
+            let (nodes, spans) = parse_part_with_spans(&format!(".{key}"), self.nesting + 1)?;
+            // The part is `{.key}`, and here stands `['key']`.
+            let moved = |at: usize| at - "{.".len() + start + "'".len();
+            let spans = spans
+                .into_iter()
+                .map(|span| moved(span.start)..moved(span.end));
             self.nodes.extend(nodes);
+            self.spans.extend(spans);
         } else {
-            self.nodes.push(Node::Slice(slice(text)?));
+            self.push(Node::Slice(slice(text)?), start - 1);
         }
         Ok(())
     }
 
     fn filter(&mut self) -> Result<(), Fault> {
+        let start = self.at - "[?(".len();
         let text = self.filter_text()?;
         let part = |text: &str| parse_part(text, self.nesting + 1);
         let filter = match split_comparison(text) {
@@ -248,7 +285,7 @@ impl<'a> Parser<'a> {
                 }
             }
         };
-        self.nodes.push(Node::Filter(filter));
+        self.push(Node::Filter(filter), start);
         Ok(())
     }
 
@@ -291,7 +328,7 @@ fn is_word(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
 
-fn ends_word(c: char) -> bool {
+pub(crate) fn ends_word(c: char) -> bool {
     matches!(
         c,
         ' ' | '\t' | '\r' | '\n' | '.' | ',' | '[' | ']' | '$' | '@' | '{' | '}'
