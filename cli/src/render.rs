@@ -111,11 +111,7 @@ pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, 
             rendered,
             rerun_token: rerun_token.map(str::to_owned),
         }),
-        Err(error) => Err(vec![Problem {
-            path: "metadata.namespace".to_owned(),
-            tag: None,
-            message: error.to_string(),
-        }]),
+        Err(error) => Err(vec![Problem::of_namespace(error)]),
     }
 }
 

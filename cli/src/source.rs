@@ -14,7 +14,8 @@ use anyhow::{Context as _, bail};
 use serde_json::Value;
 use serde_saphyr::Location;
 
-pub(crate) use node::{Content, Node, Step};
+pub(crate) use cartouche_templating::Step;
+pub(crate) use node::{Content, Node};
 pub(crate) use path::{find, shown};
 
 use crate::{

@@ -1,10 +1,10 @@
 //! A `ClusterRunTemplate` in a file: compiled, and with the places of its problems.
 
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 use cartouche_crds::ClusterRunTemplateSpec;
 use cartouche_templating::syntax::{self, Tag};
-use cartouche_templating::{Problem, Problems, Template};
+use cartouche_templating::{Draft, Problem, Problems, Template};
 use serde_json::Value;
 
 use crate::source::{self, Content, Document, Node, Place, Step};
@@ -17,17 +17,27 @@ pub(crate) struct PlacedTag {
     pub(crate) path_place: Place,
 }
 
-/// The spec, as far as it can be read: outputs and healthRule of the wrong shape are left out, since the
-/// schema of the kind says what is wrong with them.
+/// The spec, as far as it can be read: each output and a healthRule of the wrong shape are left out, since
+/// the schema of the kind says what is wrong with them.
 pub(crate) fn spec(document: &Document) -> Option<ClusterRunTemplateSpec> {
     let spec = document.value.get("spec")?;
     let part = |key: &str| spec.get(key).filter(|value| !value.is_null()).cloned();
     Some(ClusterRunTemplateSpec {
         template: part("template")?,
         input_schema: part("inputSchema"),
-        outputs: part("outputs").and_then(|value| serde_json::from_value(value).ok()),
+        outputs: part("outputs").and_then(|value| readable_outputs(&value)),
         health_rule: part("healthRule").and_then(|value| serde_json::from_value(value).ok()),
     })
+}
+
+fn readable_outputs(outputs: &Value) -> Option<BTreeMap<String, String>> {
+    let path = |(name, path): (&String, &Value)| Some((name.clone(), path.as_str()?.to_owned()));
+    Some(outputs.as_object()?.iter().filter_map(path).collect())
+}
+
+/// The template of a document as far as it can be read. `None` when it has none.
+pub(crate) fn draft(document: &Document) -> Option<Draft> {
+    Some(Draft::new(&spec(document)?))
 }
 
 /// Compiles the template of a document. `None` when it has none.

@@ -153,3 +153,70 @@ fn an_escaped_dot_in_double_quotes_is_told_how_yaml_wants_it() {
     let output = cartouche_in(folder.path(), &["validate", "."]);
     assert_eq!(output.code, 0, "{}", output.out);
 }
+
+/// A template and its Runnable with a mistake of every kind, none of which follows from another.
+const TEMPLATE: &str = r#"apiVersion: carto.run/v1alpha1
+kind: ClusterRunTemplate
+metadata:
+  name: broken
+spec:
+  inputSchema:
+    type: object
+    required: [name]
+    additionalProperties: false
+    properties:
+      name: { type: string }
+      label: { type: string, default: fine }
+      retries: { type: integer, default: one }
+      seconds: { type: integer }
+  template:
+    apiVersion: batch/v1
+    kind: Job
+    metadata:
+      generateName: $(runnable.metadata.name)$-
+      labels:
+        own: $(runnable.spec.inputs.label)$
+        selected: $(selected.metadata.name)$
+    spec:
+      backoffLimit: $(runnable.metadata.name)$
+      paralelism: 1
+      activeDeadlineSeconds: $(runnable.spec.inputs.seconds)$
+      template:
+        spec:
+          restartPolicy: Never
+          containers:
+            - name: one
+              image: $(runnable.spec.inputs.image)$
+              command: [echo, "$(runnable.spec.inputs.name[)$ $(runnable.metadata.labels.app)$"]
+  outputs:
+    broken: .status[
+    misspelt: .status.suceeded
+    number: 3
+  healthRule:
+    singleConditionType: Complete
+    alwaysHealthy: {}
+"#;
+const RUNNABLE: &str = r#"apiVersion: carto.run/v1alpha1
+kind: Runnable
+metadata:
+  name: hello
+  namespace: demo
+spec:
+  runTemplateRef: { name: broken }
+  retentionPolicy: { maxFailedRuns: many }
+  inputs:
+    name: world
+    label: "not a label!"
+    seconds: soon
+    colour: red
+"#;
+
+#[test]
+fn every_mistake_of_two_files_is_told_in_one_run() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("template.yaml"), TEMPLATE).unwrap();
+    std::fs::write(folder.path().join("runnable.yaml"), RUNNABLE).unwrap();
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    assert_eq!(output.code, 1);
+    insta::assert_snapshot!(output.out + &output.err);
+}

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     bounds::{self, MAX_CONTEXT_BYTES, MAX_DEPTH, MAX_RENDERED_BYTES, Work},
-    diagnostic::{Problem, Problems},
+    diagnostic::{Problem, Problems, Step},
     path::{Path, PathError},
 };
 
@@ -71,6 +71,20 @@ impl Context {
         let value = self.find(&path, &mut Work::new()).ok()?;
         bounds::json_bytes_within(value, MAX_RENDERED_BYTES)?;
         Some(value.clone())
+    }
+
+    /// What is at the end of some steps.
+    pub(crate) fn at(&self, steps: &[Step]) -> Option<&Value> {
+        steps.iter().try_fold(&self.root, |value, step| match step {
+            Step::Key(key) => value.get(key),
+            Step::Index(index) => value.get(*index),
+        })
+    }
+
+    /// The namespace of the Runnable.
+    pub(crate) fn namespace(&self) -> &str {
+        let namespace = self.root.pointer("/runnable/metadata/namespace");
+        namespace.and_then(Value::as_str).unwrap_or_default()
     }
 
     /// The inputs of the Runnable, if it gives any.

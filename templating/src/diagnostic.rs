@@ -2,8 +2,19 @@
 
 use std::fmt::{self, Write as _};
 
+use crate::document::StampError;
+
 /// How many problems are spelled out; the others are counted.
 const SHOWN: usize = 10;
+
+/// One step into a document.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Step {
+    /// To a member of an object.
+    Key(String),
+    /// To an element of an array.
+    Index(usize),
+}
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +27,9 @@ pub struct Problem {
     pub tag: Option<String>,
     /// What is wrong.
     pub message: String,
+    /// The input that does not fit, or is not there: the steps to it from what tags see. Empty of whatever
+    /// else is wrong.
+    pub input: Vec<Step>,
 }
 
 impl Problem {
@@ -24,6 +38,26 @@ impl Problem {
             path: path.into(),
             tag: None,
             message: message.into(),
+            input: Vec::new(),
+        }
+    }
+
+    /// A document that asks for another namespace than it gets.
+    #[must_use]
+    pub fn of_namespace(error: StampError) -> Self {
+        Self::new("metadata.namespace", error.to_string())
+    }
+
+    /// An input that does not fit, or lacks a key.
+    pub(crate) fn of_input(
+        at: &[Segment<'_>],
+        missing: Option<&str>,
+        message: impl Into<String>,
+    ) -> Self {
+        let missing = missing.map(|key| Step::Key(key.to_owned()));
+        Self {
+            input: kept(at).into_iter().chain(missing).collect(),
+            ..Self::new(document_path(at), message)
         }
     }
 }
@@ -31,7 +65,9 @@ impl Problem {
 /// A problem with a tag reads as it does in Cartographer, so that runbooks and alerts still match.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, tag, message } = self;
+        let Self {
+            path, tag, message, ..
+        } = self;
         if tag.is_some() {
             f.write_str("failed to recursively evaluate template: ")?;
             return write!(
@@ -100,11 +136,20 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// One step from the root of a document towards a leaf.
+/// One step from the root of a document towards a leaf, while it is visited.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Segment<'a> {
     Key(&'a str),
     Index(usize),
+}
+
+/// The same to be kept.
+pub(crate) fn kept(segments: &[Segment<'_>]) -> Vec<Step> {
+    let steps = segments.iter().map(|segment| match segment {
+        Segment::Key(key) => Step::Key((*key).to_owned()),
+        Segment::Index(index) => Step::Index(*index),
+    });
+    steps.collect()
 }
 
 /// Writes the path of a leaf as [`Problem::path`] describes it.
@@ -154,6 +199,7 @@ mod tests {
             path: "spec.steps.[0]name".into(),
             tag: Some("x".into()),
             message: "evaluate tag $(x)$: jsonpath returned empty list: x".into(),
+            input: Vec::new(),
         };
         assert_eq!(
             problem.to_string(),

@@ -7,7 +7,7 @@ use cartouche_crds::{
 use serde_json::{Map, Value};
 
 use crate::{
-    diagnostic::{Problem, Problems},
+    diagnostic::{Problem, Problems, Step},
     digest, name,
 };
 
@@ -132,20 +132,50 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
 
 /// Takes away what no template may set, and checks what is left.
 pub(crate) fn finish(mut document: Value) -> Result<Rendered, Problems> {
-    if let Some(fields) = document.as_object_mut() {
-        fields.remove("status");
-        if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
-            strip(metadata);
-        }
-    }
-    Problems::check(problems(&document, &|_| false))?;
+    strip(&mut document);
+    Problems::check(problems(&document, &|_, _| false))?;
     Ok(Rendered {
         input_hash: digest::hash(&document),
         document,
     })
 }
 
-fn strip(metadata: &mut Map<String, Value>) {
+/// The same of a document of which some values are open, with what is wrong with the others.
+pub(crate) fn review(document: &mut Value, open: &[Vec<Step>], namespace: &str) -> Vec<Problem> {
+    for at in open {
+        // A label of which nothing is known takes no other with it.
+        if let [Step::Key(metadata), Step::Key(labels), Step::Key(label)] = at.as_slice()
+            && (metadata.as_str(), labels.as_str()) == ("metadata", LABELS)
+            && let Some(value) = document.pointer_mut("/metadata/labels")
+        {
+            value[label.as_str()] = "".into();
+        }
+    }
+    strip(document);
+    let is_open = |at: &[&str]| {
+        let is = |step: &Step, key: &&str| matches!(step, Step::Key(name) if name == key);
+        open.iter()
+            .any(|open| open.len() == at.len() && open.iter().zip(at).all(|(a, b)| is(a, b)))
+    };
+    let mut found = problems(document, &|at, _| is_open(at));
+    let asked_for = document.pointer("/metadata/namespace");
+    let asked_for = asked_for.and_then(Value::as_str).unwrap_or_default();
+    if let Err(error) = check_namespace(asked_for, Some(namespace)) {
+        found.push(Problem::of_namespace(error));
+    }
+    found
+}
+
+fn strip(document: &mut Value) {
+    if let Some(fields) = document.as_object_mut() {
+        fields.remove("status");
+        if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
+            strip_metadata(metadata);
+        }
+    }
+}
+
+fn strip_metadata(metadata: &mut Map<String, Value>) {
     for field in STRIPPED_METADATA {
         metadata.remove(field);
     }
@@ -183,26 +213,29 @@ fn is_empty(value: &Value) -> bool {
 
 /// What is wrong with a template whatever its tags yield.
 pub(crate) fn static_problems(template: &Value) -> Vec<Problem> {
-    let mut problems = problems(template, &has_tag);
+    let mut problems = problems(template, &|_, value| has_tag(value));
     let namespace = template
         .pointer("/metadata/namespace")
         .filter(|value| !has_tag(value));
     let asked_for = namespace.and_then(Value::as_str).unwrap_or_default();
     if let Err(error) = check_namespace(asked_for, None) {
-        problems.push(Problem::new("metadata.namespace", error.to_string()));
+        problems.push(Problem::of_namespace(error));
     }
     problems
 }
 
+/// Whether the value at the end of some keys is not decided yet.
+type Open<'a> = &'a dyn Fn(&[&str], &Value) -> bool;
+
 /// What is wrong with a document; nothing is said of a value that is still `open`.
-fn problems(document: &Value, open: &dyn Fn(&Value) -> bool) -> Vec<Problem> {
+fn problems(document: &Value, open: Open<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
     for field in ["apiVersion", "kind"] {
         let value = document.get(field);
         let is_named = value
             .and_then(Value::as_str)
             .is_some_and(|text| !text.is_empty());
-        if !is_named && !value.is_some_and(open) {
+        if !is_named && !value.is_some_and(|value| open(&[field], value)) {
             let message =
                 format!("{field} is missing or no text: say what kind of object to create");
             problems.push(Problem::new(field, message));
@@ -210,7 +243,7 @@ fn problems(document: &Value, open: &dyn Fn(&Value) -> bool) -> Vec<Problem> {
     }
     problems.extend(own_kind(document));
     match document.get("metadata") {
-        Some(metadata) if open(metadata) => {}
+        Some(value) if open(&["metadata"], value) => {}
         Some(Value::Object(metadata)) => problems.extend(metadata_problems(metadata, open)),
         None | Some(Value::Null) => problems.push(nameless()),
         Some(_) => problems.push(Problem::new("metadata", "it is not an object")),
@@ -228,10 +261,12 @@ fn own_kind(document: &Value) -> Option<Problem> {
     is_own.then(|| Problem::new("kind", format!("a run cannot be a {kind} of {GROUP}")))
 }
 
-fn metadata_problems(metadata: &Map<String, Value>, open: &dyn Fn(&Value) -> bool) -> Vec<Problem> {
+fn metadata_problems(metadata: &Map<String, Value>, open: Open<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
     let annotations = metadata.get(ANNOTATIONS);
-    if annotations.is_some_and(|value| !is_empty(value) && !value.is_object() && !open(value)) {
+    if annotations.is_some_and(|value| {
+        !is_empty(value) && !value.is_object() && !open(&["metadata", ANNOTATIONS], value)
+    }) {
         problems.push(Problem::new("metadata.annotations", "it is not an object"));
     }
     let namespace = metadata.get("namespace");
@@ -241,8 +276,8 @@ fn metadata_problems(metadata: &Map<String, Value>, open: &dyn Fn(&Value) -> boo
     let mut is_named = false;
     for field in ["generateName", "name"] {
         match metadata.get(field) {
+            Some(value) if open(&["metadata", field], value) => is_named = true,
             None | Some(Value::Null) => {}
-            Some(value) if open(value) => is_named = true,
             Some(Value::String(text)) => is_named |= !text.is_empty(),
             Some(_) => {
                 is_named = true;

@@ -127,30 +127,42 @@ impl InputSchema {
             problems.push(refuse(message));
             return None;
         }
-        let before = problems.len();
         let root = compile::root(schema, problems);
-        if problems.len() > before {
-            return None;
-        }
         problems.extend(compile::misfits(&root));
-        (problems.len() == before).then_some(Self { root })
+        // What could not be read of it lets everything pass, so that the rest can be checked.
+        Some(Self { root })
     }
 
     /// The inputs with what the schema adds; `None` when it adds nothing. Fails with everything that
     /// does not fit.
     pub(crate) fn complete(&self, inputs: Option<&Value>) -> Result<Option<Value>, Problems> {
+        let (completed, added, problems) = self.fill(inputs);
+        Problems::check(problems)?;
+        Ok((added > 0).then_some(completed))
+    }
+
+    /// The inputs with what the schema adds, whether or not they fit, and everything that does not.
+    pub(crate) fn attempt(&self, inputs: Option<&Value>) -> (Value, Vec<Problem>) {
+        let (completed, _, problems) = self.fill(inputs);
+        (completed, problems)
+    }
+
+    /// The completed inputs, how many values were added, and what does not fit.
+    fn fill(&self, inputs: Option<&Value>) -> (Value, usize, Vec<Problem>) {
         let given = inputs.filter(|inputs| !inputs.is_null());
         let mut completed = given
             .cloned()
             .unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-        let added = defaults::add(&self.root, &mut completed).map_err(|error| {
-            Problems::from(Problem::new(
-                crate::diagnostic::document_path(&INPUTS),
-                error.to_string(),
-            ))
-        })?;
-        Problems::check(fit::problems(&self.root, &completed, &INPUTS))?;
-        Ok((added > 0).then_some(completed))
+        match defaults::add(&self.root, &mut completed) {
+            Err(error) => {
+                let problem = Problem::of_input(&INPUTS, None, error.to_string());
+                (completed, 0, vec![problem])
+            }
+            Ok(added) => {
+                let problems = fit::problems(&self.root, &completed, &INPUTS);
+                (completed, added, problems)
+            }
+        }
     }
 }
 

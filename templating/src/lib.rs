@@ -47,7 +47,7 @@ mod template;
 
 pub use contains::{contains, contains_document};
 pub use context::Context;
-pub use diagnostic::{Problem, Problems};
+pub use diagnostic::{Problem, Problems, Step};
 pub use digest::VERSION as HASH_VERSION;
 pub use document::{OWN_ANNOTATIONS, OWN_LABELS, Rendered, StampError};
 pub use health::{Health, Verdict, built_in_health};
@@ -56,4 +56,4 @@ pub use name::{MAX_RUN_NAME, label_value, name_suffix};
 pub use outputs::{MAX_OUTPUT_BYTES, MAX_OUTPUTS, MAX_OUTPUTS_BYTES, OutputError, OutputPathError};
 pub use pod::{TERMINATION_MESSAGE, add_message_of, add_own_message, is_job};
 pub use stamp::{Owner, Stamp, stamp};
-pub use template::Template;
+pub use template::{Attempt, Draft, Template};

@@ -68,19 +68,22 @@ impl Raw<'_> {
 }
 
 impl Leaf {
-    /// Splits a string and parses every path in it.
-    pub(crate) fn compile(text: &str) -> Result<Self, Vec<TagError>> {
+    /// Splits a string and parses every path in it. With errors, the rest of the string.
+    pub(crate) fn compile(text: &str) -> (Self, Vec<TagError>) {
         if let Some(raw) = only_tag(text) {
             return match parse(raw) {
-                Ok(tag) => Ok(Self::Value {
-                    tag,
-                    text: text.to_owned(),
-                }),
-                Err(reason) => Err(vec![TagError {
-                    tag: shown(raw).into_owned(),
-                    message: format!("evaluate tag {}: {reason}", shown(text)),
-                    fatal: false,
-                }]),
+                Ok(tag) => {
+                    let text = text.to_owned();
+                    (Self::Value { tag, text }, Vec::new())
+                }
+                Err(reason) => {
+                    let error = TagError {
+                        tag: shown(raw).into_owned(),
+                        message: format!("evaluate tag {}: {reason}", shown(text)),
+                        fatal: false,
+                    };
+                    (Self::Mixed(Vec::new()), vec![error])
+                }
             };
         }
         let (mut pieces, mut errors) = (Vec::new(), Vec::new());
@@ -93,24 +96,26 @@ impl Leaf {
                 },
             }
         }
-        if !errors.is_empty() {
-            return Err(errors);
-        }
-        Ok(match pieces.as_mut_slice() {
+        let leaf = match pieces.as_mut_slice() {
             [] => Self::Plain(String::new()),
             [Piece::Text(text)] => Self::Plain(std::mem::take(text)),
             _ => Self::Mixed(pieces),
-        })
+        };
+        (leaf, errors)
     }
 
-    pub(crate) fn tag_count(&self) -> usize {
+    /// The paths of its tags.
+    pub(crate) fn paths(&self) -> Vec<&str> {
         match self {
-            Self::Plain(_) => 0,
-            Self::Value { .. } => 1,
+            Self::Plain(_) => Vec::new(),
+            Self::Value { tag, .. } => vec![tag.raw()],
             Self::Mixed(pieces) => pieces
                 .iter()
-                .filter(|piece| matches!(piece, Piece::Tag(_)))
-                .count(),
+                .filter_map(|piece| match piece {
+                    Piece::Tag(tag) => Some(tag.raw()),
+                    Piece::Text(_) => None,
+                })
+                .collect(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! A template: compiled once, rendered for every change of what it sees.
 
 mod body;
+mod draft;
 mod suspect;
 
 use std::{borrow::Cow, collections::BTreeMap};
@@ -20,6 +21,7 @@ use crate::{
     pod::TERMINATION_MESSAGE,
 };
 use body::Body;
+pub use draft::{Attempt, Draft};
 
 /// A `ClusterRunTemplate`, checked and ready to be rendered.
 #[derive(Clone, Debug)]
@@ -37,10 +39,26 @@ impl Template {
     /// Finds everything that is wrong with a template whatever a Runnable says: the syntax of every
     /// tag and path, names that no tag can read, what no run may be, sizes.
     pub fn compile(spec: &ClusterRunTemplateSpec) -> Result<Self, Problems> {
+        let (template, problems) = Self::read(spec);
+        Problems::check(problems)?;
+        Ok(template)
+    }
+
+    /// What can be read of a template, and everything that is wrong with the rest.
+    fn read(spec: &ClusterRunTemplateSpec) -> (Self, Vec<Problem>) {
         let template = &spec.template;
-        check_size(template)?;
-        let mut problems = document::static_problems(template);
-        let body = Body::compile(template, &mut problems);
+        let (mut problems, mut warnings) = (Vec::new(), Vec::new());
+        let body = match check_size(template) {
+            Err(problem) => {
+                problems.push(problem);
+                Body::Literal(Value::Null)
+            }
+            Ok(()) => {
+                problems.extend(document::static_problems(template));
+                warnings = [document::warnings(template), suspect::warnings(template)].concat();
+                Body::compile(template, &mut problems)
+            }
+        };
         if body.tag_count() > MAX_TAGS {
             let message = format!("it has {} tags, more than {MAX_TAGS}", body.tag_count());
             problems.push(Problem::new("template", message));
@@ -54,16 +72,14 @@ impl Template {
             .input_schema
             .as_ref()
             .and_then(|schema| InputSchema::compile(schema, &mut problems));
-        Problems::check(problems)?;
         let literal_kind = body.literal("apiVersion").zip(body.literal("kind"));
-        let mut warnings = [document::warnings(template), suspect::warnings(template)].concat();
         if let Some((api_version, kind)) = &literal_kind
             && (api_version.as_str(), kind.as_str()) == SECRET
             && !outputs.is_empty()
         {
             warnings.push("outputs: a Secret gives no outputs".to_owned());
         }
-        Ok(Self {
+        let read = Self {
             inputs,
             literal_kind,
             warnings,
@@ -71,7 +87,8 @@ impl Template {
             body,
             outputs,
             rule,
-        })
+        };
+        (read, problems)
     }
 
     /// What works, but hardly as its author expects.
@@ -154,8 +171,8 @@ impl Template {
     }
 }
 
-fn check_size(template: &Value) -> Result<(), Problems> {
-    let refuse = |message: String| Err(Problem::new("template", message).into());
+fn check_size(template: &Value) -> Result<(), Problem> {
+    let refuse = |message: String| Err(Problem::new("template", message));
     if !template.is_object() {
         return refuse(
             "stamped resource is not a map[string]interface{}: it has to be an object".to_owned(),

@@ -1,13 +1,13 @@
 //! What inputs a template declares, what its tags read of them, and what a Runnable gives.
 
 use cartouche_templating::{
-    Problem,
+    Draft, Problem,
     syntax::{self, PathStep, To},
 };
 
 use super::{shape, words::unescaped_dots};
 use crate::{
-    finding::{Finding, Rule},
+    finding::{Finding, Rule, Severity},
     input_schema, nearest,
     schema::{
         Member, Schema,
@@ -115,13 +115,26 @@ fn declared_place(template: &Document, node: &source::Node, inputs: &[Step]) -> 
 }
 
 /// Tags that read an input which is not declared, or which a Runnable may leave out.
-pub(super) fn check(template: &Document) -> Vec<Finding> {
+pub(super) fn check(template: &Document, draft: &Draft) -> Vec<Finding> {
     let Some(schema) = input_schema::of(template) else {
         return Vec::new();
     };
+    let mut of_schema = draft
+        .problems()
+        .iter()
+        .filter(|problem| problem.path.starts_with("inputSchema"));
+    // What is required, or declared at all, is hardly what stands there if the keyword for it is wrong.
+    let is_sound = of_schema.clone().next().is_none();
+    let is_misread = of_schema.any(|problem| {
+        let keyword = problem.path.rsplit('.').next().unwrap_or_default();
+        problem.message.starts_with("there is no such keyword") || keyword == "properties"
+    });
+    if is_misread {
+        return Vec::new();
+    }
     let tags = template_file::tags(template);
-    tags.iter()
-        .filter_map(|tag| check_tag(schema, tag))
+    let told = tags.iter().filter_map(|tag| check_tag(schema, tag));
+    told.filter(|finding| is_sound || finding.severity == Severity::Error)
         .collect()
 }
 

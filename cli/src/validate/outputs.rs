@@ -1,7 +1,7 @@
 //! Whether outputs and health rules can find anything in a run.
 
 use cartouche_templating::{
-    TERMINATION_MESSAGE, Template, Verdict,
+    Draft, TERMINATION_MESSAGE, Verdict,
     syntax::{self, PathStep, To},
 };
 use serde_json::json;
@@ -17,13 +17,12 @@ use crate::{
 /// Output paths and fields of the healthRule that no run can have.
 pub(super) fn check(document: &Document, kind: &KindSchema) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let refused = match template_file::compile(document) {
-        Some(Err(problems)) => problems
-            .iter()
-            .map(|problem| problem.path.clone())
-            .collect(),
-        _ => Vec::new(),
-    };
+    let draft = template_file::draft(document);
+    let refused: Vec<&str> = draft
+        .iter()
+        .flat_map(Draft::problems)
+        .map(|problem| problem.path.as_str())
+        .collect();
     for entry in document
         .root
         .at(&["spec", "outputs"])
@@ -31,7 +30,7 @@ pub(super) fn check(document: &Document, kind: &KindSchema) -> Vec<Finding> {
         .unwrap_or_default()
     {
         // What is no path at all is said already.
-        if refused.contains(&format!("outputs.{}", entry.key)) {
+        if refused.contains(&format!("outputs.{}", entry.key).as_str()) {
             continue;
         }
         findings.extend(check_path(
@@ -116,7 +115,8 @@ pub(super) fn check_success(document: &Document, kind: &KindSchema) -> Option<Fi
     if !kind.built_in || document.root.at(&["spec", "healthRule"]).is_some() {
         return None;
     }
-    let template: Template = template_file::compile(document)?.ok()?;
+    let draft = template_file::draft(document)?;
+    let template = draft.template();
     let (api_version, kind) = template.literal_kind()?;
     let health = template.health(&json!({ "apiVersion": api_version, "kind": kind }));
     if health.verdict != Verdict::Unknown || health.message.is_empty() {

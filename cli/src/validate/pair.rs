@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use cartouche_templating::{
-    Problem,
+    Attempt, Context, Problem,
     syntax::{self, PathStep, To},
 };
 use serde_json::Value;
@@ -19,8 +19,8 @@ use crate::{
     template_file,
 };
 
-/// Renders the template of a Runnable and checks the outcome. What is wrong with the template alone is
-/// not said again.
+/// Renders the template of a Runnable, as far as that goes, and checks the outcome. What is wrong with the
+/// template alone is not said again.
 pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledge) -> Vec<Finding> {
     let Some(document) = objects.template_of(runnable) else {
         // A reference of the wrong shape is told as such.
@@ -28,41 +28,42 @@ pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledg
             !objects.templates.is_empty() && !objects::template_name(runnable).is_empty();
         return Vec::from_iter(refers_to_files.then(|| objects.missing_template(runnable)));
     };
-    let Some(Ok(compiled)) = template_file::compile(document) else {
+    let Some(draft) = template_file::draft(document) else {
         return Vec::new();
     };
     let (selected, mut findings) = selected(objects, runnable);
-    let subject = render::Subject {
-        template: &compiled,
-        template_name: document.name(),
-        runnable: &render::prepared(&runnable.value, namespace_of(runnable)),
-        selected: selected.map(|selected| &selected.value),
-    };
-    match render::run(&subject) {
-        Ok(run) => findings.extend(check_run(document, runnable, &run.object, knowledge)),
+    let prepared = render::prepared(&runnable.value, namespace_of(runnable));
+    let context = match Context::new(&prepared, selected.map(|selected| &selected.value)) {
+        Ok(context) => context,
         Err(problems) => {
-            let asked = runnable.root.at(&["spec", "selector"]).is_some();
-            let blind = |problem: &&Problem| {
-                let reads_selected = problem
-                    .tag
-                    .as_deref()
-                    .is_some_and(|tag| tag.trim_start_matches(['{', '.']).starts_with("selected"));
-                reads_selected && asked && selected.is_none()
-            };
-            if let Some(chosen) = selected.filter(|chosen| chained::is_unfinished(chosen)) {
-                let known = problems
-                    .iter()
-                    .filter(|problem| !chained::reads_status(problem));
-                findings.extend(known.map(|problem| problem_finding(document, runnable, problem)));
-                findings.extend(chained::check(
-                    objects, document, runnable, chosen, &problems,
-                ));
-                return findings;
-            }
-            let told = problems.iter().filter(|problem| !blind(problem));
+            let told = problems.iter();
             findings.extend(told.map(|problem| problem_finding(document, runnable, problem)));
+            return findings;
         }
+    };
+    let attempt = draft.attempt(&context);
+    let asked = runnable.root.at(&["spec", "selector"]).is_some();
+    let unfinished = selected.filter(|chosen| chained::is_unfinished(chosen));
+    let is_unknown = |problem: &Problem| {
+        let reads_selected = problem
+            .tag
+            .as_deref()
+            .is_some_and(|tag| tag.trim_start_matches(['{', '.']).starts_with("selected"));
+        (reads_selected && asked && selected.is_none())
+            || (unfinished.is_some() && chained::reads_status(problem))
+    };
+    let known = attempt
+        .problems
+        .iter()
+        .filter(|problem| !is_unknown(problem));
+    findings.extend(known.map(|problem| problem_finding(document, runnable, problem)));
+    if let Some(chosen) = unfinished {
+        let problems = &attempt.problems;
+        findings.extend(chained::check(
+            objects, document, runnable, chosen, problems,
+        ));
     }
+    findings.extend(check_run(document, runnable, &attempt, knowledge));
     findings
 }
 
@@ -234,13 +235,19 @@ fn subject_place(runnable: &Document, at: &[Step]) -> crate::source::Place {
 fn check_run(
     document: &Document,
     runnable: &Document,
-    run: &Value,
+    attempt: &Attempt,
     knowledge: &Knowledge,
 ) -> Vec<Finding> {
+    let run = &attempt.document;
     let Some(body) = template_file::body(document) else {
         return Vec::new();
     };
-    let from_a_tag = tagged(document);
+    let tagged = tagged(document);
+    let is_open = |at: &[Step]| {
+        let open = |open: &Vec<Step>| at.starts_with(open) || open.starts_with(at);
+        attempt.open.iter().any(open)
+    };
+    let from_a_tag = |at: &[Step]| tagged(at) && !is_open(at);
     let mut findings = Vec::new();
     let text = |key: &str| run.get(key).and_then(Value::as_str).unwrap_or_default();
     let known = knowledge.catalog.get(text("apiVersion"), text("kind"));

@@ -20,19 +20,11 @@ pub(super) struct Checked {
 
 pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
     let mut findings = shape::check(document, &knowledge.template);
-    match template_file::compile(document) {
-        None => {}
-        Some(Ok(template)) => {
-            findings.extend(surprises(document, &template));
-            findings.extend(inputs::check(document));
-        }
-        Some(Err(problems)) => {
-            findings.extend(
-                problems
-                    .iter()
-                    .map(|problem| problem_finding(document, problem)),
-            );
-        }
+    if let Some(draft) = template_file::draft(document) {
+        let problems = draft.problems().iter();
+        findings.extend(problems.map(|problem| problem_finding(document, problem)));
+        findings.extend(surprises(document, draft.template()));
+        findings.extend(inputs::check(document, &draft));
     }
     findings.extend(tags::check(document, knowledge));
     findings.extend(names::check_template(document));

@@ -60,6 +60,7 @@ pub(super) fn root(schema: &Value, problems: &mut Vec<Problem>) -> Node {
     let mut reader = Reader {
         at: FIELD.to_owned(),
         problems,
+        is_unsound: false,
     };
     if schema.is_object() && schema.get("type").is_none_or(|kind| kind != "object") {
         reader.refuse("type", "inputs are an object: write type: object");
@@ -121,11 +122,14 @@ enum Where {
 struct Reader<'a> {
     at: String,
     problems: &'a mut Vec<Problem>,
+    /// Whether something is wrong with the schema that is read, not only below it.
+    is_unsound: bool,
 }
 
 impl Reader<'_> {
     fn refuse(&mut self, key: &str, message: impl Into<String>) {
         let path = format!("{}.{key}", self.at);
+        self.is_unsound = true;
         self.problems.push(Problem::new(path, message));
     }
 
@@ -144,11 +148,12 @@ impl Reader<'_> {
             self.problems.push(Problem::new(self.at.clone(), message));
             return Node::default();
         };
+        let around = std::mem::replace(&mut self.is_unsound, false);
         for key in schema.keys() {
             self.keyword(key, place);
         }
         let kind = self.kind(schema, place);
-        let node = Node {
+        let mut node = Node {
             kind,
             nullable: self.flag(schema, "nullable"),
             description: self
@@ -172,6 +177,16 @@ impl Reader<'_> {
         };
         if place == Where::Structure {
             self.consistent(schema, &node);
+        }
+        if std::mem::replace(&mut self.is_unsound, around) {
+            // Nobody knows what was meant, so inputs are not measured by it.
+            node = Node {
+                kind: node.kind,
+                nullable: node.nullable,
+                properties: node.properties,
+                items: node.items,
+                ..Node::default()
+            };
         }
         node
     }

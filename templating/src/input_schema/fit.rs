@@ -10,7 +10,7 @@ use serde_json::{Map, Number, Value};
 use super::{Kind, Limits, MAX_PROBLEMS, Node, Others, format};
 use crate::{
     bounds::MAX_RENDER_VISITS,
-    diagnostic::{Problem, Segment, document_path},
+    diagnostic::{Problem, Segment},
 };
 
 /// Names that are listed when an unknown one was given.
@@ -24,7 +24,7 @@ pub(super) fn problems(node: &Node, value: &Value, at: &[Segment<'_>]) -> Vec<Pr
         let message = format!(
             "they take more than {MAX_RENDER_VISITS} steps to check: make them, or inputSchema, smaller"
         );
-        found = vec![Problem::new(document_path(at), message)];
+        found = vec![Problem::of_input(at, None, message)];
     }
     found
 }
@@ -49,9 +49,13 @@ struct Walk<'a, 's> {
 
 impl<'a> Walk<'a, '_> {
     fn say(&mut self, message: impl Into<String>) {
+        self.say_of(None, message);
+    }
+
+    fn say_of(&mut self, missing: Option<&str>, message: impl Into<String>) {
         if self.problems.len() < MAX_PROBLEMS {
             self.problems
-                .push(Problem::new(document_path(&self.at), message));
+                .push(Problem::of_input(&self.at, missing, message));
         }
     }
 
@@ -113,7 +117,7 @@ impl<'a> Walk<'a, '_> {
         }
         for key in &node.required {
             if !members.contains_key(key) {
-                self.say(missing(key, node.properties.get(key)));
+                self.say_of(Some(key), missing(key, node.properties.get(key)));
             }
         }
     }

@@ -11,7 +11,8 @@ use crate::diagnostic::Problems;
 fn compile(schema: &Value) -> Result<InputSchema, Vec<String>> {
     let mut problems = Vec::new();
     let compiled = InputSchema::compile(schema, &mut problems);
-    compiled.ok_or_else(|| problems.iter().map(ToString::to_string).collect())
+    let told = || problems.iter().map(ToString::to_string).collect();
+    compiled.filter(|_| problems.is_empty()).ok_or_else(told)
 }
 
 /// What is said of a schema that cannot be used.

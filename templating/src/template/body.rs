@@ -5,15 +5,24 @@ use serde_json::{Map, Value};
 use crate::{
     bounds::{MAX_RENDERED_BYTES, Work},
     context::Context,
-    diagnostic::{Problem, Problems, Segment, document_path},
+    diagnostic::{Problem, Problems, Segment, Step, document_path, kept},
     tag::{Leaf, TagError},
 };
+
+/// A document with its tags replaced: null where that failed, which is where it is open.
+pub(super) struct Replaced {
+    pub(super) document: Value,
+    pub(super) open: Vec<Vec<Step>>,
+    pub(super) problems: Vec<Problem>,
+}
 
 /// A part of the document. What holds no tag is kept whole and only copied.
 #[derive(Clone, Debug)]
 pub(super) enum Body {
     Literal(Value),
     Leaf(Leaf),
+    /// A string some tags of which cannot be read, without them.
+    Broken(Leaf),
     Array(Vec<Body>),
     Object(Vec<(String, Body)>),
 }
@@ -26,8 +35,8 @@ impl Body {
 
     pub(super) fn tag_count(&self) -> usize {
         match self {
-            Self::Literal(_) => 0,
-            Self::Leaf(leaf) => leaf.tag_count(),
+            Self::Literal(_) | Self::Broken(_) => 0,
+            Self::Leaf(leaf) => leaf.paths().len(),
             Self::Array(items) => items.iter().map(Self::tag_count).sum(),
             Self::Object(fields) => fields.iter().map(|(_, body)| body.tag_count()).sum(),
         }
@@ -46,32 +55,74 @@ impl Body {
         Some(text.to_owned())
     }
 
+    /// Where the strings with tags are, with the paths of their tags.
+    pub(super) fn tagged<'a>(
+        &'a self,
+        at: &mut Vec<Step>,
+        found: &mut Vec<(Vec<Step>, Vec<&'a str>)>,
+    ) {
+        let mut below = |step: Step, body: &'a Self| {
+            at.push(step);
+            body.tagged(at, found);
+            at.pop();
+        };
+        match self {
+            Self::Literal(_) => {}
+            Self::Leaf(leaf) | Self::Broken(leaf) => found.push((at.clone(), leaf.paths())),
+            Self::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    below(Step::Index(index), item);
+                }
+            }
+            Self::Object(fields) => {
+                for (key, field) in fields {
+                    below(Step::Key(key.clone()), field);
+                }
+            }
+        }
+    }
+
     /// Replaces every tag. Fails with all that cannot be replaced, in document order.
     pub(super) fn render(&self, context: &Context) -> Result<Value, Problems> {
+        let Replaced {
+            document, problems, ..
+        } = self.attempt(context);
+        Problems::check(problems)?;
+        Ok(document)
+    }
+
+    /// Replaces every tag that can be replaced.
+    pub(super) fn attempt(&self, context: &Context) -> Replaced {
         let mut rendering = Rendering {
             context,
             work: Work::new(),
             room: MAX_RENDERED_BYTES,
             problems: Vec::new(),
             at: Vec::new(),
+            open: Vec::new(),
             stopped: false,
         };
         let document = rendering.render(self);
-        Problems::check(rendering.problems)?;
-        Ok(document)
+        Replaced {
+            document,
+            open: rendering.open,
+            problems: rendering.problems,
+        }
     }
 }
 
 fn compile<'a>(value: &'a Value, at: &mut Vec<Segment<'a>>, problems: &mut Vec<Problem>) -> Body {
     match value {
-        Value::String(text) => match Leaf::compile(text) {
-            Ok(Leaf::Plain(text)) => Body::Literal(Value::String(text)),
-            Ok(leaf) => Body::Leaf(leaf),
-            Err(errors) => {
-                problems.extend(located(at, errors));
-                Body::Literal(Value::Null)
+        Value::String(text) => {
+            let (leaf, errors) = Leaf::compile(text);
+            let is_broken = !errors.is_empty();
+            problems.extend(located(at, errors));
+            match leaf {
+                leaf if is_broken => Body::Broken(leaf),
+                Leaf::Plain(text) => Body::Literal(Value::String(text)),
+                leaf => Body::Leaf(leaf),
             }
-        },
+        }
         Value::Array(items) => {
             let bodies = items.iter().enumerate().map(|(index, item)| {
                 within(at, Segment::Index(index), |at| compile(item, at, problems))
@@ -131,6 +182,7 @@ fn located(at: &[Segment<'_>], errors: Vec<TagError>) -> impl Iterator<Item = Pr
         path: path.clone(),
         tag: Some(error.tag),
         message: error.message,
+        input: Vec::new(),
     })
 }
 
@@ -140,6 +192,8 @@ struct Rendering<'a> {
     room: usize,
     problems: Vec<Problem>,
     at: Vec<Segment<'a>>,
+    /// Where nothing could be put in.
+    open: Vec<Vec<Step>>,
     /// Whether a limit was reached: then the rest is not looked at.
     stopped: bool,
 }
@@ -148,7 +202,11 @@ impl<'a> Rendering<'a> {
     fn render(&mut self, body: &'a Body) -> Value {
         match body {
             Body::Literal(value) => value.clone(),
-            Body::Leaf(leaf) => self.leaf(leaf),
+            Body::Leaf(leaf) => self.leaf(leaf).unwrap_or_else(|| self.nothing()),
+            Body::Broken(leaf) => {
+                self.leaf(leaf);
+                self.nothing()
+            }
             Body::Array(items) => {
                 let items = items.iter().enumerate();
                 items
@@ -172,16 +230,21 @@ impl<'a> Rendering<'a> {
         value
     }
 
-    fn leaf(&mut self, leaf: &Leaf) -> Value {
+    fn nothing(&mut self) -> Value {
+        self.open.push(kept(&self.at));
+        Value::Null
+    }
+
+    fn leaf(&mut self, leaf: &Leaf) -> Option<Value> {
         if self.stopped {
-            return Value::Null;
+            return None;
         }
         match leaf.render(self.context, &mut self.work, &mut self.room) {
-            Ok(value) => value,
+            Ok(value) => Some(value),
             Err(errors) => {
                 self.stopped = errors.iter().any(|error| error.fatal);
                 self.problems.extend(located(&self.at, errors));
-                Value::Null
+                None
             }
         }
     }
