@@ -4,7 +4,9 @@ pub(crate) mod command;
 mod explain;
 
 use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest};
-use cartouche_templating::{Context, Owner, Problem, Problems, Rendered, Stamp, Template, stamp};
+use cartouche_templating::{
+    Context, Diagnostic, Diagnostics, Owner, Rendered, Stamp, StampError, Template, stamp,
+};
 use serde_json::{Map, Value};
 
 /// Stands for the uid that a Runnable gets from the API server.
@@ -64,12 +66,12 @@ fn with_metadata(runnable: &Value, fields: &[(&str, Value)], replace: bool) -> V
 }
 
 /// The first run of a Runnable.
-pub(crate) fn run(subject: &Subject<'_>) -> Result<Run, Vec<Problem>> {
+pub(crate) fn run(subject: &Subject<'_>) -> Result<Run, Vec<Diagnostic>> {
     run_numbered(subject, 1)
 }
 
 /// A run with its number.
-pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, Vec<Problem>> {
+pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, Vec<Diagnostic>> {
     let rendered =
         rendered(subject).map_err(|problems| problems.iter().cloned().collect::<Vec<_>>())?;
     let text = |pointer: &str| {
@@ -111,11 +113,11 @@ pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, 
             rendered,
             rerun_token: rerun_token.map(str::to_owned),
         }),
-        Err(error) => Err(vec![Problem::of_namespace(error)]),
+        Err(StampError::Namespace) => Err(vec![Diagnostic::of_namespace()]),
     }
 }
 
-fn rendered(subject: &Subject<'_>) -> Result<Rendered, Problems> {
+fn rendered(subject: &Subject<'_>) -> Result<Rendered, Diagnostics> {
     subject
         .template
         .render(&Context::new(subject.runnable, subject.selected)?)

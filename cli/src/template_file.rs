@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, ops::Range};
 
 use cartouche_crds::ClusterRunTemplateSpec;
 use cartouche_templating::syntax::{self, Tag};
-use cartouche_templating::{Draft, Problem, Problems, Template};
+use cartouche_templating::{Diagnostic, Diagnostics, Draft, Root, Template};
 use serde_json::Value;
 
-use crate::source::{self, Content, Document, Node, Place, Step};
+use crate::source::{Content, Document, Node, Place, Step};
 
 /// A tag, where it is, and the steps from the template to its text.
 pub(crate) struct PlacedTag {
@@ -41,7 +41,7 @@ pub(crate) fn draft(document: &Document) -> Option<Draft> {
 }
 
 /// Compiles the template of a document. `None` when it has none.
-pub(crate) fn compile(document: &Document) -> Option<Result<Template, Problems>> {
+pub(crate) fn compile(document: &Document) -> Option<Result<Template, Diagnostics>> {
     Some(Template::compile(&spec(document)?))
 }
 
@@ -50,41 +50,19 @@ pub(crate) fn body(document: &Document) -> Option<&Node> {
     document.root.at(&["spec", "template"])
 }
 
-/// The place that a problem speaks of.
-pub(crate) fn place_of(document: &Document, problem: &Problem) -> Place {
+/// The place that a diagnostic speaks of: the deepest part of it that is there.
+pub(crate) fn place_of(document: &Document, diagnostic: &Diagnostic) -> Place {
     let spec = document.root.get("spec").unwrap_or(&document.root);
-    let body = body(document).unwrap_or(spec);
-    if let Some(tag) = &problem.tag {
-        let steps = source::find(body, &problem.path).unwrap_or_default();
-        let (leaf, _, _) = body.follow(&steps);
-        return tag_place(document, leaf, tag, 0);
-    }
-    let belongs_to_spec = ["outputs", "healthRule", "inputSchema", "template"]
-        .iter()
-        .any(|field| problem.path == *field || problem.path.starts_with(&format!("{field}.")));
-    let (root, path) = if belongs_to_spec {
-        (spec, problem.path.as_str())
-    } else {
-        (body, problem.path.as_str())
+    let root = match diagnostic.root {
+        Root::Spec => spec,
+        Root::Template | Root::Context => body(document).unwrap_or(spec),
     };
-    deepest(document, root, path)
-}
-
-/// The place of the deepest part of a path that is there.
-fn deepest(document: &Document, root: &Node, path: &str) -> Place {
-    let mut path = path;
-    loop {
-        if let Some(steps) = source::find(root, path) {
-            let (node, key, _) = root.follow(&steps);
-            let multi_line = !matches!(node.content, Content::Scalar(_));
-            let span = key.filter(|_| multi_line).unwrap_or(&node.span);
-            return document.place(span);
-        }
-        path = path
-            .rsplit_once(['.', '['])
-            .map_or("", |(parent, _)| parent)
-            .trim_end_matches('.');
+    let (node, key, _) = root.follow(&diagnostic.at);
+    if let Some(tag) = &diagnostic.tag {
+        return tag_place(document, node, tag, 0);
     }
+    let multi_line = !matches!(node.content, Content::Scalar(_));
+    document.place(key.filter(|_| multi_line).unwrap_or(&node.span))
 }
 
 /// The place of the n-th tag with this path in a text, or of the text if it cannot be found as written.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use cartouche_crds::ClusterRunTemplate;
-use cartouche_templating::{Problems, Template};
+use cartouche_templating::{Diagnostics, Template};
 use kube::{
     ResourceExt,
     runtime::reflector::{ObjectRef, Store},
@@ -26,7 +26,7 @@ pub struct Compiled {
     /// Hash of its outputs and healthRule.
     pub rules_hash: Arc<str>,
     /// The template, or all that is wrong with it.
-    pub template: Result<Template, Problems>,
+    pub template: Result<Template, Diagnostics>,
 }
 
 impl Compiled {

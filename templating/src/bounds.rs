@@ -35,9 +35,11 @@ pub(crate) struct Work {
 
 /// The budget of visits is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Exhausted {
+pub enum Exhausted {
+    /// That of one path.
     #[error("the path visits more than {MAX_PATH_VISITS} nodes: make it more specific")]
     Path,
+    /// That of all paths of a rendering.
     #[error(
         "the paths together visit more than {MAX_RENDER_VISITS} nodes: make them more specific"
     )]

@@ -7,7 +7,7 @@ use cartouche_crds::{
 use serde_json::{Map, Value};
 
 use crate::{
-    diagnostic::{Problem, Problems, Step},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Step},
     digest, name,
 };
 
@@ -111,8 +111,8 @@ impl Rendered {
 /// Why a document cannot become a run of a Runnable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StampError {
-    /// It asks for a namespace other than the Runnable's. The words are Cartographer's.
-    #[error("cannot set namespace in resource template")]
+    /// It asks for a namespace other than the Runnable's.
+    #[error("{}", DiagnosticKind::Namespace)]
     Namespace,
 }
 
@@ -131,9 +131,9 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
 }
 
 /// Takes away what no template may set, and checks what is left.
-pub(crate) fn finish(mut document: Value) -> Result<Rendered, Problems> {
+pub(crate) fn finish(mut document: Value) -> Result<Rendered, Diagnostics> {
     strip(&mut document);
-    Problems::check(problems(&document, &|_, _| false))?;
+    Diagnostics::check(problems(&document, &|_, _| false))?;
     Ok(Rendered {
         input_hash: digest::hash(&document),
         document,
@@ -141,7 +141,7 @@ pub(crate) fn finish(mut document: Value) -> Result<Rendered, Problems> {
 }
 
 /// The same of a document of which some values are open, with what is wrong with the others.
-pub(crate) fn review(document: &mut Value, open: &[Vec<Step>], namespace: &str) -> Vec<Problem> {
+pub(crate) fn review(document: &mut Value, open: &[Vec<Step>], namespace: &str) -> Vec<Diagnostic> {
     for at in open {
         // A label of which nothing is known takes no other with it.
         if let [Step::Key(metadata), Step::Key(labels), Step::Key(label)] = at.as_slice()
@@ -160,8 +160,8 @@ pub(crate) fn review(document: &mut Value, open: &[Vec<Step>], namespace: &str) 
     let mut found = problems(document, &|at, _| is_open(at));
     let asked_for = document.pointer("/metadata/namespace");
     let asked_for = asked_for.and_then(Value::as_str).unwrap_or_default();
-    if let Err(error) = check_namespace(asked_for, Some(namespace)) {
-        found.push(Problem::of_namespace(error));
+    if check_namespace(asked_for, Some(namespace)).is_err() {
+        found.push(Diagnostic::of_namespace());
     }
     found
 }
@@ -212,14 +212,14 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// What is wrong with a template whatever its tags yield.
-pub(crate) fn static_problems(template: &Value) -> Vec<Problem> {
+pub(crate) fn static_problems(template: &Value) -> Vec<Diagnostic> {
     let mut problems = problems(template, &|_, value| has_tag(value));
     let namespace = template
         .pointer("/metadata/namespace")
         .filter(|value| !has_tag(value));
     let asked_for = namespace.and_then(Value::as_str).unwrap_or_default();
-    if let Err(error) = check_namespace(asked_for, None) {
-        problems.push(Problem::of_namespace(error));
+    if check_namespace(asked_for, None).is_err() {
+        problems.push(Diagnostic::of_namespace());
     }
     problems
 }
@@ -228,7 +228,7 @@ pub(crate) fn static_problems(template: &Value) -> Vec<Problem> {
 type Open<'a> = &'a dyn Fn(&[&str], &Value) -> bool;
 
 /// What is wrong with a document; nothing is said of a value that is still `open`.
-fn problems(document: &Value, open: Open<'_>) -> Vec<Problem> {
+fn problems(document: &Value, open: Open<'_>) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for field in ["apiVersion", "kind"] {
         let value = document.get(field);
@@ -236,9 +236,10 @@ fn problems(document: &Value, open: Open<'_>) -> Vec<Problem> {
             .and_then(Value::as_str)
             .is_some_and(|text| !text.is_empty());
         if !is_named && !value.is_some_and(|value| open(&[field], value)) {
-            let message =
-                format!("{field} is missing or no text: say what kind of object to create");
-            problems.push(Problem::new(field, message));
+            problems.push(Diagnostic::in_template(
+                field,
+                DiagnosticKind::NoKind(field),
+            ));
         }
     }
     problems.extend(own_kind(document));
@@ -246,32 +247,38 @@ fn problems(document: &Value, open: Open<'_>) -> Vec<Problem> {
         Some(value) if open(&["metadata"], value) => {}
         Some(Value::Object(metadata)) => problems.extend(metadata_problems(metadata, open)),
         None | Some(Value::Null) => problems.push(nameless()),
-        Some(_) => problems.push(Problem::new("metadata", "it is not an object")),
+        Some(_) => problems.push(Diagnostic::in_template("metadata", "it is not an object")),
     }
     problems
 }
 
 /// A Runnable that makes Runnables, or templates, could go on for ever.
-fn own_kind(document: &Value) -> Option<Problem> {
+fn own_kind(document: &Value) -> Option<Diagnostic> {
     let (api_version, kind) = (text(document, "apiVersion"), text(document, "kind"));
     let is_own = api_version
         .split_once('/')
         .is_some_and(|(group, _)| group == GROUP)
         && matches!(kind, "Runnable" | "ClusterRunTemplate");
-    is_own.then(|| Problem::new("kind", format!("a run cannot be a {kind} of {GROUP}")))
+    is_own.then(|| Diagnostic::in_template("kind", DiagnosticKind::OwnKind(kind.to_owned())))
 }
 
-fn metadata_problems(metadata: &Map<String, Value>, open: Open<'_>) -> Vec<Problem> {
+fn metadata_problems(metadata: &Map<String, Value>, open: Open<'_>) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     let annotations = metadata.get(ANNOTATIONS);
     if annotations.is_some_and(|value| {
         !is_empty(value) && !value.is_object() && !open(&["metadata", ANNOTATIONS], value)
     }) {
-        problems.push(Problem::new("metadata.annotations", "it is not an object"));
+        problems.push(Diagnostic::in_template(
+            "metadata.annotations",
+            "it is not an object",
+        ));
     }
     let namespace = metadata.get("namespace");
     if namespace.is_some_and(|value| !value.is_null() && !value.is_string()) {
-        problems.push(Problem::new("metadata.namespace", "it is not a text"));
+        problems.push(Diagnostic::in_template(
+            "metadata.namespace",
+            "it is not a text",
+        ));
     }
     let mut is_named = false;
     for field in ["generateName", "name"] {
@@ -281,8 +288,8 @@ fn metadata_problems(metadata: &Map<String, Value>, open: Open<'_>) -> Vec<Probl
             Some(Value::String(text)) => is_named |= !text.is_empty(),
             Some(_) => {
                 is_named = true;
-                problems.push(Problem::new(
-                    format!("metadata.{field}"),
+                problems.push(Diagnostic::in_template(
+                    &format!("metadata.{field}"),
                     "it is not a text",
                 ));
             }
@@ -294,11 +301,8 @@ fn metadata_problems(metadata: &Map<String, Value>, open: Open<'_>) -> Vec<Probl
     problems
 }
 
-fn nameless() -> Problem {
-    Problem::new(
-        "metadata",
-        "neither generateName nor name is set: give the runs a generateName, such as 'build-'",
-    )
+fn nameless() -> Diagnostic {
+    Diagnostic::in_template("metadata", DiagnosticKind::NoName)
 }
 
 /// Whether a value may become another when its tags are replaced.

@@ -21,7 +21,7 @@ use serde_json::{Number, Value};
 
 use crate::{
     bounds::{self, MAX_DEPTH},
-    diagnostic::{Problem, Problems, Segment},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, kept},
 };
 pub use format::{fits_format, matches_pattern};
 
@@ -29,7 +29,7 @@ pub use format::{fits_format, matches_pattern};
 pub const MAX_INPUT_SCHEMA_BYTES: usize = 64 * 1024;
 /// Bytes that the defaults of a schema may add to the inputs of a Runnable.
 pub const MAX_DEFAULTED_BYTES: usize = 256 * 1024;
-/// Problems of one Runnable's inputs that are collected.
+/// Diagnostics of one Runnable's inputs that are collected.
 const MAX_PROBLEMS: usize = 100;
 /// The field of the template that holds the schema.
 const FIELD: &str = "inputSchema";
@@ -115,8 +115,8 @@ struct Limits {
 impl InputSchema {
     /// Finds everything that is wrong with a schema: what no structural schema has, what cannot be
     /// read, defaults that do not fit.
-    pub(crate) fn compile(schema: &Value, problems: &mut Vec<Problem>) -> Option<Self> {
-        let refuse = |message: String| Problem::new(FIELD, message);
+    pub(crate) fn compile(schema: &Value, problems: &mut Vec<Diagnostic>) -> Option<Self> {
+        let refuse = |message: String| Diagnostic::in_spec(FIELD, DiagnosticKind::Limit(message));
         if !bounds::is_shallow(schema) {
             let message = format!("objects and arrays are nested more than {MAX_DEPTH} deep");
             problems.push(refuse(message));
@@ -135,27 +135,27 @@ impl InputSchema {
 
     /// The inputs with what the schema adds; `None` when it adds nothing. Fails with everything that
     /// does not fit.
-    pub(crate) fn complete(&self, inputs: Option<&Value>) -> Result<Option<Value>, Problems> {
+    pub(crate) fn complete(&self, inputs: Option<&Value>) -> Result<Option<Value>, Diagnostics> {
         let (completed, added, problems) = self.fill(inputs);
-        Problems::check(problems)?;
+        Diagnostics::check(problems)?;
         Ok((added > 0).then_some(completed))
     }
 
     /// The inputs with what the schema adds, whether or not they fit, and everything that does not.
-    pub(crate) fn attempt(&self, inputs: Option<&Value>) -> (Value, Vec<Problem>) {
+    pub(crate) fn attempt(&self, inputs: Option<&Value>) -> (Value, Vec<Diagnostic>) {
         let (completed, _, problems) = self.fill(inputs);
         (completed, problems)
     }
 
     /// The completed inputs, how many values were added, and what does not fit.
-    fn fill(&self, inputs: Option<&Value>) -> (Value, usize, Vec<Problem>) {
+    fn fill(&self, inputs: Option<&Value>) -> (Value, usize, Vec<Diagnostic>) {
         let given = inputs.filter(|inputs| !inputs.is_null());
         let mut completed = given
             .cloned()
             .unwrap_or_else(|| Value::Object(serde_json::Map::new()));
         match defaults::add(&self.root, &mut completed) {
             Err(error) => {
-                let problem = Problem::of_input(&INPUTS, None, error.to_string());
+                let problem = Diagnostic::new(Root::Context, kept(&INPUTS), error.to_string());
                 (completed, 0, vec![problem])
             }
             Ok(added) => {

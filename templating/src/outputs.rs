@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     bounds::{self, MAX_DEPTH, Work},
-    diagnostic::Problem,
+    diagnostic::{Diagnostic, DiagnosticKind, Root, Step},
     path::{Path, shown},
 };
 
@@ -99,21 +99,26 @@ pub(crate) struct Outputs(Vec<(String, Path)>);
 impl Outputs {
     pub(crate) fn compile(
         declared: Option<&BTreeMap<String, String>>,
-        problems: &mut Vec<Problem>,
+        problems: &mut Vec<Diagnostic>,
     ) -> Self {
         let declared = declared.into_iter().flatten();
         let count = declared.clone().count();
         if count > MAX_OUTPUTS {
             let message = format!("there are {count}, more than {MAX_OUTPUTS}");
-            problems.push(Problem::new("outputs", message));
+            let kind = DiagnosticKind::Limit(message);
+            problems.push(Diagnostic::in_spec("outputs", kind));
         }
         let mut outputs = Vec::new();
         for (name, raw) in declared {
             match Path::parse(raw) {
                 Ok(path) => outputs.push((name.clone(), path)),
-                Err(reason) => problems.push(Problem::new(
-                    format!("outputs.{name}"),
-                    format!("failed to evaluate path [{}]: {reason}", shown(raw)),
+                Err(error) => problems.push(Diagnostic::new(
+                    Root::Spec,
+                    vec![Step::Key("outputs".to_owned()), Step::Key(name.clone())],
+                    DiagnosticKind::Path {
+                        path: shown(raw).into_owned(),
+                        error,
+                    },
                 )),
             }
         }

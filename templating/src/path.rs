@@ -15,6 +15,7 @@
 //! Tests compare the two wherever both dialects mean the same.
 
 mod compare;
+mod error;
 mod evaluate;
 mod parse;
 mod step;
@@ -24,7 +25,8 @@ use std::{borrow::Cow, ops::Range};
 
 use serde_json::Value;
 
-use crate::bounds::{Exhausted, MAX_PATH_BYTES, Work};
+use crate::bounds::{MAX_PATH_BYTES, Work};
+pub use error::{PathError, SearchError, SyntaxError};
 use evaluate::Absent;
 pub(crate) use parse::ends_word;
 pub(crate) use step::{Node, Slice};
@@ -34,27 +36,6 @@ pub(crate) use step::{Node, Slice};
 pub(crate) struct Path {
     raw: String,
     nodes: Vec<Node>,
-}
-
-/// Why a path has no value. The texts are those of Cartographer where it has one.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum PathError {
-    #[error("empty jsonpath not allowed")]
-    Empty,
-    #[error("evaluate: the path is {0} bytes long, more than {MAX_PATH_BYTES}")]
-    TooLong(usize),
-    #[error("evaluate: failed to parse jsonpath '{wrapped}': {reason}")]
-    Syntax { wrapped: String, reason: String },
-    #[error("evaluate: more queries than expected: '{wrapped}' goes on after its first '}}'")]
-    ManyQueries { wrapped: String },
-    #[error("evaluate: failed to find results: {0}")]
-    Find(String),
-    #[error("too many results for the query: {0}")]
-    TooMany(String),
-    #[error("jsonpath returned empty list: {raw}{hint}", raw = .0, hint = hint(.0))]
-    Missing(String),
-    #[error("evaluate: {0}")]
-    Exhausted(#[from] Exhausted),
 }
 
 /// A dot between quotes parts two names, as in kubectl: most who write one mean one name.

@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use crate::{
     bounds::{MAX_RENDERED_BYTES, Work, json_bytes_within},
-    context::{self, Context},
+    context::{self, Context, Unreadable},
+    diagnostic::DiagnosticKind,
     json_text,
     path::{Path, PathError, shown},
 };
@@ -39,14 +40,52 @@ pub(crate) enum Piece {
     Tag(Path),
 }
 
-/// What is wrong with a tag.
+/// Why a tag has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TagError {
+    /// Its path has none.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// It reads what is not to be read.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    /// It reads from neither root.
+    #[error("{missing}: a tag reads runnable or selected, not '{root}'")]
+    UnknownRoot {
+        /// What its path is said to be otherwise.
+        missing: PathError,
+        /// What it begins with.
+        root: String,
+    },
+    /// What it yields is too large.
+    #[error("the rendered document is larger than {MAX_RENDERED_BYTES} bytes")]
+    TooLarge,
+}
+
+impl TagError {
+    /// Whether a limit was reached that makes it pointless to go on.
+    fn is_final(&self) -> bool {
+        matches!(self, Self::TooLarge | Self::Path(PathError::Exhausted(_)))
+    }
+}
+
+/// What is wrong with a tag of a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TagError {
+pub(crate) struct BadTag {
     /// The tag without its markers.
     pub(crate) tag: String,
-    pub(crate) message: String,
-    /// Whether a limit was reached that makes it pointless to go on.
-    pub(crate) fatal: bool,
+    pub(crate) kind: DiagnosticKind,
+}
+
+impl BadTag {
+    pub(crate) fn is_final(&self) -> bool {
+        match &self.kind {
+            DiagnosticKind::WholeValue { error, .. } | DiagnosticKind::InText(error) => {
+                error.is_final()
+            }
+            _ => false,
+        }
+    }
 }
 
 /// A piece of a string that is not looked into yet.
@@ -69,20 +108,20 @@ impl Raw<'_> {
 
 impl Leaf {
     /// Splits a string and parses every path in it. With errors, the rest of the string.
-    pub(crate) fn compile(text: &str) -> (Self, Vec<TagError>) {
+    pub(crate) fn compile(text: &str) -> (Self, Vec<BadTag>) {
         if let Some(raw) = only_tag(text) {
             return match parse(raw) {
                 Ok(tag) => {
                     let text = text.to_owned();
                     (Self::Value { tag, text }, Vec::new())
                 }
-                Err(reason) => {
-                    let error = TagError {
+                Err(error) => {
+                    let text = shown(text).into_owned();
+                    let bad = BadTag {
                         tag: shown(raw).into_owned(),
-                        message: format!("evaluate tag {}: {reason}", shown(text)),
-                        fatal: false,
+                        kind: DiagnosticKind::WholeValue { text, error },
                     };
-                    (Self::Mixed(Vec::new()), vec![error])
+                    (Self::Mixed(Vec::new()), vec![bad])
                 }
             };
         }
@@ -92,7 +131,10 @@ impl Leaf {
                 Raw::Text(text) | Raw::Quoted(text) => push_text(&mut pieces, text),
                 Raw::Tag(raw) => match parse(raw) {
                     Ok(path) => pieces.push(Piece::Tag(path)),
-                    Err(reason) => errors.push(inside_text(raw, &reason)),
+                    Err(error) => errors.push(BadTag {
+                        tag: shown(raw).into_owned(),
+                        kind: DiagnosticKind::InText(error),
+                    }),
                 },
             }
         }
@@ -125,16 +167,18 @@ impl Leaf {
         context: &Context,
         work: &mut Work,
         room: &mut usize,
-    ) -> Result<Value, Vec<TagError>> {
+    ) -> Result<Value, Vec<BadTag>> {
         match self {
             Self::Plain(text) => Ok(Value::String(text.clone())),
             Self::Value { tag, text } => match value(tag, context, work, room) {
                 Ok(value) => Ok(value.clone()),
-                Err(failure) => {
-                    Err(vec![failure.with(tag, |reason| {
-                        format!("evaluate tag {text}: {reason}")
-                    })])
-                }
+                Err(error) => Err(vec![BadTag {
+                    tag: tag.raw().to_owned(),
+                    kind: DiagnosticKind::WholeValue {
+                        text: text.clone(),
+                        error,
+                    },
+                }]),
             },
             Self::Mixed(pieces) => mix(pieces, context, work, room),
         }
@@ -146,7 +190,7 @@ fn mix(
     context: &Context,
     work: &mut Work,
     room: &mut usize,
-) -> Result<Value, Vec<TagError>> {
+) -> Result<Value, Vec<BadTag>> {
     let (mut out, mut errors) = (String::new(), Vec::new());
     for piece in pieces {
         let tag = match piece {
@@ -158,21 +202,18 @@ fn mix(
         };
         match value(tag, context, work, room) {
             Ok(Value::String(text)) => out.push_str(text),
-            Ok(Value::Null) => errors.push(TagError {
+            Ok(Value::Null) => errors.push(BadTag {
                 tag: tag.raw().to_owned(),
-                message: format!(
-                    "interpolate tag: tag must not point to nil value: {}",
-                    tag.raw()
-                ),
-                fatal: false,
+                kind: DiagnosticKind::NullInText(tag.raw().to_owned()),
             }),
             Ok(other) => json_text::append_json(&mut out, other),
-            Err(failure) => {
-                let fatal = failure.fatal;
-                errors.push(failure.with(tag, |reason| {
-                    format!("interpolate tag: evaluate jsonpath: {reason}")
-                }));
-                if fatal {
+            Err(error) => {
+                let is_final = error.is_final();
+                errors.push(BadTag {
+                    tag: tag.raw().to_owned(),
+                    kind: DiagnosticKind::InText(error),
+                });
+                if is_final {
                     break;
                 }
             }
@@ -185,56 +226,23 @@ fn mix(
     }
 }
 
-struct Failure {
-    reason: String,
-    fatal: bool,
-}
-
-impl Failure {
-    fn with(self, tag: &Path, message: impl FnOnce(&str) -> String) -> TagError {
-        TagError {
-            tag: tag.raw().to_owned(),
-            message: message(&self.reason),
-            fatal: self.fatal,
-        }
-    }
-}
-
 /// The value of a tag, paid for in visits and in bytes before anything is copied.
 fn value<'a>(
     tag: &'a Path,
     context: &'a Context,
     work: &mut Work,
     room: &mut usize,
-) -> Result<&'a Value, Failure> {
-    let value = context.find(tag, work).map_err(|error| Failure {
-        reason: error.to_string(),
-        fatal: matches!(error, PathError::Exhausted(_)),
-    })?;
-    match json_bytes_within(value, *room) {
-        Some(bytes) => {
-            *room -= bytes;
-            Ok(value)
-        }
-        None => Err(Failure {
-            reason: format!("the rendered document is larger than {MAX_RENDERED_BYTES} bytes"),
-            fatal: true,
-        }),
-    }
+) -> Result<&'a Value, TagError> {
+    let value = context.find(tag, work)?;
+    let bytes = json_bytes_within(value, *room).ok_or(TagError::TooLarge)?;
+    *room -= bytes;
+    Ok(value)
 }
 
-fn parse(raw: &str) -> Result<Path, String> {
-    let path = Path::parse(raw).map_err(|error| error.to_string())?;
+fn parse(raw: &str) -> Result<Path, TagError> {
+    let path = Path::parse(raw)?;
     context::check(&path)?;
     Ok(path)
-}
-
-fn inside_text(raw: &str, reason: &str) -> TagError {
-    TagError {
-        tag: shown(raw).into_owned(),
-        message: format!("interpolate tag: evaluate jsonpath: {reason}"),
-        fatal: false,
-    }
 }
 
 fn push_text(pieces: &mut Vec<Piece>, text: &str) {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     bounds::{self, MAX_DEPTH, MAX_LEAVES, MAX_RENDERED_BYTES, MAX_TAGS, MAX_TEMPLATE_BYTES},
     context::Context,
-    diagnostic::{Problem, Problems},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics},
     digest,
     document::{self, Rendered},
     health::{Health, Rule},
@@ -38,14 +38,14 @@ pub struct Template {
 impl Template {
     /// Finds everything that is wrong with a template whatever a Runnable says: the syntax of every
     /// tag and path, names that no tag can read, what no run may be, sizes.
-    pub fn compile(spec: &ClusterRunTemplateSpec) -> Result<Self, Problems> {
+    pub fn compile(spec: &ClusterRunTemplateSpec) -> Result<Self, Diagnostics> {
         let (template, problems) = Self::read(spec);
-        Problems::check(problems)?;
+        Diagnostics::check(problems)?;
         Ok(template)
     }
 
     /// What can be read of a template, and everything that is wrong with the rest.
-    fn read(spec: &ClusterRunTemplateSpec) -> (Self, Vec<Problem>) {
+    fn read(spec: &ClusterRunTemplateSpec) -> (Self, Vec<Diagnostic>) {
         let template = &spec.template;
         let (mut problems, mut warnings) = (Vec::new(), Vec::new());
         let body = match check_size(template) {
@@ -61,7 +61,8 @@ impl Template {
         };
         if body.tag_count() > MAX_TAGS {
             let message = format!("it has {} tags, more than {MAX_TAGS}", body.tag_count());
-            problems.push(Problem::new("template", message));
+            let kind = DiagnosticKind::Limit(message);
+            problems.push(Diagnostic::in_spec("template", kind));
         }
         let outputs = Outputs::compile(spec.outputs.as_ref(), &mut problems);
         let rule = spec
@@ -131,7 +132,7 @@ impl Template {
 
     /// What the tags see: the context, with the defaults of the template's input schema. Fails with
     /// every input that does not fit the schema; their paths begin with `runnable.spec.inputs`.
-    pub fn complete<'a>(&self, context: &'a Context) -> Result<Cow<'a, Context>, Problems> {
+    pub fn complete<'a>(&self, context: &'a Context) -> Result<Cow<'a, Context>, Diagnostics> {
         let Some(schema) = &self.inputs else {
             return Ok(Cow::Borrowed(context));
         };
@@ -143,7 +144,7 @@ impl Template {
 
     /// Replaces every tag, once, and checks the outcome. Fails with everything that is wrong with it
     /// or with the inputs, or with the limit that was reached.
-    pub fn render(&self, context: &Context) -> Result<Rendered, Problems> {
+    pub fn render(&self, context: &Context) -> Result<Rendered, Diagnostics> {
         let document = self.body.render(&*self.complete(context)?)?;
         check_rendered_size(&document)?;
         document::finish(document)
@@ -171,12 +172,14 @@ impl Template {
     }
 }
 
-fn check_size(template: &Value) -> Result<(), Problem> {
-    let refuse = |message: String| Err(Problem::new("template", message));
+fn check_size(template: &Value) -> Result<(), Diagnostic> {
+    let refuse = |message: String| {
+        let kind = DiagnosticKind::Limit(message);
+        Err(Diagnostic::in_spec("template", kind))
+    };
     if !template.is_object() {
-        return refuse(
-            "stamped resource is not a map[string]interface{}: it has to be an object".to_owned(),
-        );
+        let message = "stamped resource is not a map[string]interface{}: it has to be an object";
+        return Err(Diagnostic::in_spec("template", message));
     }
     if !bounds::is_shallow(template) {
         return refuse(format!(
@@ -192,9 +195,11 @@ fn check_size(template: &Value) -> Result<(), Problem> {
     Ok(())
 }
 
-fn check_rendered_size(document: &Value) -> Result<(), Problems> {
-    let refuse =
-        |message: String| Err(Problem::new("", format!("the rendered document {message}")).into());
+fn check_rendered_size(document: &Value) -> Result<(), Diagnostics> {
+    let refuse = |message: String| {
+        let kind = DiagnosticKind::Limit(format!("the rendered document {message}"));
+        Err(Diagnostic::in_template("", kind).into())
+    };
     if !bounds::is_shallow(document) {
         return refuse(format!(
             "nests objects and arrays more than {MAX_DEPTH} deep"

@@ -2,7 +2,7 @@
 //! of the other one says which there will be.
 
 use cartouche_templating::{
-    Problem,
+    Diagnostic,
     syntax::{self, PathStep, To},
 };
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub(super) fn is_unfinished(selected: &Document) -> bool {
 }
 
 /// Whether it is only the status of the selected object that is missing.
-pub(super) fn reads_status(problem: &Problem) -> bool {
+pub(super) fn reads_status(problem: &Diagnostic) -> bool {
     let steps = problem.tag.as_deref().map(syntax::steps);
     steps.is_some_and(|steps| leads_to(&steps, &["selected", "status"]))
 }
@@ -40,7 +40,7 @@ pub(super) fn check(
     document: &Document,
     runnable: &Document,
     selected: &Document,
-    problems: &[Problem],
+    problems: &[Diagnostic],
 ) -> Vec<Finding> {
     let outputs: Option<Vec<String>> = objects.template_of(selected).map(|template| {
         let outputs = template

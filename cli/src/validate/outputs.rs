@@ -1,7 +1,7 @@
 //! Whether outputs and health rules can find anything in a run.
 
 use cartouche_templating::{
-    Draft, TERMINATION_MESSAGE, Verdict,
+    Draft, Root, TERMINATION_MESSAGE, Verdict,
     syntax::{self, PathStep, To},
 };
 use serde_json::json;
@@ -10,7 +10,7 @@ use super::{tags::describe, words::unescaped_dots};
 use crate::{
     finding::{Finding, Rule},
     schema::{catalog::KindSchema, walk::walk},
-    source::{Document, Node},
+    source::{Document, Node, Step},
     template_file,
 };
 
@@ -18,10 +18,11 @@ use crate::{
 pub(super) fn check(document: &Document, kind: &KindSchema) -> Vec<Finding> {
     let mut findings = Vec::new();
     let draft = template_file::draft(document);
-    let refused: Vec<&str> = draft
+    let refused: Vec<&[Step]> = draft
         .iter()
         .flat_map(Draft::problems)
-        .map(|problem| problem.path.as_str())
+        .filter(|problem| problem.root == Root::Spec)
+        .map(|problem| problem.at.as_slice())
         .collect();
     for entry in document
         .root
@@ -30,7 +31,11 @@ pub(super) fn check(document: &Document, kind: &KindSchema) -> Vec<Finding> {
         .unwrap_or_default()
     {
         // What is no path at all is said already.
-        if refused.contains(&format!("outputs.{}", entry.key).as_str()) {
+        if refused.contains(
+            &["outputs", &entry.key]
+                .map(|key| Step::Key(key.to_owned()))
+                .as_slice(),
+        ) {
             continue;
         }
         findings.extend(check_path(

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use cartouche_templating::{
-    Attempt, Context, Problem,
+    Attempt, Context, Diagnostic,
     syntax::{self, PathStep, To},
 };
 use serde_json::Value;
@@ -44,7 +44,7 @@ pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledg
     let attempt = draft.attempt(&context);
     let asked = runnable.root.at(&["spec", "selector"]).is_some();
     let unfinished = selected.filter(|chosen| chained::is_unfinished(chosen));
-    let is_unknown = |problem: &Problem| {
+    let is_unknown = |problem: &Diagnostic| {
         let reads_selected = problem
             .tag
             .as_deref()
@@ -112,7 +112,7 @@ fn selected<'a>(objects: &'a Objects, runnable: &Document) -> (Option<&'a Docume
 pub(crate) fn problem_finding(
     document: &Document,
     runnable: &Document,
-    problem: &Problem,
+    problem: &Diagnostic,
 ) -> Finding {
     if let Some(misfit) = inputs::misfit(document, runnable, problem) {
         return misfit;
@@ -121,7 +121,7 @@ pub(crate) fn problem_finding(
     let missing = problem
         .tag
         .as_deref()
-        .filter(|_| problem.message.contains("jsonpath returned empty list"))
+        .filter(|_| words::has_no_value(problem))
         .and_then(|tag| missing_input(runnable, tag));
     let Some(missing) = missing else {
         let finding = template::problem_finding(document, problem);

@@ -1,6 +1,6 @@
 //! What is wrong with a template whatever a Runnable says.
 
-use cartouche_templating::{Problem, Template};
+use cartouche_templating::{Diagnostic, Root, Step, Template};
 
 use super::{Knowledge, inputs, names, outputs, run_kind, shape, tags, words};
 use crate::{
@@ -41,13 +41,17 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
 }
 
 /// A problem at its place, in words for its author.
-pub(crate) fn problem_finding(document: &Document, problem: &Problem) -> Finding {
-    let rule = match problem.path.split('.').next() {
+pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Finding {
+    let first = match problem.at.first() {
+        Some(Step::Key(key)) => key.as_str(),
+        _ => "",
+    };
+    let rule = match (problem.root, first) {
         _ if problem.tag.is_some() => Rule::Tag,
-        Some("outputs") => Rule::Output,
-        Some("healthRule") => Rule::HealthRule,
-        Some("inputSchema") => Rule::InputSchema,
-        Some("kind" | "apiVersion") => Rule::Kind,
+        (Root::Spec, "outputs") => Rule::Output,
+        (Root::Spec, "healthRule") => Rule::HealthRule,
+        (Root::Spec, "inputSchema") => Rule::InputSchema,
+        (Root::Template, "kind" | "apiVersion") => Rule::Kind,
         _ => Rule::Template,
     };
     let words = words::of(problem);

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::{
-    PathError, shown,
+    PathError, SearchError, SyntaxError, shown,
     step::{Filter, Node, Operator, Slice},
     unquote::unquote,
 };
@@ -18,14 +18,20 @@ const MAX_NESTING: usize = 3;
 /// What can be wrong inside the braces.
 enum Fault {
     /// The text is no path.
-    Syntax(String),
+    Syntax(SyntaxError),
     /// It is one, but evaluating it always fails.
-    Find(String),
+    Find(SearchError),
 }
 
-impl From<&str> for Fault {
-    fn from(reason: &str) -> Self {
-        Self::Syntax(reason.to_owned())
+impl From<SyntaxError> for Fault {
+    fn from(error: SyntaxError) -> Self {
+        Self::Syntax(error)
+    }
+}
+
+impl From<SearchError> for Fault {
+    fn from(error: SearchError) -> Self {
+        Self::Find(error)
     }
 }
 
@@ -38,9 +44,9 @@ pub(super) fn parse(wrapped: &str) -> Result<Vec<Node>, PathError> {
             wrapped: shown(wrapped).into_owned(),
         }),
         Err(Fault::Find(reason)) => Err(PathError::Find(reason)),
-        Err(Fault::Syntax(reason)) => Err(PathError::Syntax {
+        Err(Fault::Syntax(error)) => Err(PathError::Syntax {
             wrapped: shown(wrapped).into_owned(),
-            reason,
+            error,
         }),
     }
 }
@@ -65,7 +71,7 @@ fn parse_part_with_spans(
     nesting: usize,
 ) -> Result<(Vec<Node>, Vec<Range<usize>>), Fault> {
     if nesting > MAX_NESTING {
-        return Err("filters and unions are nested too deeply".into());
+        return Err(SyntaxError::TooDeep.into());
     }
     let part = format!("{{{text}}}");
     let mut parser = Parser::new(&part, nesting);
@@ -140,7 +146,7 @@ impl<'a> Parser<'a> {
                 continue;
             }
             match self.next() {
-                None | Some('\r' | '\n') => return Err("unclosed action".into()),
+                None | Some('\r' | '\n') => return Err(SyntaxError::Unclosed.into()),
                 // The current object is what every path starts from anyway.
                 Some(' ' | '@' | '$') => {}
                 Some('[') => self.brackets()?,
@@ -148,7 +154,7 @@ impl<'a> Parser<'a> {
                 Some('.') => self.field(),
                 Some(c) if c == '+' || c == '-' || c.is_ascii_digit() => self.number(c)?,
                 Some(c) if is_word(c) => self.word(c)?,
-                Some(c) => return Err(unrecognized(c)),
+                Some(c) => return Err(SyntaxError::Character(c).into()),
             }
         }
     }
@@ -173,7 +179,7 @@ impl<'a> Parser<'a> {
 
     fn descend(&mut self) -> Result<(), Fault> {
         if self.nodes.last() == Some(&Node::Descend) {
-            return Err("invalid multiple recursive descent".into());
+            return Err(SyntaxError::Descent.into());
         }
         self.push(Node::Descend, self.at - "..".len());
         if self.peek().is_some_and(is_word) {
@@ -190,7 +196,7 @@ impl<'a> Parser<'a> {
         match self.since(start) {
             "true" => self.push(Node::Literal(true.into()), start),
             "false" => self.push(Node::Literal(false.into()), start),
-            word => return Err(Fault::Find(format!("unrecognized identifier {word}"))),
+            word => return Err(SearchError::Word(word.to_owned()).into()),
         }
         Ok(())
     }
@@ -204,7 +210,7 @@ impl<'a> Parser<'a> {
         let value = match (text.parse::<i64>(), text.parse::<f64>()) {
             (Ok(integer), _) => integer.into(),
             (_, Ok(float)) if float.is_finite() => float.into(),
-            _ => return Err(Fault::Syntax(format!("cannot parse number {text}"))),
+            _ => return Err(SyntaxError::Number(text.to_owned()).into()),
         };
         self.push(Node::Literal(value), start);
         Ok(())
@@ -214,16 +220,14 @@ impl<'a> Parser<'a> {
         let start = self.at - 1;
         loop {
             match self.next() {
-                None | Some('\n') => return Err("unterminated quoted string".into()),
+                None | Some('\n') => return Err(SyntaxError::OpenQuote.into()),
                 Some(c) if c == quote && !self.follows_backslash() => break,
                 Some(_) => {}
             }
         }
         let quoted = self.since(start);
         let inner = quoted.get(1..quoted.len() - 1).unwrap_or_default();
-        let text = unquote(inner, quote).ok_or_else(|| {
-            Fault::Syntax(format!("unquote string {quoted} error invalid syntax"))
-        })?;
+        let text = unquote(inner, quote).ok_or_else(|| SyntaxError::Quoted(quoted.to_owned()))?;
         self.push(Node::Literal(text.into()), start);
         Ok(())
     }
@@ -237,7 +241,7 @@ impl<'a> Parser<'a> {
         let start = self.at;
         loop {
             match self.next() {
-                None | Some('\n') => return Err("unterminated array".into()),
+                None | Some('\n') => return Err(SyntaxError::OpenBracket.into()),
                 Some(']') => break,
                 Some(_) => {}
             }
@@ -276,9 +280,8 @@ impl<'a> Parser<'a> {
             },
             Some((left, operator, right)) => {
                 let (left, right) = (part(left)?, part(right)?);
-                let operator = Operator::parse(operator).ok_or_else(|| {
-                    Fault::Find(format!("unrecognized filter operator {operator}"))
-                })?;
+                let operator = Operator::parse(operator)
+                    .ok_or_else(|| SearchError::Operator(operator.to_owned()))?;
                 Filter {
                     left,
                     comparison: Some((operator, right)),
@@ -297,7 +300,7 @@ impl<'a> Parser<'a> {
         let mut closed = false;
         loop {
             match self.next() {
-                None | Some('\n') => return Err("unterminated filter".into()),
+                None | Some('\n') => return Err(SyntaxError::OpenFilter.into()),
                 Some(c @ ('"' | '\'')) => match quote {
                     None => quote = Some(c),
                     Some(opening) if opening == c && !self.follows_backslash() => closed = true,
@@ -309,19 +312,10 @@ impl<'a> Parser<'a> {
         }
         let end = self.at - 1;
         if !self.take("]") {
-            return Err("unclosed array expect ]".into());
+            return Err(SyntaxError::FilterWithoutBracket.into());
         }
         Ok(self.input.get(start..end).unwrap_or_default())
     }
-}
-
-fn unrecognized(c: char) -> Fault {
-    let code = u32::from(c);
-    Fault::Syntax(if c.is_control() {
-        format!("unrecognized character in action: U+{code:04X}")
-    } else {
-        format!("unrecognized character in action: U+{code:04X} '{c}'")
-    })
 }
 
 fn is_word(c: char) -> bool {
@@ -361,14 +355,14 @@ fn slice(text: &str) -> Result<Slice, Fault> {
             .all(|b| b.is_ascii_digit())
     };
     if parts.len() > 3 || !parts.iter().all(is_part) {
-        return Err(Fault::Syntax(format!("invalid array index {text}")));
+        return Err(SyntaxError::Index(text.to_owned()).into());
     }
     let number = |index: usize| match parts.get(index) {
         None | Some(&"") => Ok(None),
         Some(part) => part
             .parse::<i64>()
             .map(Some)
-            .map_err(|_| Fault::Syntax(format!("array index {part} is not a number"))),
+            .map_err(|_| SyntaxError::IndexNumber((*part).to_owned())),
     };
     let single = parts.len() == 1;
     let start = number(0)?;

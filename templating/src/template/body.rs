@@ -5,15 +5,15 @@ use serde_json::{Map, Value};
 use crate::{
     bounds::{MAX_RENDERED_BYTES, Work},
     context::Context,
-    diagnostic::{Problem, Problems, Segment, Step, document_path, kept},
-    tag::{Leaf, TagError},
+    diagnostic::{Diagnostic, Diagnostics, Root, Segment, Step, kept},
+    tag::{BadTag, Leaf},
 };
 
 /// A document with its tags replaced: null where that failed, which is where it is open.
 pub(super) struct Replaced {
     pub(super) document: Value,
     pub(super) open: Vec<Vec<Step>>,
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<Diagnostic>,
 }
 
 /// A part of the document. What holds no tag is kept whole and only copied.
@@ -29,7 +29,7 @@ pub(super) enum Body {
 
 impl Body {
     /// Compiles a document that is shallow. Its problems are added in document order.
-    pub(super) fn compile(document: &Value, problems: &mut Vec<Problem>) -> Self {
+    pub(super) fn compile(document: &Value, problems: &mut Vec<Diagnostic>) -> Self {
         compile(document, &mut Vec::new(), problems)
     }
 
@@ -83,11 +83,11 @@ impl Body {
     }
 
     /// Replaces every tag. Fails with all that cannot be replaced, in document order.
-    pub(super) fn render(&self, context: &Context) -> Result<Value, Problems> {
+    pub(super) fn render(&self, context: &Context) -> Result<Value, Diagnostics> {
         let Replaced {
             document, problems, ..
         } = self.attempt(context);
-        Problems::check(problems)?;
+        Diagnostics::check(problems)?;
         Ok(document)
     }
 
@@ -111,7 +111,11 @@ impl Body {
     }
 }
 
-fn compile<'a>(value: &'a Value, at: &mut Vec<Segment<'a>>, problems: &mut Vec<Problem>) -> Body {
+fn compile<'a>(
+    value: &'a Value,
+    at: &mut Vec<Segment<'a>>,
+    problems: &mut Vec<Diagnostic>,
+) -> Body {
     match value {
         Value::String(text) => {
             let (leaf, errors) = Leaf::compile(text);
@@ -176,13 +180,13 @@ fn within<'a, T>(
     outcome
 }
 
-fn located(at: &[Segment<'_>], errors: Vec<TagError>) -> impl Iterator<Item = Problem> {
-    let path = document_path(at);
-    errors.into_iter().map(move |error| Problem {
-        path: path.clone(),
+fn located(at: &[Segment<'_>], errors: Vec<BadTag>) -> impl Iterator<Item = Diagnostic> {
+    let at = kept(at);
+    errors.into_iter().map(move |error| Diagnostic {
+        root: Root::Template,
+        at: at.clone(),
         tag: Some(error.tag),
-        message: error.message,
-        input: Vec::new(),
+        kind: error.kind,
     })
 }
 
@@ -190,7 +194,7 @@ struct Rendering<'a> {
     context: &'a Context,
     work: Work,
     room: usize,
-    problems: Vec<Problem>,
+    problems: Vec<Diagnostic>,
     at: Vec<Segment<'a>>,
     /// Where nothing could be put in.
     open: Vec<Vec<Step>>,
@@ -242,7 +246,7 @@ impl<'a> Rendering<'a> {
         match leaf.render(self.context, &mut self.work, &mut self.room) {
             Ok(value) => Some(value),
             Err(errors) => {
-                self.stopped = errors.iter().any(|error| error.fatal);
+                self.stopped = errors.iter().any(BadTag::is_final);
                 self.problems.extend(located(&self.at, errors));
                 None
             }

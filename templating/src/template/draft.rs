@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Template;
 use crate::{
     context::Context,
-    diagnostic::{Problem, Step},
+    diagnostic::{Diagnostic, Step},
     document, syntax,
 };
 
@@ -14,7 +14,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Draft {
     template: Template,
-    problems: Vec<Problem>,
+    problems: Vec<Diagnostic>,
 }
 
 /// What a draft makes of one Runnable.
@@ -27,7 +27,7 @@ pub struct Attempt {
     pub open: Vec<Vec<Step>>,
     /// What is wrong beside what is wrong for every Runnable. A tag that reads an input which does not
     /// fit is not named, too: that is one mistake.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Diagnostic>,
 }
 
 impl Draft {
@@ -40,7 +40,7 @@ impl Draft {
 
     /// Everything that is wrong whatever a Runnable says, as [`Template::compile`] tells it.
     #[must_use]
-    pub fn problems(&self) -> &[Problem] {
+    pub fn problems(&self) -> &[Diagnostic] {
         &self.problems
     }
 
@@ -60,13 +60,10 @@ impl Draft {
             }
             None => (context.clone(), Vec::new()),
         };
-        let unfit: Vec<Vec<Step>> = problems
-            .iter()
-            .map(|problem| problem.input.clone())
-            .collect();
+        let unfit: Vec<Vec<Step>> = problems.iter().map(|problem| problem.input()).collect();
         // A default that does not fit is a mistake of the schema, and told as such.
         problems.retain(|problem| {
-            context.at(&problem.input).is_some() || completed.at(&problem.input).is_none()
+            context.at(&problem.input()).is_some() || completed.at(&problem.input()).is_none()
         });
         let mut rendered = self.template.body.attempt(&completed);
         rendered.problems.retain(|problem| {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    diagnostic::{Segment, document_path},
+    diagnostic::{Segment, document_path, kept},
     tag,
 };
 
@@ -18,11 +18,11 @@ fn visit<'a>(value: &'a Value, at: &mut Vec<Segment<'a>>, warnings: &mut Vec<Str
     match value {
         Value::String(text) if tag::has_unclosed_tag(text) => warnings.push(format!(
             "{}: a tag is not closed and stays as it is: tags end with )$",
-            document_path(at)
+            document_path(&kept(at))
         )),
         Value::String(text) if is_of_another_tool(text) => warnings.push(format!(
             "{}: a tag of another tool stays as it is: here tags are $(path)$",
-            document_path(at)
+            document_path(&kept(at))
         )),
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
@@ -37,7 +37,7 @@ fn visit<'a>(value: &'a Value, at: &mut Vec<Segment<'a>>, warnings: &mut Vec<Str
                 if tag::has_tag(key) {
                     warnings.push(format!(
                         "{}: tags in keys stay as they are",
-                        document_path(at)
+                        document_path(&kept(at))
                     ));
                 }
                 visit(field, at, warnings);

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::diagnostic::DiagnosticKind;
+
 use super::{
     super::{Kind, Node, fit},
     ADDITIONAL, Reader,
@@ -47,12 +49,9 @@ impl Reader<'_> {
         }
         for key in &node.required {
             if !node.properties.is_empty() && !node.properties.contains_key(key) {
-                let known: Vec<&str> = node.properties.keys().map(String::as_str).collect();
-                let message = format!(
-                    "there is no property '{key}' beside it: the properties are {}",
-                    known.join(", ")
-                );
-                self.refuse("required", message);
+                let known = node.properties.keys().cloned().collect();
+                let name = key.clone();
+                self.refuse("required", DiagnosticKind::UnknownProperty { name, known });
             }
         }
         if let Some(allowed) = &node.limits.allowed {
