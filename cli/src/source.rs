@@ -16,7 +16,7 @@ use serde_saphyr::Location;
 
 pub(crate) use cartouche_templating::Step;
 pub(crate) use node::{Content, Node};
-pub(crate) use path::{find, shown};
+pub(crate) use path::shown;
 
 use crate::{
     case,

@@ -220,3 +220,29 @@ fn every_mistake_of_two_files_is_told_in_one_run() {
     assert_eq!(output.code, 1);
     insta::assert_snapshot!(output.out + &output.err);
 }
+
+/// The controller refuses what the engine refuses, and no more: other kinds of the group are Cartographer's.
+#[test]
+fn a_kind_that_cannot_be_run_is_refused_offline_where_the_engine_refuses_it() {
+    for (api_version, kind, refused) in [
+        ("carto.run/v1alpha1", "Runnable", true),
+        ("carto.run/v1", "Runnable", true),
+        ("carto.run/v1alpha1", "ClusterRunTemplate", true),
+        ("carto.run/v1alpha1", "Workload", false),
+        ("example.com/v1", "Runnable", false),
+    ] {
+        let folder = copy_of("job");
+        replace(
+            &folder.path().join("template.yaml"),
+            "apiVersion: batch/v1\n    kind: Job",
+            &format!("apiVersion: {api_version}\n    kind: {kind}"),
+        );
+        let validated = cartouche_in(folder.path(), &["validate", "."]).out;
+        let rendered = cartouche_in(folder.path(), &["render", "."]).err;
+        let message = format!("a run cannot be a {kind} of carto.run");
+        assert_eq!(validated.contains(&message), refused, "{validated}");
+        assert_eq!(rendered.contains(&message), refused, "{rendered}");
+        let note = format!("the fields of {api_version} {kind} were not checked");
+        assert_eq!(validated.contains(&note), !refused, "{validated}");
+    }
+}

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Step},
     digest, name,
+    warning::{Warning, WarningKind},
 };
 
 /// Metadata that only the API server, other controllers or Cartouche may set.
@@ -252,14 +253,18 @@ fn problems(document: &Value, open: Open<'_>) -> Vec<Diagnostic> {
     problems
 }
 
-/// A Runnable that makes Runnables, or templates, could go on for ever.
+/// Whether a kind is one of those that no run can be: a Runnable that makes Runnables, or templates, could go
+/// on for ever. Other kinds of the group, which are Cartographer's, can be.
+#[must_use]
+pub fn is_own_kind(api_version: &str, kind: &str) -> bool {
+    let group = api_version.split_once('/').map(|(group, _)| group);
+    group == Some(GROUP) && matches!(kind, "Runnable" | "ClusterRunTemplate")
+}
+
 fn own_kind(document: &Value) -> Option<Diagnostic> {
-    let (api_version, kind) = (text(document, "apiVersion"), text(document, "kind"));
-    let is_own = api_version
-        .split_once('/')
-        .is_some_and(|(group, _)| group == GROUP)
-        && matches!(kind, "Runnable" | "ClusterRunTemplate");
-    is_own.then(|| Diagnostic::in_template("kind", DiagnosticKind::OwnKind(kind.to_owned())))
+    let kind = text(document, "kind");
+    is_own_kind(text(document, "apiVersion"), kind)
+        .then(|| Diagnostic::in_template("kind", DiagnosticKind::OwnKind(kind.to_owned())))
 }
 
 fn metadata_problems(metadata: &Map<String, Value>, open: Open<'_>) -> Vec<Diagnostic> {
@@ -311,8 +316,14 @@ fn has_tag(value: &Value) -> bool {
 }
 
 /// What a template says in vain, or hardly means.
-pub(crate) fn warnings(template: &Value) -> Vec<String> {
+pub(crate) fn warnings(template: &Value) -> Vec<Warning> {
     let mut warnings = Vec::new();
+    let overwritten = |field: &str, key: &str| {
+        Warning::of_field(
+            &["metadata", field],
+            WarningKind::Overwritten(key.to_owned()),
+        )
+    };
     let metadata = template.get("metadata").and_then(Value::as_object);
     let field = |field: &str| metadata.and_then(|metadata| metadata.get(field));
     let keys = |name: &str| {
@@ -321,29 +332,29 @@ pub(crate) fn warnings(template: &Value) -> Vec<String> {
     };
     for name in STRIPPED_METADATA {
         if field(name).is_some() {
-            warnings.push(format!("metadata.{name} is removed from the run"));
+            warnings.push(Warning::of_field(&["metadata", name], WarningKind::Removed));
         }
     }
     for key in keys(LABELS).filter(|key| OWN_LABELS.contains(key)) {
-        warnings.push(format!("metadata.labels: {key} is overwritten"));
+        warnings.push(overwritten(LABELS, key));
     }
     for key in keys(ANNOTATIONS).filter(|key| OWN_ANNOTATIONS.contains(key)) {
-        warnings.push(format!("metadata.annotations: {key} is overwritten"));
+        warnings.push(overwritten(ANNOTATIONS, key));
     }
     if field(LABELS).is_some_and(|labels| !has_tag(labels) && !is_text_map(labels)) {
-        warnings.push(
-            "metadata.labels: a value is not a text, so no label of the template is set".into(),
-        );
+        warnings.push(Warning::of_field(
+            &["metadata", LABELS],
+            WarningKind::NoLabels,
+        ));
     }
     if field("name").is_some_and(|name| !is_empty(name) && name.as_str() != Some("")) {
-        warnings.push(
-            "metadata.name: a fixed name works for one run of a Runnable only; generateName gives \
-             every run a name of its own"
-                .into(),
-        );
+        warnings.push(Warning::of_field(
+            &["metadata", "name"],
+            WarningKind::FixedName,
+        ));
     }
     if template.get("status").is_some() {
-        warnings.push("status is removed from the run".into());
+        warnings.push(Warning::of_field(&["status"], WarningKind::Removed));
     }
     warnings
 }

@@ -20,17 +20,11 @@ use regex::Regex;
 use serde_json::{Number, Value};
 
 use crate::{
-    bounds::{self, MAX_DEPTH},
+    bounds::{self, MAX_DEPTH, MAX_INPUT_SCHEMA_BYTES},
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, kept},
 };
 pub use format::{fits_format, matches_pattern};
 
-/// Bytes of an input schema as compact JSON.
-pub const MAX_INPUT_SCHEMA_BYTES: usize = 64 * 1024;
-/// Bytes that the defaults of a schema may add to the inputs of a Runnable.
-pub const MAX_DEFAULTED_BYTES: usize = 256 * 1024;
-/// Diagnostics of one Runnable's inputs that are collected.
-const MAX_PROBLEMS: usize = 100;
 /// The field of the template that holds the schema.
 const FIELD: &str = "inputSchema";
 /// Where inputs are, as a template reads them.

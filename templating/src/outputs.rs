@@ -5,17 +5,10 @@ use std::{collections::BTreeMap, fmt};
 use serde_json::Value;
 
 use crate::{
-    bounds::{self, MAX_DEPTH, Work},
+    bounds::{self, MAX_DEPTH, MAX_OUTPUT_BYTES, MAX_OUTPUTS, MAX_OUTPUTS_BYTES, Work},
     diagnostic::{Diagnostic, DiagnosticKind, Root, Step},
     path::{Path, shown},
 };
-
-/// Outputs of one template.
-pub const MAX_OUTPUTS: usize = 64;
-/// Bytes of one output as compact JSON.
-pub const MAX_OUTPUT_BYTES: usize = 64 * 1024;
-/// Bytes of all outputs of a run as compact JSON.
-pub const MAX_OUTPUTS_BYTES: usize = 256 * 1024;
 
 /// The kind that gives no outputs.
 pub(crate) const SECRET: (&str, &str) = ("v1", "Secret");

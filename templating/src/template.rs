@@ -12,13 +12,14 @@ use serde_json::{Value, json};
 use crate::{
     bounds::{self, MAX_DEPTH, MAX_LEAVES, MAX_RENDERED_BYTES, MAX_TAGS, MAX_TEMPLATE_BYTES},
     context::Context,
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Step},
     digest,
     document::{self, Rendered},
     health::{Health, Rule},
     input_schema::InputSchema,
     outputs::{OutputError, Outputs, SECRET},
     pod::TERMINATION_MESSAGE,
+    warning::{Warning, WarningKind},
 };
 use body::Body;
 pub use draft::{Attempt, Draft};
@@ -32,7 +33,7 @@ pub struct Template {
     outputs: Outputs,
     rule: Option<Rule>,
     rules_hash: String,
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
 }
 
 impl Template {
@@ -78,7 +79,11 @@ impl Template {
             && (api_version.as_str(), kind.as_str()) == SECRET
             && !outputs.is_empty()
         {
-            warnings.push("outputs: a Secret gives no outputs".to_owned());
+            warnings.push(Warning {
+                root: Root::Spec,
+                at: vec![Step::Key("outputs".to_owned())],
+                kind: WarningKind::OutputsOfSecret,
+            });
         }
         let read = Self {
             inputs,
@@ -94,7 +99,7 @@ impl Template {
 
     /// What works, but hardly as its author expects.
     #[must_use]
-    pub fn warnings(&self) -> &[String] {
+    pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use cartouche_templating::syntax;
+use cartouche_templating::{is_own_kind, syntax};
 
 use super::{Knowledge, shape, tags};
 use crate::{
@@ -83,7 +83,8 @@ fn unknown(
         .filter(|(_, name)| *name == kind)
         .map(|(version, _)| *version)
         .collect();
-    let is_ours = api_version.split('/').next() == Some(cartouche_crds::GROUP);
+    // What no run can be is told by the engine.
+    let is_ours = is_own_kind(api_version, kind);
     let wrong_version =
         !elsewhere.is_empty() && (Catalog::is_complete(api_version) || !api_version.contains('.'));
     let node = |key: &str| document.place(body.get(key).map_or(&body.span, |node| &node.span));

@@ -1,12 +1,12 @@
 //! What is wrong with a template whatever a Runnable says.
 
-use cartouche_templating::{Diagnostic, Root, Step, Template};
+use cartouche_templating::{Diagnostic, Root, Step, Template, Warning, WarningKind};
 
 use super::{Knowledge, inputs, names, outputs, run_kind, shape, tags, words};
 use crate::{
     finding::{Finding, Rule},
     schema::catalog::KindName,
-    source::{self, Document},
+    source::Document,
     template_file,
 };
 
@@ -67,29 +67,34 @@ pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Find
 /// What works, but hardly as the author expects.
 fn surprises(document: &Document, template: &Template) -> Vec<Finding> {
     let body = template_file::body(document).unwrap_or(&document.root);
-    let finding = |warning: &String| {
-        let (path, rest) = warning
-            .split_once(": ")
-            .or(warning.split_once(" is "))
-            .unwrap_or((warning, ""));
-        let about_a_tag = rest.contains("tag");
-        let text = if about_a_tag { rest } else { warning };
-        let place = source::find(body, path).map_or_else(
-            || shape::place(document, body, &[], false),
-            |steps| shape::place(document, body, &steps, true),
-        );
-        let finding = Finding::warning(Rule::Surprise, text).at(place);
-        finding.help(match path {
-            "metadata.name" => "use generateName instead of name",
-            _ if about_a_tag && rest.contains("another tool") => {
-                "write it as $(runnable.spec.inputs.x)$, with the path to what is meant"
-            }
-            _ if about_a_tag && rest.contains("not closed") => {
-                "close it with )$, or write it as $('...')$ if it is meant to be text"
-            }
-            _ if about_a_tag => "write the key as it is to be: only values can hold tags",
-            _ => "take it out of the template",
-        })
+    let spec = document.root.get("spec").unwrap_or(&document.root);
+    let finding = |warning: &Warning| {
+        let root = if warning.root == Root::Spec {
+            spec
+        } else {
+            body
+        };
+        let place = shape::place(document, root, &warning.at, true);
+        let (text, help) = match &warning.kind {
+            WarningKind::FixedName => (warning.to_string(), "use generateName instead of name"),
+            kind @ WarningKind::ForeignTag => (
+                kind.to_string(),
+                "write it as $(runnable.spec.inputs.x)$, with the path to what is meant",
+            ),
+            kind @ WarningKind::UnclosedTag => (
+                kind.to_string(),
+                "close it with )$, or write it as $('...')$ if it is meant to be text",
+            ),
+            kind @ WarningKind::TagInKey => (
+                kind.to_string(),
+                "write the key as it is to be: only values can hold tags",
+            ),
+            WarningKind::Removed
+            | WarningKind::Overwritten(_)
+            | WarningKind::NoLabels
+            | WarningKind::OutputsOfSecret => (warning.to_string(), "take it out of the template"),
+        };
+        Finding::warning(Rule::Surprise, text).at(place).help(help)
     };
     template.warnings().iter().map(finding).collect()
 }

@@ -225,8 +225,12 @@ fn what_is_said_in_vain_is_warned_of() {
             "annotations": { "carto.run/input-hash": "x" },
         },
     });
+    let told: Vec<_> = warnings(&template)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     assert_eq!(
-        warnings(&template),
+        told,
         [
             "metadata.finalizers is removed from the run",
             "metadata.ownerReferences is removed from the run",
@@ -239,5 +243,5 @@ fn what_is_said_in_vain_is_warned_of() {
         ]
     );
     let plain = json!({ "metadata": { "generateName": "x-", "labels": "$(runnable.x)$" } });
-    assert_eq!(warnings(&plain), Vec::<String>::new());
+    assert_eq!(warnings(&plain), []);
 }

@@ -7,10 +7,11 @@ use std::{cell::Cell, collections::HashSet};
 
 use serde_json::{Map, Number, Value};
 
-use super::{Kind, Limits, MAX_PROBLEMS, Node, Others, format};
+use super::{Kind, Limits, Node, Others, format};
 use crate::{
-    bounds::MAX_RENDER_VISITS,
+    bounds::{MAX_MISFITS, MAX_RENDER_VISITS},
     diagnostic::{Diagnostic, DiagnosticKind, Root, Segment, kept},
+    number,
 };
 
 /// Names that are listed when an unknown one was given.
@@ -49,7 +50,7 @@ struct Walk<'a, 's> {
 
 impl<'a> Walk<'a, '_> {
     fn say(&mut self, kind: impl Into<DiagnosticKind>) {
-        if self.problems.len() < MAX_PROBLEMS {
+        if self.problems.len() < MAX_MISFITS {
             self.problems
                 .push(Diagnostic::new(Root::Context, kept(&self.at), kind));
         }
@@ -276,10 +277,10 @@ impl Limits {
         }
     }
 
-    fn number(&self, number: &Number, breaches: &mut Vec<String>) {
+    fn number(&self, value: &Number, breaches: &mut Vec<String>) {
         use std::cmp::Ordering::{Equal, Greater, Less};
         if let Some(least) = &self.minimum {
-            match compare(number, least) {
+            match number::compare(value, least) {
                 Less => breaches.push(format!("it has to be at least {least}")),
                 Equal if self.exclusive_minimum => {
                     breaches.push(format!("it has to be more than {least}"));
@@ -288,7 +289,7 @@ impl Limits {
             }
         }
         if let Some(most) = &self.maximum {
-            match compare(number, most) {
+            match number::compare(value, most) {
                 Greater => breaches.push(format!("it has to be at most {most}")),
                 Equal if self.exclusive_maximum => {
                     breaches.push(format!("it has to be less than {most}"));
@@ -297,22 +298,11 @@ impl Limits {
             }
         }
         if let Some(step) = self.multiple_of
-            && let Some(number) = number.as_f64()
+            && let Some(number) = value.as_f64()
             && ((number / step).round() * step - number).abs() > number.abs().max(1.0) * 1e-9
         {
             breaches.push(format!("it has to be a multiple of {step}"));
         }
-    }
-}
-
-/// Integers as integers, so that none above 2^53 is taken for another.
-pub(super) fn compare(one: &Number, other: &Number) -> std::cmp::Ordering {
-    match (one.as_i128(), other.as_i128()) {
-        (Some(one), Some(other)) => one.cmp(&other),
-        _ => one
-            .as_f64()
-            .partial_cmp(&other.as_f64())
-            .unwrap_or(std::cmp::Ordering::Equal),
     }
 }
 

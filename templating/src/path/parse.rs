@@ -11,9 +11,7 @@ use super::{
     step::{Filter, Node, Operator, Slice},
     unquote::unquote,
 };
-
-/// How often a filter, a union or a quoted key may be inside another: `[?(@['a','b'])]` needs three.
-const MAX_NESTING: usize = 3;
+use crate::bounds::MAX_NESTING;
 
 /// What can be wrong inside the braces.
 enum Fault {

@@ -269,6 +269,11 @@ fn paths_that_visit_too_much_together_end_the_rendering() {
     assert_eq!(last.path(), "data.[11]");
 }
 
+fn told(template: &Template) -> Vec<String> {
+    let warnings = template.warnings().iter();
+    warnings.map(ToString::to_string).collect()
+}
+
 #[test]
 fn texts_that_look_like_tags_are_warned_of() {
     let template = template(json!({
@@ -277,7 +282,7 @@ fn texts_that_look_like_tags_are_warned_of() {
         "b": "$(params.x) $(runnable.metadata.name)$",
     }));
     assert_eq!(
-        compile(template).unwrap().warnings(),
+        told(&compile(template).unwrap()),
         [
             "data.$(runnable.metadata.name)$: tags in keys stay as they are",
             "data.a.[0]: a tag is not closed and stays as it is: tags end with )$",
@@ -297,7 +302,7 @@ fn tags_of_other_tools_are_warned_of_and_placeholders_of_engines_are_not() {
         format!("data.{field}: a tag of another tool stays as it is: here tags are $(path)$")
     };
     assert_eq!(
-        compile(template).unwrap().warnings(),
+        told(&compile(template).unwrap()),
         ["a", "b", "c"].map(warning)
     );
 }
@@ -320,7 +325,7 @@ fn a_run_that_does_not_say_its_kind_has_that_of_the_template() {
     assert_eq!(pod.health(&run).reason, "PodPhase");
     assert!(pod.outputs(&run).is_ok());
     let secret = Template::compile(&spec("Secret")).unwrap();
-    assert_eq!(secret.warnings(), ["outputs: a Secret gives no outputs"]);
+    assert_eq!(told(&secret), ["outputs: a Secret gives no outputs"]);
     assert_eq!(secret.outputs(&run), Err(OutputError::Secret));
     let tagged = Template::compile(&spec("$(runnable.spec.inputs.kind)$")).unwrap();
     assert_eq!(tagged.outputs(&run), Err(OutputError::UnknownKind));
