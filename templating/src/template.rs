@@ -49,16 +49,13 @@ impl Template {
     fn read(spec: &ClusterRunTemplateSpec) -> (Self, Vec<Diagnostic>) {
         let template = &spec.template;
         let (mut problems, mut warnings) = (Vec::new(), Vec::new());
-        let body = match check_size(template) {
-            Err(problem) => {
-                problems.push(problem);
-                Body::Literal(Value::Null)
-            }
-            Ok(()) => {
-                problems.extend(document::static_problems(template));
-                warnings = [document::warnings(template), suspect::warnings(template)].concat();
-                Body::compile(template, &mut problems)
-            }
+        let body = if let Some(kind) = oversize(template) {
+            problems.push(Diagnostic::in_spec("template", kind));
+            Body::Literal(Value::Null)
+        } else {
+            problems.extend(document::static_problems(template));
+            warnings = [document::warnings(template), suspect::warnings(template)].concat();
+            Body::compile(template, &mut problems)
         };
         if body.tag_count() > MAX_TAGS {
             let message = format!("it has {} tags, more than {MAX_TAGS}", body.tag_count());
@@ -177,27 +174,22 @@ impl Template {
     }
 }
 
-fn check_size(template: &Value) -> Result<(), Diagnostic> {
-    let refuse = |message: String| {
-        let kind = DiagnosticKind::Limit(message);
-        Err(Diagnostic::in_spec("template", kind))
-    };
+/// Why a template cannot even be looked into.
+fn oversize(template: &Value) -> Option<DiagnosticKind> {
     if !template.is_object() {
         let message = "stamped resource is not a map[string]interface{}: it has to be an object";
-        return Err(Diagnostic::in_spec("template", message));
+        return Some(message.into());
     }
-    if !bounds::is_shallow(template) {
-        return refuse(format!(
-            "objects and arrays are nested more than {MAX_DEPTH} deep"
-        ));
-    }
-    if bounds::json_bytes_within(template, MAX_TEMPLATE_BYTES).is_none() {
-        return refuse(format!("it is larger than {MAX_TEMPLATE_BYTES} bytes"));
-    }
-    if bounds::leaves(template) > MAX_LEAVES {
-        return refuse(format!("it has more than {MAX_LEAVES} values"));
-    }
-    Ok(())
+    let message = if !bounds::is_shallow(template) {
+        format!("objects and arrays are nested more than {MAX_DEPTH} deep")
+    } else if bounds::json_bytes_within(template, MAX_TEMPLATE_BYTES).is_none() {
+        format!("it is larger than {MAX_TEMPLATE_BYTES} bytes")
+    } else if bounds::leaves(template) > MAX_LEAVES {
+        format!("it has more than {MAX_LEAVES} values")
+    } else {
+        return None;
+    };
+    Some(DiagnosticKind::Limit(message))
 }
 
 fn check_rendered_size(document: &Value) -> Result<(), Diagnostics> {

@@ -53,7 +53,7 @@ pub(super) fn parse(wrapped: &str) -> Result<Vec<Node>, PathError> {
 pub(super) fn spans(wrapped: &str) -> Vec<(Node, Range<usize>)> {
     let mut parser = Parser::new(wrapped, 0);
     // What is wrong with it is told by `parse`.
-    let nodes = parser.action().unwrap_or_else(|_| parser.nodes);
+    let nodes = parser.action().unwrap_or(parser.nodes);
     nodes.into_iter().zip(parser.spans).collect()
 }
 

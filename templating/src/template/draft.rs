@@ -60,7 +60,7 @@ impl Draft {
             }
             None => (context.clone(), Vec::new()),
         };
-        let unfit: Vec<Vec<Step>> = problems.iter().map(|problem| problem.input()).collect();
+        let unfit: Vec<Vec<Step>> = problems.iter().map(Diagnostic::input).collect();
         // A default that does not fit is a mistake of the schema, and told as such.
         problems.retain(|problem| {
             context.at(&problem.input()).is_some() || completed.at(&problem.input()).is_none()

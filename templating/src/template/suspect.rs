@@ -26,11 +26,13 @@ fn suspect(at: &[Segment<'_>], kind: WarningKind) -> Warning {
 fn visit<'a>(value: &'a Value, at: &mut Vec<Segment<'a>>, warnings: &mut Vec<Warning>) {
     match value {
         Value::String(text) if tag::has_unclosed_tag(text) => {
-            warnings.push(suspect(at, WarningKind::UnclosedTag))
+            warnings.push(suspect(at, WarningKind::UnclosedTag));
         }
+
         Value::String(text) if is_of_another_tool(text) => {
-            warnings.push(suspect(at, WarningKind::ForeignTag))
+            warnings.push(suspect(at, WarningKind::ForeignTag));
         }
+
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
                 at.push(Segment::Index(index));
