@@ -67,9 +67,7 @@ fn follow(folder: &std::path::Path, written: &str) -> String {
         .out
         .lines()
         .find_map(|line| line.split_once("= help: "));
-    let (_, meant) = help.unwrap().1.rsplit_once("\\.: ").unwrap_or_else(|| {
-        panic!("{}", output.out);
-    });
+    let (_, meant) = help.unwrap().1.rsplit_once("\\.: ").unwrap();
     replace(&template, written, meant);
     let output = cartouche_in(folder, &["validate", "."]);
     assert_eq!(output.code, 0, "{}", output.out);

@@ -219,10 +219,9 @@ fn of_search(what: &str, error: &SearchError, said: &str) -> Words {
 
 fn of_field(diagnostic: &Diagnostic, kind: &DiagnosticKind) -> Words {
     let path = diagnostic.path();
-    let nearest_or = |name: &str, known: &[&str], otherwise: String| {
-        nearest::nearest(name, known.iter().copied())
-            .map_or(otherwise, |meant| format!("did you mean '{meant}'?"))
-    };
+    if let Some(words) = of_schema(diagnostic, kind, &path) {
+        return words;
+    }
     match kind {
         _ if diagnostic.root == Root::Template && path == "metadata.namespace" => words(
             "a template cannot set metadata.namespace",
@@ -244,40 +243,6 @@ fn of_field(diagnostic: &Diagnostic, kind: &DiagnosticKind) -> Words {
             "say here what kind of object to create",
             "add, for example, apiVersion: batch/v1 and kind: Job",
         ),
-        DiagnosticKind::UnknownKeyword { known } => {
-            let (parent, keyword) = path.rsplit_once('.').unwrap_or(("", &path));
-            let keyword = match diagnostic.at.last() {
-                Some(Step::Key(key)) => key,
-                _ => keyword,
-            };
-            words(
-                format!("{parent}: there is no keyword '{keyword}' in a schema"),
-                "not known",
-                nearest_or(
-                    keyword,
-                    known,
-                    format!("the keywords are: {}", known.join(", ")),
-                ),
-            )
-        }
-        DiagnosticKind::UnknownType { name, known } => words(
-            format!("{path}: there is no type '{name}'"),
-            "no such type",
-            nearest_or(name, known, format!("the types are: {}", known.join(", "))),
-        ),
-        DiagnosticKind::UnknownProperty { name, known } => {
-            let names: Vec<&str> = known.iter().map(String::as_str).collect();
-            let listed = known.join(", ");
-            words(
-                format!("{path}: there is no property '{name}' beside it"),
-                "not declared",
-                nearest_or(
-                    name,
-                    &names,
-                    format!("declare '{name}' under properties; there are: {listed}"),
-                ),
-            )
-        }
         _ if path.is_empty() => Words {
             message: kind.to_string(),
             ..Words::default()
@@ -289,6 +254,51 @@ fn of_field(diagnostic: &Diagnostic, kind: &DiagnosticKind) -> Words {
                 .cure()
                 .or_else(|| default_help(kind).map(str::to_owned)),
         },
+    }
+}
+
+/// What no schema has, or what a schema does not declare.
+fn of_schema(diagnostic: &Diagnostic, kind: &DiagnosticKind, path: &str) -> Option<Words> {
+    let nearest_or = |name: &str, known: &[&str], otherwise: String| {
+        nearest::nearest(name, known.iter().copied())
+            .map_or(otherwise, |meant| format!("did you mean '{meant}'?"))
+    };
+    match kind {
+        DiagnosticKind::UnknownKeyword { known } => {
+            let (parent, keyword) = path.rsplit_once('.').unwrap_or(("", path));
+            let keyword = match diagnostic.at.last() {
+                Some(Step::Key(key)) => key,
+                _ => keyword,
+            };
+            Some(words(
+                format!("{parent}: there is no keyword '{keyword}' in a schema"),
+                "not known",
+                nearest_or(
+                    keyword,
+                    known,
+                    format!("the keywords are: {}", known.join(", ")),
+                ),
+            ))
+        }
+        DiagnosticKind::UnknownType { name, known } => Some(words(
+            format!("{path}: there is no type '{name}'"),
+            "no such type",
+            nearest_or(name, known, format!("the types are: {}", known.join(", "))),
+        )),
+        DiagnosticKind::UnknownProperty { name, known } => {
+            let names: Vec<&str> = known.iter().map(String::as_str).collect();
+            let listed = known.join(", ");
+            Some(words(
+                format!("{path}: there is no property '{name}' beside it"),
+                "not declared",
+                nearest_or(
+                    name,
+                    &names,
+                    format!("declare '{name}' under properties; there are: {listed}"),
+                ),
+            ))
+        }
+        _ => None,
     }
 }
 

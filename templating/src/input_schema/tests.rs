@@ -48,7 +48,7 @@ fn misfit_of(property: &Value, value: &Value) -> Option<String> {
     let mut all = outcome
         .err()?
         .iter()
-        .map(|problem| problem.message())
+        .map(crate::diagnostic::Diagnostic::message)
         .collect::<Vec<_>>();
     assert_eq!(all.len(), 1, "{all:?}");
     all.pop()
