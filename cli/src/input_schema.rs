@@ -1,7 +1,8 @@
 //! The inputs that a template declares, with their places in its file.
 
+use cartouche_templating::syntax::{PathStep, To};
+
 use crate::{
-    path_steps::{PathStep, To},
     schema::Schema,
     source::{Document, Node, Step},
 };

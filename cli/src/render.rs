@@ -4,8 +4,10 @@ pub(crate) mod command;
 mod explain;
 
 use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest};
-use cartouche_templating::{Context, Owner, Problem, Problems, Rendered, Stamp, Template, stamp};
-use serde_json::{Map, Value, json};
+use cartouche_templating::{
+    Context, Diagnostic, Diagnostics, Owner, Rendered, Stamp, StampError, Template, stamp,
+};
+use serde_json::{Map, Value};
 
 /// Stands for the uid that a Runnable gets from the API server.
 pub(crate) const PLACEHOLDER_UID: &str = "00000000-0000-0000-0000-000000000000";
@@ -64,12 +66,12 @@ fn with_metadata(runnable: &Value, fields: &[(&str, Value)], replace: bool) -> V
 }
 
 /// The first run of a Runnable.
-pub(crate) fn run(subject: &Subject<'_>) -> Result<Run, Vec<Problem>> {
+pub(crate) fn run(subject: &Subject<'_>) -> Result<Run, Vec<Diagnostic>> {
     run_numbered(subject, 1)
 }
 
 /// A run with its number.
-pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, Vec<Problem>> {
+pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, Vec<Diagnostic>> {
     let rendered =
         rendered(subject).map_err(|problems| problems.iter().cloned().collect::<Vec<_>>())?;
     let text = |pointer: &str| {
@@ -111,15 +113,11 @@ pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, 
             rendered,
             rerun_token: rerun_token.map(str::to_owned),
         }),
-        Err(error) => Err(vec![Problem {
-            path: "metadata.namespace".to_owned(),
-            tag: None,
-            message: error.to_string(),
-        }]),
+        Err(StampError::Namespace) => Err(vec![Diagnostic::of_namespace()]),
     }
 }
 
-fn rendered(subject: &Subject<'_>) -> Result<Rendered, Problems> {
+fn rendered(subject: &Subject<'_>) -> Result<Rendered, Diagnostics> {
     subject
         .template
         .render(&Context::new(subject.runnable, subject.selected)?)
@@ -148,14 +146,6 @@ pub(crate) fn depends_on_placeholders(subject: &Subject<'_>) -> bool {
 
 /// The value of one path of a tag, if it has one.
 pub(crate) fn value_of(path: &str, subject: &Subject<'_>) -> Option<Value> {
-    let spec = serde_json::from_value(json!({ "template": {
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "generateName": "x" },
-        "data": { "value": format!("$({path})$") },
-    } }));
-    let template = Template::compile(&spec.ok()?).ok()?;
     let context = Context::new(subject.runnable, subject.selected).ok()?;
-    let rendered = template
-        .render(&*subject.template.complete(&context).ok()?)
-        .ok()?;
-    rendered.document().pointer("/data/value").cloned()
+    subject.template.complete(&context).ok()?.value(path)
 }

@@ -14,8 +14,9 @@ use anyhow::{Context as _, bail};
 use serde_json::Value;
 use serde_saphyr::Location;
 
-pub(crate) use node::{Content, Node, Step};
-pub(crate) use path::{find, shown};
+pub(crate) use cartouche_templating::Step;
+pub(crate) use node::{Content, Node};
+pub(crate) use path::shown;
 
 use crate::{
     case,
@@ -287,6 +288,10 @@ fn unreadable(source: &Arc<Source>, error: &serde_saphyr::Error) -> Finding {
             finding.help("put the value in quotes if it contains a colon followed by a blank");
     } else if message.contains("duplicate mapping key") {
         finding = finding.help("a key stands once only: take one of them away");
+    } else if message.contains("unknown escape character") {
+        finding = finding.help(
+            "in double quotes a backslash is written twice; in single quotes, or in none, once",
+        );
     } else if message.contains("tab") {
         finding = finding.help("indent with blanks: YAML does not allow tabs");
     }

@@ -1,15 +1,13 @@
 //! A `ClusterRunTemplate` in a file: compiled, and with the places of its problems.
 
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 use cartouche_crds::ClusterRunTemplateSpec;
-use cartouche_templating::{Problem, Problems, Template};
+use cartouche_templating::syntax::{self, Tag};
+use cartouche_templating::{Diagnostic, Diagnostics, Draft, Root, Template};
 use serde_json::Value;
 
-use crate::{
-    source::{self, Content, Document, Node, Place, Step},
-    tag_text::{self, Tag},
-};
+use crate::source::{Content, Document, Node, Place, Step};
 
 /// A tag, where it is, and the steps from the template to its text.
 pub(crate) struct PlacedTag {
@@ -19,21 +17,31 @@ pub(crate) struct PlacedTag {
     pub(crate) path_place: Place,
 }
 
-/// The spec, as far as it can be read: outputs and healthRule of the wrong shape are left out, since the
-/// schema of the kind says what is wrong with them.
+/// The spec, as far as it can be read: each output and a healthRule of the wrong shape are left out, since
+/// the schema of the kind says what is wrong with them.
 pub(crate) fn spec(document: &Document) -> Option<ClusterRunTemplateSpec> {
     let spec = document.value.get("spec")?;
     let part = |key: &str| spec.get(key).filter(|value| !value.is_null()).cloned();
     Some(ClusterRunTemplateSpec {
         template: part("template")?,
         input_schema: part("inputSchema"),
-        outputs: part("outputs").and_then(|value| serde_json::from_value(value).ok()),
+        outputs: part("outputs").and_then(|value| readable_outputs(&value)),
         health_rule: part("healthRule").and_then(|value| serde_json::from_value(value).ok()),
     })
 }
 
+fn readable_outputs(outputs: &Value) -> Option<BTreeMap<String, String>> {
+    let path = |(name, path): (&String, &Value)| Some((name.clone(), path.as_str()?.to_owned()));
+    Some(outputs.as_object()?.iter().filter_map(path).collect())
+}
+
+/// The template of a document as far as it can be read. `None` when it has none.
+pub(crate) fn draft(document: &Document) -> Option<Draft> {
+    Some(Draft::new(&spec(document)?))
+}
+
 /// Compiles the template of a document. `None` when it has none.
-pub(crate) fn compile(document: &Document) -> Option<Result<Template, Problems>> {
+pub(crate) fn compile(document: &Document) -> Option<Result<Template, Diagnostics>> {
     Some(Template::compile(&spec(document)?))
 }
 
@@ -42,41 +50,19 @@ pub(crate) fn body(document: &Document) -> Option<&Node> {
     document.root.at(&["spec", "template"])
 }
 
-/// The place that a problem speaks of.
-pub(crate) fn place_of(document: &Document, problem: &Problem) -> Place {
+/// The place that a diagnostic speaks of: the deepest part of it that is there.
+pub(crate) fn place_of(document: &Document, diagnostic: &Diagnostic) -> Place {
     let spec = document.root.get("spec").unwrap_or(&document.root);
-    let body = body(document).unwrap_or(spec);
-    if let Some(tag) = &problem.tag {
-        let steps = source::find(body, &problem.path).unwrap_or_default();
-        let (leaf, _, _) = body.follow(&steps);
-        return tag_place(document, leaf, tag, 0);
-    }
-    let belongs_to_spec = ["outputs", "healthRule", "inputSchema", "template"]
-        .iter()
-        .any(|field| problem.path == *field || problem.path.starts_with(&format!("{field}.")));
-    let (root, path) = if belongs_to_spec {
-        (spec, problem.path.as_str())
-    } else {
-        (body, problem.path.as_str())
+    let root = match diagnostic.root {
+        Root::Spec => spec,
+        Root::Template | Root::Context => body(document).unwrap_or(spec),
     };
-    deepest(document, root, path)
-}
-
-/// The place of the deepest part of a path that is there.
-fn deepest(document: &Document, root: &Node, path: &str) -> Place {
-    let mut path = path;
-    loop {
-        if let Some(steps) = source::find(root, path) {
-            let (node, key, _) = root.follow(&steps);
-            let multi_line = !matches!(node.content, Content::Scalar(_));
-            let span = key.filter(|_| multi_line).unwrap_or(&node.span);
-            return document.place(span);
-        }
-        path = path
-            .rsplit_once(['.', '['])
-            .map_or("", |(parent, _)| parent)
-            .trim_end_matches('.');
+    let (node, key, _) = root.follow(&diagnostic.at);
+    if let Some(tag) = &diagnostic.tag {
+        return tag_place(document, node, tag, 0);
     }
+    let multi_line = !matches!(node.content, Content::Scalar(_));
+    document.place(key.filter(|_| multi_line).unwrap_or(&node.span))
 }
 
 /// The place of the n-th tag with this path in a text, or of the text if it cannot be found as written.
@@ -127,7 +113,7 @@ fn collect(document: &Document, node: &Node, at: &mut Vec<Step>, found: &mut Vec
 }
 
 fn tags_of(document: &Document, leaf: &Node, text: &str, at: &[Step]) -> Vec<PlacedTag> {
-    let tags = tag_text::tags(text);
+    let tags = syntax::tags(text);
     let placed = tags.iter().enumerate().map(|(index, tag)| {
         let earlier = tags
             .iter()

@@ -120,7 +120,12 @@ fn status(
         Ok(template) => (
             "True",
             "AcceptedWithWarnings",
-            template.warnings().join("; "),
+            template
+                .warnings()
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("; "),
         ),
         Err(problems) => ("False", "Invalid", problems.to_string()),
     };

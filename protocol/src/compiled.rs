@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cartouche_crds::ClusterRunTemplate;
-use cartouche_templating::{Problems, Template};
+use cartouche_templating::{Diagnostics, Template};
 
 /// A template as it was at one generation: writes of its status do not count.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct Compiled {
     /// Hash of its outputs and healthRule.
     pub rules_hash: Arc<str>,
     /// The template, or all that is wrong with it.
-    pub template: Result<Template, Problems>,
+    pub template: Result<Template, Diagnostics>,
 }
 
 impl Compiled {

@@ -21,6 +21,24 @@ pub const MAX_LEAVES: usize = 20_000;
 pub const MAX_TAGS: usize = 1_000;
 /// Bytes of one path.
 pub const MAX_PATH_BYTES: usize = 1024;
+/// How often a filter, a union or a quoted key may be inside another: `[?(@['a','b'])]` needs three.
+pub(crate) const MAX_NESTING: usize = 3;
+/// Outputs of one template.
+pub const MAX_OUTPUTS: usize = 64;
+/// Bytes of one output as compact JSON.
+pub const MAX_OUTPUT_BYTES: usize = 64 * 1024;
+/// Bytes of all outputs of a run as compact JSON.
+pub const MAX_OUTPUTS_BYTES: usize = 256 * 1024;
+/// Bytes of an input schema as compact JSON.
+pub const MAX_INPUT_SCHEMA_BYTES: usize = 64 * 1024;
+/// Bytes that the defaults of a schema may add to the inputs of a Runnable.
+pub const MAX_DEFAULTED_BYTES: usize = 256 * 1024;
+/// Diagnostics of one Runnable's inputs that are collected.
+pub(crate) const MAX_MISFITS: usize = 100;
+/// Longest pattern of an input schema, in bytes.
+pub(crate) const MAX_PATTERN_BYTES: usize = 1024;
+/// Bytes that a compiled pattern may take.
+pub(crate) const MAX_COMPILED_BYTES: usize = 256 * 1024;
 /// Nodes that one path may visit.
 pub const MAX_PATH_VISITS: usize = 100_000;
 /// Nodes that all paths of one rendering (or of one reading of outputs) may visit.
@@ -35,9 +53,11 @@ pub(crate) struct Work {
 
 /// The budget of visits is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Exhausted {
+pub enum Exhausted {
+    /// That of one path.
     #[error("the path visits more than {MAX_PATH_VISITS} nodes: make it more specific")]
     Path,
+    /// That of all paths of a rendering.
     #[error(
         "the paths together visit more than {MAX_RENDER_VISITS} nodes: make them more specific"
     )]

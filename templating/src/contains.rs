@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     bounds,
-    digest::integer,
     document::{OWN_ANNOTATIONS, OWN_LABELS, Rendered},
+    number::integer,
 };
 
 /// Whether a live object contains what was rendered. Its name, its namespace and its owner do not

@@ -13,9 +13,10 @@ use cartouche_crds::{API_VERSION, RetentionPolicy};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    bounds::{self, MAX_CONTEXT_BYTES, MAX_DEPTH, Work},
-    error::{Problem, Problems},
+    bounds::{self, MAX_CONTEXT_BYTES, MAX_DEPTH, MAX_RENDERED_BYTES, Work},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Step},
     path::{Path, PathError},
+    tag::TagError,
 };
 
 /// The roots of the paths in tags.
@@ -34,21 +35,26 @@ pub struct Context {
 impl Context {
     /// Takes a Runnable and, if it has a selector, the selected object, as the API server returns
     /// them. Fails when they are too large or too deep.
-    pub fn new(runnable: &Value, selected: Option<&Value>) -> Result<Self, Problems> {
+    pub fn new(runnable: &Value, selected: Option<&Value>) -> Result<Self, Diagnostics> {
         let mut problems = Vec::new();
+        let of = |name: &str, kind: DiagnosticKind| {
+            Diagnostic::new(Root::Context, vec![Step::Key(name.to_owned())], kind)
+        };
         for (name, value) in [(RUNNABLE, Some(runnable)), (SELECTED, selected)] {
             match value {
                 Some(value) if !value.is_object() => {
-                    problems.push(Problem::new(name, "is not an object"));
+                    problems.push(of(name, "is not an object".into()));
                 }
-                Some(value) if !bounds::is_shallow(value) => problems.push(Problem::new(
+                Some(value) if !bounds::is_shallow(value) => problems.push(of(
                     name,
-                    format!("objects and arrays are nested more than {MAX_DEPTH} deep"),
+                    DiagnosticKind::Limit(format!(
+                        "objects and arrays are nested more than {MAX_DEPTH} deep"
+                    )),
                 )),
                 _ => {}
             }
         }
-        Problems::check(problems)?;
+        Diagnostics::check(problems)?;
         let root = json!({
             RUNNABLE: visible_runnable(runnable),
             SELECTED: selected.map(|selected| without_volatile(selected, None)),
@@ -58,9 +64,34 @@ impl Context {
                 "the Runnable and the object it selects are together larger than \
                  {MAX_CONTEXT_BYTES} bytes"
             );
-            return Err(Problem::new("", message).into());
+            let kind = DiagnosticKind::Limit(message);
+            return Err(Diagnostic::new(Root::Context, Vec::new(), kind).into());
         }
         Ok(Self { root })
+    }
+
+    /// The value that a tag with this path yields; nothing when the path cannot be read or has none.
+    #[must_use]
+    pub fn value(&self, path: &str) -> Option<Value> {
+        let path = Path::parse(path).ok()?;
+        check(&path).ok()?;
+        let value = self.find(&path, &mut Work::new()).ok()?;
+        bounds::json_bytes_within(value, MAX_RENDERED_BYTES)?;
+        Some(value.clone())
+    }
+
+    /// What is at the end of some steps.
+    pub(crate) fn at(&self, steps: &[Step]) -> Option<&Value> {
+        steps.iter().try_fold(&self.root, |value, step| match step {
+            Step::Key(key) => value.get(key),
+            Step::Index(index) => value.get(*index),
+        })
+    }
+
+    /// The namespace of the Runnable.
+    pub(crate) fn namespace(&self) -> &str {
+        let namespace = self.root.pointer("/runnable/metadata/namespace");
+        namespace.and_then(Value::as_str).unwrap_or_default()
     }
 
     /// The inputs of the Runnable, if it gives any.
@@ -132,32 +163,52 @@ fn without_volatile(object: &Value, left_out: Option<&str>) -> Value {
     Value::Object(visible)
 }
 
+/// What no tag may read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// The status of the Runnable.
+    #[error(
+        "runnable.status is not readable, because it changes with every run and a run would cause \
+         the next one: read spec, labels or annotations instead"
+    )]
+    Status,
+    /// Whether the Runnable is suspended.
+    #[error(
+        "runnable.spec.suspend is not readable, because suspending and resuming would change what \
+         is run: use an input instead"
+    )]
+    Suspend,
+    /// Metadata that changes with every write.
+    #[error(
+        "{root}.metadata.{field} is not readable, because it changes with every write and a run \
+         would cause the next one: read spec, labels or annotations instead"
+    )]
+    Volatile {
+        /// `runnable` or `selected`.
+        root: String,
+        /// The field.
+        field: String,
+    },
+}
+
 /// What can be told of a tag's path before there is a Runnable.
-pub(crate) fn check(path: &Path) -> Result<(), String> {
-    let missing = || PathError::Missing(path.raw().to_owned());
+pub(crate) fn check(path: &Path) -> Result<(), TagError> {
     match path.leading_keys().as_slice() {
-        [RUNNABLE, "status", ..] => Err(
-            "runnable.status is not readable, because it changes with every run and a run would \
-             cause the next one: read spec, labels or annotations instead"
-                .to_owned(),
-        ),
-        [RUNNABLE, "spec", "suspend", ..] => Err(
-            "runnable.spec.suspend is not readable, because suspending and resuming would change \
-             what is run: use an input instead"
-                .to_owned(),
-        ),
+        [RUNNABLE, "status", ..] => Err(Unreadable::Status.into()),
+        [RUNNABLE, "spec", "suspend", ..] => Err(Unreadable::Suspend.into()),
         [root @ (RUNNABLE | SELECTED), "metadata", field, ..] if VOLATILE.contains(field) => {
-            Err(format!(
-                "{root}.metadata.{field} is not readable, because it changes with every write and \
-                 a run would cause the next one: read spec, labels or annotations instead"
-            ))
+            Err(Unreadable::Volatile {
+                root: (*root).to_owned(),
+                field: (*field).to_owned(),
+            }
+            .into())
         }
         // Without a key in front the path begins with `*`, `..` or a bracket.
         [] | [RUNNABLE | SELECTED, ..] => Ok(()),
-        [unknown, ..] => Err(format!(
-            "{}: a tag reads runnable or selected, not '{unknown}'",
-            missing()
-        )),
+        [unknown, ..] => Err(TagError::UnknownRoot {
+            missing: PathError::Missing(path.raw().to_owned()),
+            root: (*unknown).to_owned(),
+        }),
     }
 }
 

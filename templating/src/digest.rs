@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use serde_json::{Number, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::json_text;
+use crate::{json_text, number::integer};
 
 /// Stands before every hash.
 pub const VERSION: &str = "v1:";
@@ -39,18 +39,6 @@ fn append_canonical_number(out: &mut String, number: &Number) {
         }
         None => json_text::append_number(out, number),
     }
-}
-
-/// The number as an integer, if it is one that 64 bits hold.
-pub(crate) fn integer(number: &Number) -> Option<i128> {
-    if let Some(integer) = number.as_i128() {
-        return Some(integer);
-    }
-    let float = number.as_f64()?;
-    let fits = float.fract() == 0.0 && float >= -(2f64.powi(63)) && float < 2f64.powi(64);
-    // The range was checked, and there is no fraction to lose.
-    #[expect(clippy::cast_possible_truncation)]
-    fits.then_some(float as i128)
 }
 
 #[cfg(test)]

@@ -7,10 +7,9 @@ use cartouche_crds::{
 use serde_json::{Map, Value};
 
 use crate::{
-    digest,
-    error::{Problem, Problems},
-    name,
-    stamp::NAMESPACE_CONFLICT,
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Step},
+    digest, name,
+    warning::{Warning, WarningKind},
 };
 
 /// Metadata that only the API server, other controllers or Cartouche may set.
@@ -22,14 +21,14 @@ const STRIPPED_METADATA: [&str; 5] = [
     "uid",
 ];
 /// Labels that Cartouche sets on every run.
-pub(crate) const OWN_LABELS: [&str; 4] = [
+pub const OWN_LABELS: [&str; 4] = [
     RUNNABLE_NAME_LABEL,
     RUN_TEMPLATE_NAME_LABEL,
     RUNNABLE_UID_LABEL,
     RUN_SEQUENCE_LABEL,
 ];
 /// Annotations that Cartouche sets on runs.
-pub(crate) const OWN_ANNOTATIONS: [&str; 3] = [
+pub const OWN_ANNOTATIONS: [&str; 3] = [
     INPUT_HASH_ANNOTATION,
     RERUN_REQUEST_ANNOTATION,
     RERUN_TOKEN_ANNOTATION,
@@ -98,9 +97,9 @@ impl Rendered {
         }
     }
 
-    /// The namespace that the document asks for; empty when it leaves that to Cartouche.
-    pub(crate) fn namespace(&self) -> &str {
-        self.metadata_text("namespace")
+    /// Whether it may be a run of a Runnable in this namespace. The error is what to say if not.
+    pub fn check_namespace(&self, namespace: &str) -> Result<(), StampError> {
+        check_namespace(self.metadata_text("namespace"), Some(namespace))
     }
 
     fn metadata_text(&self, field: &str) -> &str {
@@ -110,26 +109,74 @@ impl Rendered {
     }
 }
 
+/// Why a document cannot become a run of a Runnable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StampError {
+    /// It asks for a namespace other than the Runnable's.
+    #[error("{}", DiagnosticKind::Namespace)]
+    Namespace,
+}
+
+/// A run lives in the namespace of its Runnable. What a document asks for beside that is an error, and so
+/// is whatever stands in a template, which knows no Runnable; empty leaves it to Cartouche.
+fn check_namespace(asked_for: &str, of_runnable: Option<&str>) -> Result<(), StampError> {
+    if asked_for.is_empty() || Some(asked_for) == of_runnable {
+        Ok(())
+    } else {
+        Err(StampError::Namespace)
+    }
+}
+
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Takes away what no template may set, and checks what is left.
-pub(crate) fn finish(mut document: Value) -> Result<Rendered, Problems> {
-    if let Some(fields) = document.as_object_mut() {
-        fields.remove("status");
-        if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
-            strip(metadata);
-        }
-    }
-    Problems::check(problems(&document, &|_| false))?;
+pub(crate) fn finish(mut document: Value) -> Result<Rendered, Diagnostics> {
+    strip(&mut document);
+    Diagnostics::check(problems(&document, &|_, _| false))?;
     Ok(Rendered {
         input_hash: digest::hash(&document),
         document,
     })
 }
 
-fn strip(metadata: &mut Map<String, Value>) {
+/// The same of a document of which some values are open, with what is wrong with the others.
+pub(crate) fn review(document: &mut Value, open: &[Vec<Step>], namespace: &str) -> Vec<Diagnostic> {
+    for at in open {
+        // A label of which nothing is known takes no other with it.
+        if let [Step::Key(metadata), Step::Key(labels), Step::Key(label)] = at.as_slice()
+            && (metadata.as_str(), labels.as_str()) == ("metadata", LABELS)
+            && let Some(value) = document.pointer_mut("/metadata/labels")
+        {
+            value[label.as_str()] = "".into();
+        }
+    }
+    strip(document);
+    let is_open = |at: &[&str]| {
+        let is = |step: &Step, key: &&str| matches!(step, Step::Key(name) if name == key);
+        open.iter()
+            .any(|open| open.len() == at.len() && open.iter().zip(at).all(|(a, b)| is(a, b)))
+    };
+    let mut found = problems(document, &|at, _| is_open(at));
+    let asked_for = document.pointer("/metadata/namespace");
+    let asked_for = asked_for.and_then(Value::as_str).unwrap_or_default();
+    if check_namespace(asked_for, Some(namespace)).is_err() {
+        found.push(Diagnostic::of_namespace());
+    }
+    found
+}
+
+fn strip(document: &mut Value) {
+    if let Some(fields) = document.as_object_mut() {
+        fields.remove("status");
+        if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
+            strip_metadata(metadata);
+        }
+    }
+}
+
+fn strip_metadata(metadata: &mut Map<String, Value>) {
     for field in STRIPPED_METADATA {
         metadata.remove(field);
     }
@@ -166,74 +213,88 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// What is wrong with a template whatever its tags yield.
-pub(crate) fn static_problems(template: &Value) -> Vec<Problem> {
-    let mut problems = problems(template, &has_tag);
+pub(crate) fn static_problems(template: &Value) -> Vec<Diagnostic> {
+    let mut problems = problems(template, &|_, value| has_tag(value));
     let namespace = template
         .pointer("/metadata/namespace")
         .filter(|value| !has_tag(value));
-    if namespace
-        .and_then(Value::as_str)
-        .is_some_and(|namespace| !namespace.is_empty())
-    {
-        problems.push(Problem::new("metadata.namespace", NAMESPACE_CONFLICT));
+    let asked_for = namespace.and_then(Value::as_str).unwrap_or_default();
+    if check_namespace(asked_for, None).is_err() {
+        problems.push(Diagnostic::of_namespace());
     }
     problems
 }
 
+/// Whether the value at the end of some keys is not decided yet.
+type Open<'a> = &'a dyn Fn(&[&str], &Value) -> bool;
+
 /// What is wrong with a document; nothing is said of a value that is still `open`.
-fn problems(document: &Value, open: &dyn Fn(&Value) -> bool) -> Vec<Problem> {
+fn problems(document: &Value, open: Open<'_>) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for field in ["apiVersion", "kind"] {
         let value = document.get(field);
         let is_named = value
             .and_then(Value::as_str)
             .is_some_and(|text| !text.is_empty());
-        if !is_named && !value.is_some_and(open) {
-            let message =
-                format!("{field} is missing or no text: say what kind of object to create");
-            problems.push(Problem::new(field, message));
+        if !is_named && !value.is_some_and(|value| open(&[field], value)) {
+            problems.push(Diagnostic::in_template(
+                field,
+                DiagnosticKind::NoKind(field),
+            ));
         }
     }
     problems.extend(own_kind(document));
     match document.get("metadata") {
-        Some(metadata) if open(metadata) => {}
+        Some(value) if open(&["metadata"], value) => {}
         Some(Value::Object(metadata)) => problems.extend(metadata_problems(metadata, open)),
         None | Some(Value::Null) => problems.push(nameless()),
-        Some(_) => problems.push(Problem::new("metadata", "it is not an object")),
+        Some(_) => problems.push(Diagnostic::in_template("metadata", "it is not an object")),
     }
     problems
 }
 
-/// A Runnable that makes Runnables, or templates, could go on for ever.
-fn own_kind(document: &Value) -> Option<Problem> {
-    let (api_version, kind) = (text(document, "apiVersion"), text(document, "kind"));
-    let is_own = api_version
-        .split_once('/')
-        .is_some_and(|(group, _)| group == GROUP)
-        && matches!(kind, "Runnable" | "ClusterRunTemplate");
-    is_own.then(|| Problem::new("kind", format!("a run cannot be a {kind} of {GROUP}")))
+/// Whether a kind is one of those that no run can be: a Runnable that makes Runnables, or templates, could go
+/// on for ever. Other kinds of the group, which are Cartographer's, can be.
+#[must_use]
+pub fn is_own_kind(api_version: &str, kind: &str) -> bool {
+    let group = api_version.split_once('/').map(|(group, _)| group);
+    group == Some(GROUP) && matches!(kind, "Runnable" | "ClusterRunTemplate")
 }
 
-fn metadata_problems(metadata: &Map<String, Value>, open: &dyn Fn(&Value) -> bool) -> Vec<Problem> {
+fn own_kind(document: &Value) -> Option<Diagnostic> {
+    let kind = text(document, "kind");
+    is_own_kind(text(document, "apiVersion"), kind)
+        .then(|| Diagnostic::in_template("kind", DiagnosticKind::OwnKind(kind.to_owned())))
+}
+
+fn metadata_problems(metadata: &Map<String, Value>, open: Open<'_>) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     let annotations = metadata.get(ANNOTATIONS);
-    if annotations.is_some_and(|value| !is_empty(value) && !value.is_object() && !open(value)) {
-        problems.push(Problem::new("metadata.annotations", "it is not an object"));
+    if annotations.is_some_and(|value| {
+        !is_empty(value) && !value.is_object() && !open(&["metadata", ANNOTATIONS], value)
+    }) {
+        problems.push(Diagnostic::in_template(
+            "metadata.annotations",
+            "it is not an object",
+        ));
     }
     let namespace = metadata.get("namespace");
     if namespace.is_some_and(|value| !value.is_null() && !value.is_string()) {
-        problems.push(Problem::new("metadata.namespace", "it is not a text"));
+        problems.push(Diagnostic::in_template(
+            "metadata.namespace",
+            "it is not a text",
+        ));
     }
     let mut is_named = false;
     for field in ["generateName", "name"] {
         match metadata.get(field) {
+            Some(value) if open(&["metadata", field], value) => is_named = true,
             None | Some(Value::Null) => {}
-            Some(value) if open(value) => is_named = true,
             Some(Value::String(text)) => is_named |= !text.is_empty(),
             Some(_) => {
                 is_named = true;
-                problems.push(Problem::new(
-                    format!("metadata.{field}"),
+                problems.push(Diagnostic::in_template(
+                    &format!("metadata.{field}"),
                     "it is not a text",
                 ));
             }
@@ -245,11 +306,8 @@ fn metadata_problems(metadata: &Map<String, Value>, open: &dyn Fn(&Value) -> boo
     problems
 }
 
-fn nameless() -> Problem {
-    Problem::new(
-        "metadata",
-        "neither generateName nor name is set: give the runs a generateName, such as 'build-'",
-    )
+fn nameless() -> Diagnostic {
+    Diagnostic::in_template("metadata", DiagnosticKind::NoName)
 }
 
 /// Whether a value may become another when its tags are replaced.
@@ -258,8 +316,14 @@ fn has_tag(value: &Value) -> bool {
 }
 
 /// What a template says in vain, or hardly means.
-pub(crate) fn warnings(template: &Value) -> Vec<String> {
+pub(crate) fn warnings(template: &Value) -> Vec<Warning> {
     let mut warnings = Vec::new();
+    let overwritten = |field: &str, key: &str| {
+        Warning::of_field(
+            &["metadata", field],
+            WarningKind::Overwritten(key.to_owned()),
+        )
+    };
     let metadata = template.get("metadata").and_then(Value::as_object);
     let field = |field: &str| metadata.and_then(|metadata| metadata.get(field));
     let keys = |name: &str| {
@@ -268,29 +332,29 @@ pub(crate) fn warnings(template: &Value) -> Vec<String> {
     };
     for name in STRIPPED_METADATA {
         if field(name).is_some() {
-            warnings.push(format!("metadata.{name} is removed from the run"));
+            warnings.push(Warning::of_field(&["metadata", name], WarningKind::Removed));
         }
     }
     for key in keys(LABELS).filter(|key| OWN_LABELS.contains(key)) {
-        warnings.push(format!("metadata.labels: {key} is overwritten"));
+        warnings.push(overwritten(LABELS, key));
     }
     for key in keys(ANNOTATIONS).filter(|key| OWN_ANNOTATIONS.contains(key)) {
-        warnings.push(format!("metadata.annotations: {key} is overwritten"));
+        warnings.push(overwritten(ANNOTATIONS, key));
     }
     if field(LABELS).is_some_and(|labels| !has_tag(labels) && !is_text_map(labels)) {
-        warnings.push(
-            "metadata.labels: a value is not a text, so no label of the template is set".into(),
-        );
+        warnings.push(Warning::of_field(
+            &["metadata", LABELS],
+            WarningKind::NoLabels,
+        ));
     }
     if field("name").is_some_and(|name| !is_empty(name) && name.as_str() != Some("")) {
-        warnings.push(
-            "metadata.name: a fixed name works for one run of a Runnable only; generateName gives \
-             every run a name of its own"
-                .into(),
-        );
+        warnings.push(Warning::of_field(
+            &["metadata", "name"],
+            WarningKind::FixedName,
+        ));
     }
     if template.get("status").is_some() {
-        warnings.push("status is removed from the run".into());
+        warnings.push(Warning::of_field(&["status"], WarningKind::Removed));
     }
     warnings
 }

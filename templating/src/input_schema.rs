@@ -20,17 +20,11 @@ use regex::Regex;
 use serde_json::{Number, Value};
 
 use crate::{
-    bounds::{self, MAX_DEPTH},
-    error::{Problem, Problems, Segment},
+    bounds::{self, MAX_DEPTH, MAX_INPUT_SCHEMA_BYTES},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, kept},
 };
 pub use format::{fits_format, matches_pattern};
 
-/// Bytes of an input schema as compact JSON.
-pub const MAX_INPUT_SCHEMA_BYTES: usize = 64 * 1024;
-/// Bytes that the defaults of a schema may add to the inputs of a Runnable.
-pub const MAX_DEFAULTED_BYTES: usize = 256 * 1024;
-/// Problems of one Runnable's inputs that are collected.
-const MAX_PROBLEMS: usize = 100;
 /// The field of the template that holds the schema.
 const FIELD: &str = "inputSchema";
 /// Where inputs are, as a template reads them.
@@ -115,8 +109,8 @@ struct Limits {
 impl InputSchema {
     /// Finds everything that is wrong with a schema: what no structural schema has, what cannot be
     /// read, defaults that do not fit.
-    pub(crate) fn compile(schema: &Value, problems: &mut Vec<Problem>) -> Option<Self> {
-        let refuse = |message: String| Problem::new(FIELD, message);
+    pub(crate) fn compile(schema: &Value, problems: &mut Vec<Diagnostic>) -> Option<Self> {
+        let refuse = |message: String| Diagnostic::in_spec(FIELD, DiagnosticKind::Limit(message));
         if !bounds::is_shallow(schema) {
             let message = format!("objects and arrays are nested more than {MAX_DEPTH} deep");
             problems.push(refuse(message));
@@ -127,30 +121,42 @@ impl InputSchema {
             problems.push(refuse(message));
             return None;
         }
-        let before = problems.len();
         let root = compile::root(schema, problems);
-        if problems.len() > before {
-            return None;
-        }
         problems.extend(compile::misfits(&root));
-        (problems.len() == before).then_some(Self { root })
+        // What could not be read of it lets everything pass, so that the rest can be checked.
+        Some(Self { root })
     }
 
     /// The inputs with what the schema adds; `None` when it adds nothing. Fails with everything that
     /// does not fit.
-    pub(crate) fn complete(&self, inputs: Option<&Value>) -> Result<Option<Value>, Problems> {
+    pub(crate) fn complete(&self, inputs: Option<&Value>) -> Result<Option<Value>, Diagnostics> {
+        let (completed, added, problems) = self.fill(inputs);
+        Diagnostics::check(problems)?;
+        Ok((added > 0).then_some(completed))
+    }
+
+    /// The inputs with what the schema adds, whether or not they fit, and everything that does not.
+    pub(crate) fn attempt(&self, inputs: Option<&Value>) -> (Value, Vec<Diagnostic>) {
+        let (completed, _, problems) = self.fill(inputs);
+        (completed, problems)
+    }
+
+    /// The completed inputs, how many values were added, and what does not fit.
+    fn fill(&self, inputs: Option<&Value>) -> (Value, usize, Vec<Diagnostic>) {
         let given = inputs.filter(|inputs| !inputs.is_null());
         let mut completed = given
             .cloned()
             .unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-        let added = defaults::add(&self.root, &mut completed).map_err(|error| {
-            Problems::from(Problem::new(
-                crate::error::document_path(&INPUTS),
-                error.to_string(),
-            ))
-        })?;
-        Problems::check(fit::problems(&self.root, &completed, &INPUTS))?;
-        Ok((added > 0).then_some(completed))
+        match defaults::add(&self.root, &mut completed) {
+            Err(error) => {
+                let problem = Diagnostic::new(Root::Context, kept(&INPUTS), error.to_string());
+                (completed, 0, vec![problem])
+            }
+            Ok(added) => {
+                let problems = fit::problems(&self.root, &completed, &INPUTS);
+                (completed, added, problems)
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 /// names of pods and the labels made of them end at 63.
 pub const MAX_RUN_NAME: usize = 52;
 /// The longest value of a label.
-const MAX_LABEL: usize = 63;
+pub const MAX_LABEL: usize = 63;
 /// Characters of a hash in a name: 50 bits.
 const SUFFIX: usize = 10;
 

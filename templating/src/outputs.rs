@@ -5,18 +5,11 @@ use std::{collections::BTreeMap, fmt};
 use serde_json::Value;
 
 use crate::{
-    bounds::{self, MAX_DEPTH, Work},
-    error::Problem,
+    bounds::{self, MAX_DEPTH, MAX_OUTPUT_BYTES, MAX_OUTPUTS, MAX_OUTPUTS_BYTES, Work},
+    diagnostic::{Diagnostic, DiagnosticKind, Root, Step},
     kinds::{OutputsFrom, known_fields},
     path::{Path, shown},
 };
-
-/// Outputs of one template.
-pub const MAX_OUTPUTS: usize = 64;
-/// Bytes of one output as compact JSON.
-pub const MAX_OUTPUT_BYTES: usize = 64 * 1024;
-/// Bytes of all outputs of a run as compact JSON.
-pub const MAX_OUTPUTS_BYTES: usize = 256 * 1024;
 
 /// Whether runs of a kind give no outputs.
 pub(crate) fn is_refused((api_version, kind): (&str, &str)) -> bool {
@@ -102,21 +95,26 @@ pub(crate) struct Outputs(Vec<(String, Path)>);
 impl Outputs {
     pub(crate) fn compile(
         declared: Option<&BTreeMap<String, String>>,
-        problems: &mut Vec<Problem>,
+        problems: &mut Vec<Diagnostic>,
     ) -> Self {
         let declared = declared.into_iter().flatten();
         let count = declared.clone().count();
         if count > MAX_OUTPUTS {
             let message = format!("there are {count}, more than {MAX_OUTPUTS}");
-            problems.push(Problem::new("outputs", message));
+            let kind = DiagnosticKind::Limit(message);
+            problems.push(Diagnostic::in_spec("outputs", kind));
         }
         let mut outputs = Vec::new();
         for (name, raw) in declared {
             match Path::parse(raw) {
                 Ok(path) => outputs.push((name.clone(), path)),
-                Err(reason) => problems.push(Problem::new(
-                    format!("outputs.{name}"),
-                    format!("failed to evaluate path [{}]: {reason}", shown(raw)),
+                Err(error) => problems.push(Diagnostic::new(
+                    Root::Spec,
+                    vec![Step::Key("outputs".to_owned()), Step::Key(name.clone())],
+                    DiagnosticKind::Path {
+                        path: shown(raw).into_owned(),
+                        error,
+                    },
                 )),
             }
         }

@@ -15,18 +15,21 @@
 //! Tests compare the two wherever both dialects mean the same.
 
 mod compare;
+mod error;
 mod evaluate;
 mod parse;
 mod step;
 mod unquote;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use serde_json::Value;
 
-use crate::bounds::{Exhausted, MAX_PATH_BYTES, Work};
+use crate::bounds::{MAX_PATH_BYTES, Work};
+pub use error::{PathError, SearchError, SyntaxError};
 use evaluate::Absent;
-use step::Node;
+pub(crate) use parse::ends_word;
+pub(crate) use step::{Node, Slice};
 
 /// A path that was parsed, to be evaluated many times.
 #[derive(Clone, Debug)]
@@ -35,39 +38,48 @@ pub(crate) struct Path {
     nodes: Vec<Node>,
 }
 
-/// Why a path has no value. The texts are those of Cartographer where it has one.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum PathError {
-    #[error("empty jsonpath not allowed")]
-    Empty,
-    #[error("evaluate: the path is {0} bytes long, more than {MAX_PATH_BYTES}")]
-    TooLong(usize),
-    #[error("evaluate: failed to parse jsonpath '{wrapped}': {reason}")]
-    Syntax { wrapped: String, reason: String },
-    #[error("evaluate: more queries than expected: '{wrapped}' goes on after its first '}}'")]
-    ManyQueries { wrapped: String },
-    #[error("evaluate: failed to find results: {0}")]
-    Find(String),
-    #[error("too many results for the query: {0}")]
-    TooMany(String),
-    #[error("jsonpath returned empty list: {raw}{hint}", raw = .0, hint = hint(.0))]
-    Missing(String),
-    #[error("evaluate: {0}")]
-    Exhausted(#[from] Exhausted),
-}
-
 /// A dot between quotes parts two names, as in kubectl: most who write one mean one name.
 fn hint(raw: &str) -> &'static str {
     let mut quoted = raw
         .split("['")
         .skip(1)
         .filter_map(|rest| rest.split("']").next());
-    let parts = quoted.any(|name| name.replace("\\.", "").contains('.'));
+    let parts = quoted.any(parts_names);
     if parts {
         ": a dot within a name is written \\."
     } else {
         ""
     }
+}
+
+/// Whether a name between quotes is read as several.
+fn parts_names(quoted: &str) -> bool {
+    quoted.replace("\\.", "").contains('.')
+}
+
+/// Where names between `['` and `']` stand that are read as several.
+pub(crate) fn parted_names(raw: &str) -> Vec<Range<usize>> {
+    let starts = raw.match_indices("['").map(|(at, mark)| at + mark.len());
+    let names = starts.filter_map(|start| {
+        let end = start + raw.get(start..)?.find("']")?;
+        Some(start..end)
+    });
+    names
+        .filter(|name| raw.get(name.clone()).is_some_and(parts_names))
+        .collect()
+}
+
+/// The steps of a path with the bytes that each stands on, up to the first that cannot be read.
+pub(crate) fn spans(raw: &str) -> Vec<(Node, Range<usize>)> {
+    if raw.len() > MAX_PATH_BYTES {
+        return Vec::new();
+    }
+    let before = opening(raw).len();
+    let in_raw = |at: usize| at.saturating_sub(before).min(raw.len());
+    parse::spans(&wrap(raw))
+        .into_iter()
+        .map(|(node, span)| (node, in_raw(span.start)..in_raw(span.end)))
+        .collect()
 }
 
 impl Path {
@@ -136,13 +148,18 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{head}..."))
 }
 
-/// Adds the braces and the first dot that users leave out.
-fn wrap(raw: &str) -> String {
-    let start = match raw {
+/// What users leave out in front of a path.
+fn opening(raw: &str) -> &'static str {
+    match raw {
         _ if raw.starts_with("{.") => "",
         _ if raw.starts_with('.') => "{",
         _ => "{.",
-    };
+    }
+}
+
+/// Adds the braces and the first dot that users leave out.
+fn wrap(raw: &str) -> String {
+    let start = opening(raw);
     let end = if raw.ends_with('}') { "" } else { "}" };
     format!("{start}{raw}{end}")
 }

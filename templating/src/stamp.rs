@@ -6,10 +6,10 @@ use cartouche_crds::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{document::Rendered, name::label_value};
-
-/// The words of Cartographer.
-pub(crate) const NAMESPACE_CONFLICT: &str = "cannot set namespace in resource template";
+use crate::{
+    document::{Rendered, StampError},
+    name::label_value,
+};
 
 /// The Runnable that a run belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,23 +41,12 @@ pub struct Stamp<'a> {
     pub rerun_request: Option<&'a str>,
 }
 
-/// Why a document cannot become a run of this Runnable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StampError {
-    /// It asks for a namespace other than the Runnable's.
-    #[error("{NAMESPACE_CONFLICT}")]
-    Namespace,
-}
-
 /// The object to create. Fails when the document asks for a namespace other than the Runnable's.
 ///
 /// The owner is not blocked from deletion: that needs rights on finalizers which an account that may
 /// create runs need not have.
 pub fn stamp(rendered: &Rendered, stamp: &Stamp<'_>) -> Result<Value, StampError> {
-    let namespace = rendered.namespace();
-    if !namespace.is_empty() && namespace != stamp.owner.namespace {
-        return Err(StampError::Namespace);
-    }
+    rendered.check_namespace(stamp.owner.namespace)?;
     let mut object = rendered.document().clone();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert("name".into(), stamp.name.into());

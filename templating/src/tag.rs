@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use crate::{
     bounds::{MAX_RENDERED_BYTES, Work, json_bytes_within},
-    context::{self, Context},
+    context::{self, Context, Unreadable},
+    diagnostic::DiagnosticKind,
     json_text,
     path::{Path, PathError, shown},
 };
@@ -39,37 +40,89 @@ pub(crate) enum Piece {
     Tag(Path),
 }
 
-/// What is wrong with a tag.
+/// Why a tag has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TagError {
+    /// Its path has none.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// It reads what is not to be read.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    /// It reads from neither root.
+    #[error("{missing}: a tag reads runnable or selected, not '{root}'")]
+    UnknownRoot {
+        /// What its path is said to be otherwise.
+        missing: PathError,
+        /// What it begins with.
+        root: String,
+    },
+    /// What it yields is too large.
+    #[error("the rendered document is larger than {MAX_RENDERED_BYTES} bytes")]
+    TooLarge,
+}
+
+impl TagError {
+    /// Whether a limit was reached that makes it pointless to go on.
+    fn is_final(&self) -> bool {
+        matches!(self, Self::TooLarge | Self::Path(PathError::Exhausted(_)))
+    }
+}
+
+/// What is wrong with a tag of a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TagError {
+pub(crate) struct BadTag {
     /// The tag without its markers.
     pub(crate) tag: String,
-    pub(crate) message: String,
-    /// Whether a limit was reached that makes it pointless to go on.
-    pub(crate) fatal: bool,
+    pub(crate) kind: DiagnosticKind,
+}
+
+impl BadTag {
+    pub(crate) fn is_final(&self) -> bool {
+        match &self.kind {
+            DiagnosticKind::WholeValue { error, .. } | DiagnosticKind::InText(error) => {
+                error.is_final()
+            }
+            _ => false,
+        }
+    }
 }
 
 /// A piece of a string that is not looked into yet.
-enum Raw<'a> {
+pub(crate) enum Raw<'a> {
     Text(&'a str),
     Quoted(&'a str),
     Tag(&'a str),
 }
 
+impl Raw<'_> {
+    /// Its bytes in the text, markers included.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Quoted(text) => QUOTED_START.len() + text.len() + QUOTED_END.len(),
+            Self::Tag(path) => START.len() + path.len() + END.len(),
+        }
+    }
+}
+
 impl Leaf {
-    /// Splits a string and parses every path in it.
-    pub(crate) fn compile(text: &str) -> Result<Self, Vec<TagError>> {
+    /// Splits a string and parses every path in it. With errors, the rest of the string.
+    pub(crate) fn compile(text: &str) -> (Self, Vec<BadTag>) {
         if let Some(raw) = only_tag(text) {
             return match parse(raw) {
-                Ok(tag) => Ok(Self::Value {
-                    tag,
-                    text: text.to_owned(),
-                }),
-                Err(reason) => Err(vec![TagError {
-                    tag: shown(raw).into_owned(),
-                    message: format!("evaluate tag {}: {reason}", shown(text)),
-                    fatal: false,
-                }]),
+                Ok(tag) => {
+                    let text = text.to_owned();
+                    (Self::Value { tag, text }, Vec::new())
+                }
+                Err(error) => {
+                    let text = shown(text).into_owned();
+                    let bad = BadTag {
+                        tag: shown(raw).into_owned(),
+                        kind: DiagnosticKind::WholeValue { text, error },
+                    };
+                    (Self::Mixed(Vec::new()), vec![bad])
+                }
             };
         }
         let (mut pieces, mut errors) = (Vec::new(), Vec::new());
@@ -78,28 +131,33 @@ impl Leaf {
                 Raw::Text(text) | Raw::Quoted(text) => push_text(&mut pieces, text),
                 Raw::Tag(raw) => match parse(raw) {
                     Ok(path) => pieces.push(Piece::Tag(path)),
-                    Err(reason) => errors.push(inside_text(raw, &reason)),
+                    Err(error) => errors.push(BadTag {
+                        tag: shown(raw).into_owned(),
+                        kind: DiagnosticKind::InText(error),
+                    }),
                 },
             }
         }
-        if !errors.is_empty() {
-            return Err(errors);
-        }
-        Ok(match pieces.as_mut_slice() {
+        let leaf = match pieces.as_mut_slice() {
             [] => Self::Plain(String::new()),
             [Piece::Text(text)] => Self::Plain(std::mem::take(text)),
             _ => Self::Mixed(pieces),
-        })
+        };
+        (leaf, errors)
     }
 
-    pub(crate) fn tag_count(&self) -> usize {
+    /// The paths of its tags.
+    pub(crate) fn paths(&self) -> Vec<&str> {
         match self {
-            Self::Plain(_) => 0,
-            Self::Value { .. } => 1,
+            Self::Plain(_) => Vec::new(),
+            Self::Value { tag, .. } => vec![tag.raw()],
             Self::Mixed(pieces) => pieces
                 .iter()
-                .filter(|piece| matches!(piece, Piece::Tag(_)))
-                .count(),
+                .filter_map(|piece| match piece {
+                    Piece::Tag(tag) => Some(tag.raw()),
+                    Piece::Text(_) => None,
+                })
+                .collect(),
         }
     }
 
@@ -109,16 +167,18 @@ impl Leaf {
         context: &Context,
         work: &mut Work,
         room: &mut usize,
-    ) -> Result<Value, Vec<TagError>> {
+    ) -> Result<Value, Vec<BadTag>> {
         match self {
             Self::Plain(text) => Ok(Value::String(text.clone())),
             Self::Value { tag, text } => match value(tag, context, work, room) {
                 Ok(value) => Ok(value.clone()),
-                Err(failure) => {
-                    Err(vec![failure.with(tag, |reason| {
-                        format!("evaluate tag {text}: {reason}")
-                    })])
-                }
+                Err(error) => Err(vec![BadTag {
+                    tag: tag.raw().to_owned(),
+                    kind: DiagnosticKind::WholeValue {
+                        text: text.clone(),
+                        error,
+                    },
+                }]),
             },
             Self::Mixed(pieces) => mix(pieces, context, work, room),
         }
@@ -130,7 +190,7 @@ fn mix(
     context: &Context,
     work: &mut Work,
     room: &mut usize,
-) -> Result<Value, Vec<TagError>> {
+) -> Result<Value, Vec<BadTag>> {
     let (mut out, mut errors) = (String::new(), Vec::new());
     for piece in pieces {
         let tag = match piece {
@@ -142,21 +202,18 @@ fn mix(
         };
         match value(tag, context, work, room) {
             Ok(Value::String(text)) => out.push_str(text),
-            Ok(Value::Null) => errors.push(TagError {
+            Ok(Value::Null) => errors.push(BadTag {
                 tag: tag.raw().to_owned(),
-                message: format!(
-                    "interpolate tag: tag must not point to nil value: {}",
-                    tag.raw()
-                ),
-                fatal: false,
+                kind: DiagnosticKind::NullInText(tag.raw().to_owned()),
             }),
             Ok(other) => json_text::append_json(&mut out, other),
-            Err(failure) => {
-                let fatal = failure.fatal;
-                errors.push(failure.with(tag, |reason| {
-                    format!("interpolate tag: evaluate jsonpath: {reason}")
-                }));
-                if fatal {
+            Err(error) => {
+                let is_final = error.is_final();
+                errors.push(BadTag {
+                    tag: tag.raw().to_owned(),
+                    kind: DiagnosticKind::InText(error),
+                });
+                if is_final {
                     break;
                 }
             }
@@ -169,56 +226,23 @@ fn mix(
     }
 }
 
-struct Failure {
-    reason: String,
-    fatal: bool,
-}
-
-impl Failure {
-    fn with(self, tag: &Path, message: impl FnOnce(&str) -> String) -> TagError {
-        TagError {
-            tag: tag.raw().to_owned(),
-            message: message(&self.reason),
-            fatal: self.fatal,
-        }
-    }
-}
-
 /// The value of a tag, paid for in visits and in bytes before anything is copied.
 fn value<'a>(
     tag: &'a Path,
     context: &'a Context,
     work: &mut Work,
     room: &mut usize,
-) -> Result<&'a Value, Failure> {
-    let value = context.find(tag, work).map_err(|error| Failure {
-        reason: error.to_string(),
-        fatal: matches!(error, PathError::Exhausted(_)),
-    })?;
-    match json_bytes_within(value, *room) {
-        Some(bytes) => {
-            *room -= bytes;
-            Ok(value)
-        }
-        None => Err(Failure {
-            reason: format!("the rendered document is larger than {MAX_RENDERED_BYTES} bytes"),
-            fatal: true,
-        }),
-    }
+) -> Result<&'a Value, TagError> {
+    let value = context.find(tag, work)?;
+    let bytes = json_bytes_within(value, *room).ok_or(TagError::TooLarge)?;
+    *room -= bytes;
+    Ok(value)
 }
 
-fn parse(raw: &str) -> Result<Path, String> {
-    let path = Path::parse(raw).map_err(|error| error.to_string())?;
+fn parse(raw: &str) -> Result<Path, TagError> {
+    let path = Path::parse(raw)?;
     context::check(&path)?;
     Ok(path)
-}
-
-fn inside_text(raw: &str, reason: &str) -> TagError {
-    TagError {
-        tag: shown(raw).into_owned(),
-        message: format!("interpolate tag: evaluate jsonpath: {reason}"),
-        fatal: false,
-    }
 }
 
 fn push_text(pieces: &mut Vec<Piece>, text: &str) {
@@ -233,7 +257,7 @@ fn push_text(pieces: &mut Vec<Piece>, text: &str) {
 
 /// The path of a string that is nothing but one tag. As in Cartographer everything between the first
 /// marker and the last one is then the path, even another `)$`.
-fn only_tag(text: &str) -> Option<&str> {
+pub(crate) fn only_tag(text: &str) -> Option<&str> {
     let inner = text.strip_prefix(START)?;
     if quoted(text).is_some() || inner.contains(START) {
         return None;
@@ -268,7 +292,7 @@ pub(crate) fn has_tag(text: &str) -> bool {
 
 /// Splits a string into literal text and tags, from left to right. Each marker is looked for once from
 /// each place, so that the work grows with the text and not with its square.
-fn split(text: &str) -> Vec<Raw<'_>> {
+pub(crate) fn split(text: &str) -> Vec<Raw<'_>> {
     let mut pieces = Vec::new();
     let mut ends = Marks::new(text, END);
     let mut quoted_ends = Marks::new(text, QUOTED_END);

@@ -1,6 +1,7 @@
 //! A template: compiled once, rendered for every change of what it sees.
 
 mod body;
+mod draft;
 mod suspect;
 
 use std::{borrow::Cow, collections::BTreeMap};
@@ -11,15 +12,17 @@ use serde_json::{Value, json};
 use crate::{
     bounds::{self, MAX_DEPTH, MAX_LEAVES, MAX_RENDERED_BYTES, MAX_TAGS, MAX_TEMPLATE_BYTES},
     context::Context,
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Step},
     digest,
     document::{self, Rendered},
-    error::{Problem, Problems},
     health::{Health, Rule},
     input_schema::InputSchema,
     outputs::{self, OutputError, Outputs},
     termination_message::TERMINATION_MESSAGE,
+    warning::{Warning, WarningKind},
 };
 use body::Body;
+pub use draft::{Attempt, Draft};
 
 /// A `ClusterRunTemplate`, checked and ready to be rendered.
 #[derive(Clone, Debug)]
@@ -30,20 +33,34 @@ pub struct Template {
     outputs: Outputs,
     rule: Option<Rule>,
     rules_hash: String,
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
 }
 
 impl Template {
     /// Finds everything that is wrong with a template whatever a Runnable says: the syntax of every
     /// tag and path, names that no tag can read, what no run may be, sizes.
-    pub fn compile(spec: &ClusterRunTemplateSpec) -> Result<Self, Problems> {
+    pub fn compile(spec: &ClusterRunTemplateSpec) -> Result<Self, Diagnostics> {
+        let (template, problems) = Self::read(spec);
+        Diagnostics::check(problems)?;
+        Ok(template)
+    }
+
+    /// What can be read of a template, and everything that is wrong with the rest.
+    fn read(spec: &ClusterRunTemplateSpec) -> (Self, Vec<Diagnostic>) {
         let template = &spec.template;
-        check_size(template)?;
-        let mut problems = document::static_problems(template);
-        let body = Body::compile(template, &mut problems);
+        let (mut problems, mut warnings) = (Vec::new(), Vec::new());
+        let body = if let Some(kind) = oversize(template) {
+            problems.push(Diagnostic::in_spec("template", kind));
+            Body::Literal(Value::Null)
+        } else {
+            problems.extend(document::static_problems(template));
+            warnings = [document::warnings(template), suspect::warnings(template)].concat();
+            Body::compile(template, &mut problems)
+        };
         if body.tag_count() > MAX_TAGS {
             let message = format!("it has {} tags, more than {MAX_TAGS}", body.tag_count());
-            problems.push(Problem::new("template", message));
+            let kind = DiagnosticKind::Limit(message);
+            problems.push(Diagnostic::in_spec("template", kind));
         }
         let outputs = Outputs::compile(spec.outputs.as_ref(), &mut problems);
         let rule = spec
@@ -54,16 +71,18 @@ impl Template {
             .input_schema
             .as_ref()
             .and_then(|schema| InputSchema::compile(schema, &mut problems));
-        Problems::check(problems)?;
         let literal_kind = body.literal("apiVersion").zip(body.literal("kind"));
-        let mut warnings = [document::warnings(template), suspect::warnings(template)].concat();
         if let Some((api_version, kind)) = &literal_kind
             && outputs::is_refused((api_version, kind))
             && !outputs.is_empty()
         {
-            warnings.push("outputs: a Secret gives no outputs".to_owned());
+            warnings.push(Warning {
+                root: Root::Spec,
+                at: vec![Step::Key("outputs".to_owned())],
+                kind: WarningKind::OutputsOfSecret,
+            });
         }
-        Ok(Self {
+        let read = Self {
             inputs,
             literal_kind,
             warnings,
@@ -71,12 +90,13 @@ impl Template {
             body,
             outputs,
             rule,
-        })
+        };
+        (read, problems)
     }
 
     /// What works, but hardly as its author expects.
     #[must_use]
-    pub fn warnings(&self) -> &[String] {
+    pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
@@ -114,7 +134,7 @@ impl Template {
 
     /// What the tags see: the context, with the defaults of the template's input schema. Fails with
     /// every input that does not fit the schema; their paths begin with `runnable.spec.inputs`.
-    pub fn complete<'a>(&self, context: &'a Context) -> Result<Cow<'a, Context>, Problems> {
+    pub fn complete<'a>(&self, context: &'a Context) -> Result<Cow<'a, Context>, Diagnostics> {
         let Some(schema) = &self.inputs else {
             return Ok(Cow::Borrowed(context));
         };
@@ -126,7 +146,7 @@ impl Template {
 
     /// Replaces every tag, once, and checks the outcome. Fails with everything that is wrong with it
     /// or with the inputs, or with the limit that was reached.
-    pub fn render(&self, context: &Context) -> Result<Rendered, Problems> {
+    pub fn render(&self, context: &Context) -> Result<Rendered, Diagnostics> {
         let document = self.body.render(&*self.complete(context)?)?;
         check_rendered_size(&document)?;
         document::finish(document)
@@ -154,30 +174,29 @@ impl Template {
     }
 }
 
-fn check_size(template: &Value) -> Result<(), Problems> {
-    let refuse = |message: String| Err(Problem::new("template", message).into());
+/// Why a template cannot even be looked into.
+fn oversize(template: &Value) -> Option<DiagnosticKind> {
     if !template.is_object() {
-        return refuse(
-            "stamped resource is not a map[string]interface{}: it has to be an object".to_owned(),
-        );
+        let message = "stamped resource is not a map[string]interface{}: it has to be an object";
+        return Some(message.into());
     }
-    if !bounds::is_shallow(template) {
-        return refuse(format!(
-            "objects and arrays are nested more than {MAX_DEPTH} deep"
-        ));
-    }
-    if bounds::json_bytes_within(template, MAX_TEMPLATE_BYTES).is_none() {
-        return refuse(format!("it is larger than {MAX_TEMPLATE_BYTES} bytes"));
-    }
-    if bounds::leaves(template) > MAX_LEAVES {
-        return refuse(format!("it has more than {MAX_LEAVES} values"));
-    }
-    Ok(())
+    let message = if !bounds::is_shallow(template) {
+        format!("objects and arrays are nested more than {MAX_DEPTH} deep")
+    } else if bounds::json_bytes_within(template, MAX_TEMPLATE_BYTES).is_none() {
+        format!("it is larger than {MAX_TEMPLATE_BYTES} bytes")
+    } else if bounds::leaves(template) > MAX_LEAVES {
+        format!("it has more than {MAX_LEAVES} values")
+    } else {
+        return None;
+    };
+    Some(DiagnosticKind::Limit(message))
 }
 
-fn check_rendered_size(document: &Value) -> Result<(), Problems> {
-    let refuse =
-        |message: String| Err(Problem::new("", format!("the rendered document {message}")).into());
+fn check_rendered_size(document: &Value) -> Result<(), Diagnostics> {
+    let refuse = |message: String| {
+        let kind = DiagnosticKind::Limit(format!("the rendered document {message}"));
+        Err(Diagnostic::in_template("", kind).into())
+    };
     if !bounds::is_shallow(document) {
         return refuse(format!(
             "nests objects and arrays more than {MAX_DEPTH} deep"

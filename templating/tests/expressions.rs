@@ -85,7 +85,7 @@ fn read_path(path: &str, document: &Value) -> Result<Value, String> {
         message.strip_prefix(&frame).unwrap().to_owned()
     };
     let template = Template::compile(&spec(template, Some(path)))
-        .map_err(|problems| without_frame(&problems.iter().next().unwrap().message))?;
+        .map_err(|problems| without_frame(&problems.iter().next().unwrap().message()))?;
     match template.outputs(document) {
         Ok(outputs) => Ok(outputs.unwrap().remove("out").unwrap()),
         Err(OutputError::Paths(errors)) => Err(errors[0].reason.clone()),
@@ -102,8 +102,8 @@ fn render_text(text: &str, context: &Context) -> Result<Value, String> {
         .and_then(|template| template.render(context))
         .map_err(|problems| {
             let problem = problems.iter().next().unwrap();
-            assert_eq!(problem.path, "data.leaf");
-            problem.message.clone()
+            assert_eq!(problem.path(), "data.leaf");
+            problem.message()
         })?;
     Ok(rendered.document()["data"]["leaf"].clone())
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use cartouche_crds::ClusterRunTemplateSpec;
 use cartouche_templating::{
-    Context, MAX_RUN_NAME, Owner, Problems, Rendered, Stamp, Template, contains, label_value,
+    Context, Diagnostics, MAX_RUN_NAME, Owner, Rendered, Stamp, Template, contains, label_value,
     name_suffix, stamp,
 };
 use proptest::prelude::*;
@@ -41,7 +41,7 @@ fn context(input: &Value) -> Context {
     Context::new(&runnable, None).unwrap()
 }
 
-fn render(data: Value, input: &Value) -> Result<Rendered, Problems> {
+fn render(data: Value, input: &Value) -> Result<Rendered, Diagnostics> {
     Template::compile(&spec(config_map(data)))?.render(&context(input))
 }
 

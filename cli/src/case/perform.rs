@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use cartouche_templating::{Problem, Template};
+use cartouche_templating::{Diagnostic, Template};
 use serde_json::{Value, json};
 
 use super::{
@@ -49,7 +49,7 @@ pub(super) fn perform(case: &Case, mode: Mode) -> anyhow::Result<Vec<Difference>
     let template = match template_file::compile(&template_document) {
         Some(Ok(template)) => template,
         Some(Err(problems)) => {
-            let problems: Vec<Problem> = problems.iter().cloned().collect();
+            let problems: Vec<Diagnostic> = problems.iter().cloned().collect();
             expectations.error(&problems)?;
             return Ok(expectations.differences);
         }
@@ -107,7 +107,7 @@ impl Expectations<'_> {
     }
 
     /// It does not render.
-    fn error(&mut self, problems: &[Problem]) -> anyhow::Result<()> {
+    fn error(&mut self, problems: &[Diagnostic]) -> anyhow::Result<()> {
         let mut text = String::new();
         for problem in problems {
             text.push_str(&problem.to_string());

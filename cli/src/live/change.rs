@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
+use cartouche_templating::{OWN_ANNOTATIONS, OWN_LABELS};
 use serde_json::Value;
 
 use crate::source::{self, Step};
@@ -88,23 +89,16 @@ pub(crate) fn comparable(run: &Value) -> Value {
         return run;
     };
     metadata.retain(|key, _| matches!(key.as_str(), "generateName" | "labels" | "annotations"));
-    for field in ["labels", "annotations"] {
+    for (field, own) in [
+        ("labels", &OWN_LABELS[..]),
+        ("annotations", &OWN_ANNOTATIONS[..]),
+    ] {
         if let Some(map) = metadata.get_mut(field).and_then(Value::as_object_mut) {
-            map.retain(|key, _| !OWN.contains(&key.as_str()));
+            map.retain(|key, _| !own.contains(&key.as_str()));
         }
     }
     run
 }
-
-/// Labels and annotations that Cartouche sets.
-const OWN: [&str; 6] = [
-    cartouche_crds::RUNNABLE_NAME_LABEL,
-    cartouche_crds::RUN_TEMPLATE_NAME_LABEL,
-    cartouche_crds::RUNNABLE_UID_LABEL,
-    cartouche_crds::RUN_SEQUENCE_LABEL,
-    cartouche_crds::INPUT_HASH_ANNOTATION,
-    cartouche_crds::RERUN_TOKEN_ANNOTATION,
-];
 
 #[cfg(test)]
 mod tests {
@@ -131,6 +125,18 @@ mod tests {
             changes(&json!({ "a": {}, "b": null, "c": [] }), &json!({})),
             []
         );
+    }
+
+    #[test]
+    fn a_run_that_was_asked_for_differs_in_nothing_that_its_template_renders() {
+        let run = |annotations: Value| json!({ "metadata": { "annotations": annotations } });
+        let asked = run(json!({
+            "carto.run/input-hash": "v1:1",
+            "carto.run/rerun-token": "2",
+            "carto.run/rerun-request": r#"{"by":"ada","reason":"flaky"}"#,
+        }));
+        let first = run(json!({ "carto.run/input-hash": "v1:1" }));
+        assert_eq!(changes(&comparable(&first), &comparable(&asked)), []);
     }
 
     #[test]

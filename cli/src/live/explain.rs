@@ -3,7 +3,10 @@
 use std::{fmt::Write as _, path::PathBuf};
 
 use anyhow::{anyhow, bail};
-use cartouche_templating::Template;
+use cartouche_templating::{
+    Template,
+    syntax::{self, PathStep, To},
+};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -12,10 +15,8 @@ use crate::{
     input_schema, nearest,
     objects::Objects,
     outcome::Outcome,
-    path_steps::{self, PathStep, To},
     schema::{Member, Schema},
     source::Document,
-    tag_text,
 };
 
 /// Say which inputs a template takes
@@ -155,7 +156,7 @@ fn find<'a>(root: Schema<'a>, path: &str) -> anyhow::Result<(Schema<'a>, bool)> 
         .trim_start_matches("runnable.")
         .trim_start_matches("spec.inputs.");
     let (mut schema, mut required) = (root, false);
-    for PathStep { to, .. } in path_steps::steps(path) {
+    for PathStep { to, .. } in syntax::steps(path) {
         let To::Key(key) = to else {
             schema = schema.items().unwrap_or(schema);
             continue;
@@ -326,8 +327,8 @@ fn undeclared(template: &Value, name: &str) -> Outcome {
 fn collect(value: &Value, read: &mut Vec<String>) {
     match value {
         Value::String(text) => {
-            for tag in tag_text::tags(text) {
-                let steps = path_steps::steps(&tag.path);
+            for tag in syntax::tags(text) {
+                let steps = syntax::steps(&tag.path);
                 if let Some(inputs) = input_schema::below_inputs(&steps) {
                     let path = inputs.iter().map(|step| match &step.to {
                         To::Key(key) => key.clone(),

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, path::PathBuf};
 
 use anyhow::bail;
 use cartouche_crds::Selector;
-use cartouche_templating::{Problem, Template};
+use cartouche_templating::{Diagnostic, Template};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -215,7 +215,7 @@ fn render(
     })
 }
 
-fn unrendered(document: &Document, runnable: &Document, problems: &[Problem]) -> Vec<Finding> {
+fn unrendered(document: &Document, runnable: &Document, problems: &[Diagnostic]) -> Vec<Finding> {
     let told = problems
         .iter()
         .map(|problem| validate::for_runnable(document, runnable, problem));

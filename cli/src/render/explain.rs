@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
+use cartouche_templating::syntax::{self, To};
 use serde_json::{Value, json};
 
 use super::{Run, Subject, value_of};
 use crate::{
     input_schema,
-    path_steps::{self, To},
     source::{self, Document, Node, Step},
     template_file,
 };
@@ -77,7 +77,7 @@ fn at<'a>(value: &'a Value, steps: &[Step]) -> Option<&'a Value> {
 
 /// Where the value of a path stands in the file of the Runnable or of the selected object.
 fn written(files: &Files<'_>, path: &str) -> Option<String> {
-    let steps = path_steps::steps(path);
+    let steps = syntax::steps(path);
     let (root, rest) = steps.split_first()?;
     let document = match &root.to {
         To::Key(key) if key == "runnable" => files.runnable,
@@ -108,7 +108,7 @@ fn written(files: &Files<'_>, path: &str) -> Option<String> {
 
 /// Where the template declares the default that a path leads to, or into.
 fn by_default(template: &Document, path: &str) -> Option<String> {
-    let steps = path_steps::steps(path);
+    let steps = syntax::steps(path);
     let inputs = input_schema::below_inputs(&steps)?;
     let steps: Vec<Step> = inputs
         .iter()

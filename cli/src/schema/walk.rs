@@ -1,7 +1,8 @@
 //! Where a path may lead in a kind, before there is an object.
 
+use cartouche_templating::syntax::{PathStep, To};
+
 use super::{Member, Schema};
-use crate::path_steps::{PathStep, To};
 
 /// Where a path leads.
 pub(crate) enum Reached<'a> {

@@ -2,6 +2,7 @@
 
 use std::{fmt, ops::Range};
 
+use cartouche_templating::Step;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{Location, Spanned};
@@ -27,13 +28,6 @@ pub(crate) struct Entry {
     pub(crate) key: String,
     pub(crate) key_span: Range<usize>,
     pub(crate) value: Node,
-}
-
-/// One step into a document.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Step {
-    Key(String),
-    Index(usize),
 }
 
 impl Node {

@@ -1,14 +1,16 @@
 //! Runnables that select other Runnables, to read their outputs. Files do not hold outputs, but the template
 //! of the other one says which there will be.
 
-use cartouche_templating::Problem;
+use cartouche_templating::{
+    Diagnostic,
+    syntax::{self, PathStep, To},
+};
 use serde_json::Value;
 
 use crate::{
     finding::{Finding, Rule},
     nearest,
     objects::{Objects, RUNNABLE},
-    path_steps::{self, PathStep, To},
     source::Document,
     template_file,
 };
@@ -19,8 +21,8 @@ pub(super) fn is_unfinished(selected: &Document) -> bool {
 }
 
 /// Whether it is only the status of the selected object that is missing.
-pub(super) fn reads_status(problem: &Problem) -> bool {
-    let steps = problem.tag.as_deref().map(path_steps::steps);
+pub(super) fn reads_status(problem: &Diagnostic) -> bool {
+    let steps = problem.tag.as_deref().map(syntax::steps);
     steps.is_some_and(|steps| leads_to(&steps, &["selected", "status"]))
 }
 
@@ -38,7 +40,7 @@ pub(super) fn check(
     document: &Document,
     runnable: &Document,
     selected: &Document,
-    problems: &[Problem],
+    problems: &[Diagnostic],
 ) -> Vec<Finding> {
     let outputs: Option<Vec<String>> = objects.template_of(selected).map(|template| {
         let outputs = template
@@ -53,7 +55,7 @@ pub(super) fn check(
     let mut findings = Vec::new();
     for problem in problems.iter().filter(|problem| reads_status(problem)) {
         let tag = problem.tag.as_deref().unwrap_or_default();
-        let steps = path_steps::steps(tag);
+        let steps = syntax::steps(tag);
         let output = match steps.get(3).map(|step| &step.to) {
             Some(To::Key(key)) if leads_to(&steps, &["selected", "status", "outputs"]) => key,
             _ => continue,

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
+use cartouche_templating::syntax;
 use clap::Args;
 
 use super::{Knowledge, validate};
@@ -14,7 +15,6 @@ use crate::{
     objects::Objects,
     outcome::{FOUND, GOOD, Outcome},
     schema::{catalog::Catalog, given},
-    tag_text,
 };
 
 /// Stands for a path: the schemas are those of the live cluster.
@@ -69,7 +69,7 @@ async fn ask(args: &ValidateArgs, objects: &Objects, catalog: &mut Catalog) -> a
                 .pointer("/spec/template/apiVersion")?
                 .as_str()
         })
-        .filter(|version| tag_text::tags(version).is_empty() && !version.is_empty())
+        .filter(|version| syntax::tags(version).is_empty() && !version.is_empty())
         .collect();
     if versions.is_empty() {
         return Ok(());

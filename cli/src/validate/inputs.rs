@@ -1,12 +1,14 @@
 //! What inputs a template declares, what its tags read of them, and what a Runnable gives.
 
-use cartouche_templating::Problem;
+use cartouche_templating::{
+    Diagnostic, DiagnosticKind, Draft, Root,
+    syntax::{self, PathStep, To},
+};
 
-use super::shape;
+use super::{shape, words::unescaped_dots};
 use crate::{
-    finding::{Finding, Rule},
+    finding::{Finding, Rule, Severity},
     input_schema, nearest,
-    path_steps::{self, PathStep, To},
     schema::{
         Member, Schema,
         walk::{Impossible, Reason, walk},
@@ -15,53 +17,47 @@ use crate::{
     template_file::{self, PlacedTag},
 };
 
+/// How many steps lead from the Runnable to its inputs.
+const TO_INPUTS: usize = 2;
+
 /// An input of a Runnable that does not fit.
 pub(super) fn misfit(
     template: &Document,
     runnable: &Document,
-    problem: &Problem,
+    problem: &Diagnostic,
 ) -> Option<Finding> {
-    let path = problem.path.strip_prefix("runnable.")?;
-    let steps = source::find(&runnable.root, path)
-        .unwrap_or_else(|| vec![Step::Key("spec".to_owned()), Step::Key("inputs".to_owned())]);
-    let inputs = steps.get(2..).unwrap_or_default();
-    let name = runnable.name();
-    let (what, rest) = problem
-        .message
-        .split_once(": ")
-        .unwrap_or((&problem.message, ""));
-    let missing = what
-        .strip_prefix("the input '")
-        .and_then(|rest| rest.strip_suffix("' is missing"));
-    let unknown = what == "there is no such input";
-    let message = match inputs.last() {
-        Some(Step::Key(key)) if unknown => format!("there is no input '{key}'"),
-        _ => match what.strip_prefix("it ") {
-            Some(rest) => format!("{} {rest}", source::shown(&steps)),
-            None => what.to_owned(),
+    let (Root::Context, Some((Step::Key(_), steps))) = (problem.root, problem.at.split_first())
+    else {
+        return None;
+    };
+    let inputs = steps.get(TO_INPUTS..)?;
+    let (name, kind) = (runnable.name(), &problem.kind);
+    let unknown = matches!(kind, DiagnosticKind::UnknownInput { .. });
+    let message = match (kind.what(), inputs.last()) {
+        (_, Some(Step::Key(key))) if unknown => format!("there is no input '{key}'"),
+        (what, _) => match what.strip_prefix("it ") {
+            Some(rest) => format!("{} {rest}", source::shown(steps)),
+            None => what,
         },
     };
-    let help = match (missing, inputs.last()) {
-        (Some(key), _) => Some(format!(
-            "give it under {} of the Runnable, {key}: ...{}",
-            source::shown(&steps),
-            if rest.is_empty() {
-                String::new()
-            } else {
-                format!("; {rest}")
-            }
-        )),
-        (None, Some(Step::Key(key))) if unknown => {
-            let parent = inputs.split_last().map_or(&[][..], |(_, parent)| parent);
-            let known = declared_names(template, parent);
-            nearest::hint(key, "the inputs are", known.iter().map(String::as_str)).or_else(|| {
+    let help = match (kind, inputs.last()) {
+        (DiagnosticKind::MissingInput { key, .. }, _) => {
+            let more = kind.cure().map(|cure| format!("; {cure}"));
+            Some(format!(
+                "give it under {} of the Runnable, {key}: ...{}",
+                source::shown(steps),
+                more.unwrap_or_default()
+            ))
+        }
+        (DiagnosticKind::UnknownInput { known }, Some(Step::Key(key))) => {
+            let hint = nearest::hint(key, "the inputs are", known.iter().map(String::as_str));
+            hint.or_else(|| {
                 Some("take it out of the Runnable, or declare it in inputSchema".to_owned())
             })
         }
-        _ if rest.is_empty() => {
+        _ => kind.cure().or_else(|| {
             Some("correct it in the Runnable, or inputSchema in the template".to_owned())
-        }
-        _ => Some(rest.to_owned()),
+        }),
     };
     let declared_at = match inputs.split_last() {
         Some((_, parent)) if unknown => parent,
@@ -69,11 +65,11 @@ pub(super) fn misfit(
     };
     let declared = input_schema::declared(template, declared_at);
     let mut finding = Finding::error(Rule::Input, format!("Runnable {name}: {message}"))
-        .at(shape::place(runnable, &runnable.root, &steps, unknown))
-        .label(match missing {
-            Some(key) => format!("'{key}' is missing here"),
-            None if unknown => "not declared by the template".to_owned(),
-            None => "does not fit".to_owned(),
+        .at(shape::place(runnable, &runnable.root, steps, unknown))
+        .label(match kind {
+            DiagnosticKind::MissingInput { key, .. } => format!("'{key}' is missing here"),
+            DiagnosticKind::UnknownInput { .. } => "not declared by the template".to_owned(),
+            _ => "does not fit".to_owned(),
         })
         .maybe_help(help);
     if let Some(node) = declared {
@@ -85,13 +81,6 @@ pub(super) fn misfit(
         finding = finding.related(declared_place(template, node, declared_at), label);
     }
     Some(finding)
-}
-
-fn declared_names(template: &Document, at: &[Step]) -> Vec<String> {
-    let node = input_schema::declared(template, at);
-    let properties = node.and_then(|node| node.get("properties"));
-    let entries = properties.into_iter().flat_map(source::Node::entries);
-    entries.map(|entry| entry.key.clone()).collect()
 }
 
 /// The key of a property says more than the first line below it.
@@ -112,19 +101,37 @@ fn declared_place(template: &Document, node: &source::Node, inputs: &[Step]) -> 
     template.place(key.map_or(&node.span, |entry| &entry.key_span))
 }
 
+fn is_of_schema(diagnostic: &Diagnostic) -> bool {
+    let of_schema = |step: &Step| matches!(step, Step::Key(key) if key == "inputSchema");
+    diagnostic.root == Root::Spec && diagnostic.at.first().is_some_and(of_schema)
+}
+
 /// Tags that read an input which is not declared, or which a Runnable may leave out.
-pub(super) fn check(template: &Document) -> Vec<Finding> {
+pub(super) fn check(template: &Document, draft: &Draft) -> Vec<Finding> {
     let Some(schema) = input_schema::of(template) else {
         return Vec::new();
     };
+    let mut of_schema = draft
+        .problems()
+        .iter()
+        .filter(|problem| is_of_schema(problem));
+    // What is required, or declared at all, is hardly what stands there if the keyword for it is wrong.
+    let is_sound = of_schema.clone().next().is_none();
+    let is_misread = of_schema.any(|problem| {
+        matches!(problem.kind, DiagnosticKind::UnknownKeyword { .. })
+            || matches!(problem.at.last(), Some(Step::Key(keyword)) if keyword == "properties")
+    });
+    if is_misread {
+        return Vec::new();
+    }
     let tags = template_file::tags(template);
-    tags.iter()
-        .filter_map(|tag| check_tag(schema, tag))
+    let told = tags.iter().filter_map(|tag| check_tag(schema, tag));
+    told.filter(|finding| is_sound || finding.severity == Severity::Error)
         .collect()
 }
 
 fn check_tag(schema: Schema<'_>, tag: &PlacedTag) -> Option<Finding> {
-    let steps = path_steps::steps(&tag.tag.path);
+    let steps = syntax::steps(&tag.tag.path);
     let inputs = input_schema::below_inputs(&steps)?;
     let place = |step: &PathStep| template_file::part(&tag.path_place, step.span.clone());
     if let Err(impossible) = walk(schema, inputs) {
@@ -171,7 +178,8 @@ fn undeclared(tag: &PlacedTag, inputs: &[PathStep], impossible: &Impossible<'_>)
     let what = format!("the tag $({})$", tag.tag.path);
     let Reason::NoMember { of } = &impossible.reason else {
         return super::tags::describe(Rule::Tag, &what, "inputSchema", step, &impossible.reason)
-            .at(place);
+            .at(place)
+            .maybe_help(unescaped_dots(&tag.tag.path));
     };
     let key = match step.map(|step| &step.to) {
         Some(To::Key(key)) => key.as_str(),
@@ -184,8 +192,8 @@ fn undeclared(tag: &PlacedTag, inputs: &[PathStep], impossible: &Impossible<'_>)
     } else {
         Finding::warning(Rule::Surprise, message)
     };
-    finding
-        .at(place)
-        .label("not declared")
-        .maybe_help(nearest::hint(key, "declared are", of.member_names()))
+    finding.at(place).label("not declared").maybe_help(
+        unescaped_dots(&tag.tag.path)
+            .or_else(|| nearest::hint(key, "declared are", of.member_names())),
+    )
 }

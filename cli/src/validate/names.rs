@@ -1,5 +1,6 @@
 //! Names and labels that the API server refuses.
 
+use cartouche_templating::MAX_LABEL;
 use serde_json::Value;
 
 use crate::{
@@ -7,9 +8,6 @@ use crate::{
     source::{Document, Node, Step},
     template_file,
 };
-
-/// Longest value of a label.
-const MAX_LABEL: usize = 63;
 
 /// A name or a label that is not allowed.
 pub(super) struct Refused {

@@ -1,27 +1,29 @@
 //! Whether outputs and health rules can find anything in a run.
 
-use cartouche_templating::{TERMINATION_MESSAGE, Template, Verdict, kinds};
+use cartouche_templating::{
+    Draft, Root, TERMINATION_MESSAGE, Verdict, kinds,
+    syntax::{self, PathStep, To},
+};
 use serde_json::json;
 
-use super::tags::describe;
+use super::{tags::describe, words::unescaped_dots};
 use crate::{
     finding::{Finding, Rule},
-    path_steps::{self, PathStep, To},
     schema::{catalog::KindSchema, walk::walk},
-    source::{Document, Node},
+    source::{Document, Node, Step},
     template_file,
 };
 
 /// Output paths and fields of the healthRule that no run can have.
 pub(super) fn check(document: &Document, kind: &KindSchema) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let refused = match template_file::compile(document) {
-        Some(Err(problems)) => problems
-            .iter()
-            .map(|problem| problem.path.clone())
-            .collect(),
-        _ => Vec::new(),
-    };
+    let draft = template_file::draft(document);
+    let refused: Vec<&[Step]> = draft
+        .iter()
+        .flat_map(Draft::problems)
+        .filter(|problem| problem.root == Root::Spec)
+        .map(|problem| problem.at.as_slice())
+        .collect();
     for entry in document
         .root
         .at(&["spec", "outputs"])
@@ -29,7 +31,11 @@ pub(super) fn check(document: &Document, kind: &KindSchema) -> Vec<Finding> {
         .unwrap_or_default()
     {
         // What is no path at all is said already.
-        if refused.contains(&format!("outputs.{}", entry.key)) {
+        if refused.contains(
+            &["outputs", &entry.key]
+                .map(|key| Step::Key(key.to_owned()))
+                .as_slice(),
+        ) {
             continue;
         }
         findings.extend(check_path(
@@ -82,7 +88,7 @@ fn check_path(
     what: &str,
 ) -> Option<Finding> {
     let path = node.text()?;
-    let steps = path_steps::steps(path);
+    let steps = syntax::steps(path);
     if rule == Rule::Output && reads_last_words(document, &steps) {
         return None;
     }
@@ -108,7 +114,7 @@ fn check_path(
         }
         _ => place,
     };
-    Some(finding.at(place))
+    Some(finding.at(place).maybe_help(unescaped_dots(path)))
 }
 
 /// A template of a built-in kind of which nothing says when it has succeeded.
@@ -116,7 +122,8 @@ pub(super) fn check_success(document: &Document, kind: &KindSchema) -> Option<Fi
     if !kind.built_in || document.root.at(&["spec", "healthRule"]).is_some() {
         return None;
     }
-    let template: Template = template_file::compile(document)?.ok()?;
+    let draft = template_file::draft(document)?;
+    let template = draft.template();
     let (api_version, kind) = template.literal_kind()?;
     let health = template.health(&json!({ "apiVersion": api_version, "kind": kind }));
     if health.verdict != Verdict::Unknown || health.message.is_empty() {

@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use cartouche_templating::Problem;
+use cartouche_templating::{
+    Attempt, Context, Diagnostic,
+    syntax::{self, PathStep, To},
+};
 use serde_json::Value;
 
 use super::{Knowledge, chained, inputs, names, shape, template, words};
@@ -10,15 +13,14 @@ use crate::{
     finding::{Finding, Rule},
     nearest,
     objects::{self, Objects, Selection, namespace_of},
-    path_steps::{self, PathStep, To},
     render,
     schema::check::{self, Partial},
     source::{Content, Document, Step},
     template_file,
 };
 
-/// Renders the template of a Runnable and checks the outcome. What is wrong with the template alone is
-/// not said again.
+/// Renders the template of a Runnable, as far as that goes, and checks the outcome. What is wrong with the
+/// template alone is not said again.
 pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledge) -> Vec<Finding> {
     let Some(document) = objects.template_of(runnable) else {
         // A reference of the wrong shape is told as such.
@@ -26,41 +28,42 @@ pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledg
             !objects.templates.is_empty() && !objects::template_name(runnable).is_empty();
         return Vec::from_iter(refers_to_files.then(|| objects.missing_template(runnable)));
     };
-    let Some(Ok(compiled)) = template_file::compile(document) else {
+    let Some(draft) = template_file::draft(document) else {
         return Vec::new();
     };
     let (selected, mut findings) = selected(objects, runnable);
-    let subject = render::Subject {
-        template: &compiled,
-        template_name: document.name(),
-        runnable: &render::prepared(&runnable.value, namespace_of(runnable)),
-        selected: selected.map(|selected| &selected.value),
-    };
-    match render::run(&subject) {
-        Ok(run) => findings.extend(check_run(document, runnable, &run.object, knowledge)),
+    let prepared = render::prepared(&runnable.value, namespace_of(runnable));
+    let context = match Context::new(&prepared, selected.map(|selected| &selected.value)) {
+        Ok(context) => context,
         Err(problems) => {
-            let asked = runnable.root.at(&["spec", "selector"]).is_some();
-            let blind = |problem: &&Problem| {
-                let reads_selected = problem
-                    .tag
-                    .as_deref()
-                    .is_some_and(|tag| tag.trim_start_matches(['{', '.']).starts_with("selected"));
-                reads_selected && asked && selected.is_none()
-            };
-            if let Some(chosen) = selected.filter(|chosen| chained::is_unfinished(chosen)) {
-                let known = problems
-                    .iter()
-                    .filter(|problem| !chained::reads_status(problem));
-                findings.extend(known.map(|problem| problem_finding(document, runnable, problem)));
-                findings.extend(chained::check(
-                    objects, document, runnable, chosen, &problems,
-                ));
-                return findings;
-            }
-            let told = problems.iter().filter(|problem| !blind(problem));
+            let told = problems.iter();
             findings.extend(told.map(|problem| problem_finding(document, runnable, problem)));
+            return findings;
         }
+    };
+    let attempt = draft.attempt(&context);
+    let asked = runnable.root.at(&["spec", "selector"]).is_some();
+    let unfinished = selected.filter(|chosen| chained::is_unfinished(chosen));
+    let is_unknown = |problem: &Diagnostic| {
+        let reads_selected = problem
+            .tag
+            .as_deref()
+            .is_some_and(|tag| tag.trim_start_matches(['{', '.']).starts_with("selected"));
+        (reads_selected && asked && selected.is_none())
+            || (unfinished.is_some() && chained::reads_status(problem))
+    };
+    let known = attempt
+        .problems
+        .iter()
+        .filter(|problem| !is_unknown(problem));
+    findings.extend(known.map(|problem| problem_finding(document, runnable, problem)));
+    if let Some(chosen) = unfinished {
+        let problems = &attempt.problems;
+        findings.extend(chained::check(
+            objects, document, runnable, chosen, problems,
+        ));
     }
+    findings.extend(check_run(document, runnable, &attempt, knowledge));
     findings
 }
 
@@ -109,7 +112,7 @@ fn selected<'a>(objects: &'a Objects, runnable: &Document) -> (Option<&'a Docume
 pub(crate) fn problem_finding(
     document: &Document,
     runnable: &Document,
-    problem: &Problem,
+    problem: &Diagnostic,
 ) -> Finding {
     if let Some(misfit) = inputs::misfit(document, runnable, problem) {
         return misfit;
@@ -118,7 +121,7 @@ pub(crate) fn problem_finding(
     let missing = problem
         .tag
         .as_deref()
-        .filter(|_| problem.message.contains("jsonpath returned empty list"))
+        .filter(|_| words::has_no_value(problem))
         .and_then(|tag| missing_input(runnable, tag));
     let Some(missing) = missing else {
         let finding = template::problem_finding(document, problem);
@@ -156,7 +159,11 @@ pub(crate) fn problem_finding(
     .label("has no value")
     .related(subject_place(runnable, &above), label)
     .maybe_help(
-        nearest::hint(&key, "it gives", known.iter().map(String::as_str))
+        problem
+            .tag
+            .as_deref()
+            .and_then(words::unescaped_dots)
+            .or_else(|| nearest::hint(&key, "it gives", known.iter().map(String::as_str)))
             .or(add)
             .or(words.help),
     )
@@ -173,7 +180,7 @@ struct Missing {
 
 /// What a path below the inputs lacks.
 fn missing_input(runnable: &Document, path: &str) -> Option<Missing> {
-    let steps = path_steps::steps(path);
+    let steps = syntax::steps(path);
     let key = |step: Option<&PathStep>| match step.map(|step| &step.to) {
         Some(To::Key(key)) => Some(key.clone()),
         _ => None,
@@ -228,13 +235,19 @@ fn subject_place(runnable: &Document, at: &[Step]) -> crate::source::Place {
 fn check_run(
     document: &Document,
     runnable: &Document,
-    run: &Value,
+    attempt: &Attempt,
     knowledge: &Knowledge,
 ) -> Vec<Finding> {
+    let run = &attempt.document;
     let Some(body) = template_file::body(document) else {
         return Vec::new();
     };
-    let from_a_tag = tagged(document);
+    let tagged = tagged(document);
+    let is_open = |at: &[Step]| {
+        let open = |open: &Vec<Step>| at.starts_with(open) || open.starts_with(at);
+        attempt.open.iter().any(open)
+    };
+    let from_a_tag = |at: &[Step]| tagged(at) && !is_open(at);
     let mut findings = Vec::new();
     let text = |key: &str| run.get(key).and_then(Value::as_str).unwrap_or_default();
     let known = knowledge.catalog.get(text("apiVersion"), text("kind"));

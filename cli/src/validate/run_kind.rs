@@ -2,16 +2,18 @@
 
 use std::rc::Rc;
 
+use cartouche_templating::{is_own_kind, syntax};
+
 use super::{Knowledge, shape, tags};
 use crate::{
     finding::{Finding, Rule},
-    input_schema, nearest, path_steps,
+    input_schema, nearest,
     schema::{
         catalog::{Catalog, KindName, KindSchema},
         check::{self, Fault, Mismatch, Partial},
     },
     source::{Content, Document, Node},
-    tag_text, template_file,
+    template_file,
 };
 
 /// What is known of the kind of the runs.
@@ -31,7 +33,7 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> RunKind {
     let literal = |key: &str| {
         let node = body.get(key)?;
         node.text()
-            .filter(|text| tag_text::tags(text).is_empty() && !text.is_empty())
+            .filter(|text| syntax::tags(text).is_empty() && !text.is_empty())
     };
     let (Some(api_version), Some(kind)) = (literal("apiVersion"), literal("kind")) else {
         return RunKind::default();
@@ -81,7 +83,8 @@ fn unknown(
         .filter(|(_, name)| *name == kind)
         .map(|(version, _)| *version)
         .collect();
-    let is_ours = api_version.split('/').next() == Some(cartouche_crds::GROUP);
+    // What no run can be is told by the engine.
+    let is_ours = is_own_kind(api_version, kind);
     let wrong_version =
         !elsewhere.is_empty() && (Catalog::is_complete(api_version) || !api_version.contains('.'));
     let node = |key: &str| document.place(body.get(key).map_or(&body.span, |node| &node.span));
@@ -131,10 +134,10 @@ fn by_declaration(document: &Document, body: &Node, mismatch: &Mismatch) -> Find
     else {
         return finding;
     };
-    let tags = node.text().map(tag_text::tags).unwrap_or_default();
+    let tags = node.text().map(syntax::tags).unwrap_or_default();
     match tags.as_slice() {
         [tag] if tag.alone && input_schema::of(document).is_some() => {
-            let steps = path_steps::steps(&tag.path);
+            let steps = syntax::steps(&tag.path);
             if input_schema::below_inputs(&steps).is_none() {
                 return finding;
             }
@@ -166,7 +169,7 @@ fn partial(document: &Document, node: &Node, knowledge: &Knowledge) -> Partial {
             Partial::Object(fields.collect())
         }
         Content::Scalar(value) => match value.as_str() {
-            Some(text) if text.contains("$(") => match tag_text::tags(text).as_slice() {
+            Some(text) if text.contains("$(") => match syntax::tags(text).as_slice() {
                 [tag] if tag.alone => tags::type_of(&tag.path, document, knowledge)
                     .map_or(Partial::Open, Partial::Typed),
                 _ => Partial::Typed("string".to_owned()),

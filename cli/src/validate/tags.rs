@@ -1,10 +1,11 @@
 //! Whether the fields that tags read can be there.
 
-use super::Knowledge;
+use cartouche_templating::syntax::{self, PathStep, To};
+
+use super::{Knowledge, words::unescaped_dots};
 use crate::{
     finding::{Finding, Rule},
     input_schema, nearest,
-    path_steps::{self, PathStep, To},
     schema::{
         Schema,
         check::with_article,
@@ -39,7 +40,7 @@ fn check_tag(tag: &PlacedTag, knowledge: &Knowledge) -> Option<Finding> {
 
 /// The steps of a path below `runnable`, with the schema to follow them in.
 fn runnable_path<'a>(path: &str, knowledge: &'a Knowledge) -> Option<(Schema<'a>, Vec<PathStep>)> {
-    let mut steps = path_steps::steps(path);
+    let mut steps = syntax::steps(path);
     let root = steps.first()?;
     if !matches!(&root.to, To::Key(key) if key == "runnable") {
         return None;
@@ -53,7 +54,7 @@ const TYPES: [&str; 6] = ["object", "array", "string", "integer", "number", "boo
 
 /// The type of what a tag yields, if it is the same for every Runnable.
 pub(super) fn type_of(path: &str, template: &Document, knowledge: &Knowledge) -> Option<String> {
-    let whole = path_steps::steps(path);
+    let whole = syntax::steps(path);
     if let Some((schema, inputs)) =
         input_schema::of(template).zip(input_schema::below_inputs(&whole))
     {
@@ -88,7 +89,9 @@ fn impossible_path(
         || tag.path_place.clone(),
         |step| template_file::part(&tag.path_place, step.span.clone()),
     );
-    describe(Rule::Tag, what, "a Runnable", step, &impossible.reason).at(place)
+    describe(Rule::Tag, what, "a Runnable", step, &impossible.reason)
+        .at(place)
+        .maybe_help(unescaped_dots(&tag.tag.path))
 }
 
 /// Why a path cannot lead anywhere, in words.
@@ -117,7 +120,7 @@ pub(super) fn describe(
                 ("object", "array") => {
                     "pick an element of the list first: [0], [-1] or [?(@.name==\"x\")]"
                 }
-                ("array", "object") => "members are written .name, or ['name.with.dots']",
+                ("array", "object") => "members are written .name",
                 _ => "end the path before it",
             };
             Finding::error(

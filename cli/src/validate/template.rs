@@ -1,12 +1,12 @@
 //! What is wrong with a template whatever a Runnable says.
 
-use cartouche_templating::{Problem, Template};
+use cartouche_templating::{Diagnostic, Root, Step, Template, Warning, WarningKind};
 
 use super::{Knowledge, inputs, names, outputs, run_kind, shape, tags, words};
 use crate::{
     finding::{Finding, Rule},
     schema::catalog::KindName,
-    source::{self, Document},
+    source::Document,
     template_file,
 };
 
@@ -20,19 +20,11 @@ pub(super) struct Checked {
 
 pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
     let mut findings = shape::check(document, &knowledge.template);
-    match template_file::compile(document) {
-        None => {}
-        Some(Ok(template)) => {
-            findings.extend(surprises(document, &template));
-            findings.extend(inputs::check(document));
-        }
-        Some(Err(problems)) => {
-            findings.extend(
-                problems
-                    .iter()
-                    .map(|problem| problem_finding(document, problem)),
-            );
-        }
+    if let Some(draft) = template_file::draft(document) {
+        let problems = draft.problems().iter();
+        findings.extend(problems.map(|problem| problem_finding(document, problem)));
+        findings.extend(surprises(document, draft.template()));
+        findings.extend(inputs::check(document, &draft));
     }
     findings.extend(tags::check(document, knowledge));
     findings.extend(names::check_template(document));
@@ -49,13 +41,17 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
 }
 
 /// A problem at its place, in words for its author.
-pub(crate) fn problem_finding(document: &Document, problem: &Problem) -> Finding {
-    let rule = match problem.path.split('.').next() {
+pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Finding {
+    let first = match problem.at.first() {
+        Some(Step::Key(key)) => key.as_str(),
+        _ => "",
+    };
+    let rule = match (problem.root, first) {
         _ if problem.tag.is_some() => Rule::Tag,
-        Some("outputs") => Rule::Output,
-        Some("healthRule") => Rule::HealthRule,
-        Some("inputSchema") => Rule::InputSchema,
-        Some("kind" | "apiVersion") => Rule::Kind,
+        (Root::Spec, "outputs") => Rule::Output,
+        (Root::Spec, "healthRule") => Rule::HealthRule,
+        (Root::Spec, "inputSchema") => Rule::InputSchema,
+        (Root::Template, "kind" | "apiVersion") => Rule::Kind,
         _ => Rule::Template,
     };
     let words = words::of(problem);
@@ -71,29 +67,34 @@ pub(crate) fn problem_finding(document: &Document, problem: &Problem) -> Finding
 /// What works, but hardly as the author expects.
 fn surprises(document: &Document, template: &Template) -> Vec<Finding> {
     let body = template_file::body(document).unwrap_or(&document.root);
-    let finding = |warning: &String| {
-        let (path, rest) = warning
-            .split_once(": ")
-            .or(warning.split_once(" is "))
-            .unwrap_or((warning, ""));
-        let about_a_tag = rest.contains("tag");
-        let text = if about_a_tag { rest } else { warning };
-        let place = source::find(body, path).map_or_else(
-            || shape::place(document, body, &[], false),
-            |steps| shape::place(document, body, &steps, true),
-        );
-        let finding = Finding::warning(Rule::Surprise, text).at(place);
-        finding.help(match path {
-            "metadata.name" => "use generateName instead of name",
-            _ if about_a_tag && rest.contains("another tool") => {
-                "write it as $(runnable.spec.inputs.x)$, with the path to what is meant"
-            }
-            _ if about_a_tag && rest.contains("not closed") => {
-                "close it with )$, or write it as $('...')$ if it is meant to be text"
-            }
-            _ if about_a_tag => "write the key as it is to be: only values can hold tags",
-            _ => "take it out of the template",
-        })
+    let spec = document.root.get("spec").unwrap_or(&document.root);
+    let finding = |warning: &Warning| {
+        let root = if warning.root == Root::Spec {
+            spec
+        } else {
+            body
+        };
+        let place = shape::place(document, root, &warning.at, true);
+        let (text, help) = match &warning.kind {
+            WarningKind::FixedName => (warning.to_string(), "use generateName instead of name"),
+            kind @ WarningKind::ForeignTag => (
+                kind.to_string(),
+                "write it as $(runnable.spec.inputs.x)$, with the path to what is meant",
+            ),
+            kind @ WarningKind::UnclosedTag => (
+                kind.to_string(),
+                "close it with )$, or write it as $('...')$ if it is meant to be text",
+            ),
+            kind @ WarningKind::TagInKey => (
+                kind.to_string(),
+                "write the key as it is to be: only values can hold tags",
+            ),
+            WarningKind::Removed
+            | WarningKind::Overwritten(_)
+            | WarningKind::NoLabels
+            | WarningKind::OutputsOfSecret => (warning.to_string(), "take it out of the template"),
+        };
+        Finding::warning(Rule::Surprise, text).at(place).help(help)
     };
     template.warnings().iter().map(finding).collect()
 }

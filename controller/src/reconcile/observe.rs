@@ -181,13 +181,8 @@ impl Pass<'_> {
                 format!("unable to stamp object for run template [{template}]: {error}"),
             ))
         };
-        let namespace = document
-            .document()
-            .pointer("/metadata/namespace")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        if !namespace.is_empty() && namespace != self.key.namespace {
-            return stamp_failure("cannot set namespace in resource template".to_owned());
+        if let Err(error) = document.check_namespace(&self.key.namespace) {
+            return stamp_failure(error.to_string());
         }
         match self.own.kinds.find(api_version, kind).await {
             Ok(found) if found.namespaced => Ok(()),

@@ -131,7 +131,9 @@ fn the_status_cannot_be_named_in_any_spelling() {
     ] {
         let reason = check(&Path::parse(path).unwrap()).unwrap_err();
         assert!(
-            reason.starts_with("runnable.status is not readable"),
+            reason
+                .to_string()
+                .starts_with("runnable.status is not readable"),
             "{path}: {reason}"
         );
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{ALWAYS_HEALTHY, Health, Verdict, by_condition, conditions};
 use crate::{
     bounds::{self, Work},
-    error::Problem,
+    diagnostic::{Diagnostic, DiagnosticKind},
     json_text,
     path::{Path, shown},
 };
@@ -46,7 +46,7 @@ struct Field {
 }
 
 impl Rule {
-    pub(crate) fn compile(rule: &HealthRule, problems: &mut Vec<Problem>) -> Option<Self> {
+    pub(crate) fn compile(rule: &HealthRule, problems: &mut Vec<Diagnostic>) -> Option<Self> {
         let HealthRule {
             always_healthy,
             single_condition_type,
@@ -56,7 +56,7 @@ impl Rule {
             (Some(_), None, None) => Some(Self::AlwaysHealthy),
             (None, Some(kind), None) => {
                 if kind.is_empty() {
-                    problems.push(Problem::new(
+                    problems.push(Diagnostic::in_spec(
                         "healthRule.singleConditionType",
                         "it is empty",
                     ));
@@ -71,9 +71,9 @@ impl Rule {
                 unhealthy: Matches::compile(unhealthy, "healthRule.multiMatch.unhealthy", problems),
             }),
             _ => {
-                problems.push(Problem::new(
+                problems.push(Diagnostic::in_spec(
                     "healthRule",
-                    "exactly one of alwaysHealthy, singleConditionType and multiMatch must be set",
+                    DiagnosticKind::NotOneRule,
                 ));
                 None
             }
@@ -113,12 +113,11 @@ fn condition_reason(kind: &str) -> String {
 }
 
 impl Matches {
-    fn compile(rule: &HealthMatchRule, at: &str, problems: &mut Vec<Problem>) -> Self {
+    fn compile(rule: &HealthMatchRule, at: &str, problems: &mut Vec<Diagnostic>) -> Self {
         let conditions = rule.match_conditions.clone().unwrap_or_default();
         let declared = rule.match_fields.as_deref().unwrap_or_default();
         if conditions.is_empty() && declared.is_empty() {
-            let message = "at least one of matchConditions and matchFields must be given";
-            problems.push(Problem::new(at, message));
+            problems.push(Diagnostic::in_spec(at, DiagnosticKind::NothingMatched));
         }
         let fields = declared.iter().enumerate().filter_map(|(index, field)| {
             Field::compile(field, &format!("{at}.matchFields.[{index}]"), problems)
@@ -169,18 +168,19 @@ fn matched(run: &Value, wanted: &ConditionMatch) -> Option<String> {
 }
 
 impl Field {
-    fn compile(field: &FieldMatch, at: &str, problems: &mut Vec<Problem>) -> Option<Self> {
+    fn compile(field: &FieldMatch, at: &str, problems: &mut Vec<Diagnostic>) -> Option<Self> {
         let values = field.values.clone().unwrap_or_default();
         let needs_values = matches!(field.operator, FieldOperator::In | FieldOperator::NotIn);
         if needs_values && values.is_empty() {
-            let message = format!("{:?} needs at least one value", field.operator);
-            problems.push(Problem::new(format!("{at}.values"), message));
+            let kind = DiagnosticKind::NoValues(format!("{:?}", field.operator));
+            problems.push(Diagnostic::in_spec(&format!("{at}.values"), kind));
         }
         let mut parse = |name: &str, raw: &str| match Path::parse(raw) {
             Ok(path) => Some(path),
-            Err(reason) => {
-                let message = format!("failed to evaluate path [{}]: {reason}", shown(raw));
-                problems.push(Problem::new(format!("{at}.{name}"), message));
+            Err(error) => {
+                let path = shown(raw).into_owned();
+                let kind = DiagnosticKind::Path { path, error };
+                problems.push(Diagnostic::in_spec(&format!("{at}.{name}"), kind));
                 None
             }
         };

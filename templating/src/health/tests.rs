@@ -8,7 +8,7 @@ use cartouche_crds::HealthRule;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::error::Problem;
+use crate::diagnostic::Diagnostic;
 
 fn rule(rule: Value) -> Rule {
     let rule: HealthRule = serde_json::from_value(rule).unwrap();
@@ -22,7 +22,7 @@ fn problems(rule: Value) -> Vec<String> {
     let rule: HealthRule = serde_json::from_value(rule).unwrap();
     let mut problems = Vec::new();
     Rule::compile(&rule, &mut problems);
-    problems.iter().map(Problem::to_string).collect()
+    problems.iter().map(Diagnostic::to_string).collect()
 }
 
 fn run(api_version: &str, kind: &str, status: Value) -> Value {

@@ -1,5 +1,6 @@
 //! Reads a schema, and says what a structural schema cannot have.
 
+mod consistent;
 mod limits;
 
 use std::collections::BTreeMap;
@@ -7,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::{FIELD, Kind, Node, Others, defaults, fit};
-use crate::error::Problem;
+use crate::diagnostic::{Diagnostic, DiagnosticKind, Root, Step};
 
 const ADDITIONAL: &str = "additionalProperties";
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
@@ -55,10 +56,11 @@ const LIMITS: [&str; 27] = [
 ];
 
 /// The schema of all inputs.
-pub(super) fn root(schema: &Value, problems: &mut Vec<Problem>) -> Node {
+pub(super) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> Node {
     let mut reader = Reader {
-        at: FIELD.to_owned(),
+        at: vec![Step::Key(FIELD.to_owned())],
         problems,
+        is_unsound: false,
     };
     if schema.is_object() && schema.get("type").is_none_or(|kind| kind != "object") {
         reader.refuse("type", "inputs are an object: write type: object");
@@ -72,40 +74,56 @@ pub(super) fn root(schema: &Value, problems: &mut Vec<Problem>) -> Node {
 }
 
 /// Defaults and allowed values that do not fit the schema which they stand in.
-pub(super) fn misfits(root: &Node) -> Vec<Problem> {
+pub(super) fn misfits(root: &Node) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
-    check_defaults(root, FIELD, &mut problems);
+    let mut at = vec![Step::Key(FIELD.to_owned())];
+    check_defaults(root, &mut at, &mut problems);
     problems
 }
 
-fn check_defaults(node: &Node, at: &str, problems: &mut Vec<Problem>) {
+fn check_defaults(node: &Node, at: &mut Vec<Step>, problems: &mut Vec<Diagnostic>) {
     if let Some(default) = &node.default {
         let mut completed = default.clone();
-        let path = |below: &str| match below {
-            "" => format!("{at}.default"),
-            below => format!("{at}.default.{}", below.trim_start_matches('.')),
+        let path = |below: Vec<Step>| {
+            let default = std::iter::once(Step::Key("default".to_owned()));
+            at.iter().cloned().chain(default).chain(below).collect()
         };
         match defaults::add(node, &mut completed) {
             Ok(_) => problems.extend(fit::problems(node, &completed, &[]).into_iter().map(
-                |problem| {
-                    Problem::new(
-                        path(&problem.path),
-                        format!("the default does not fit: {}", problem.message),
-                    )
+                |misfit| {
+                    let kind = DiagnosticKind::Default {
+                        inside: misfit.at.len(),
+                        misfit: Box::new(misfit.kind),
+                    };
+                    Diagnostic::new(Root::Spec, path(misfit.at), kind)
                 },
             )),
-            Err(error) => problems.push(Problem::new(path(""), error.to_string())),
+            Err(error) => problems.push(Diagnostic::new(
+                Root::Spec,
+                path(Vec::new()),
+                error.to_string(),
+            )),
         }
     }
+    let mut below = |steps: &[&str], node: &Node| {
+        let length = at.len();
+        at.extend(steps.iter().map(|key| Step::Key((*key).to_owned())));
+        check_defaults(node, at, problems);
+        at.truncate(length);
+    };
     for (key, property) in &node.properties {
-        check_defaults(property, &format!("{at}.properties.{key}"), problems);
+        below(&["properties", key], property);
     }
     if let Some(items) = &node.items {
-        check_defaults(items, &format!("{at}.items"), problems);
+        below(&["items"], items);
     }
     if let Others::Each(each) = &node.others {
-        check_defaults(each, &format!("{at}.{ADDITIONAL}"), problems);
+        below(&[ADDITIONAL], each);
     }
+}
+
+fn key(name: &str) -> Step {
+    Step::Key(name.to_owned())
 }
 
 /// Where a schema stands.
@@ -118,20 +136,23 @@ enum Where {
 }
 
 struct Reader<'a> {
-    at: String,
-    problems: &'a mut Vec<Problem>,
+    at: Vec<Step>,
+    problems: &'a mut Vec<Diagnostic>,
+    /// Whether something is wrong with the schema that is read, not only below it.
+    is_unsound: bool,
 }
 
 impl Reader<'_> {
-    fn refuse(&mut self, key: &str, message: impl Into<String>) {
-        let path = format!("{}.{key}", self.at);
-        self.problems.push(Problem::new(path, message));
+    fn refuse(&mut self, key: &str, kind: impl Into<DiagnosticKind>) {
+        let mut at = self.at.clone();
+        at.push(Step::Key(key.to_owned()));
+        self.is_unsound = true;
+        self.problems.push(Diagnostic::new(Root::Spec, at, kind));
     }
 
-    fn below<T>(&mut self, path: &str, visit: impl FnOnce(&mut Self) -> T) -> T {
+    fn below<T>(&mut self, steps: &[Step], visit: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.at.len();
-        self.at.push('.');
-        self.at.push_str(path);
+        self.at.extend_from_slice(steps);
         let value = visit(self);
         self.at.truncate(length);
         value
@@ -140,14 +161,16 @@ impl Reader<'_> {
     fn node(&mut self, schema: &Value, place: Where) -> Node {
         let Some(schema) = schema.as_object() else {
             let message = "a schema is an object: write {type: string}, or whatever it is";
-            self.problems.push(Problem::new(self.at.clone(), message));
+            let at = self.at.clone();
+            self.problems.push(Diagnostic::new(Root::Spec, at, message));
             return Node::default();
         };
+        let around = std::mem::replace(&mut self.is_unsound, false);
         for key in schema.keys() {
             self.keyword(key, place);
         }
         let kind = self.kind(schema, place);
-        let node = Node {
+        let mut node = Node {
             kind,
             nullable: self.flag(schema, "nullable"),
             description: self
@@ -158,19 +181,29 @@ impl Reader<'_> {
             properties: self.properties(schema, place),
             others: self.others(schema),
             required: self.texts(schema, "required"),
-            items: schema
-                .get("items")
-                .map(|items| Box::new(self.below("items", |reader| reader.node(items, place)))),
+            items: schema.get("items").map(|items| {
+                Box::new(self.below(&[key("items")], |reader| reader.node(items, place)))
+            }),
             limits: self.limits(schema),
             all_of: self.combination(schema, "allOf"),
             any_of: self.combination(schema, "anyOf"),
             one_of: self.combination(schema, "oneOf"),
             not: schema.get("not").map(|not| {
-                Box::new(self.below("not", |reader| reader.node(not, Where::Combination)))
+                Box::new(self.below(&[key("not")], |reader| reader.node(not, Where::Combination)))
             }),
         };
         if place == Where::Structure {
             self.consistent(schema, &node);
+        }
+        if std::mem::replace(&mut self.is_unsound, around) {
+            // Nobody knows what was meant, so inputs are not measured by it.
+            node = Node {
+                kind: node.kind,
+                nullable: node.nullable,
+                properties: node.properties,
+                items: node.items,
+                ..Node::default()
+            };
         }
         node
     }
@@ -179,26 +212,24 @@ impl Reader<'_> {
         if LIMITS.contains(&key) || (place == Where::Structure && MAKE_UP.contains(&key)) {
             return;
         }
-        let message = match key {
+        let message: &str = match key {
             _ if MAKE_UP.contains(&key) => {
-                "inside allOf, anyOf, oneOf and not it cannot stand: say it in the schema around them".to_owned()
+                "inside allOf, anyOf, oneOf and not it cannot stand: say it in the schema around them"
             }
             "$ref" | "definitions" | "$defs" | "components" => {
-                "references are not followed: write the schema out where it is used".to_owned()
+                "references are not followed: write the schema out where it is used"
             }
             "x-kubernetes-validations" => {
-                "CEL rules are not evaluated here: use enum, pattern, minimum, oneOf and their like".to_owned()
+                "CEL rules are not evaluated here: use enum, pattern, minimum, oneOf and their like"
             }
-            "patternProperties" => {
-                "use additionalProperties with a schema for the values".to_owned()
-            }
-            "const" => "use enum with one value".to_owned(),
-            "examples" => "use example, or say it in the description".to_owned(),
+            "patternProperties" => "use additionalProperties with a schema for the values",
+            "const" => "use enum with one value",
+            "examples" => "use example, or say it in the description",
             _ => {
                 let mut known: Vec<&str> = MAKE_UP.into_iter().chain(LIMITS).collect();
                 known.retain(|known| !known.starts_with("x-"));
                 known.sort_unstable();
-                format!("there is no such keyword in a schema: it has {}", known.join(", "))
+                return self.refuse(key, DiagnosticKind::UnknownKeyword { known });
             }
         };
         self.refuse(key, message);
@@ -215,12 +246,9 @@ impl Reader<'_> {
                 if let Some((_, kind)) = Kind::NAMED.iter().find(|(known, _)| known == name) {
                     return *kind;
                 }
-                let known: Vec<&str> = Kind::NAMED.iter().map(|(name, _)| *name).collect();
-                let message = format!(
-                    "there is no type '{name}': it has to be one of {}",
-                    known.join(", ")
-                );
-                self.refuse("type", message);
+                let known = Kind::NAMED.iter().map(|(name, _)| *name).collect();
+                let name = name.clone();
+                self.refuse("type", DiagnosticKind::UnknownType { name, known });
             }
             Some(Value::Array(_)) => {
                 self.refuse(
@@ -248,10 +276,10 @@ impl Reader<'_> {
             Some(Value::Object(properties)) => properties
                 .iter()
                 .map(|(key, property)| {
-                    let path = format!("properties.{key}");
+                    let steps = [Step::Key("properties".to_owned()), Step::Key(key.clone())];
                     (
                         key.clone(),
-                        self.below(&path, |reader| reader.node(property, place)),
+                        self.below(&steps, |reader| reader.node(property, place)),
                     )
                 })
                 .collect(),
@@ -270,7 +298,9 @@ impl Reader<'_> {
             None | Some(Value::Bool(true)) => Others::Open,
             Some(Value::Bool(false)) => Others::Closed,
             Some(each @ Value::Object(_)) => {
-                let each = self.below(ADDITIONAL, |reader| reader.node(each, Where::Structure));
+                let each = self.below(&[key(ADDITIONAL)], |reader| {
+                    reader.node(each, Where::Structure)
+                });
                 Others::Each(Box::new(each))
             }
             Some(_) => {
@@ -290,79 +320,13 @@ impl Reader<'_> {
                 .iter()
                 .enumerate()
                 .map(|(index, part)| {
-                    self.below(&format!("{key}.[{index}]"), |reader| {
-                        reader.node(part, Where::Combination)
-                    })
+                    let steps = [Step::Key(key.to_owned()), Step::Index(index)];
+                    self.below(&steps, |reader| reader.node(part, Where::Combination))
                 })
                 .collect(),
             Some(_) => {
                 self.refuse(key, "it has to be a list of schemas");
                 Vec::new()
-            }
-        }
-    }
-
-    /// What keywords say of each other.
-    fn consistent(&mut self, schema: &Map<String, Value>, node: &Node) {
-        let belongs = |keys: &[&'static str], kind: Kind| {
-            (node.kind != kind && node.kind != Kind::Any)
-                .then(|| keys.iter().find(|key| schema.contains_key(**key)).copied())
-                .flatten()
-        };
-        let objects = [
-            "properties",
-            "required",
-            ADDITIONAL,
-            "minProperties",
-            "maxProperties",
-        ];
-        let lists = ["items", "minItems", "maxItems", "uniqueItems"];
-        let texts = ["minLength", "maxLength"];
-        let misplaced = [
-            (belongs(&objects, Kind::Object), "an object", "object"),
-            (belongs(&lists, Kind::Array), "a list", "array"),
-            (
-                belongs(&texts, Kind::String).filter(|_| node.kind != Kind::IntOrString),
-                "a text",
-                "string",
-            ),
-        ];
-        for (key, what, kind) in misplaced {
-            // A keyword that cannot be read says nothing of the type.
-            if let Some(key) = key.filter(|key| !schema.get(*key).is_some_and(Value::is_boolean)) {
-                self.refuse(key, format!("it is for {what}: write type: {kind}"));
-            }
-        }
-        if node.kind == Kind::Array && node.items.is_none() {
-            self.refuse(
-                "items",
-                "the schema of the elements is missing: write items: {type: string}, or whatever they are",
-            );
-        }
-        for key in &node.required {
-            if !node.properties.is_empty() && !node.properties.contains_key(key) {
-                let known: Vec<&str> = node.properties.keys().map(String::as_str).collect();
-                let message = format!(
-                    "there is no property '{key}' beside it: the properties are {}",
-                    known.join(", ")
-                );
-                self.refuse("required", message);
-            }
-        }
-        if let Some(allowed) = &node.limits.allowed {
-            let plain = Node {
-                kind: node.kind,
-                nullable: node.nullable,
-                ..Node::default()
-            };
-            for value in allowed {
-                if !fit::problems(&plain, value, &[]).is_empty() {
-                    let message = format!(
-                        "{value} is not {}, as the type says: take it out, or change the type",
-                        node.kind.with_article()
-                    );
-                    self.refuse("enum", message);
-                }
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{MAX_DEFAULTED_BYTES, Node, Others};
-use crate::bounds;
+use super::{Node, Others};
+use crate::bounds::{self, MAX_DEFAULTED_BYTES};
 
 /// The defaults would make the inputs too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -7,30 +7,31 @@ use std::{cell::Cell, collections::HashSet};
 
 use serde_json::{Map, Number, Value};
 
-use super::{Kind, Limits, MAX_PROBLEMS, Node, Others, format};
+use super::{Kind, Limits, Node, Others, format};
 use crate::{
-    bounds::MAX_RENDER_VISITS,
-    error::{Problem, Segment, document_path},
+    bounds::{MAX_MISFITS, MAX_RENDER_VISITS},
+    diagnostic::{Diagnostic, DiagnosticKind, Root, Segment, kept},
+    number,
 };
 
 /// Names that are listed when an unknown one was given.
 const LISTED: usize = 20;
 
 /// Everything in a value that does not fit; paths begin with the given segments.
-pub(super) fn problems(node: &Node, value: &Value, at: &[Segment<'_>]) -> Vec<Problem> {
+pub(super) fn problems(node: &Node, value: &Value, at: &[Segment<'_>]) -> Vec<Diagnostic> {
     let steps = Cell::new(MAX_RENDER_VISITS);
     let mut found = part(node, value, at, &steps);
     if steps.get() == 0 {
         let message = format!(
             "they take more than {MAX_RENDER_VISITS} steps to check: make them, or inputSchema, smaller"
         );
-        found = vec![Problem::new(document_path(at), message)];
+        found = vec![Diagnostic::new(Root::Context, kept(at), message)];
     }
     found
 }
 
 /// The same of one alternative of a combination, within the steps that are left.
-fn part(node: &Node, value: &Value, at: &[Segment<'_>], steps: &Cell<usize>) -> Vec<Problem> {
+fn part(node: &Node, value: &Value, at: &[Segment<'_>], steps: &Cell<usize>) -> Vec<Diagnostic> {
     let mut walk = Walk {
         at: at.to_vec(),
         problems: Vec::new(),
@@ -42,16 +43,16 @@ fn part(node: &Node, value: &Value, at: &[Segment<'_>], steps: &Cell<usize>) -> 
 
 struct Walk<'a, 's> {
     at: Vec<Segment<'a>>,
-    problems: Vec<Problem>,
+    problems: Vec<Diagnostic>,
     /// What may still be looked at: a count, unlike a clock, gives every machine the same answer.
     steps: &'s Cell<usize>,
 }
 
 impl<'a> Walk<'a, '_> {
-    fn say(&mut self, message: impl Into<String>) {
-        if self.problems.len() < MAX_PROBLEMS {
+    fn say(&mut self, kind: impl Into<DiagnosticKind>) {
+        if self.problems.len() < MAX_MISFITS {
             self.problems
-                .push(Problem::new(document_path(&self.at), message));
+                .push(Diagnostic::new(Root::Context, kept(&self.at), kind));
         }
     }
 
@@ -84,7 +85,7 @@ impl<'a> Walk<'a, '_> {
             return;
         }
         for message in node.limits.breaches(value) {
-            self.say(message);
+            self.say(DiagnosticKind::plain(message));
         }
         match value {
             Value::Object(members) => self.object(node, members),
@@ -123,7 +124,7 @@ impl<'a> Walk<'a, '_> {
             self.value(all, value);
         }
         // Each alternative is looked at once: twice would be a thousand times ten levels down.
-        let tried = |alternatives: &[Node]| -> Vec<Vec<Problem>> {
+        let tried = |alternatives: &[Node]| -> Vec<Vec<Diagnostic>> {
             let outcome = |node| part(node, value, &[], self.steps);
             alternatives.iter().map(outcome).collect()
         };
@@ -153,7 +154,7 @@ impl<'a> Walk<'a, '_> {
 }
 
 /// The first reason why each alternative does not fit.
-fn reasons(alternatives: &[Vec<Problem>]) -> String {
+fn reasons(alternatives: &[Vec<Diagnostic>]) -> String {
     let first = alternatives.iter().filter_map(|problems| problems.first());
     first
         .map(ToString::to_string)
@@ -161,31 +162,24 @@ fn reasons(alternatives: &[Vec<Problem>]) -> String {
         .join(", or ")
 }
 
-fn unknown(node: &Node) -> String {
-    let known: Vec<&str> = node.properties.keys().map(String::as_str).collect();
-    match known.len() {
-        0 => "there is no such input".to_owned(),
-        1..=LISTED => format!(
-            "there is no such input: the inputs here are {}",
-            known.join(", ")
-        ),
-        _ => "there is no such input: look for a misspelt name".to_owned(),
+fn unknown(node: &Node) -> DiagnosticKind {
+    DiagnosticKind::UnknownInput {
+        known: node.properties.keys().cloned().collect(),
     }
 }
 
-fn missing(key: &str, property: Option<&Node>) -> String {
-    let Some(property) = property else {
-        return format!("the input '{key}' is missing");
-    };
-    let wanted = match property.kind {
-        Kind::Any => String::new(),
-        kind => format!(": it has to be {}", kind.with_article()),
-    };
-    let about = match property.description.split_inclusive(". ").next() {
-        None | Some("") => String::new(),
-        Some(sentence) => format!(" ({})", sentence.trim().trim_end_matches('.')),
-    };
-    format!("the input '{key}' is missing{wanted}{about}")
+fn missing(key: &str, property: Option<&Node>) -> DiagnosticKind {
+    let kind = property.map(|property| property.kind);
+    let description = property.map(|property| property.description.as_str());
+    let about = description.and_then(|text| text.split_inclusive(". ").next());
+    let about = about.filter(|sentence| !sentence.is_empty());
+    DiagnosticKind::MissingInput {
+        key: key.to_owned(),
+        wanted: kind
+            .filter(|kind| *kind != Kind::Any)
+            .map(Kind::with_article),
+        about: about.map(|sentence| sentence.trim().trim_end_matches('.').to_owned()),
+    }
 }
 
 fn is(kind: Kind, value: &Value) -> bool {
@@ -283,10 +277,10 @@ impl Limits {
         }
     }
 
-    fn number(&self, number: &Number, breaches: &mut Vec<String>) {
+    fn number(&self, value: &Number, breaches: &mut Vec<String>) {
         use std::cmp::Ordering::{Equal, Greater, Less};
         if let Some(least) = &self.minimum {
-            match compare(number, least) {
+            match number::compare(value, least) {
                 Less => breaches.push(format!("it has to be at least {least}")),
                 Equal if self.exclusive_minimum => {
                     breaches.push(format!("it has to be more than {least}"));
@@ -295,7 +289,7 @@ impl Limits {
             }
         }
         if let Some(most) = &self.maximum {
-            match compare(number, most) {
+            match number::compare(value, most) {
                 Greater => breaches.push(format!("it has to be at most {most}")),
                 Equal if self.exclusive_maximum => {
                     breaches.push(format!("it has to be less than {most}"));
@@ -304,22 +298,11 @@ impl Limits {
             }
         }
         if let Some(step) = self.multiple_of
-            && let Some(number) = number.as_f64()
+            && let Some(number) = value.as_f64()
             && ((number / step).round() * step - number).abs() > number.abs().max(1.0) * 1e-9
         {
             breaches.push(format!("it has to be a multiple of {step}"));
         }
-    }
-}
-
-/// Integers as integers, so that none above 2^53 is taken for another.
-pub(super) fn compare(one: &Number, other: &Number) -> std::cmp::Ordering {
-    match (one.as_i128(), other.as_i128()) {
-        (Some(one), Some(other)) => one.cmp(&other),
-        _ => one
-            .as_f64()
-            .partial_cmp(&other.as_f64())
-            .unwrap_or(std::cmp::Ordering::Equal),
     }
 }
 

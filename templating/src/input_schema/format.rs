@@ -8,10 +8,7 @@ use std::{
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
-/// Longest pattern, in bytes.
-const MAX_PATTERN_BYTES: usize = 1024;
-/// Bytes that a compiled pattern may take.
-const MAX_COMPILED_BYTES: usize = 256 * 1024;
+use crate::bounds::{MAX_COMPILED_BYTES, MAX_PATTERN_BYTES};
 
 /// Reads a pattern. Fails with what is wrong with it.
 pub(super) fn pattern(text: &str) -> Result<Regex, String> {

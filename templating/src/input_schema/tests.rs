@@ -6,12 +6,13 @@ mod template;
 use serde_json::{Value, json};
 
 use super::{InputSchema, fits_format, matches_pattern};
-use crate::error::Problems;
+use crate::diagnostic::Diagnostics;
 
 fn compile(schema: &Value) -> Result<InputSchema, Vec<String>> {
     let mut problems = Vec::new();
     let compiled = InputSchema::compile(schema, &mut problems);
-    compiled.ok_or_else(|| problems.iter().map(ToString::to_string).collect())
+    let told = || problems.iter().map(ToString::to_string).collect();
+    compiled.filter(|_| problems.is_empty()).ok_or_else(told)
 }
 
 /// What is said of a schema that cannot be used.
@@ -30,7 +31,7 @@ fn completed(schema: &InputSchema, inputs: &Value) -> Value {
         .unwrap_or_else(|| inputs.clone())
 }
 
-fn said(outcome: Result<Option<Value>, Problems>) -> Vec<String> {
+fn said(outcome: Result<Option<Value>, Diagnostics>) -> Vec<String> {
     let problems = outcome.unwrap_err();
     problems.iter().map(ToString::to_string).collect()
 }
@@ -47,7 +48,7 @@ fn misfit_of(property: &Value, value: &Value) -> Option<String> {
     let mut all = outcome
         .err()?
         .iter()
-        .map(|problem| problem.message.clone())
+        .map(crate::diagnostic::Diagnostic::message)
         .collect::<Vec<_>>();
     assert_eq!(all.len(), 1, "{all:?}");
     all.pop()

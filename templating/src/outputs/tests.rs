@@ -110,7 +110,10 @@ fn more_than_64_outputs_are_refused() {
     Outputs::compile(Some(&declared(MAX_OUTPUTS + 1)), &mut problems);
     assert_eq!(
         problems,
-        [Problem::new("outputs", "there are 65, more than 64")]
+        [Diagnostic::in_spec(
+            "outputs",
+            DiagnosticKind::Limit("there are 65, more than 64".to_owned())
+        )]
     );
 }
 

@@ -3,12 +3,10 @@
 //! Numbers compare by value, exactly, whether or not they have a fraction (kubectl refuses to compare
 //! 2 with 2.5). Anything else compares only with its own kind.
 
-use std::cmp::Ordering;
-
-use serde_json::{Number, Value};
+use serde_json::Value;
 
 use super::step::Operator;
-use crate::digest::integer;
+use crate::number;
 
 const NOT_COMPARABLE: &str = "invalid type for comparison";
 const DIFFERENT_KINDS: &str = "incompatible types for comparison";
@@ -17,7 +15,7 @@ const DIFFERENT_KINDS: &str = "incompatible types for comparison";
 pub(super) fn holds(operator: Operator, left: &Value, right: &Value) -> Result<bool, &'static str> {
     let is_equality = matches!(operator, Operator::Equal | Operator::NotEqual);
     let order = match (left, right) {
-        (Value::Number(left), Value::Number(right)) => compare_numbers(left, right),
+        (Value::Number(left), Value::Number(right)) => number::compare(left, right),
         (Value::String(left), Value::String(right)) => left.cmp(right),
         (Value::Bool(left), Value::Bool(right)) if is_equality => left.cmp(right),
         (Value::Bool(_), Value::Bool(_)) => return Err(NOT_COMPARABLE),
@@ -36,14 +34,4 @@ pub(super) fn holds(operator: Operator, left: &Value, right: &Value) -> Result<b
 
 fn is_scalar(value: &Value) -> bool {
     value.is_number() || value.is_string() || value.is_boolean()
-}
-
-fn compare_numbers(left: &Number, right: &Number) -> Ordering {
-    if let (Some(left), Some(right)) = (integer(left), integer(right)) {
-        return left.cmp(&right);
-    }
-    // JSON has no NaN, so every pair is ordered.
-    left.as_f64()
-        .partial_cmp(&right.as_f64())
-        .unwrap_or(Ordering::Equal)
 }

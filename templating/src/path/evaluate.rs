@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    PathError, compare,
+    PathError, SearchError, compare,
     step::{Filter, Node, Slice},
 };
 use crate::bounds::Work;
@@ -173,7 +173,7 @@ fn element<'a>(slice: &Slice, value: &'a Value) -> Result<Option<&'a Value>, Pat
         Value::Array(items) => {
             Ok(range(slice, items.len())?.and_then(|(start, _)| items.get(start)))
         }
-        other => Err(not_an_array(other, "")),
+        other => Err(not_an_array(other, false)),
     }
 }
 
@@ -187,7 +187,7 @@ fn elements<'a>(
         let items = match value {
             Value::Null => continue,
             Value::Array(items) => items,
-            other => return Err(not_an_array(other, "")),
+            other => return Err(not_an_array(other, false)),
         };
         let Some((start, end)) = range(slice, items.len())? else {
             // As in kubectl, an empty range also ends the search in the other values.
@@ -198,7 +198,7 @@ fn elements<'a>(
             Some(step) => usize::try_from(step)
                 .ok()
                 .filter(|step| *step > 0)
-                .ok_or_else(|| PathError::Find("step must be > 0".to_owned()))?,
+                .ok_or(SearchError::Step)?,
         };
         let range = items.get(start..end).unwrap_or_default();
         work.spend(range.len())?;
@@ -229,11 +229,7 @@ fn range(slice: &Slice, length: usize) -> Result<Option<(usize, usize)>, PathErr
     if start == end {
         return Ok(None);
     }
-    let outside = |index: i64| {
-        PathError::Find(format!(
-            "array index out of bounds: index {index}, length {length}"
-        ))
-    };
+    let outside = |index: i64| PathError::from(SearchError::OutOfBounds { index, length });
     if start >= length || start < 0 {
         return Err(outside(start));
     }
@@ -241,9 +237,7 @@ fn range(slice: &Slice, length: usize) -> Result<Option<(usize, usize)>, PathErr
         return Err(outside(end.wrapping_sub(1)));
     }
     if start > end {
-        return Err(PathError::Find(format!(
-            "starting index {start} is greater than ending index {end}"
-        )));
+        return Err(SearchError::Backwards { start, end }.into());
     }
     Ok(usize::try_from(start).ok().zip(usize::try_from(end).ok()))
 }
@@ -256,7 +250,7 @@ fn keep<'a>(
     let mut found = Vec::new();
     for value in values {
         let Value::Array(items) = value else {
-            return Err(not_an_array(value, " and cannot be filtered"));
+            return Err(not_an_array(value, true));
         };
         for item in items {
             work.spend(1)?;
@@ -287,20 +281,18 @@ fn passes<'a>(filter: &'a Filter, item: &'a Value, work: &mut Work) -> Result<bo
     if let (Value::String(left), Value::String(right)) = (left, right) {
         work.spend(left.len().min(right.len()) / TEXT_A_VISIT)?;
     }
-    compare::holds(*operator, left, right).map_err(|reason| PathError::Find(reason.to_owned()))
+    compare::holds(*operator, left, right).map_err(|reason| SearchError::Comparison(reason).into())
 }
 
 fn one<'a>(found: &Found<'a>) -> Result<Option<&'a Value>, PathError> {
     match found.as_slice() {
         [] => Ok(None),
         [value] => Ok(Some(value)),
-        _ => Err(PathError::Find(
-            "can only compare one element at a time".to_owned(),
-        )),
+        _ => Err(SearchError::Several.into()),
     }
 }
 
-fn not_an_array(value: &Value, consequence: &str) -> PathError {
+fn not_an_array(value: &Value, filtered: bool) -> PathError {
     let kind = match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
@@ -309,5 +301,5 @@ fn not_an_array(value: &Value, consequence: &str) -> PathError {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     };
-    PathError::Find(format!("{kind} is not array or slice{consequence}"))
+    SearchError::NotAnArray { kind, filtered }.into()
 }

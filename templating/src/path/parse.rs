@@ -4,26 +4,32 @@
 //! index at its first bracket. So the parser is a loop; only the sides of a filter and the members of a
 //! union are parsed by calling it again, a few levels at most.
 
+use std::ops::Range;
+
 use super::{
-    PathError, shown,
+    PathError, SearchError, SyntaxError, shown,
     step::{Filter, Node, Operator, Slice},
     unquote::unquote,
 };
-
-/// How often a filter, a union or a quoted key may be inside another: `[?(@['a','b'])]` needs three.
-const MAX_NESTING: usize = 3;
+use crate::bounds::MAX_NESTING;
 
 /// What can be wrong inside the braces.
 enum Fault {
     /// The text is no path.
-    Syntax(String),
+    Syntax(SyntaxError),
     /// It is one, but evaluating it always fails.
-    Find(String),
+    Find(SearchError),
 }
 
-impl From<&str> for Fault {
-    fn from(reason: &str) -> Self {
-        Self::Syntax(reason.to_owned())
+impl From<SyntaxError> for Fault {
+    fn from(error: SyntaxError) -> Self {
+        Self::Syntax(error)
+    }
+}
+
+impl From<SearchError> for Fault {
+    fn from(error: SearchError) -> Self {
+        Self::Find(error)
     }
 }
 
@@ -36,20 +42,38 @@ pub(super) fn parse(wrapped: &str) -> Result<Vec<Node>, PathError> {
             wrapped: shown(wrapped).into_owned(),
         }),
         Err(Fault::Find(reason)) => Err(PathError::Find(reason)),
-        Err(Fault::Syntax(reason)) => Err(PathError::Syntax {
+        Err(Fault::Syntax(error)) => Err(PathError::Syntax {
             wrapped: shown(wrapped).into_owned(),
-            reason,
+            error,
         }),
     }
+}
+
+/// The steps of a path in braces with the bytes that each stands on, up to the first that cannot be read.
+pub(super) fn spans(wrapped: &str) -> Vec<(Node, Range<usize>)> {
+    let mut parser = Parser::new(wrapped, 0);
+    // What is wrong with it is told by `parse`.
+    let nodes = parser.action().unwrap_or(parser.nodes);
+    nodes.into_iter().zip(parser.spans).collect()
 }
 
 /// Parses a part of a path that stands in brackets; what follows a closing brace is ignored, as
 /// kubectl does.
 fn parse_part(text: &str, nesting: usize) -> Result<Vec<Node>, Fault> {
+    parse_part_with_spans(text, nesting).map(|(nodes, _)| nodes)
+}
+
+/// The same with the bytes of `{text}` that each step stands on.
+fn parse_part_with_spans(
+    text: &str,
+    nesting: usize,
+) -> Result<(Vec<Node>, Vec<Range<usize>>), Fault> {
     if nesting > MAX_NESTING {
-        return Err("filters and unions are nested too deeply".into());
+        return Err(SyntaxError::TooDeep.into());
     }
-    Parser::new(&format!("{{{text}}}"), nesting).action()
+    let part = format!("{{{text}}}");
+    let mut parser = Parser::new(&part, nesting);
+    Ok((parser.action()?, parser.spans))
 }
 
 struct Parser<'a> {
@@ -57,6 +81,8 @@ struct Parser<'a> {
     at: usize,
     nesting: usize,
     nodes: Vec<Node>,
+    /// The bytes of the input that each node stands on.
+    spans: Vec<Range<usize>>,
 }
 
 impl<'a> Parser<'a> {
@@ -66,7 +92,14 @@ impl<'a> Parser<'a> {
             at: 0,
             nesting,
             nodes: Vec::new(),
+            spans: Vec::new(),
         }
+    }
+
+    /// Adds what was read since `start`.
+    fn push(&mut self, node: Node, start: usize) {
+        self.nodes.push(node);
+        self.spans.push(start..self.at);
     }
 
     fn rest(&self) -> &'a str {
@@ -111,7 +144,7 @@ impl<'a> Parser<'a> {
                 continue;
             }
             match self.next() {
-                None | Some('\r' | '\n') => return Err("unclosed action".into()),
+                None | Some('\r' | '\n') => return Err(SyntaxError::Unclosed.into()),
                 // The current object is what every path starts from anyway.
                 Some(' ' | '@' | '$') => {}
                 Some('[') => self.brackets()?,
@@ -119,7 +152,7 @@ impl<'a> Parser<'a> {
                 Some('.') => self.field(),
                 Some(c) if c == '+' || c == '-' || c.is_ascii_digit() => self.number(c)?,
                 Some(c) if is_word(c) => self.word(c)?,
-                Some(c) => return Err(unrecognized(c)),
+                Some(c) => return Err(SyntaxError::Character(c).into()),
             }
         }
     }
@@ -135,17 +168,18 @@ impl<'a> Parser<'a> {
                 self.next();
             }
         }
-        self.nodes.push(match self.since(start) {
+        let node = match self.since(start) {
             "*" => Node::Wildcard,
             key => Node::Key(key.replace('\\', "")),
-        });
+        };
+        self.push(node, start);
     }
 
     fn descend(&mut self) -> Result<(), Fault> {
         if self.nodes.last() == Some(&Node::Descend) {
-            return Err("invalid multiple recursive descent".into());
+            return Err(SyntaxError::Descent.into());
         }
-        self.nodes.push(Node::Descend);
+        self.push(Node::Descend, self.at - "..".len());
         if self.peek().is_some_and(is_word) {
             self.field();
         }
@@ -158,9 +192,9 @@ impl<'a> Parser<'a> {
             self.next();
         }
         match self.since(start) {
-            "true" => self.nodes.push(Node::Literal(true.into())),
-            "false" => self.nodes.push(Node::Literal(false.into())),
-            word => return Err(Fault::Find(format!("unrecognized identifier {word}"))),
+            "true" => self.push(Node::Literal(true.into()), start),
+            "false" => self.push(Node::Literal(false.into()), start),
+            word => return Err(SearchError::Word(word.to_owned()).into()),
         }
         Ok(())
     }
@@ -174,9 +208,9 @@ impl<'a> Parser<'a> {
         let value = match (text.parse::<i64>(), text.parse::<f64>()) {
             (Ok(integer), _) => integer.into(),
             (_, Ok(float)) if float.is_finite() => float.into(),
-            _ => return Err(Fault::Syntax(format!("cannot parse number {text}"))),
+            _ => return Err(SyntaxError::Number(text.to_owned()).into()),
         };
-        self.nodes.push(Node::Literal(value));
+        self.push(Node::Literal(value), start);
         Ok(())
     }
 
@@ -184,17 +218,15 @@ impl<'a> Parser<'a> {
         let start = self.at - 1;
         loop {
             match self.next() {
-                None | Some('\n') => return Err("unterminated quoted string".into()),
+                None | Some('\n') => return Err(SyntaxError::OpenQuote.into()),
                 Some(c) if c == quote && !self.follows_backslash() => break,
                 Some(_) => {}
             }
         }
         let quoted = self.since(start);
         let inner = quoted.get(1..quoted.len() - 1).unwrap_or_default();
-        let text = unquote(inner, quote).ok_or_else(|| {
-            Fault::Syntax(format!("unquote string {quoted} error invalid syntax"))
-        })?;
-        self.nodes.push(Node::Literal(text.into()));
+        let text = unquote(inner, quote).ok_or_else(|| SyntaxError::Quoted(quoted.to_owned()))?;
+        self.push(Node::Literal(text.into()), start);
         Ok(())
     }
 
@@ -207,7 +239,7 @@ impl<'a> Parser<'a> {
         let start = self.at;
         loop {
             match self.next() {
-                None | Some('\n') => return Err("unterminated array".into()),
+                None | Some('\n') => return Err(SyntaxError::OpenBracket.into()),
                 Some(']') => break,
                 Some(_) => {}
             }
@@ -219,17 +251,24 @@ impl<'a> Parser<'a> {
                 parse_part(&format!("[{}]", member.trim_matches(' ')), self.nesting + 1)
             });
             let members = members.collect::<Result<_, _>>()?;
-            self.nodes.push(Node::Union(members));
+            self.push(Node::Union(members), start - 1);
         } else if let Some(key) = quoted_key(text) {
-            let nodes = parse_part(&format!(".{key}"), self.nesting + 1)?;
+            let (nodes, spans) = parse_part_with_spans(&format!(".{key}"), self.nesting + 1)?;
+            // The part is `{.key}`, and here stands `['key']`.
+            let moved = |at: usize| at - "{.".len() + start + "'".len();
+            let spans = spans
+                .into_iter()
+                .map(|span| moved(span.start)..moved(span.end));
             self.nodes.extend(nodes);
+            self.spans.extend(spans);
         } else {
-            self.nodes.push(Node::Slice(slice(text)?));
+            self.push(Node::Slice(slice(text)?), start - 1);
         }
         Ok(())
     }
 
     fn filter(&mut self) -> Result<(), Fault> {
+        let start = self.at - "[?(".len();
         let text = self.filter_text()?;
         let part = |text: &str| parse_part(text, self.nesting + 1);
         let filter = match split_comparison(text) {
@@ -239,16 +278,15 @@ impl<'a> Parser<'a> {
             },
             Some((left, operator, right)) => {
                 let (left, right) = (part(left)?, part(right)?);
-                let operator = Operator::parse(operator).ok_or_else(|| {
-                    Fault::Find(format!("unrecognized filter operator {operator}"))
-                })?;
+                let operator = Operator::parse(operator)
+                    .ok_or_else(|| SearchError::Operator(operator.to_owned()))?;
                 Filter {
                     left,
                     comparison: Some((operator, right)),
                 }
             }
         };
-        self.nodes.push(Node::Filter(filter));
+        self.push(Node::Filter(filter), start);
         Ok(())
     }
 
@@ -260,7 +298,7 @@ impl<'a> Parser<'a> {
         let mut closed = false;
         loop {
             match self.next() {
-                None | Some('\n') => return Err("unterminated filter".into()),
+                None | Some('\n') => return Err(SyntaxError::OpenFilter.into()),
                 Some(c @ ('"' | '\'')) => match quote {
                     None => quote = Some(c),
                     Some(opening) if opening == c && !self.follows_backslash() => closed = true,
@@ -272,26 +310,17 @@ impl<'a> Parser<'a> {
         }
         let end = self.at - 1;
         if !self.take("]") {
-            return Err("unclosed array expect ]".into());
+            return Err(SyntaxError::FilterWithoutBracket.into());
         }
         Ok(self.input.get(start..end).unwrap_or_default())
     }
-}
-
-fn unrecognized(c: char) -> Fault {
-    let code = u32::from(c);
-    Fault::Syntax(if c.is_control() {
-        format!("unrecognized character in action: U+{code:04X}")
-    } else {
-        format!("unrecognized character in action: U+{code:04X} '{c}'")
-    })
 }
 
 fn is_word(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
 
-fn ends_word(c: char) -> bool {
+pub(crate) fn ends_word(c: char) -> bool {
     matches!(
         c,
         ' ' | '\t' | '\r' | '\n' | '.' | ',' | '[' | ']' | '$' | '@' | '{' | '}'
@@ -324,14 +353,14 @@ fn slice(text: &str) -> Result<Slice, Fault> {
             .all(|b| b.is_ascii_digit())
     };
     if parts.len() > 3 || !parts.iter().all(is_part) {
-        return Err(Fault::Syntax(format!("invalid array index {text}")));
+        return Err(SyntaxError::Index(text.to_owned()).into());
     }
     let number = |index: usize| match parts.get(index) {
         None | Some(&"") => Ok(None),
         Some(part) => part
             .parse::<i64>()
             .map(Some)
-            .map_err(|_| Fault::Syntax(format!("array index {part} is not a number"))),
+            .map_err(|_| SyntaxError::IndexNumber((*part).to_owned())),
     };
     let single = parts.len() == 1;
     let start = number(0)?;

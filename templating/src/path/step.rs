@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
+pub(crate) enum Node {
     /// `.key` or `['key']`.
     Key(String),
     /// `[1]`, `[-1]`, `[0:4:2]`, `[*]`.
@@ -32,17 +32,17 @@ impl Node {
 
 /// Elements of an array, by position; negative ones count from the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Slice {
-    pub(super) start: Option<i64>,
-    pub(super) end: Option<i64>,
+pub(crate) struct Slice {
+    pub(crate) start: Option<i64>,
+    pub(crate) end: Option<i64>,
     /// Whether the end follows from the start: one element is meant.
-    pub(super) single: bool,
-    pub(super) step: Option<i64>,
+    pub(crate) single: bool,
+    pub(crate) step: Option<i64>,
 }
 
 /// Which elements of an array are kept.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Filter {
+pub(crate) struct Filter {
     pub(super) left: Vec<Node>,
     /// Without a comparison the left side must exist.
     pub(super) comparison: Option<(Operator, Vec<Node>)>,

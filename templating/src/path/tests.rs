@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::bounds::Exhausted;
 use crate::bounds::{MAX_PATH_VISITS, MAX_RENDER_VISITS};
 
 fn evaluate(path: &str, document: &Value) -> Result<Value, PathError> {

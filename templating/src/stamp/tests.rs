@@ -63,6 +63,28 @@ fn labels_and_annotations_of_the_template_stay_beside_ours() {
     assert_eq!(run["metadata"]["annotations"]["c"], "d");
 }
 
+/// Who compares runs leaves out what these name: a mark that is missing there would pass for a change.
+#[test]
+fn what_cartouche_sets_is_what_the_constants_name() {
+    let stamped = Stamp {
+        rerun_token: Some("again"),
+        rerun_request: Some("{}"),
+        ..a_stamp()
+    };
+    let run = stamp(&rendered(json!({ "generateName": "x-" })), &stamped).unwrap();
+    let keys = |field: &str| -> Vec<String> {
+        let map = run["metadata"][field].as_object().unwrap();
+        map.keys().cloned().collect()
+    };
+    let sorted = |names: &[&str]| -> Vec<String> {
+        let mut names: Vec<_> = names.iter().map(ToString::to_string).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(keys("labels"), sorted(&crate::OWN_LABELS));
+    assert_eq!(keys("annotations"), sorted(&crate::OWN_ANNOTATIONS));
+}
+
 #[test]
 fn a_run_that_answers_a_request_carries_its_token() {
     let stamped = Stamp {

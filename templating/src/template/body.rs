@@ -5,29 +5,38 @@ use serde_json::{Map, Value};
 use crate::{
     bounds::{MAX_RENDERED_BYTES, Work},
     context::Context,
-    error::{Problem, Problems, Segment, document_path},
-    tag::{Leaf, TagError},
+    diagnostic::{Diagnostic, Diagnostics, Root, Segment, Step, kept},
+    tag::{BadTag, Leaf},
 };
+
+/// A document with its tags replaced: null where that failed, which is where it is open.
+pub(super) struct Replaced {
+    pub(super) document: Value,
+    pub(super) open: Vec<Vec<Step>>,
+    pub(super) problems: Vec<Diagnostic>,
+}
 
 /// A part of the document. What holds no tag is kept whole and only copied.
 #[derive(Clone, Debug)]
 pub(super) enum Body {
     Literal(Value),
     Leaf(Leaf),
+    /// A string some tags of which cannot be read, without them.
+    Broken(Leaf),
     Array(Vec<Body>),
     Object(Vec<(String, Body)>),
 }
 
 impl Body {
     /// Compiles a document that is shallow. Its problems are added in document order.
-    pub(super) fn compile(document: &Value, problems: &mut Vec<Problem>) -> Self {
+    pub(super) fn compile(document: &Value, problems: &mut Vec<Diagnostic>) -> Self {
         compile(document, &mut Vec::new(), problems)
     }
 
     pub(super) fn tag_count(&self) -> usize {
         match self {
-            Self::Literal(_) => 0,
-            Self::Leaf(leaf) => leaf.tag_count(),
+            Self::Literal(_) | Self::Broken(_) => 0,
+            Self::Leaf(leaf) => leaf.paths().len(),
             Self::Array(items) => items.iter().map(Self::tag_count).sum(),
             Self::Object(fields) => fields.iter().map(|(_, body)| body.tag_count()).sum(),
         }
@@ -46,32 +55,78 @@ impl Body {
         Some(text.to_owned())
     }
 
+    /// Where the strings with tags are, with the paths of their tags.
+    pub(super) fn tagged<'a>(
+        &'a self,
+        at: &mut Vec<Step>,
+        found: &mut Vec<(Vec<Step>, Vec<&'a str>)>,
+    ) {
+        let mut below = |step: Step, body: &'a Self| {
+            at.push(step);
+            body.tagged(at, found);
+            at.pop();
+        };
+        match self {
+            Self::Literal(_) => {}
+            Self::Leaf(leaf) | Self::Broken(leaf) => found.push((at.clone(), leaf.paths())),
+            Self::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    below(Step::Index(index), item);
+                }
+            }
+            Self::Object(fields) => {
+                for (key, field) in fields {
+                    below(Step::Key(key.clone()), field);
+                }
+            }
+        }
+    }
+
     /// Replaces every tag. Fails with all that cannot be replaced, in document order.
-    pub(super) fn render(&self, context: &Context) -> Result<Value, Problems> {
+    pub(super) fn render(&self, context: &Context) -> Result<Value, Diagnostics> {
+        let Replaced {
+            document, problems, ..
+        } = self.attempt(context);
+        Diagnostics::check(problems)?;
+        Ok(document)
+    }
+
+    /// Replaces every tag that can be replaced.
+    pub(super) fn attempt(&self, context: &Context) -> Replaced {
         let mut rendering = Rendering {
             context,
             work: Work::new(),
             room: MAX_RENDERED_BYTES,
             problems: Vec::new(),
             at: Vec::new(),
+            open: Vec::new(),
             stopped: false,
         };
         let document = rendering.render(self);
-        Problems::check(rendering.problems)?;
-        Ok(document)
+        Replaced {
+            document,
+            open: rendering.open,
+            problems: rendering.problems,
+        }
     }
 }
 
-fn compile<'a>(value: &'a Value, at: &mut Vec<Segment<'a>>, problems: &mut Vec<Problem>) -> Body {
+fn compile<'a>(
+    value: &'a Value,
+    at: &mut Vec<Segment<'a>>,
+    problems: &mut Vec<Diagnostic>,
+) -> Body {
     match value {
-        Value::String(text) => match Leaf::compile(text) {
-            Ok(Leaf::Plain(text)) => Body::Literal(Value::String(text)),
-            Ok(leaf) => Body::Leaf(leaf),
-            Err(errors) => {
-                problems.extend(located(at, errors));
-                Body::Literal(Value::Null)
+        Value::String(text) => {
+            let (leaf, errors) = Leaf::compile(text);
+            let is_broken = !errors.is_empty();
+            problems.extend(located(at, errors));
+            match leaf {
+                leaf if is_broken => Body::Broken(leaf),
+                Leaf::Plain(text) => Body::Literal(Value::String(text)),
+                leaf => Body::Leaf(leaf),
             }
-        },
+        }
         Value::Array(items) => {
             let bodies = items.iter().enumerate().map(|(index, item)| {
                 within(at, Segment::Index(index), |at| compile(item, at, problems))
@@ -125,12 +180,13 @@ fn within<'a, T>(
     outcome
 }
 
-fn located(at: &[Segment<'_>], errors: Vec<TagError>) -> impl Iterator<Item = Problem> {
-    let path = document_path(at);
-    errors.into_iter().map(move |error| Problem {
-        path: path.clone(),
+fn located(at: &[Segment<'_>], errors: Vec<BadTag>) -> impl Iterator<Item = Diagnostic> {
+    let at = kept(at);
+    errors.into_iter().map(move |error| Diagnostic {
+        root: Root::Template,
+        at: at.clone(),
         tag: Some(error.tag),
-        message: error.message,
+        kind: error.kind,
     })
 }
 
@@ -138,8 +194,10 @@ struct Rendering<'a> {
     context: &'a Context,
     work: Work,
     room: usize,
-    problems: Vec<Problem>,
+    problems: Vec<Diagnostic>,
     at: Vec<Segment<'a>>,
+    /// Where nothing could be put in.
+    open: Vec<Vec<Step>>,
     /// Whether a limit was reached: then the rest is not looked at.
     stopped: bool,
 }
@@ -148,7 +206,11 @@ impl<'a> Rendering<'a> {
     fn render(&mut self, body: &'a Body) -> Value {
         match body {
             Body::Literal(value) => value.clone(),
-            Body::Leaf(leaf) => self.leaf(leaf),
+            Body::Leaf(leaf) => self.leaf(leaf).unwrap_or_else(|| self.nothing()),
+            Body::Broken(leaf) => {
+                self.leaf(leaf);
+                self.nothing()
+            }
             Body::Array(items) => {
                 let items = items.iter().enumerate();
                 items
@@ -172,16 +234,21 @@ impl<'a> Rendering<'a> {
         value
     }
 
-    fn leaf(&mut self, leaf: &Leaf) -> Value {
+    fn nothing(&mut self) -> Value {
+        self.open.push(kept(&self.at));
+        Value::Null
+    }
+
+    fn leaf(&mut self, leaf: &Leaf) -> Option<Value> {
         if self.stopped {
-            return Value::Null;
+            return None;
         }
         match leaf.render(self.context, &mut self.work, &mut self.room) {
-            Ok(value) => value,
+            Ok(value) => Some(value),
             Err(errors) => {
-                self.stopped = errors.iter().any(|error| error.fatal);
+                self.stopped = errors.iter().any(BadTag::is_final);
                 self.problems.extend(located(&self.at, errors));
-                Value::Null
+                None
             }
         }
     }

@@ -3,27 +3,36 @@
 use serde_json::Value;
 
 use crate::{
-    error::{Segment, document_path},
+    diagnostic::{Root, Segment, kept},
     tag,
+    warning::{Warning, WarningKind},
 };
 
 /// Tags in keys, and tags without an end, of a document that is shallow.
-pub(super) fn warnings(document: &Value) -> Vec<String> {
+pub(super) fn warnings(document: &Value) -> Vec<Warning> {
     let mut warnings = Vec::new();
     visit(document, &mut Vec::new(), &mut warnings);
     warnings
 }
 
-fn visit<'a>(value: &'a Value, at: &mut Vec<Segment<'a>>, warnings: &mut Vec<String>) {
+fn suspect(at: &[Segment<'_>], kind: WarningKind) -> Warning {
+    Warning {
+        root: Root::Template,
+        at: kept(at),
+        kind,
+    }
+}
+
+fn visit<'a>(value: &'a Value, at: &mut Vec<Segment<'a>>, warnings: &mut Vec<Warning>) {
     match value {
-        Value::String(text) if tag::has_unclosed_tag(text) => warnings.push(format!(
-            "{}: a tag is not closed and stays as it is: tags end with )$",
-            document_path(at)
-        )),
-        Value::String(text) if is_of_another_tool(text) => warnings.push(format!(
-            "{}: a tag of another tool stays as it is: here tags are $(path)$",
-            document_path(at)
-        )),
+        Value::String(text) if tag::has_unclosed_tag(text) => {
+            warnings.push(suspect(at, WarningKind::UnclosedTag));
+        }
+
+        Value::String(text) if is_of_another_tool(text) => {
+            warnings.push(suspect(at, WarningKind::ForeignTag));
+        }
+
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
                 at.push(Segment::Index(index));
@@ -35,10 +44,7 @@ fn visit<'a>(value: &'a Value, at: &mut Vec<Segment<'a>>, warnings: &mut Vec<Str
             for (key, field) in fields {
                 at.push(Segment::Key(key));
                 if tag::has_tag(key) {
-                    warnings.push(format!(
-                        "{}: tags in keys stay as they are",
-                        document_path(at)
-                    ));
+                    warnings.push(suspect(at, WarningKind::TagInKey));
                 }
                 visit(field, at, warnings);
                 at.pop();

@@ -18,7 +18,7 @@ fn template(data: Value) -> Value {
     template
 }
 
-fn compile(template: Value) -> Result<Template, Problems> {
+fn compile(template: Value) -> Result<Template, Diagnostics> {
     Template::compile(&ClusterRunTemplateSpec {
         template,
         outputs: None,
@@ -35,7 +35,7 @@ fn context(inputs: &Value) -> Context {
     Context::new(&runnable, None).unwrap()
 }
 
-fn render(data: Value, inputs: &Value) -> Result<Value, Problems> {
+fn render(data: Value, inputs: &Value) -> Result<Value, Diagnostics> {
     let rendered = compile(template(data))?.render(&context(inputs))?;
     Ok(rendered.document()["data"].clone())
 }
@@ -95,7 +95,11 @@ fn bad_tags_are_reported_all_at_once_in_document_order() {
     let problems = render(data, &json!({})).unwrap_err();
     let places: Vec<_> = problems
         .iter()
-        .map(|problem| (problem.path.as_str(), problem.tag.as_deref().unwrap()))
+        .map(|problem| (problem.path(), problem.tag.clone().unwrap()))
+        .collect();
+    let places: Vec<_> = places
+        .iter()
+        .map(|(path, tag)| (path.as_str(), tag.as_str()))
         .collect();
     assert_eq!(
         places,
@@ -125,10 +129,7 @@ fn what_is_wrong_whatever_a_runnable_says_is_found_by_compiling() {
         health_rule: Some(HealthRule::default()),
     };
     let problems = Template::compile(&spec).unwrap_err();
-    let paths: Vec<_> = problems
-        .iter()
-        .map(|problem| problem.path.as_str())
-        .collect();
+    let paths: Vec<_> = problems.iter().map(Diagnostic::path).collect();
     assert_eq!(
         paths,
         [
@@ -261,11 +262,16 @@ fn paths_that_visit_too_much_together_end_the_rendering() {
     let problems = render(json!(tags), &json!({ "x": x })).unwrap_err();
     let last = problems.iter().last().unwrap();
     assert!(
-        last.message
+        last.message()
             .contains("the paths together visit more than 1000000 nodes"),
         "{last}"
     );
-    assert_eq!(last.path, "data.[11]");
+    assert_eq!(last.path(), "data.[11]");
+}
+
+fn told(template: &Template) -> Vec<String> {
+    let warnings = template.warnings().iter();
+    warnings.map(ToString::to_string).collect()
 }
 
 #[test]
@@ -276,7 +282,7 @@ fn texts_that_look_like_tags_are_warned_of() {
         "b": "$(params.x) $(runnable.metadata.name)$",
     }));
     assert_eq!(
-        compile(template).unwrap().warnings(),
+        told(&compile(template).unwrap()),
         [
             "data.$(runnable.metadata.name)$: tags in keys stay as they are",
             "data.a.[0]: a tag is not closed and stays as it is: tags end with )$",
@@ -296,7 +302,7 @@ fn tags_of_other_tools_are_warned_of_and_placeholders_of_engines_are_not() {
         format!("data.{field}: a tag of another tool stays as it is: here tags are $(path)$")
     };
     assert_eq!(
-        compile(template).unwrap().warnings(),
+        told(&compile(template).unwrap()),
         ["a", "b", "c"].map(warning)
     );
 }
@@ -319,7 +325,7 @@ fn a_run_that_does_not_say_its_kind_has_that_of_the_template() {
     assert_eq!(pod.health(&run).reason, "PodPhase");
     assert!(pod.outputs(&run).is_ok());
     let secret = Template::compile(&spec("Secret")).unwrap();
-    assert_eq!(secret.warnings(), ["outputs: a Secret gives no outputs"]);
+    assert_eq!(told(&secret), ["outputs: a Secret gives no outputs"]);
     assert_eq!(secret.outputs(&run), Err(OutputError::Secret));
     let tagged = Template::compile(&spec("$(runnable.spec.inputs.kind)$")).unwrap();
     assert_eq!(tagged.outputs(&run), Err(OutputError::UnknownKind));

@@ -202,7 +202,12 @@ fn template(text: &str) -> Result<String, String> {
         Ok(template) => template,
         Err(problems) => return Ok(behaviour(&format!("compile {problems}"))),
     };
-    let warnings = template.warnings().join(" ");
+    let warnings: Vec<String> = template
+        .warnings()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let warnings = warnings.join(" ");
     match template.render(&context()) {
         Err(problems) => Ok(behaviour(&format!("render {problems}"))),
         Ok(rendered) => {

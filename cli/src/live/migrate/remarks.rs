@@ -2,7 +2,7 @@
 
 use cartouche_crds::{ClusterRunTemplateSpec, GROUP};
 use cartouche_templating::{
-    Template,
+    MAX_LABEL, Template,
     kinds::{self, HealthFrom, KnownKind},
 };
 use serde_json::Value;
@@ -45,9 +45,6 @@ impl Remark {
     }
 }
 
-/// Longest value of a label: with longer names Cartographer could make nothing.
-const MAX_LABEL: usize = 63;
-
 pub(super) fn of_template(spec: &ClusterRunTemplateSpec) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let template = match Template::compile(spec) {
@@ -63,7 +60,7 @@ pub(super) fn of_template(spec: &ClusterRunTemplateSpec) -> Vec<Remark> {
         template
             .warnings()
             .iter()
-            .map(|warning| Remark::new(Level::Differs, warning.clone())),
+            .map(|warning| Remark::new(Level::Differs, warning.to_string())),
     );
     if has_quoted_text(&spec.template) {
         let text = "text in $('...')$ is put in as it is; Cartographer took it for a path";

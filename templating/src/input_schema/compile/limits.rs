@@ -2,8 +2,10 @@
 
 use serde_json::{Map, Number, Value};
 
+use crate::number;
+
 use super::{
-    super::{Limits, fit, format},
+    super::{Limits, format},
     Reader,
 };
 
@@ -53,7 +55,7 @@ impl Reader<'_> {
     /// Bounds that leave no value at all are a slip of the pen.
     fn satisfiable(&mut self, limits: &Limits) {
         if let (Some(least), Some(most)) = (&limits.minimum, &limits.maximum)
-            && fit::compare(least, most).is_gt()
+            && number::compare(least, most).is_gt()
         {
             self.refuse("minimum", "nothing fits: it is more than maximum");
         }

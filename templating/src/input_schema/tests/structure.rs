@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::refused;
-use crate::MAX_INPUT_SCHEMA_BYTES;
+use crate::bounds::MAX_INPUT_SCHEMA_BYTES;
 
 /// A schema with one property.
 #[allow(

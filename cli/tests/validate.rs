@@ -1,0 +1,246 @@
+//! What `cartouche validate` finds in files that belong together.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
+mod support;
+
+use support::{cartouche, cartouche_in, copy_of, replace};
+
+#[test]
+fn last_words_are_outputs_of_jobs_and_pods_only() {
+    let folder = copy_of("job");
+    let template = folder.path().join("template.yaml");
+    replace(&template, ".status.succeeded", ".terminationMessage.digest");
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    assert_eq!(output.code, 0, "{}", output.out);
+    replace(
+        &template,
+        "apiVersion: batch/v1\n    kind: Job",
+        "apiVersion: v1\n    kind: PodTemplate",
+    );
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    assert!(
+        output
+            .out
+            .contains("reads 'terminationMessage', which such a run does not have"),
+        "{}",
+        output.out
+    );
+}
+
+#[test]
+fn a_runnable_among_the_files_is_picked_by_the_selector_of_another() {
+    let good = cartouche(&["validate", "examples/supply-chain"]);
+    assert_eq!(good.code, 0, "{}", good.out);
+    assert!(
+        good.out
+            .contains("it reads the status of Runnable cart-test, which only a cluster knows"),
+        "{}",
+        good.out
+    );
+}
+
+#[test]
+fn an_output_that_the_selected_runnable_will_never_have_is_an_error() {
+    let folder = copy_of("supply-chain");
+    replace(
+        &folder.path().join("deploy-template.yaml"),
+        "selected.status.outputs.commit",
+        "selected.status.outputs.comit",
+    );
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    assert_eq!(output.code, 1, "{}", output.out);
+    assert!(
+        output.out.contains("reads the output 'comit'")
+            && output.out.contains("did you mean 'commit'?"),
+        "{}",
+        output.out
+    );
+}
+
+/// What the help of the first finding recommends for a path, followed.
+fn follow(folder: &std::path::Path, written: &str) -> String {
+    let template = folder.join("template.yaml");
+    let output = cartouche_in(folder, &["validate", "."]);
+    assert_eq!(output.code, 1, "{}", output.out);
+    let help = output
+        .out
+        .lines()
+        .find_map(|line| line.split_once("= help: "));
+    let (_, meant) = help.unwrap().1.rsplit_once("\\.: ").unwrap();
+    replace(&template, written, meant);
+    let output = cartouche_in(folder, &["validate", "."]);
+    assert_eq!(output.code, 0, "{}", output.out);
+    meant.to_owned()
+}
+
+const COMMAND: &str = r#"command: [echo, "Hello, $(runnable.spec.inputs.name)$!"]"#;
+
+/// The same with another path, without quotes around it.
+fn command(path: &str) -> String {
+    format!("command:\n                - echo\n                - Hello, $({path})$!")
+}
+
+#[test]
+fn whoever_follows_the_hint_about_dots_gets_the_value() {
+    for written in [
+        "runnable.metadata.labels['app.kubernetes.io/name']",
+        "runnable.metadata.labels.app.kubernetes.io/name",
+    ] {
+        let folder = copy_of("job");
+        let template = folder.path().join("template.yaml");
+        replace(&template, COMMAND, &command(written));
+        replace(
+            &folder.path().join("runnable.yaml"),
+            "metadata:\n",
+            "metadata:\n  labels: { app.kubernetes.io/name: shop }\n",
+        );
+        assert_eq!(
+            follow(folder.path(), written),
+            r"runnable.metadata.labels.app\.kubernetes\.io/name"
+        );
+        let rendered = cartouche_in(folder.path(), &["render", "."]).out;
+        assert!(rendered.contains("Hello, shop"), "{rendered}");
+    }
+}
+
+#[test]
+fn the_hint_about_dots_holds_for_inputs_and_outputs_too() {
+    let folder = copy_of("job");
+    let template = folder.path().join("template.yaml");
+    replace(
+        &folder.path().join("runnable.yaml"),
+        "name: world",
+        "full.name: world",
+    );
+    let written = command("runnable.spec.inputs['full.name']");
+    replace(&template, COMMAND, &written);
+    assert_eq!(
+        follow(folder.path(), "runnable.spec.inputs['full.name']"),
+        r"runnable.spec.inputs.full\.name"
+    );
+    let rendered = cartouche_in(folder.path(), &["render", "."]).out;
+    assert!(rendered.contains("Hello, world"), "{rendered}");
+    replace(
+        &template,
+        ".status.succeeded",
+        ".metadata.labels['batch.kubernetes.io/job-name']",
+    );
+    let meant = follow(
+        folder.path(),
+        ".metadata.labels['batch.kubernetes.io/job-name']",
+    );
+    assert_eq!(meant, r".metadata.labels.batch\.kubernetes\.io/job-name");
+}
+
+#[test]
+fn an_escaped_dot_in_double_quotes_is_told_how_yaml_wants_it() {
+    let folder = copy_of("job");
+    let template = folder.path().join("template.yaml");
+    replace(&template, "inputs.name", "inputs.full\\.name");
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    assert_eq!(output.code, 1);
+    let help = "in double quotes a backslash is written twice";
+    assert!(output.out.contains(help), "{}", output.out);
+    replace(&template, "full\\.name", "full\\\\.name");
+    replace(
+        &folder.path().join("runnable.yaml"),
+        "name: world",
+        "full.name: world",
+    );
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    assert_eq!(output.code, 0, "{}", output.out);
+}
+
+/// A template and its Runnable with a mistake of every kind, none of which follows from another.
+const TEMPLATE: &str = r#"apiVersion: carto.run/v1alpha1
+kind: ClusterRunTemplate
+metadata:
+  name: broken
+spec:
+  inputSchema:
+    type: object
+    required: [name]
+    additionalProperties: false
+    properties:
+      name: { type: string }
+      label: { type: string, default: fine }
+      retries: { type: integer, default: one }
+      seconds: { type: integer }
+  template:
+    apiVersion: batch/v1
+    kind: Job
+    metadata:
+      generateName: $(runnable.metadata.name)$-
+      labels:
+        own: $(runnable.spec.inputs.label)$
+        selected: $(selected.metadata.name)$
+    spec:
+      backoffLimit: $(runnable.metadata.name)$
+      paralelism: 1
+      activeDeadlineSeconds: $(runnable.spec.inputs.seconds)$
+      template:
+        spec:
+          restartPolicy: Never
+          containers:
+            - name: one
+              image: $(runnable.spec.inputs.image)$
+              command: [echo, "$(runnable.spec.inputs.name[)$ $(runnable.metadata.labels.app)$"]
+  outputs:
+    broken: .status[
+    misspelt: .status.suceeded
+    number: 3
+  healthRule:
+    singleConditionType: Complete
+    alwaysHealthy: {}
+"#;
+const RUNNABLE: &str = r#"apiVersion: carto.run/v1alpha1
+kind: Runnable
+metadata:
+  name: hello
+  namespace: demo
+spec:
+  runTemplateRef: { name: broken }
+  retentionPolicy: { maxFailedRuns: many }
+  inputs:
+    name: world
+    label: "not a label!"
+    seconds: soon
+    colour: red
+"#;
+
+#[test]
+fn every_mistake_of_two_files_is_told_in_one_run() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("template.yaml"), TEMPLATE).unwrap();
+    std::fs::write(folder.path().join("runnable.yaml"), RUNNABLE).unwrap();
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    assert_eq!(output.code, 1);
+    insta::assert_snapshot!(output.out + &output.err);
+}
+
+/// The controller refuses what the engine refuses, and no more: other kinds of the group are Cartographer's.
+#[test]
+fn a_kind_that_cannot_be_run_is_refused_offline_where_the_engine_refuses_it() {
+    for (api_version, kind, refused) in [
+        ("carto.run/v1alpha1", "Runnable", true),
+        ("carto.run/v1", "Runnable", true),
+        ("carto.run/v1alpha1", "ClusterRunTemplate", true),
+        ("carto.run/v1alpha1", "Workload", false),
+        ("example.com/v1", "Runnable", false),
+    ] {
+        let folder = copy_of("job");
+        replace(
+            &folder.path().join("template.yaml"),
+            "apiVersion: batch/v1\n    kind: Job",
+            &format!("apiVersion: {api_version}\n    kind: {kind}"),
+        );
+        let validated = cartouche_in(folder.path(), &["validate", "."]).out;
+        let rendered = cartouche_in(folder.path(), &["render", "."]).err;
+        let message = format!("a run cannot be a {kind} of carto.run");
+        assert_eq!(validated.contains(&message), refused, "{validated}");
+        assert_eq!(rendered.contains(&message), refused, "{rendered}");
+        let note = format!("the fields of {api_version} {kind} were not checked");
+        assert_eq!(validated.contains(&note), !refused, "{validated}");
+    }
+}

@@ -1,0 +1,307 @@
+//! What is wrong with a template, its inputs or what it renders, and where.
+//!
+//! A diagnostic is data: who shows it in words of its own looks at its kind, and never at its text. The
+//! text is Cartographer's wherever Cartographer has one, so that runbooks and alerts still match.
+
+mod kind;
+
+use std::fmt::{self, Write as _};
+
+pub use kind::DiagnosticKind;
+
+/// How many diagnostics are spelled out; the others are counted.
+const SHOWN: usize = 10;
+
+/// One step into a document.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Step {
+    /// To a member of an object.
+    Key(String),
+    /// To an element of an array.
+    Index(usize),
+}
+
+/// What the steps of a diagnostic begin at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// The object that the template makes: `spec.template`.
+    Template,
+    /// The spec of the `ClusterRunTemplate`.
+    Spec,
+    /// What tags read: `runnable` and `selected`.
+    Context,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Where its steps begin.
+    pub root: Root,
+    /// The steps to what is wrong; none for the whole.
+    pub at: Vec<Step>,
+    /// The tag that cannot be replaced, without its markers. A long one is cut.
+    pub tag: Option<String>,
+    /// What is wrong.
+    pub kind: DiagnosticKind,
+}
+
+impl Diagnostic {
+    pub(crate) fn new(root: Root, at: Vec<Step>, kind: impl Into<DiagnosticKind>) -> Self {
+        Self {
+            root,
+            at,
+            tag: None,
+            kind: kind.into(),
+        }
+    }
+
+    /// Of a field of the template that has this name everywhere, such as `metadata.name`.
+    pub(crate) fn in_template(field: &str, kind: impl Into<DiagnosticKind>) -> Self {
+        Self::new(Root::Template, fields(field), kind)
+    }
+
+    /// The same of the spec, where also elements are named, such as `a.[0].b`.
+    pub(crate) fn in_spec(field: &str, kind: impl Into<DiagnosticKind>) -> Self {
+        Self::new(Root::Spec, fields(field), kind)
+    }
+
+    /// A document that asks for another namespace than it gets.
+    #[must_use]
+    pub fn of_namespace() -> Self {
+        Self::in_template("metadata.namespace", DiagnosticKind::Namespace)
+    }
+
+    /// Where it is, as texts say it: keys joined by dots, indexes as `.[i]`; of what is rendered, with
+    /// nothing after them, such as `spec.steps.[0]name`.
+    #[must_use]
+    pub fn path(&self) -> String {
+        if self.root != Root::Spec {
+            return document_path(&self.at);
+        }
+        let inside = match &self.kind {
+            DiagnosticKind::Default { inside, .. } => *inside,
+            _ => 0,
+        };
+        let (fields, value) = self.at.split_at(self.at.len().saturating_sub(inside));
+        let mut path = String::new();
+        for step in fields {
+            if !path.is_empty() {
+                path.push('.');
+            }
+            // Writing to a string cannot fail.
+            let _ = match step {
+                Step::Key(key) => write!(path, "{key}"),
+                Step::Index(index) => write!(path, "[{index}]"),
+            };
+        }
+        if !value.is_empty() {
+            path.push('.');
+            path.push_str(document_path(value).trim_start_matches('.'));
+        }
+        path
+    }
+
+    /// What is wrong, without where.
+    #[must_use]
+    pub fn message(&self) -> String {
+        self.kind.to_string()
+    }
+
+    /// The steps to the input that does not fit, or is not there.
+    pub(crate) fn input(&self) -> Vec<Step> {
+        let missing = match &self.kind {
+            DiagnosticKind::MissingInput { key, .. } => Some(Step::Key(key.clone())),
+            _ => None,
+        };
+        self.at.iter().cloned().chain(missing).collect()
+    }
+}
+
+/// The steps to a field with a name of ours: no key in it holds a dot.
+fn fields(path: &str) -> Vec<Step> {
+    let step = |name: &str| {
+        let index = name
+            .strip_prefix('[')
+            .and_then(|name| name.strip_suffix(']'));
+        let index = index.and_then(|index| index.parse().ok());
+        index.map_or_else(|| Step::Key(name.to_owned()), Step::Index)
+    };
+    let names = path.split('.').filter(|name| !name.is_empty());
+    names.map(step).collect()
+}
+
+/// One with a tag reads as it does in Cartographer.
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (path, kind) = (self.path(), &self.kind);
+        if self.tag.is_some() {
+            f.write_str("failed to recursively evaluate template: ")?;
+            return write!(f, "failed to interpolate template at path [{path}]: {kind}");
+        }
+        if path.is_empty() {
+            write!(f, "{kind}")
+        } else {
+            write!(f, "{path}: {kind}")
+        }
+    }
+}
+
+/// Everything that is wrong, in document order: keys sorted, indexes ascending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostics(Vec<Diagnostic>);
+
+impl Diagnostics {
+    /// Nothing when nothing is wrong.
+    pub(crate) fn check(diagnostics: Vec<Diagnostic>) -> Result<(), Self> {
+        if diagnostics.is_empty() {
+            Ok(())
+        } else {
+            Err(Self(diagnostics))
+        }
+    }
+
+    /// All of them, not only those that are displayed.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.0.iter()
+    }
+}
+
+impl From<Diagnostic> for Diagnostics {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self(vec![diagnostic])
+    }
+}
+
+impl<'a> IntoIterator for &'a Diagnostics {
+    type Item = &'a Diagnostic;
+    type IntoIter = std::slice::Iter<'a, Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// The first ten, and how many more there are.
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, diagnostic) in self.iter().take(SHOWN).enumerate() {
+            if index > 0 {
+                f.write_str("; ")?;
+            }
+            write!(f, "{diagnostic}")?;
+        }
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+/// One step from the root of a document towards a leaf, while it is visited.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Segment<'a> {
+    Key(&'a str),
+    Index(usize),
+}
+
+/// The same to be kept.
+pub(crate) fn kept(segments: &[Segment<'_>]) -> Vec<Step> {
+    let steps = segments.iter().map(|segment| match segment {
+        Segment::Key(key) => Step::Key((*key).to_owned()),
+        Segment::Index(index) => Step::Index(*index),
+    });
+    steps.collect()
+}
+
+/// Writes the path of a leaf as Cartographer does.
+pub(crate) fn document_path(steps: &[Step]) -> String {
+    let mut path = String::new();
+    let mut after_key = false;
+    for step in steps {
+        if after_key {
+            path.push('.');
+        }
+        match step {
+            Step::Key(key) => path.push_str(key),
+            Step::Index(index) => {
+                if !after_key {
+                    path.push('.');
+                }
+                // Writing to a string cannot fail.
+                let _ = write!(path, "[{index}]");
+            }
+        }
+        after_key = matches!(step, Step::Key(_));
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{path::PathError, tag::TagError};
+
+    fn key(name: &str) -> Step {
+        Step::Key(name.to_owned())
+    }
+
+    #[test]
+    fn indexes_stand_after_a_dot_and_before_none() {
+        use Step::Index;
+        assert_eq!(
+            document_path(&[key("spec"), key("steps"), Index(0), key("name")]),
+            "spec.steps.[0]name"
+        );
+        assert_eq!(
+            document_path(&[key("a"), Index(1), Index(2), key("b"), key("c")]),
+            "a.[1].[2]b.c"
+        );
+        assert_eq!(document_path(&[]), "");
+    }
+
+    #[test]
+    fn fields_of_the_spec_are_parted_by_dots_and_values_in_it_as_in_documents() {
+        let at = |kind: DiagnosticKind| Diagnostic::in_spec("a.[0].b.[1].c", kind).path();
+        assert_eq!(at("x".into()), "a.[0].b.[1].c");
+        let misfit = Box::new(DiagnosticKind::from("x"));
+        let inside = 2;
+        assert_eq!(
+            at(DiagnosticKind::Default { inside, misfit }),
+            "a.[0].b.[1]c"
+        );
+    }
+
+    #[test]
+    fn a_diagnostic_with_a_tag_reads_as_in_cartographer() {
+        let diagnostic = Diagnostic {
+            root: Root::Template,
+            at: vec![key("spec"), key("steps"), Step::Index(0), key("name")],
+            tag: Some("x".into()),
+            kind: DiagnosticKind::WholeValue {
+                text: "$(x)$".into(),
+                error: TagError::Path(PathError::Missing("x".into())),
+            },
+        };
+        assert_eq!(
+            diagnostic.to_string(),
+            "failed to recursively evaluate template: failed to interpolate template at path \
+             [spec.steps.[0]name]: evaluate tag $(x)$: jsonpath returned empty list: x"
+        );
+    }
+
+    #[test]
+    fn ten_are_spelled_out_and_the_others_counted() {
+        let diagnostics = |n: usize| {
+            let one = |i: usize| Diagnostic::in_template("", i.to_string());
+            Diagnostics((0..n).map(one).collect())
+        };
+        assert_eq!(diagnostics(1).to_string(), "0");
+        assert_eq!(diagnostics(10).to_string(), "0; 1; 2; 3; 4; 5; 6; 7; 8; 9");
+        assert_eq!(
+            diagnostics(12).to_string(),
+            "0; 1; 2; 3; 4; 5; 6; 7; 8; 9; and 2 more"
+        );
+    }
+}

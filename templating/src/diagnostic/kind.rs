@@ -1,0 +1,190 @@
+//! What can be wrong. The set is closed: who puts diagnostics into other words sees when one is new.
+
+use cartouche_crds::GROUP;
+
+use crate::{path::PathError, tag::TagError};
+
+/// Names that are listed when an unknown one was given.
+const LISTED: usize = 20;
+
+/// What is wrong. Displayed, the message without the place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DiagnosticKind {
+    /// A tag that is a whole value cannot be replaced.
+    #[error("evaluate tag {text}: {error}")]
+    WholeValue {
+        /// The value.
+        text: String,
+        /// Why it cannot.
+        error: TagError,
+    },
+    /// A tag in a longer text cannot be replaced.
+    #[error("interpolate tag: evaluate jsonpath: {0}")]
+    InText(TagError),
+    /// A tag in a longer text is null; its path.
+    #[error("interpolate tag: tag must not point to nil value: {0}")]
+    NullInText(String),
+    /// A path of an output or a health rule cannot be used.
+    #[error("failed to evaluate path [{path}]: {error}")]
+    Path {
+        /// The path; a long one is cut.
+        path: String,
+        /// Why it cannot.
+        error: PathError,
+    },
+    /// This field is missing: `apiVersion` or `kind`.
+    #[error("{0} is missing or no text: say what kind of object to create")]
+    NoKind(&'static str),
+    /// The kind is one of Cartouche's own.
+    #[error("a run cannot be a {0} of {GROUP}")]
+    OwnKind(String),
+    /// The runs have no name.
+    #[error("neither generateName nor name is set: give the runs a generateName, such as 'build-'")]
+    NoName,
+    /// The document asks for a namespace. The words are Cartographer's.
+    #[error("cannot set namespace in resource template")]
+    Namespace,
+    /// Something is too large, too many or too deep.
+    #[error("{0}")]
+    Limit(String),
+    /// Not exactly one rule for health.
+    #[error("exactly one of alwaysHealthy, singleConditionType and multiMatch must be set")]
+    NotOneRule,
+    /// A rule for health that looks at nothing.
+    #[error("at least one of matchConditions and matchFields must be given")]
+    NothingMatched,
+    /// A comparison, with this operator, with nothing.
+    #[error("{0} needs at least one value")]
+    NoValues(String),
+    /// A keyword that no schema has.
+    #[error("there is no such keyword in a schema: it has {}", known.join(", "))]
+    UnknownKeyword {
+        /// Those that there are.
+        known: Vec<&'static str>,
+    },
+    /// A type that no schema has.
+    #[error("there is no type '{name}': it has to be one of {}", known.join(", "))]
+    UnknownType {
+        /// Its name.
+        name: String,
+        /// Those that there are.
+        known: Vec<&'static str>,
+    },
+    /// A required property that is not declared.
+    #[error("there is no property '{name}' beside it: the properties are {}", known.join(", "))]
+    UnknownProperty {
+        /// Its name.
+        name: String,
+        /// Those that are declared.
+        known: Vec<String>,
+    },
+    /// An input that the Runnable has to give and does not.
+    #[error("the input '{key}' is missing{}{}", prefixed(*.wanted), parenthesized(.about.as_ref()))]
+    MissingInput {
+        /// Its name.
+        key: String,
+        /// Its type, as people say it.
+        wanted: Option<&'static str>,
+        /// What it is for.
+        about: Option<String>,
+    },
+    /// An input that the template does not take.
+    #[error("there is no such input{}", listed(.known))]
+    UnknownInput {
+        /// Those that it takes.
+        known: Vec<String>,
+    },
+    /// A default of the schema does not fit it.
+    #[error("the default does not fit: {misfit}")]
+    Default {
+        /// How many of the steps to it are inside the default.
+        inside: usize,
+        /// What is wrong with it.
+        misfit: Box<DiagnosticKind>,
+    },
+    /// Anything else.
+    #[error("{what}{}{}", if cure.is_some() { ": " } else { "" }, cure.as_deref().unwrap_or_default())]
+    Other {
+        /// What is wrong.
+        what: String,
+        /// What to do about it.
+        cure: Option<String>,
+    },
+}
+
+impl DiagnosticKind {
+    /// Something of which the message says all.
+    pub(crate) fn plain(what: impl Into<String>) -> Self {
+        Self::Other {
+            what: what.into(),
+            cure: None,
+        }
+    }
+
+    /// What to do about it, where the diagnostic itself says so.
+    #[must_use]
+    pub fn cure(&self) -> Option<String> {
+        match self {
+            Self::Other { cure, .. } => cure.clone(),
+            Self::Default { misfit, .. } => Some(misfit.to_string()),
+            Self::MissingInput { wanted, about, .. } => {
+                let wanted = prefixed(*wanted);
+                let wanted = wanted.trim_start_matches(": ");
+                let cure = format!("{wanted}{}", parenthesized(about.as_ref()));
+                Some(cure.trim_start().to_owned()).filter(|cure| !cure.is_empty())
+            }
+            Self::UnknownInput { known } => {
+                let listed = listed(known);
+                Some(listed.trim_start_matches(": ").to_owned()).filter(|cure| !cure.is_empty())
+            }
+            _ => None,
+        }
+    }
+
+    /// What is wrong, without what to do about it.
+    #[must_use]
+    pub fn what(&self) -> String {
+        match self {
+            Self::Other { what, .. } => what.clone(),
+            Self::Default { .. } => "the default does not fit".to_owned(),
+            Self::MissingInput { key, .. } => format!("the input '{key}' is missing"),
+            Self::UnknownInput { .. } => "there is no such input".to_owned(),
+            other => other.to_string(),
+        }
+    }
+}
+
+/// What is wrong, and after the first colon what to do about it.
+impl From<&str> for DiagnosticKind {
+    fn from(text: &str) -> Self {
+        match text.split_once(": ") {
+            Some((what, cure)) => Self::Other {
+                what: what.to_owned(),
+                cure: Some(cure.to_owned()),
+            },
+            None => Self::plain(text),
+        }
+    }
+}
+
+impl From<String> for DiagnosticKind {
+    fn from(text: String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
+fn prefixed(wanted: Option<&str>) -> String {
+    wanted.map_or_else(String::new, |wanted| format!(": it has to be {wanted}"))
+}
+
+fn parenthesized(about: Option<&String>) -> String {
+    about.map_or_else(String::new, |about| format!(" ({about})"))
+}
+
+fn listed(known: &[String]) -> String {
+    match known.len() {
+        0 => String::new(),
+        1..=LISTED => format!(": the inputs here are {}", known.join(", ")),
+        _ => ": look for a misspelt name".to_owned(),
+    }
+}

@@ -1,0 +1,74 @@
+//! What the keywords of one schema say of each other.
+
+use serde_json::{Map, Value};
+
+use crate::diagnostic::DiagnosticKind;
+
+use super::{
+    super::{Kind, Node, fit},
+    ADDITIONAL, Reader,
+};
+
+impl Reader<'_> {
+    /// What keywords say of each other.
+    pub(super) fn consistent(&mut self, schema: &Map<String, Value>, node: &Node) {
+        let belongs = |keys: &[&'static str], kind: Kind| {
+            (node.kind != kind && node.kind != Kind::Any)
+                .then(|| keys.iter().find(|key| schema.contains_key(**key)).copied())
+                .flatten()
+        };
+        let objects = [
+            "properties",
+            "required",
+            ADDITIONAL,
+            "minProperties",
+            "maxProperties",
+        ];
+        let lists = ["items", "minItems", "maxItems", "uniqueItems"];
+        let texts = ["minLength", "maxLength"];
+        let misplaced = [
+            (belongs(&objects, Kind::Object), "an object", "object"),
+            (belongs(&lists, Kind::Array), "a list", "array"),
+            (
+                belongs(&texts, Kind::String).filter(|_| node.kind != Kind::IntOrString),
+                "a text",
+                "string",
+            ),
+        ];
+        for (key, what, kind) in misplaced {
+            // A keyword that cannot be read says nothing of the type.
+            if let Some(key) = key.filter(|key| !schema.get(*key).is_some_and(Value::is_boolean)) {
+                self.refuse(key, format!("it is for {what}: write type: {kind}"));
+            }
+        }
+        if node.kind == Kind::Array && node.items.is_none() {
+            self.refuse(
+                "items",
+                "the schema of the elements is missing: write items: {type: string}, or whatever they are",
+            );
+        }
+        for key in &node.required {
+            if !node.properties.is_empty() && !node.properties.contains_key(key) {
+                let known = node.properties.keys().cloned().collect();
+                let name = key.clone();
+                self.refuse("required", DiagnosticKind::UnknownProperty { name, known });
+            }
+        }
+        if let Some(allowed) = &node.limits.allowed {
+            let plain = Node {
+                kind: node.kind,
+                nullable: node.nullable,
+                ..Node::default()
+            };
+            for value in allowed {
+                if !fit::problems(&plain, value, &[]).is_empty() {
+                    let message = format!(
+                        "{value} is not {}, as the type says: take it out, or change the type",
+                        node.kind.with_article()
+                    );
+                    self.refuse("enum", message);
+                }
+            }
+        }
+    }
+}

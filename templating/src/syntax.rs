@@ -1,0 +1,153 @@
+//! How tags and paths are written, for those who point at them in a file. All of it comes from what
+//! renders: nothing here reads a text by rules of its own.
+
+use std::ops::Range;
+
+use crate::{
+    path::{self, Node, Slice, ends_word},
+    tag::{self, Raw},
+};
+
+/// A tag in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tag {
+    /// The path between the markers.
+    pub path: String,
+    /// The bytes of the text, markers included.
+    pub span: Range<usize>,
+    /// Whether it is the whole text, so that it keeps the type of its value.
+    pub alone: bool,
+}
+
+/// The tags of a text, from left to right, whether or not their paths can be read.
+#[must_use]
+pub fn tags(text: &str) -> Vec<Tag> {
+    if let Some(path) = tag::only_tag(text) {
+        return vec![Tag {
+            path: path.to_owned(),
+            span: 0..text.len(),
+            alone: true,
+        }];
+    }
+    let mut at = 0;
+    let pieces = tag::split(text).into_iter().filter_map(|piece| {
+        let span = at..at + piece.len();
+        at = span.end;
+        match piece {
+            Raw::Tag(path) => Some(Tag {
+                path: path.to_owned(),
+                span,
+                alone: false,
+            }),
+            Raw::Text(_) | Raw::Quoted(_) => None,
+        }
+    });
+    pieces.collect()
+}
+
+/// One step of a path, and the bytes of the path that it stands on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathStep {
+    /// Where it goes.
+    pub to: To,
+    /// Where it stands, without the dot or the quotes around a name.
+    pub span: Range<usize>,
+}
+
+/// Where a step goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum To {
+    /// A member of an object.
+    Key(String),
+    /// An element of an array, by its position from the start or (negative) from the end.
+    Index(i64),
+    /// Elements of an array: a filter, a slice, all.
+    Elements,
+}
+
+/// The steps of a path up to the first that leads to unknown depths, or that cannot be read.
+#[must_use]
+pub fn steps(path: &str) -> Vec<PathStep> {
+    let steps = path::spans(path).into_iter().map_while(|(node, span)| {
+        let to = match node {
+            Node::Key(key) if !key.is_empty() => To::Key(key),
+            Node::Slice(Slice {
+                start,
+                single: true,
+                ..
+            }) => To::Index(start.unwrap_or(0)),
+            Node::Slice(_) | Node::Filter(_) => To::Elements,
+            Node::Key(_) | Node::Wildcard | Node::Descend | Node::Union(_) | Node::Literal(_) => {
+                return None;
+            }
+        };
+        Some(PathStep { to, span })
+    });
+    steps.collect()
+}
+
+/// A name as it is written in a path: `\` before each dot, and before whatever else would end it.
+/// What is escaped already stays so.
+#[must_use]
+pub fn escaped(name: &str) -> String {
+    let mut written = String::with_capacity(name.len());
+    let mut characters = name.chars();
+    while let Some(c) = characters.next() {
+        if ends_word(c) {
+            written.push('\\');
+        }
+        written.push(c);
+        if c == '\\' {
+            written.extend(characters.next());
+        }
+    }
+    written
+}
+
+/// The path that was meant where a name has dots that are not escaped: `a['b.c']`, which leads to `c` in `b`,
+/// as `a.b\.c`; and below labels and annotations, which have no parts, also without brackets. Nothing when
+/// there is no such name in it.
+#[must_use]
+pub fn with_escaped_dots(path: &str) -> Option<String> {
+    let brackets = without_brackets(path);
+    let path = brackets.as_deref().unwrap_or(path);
+    whole_label(path).or(brackets)
+}
+
+fn without_brackets(path: &str) -> Option<String> {
+    let (mut written, mut done) = (String::new(), 0);
+    for name in path::parted_names(path) {
+        written.push_str(path.get(done..name.start - "['".len())?);
+        if !written.ends_with('.') {
+            written.push('.');
+        }
+        written.push_str(&escaped(path.get(name.clone())?));
+        done = name.end + "']".len();
+    }
+    (done > 0).then(|| written + path.get(done..).unwrap_or_default())
+}
+
+/// Several names below labels or annotations as one.
+fn whole_label(path: &str) -> Option<String> {
+    let steps = steps(path);
+    let is = |step: &PathStep, name: &str| matches!(&step.to, To::Key(key) if key == name);
+    let first = 2 + steps.windows(2).position(|pair| {
+        is(&pair[0], "metadata") && (is(&pair[1], "labels") || is(&pair[1], "annotations"))
+    })?;
+    let names = steps.get(first..)?.iter().map(|step| match &step.to {
+        To::Key(key) => Some(escaped(key)),
+        To::Index(_) | To::Elements => None,
+    });
+    let names: Vec<String> = names.collect::<Option<_>>()?;
+    let (start, end) = (steps.get(first)?.span.start, steps.last()?.span.end);
+    // Between them stand only the dots.
+    let length: usize = names.iter().map(String::len).sum();
+    let parted = names.len() > 1 && end - start == length + names.len() - 1;
+    parted.then(|| {
+        let whole = names.join("\\.");
+        format!("{}{whole}{}", &path[..start], &path[end..])
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::Context;
+
+fn paths(text: &str) -> Vec<String> {
+    tags(text).into_iter().map(|tag| tag.path).collect()
+}
+
+#[test]
+fn a_tag_that_is_the_whole_text_is_alone() {
+    let tags = tags("$(a.b)$");
+    assert_eq!(tags.len(), 1);
+    assert!(tags[0].alone);
+    assert_eq!(tags[0].path, "a.b");
+}
+
+#[test]
+fn tags_inside_a_text_are_found_with_their_places() {
+    let text = "x$(a)$-$('$(')$é$(b)$";
+    let found = tags(text);
+    let cut: Vec<_> = found.iter().map(|tag| &text[tag.span.clone()]).collect();
+    assert_eq!(cut, ["$(a)$", "$(b)$"]);
+    assert!(found.iter().all(|tag| !tag.alone));
+}
+
+#[test]
+fn what_no_tag_closes_is_text() {
+    assert_eq!(paths("$(params.a) and $(b)$"), ["b"]);
+    assert_eq!(paths("$(date) $((1+2))"), Vec::<String>::new());
+}
+
+#[test]
+fn quoted_text_is_no_tag() {
+    assert_eq!(paths("$('$(')$ $(a)$"), ["a"]);
+}
+
+#[test]
+fn a_single_tag_goes_on_to_the_last_marker() {
+    assert_eq!(paths("$(a)$)$"), ["a)$"]);
+}
+
+fn shown(path: &str) -> Vec<String> {
+    let text = |step: PathStep| match step.to {
+        To::Key(key) => key,
+        To::Index(index) => index.to_string(),
+        To::Elements => "each".to_owned(),
+    };
+    steps(path).into_iter().map(text).collect()
+}
+
+#[test]
+fn braces_and_the_first_dot_do_not_matter() {
+    for path in ["a.b", ".a.b", "{.a.b}", "{.a.b"] {
+        assert_eq!(shown(path), ["a", "b"], "{path}");
+    }
+}
+
+#[test]
+fn only_an_escaped_dot_is_part_of_a_name() {
+    for path in [
+        r"metadata.labels.example\.com/app",
+        r"metadata.labels['example\.com/app']",
+    ] {
+        assert_eq!(shown(path), ["metadata", "labels", "example.com/app"]);
+    }
+    assert_eq!(shown("labels['example.com']"), ["labels", "example", "com"]);
+}
+
+#[test]
+fn filters_slices_and_indexes_are_steps() {
+    assert_eq!(shown(r#".a[?(@.name=="x")].value"#), ["a", "each", "value"]);
+    assert_eq!(shown(".a[-1].b[0:2]"), ["a", "-1", "b", "each"]);
+}
+
+#[test]
+fn nothing_is_said_beyond_a_descent_a_wildcard_or_a_mistake() {
+    for path in [".a..b", ".a.*.b", ".a[x]", ".a[0,1].b", ".a['b"] {
+        assert_eq!(shown(path), ["a"], "{path}");
+    }
+}
+
+#[test]
+fn a_step_knows_its_place() {
+    for (path, expected) in [
+        (".status.reslts[0]", vec!["status", "reslts", "[0]"]),
+        ("{.a['b.c'].d}", vec!["a", "b", "c", "d"]),
+        (r"é.a\.b[?(@.x)]", vec!["é", r"a\.b", "[?(@.x)]"]),
+    ] {
+        let spans: Vec<_> = steps(path)
+            .into_iter()
+            .map(|step| &path[step.span])
+            .collect();
+        assert_eq!(spans, expected, "{path}");
+    }
+}
+
+fn below(value: &Value, to: &To) -> Option<Value> {
+    match to {
+        To::Key(key) => value.get(key).cloned(),
+        To::Index(index) => {
+            let items = value.as_array()?;
+            let from_end = i64::try_from(items.len()).ok()?;
+            let index = if *index < 0 { index + from_end } else { *index };
+            items.get(usize::try_from(index).ok()?).cloned()
+        }
+        To::Elements => None,
+    }
+}
+
+/// What is said of a path, and what is done with it, cannot differ: both ask the same parser.
+#[test]
+fn steps_lead_where_the_path_leads() {
+    let runnable = json!({ "metadata": {
+        "labels": { "a.b/c": "dotted", "a": "plain" },
+        "annotations": { "with blank": "x", "curly{": "y" },
+    }, "spec": { "inputs": { "list": [{ "n": 1 }, { "n": 2 }], "a": { "b": "nested" } } } });
+    let context = Context::new(&runnable, None).unwrap();
+    for path in [
+        "runnable.metadata.labels.a",
+        r"runnable.metadata.labels.a\.b/c",
+        r"runnable.metadata.labels['a\.b/c']",
+        r"runnable.metadata.annotations.with\ blank",
+        r"runnable.metadata.annotations.curly\{",
+        "runnable.spec.inputs['a.b']",
+        "runnable.spec.inputs.list[-1].n",
+        "{.runnable.spec['inputs'].list[0]['n']}",
+    ] {
+        let root = json!({ "runnable": runnable });
+        let found = steps(path)
+            .iter()
+            .try_fold(root, |value, step| below(&value, &step.to));
+        assert!(found.is_some(), "{path}");
+        assert_eq!(context.value(path), found, "{path}");
+    }
+}
+
+#[test]
+fn the_path_that_was_meant_leads_to_the_name_with_dots() {
+    let runnable = json!({ "metadata": { "labels": {
+        "app.kubernetes.io/name": "shop", "two words.x": "y", "a.b.c": "z",
+    } }, "spec": { "inputs": { "list": [{ "k.l": "m", "v": "found" }] } } });
+    let context = Context::new(&runnable, None).unwrap();
+    for (written, meant, value) in [
+        (
+            "runnable.metadata.labels['app.kubernetes.io/name']",
+            r"runnable.metadata.labels.app\.kubernetes\.io/name",
+            "shop",
+        ),
+        (
+            "{.runnable.metadata.labels.app.kubernetes.io/name}",
+            r"{.runnable.metadata.labels.app\.kubernetes\.io/name}",
+            "shop",
+        ),
+        (
+            "runnable['metadata'].labels.['two words.x']",
+            r"runnable['metadata'].labels.two\ words\.x",
+            "y",
+        ),
+        (
+            r"{.runnable.metadata.labels['a\.b.c']}",
+            r"{.runnable.metadata.labels.a\.b\.c}",
+            "z",
+        ),
+        (
+            "runnable.spec.inputs.list[?(@['k.l']==\"m\")].v",
+            r#"runnable.spec.inputs.list[?(@.k\.l=="m")].v"#,
+            "found",
+        ),
+    ] {
+        assert_eq!(context.value(written), None, "{written}");
+        assert_eq!(with_escaped_dots(written).as_deref(), Some(meant));
+        assert_eq!(context.value(meant), Some(value.into()), "{meant}");
+    }
+    for path in [
+        r"a['b\.c']['d'].e",
+        "runnable.metadata.labels.a",
+        "runnable.metadata.labels.a[0].b",
+        "runnable.metadata.labels['a']['b']",
+        "labels.a.b",
+    ] {
+        assert_eq!(with_escaped_dots(path), None, "{path}");
+    }
+}

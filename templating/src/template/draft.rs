@@ -1,0 +1,111 @@
+//! A template that may have mistakes, for those who want to know of all of them at once.
+
+use cartouche_crds::ClusterRunTemplateSpec;
+use serde_json::Value;
+
+use super::Template;
+use crate::{
+    context::Context,
+    diagnostic::{Diagnostic, Step},
+    document, syntax,
+};
+
+/// A template as far as it can be read. It is checked, and never run: what cannot be read is left open.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    template: Template,
+    problems: Vec<Diagnostic>,
+}
+
+/// What a draft makes of one Runnable.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// What is rendered, with null where nothing is known.
+    pub document: Value,
+    /// Where in it nothing is known, because a tag has no value or cannot be read, or because it reads an
+    /// input that does not fit.
+    pub open: Vec<Vec<Step>>,
+    /// What is wrong beside what is wrong for every Runnable. A tag that reads an input which does not
+    /// fit is not named, too: that is one mistake.
+    pub problems: Vec<Diagnostic>,
+}
+
+impl Draft {
+    /// Reads what can be read.
+    #[must_use]
+    pub fn new(spec: &ClusterRunTemplateSpec) -> Self {
+        let (template, problems) = Template::read(spec);
+        Self { template, problems }
+    }
+
+    /// Everything that is wrong whatever a Runnable says, as [`Template::compile`] tells it.
+    #[must_use]
+    pub fn problems(&self) -> &[Diagnostic] {
+        &self.problems
+    }
+
+    /// The template as far as it could be read, for what does not make runs: warnings, kind, health.
+    #[must_use]
+    pub fn template(&self) -> &Template {
+        &self.template
+    }
+
+    /// Renders what can be rendered, and goes on where [`Template::render`] gives up.
+    #[must_use]
+    pub fn attempt(&self, context: &Context) -> Attempt {
+        let (completed, mut problems) = match &self.template.inputs {
+            Some(schema) => {
+                let (inputs, misfits) = schema.attempt(context.inputs());
+                (context.with_inputs(inputs), misfits)
+            }
+            None => (context.clone(), Vec::new()),
+        };
+        let unfit: Vec<Vec<Step>> = problems.iter().map(Diagnostic::input).collect();
+        // A default that does not fit is a mistake of the schema, and told as such.
+        problems.retain(|problem| {
+            context.at(&problem.input()).is_some() || completed.at(&problem.input()).is_none()
+        });
+        let mut rendered = self.template.body.attempt(&completed);
+        rendered.problems.retain(|problem| {
+            let tag = problem.tag.as_deref();
+            !tag.is_some_and(|path| reads(path, &unfit))
+        });
+        problems.append(&mut rendered.problems);
+        if !unfit.is_empty() {
+            let mut tagged = Vec::new();
+            self.template.body.tagged(&mut Vec::new(), &mut tagged);
+            let unfit = tagged
+                .into_iter()
+                .filter(|(_, paths)| paths.iter().any(|path| reads(path, &unfit)));
+            rendered.open.extend(unfit.map(|(at, _)| at));
+        }
+        let mut document = rendered.document;
+        problems.extend(document::review(
+            &mut document,
+            &rendered.open,
+            context.namespace(),
+        ));
+        problems.retain(|problem| !self.problems.contains(problem));
+        Attempt {
+            document,
+            open: rendered.open,
+            problems,
+        }
+    }
+}
+
+/// Whether a path leads to one of these places, into one, or past one.
+fn reads(path: &str, places: &[Vec<Step>]) -> bool {
+    let steps: Vec<Step> = syntax::steps(path)
+        .into_iter()
+        .map_while(|step| match step.to {
+            syntax::To::Key(key) => Some(Step::Key(key)),
+            syntax::To::Index(index) => usize::try_from(index).ok().map(Step::Index),
+            syntax::To::Elements => None,
+        })
+        .collect();
+    !steps.is_empty()
+        && places
+            .iter()
+            .any(|place| place.starts_with(&steps) || steps.starts_with(place))
+}

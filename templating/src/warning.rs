@@ -1,0 +1,69 @@
+//! What works, but hardly as the author of a template expects.
+
+use std::fmt;
+
+use crate::diagnostic::{Root, Step, document_path};
+
+/// One thing that works, but hardly as its author expects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// Where its steps begin.
+    pub root: Root,
+    /// The steps to it.
+    pub at: Vec<Step>,
+    /// What it is.
+    pub kind: WarningKind,
+}
+
+/// What works, but hardly as its author expects.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WarningKind {
+    /// Templates cannot set this.
+    #[error("is removed from the run")]
+    Removed,
+    /// Cartouche sets this label or annotation.
+    #[error("{0} is overwritten")]
+    Overwritten(String),
+    /// One label that is no text takes the others with it.
+    #[error("a value is not a text, so no label of the template is set")]
+    NoLabels,
+    /// The name is taken after the first run.
+    #[error(
+        "a fixed name works for one run of a Runnable only; generateName gives every run a name of \
+         its own"
+    )]
+    FixedName,
+    /// A tag without an end.
+    #[error("a tag is not closed and stays as it is: tags end with )$")]
+    UnclosedTag,
+    /// A tag as other tools write it.
+    #[error("a tag of another tool stays as it is: here tags are $(path)$")]
+    ForeignTag,
+    /// A tag in the key of a map.
+    #[error("tags in keys stay as they are")]
+    TagInKey,
+    /// Outputs of what may be confidential.
+    #[error("a Secret gives no outputs")]
+    OutputsOfSecret,
+}
+
+impl Warning {
+    pub(crate) fn of_field(keys: &[&str], kind: WarningKind) -> Self {
+        let at = keys.iter().map(|key| Step::Key((*key).to_owned()));
+        Self {
+            root: Root::Template,
+            at: at.collect(),
+            kind,
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = document_path(&self.at);
+        match &self.kind {
+            kind @ WarningKind::Removed => write!(f, "{path} {kind}"),
+            kind => write!(f, "{path}: {kind}"),
+        }
+    }
+}
