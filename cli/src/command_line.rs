@@ -3,11 +3,8 @@
 use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::{
-    case,
-    live::commands::{self, LiveCommand},
-    manual,
+    commands::{self, LiveCommand},
     outcome::Outcome,
-    render, validate,
 };
 
 /// See, check and test templates of Cartouche, and ask why a Runnable is as it is
@@ -52,13 +49,13 @@ impl Color {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Render(render::command::RenderArgs),
-    Validate(validate::command::ValidateArgs),
-    Test(case::command::TestArgs),
+    Render(commands::render::RenderArgs),
+    Validate(commands::validate::ValidateArgs),
+    Test(commands::test::TestArgs),
     #[command(flatten)]
     Live(LiveCommand),
-    Completions(manual::CompletionsArgs),
-    Man(manual::ManArgs),
+    Completions(commands::manual::CompletionsArgs),
+    Man(commands::manual::ManArgs),
 }
 
 /// The command line as clap knows it, under the name by which it was called.
@@ -68,11 +65,11 @@ pub(crate) fn named(name: &'static str) -> clap::Command {
 
 pub(crate) fn execute(command: &Command) -> anyhow::Result<Outcome> {
     match command {
-        Command::Render(args) => render::command::execute(args),
-        Command::Validate(args) => validate::command::execute(args),
-        Command::Test(args) => case::command::execute(args),
+        Command::Render(args) => commands::render::execute(args),
+        Command::Validate(args) => commands::validate::execute(args),
+        Command::Test(args) => commands::test::execute(args),
         Command::Live(command) => commands::execute(command),
-        Command::Completions(args) => manual::completions(args),
-        Command::Man(args) => manual::pages(args),
+        Command::Completions(args) => commands::manual::completions(args),
+        Command::Man(args) => commands::manual::pages(args),
     }
 }

@@ -5,19 +5,20 @@
 
 use std::fmt::Write as _;
 
-mod case;
+mod cluster;
 mod command_line;
+mod commands;
 mod finding;
 mod input_schema;
 mod live;
-mod manual;
-mod nearest;
 mod objects;
 mod outcome;
 mod render;
 mod schema;
 mod source;
+mod suggestion;
 mod template_file;
+mod template_test;
 mod validate;
 mod yaml;
 

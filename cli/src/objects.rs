@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::{
     finding::{Finding, Rule},
-    nearest,
     source::{self, Document},
+    suggestion,
 };
 
 pub(crate) const RUNNABLE: &str = "Runnable";
@@ -75,7 +75,7 @@ impl Objects {
             format!("there is no ClusterRunTemplate '{name}' among these files"),
         )
         .at(place)
-        .maybe_help(nearest::hint(name, "the templates are", names))
+        .maybe_help(suggestion::hint(name, "the templates are", names))
     }
 
     /// The object that a Runnable selects.

@@ -1,7 +1,6 @@
 //! What the controller would create, without a controller.
 
-pub(crate) mod command;
-mod explain;
+pub(crate) mod explain;
 
 use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest};
 use cartouche_templating::{

@@ -4,7 +4,7 @@
 pub(crate) mod bundled;
 pub(crate) mod catalog;
 pub(crate) mod check;
-pub(crate) mod given;
+pub(crate) mod from_files;
 mod limits;
 pub(crate) mod walk;
 

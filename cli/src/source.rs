@@ -18,10 +18,7 @@ pub(crate) use cartouche_templating::Step;
 pub(crate) use node::{Content, Node};
 pub(crate) use path::shown;
 
-use crate::{
-    case,
-    finding::{Finding, Rule},
-};
+use crate::finding::{Finding, Rule};
 
 /// Objects and arrays inside each other in a file. Templates allow fewer; this bounds the recursion.
 const MAX_DEPTH: usize = 200;
@@ -155,9 +152,12 @@ fn read(path: &Path) -> anyhow::Result<String> {
     Ok(text.trim_start_matches('\u{feff}').to_owned())
 }
 
+/// The files by which a folder is a test of a template: the run that has to come out, why none may, settings.
+pub(crate) const TEST_FILES: [&str; 3] = ["expected.yaml", "expected-error.txt", "case.yaml"];
+
 /// What a test expects is no manifest, and what it is played with may repeat one.
 fn is_test_case(folder: &Path) -> bool {
-    case::FILES.iter().any(|file| folder.join(file).is_file())
+    TEST_FILES.iter().any(|file| folder.join(file).is_file())
 }
 
 /// The manifests below a folder, sorted. Hidden folders and test cases are left out.

@@ -1,7 +1,6 @@
 //! Everything that can be known of templates and Runnables before a cluster sees them.
 
 mod chained;
-pub(crate) mod command;
 mod inputs;
 mod names;
 mod outputs;

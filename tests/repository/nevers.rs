@@ -123,14 +123,21 @@ pub const SOURCES: &[Sources] = &[
     Sources {
         of: (
             "cli",
-            &["case", "finding", "render", "schema", "source", "validate"],
+            &[
+                "finding",
+                "objects",
+                "render",
+                "schema",
+                "source",
+                "suggestion",
+                "template_file",
+                "template_test",
+                "validate",
+            ],
         ),
-        never: &["crate::live"],
+        never: &["crate::cluster", "crate::commands", "crate::live"],
     },
 ];
 
 /// What is not as the tables say, yet. Nothing may be added; what is mended has to be taken out.
-pub const STILL_BROKEN: &[&str] = &[
-    "cli/src/render/command.rs: crate::live",
-    "cli/src/validate/command.rs: crate::live",
-];
+pub const STILL_BROKEN: &[&str] = &[];

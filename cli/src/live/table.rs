@@ -1,7 +1,7 @@
 //! Columns.
 
 /// Rows under a header, each column as wide as its widest cell. Cells may hold escape codes.
-pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let width = |text: &str| {
         anstream::adapter::strip_str(text)
             .to_string()

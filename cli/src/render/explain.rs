@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// One value that is made of tags.
-pub(super) struct Origin {
+pub(crate) struct Origin {
     /// Where it is in the run.
     path: String,
     value: Value,
@@ -31,14 +31,14 @@ struct TagOrigin {
 }
 
 /// The files that a run was rendered from.
-pub(super) struct Files<'a> {
-    pub(super) template: &'a Document,
-    pub(super) runnable: &'a Document,
-    pub(super) selected: Option<&'a Document>,
+pub(crate) struct Files<'a> {
+    pub(crate) template: &'a Document,
+    pub(crate) runnable: &'a Document,
+    pub(crate) selected: Option<&'a Document>,
 }
 
 /// All values with tags, in the order of the template.
-pub(super) fn origins(files: &Files<'_>, subject: &Subject<'_>, run: &Run) -> Vec<Origin> {
+pub(crate) fn origins(files: &Files<'_>, subject: &Subject<'_>, run: &Run) -> Vec<Origin> {
     let mut origins: Vec<(Vec<Step>, Origin)> = Vec::new();
     let Some(body) = template_file::body(files.template) else {
         return Vec::new();
@@ -126,7 +126,7 @@ fn by_default(template: &Document, path: &str) -> Option<String> {
 }
 
 /// As comments under a YAML document.
-pub(super) fn as_comments(origins: &[Origin]) -> String {
+pub(crate) fn as_comments(origins: &[Origin]) -> String {
     let mut out = String::from(
         "# where the values come from; what is not listed stands in the template as it is\n",
     );
@@ -159,7 +159,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// For machines.
-pub(super) fn as_json(origins: &[Origin]) -> Value {
+pub(crate) fn as_json(origins: &[Origin]) -> Value {
     let origin = |origin: &Origin| {
         let tags = origin
             .tags

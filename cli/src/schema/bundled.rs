@@ -16,7 +16,8 @@ use k8s_openapi::{
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
-use super::{catalog::KindSchema, given};
+use super::catalog::KindSchema;
+use crate::schema::from_files;
 
 /// A built-in kind.
 struct BuiltIn {
@@ -134,7 +135,7 @@ pub(crate) fn cluster_run_template() -> Rc<KindSchema> {
 }
 
 fn of_definition(definition: &Value) -> Rc<KindSchema> {
-    let found = given::definitions(definition)
+    let found = from_files::definitions(definition)
         .into_iter()
         .next()
         .map(|(_, schema)| schema);

@@ -8,7 +8,8 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Schema, bundled, given};
+use super::{Schema, bundled};
+use crate::schema::from_files;
 use crate::source::Document;
 
 /// The schema of one kind.
@@ -45,13 +46,13 @@ impl Catalog {
     /// Takes the schemas out of documents that hold some: `CustomResourceDefinition`s and OpenAPI.
     pub(crate) fn add(&mut self, documents: &[Document]) {
         for document in documents {
-            self.given.extend(given::definitions(&document.value));
+            self.given.extend(from_files::definitions(&document.value));
         }
     }
 
     /// Takes the schemas out of an OpenAPI document.
     pub(crate) fn add_open_api(&mut self, document: Value) {
-        self.given.extend(given::open_api(document));
+        self.given.extend(from_files::open_api(document));
     }
 
     pub(crate) fn get(&self, api_version: &str, kind: &str) -> Option<Rc<KindSchema>> {

@@ -7,7 +7,7 @@ use super::{
     Member, Schema,
     limits::{mismatched, out_of_range, wrong_length, wrong_size},
 };
-use crate::{nearest, source::Step};
+use crate::{source::Step, suggestion};
 
 /// A value of which some parts are decided later, by tags.
 #[derive(Clone, Debug)]
@@ -173,11 +173,11 @@ impl<'a> Walk<'a> {
                 Member::Known(member) => walk.value(member, value),
                 Member::Open => {}
                 Member::Unknown => {
-                    let meant = nearest::nearest(key, schema.member_names());
+                    let meant = suggestion::nearest(key, schema.member_names());
                     let help = meant
                         .map(|meant| format!("did you mean '{meant}'?"))
                         .or_else(|| walk.elsewhere(schema, key))
-                        .or_else(|| nearest::hint(key, "the fields are", schema.member_names()))
+                        .or_else(|| suggestion::hint(key, "the fields are", schema.member_names()))
                         .or_else(|| Some("look at the spelling and at the indentation".to_owned()));
                     walk.report(Fault::Unknown { key: key.clone() }, help);
                 }
@@ -238,7 +238,7 @@ impl<'a> Walk<'a> {
             && !allowed.contains(value)
         {
             let names: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
-            let help = nearest::hint(
+            let help = suggestion::hint(
                 value.as_str().unwrap_or_default(),
                 "allowed are",
                 names.iter().copied(),

@@ -9,10 +9,9 @@ use serde_json::Value;
 
 use crate::{
     finding::{Finding, Rule},
-    nearest,
     objects::{Objects, RUNNABLE},
     source::Document,
-    template_file,
+    suggestion, template_file,
 };
 
 /// Whether it is a Runnable out of a file, that no controller has looked at.
@@ -77,7 +76,7 @@ pub(super) fn check(
                 .label("no such output")
                 .related(selected.place(&place.span), "selected here")
                 .maybe_help(
-                    nearest::hint(output, "its outputs are", known.iter().map(String::as_str))
+                    suggestion::hint(output, "its outputs are", known.iter().map(String::as_str))
                         .or_else(|| Some("declare it under outputs of that template".to_owned())),
                 ),
         );

@@ -8,12 +8,13 @@ use cartouche_templating::{
 use super::{shape, words::unescaped_dots};
 use crate::{
     finding::{Finding, Rule, Severity},
-    input_schema, nearest,
+    input_schema,
     schema::{
         Member, Schema,
         walk::{Impossible, Reason, walk},
     },
     source::{self, Document, Place, Step},
+    suggestion,
     template_file::{self, PlacedTag},
 };
 
@@ -50,7 +51,7 @@ pub(super) fn misfit(
             ))
         }
         (DiagnosticKind::UnknownInput { known }, Some(Step::Key(key))) => {
-            let hint = nearest::hint(key, "the inputs are", known.iter().map(String::as_str));
+            let hint = suggestion::hint(key, "the inputs are", known.iter().map(String::as_str));
             hint.or_else(|| {
                 Some("take it out of the Runnable, or declare it in inputSchema".to_owned())
             })
@@ -194,6 +195,6 @@ fn undeclared(tag: &PlacedTag, inputs: &[PathStep], impossible: &Impossible<'_>)
     };
     finding.at(place).label("not declared").maybe_help(
         unescaped_dots(&tag.tag.path)
-            .or_else(|| nearest::hint(key, "declared are", of.member_names())),
+            .or_else(|| suggestion::hint(key, "declared are", of.member_names())),
     )
 }

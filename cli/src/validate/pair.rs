@@ -11,12 +11,11 @@ use serde_json::Value;
 use super::{Knowledge, chained, inputs, names, shape, template, words};
 use crate::{
     finding::{Finding, Rule},
-    nearest,
     objects::{self, Objects, Selection, namespace_of},
     render,
     schema::check::{self, Partial},
     source::{Content, Document, Step},
-    template_file,
+    suggestion, template_file,
 };
 
 /// Renders the template of a Runnable, as far as that goes, and checks the outcome. What is wrong with the
@@ -163,7 +162,7 @@ pub(crate) fn problem_finding(
             .tag
             .as_deref()
             .and_then(words::unescaped_dots)
-            .or_else(|| nearest::hint(&key, "it gives", known.iter().map(String::as_str)))
+            .or_else(|| suggestion::hint(&key, "it gives", known.iter().map(String::as_str)))
             .or(add)
             .or(words.help),
     )

@@ -4,7 +4,7 @@ use cartouche_templating::kinds;
 use serde_json::Value;
 
 use super::names::Refused;
-use crate::{finding::Rule, nearest, source::Step};
+use crate::{finding::Rule, source::Step, suggestion};
 
 const FIELD: &str = "restartPolicy";
 
@@ -26,7 +26,9 @@ pub(super) fn check(object: &Value) -> Option<Refused> {
     let because = match pod.get(FIELD) {
         None | Some(Value::Null) if !rule.required => return None,
         // A misspelt one is told as an unknown field.
-        None if nearest::nearest(FIELD, pod.keys().map(String::as_str)).is_some() => return None,
+        None if suggestion::nearest(FIELD, pod.keys().map(String::as_str)).is_some() => {
+            return None;
+        }
         None | Some(Value::Null) => {
             format!("a {kind} needs a {FIELD} in {}", rule.pod_spec.join("."))
         }

@@ -7,13 +7,13 @@ use cartouche_templating::{is_own_kind, syntax};
 use super::{Knowledge, shape, tags};
 use crate::{
     finding::{Finding, Rule},
-    input_schema, nearest,
+    input_schema,
     schema::{
         catalog::{Catalog, KindName, KindSchema},
         check::{self, Fault, Mismatch, Partial},
     },
     source::{Content, Document, Node},
-    template_file,
+    suggestion, template_file,
 };
 
 /// What is known of the kind of the runs.
@@ -100,14 +100,14 @@ fn unknown(
         )
     } else if Catalog::is_complete(api_version) {
         let message = format!("there is no kind {kind} in {api_version}");
-        let help = nearest::hint(kind, "the kinds are", here.iter().copied());
+        let help = suggestion::hint(kind, "the kinds are", here.iter().copied());
         Some(
             Finding::error(Rule::Kind, message)
                 .at(node("kind"))
                 .maybe_help(help),
         )
     } else {
-        let near = nearest::nearest(api_version, names.iter().map(|(version, _)| *version));
+        let near = suggestion::nearest(api_version, names.iter().map(|(version, _)| *version));
         near.map(|meant| {
             Finding::warning(
                 Rule::Kind,

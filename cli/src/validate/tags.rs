@@ -5,13 +5,14 @@ use cartouche_templating::syntax::{self, PathStep, To};
 use super::{Knowledge, words::unescaped_dots};
 use crate::{
     finding::{Finding, Rule},
-    input_schema, nearest,
+    input_schema,
     schema::{
         Schema,
         check::with_article,
         walk::{Impossible, Reached, Reason, walk},
     },
     source::Document,
+    suggestion,
     template_file::{self, PlacedTag},
 };
 
@@ -113,7 +114,11 @@ pub(super) fn describe(
                 format!("{what} reads '{key}', which {of} does not have"),
             )
             .label("there is no such field")
-            .maybe_help(nearest::hint(key, "the fields are", parent.member_names()))
+            .maybe_help(suggestion::hint(
+                key,
+                "the fields are",
+                parent.member_names(),
+            ))
         }
         Reason::NotA { wanted, is } => {
             let help = match (*wanted, *is) {

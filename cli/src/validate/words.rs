@@ -8,7 +8,7 @@ use cartouche_templating::{
     Unreadable, syntax,
 };
 
-use crate::nearest;
+use crate::suggestion;
 
 /// A problem for its author.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -67,7 +67,7 @@ fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Words {
     match error {
         TagError::Path(error) => of_path(what, path, error, said),
         TagError::UnknownRoot { root, .. } => {
-            let help = match nearest::nearest(root, ROOTS) {
+            let help = match suggestion::nearest(root, ROOTS) {
                 Some(meant) => format!("did you mean '{meant}'?"),
                 None if root == "inputs" => "inputs are at runnable.spec.inputs".to_owned(),
                 None => "a tag reads runnable or, with a selector, selected; text that is no tag is written $('...')$".to_owned(),
@@ -260,7 +260,7 @@ fn of_field(diagnostic: &Diagnostic, kind: &DiagnosticKind) -> Words {
 /// What no schema has, or what a schema does not declare.
 fn of_schema(diagnostic: &Diagnostic, kind: &DiagnosticKind, path: &str) -> Option<Words> {
     let nearest_or = |name: &str, known: &[&str], otherwise: String| {
-        nearest::nearest(name, known.iter().copied())
+        suggestion::nearest(name, known.iter().copied())
             .map_or(otherwise, |meant| format!("did you mean '{meant}'?"))
     };
     match kind {

@@ -3,6 +3,8 @@
 //! A mistake in a decision is made by bending what the decision is given, or what it gives; a mistake
 //! of the loop around it is made in `worker` and `server`.
 
+use std::{sync::Arc, time::Duration};
+
 use cartouche_crds::{OutputsFrom, RunPhase, RunResult};
 use cartouche_protocol::{
     decide::{Change, Step},
@@ -11,7 +13,7 @@ use cartouche_protocol::{
     },
     ledger::{Ledger, OutputsRead, RunIdentity},
     problem::{Category, Cure, Problem},
-    process_state::ProcessState,
+    process_state::{ProcessState, StoredStatus},
 };
 use cartouche_templating::{Health, Verdict};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration};
@@ -69,16 +71,12 @@ pub enum Mutant {
     AgeUnchecked,
     /// `spec.suspend` is not read.
     SuspensionIgnored,
-    /// A process forgets that it wrote a ledger.
-    LedgerWriteForgotten,
-    /// A process forgets which number it wrote last.
-    NumberForgotten,
-    /// A process forgets that somebody has served the Runnable.
-    ServiceForgotten,
-    /// A process forgets the run that it made before a watch shows it.
-    UnobservedForgotten,
-    /// Who writes again does not have the wait for its creates begin again.
-    WaitNotRenewed,
+    /// A ledger that is gone for a moment counts as one that is gone for long.
+    SettledAtOnce,
+    /// Any status without a ledger counts as one that this process wrote.
+    ReportTakenForOwn,
+    /// Who has written the status is not asked.
+    WritersIgnored,
 }
 
 impl Mutant {
@@ -145,21 +143,31 @@ impl Mutant {
         }
     }
 
-    /// What a process remembers after one of its functions has changed that.
-    pub(crate) fn bend_state(self, before: &ProcessState, state: &mut ProcessState) {
+    /// What a process remembers, before and after one of its functions has changed that.
+    pub(crate) fn bend_state(self, state: &mut ProcessState) {
+        if self == Self::SettledAtOnce
+            && let Some((since, _)) = &mut state.without_ledger
+        {
+            *since = Duration::ZERO;
+        }
+    }
+
+    /// The status that a process begins with.
+    pub(crate) fn bend_stored<'a>(
+        self,
+        state: &mut ProcessState,
+        stored: StoredStatus<'a>,
+    ) -> StoredStatus<'a> {
         match self {
-            Self::LedgerWriteForgotten => state.wrote_ledger = false,
-            Self::NumberForgotten => state.last_written_sequence = 0,
-            Self::ServiceForgotten => state.never_served = Some(true),
-            Self::UnobservedForgotten => state.unobserved_run = None,
-            Self::WaitNotRenewed => {
-                if let (Some(before), Some(now)) =
-                    (&before.without_ledger, &mut state.without_ledger)
-                {
-                    now.0 = before.0;
-                }
+            Self::ReportTakenForOwn => {
+                state.last_reported = Some(Arc::new(stored.status.clone()));
+                stored
             }
-            _ => {}
+            Self::WritersIgnored => StoredStatus {
+                managed_fields: &[],
+                ..stored
+            },
+            _ => stored,
         }
     }
 

@@ -41,10 +41,9 @@ impl Decisions {
         memory: &mut Memory,
         change: impl FnOnce(&mut ProcessState) -> T,
     ) -> T {
-        let before = self.state(memory);
-        let mut state = before.clone();
+        let mut state = self.state(memory);
         let answer = change(&mut state);
-        mutant.bend_state(&before, &mut state);
+        mutant.bend_state(&mut state);
         self.take_over(memory, &state);
         answer
     }

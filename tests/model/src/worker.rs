@@ -89,6 +89,7 @@ impl Checked {
                     resource_version: &version,
                     managed_fields: &writers(cached.writers),
                 };
+                let stored = mutant.bend_stored(state, stored);
                 (!state.is_behind(Some(&version))).then(|| state.begin(stored, CLOCK))
             });
         let Some(begun) = begun else {

@@ -65,6 +65,17 @@ pub(super) fn configurations() -> Vec<Configuration> {
             ..plain()
         },
         Configuration {
+            name: "one.restore.kinds",
+            workers: 1,
+            inputs: abc(),
+            kinds: true,
+            left: Left {
+                restores: 1,
+                ..faults(0, 1)
+            },
+            ..plain()
+        },
+        Configuration {
             name: "two.restore",
             inputs: abc(),
             left: Left {

@@ -1,6 +1,6 @@
 //! The configurations in which each mistake on purpose shows.
 
-use super::{ab, faults, plain, retention};
+use super::{ab, abc, faults, plain, retention};
 use crate::{
     configuration::{Configuration, Left},
     mutant::Mutant,
@@ -160,6 +160,28 @@ pub fn mutants() -> Vec<Configuration> {
             left: Left {
                 forgeries: 1,
                 ..faults(0, 0)
+            },
+            ..plain()
+        },
+        Configuration {
+            name: "creates taken for settled at once",
+            mutant: Mutant::SettledAtOnce,
+            ..wipe()
+        },
+        Configuration {
+            name: "any status without a ledger taken for our own",
+            mutant: Mutant::ReportTakenForOwn,
+            ..wipe()
+        },
+        Configuration {
+            name: "who has written the status not asked",
+            mutant: Mutant::WritersIgnored,
+            workers: 1,
+            inputs: abc(),
+            kinds: true,
+            left: Left {
+                restores: 1,
+                ..faults(0, 1)
             },
             ..plain()
         },

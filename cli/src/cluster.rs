@@ -1,0 +1,347 @@
+//! A cluster, as the user of the present context.
+
+use std::{fmt::Debug, time::Duration};
+
+use anyhow::{Context as _, anyhow};
+use cartouche_crds::{ClusterRunTemplate, Runnable, Selector};
+use clap::Args;
+use k8s_openapi::{
+    ClusterResourceScope, NamespaceResourceScope, api::authentication::v1::SelfSubjectReview,
+};
+use kube::{
+    Api, Client, Config, Resource, ResourceExt,
+    api::{ApiResource, DynamicObject, ListParams, PostParams},
+    config::{KubeConfigOptions, Kubeconfig},
+    core::GroupVersionKind,
+    discovery::{self, Scope},
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::suggestion;
+
+/// The field manager of what the command writes.
+pub(crate) const CLIENT: &str = "cartouche-cli";
+/// Longest wait for one answer.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Which cluster, and where in it.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Cluster")]
+pub(crate) struct ClusterArgs {
+    /// Context of the kubeconfig
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    /// Kubeconfig, instead of KUBECONFIG or ~/.kube/config
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<std::path::PathBuf>,
+    /// Namespace, instead of that of the context
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+}
+
+/// A connection, and the namespace that is meant.
+#[derive(Clone)]
+pub(crate) struct Cluster {
+    pub(crate) client: Client,
+    pub(crate) namespace: String,
+    config: Config,
+}
+
+/// A kind that the cluster serves.
+pub(crate) struct Served {
+    pub(crate) resource: ApiResource,
+    pub(crate) namespaced: bool,
+}
+
+impl Cluster {
+    pub(crate) async fn connect(args: &ClusterArgs) -> anyhow::Result<Self> {
+        let options = KubeConfigOptions {
+            context: args.context.clone(),
+            ..KubeConfigOptions::default()
+        };
+        let hint = "no cluster is known\nhint: set KUBECONFIG, or use --kubeconfig and --context";
+        let mut config = match &args.kubeconfig {
+            Some(path) => {
+                let kubeconfig = Kubeconfig::read_from(path)
+                    .with_context(|| format!("{} cannot be used", path.display()))?;
+                Config::from_custom_kubeconfig(kubeconfig, &options)
+                    .await
+                    .context(hint)?
+            }
+            None if args.context.is_some() => {
+                Config::from_kubeconfig(&options).await.context(hint)?
+            }
+            None => Config::infer().await.context(hint)?,
+        };
+        // A repeated create would be a second object.
+        config.default_retry = false;
+        Ok(Self {
+            namespace: args
+                .namespace
+                .clone()
+                .unwrap_or_else(|| config.default_namespace.clone()),
+            client: Client::try_from(config.clone()).context("the kubeconfig cannot be used")?,
+            config,
+        })
+    }
+
+    /// The same cluster, in another namespace.
+    pub(crate) fn in_namespace(&self, namespace: &str) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// The same cluster, as a ServiceAccount.
+    pub(crate) fn as_account(&self, namespace: &str, account: &str) -> anyhow::Result<Self> {
+        let mut config = self.config.clone();
+        config.auth_info.impersonate = Some(format!("system:serviceaccount:{namespace}:{account}"));
+        Ok(Self {
+            client: Client::try_from(config.clone()).context("the kubeconfig cannot be used")?,
+            namespace: self.namespace.clone(),
+            config,
+        })
+    }
+
+    pub(crate) fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    fn all<K: Resource<DynamicType = ()>>(&self) -> Api<K> {
+        Api::all(self.client.clone())
+    }
+
+    /// A Runnable by its name; `namespace/name` names one of another namespace.
+    pub(crate) async fn runnable(&self, name: &str) -> anyhow::Result<Runnable> {
+        let api: Api<Runnable> = self.api();
+        if let Some(found) = within(&format!("reading Runnable {name}"), api.get_opt(name)).await? {
+            return Ok(found);
+        }
+        let others = within("listing Runnables", api.list(&ListParams::default())).await;
+        let names: Vec<String> = others
+            .map(|list| list.items.iter().map(ResourceExt::name_any).collect())
+            .unwrap_or_default();
+        let hint = suggestion::hint(name, "the Runnables are", names.iter().map(String::as_str))
+            .unwrap_or_else(|| {
+                "`cartouche get --all-namespaces` shows those of all namespaces".to_owned()
+            });
+        Err(anyhow!(
+            "there is no Runnable {name} in the namespace {}\nhint: {hint}",
+            self.namespace
+        ))
+    }
+
+    pub(crate) async fn runnables(&self, everywhere: bool) -> anyhow::Result<Vec<Runnable>> {
+        let api: Api<Runnable> = if everywhere { self.all() } else { self.api() };
+        Ok(
+            within("listing Runnables", api.list(&ListParams::default()))
+                .await?
+                .items,
+        )
+    }
+
+    pub(crate) async fn template(&self, name: &str) -> anyhow::Result<Option<ClusterRunTemplate>> {
+        let api: Api<ClusterRunTemplate> = self.cluster_api();
+        within(
+            &format!("reading ClusterRunTemplate {name}"),
+            api.get_opt(name),
+        )
+        .await
+    }
+
+    fn cluster_api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = ClusterResourceScope, DynamicType = ()>,
+    {
+        Api::all(self.client.clone())
+    }
+
+    /// Who the API server says that the user is; nothing where it does not say so.
+    pub(crate) async fn user(&self) -> Option<String> {
+        let api: Api<SelfSubjectReview> = self.cluster_api();
+        let (parameters, question) = (PostParams::default(), SelfSubjectReview::default());
+        let asked = api.create(&parameters, &question);
+        let review = within("asking who I am", asked).await.ok()?;
+        review.status?.user_info?.username
+    }
+
+    /// What the cluster says of the kinds of an API version; nothing if it does not serve it.
+    pub(crate) async fn open_api(&self, api_version: &str) -> anyhow::Result<Option<Value>> {
+        let path = match api_version.split_once('/') {
+            Some((group, version)) => format!("/openapi/v3/apis/{group}/{version}"),
+            None => format!("/openapi/v3/api/{api_version}"),
+        };
+        let what = format!("reading the schemas of {api_version}");
+        let Ok(request) = http::Request::get(path).body(Vec::new()) else {
+            return Ok(None);
+        };
+        let asked = tokio::time::timeout(DEADLINE, self.client.request::<Value>(request)).await;
+        match asked.with_context(|| late(&what))? {
+            Ok(document) => Ok(Some(document)),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(explained(&what, error)),
+        }
+    }
+
+    /// How a kind is served; nothing if it is not.
+    pub(crate) async fn served(
+        &self,
+        api_version: &str,
+        kind: &str,
+    ) -> anyhow::Result<Option<Served>> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let name = GroupVersionKind::gvk(group, version, kind);
+        let what = format!("looking up {kind} of {api_version}");
+        let found =
+            tokio::time::timeout(DEADLINE, discovery::pinned_kind(&self.client, &name)).await;
+        match found.with_context(|| late(&what))? {
+            Ok((resource, capabilities)) => Ok(Some(Served {
+                resource,
+                namespaced: capabilities.scope == Scope::Namespaced,
+            })),
+            Err(kube::Error::Discovery(_)) => Ok(None),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(explained(&what, error)),
+        }
+    }
+
+    /// An object of any kind in the namespace; nothing if it, or its kind, is not there.
+    pub(crate) async fn object(
+        &self,
+        api_version: &str,
+        kind: &str,
+        name: &str,
+    ) -> anyhow::Result<Option<DynamicObject>> {
+        let Some(served) = self.served(api_version, kind).await? else {
+            return Ok(None);
+        };
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.client.clone(), &self.namespace, &served.resource);
+        within(&format!("reading {kind} {name}"), api.get_opt(name)).await
+    }
+
+    /// The object that a selector picks.
+    pub(crate) async fn selected(&self, selector: &Selector) -> anyhow::Result<DynamicObject> {
+        let api_version = selector.resource.api_version.as_deref().unwrap_or_default();
+        let kind = selector.resource.kind.as_deref().unwrap_or_default();
+        let Some(served) = self.served(api_version, kind).await? else {
+            return Err(anyhow!(
+                "the cluster has no kind {kind} of {api_version}, which the Runnable selects"
+            ));
+        };
+        let api: Api<DynamicObject> = if served.namespaced {
+            Api::namespaced_with(self.client.clone(), &self.namespace, &served.resource)
+        } else {
+            Api::all_with(self.client.clone(), &served.resource)
+        };
+        let labels: Vec<String> = selector
+            .matching_labels
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        let parameters = ListParams::default().labels(&labels.join(","));
+        let mut found = within(
+            &format!("listing {kind} for the selector"),
+            api.list(&parameters),
+        )
+        .await?
+        .items;
+        match (found.pop(), found.len()) {
+            (Some(mut one), 0) => {
+                one.types = Some(kube::api::TypeMeta {
+                    api_version: api_version.to_owned(),
+                    kind: kind.to_owned(),
+                });
+                Ok(one)
+            }
+            (None, _) => Err(anyhow!("the selector of the Runnable matches no {kind}")),
+            (Some(_), more) => Err(anyhow!(
+                "the selector of the Runnable matches {} objects of kind {kind}",
+                more + 1
+            )),
+        }
+    }
+}
+
+fn late(what: &str) -> String {
+    format!("{what}: no answer within {} s", DEADLINE.as_secs())
+}
+
+/// A request with its deadline, and an error that says what to do.
+pub(crate) async fn within<T: Debug>(
+    what: &str,
+    request: impl Future<Output = Result<T, kube::Error>>,
+) -> anyhow::Result<T> {
+    let answer = tokio::time::timeout(DEADLINE, request).await;
+    answer
+        .with_context(|| {
+            format!(
+                "{}\nhint: is the cluster there, and is this the right context?",
+                late(what)
+            )
+        })?
+        .map_err(|error| explained(what, error))
+}
+
+fn explained(what: &str, error: kube::Error) -> anyhow::Error {
+    match &error {
+        kube::Error::Api(status)
+            if status.code == 404
+                && status
+                    .message
+                    .contains("could not find the requested resource") =>
+        {
+            anyhow!(
+                "{what}: the cluster does not know this kind\nhint: is Cartouche installed? kubectl apply -k config/default"
+            )
+        }
+        kube::Error::Api(status) if status.code == 403 => {
+            anyhow!(
+                "{what}: {}\nhint: ask for that right; the roles of Cartouche for users are in config/rbac",
+                status.message
+            )
+        }
+        kube::Error::Api(status) => anyhow!("{what}: {}", status.message),
+        kube::Error::HyperError(_) | kube::Error::Service(_) => {
+            let cause = deepest(&error);
+            anyhow!(
+                "{what}: the cluster cannot be reached: {cause}\nhint: is it running, and is this the right context?"
+            )
+        }
+        _ => anyhow!(error).context(what.to_owned()),
+    }
+}
+
+fn deepest(error: &dyn std::error::Error) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}
+
+/// An object as JSON, with the kind that lists leave out.
+pub(crate) fn as_json<K: Resource<DynamicType = ()> + serde::Serialize + DeserializeOwned>(
+    object: &K,
+) -> anyhow::Result<Value> {
+    let mut json = serde_json::to_value(object)?;
+    if let Some(fields) = json.as_object_mut() {
+        fields.insert("apiVersion".to_owned(), K::api_version(&()).into());
+        fields.insert("kind".to_owned(), K::kind(&()).into());
+    }
+    Ok(json)
+}
+
+/// Runs a conversation with a cluster on this thread.
+pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("the process cannot talk to a network")?;
+    runtime.block_on(work)
+}

@@ -1,0 +1,163 @@
+//! `cartouche cancel`.
+
+use anyhow::bail;
+use cartouche_templating::kinds::CancelRequest;
+use clap::Args;
+use kube::{
+    Api, ResourceExt as _,
+    api::{DynamicObject, Patch, PatchParams},
+};
+
+use crate::outcome::Outcome;
+use crate::{
+    cluster::{CLIENT, Cluster, ClusterArgs, within},
+    live::runs::{self, KnownRun},
+};
+
+/// Stop the run that is at work
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cartouche cancel shop-build
+  cartouche suspend shop-build && cartouche cancel shop-build
+
+The run is asked to stop in the way of its kind, with your own rights: a Tekton TaskRun or PipelineRun by
+spec.status, an Argo Workflow by spec.shutdown, a Job or Pod by a deadline of one second. It then counts as
+failed, and no new run is made until something changes. Deleting a run instead would make a new one.")]
+pub(crate) struct CancelArgs {
+    /// The Runnable
+    name: String,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+}
+
+pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
+    let runnable = cluster.runnable(&args.name).await?;
+    let runs = runs::runs(&runnable);
+    let Some(run) = runs.iter().find(|run| run.current) else {
+        bail!(
+            "{} has no run\nhint: `cartouche suspend {0}` keeps it from making one",
+            args.name
+        );
+    };
+    if run.state != "Running" {
+        return Ok(not_running(&args.name, run));
+    }
+    let Some(request) = CancelRequest::of(&run.api_version, &run.kind) else {
+        bail!(
+            "it is not known how a {} of {} is stopped\nhint: stop {} in the way of its engine; deleting it would make a new run, unless the \
+             Runnable is suspended: cartouche suspend {}",
+            run.kind,
+            run.api_version,
+            run.name,
+            args.name
+        );
+    };
+    let Some(served) = cluster.served(&run.api_version, &run.kind).await? else {
+        bail!(
+            "the cluster has no kind {} of {} any more",
+            run.kind,
+            run.api_version
+        );
+    };
+    let Some(object) = cluster
+        .object(&run.api_version, &run.kind, &run.name)
+        .await?
+    else {
+        bail!(
+            "{} {} is gone\nhint: cartouche why {}",
+            run.kind,
+            run.name,
+            args.name
+        );
+    };
+    let what = format!("stopping {} {}", run.kind, run.name);
+    if request.is_in(&object.data) {
+        return Ok(Outcome::good(format!(
+            "{} {} was asked to stop already\n",
+            run.kind, run.name
+        )));
+    }
+    let api: Api<DynamicObject> =
+        Api::namespaced_with(cluster.client.clone(), &cluster.namespace, &served.resource);
+    let patch = request.patch(object.uid().as_deref());
+    let parameters = PatchParams::apply(CLIENT);
+    within(
+        &what,
+        api.patch(&run.name, &parameters, &Patch::Merge(patch)),
+    )
+    .await?;
+    Ok(Outcome::good(format!(
+        "{} {} is to stop; run {} of {} then counts as failed\n",
+        run.kind, run.name, run.sequence, args.name
+    )))
+}
+
+fn not_running(name: &str, run: &KnownRun) -> Outcome {
+    let text = match run.state {
+        "Pending" | "Rejected" => format!(
+            "run {} of {name} has not begun ({}): nothing to stop\n",
+            run.sequence, run.state
+        ),
+        state => format!(
+            "run {} of {name} has ended already: {state}\n",
+            run.sequence
+        ),
+    };
+    Outcome::good(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use cartouche_templating::kinds::{self, Cancel};
+    use clap::Args as _;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_engine_is_asked_in_its_own_way() {
+        let cases = [
+            (
+                "tekton.dev/v1",
+                "TaskRun",
+                json!({ "status": "TaskRunCancelled" }),
+            ),
+            (
+                "tekton.dev/v1beta1",
+                "PipelineRun",
+                json!({ "status": "Cancelled" }),
+            ),
+            (
+                "argoproj.io/v1alpha1",
+                "Workflow",
+                json!({ "shutdown": "Terminate" }),
+            ),
+            ("batch/v1", "Job", json!({ "activeDeadlineSeconds": 1 })),
+            ("v1", "Pod", json!({ "activeDeadlineSeconds": 1 })),
+        ];
+        for (api_version, kind, asked) in cases {
+            let request = CancelRequest::of(api_version, kind).unwrap();
+            let patch = json!({ "metadata": { "uid": "u" }, "spec": asked });
+            assert_eq!(request.patch(Some("u")), patch, "{kind}");
+            assert!(request.is_in(&patch), "{kind}");
+            assert!(!request.is_in(&json!({ "spec": {} })), "{kind}");
+        }
+        for (api_version, kind) in [("v1", "ConfigMap"), ("example.dev/v1", "Job")] {
+            assert_eq!(CancelRequest::of(api_version, kind), None, "{kind}");
+        }
+    }
+
+    #[test]
+    fn the_help_names_each_kind_that_can_be_stopped() {
+        let command = CancelArgs::augment_args(clap::Command::new("cancel"));
+        let help = command.get_after_help().unwrap().to_string();
+        for known in kinds::all() {
+            if let (Some(kind), Cancel::Word { .. } | Cancel::Deadline { .. }) =
+                (known.kind, known.cancel)
+            {
+                assert!(help.contains(kind), "{kind}");
+            }
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! `cartouche explain`.
+
+use std::{fmt::Write as _, path::PathBuf};
+
+use anyhow::{anyhow, bail};
+use cartouche_templating::{
+    Template,
+    syntax::{self, PathStep, To},
+};
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, ClusterArgs, as_json};
+use crate::{
+    input_schema,
+    objects::Objects,
+    outcome::Outcome,
+    schema::{Member, Schema},
+    source::Document,
+    suggestion,
+};
+
+/// Say which inputs a template takes
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cartouche explain build
+  cartouche explain build source.revision
+  cartouche explain -f template.yaml
+  cartouche explain build -o json | jq .properties
+
+It prints spec.inputSchema of the ClusterRunTemplate as kubectl explain prints the fields of a kind. Of a
+template that declares no inputs it lists those that its tags read.")]
+pub(crate) struct ExplainArgs {
+    /// The ClusterRunTemplate; with -f only needed if the files hold several
+    template: Option<String>,
+    /// Only this input: names joined by dots
+    input: Option<String>,
+    /// File or folder with the template, instead of a cluster; - is standard input
+    #[arg(short, long = "file", value_name = "PATH")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Format
+    #[arg(short, long, value_enum, default_value_t)]
+    output: ExplainFormat,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+}
+
+/// How inputs are explained.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum ExplainFormat {
+    #[default]
+    Text,
+    /// The schema itself
+    Json,
+}
+
+/// The template in files; no cluster is asked.
+pub(crate) fn from_files(args: &ExplainArgs) -> anyhow::Result<Outcome> {
+    let objects = Objects::load(&args.files)?;
+    if let Some(finding) = objects.findings.first() {
+        return Err(finding.as_error());
+    }
+    let find = |name: &str| objects.templates.iter().find(|one| one.name() == name);
+    let names = || objects.templates.iter().map(Document::name);
+    let (template, input) = match (objects.templates.as_slice(), &args.template) {
+        ([], _) => bail!("there is no ClusterRunTemplate among these files"),
+        // With one template the only word may be the input.
+        ([only], Some(word)) if args.input.is_none() && only.name() != word => {
+            (only, Some(word.as_str()))
+        }
+        ([only], None) => (only, None),
+        (_, None) => bail!(
+            "there are several templates among these files\nhint: name one of {}",
+            names().collect::<Vec<_>>().join(", ")
+        ),
+        (_, Some(name)) => match find(name) {
+            Some(found) => (found, args.input.as_deref()),
+            None => bail!(
+                "there is no ClusterRunTemplate {name} among these files\nhint: {}",
+                suggestion::hint(name, "there are", names()).unwrap_or_default()
+            ),
+        },
+    };
+    explain(&template.value, input, args.output)
+}
+
+pub(crate) async fn execute(args: &ExplainArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
+    let Some(name) = &args.template else {
+        bail!("which template?\nhint: name a ClusterRunTemplate, or a file with -f");
+    };
+    let Some(template) = cluster.template(name).await? else {
+        bail!(
+            "there is no ClusterRunTemplate {name}\nhint: kubectl get clusterruntemplates lists them"
+        );
+    };
+    explain(&as_json(&template)?, args.input.as_deref(), args.output)
+}
+
+fn explain(
+    template: &Value,
+    input: Option<&str>,
+    format: ExplainFormat,
+) -> anyhow::Result<Outcome> {
+    let name = template.pointer("/metadata/name").and_then(Value::as_str);
+    let name = name.unwrap_or_default();
+    let Some(root) = Schema::new(template, "/spec/inputSchema").filter(|root| root.is_object())
+    else {
+        return Ok(undeclared(template, name));
+    };
+    let (schema, is_required) = match input {
+        None => (root, false),
+        Some(path) => find(root, path)?,
+    };
+    if format == ExplainFormat::Json {
+        return Ok(Outcome::good(format!("{:#}\n", schema.node())));
+    }
+    let mut out = format!("TEMPLATE: {name}\n");
+    if let Some(path) = input {
+        let _ = writeln!(out, "INPUT:    {path} {}", kind(schema, is_required));
+    }
+    if let Some(text) = schema.description() {
+        let _ = write!(out, "\nDESCRIPTION:\n{}", indented(text, 4));
+    }
+    let facts = facts(schema);
+    if input.is_some() && !facts.is_empty() {
+        let _ = write!(out, "\n{}", indented(&facts.join("\n"), 0));
+    }
+    let inside = contents(schema);
+    if inside.member_names().next().is_some() {
+        out.push_str(if input.is_some() {
+            "\nFIELDS:\n"
+        } else {
+            "\nINPUTS:\n"
+        });
+        out.push_str(&fields(inside));
+    } else if input.is_none() {
+        out.push_str("\nIt takes any inputs.\n");
+    }
+    let outcome = Outcome::good(out);
+    Ok(match warning(template) {
+        Some(err) => Outcome { err, ..outcome },
+        None => outcome,
+    })
+}
+
+/// A schema that cannot be used is printed all the same, but nobody should trust it.
+fn warning(template: &Value) -> Option<String> {
+    let spec = serde_json::from_value(template.get("spec")?.clone()).ok()?;
+    let problems = Template::compile(&spec).err()?;
+    Some(format!("the template cannot be used: {problems}\n"))
+}
+
+/// The schema of one input, and whether it is required.
+fn find<'a>(root: Schema<'a>, path: &str) -> anyhow::Result<(Schema<'a>, bool)> {
+    let path = path
+        .trim_start_matches("runnable.")
+        .trim_start_matches("spec.inputs.");
+    let (mut schema, mut required) = (root, false);
+    for PathStep { to, .. } in syntax::steps(path) {
+        let To::Key(key) = to else {
+            schema = schema.items().unwrap_or(schema);
+            continue;
+        };
+        let parent = contents(schema);
+        let Member::Known(member) = parent.member(&key) else {
+            let known = parent.member_names();
+            let hint = suggestion::hint(&key, "there are", known)
+                .unwrap_or_else(|| "without an input all of them are listed".to_owned());
+            return Err(anyhow!("there is no input {key} in {path}\nhint: {hint}"));
+        };
+        required = parent.required().any(|name| name == key);
+        schema = member;
+    }
+    Ok((schema, required))
+}
+
+/// What has members: of a list that of its elements, of a map that of its values.
+fn contents(schema: Schema<'_>) -> Schema<'_> {
+    let mut schema = schema;
+    loop {
+        if let Some(items) = schema.items() {
+            schema = items;
+        } else if let (None, Some(values)) = (schema.member_names().next(), schema.values()) {
+            schema = values;
+        } else {
+            return schema;
+        }
+    }
+}
+
+/// `<[]string> -required-`
+fn kind(schema: Schema<'_>, is_required: bool) -> String {
+    let required = if is_required { " -required-" } else { "" };
+    format!("<{}>{required}", type_name(schema))
+}
+
+fn type_name(schema: Schema<'_>) -> String {
+    if schema.is_int_or_string() {
+        return "integer or string".to_owned();
+    }
+    match (schema.type_name(), schema.items(), schema.values()) {
+        (Some("array"), Some(items), _) => format!("[]{}", type_name(items)),
+        (Some("object"), _, Some(values)) if schema.member_names().next().is_none() => {
+            format!("map[string]{}", type_name(values))
+        }
+        (Some(name), _, _) => name.to_owned(),
+        (None, _, _) => "any".to_owned(),
+    }
+}
+
+/// Default and limits, a line each.
+fn facts(schema: Schema<'_>) -> Vec<String> {
+    const WORDS: [(&str, &str); 15] = [
+        ("default", "default"),
+        ("example", "example"),
+        ("enum", "one of"),
+        ("format", "format"),
+        ("pattern", "pattern"),
+        ("minimum", "at least"),
+        ("maximum", "at most"),
+        ("multipleOf", "a multiple of"),
+        ("minLength", "characters, at least"),
+        ("maxLength", "characters, at most"),
+        ("minItems", "elements, at least"),
+        ("maxItems", "elements, at most"),
+        ("minProperties", "keys, at least"),
+        ("maxProperties", "keys, at most"),
+        ("nullable", "may be null"),
+    ];
+    let mut facts = Vec::new();
+    for (key, words) in WORDS {
+        let Some(value) = schema.get(key) else {
+            continue;
+        };
+        facts.push(match value {
+            Value::Array(values) if key == "enum" => {
+                let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+                format!("{words}: {}", values.join(", "))
+            }
+            Value::String(text) if key != "default" => format!("{words}: {text}"),
+            value => format!("{words}: {value}"),
+        });
+    }
+    for key in ["allOf", "anyOf", "oneOf", "not"] {
+        if let Some(value) = schema.get(key) {
+            facts.push(format!("{key}: {value}"));
+        }
+    }
+    if schema.get("additionalProperties") == Some(&json!(false)) {
+        facts.push("no others are allowed".to_owned());
+    }
+    facts
+}
+
+fn fields(schema: Schema<'_>) -> String {
+    let mut out = String::new();
+    for name in schema.member_names() {
+        let Member::Known(member) = schema.member(name) else {
+            continue;
+        };
+        let required = schema.required().any(|other| other == name);
+        let _ = writeln!(out, "  {name} {}", kind(member, required));
+        if let Some(text) = member.description() {
+            out.push_str(&indented(text, 4));
+        }
+        out.push_str(&indented(&facts(member).join("\n"), 4));
+        let inside = contents(member);
+        if let Some(below) = inside.member_names().next() {
+            let names: Vec<&str> = std::iter::once(below)
+                .chain(inside.member_names().skip(1))
+                .collect();
+            let _ = writeln!(out, "    fields: {}", names.join(", "));
+        }
+        out.push('\n');
+    }
+    out.truncate(out.trim_end_matches('\n').len());
+    out.push('\n');
+    out
+}
+
+/// Wrapped to the width of a terminal.
+fn indented(text: &str, by: usize) -> String {
+    const WIDTH: usize = 100;
+    let mut out = String::new();
+    for line in text.lines() {
+        let mut width = 0;
+        for word in line.split_whitespace() {
+            if width > 0 && by + width + 1 + word.len() > WIDTH {
+                out.push('\n');
+                width = 0;
+            }
+            if width == 0 {
+                out.push_str(&" ".repeat(by));
+            } else {
+                out.push(' ');
+                width += 1;
+            }
+            out.push_str(word);
+            width += word.len();
+        }
+        if width > 0 {
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// A template without a schema: what its tags read is the best that is known.
+fn undeclared(template: &Value, name: &str) -> Outcome {
+    let mut read = Vec::new();
+    let body = template.pointer("/spec/template").unwrap_or(&Value::Null);
+    collect(body, &mut read);
+    read.sort();
+    read.dedup();
+    let mut out = format!("TEMPLATE: {name}\n\nIt declares no inputs in spec.inputSchema.");
+    if read.is_empty() {
+        out.push_str(" Its tags read none.\n");
+    } else {
+        out.push_str(" Its tags read:\n");
+        for path in read {
+            let _ = writeln!(out, "  {path}");
+        }
+    }
+    Outcome::good(out)
+}
+
+fn collect(value: &Value, read: &mut Vec<String>) {
+    match value {
+        Value::String(text) => {
+            for tag in syntax::tags(text) {
+                let steps = syntax::steps(&tag.path);
+                if let Some(inputs) = input_schema::below_inputs(&steps) {
+                    let path = inputs.iter().map(|step| match &step.to {
+                        To::Key(key) => key.clone(),
+                        To::Index(_) | To::Elements => "[]".to_owned(),
+                    });
+                    let path: Vec<String> = path.collect();
+                    read.push(match path.as_slice() {
+                        [] => "(all of them)".to_owned(),
+                        path => path.join("."),
+                    });
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, read)),
+        Value::Object(fields) => fields.values().for_each(|field| collect(field, read)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

@@ -1,0 +1,94 @@
+//! `cartouche history`.
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use crate::outcome::Outcome;
+use crate::{
+    cluster::{Cluster, ClusterArgs},
+    commands::get::{colour, short_hash},
+    live::{
+        age, rerun_request,
+        runs::{self, KnownRun},
+        table,
+    },
+};
+
+/// List the runs of a Runnable, newest first
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cartouche history hello
+  cartouche history hello -o json | jq '.[] | select(.state == \"Failed\")'
+
+A star marks the run for the present inputs, `o` the one that the outputs come from. RE-RUN FOR says who asked
+for a re-run, and why, as long as its object is there (`cartouche rerun --reason`).")]
+pub(crate) struct HistoryArgs {
+    /// The Runnable
+    name: String,
+    /// Format
+    #[arg(short, long, value_enum, default_value_t)]
+    output: HistoryFormat,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+}
+
+/// How a history is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum HistoryFormat {
+    #[default]
+    Table,
+    Json,
+}
+
+pub(crate) async fn execute(args: &HistoryArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
+    let runnable = cluster.runnable(&args.name).await?;
+    let mut runs = runs::runs(&runnable);
+    rerun_request::add(&mut runs, &runnable, cluster).await?;
+    Ok(match args.output {
+        HistoryFormat::Json => Outcome::good(format!("{:#}\n", json!(runs))),
+        HistoryFormat::Table if runs.is_empty() => Outcome {
+            err: format!("{} has no run yet\n", args.name),
+            ..Outcome::default()
+        },
+        HistoryFormat::Table => Outcome::good(list(&runs)),
+    })
+}
+
+fn list(runs: &[KnownRun]) -> String {
+    let mut rows: Vec<_> = runs.iter().map(row).collect();
+    let mut header = vec![
+        "", "SEQUENCE", "KIND", "NAME", "RESULT", "STARTED", "TOOK", "HASH", "MESSAGE",
+    ];
+    if runs.iter().any(|run| run.rerun_token.is_some()) {
+        let at = header.len() - 1;
+        header.insert(at, "RE-RUN FOR");
+        for (row, run) in rows.iter_mut().zip(runs) {
+            row.insert(at, rerun_request::words(run));
+        }
+    }
+    table::table(&header, &rows)
+}
+
+fn row(run: &KnownRun) -> Vec<String> {
+    let started = age::ago(run.started_at.as_ref());
+    vec![
+        format!(
+            "{}{}",
+            if run.current { "*" } else { " " },
+            if run.gives_outputs { "o" } else { " " }
+        ),
+        run.sequence.to_string(),
+        run.kind.clone(),
+        run.name.clone(),
+        format!("{0}{1}{0:#}", colour(run.state), run.state),
+        if started.is_empty() {
+            started
+        } else {
+            format!("{started} ago")
+        },
+        age::took(run.started_at.as_ref(), run.finished_at.as_ref()),
+        short_hash(&run.input_hash),
+        run.message.lines().next().unwrap_or_default().to_owned(),
+    ]
+}

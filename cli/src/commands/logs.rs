@@ -1,0 +1,175 @@
+//! `cartouche logs`.
+
+mod follow;
+
+use std::fmt::Write as _;
+
+use anyhow::{anyhow, bail};
+use cartouche_templating::kinds::{self, PodsOf};
+use clap::Args;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api, ResourceExt as _,
+    api::{ListParams, LogParams},
+};
+
+use crate::outcome::Outcome;
+use crate::{
+    cluster::{Cluster, ClusterArgs, within},
+    live::runs::{self, KnownRun},
+};
+
+/// Print the logs of a run's pods
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cartouche logs hello
+  cartouche logs hello --follow
+  cartouche logs hello --run 3 --tail 100
+
+For Jobs, Pods, Tekton TaskRuns and PipelineRuns, and Argo Workflows.")]
+pub(crate) struct LogsArgs {
+    /// The Runnable
+    name: String,
+    /// Number of the run; the present one if it is not given
+    #[arg(long, value_name = "SEQUENCE")]
+    run: Option<i64>,
+    /// Go on until the run ends, as its pods come and go
+    #[arg(short, long)]
+    follow: bool,
+    /// Only this container
+    #[arg(short, long)]
+    container: Option<String>,
+    /// Only the last lines of each container
+    #[arg(long, value_name = "LINES")]
+    tail: Option<i64>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+}
+
+pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
+    let runnable = cluster.runnable(&args.name).await?;
+    let runs = runs::runs(&runnable);
+    let run = runs.iter().find(|run| {
+        args.run
+            .map_or(run.current, |sequence| run.sequence == sequence)
+    });
+    let Some(run) = run else {
+        bail!(
+            "{} has no such run\nhint: cartouche history {0} lists its runs",
+            args.name
+        );
+    };
+    if args.follow {
+        let wanted = follow::Wanted {
+            container: args.container.clone(),
+            tail: args.tail,
+        };
+        return follow::follow(&args.name, run, &wanted, cluster).await;
+    }
+    let pods = pods(run, cluster).await?;
+    if pods.is_empty() {
+        bail!(
+            "there are no pods of {} {}\nhint: finished runs and their pods may have been deleted",
+            run.kind,
+            run.name
+        );
+    }
+    let mut outcome = Outcome::default();
+    for pod in &pods {
+        for container in containers(pod) {
+            if args
+                .container
+                .as_deref()
+                .is_none_or(|wanted| wanted == container)
+            {
+                read(args, cluster, &pod.name_any(), container, &mut outcome).await;
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+/// The containers of a pod, in the order in which they begin.
+fn containers(pod: &Pod) -> impl Iterator<Item = &str> {
+    let all = pod.spec.iter().flat_map(|spec| {
+        spec.init_containers
+            .iter()
+            .flatten()
+            .chain(&spec.containers)
+    });
+    all.map(|container| container.name.as_str())
+}
+
+async fn read(
+    args: &LogsArgs,
+    cluster: &Cluster,
+    pod: &str,
+    container: &str,
+    outcome: &mut Outcome,
+) {
+    let api: Api<Pod> = cluster.api();
+    let parameters = LogParams {
+        container: Some(container.to_owned()),
+        tail_lines: args.tail,
+        ..LogParams::default()
+    };
+    // One container that has not started does not hide the logs of the others.
+    match within(
+        &format!("reading the log of {pod}/{container}"),
+        api.logs(pod, &parameters),
+    )
+    .await
+    {
+        Ok(text) => {
+            for line in text.lines() {
+                let _ = writeln!(outcome.out, "[{pod}/{container}] {line}");
+            }
+        }
+        Err(error) => {
+            let _ = writeln!(outcome.err, "{error:#}");
+            outcome.code = crate::outcome::FOUND;
+        }
+    }
+}
+
+/// The pods that a run made; they carry a label with its name.
+async fn pods(run: &KnownRun, cluster: &Cluster) -> anyhow::Result<Vec<Pod>> {
+    let api: Api<Pod> = cluster.api();
+    let pods_of = kinds::known(&run.api_version, &run.kind).map(|known| known.pods);
+    let label = match pods_of {
+        Some(PodsOf::Itself) => {
+            let pod = within(&format!("reading Pod {}", run.name), api.get_opt(&run.name)).await?;
+            return Ok(pod.into_iter().collect());
+        }
+        Some(PodsOf::Labelled(label)) => label,
+        Some(PodsOf::Unknown) | None => {
+            return Err(anyhow!(
+                "it is not known how to find the pods of a {} of {}",
+                run.kind,
+                run.api_version
+            ));
+        }
+    };
+    let parameters = ListParams::default().labels(&format!("{label}={}", run.name));
+    Ok(within("listing the pods of the run", api.list(&parameters))
+        .await?
+        .items)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Args as _;
+
+    use super::*;
+
+    #[test]
+    fn the_help_names_each_kind_whose_pods_are_found() {
+        let command = LogsArgs::augment_args(clap::Command::new("logs"));
+        let help = command.get_after_help().unwrap().to_string();
+        for known in kinds::all().filter(|known| known.pods != PodsOf::Unknown) {
+            let kind = known.kind.unwrap();
+            assert!(help.contains(kind), "{kind}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Logs as they come, until the run ends.
+
+use std::{collections::BTreeSet, fmt::Write as _, time::Duration};
+
+use anyhow::anyhow;
+use futures::{AsyncBufReadExt as _, TryStreamExt as _};
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Api, ResourceExt as _, api::LogParams};
+use tokio::task::JoinSet;
+
+use crate::outcome::{FOUND, Outcome};
+use crate::{
+    cluster::Cluster,
+    commands::logs::{containers, pods},
+    live::runs::{self, KnownRun},
+};
+
+/// How often is looked for pods that have begun since.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Which logs are wanted.
+pub(super) struct Wanted {
+    pub(super) container: Option<String>,
+    pub(super) tail: Option<i64>,
+}
+
+/// A container of a pod.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Source {
+    pod: String,
+    container: String,
+}
+
+/// Prints what the containers of a run print, each line with its container, until the run has ended and
+/// nothing more comes.
+pub(super) async fn follow(
+    name: &str,
+    run: &KnownRun,
+    wanted: &Wanted,
+    cluster: &Cluster,
+) -> anyhow::Result<Outcome> {
+    let mut followed: BTreeSet<Source> = BTreeSet::new();
+    let mut reading: JoinSet<anyhow::Result<()>> = JoinSet::new();
+    let mut outcome = Outcome::default();
+    loop {
+        // Before the pods: a container that begins later belongs to a run that has not ended.
+        let ended = has_ended(name, run.sequence, cluster).await?;
+        for source in begun(&pods(run, cluster).await?, wanted) {
+            if followed.insert(source.clone()) {
+                reading.spawn(print(cluster.api::<Pod>(), source, wanted.tail));
+            }
+        }
+        while let Some(read) = reading.try_join_next() {
+            note(read, &mut outcome);
+        }
+        if ended {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    while let Some(read) = reading.join_next().await {
+        note(read, &mut outcome);
+    }
+    if followed.is_empty() {
+        outcome.err.push_str(
+            "the run has ended, and nothing was printed: its pods may have been deleted\n",
+        );
+        outcome.code = FOUND;
+    }
+    Ok(outcome)
+}
+
+/// One container that cannot be read does not end the others.
+fn note(read: Result<anyhow::Result<()>, tokio::task::JoinError>, outcome: &mut Outcome) {
+    let error = match read {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => error,
+        Err(error) => anyhow!(error),
+    };
+    // Writing to a string cannot fail.
+    let _ = writeln!(outcome.err, "{error:#}");
+    outcome.code = FOUND;
+}
+
+async fn has_ended(name: &str, sequence: i64, cluster: &Cluster) -> anyhow::Result<bool> {
+    let runnable = cluster.runnable(name).await?;
+    let runs = runs::runs(&runnable);
+    let run = runs.iter().find(|run| run.sequence == sequence);
+    Ok(run.is_none_or(|run| !matches!(run.state, "Running" | "Pending")))
+}
+
+/// The containers that have begun, so that there is something to read.
+fn begun(pods: &[Pod], wanted: &Wanted) -> Vec<Source> {
+    let mut found = Vec::new();
+    for pod in pods {
+        let statuses = pod.status.iter().flat_map(|status| {
+            let init = status.init_container_statuses.iter().flatten();
+            init.chain(status.container_statuses.iter().flatten())
+        });
+        let begun: BTreeSet<&str> = statuses
+            .filter(|status| {
+                let state = status.state.as_ref();
+                state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
+            })
+            .map(|status| status.name.as_str())
+            .collect();
+        let is_wanted = |name: &&str| wanted.container.as_deref().is_none_or(|one| one == *name);
+        for container in containers(pod)
+            .filter(|name| begun.contains(name))
+            .filter(is_wanted)
+        {
+            found.push(Source {
+                pod: pod.name_any(),
+                container: container.to_owned(),
+            });
+        }
+    }
+    found
+}
+
+async fn print(api: Api<Pod>, source: Source, tail: Option<i64>) -> anyhow::Result<()> {
+    let parameters = LogParams {
+        container: Some(source.container.clone()),
+        follow: true,
+        tail_lines: tail,
+        ..LogParams::default()
+    };
+    let Source { pod, container } = &source;
+    let failed =
+        |error: &dyn std::fmt::Display| anyhow!("reading the log of {pod}/{container}: {error}");
+    let stream = api
+        .log_stream(pod, &parameters)
+        .await
+        .map_err(|error| failed(&error))?;
+    let mut lines = stream.lines();
+    while let Some(line) = lines.try_next().await.map_err(|error| failed(&error))? {
+        anstream::println!("[{pod}/{container}] {line}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod() -> Pod {
+        serde_json::from_value(json!({
+            "metadata": { "name": "build-x" },
+            "spec": {
+                "initContainers": [{ "name": "fetch" }],
+                "containers": [{ "name": "build" }, { "name": "proxy" }],
+            },
+            "status": {
+                "initContainerStatuses": [{
+                    "name": "fetch", "image": "", "imageID": "", "ready": true, "restartCount": 0,
+                    "state": { "terminated": { "exitCode": 0 } },
+                }],
+                "containerStatuses": [
+                    { "name": "build", "image": "", "imageID": "", "ready": true, "restartCount": 0, "state": { "running": {} } },
+                    { "name": "proxy", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": { "waiting": { "reason": "ImagePullBackOff" } } },
+                ],
+            },
+        }))
+        .unwrap()
+    }
+
+    fn names(container: Option<&str>) -> Vec<String> {
+        let wanted = Wanted {
+            container: container.map(str::to_owned),
+            tail: None,
+        };
+        let found = begun(&[pod()], &wanted);
+        found.into_iter().map(|source| source.container).collect()
+    }
+
+    #[test]
+    fn containers_are_followed_once_they_have_begun() {
+        assert_eq!(names(None), ["fetch", "build"]);
+    }
+
+    #[test]
+    fn one_container_can_be_picked() {
+        assert_eq!(names(Some("build")), ["build"]);
+        assert!(names(Some("proxy")).is_empty());
+    }
+}

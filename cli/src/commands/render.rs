@@ -1,0 +1,356 @@
+//! `cartouche render`.
+
+use std::{fmt::Write as _, path::PathBuf};
+
+use anyhow::bail;
+use cartouche_crds::Selector;
+use cartouche_templating::{Diagnostic, Template};
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use crate::render::{
+    PLACEHOLDER_UID, Run, Subject, depends_on_placeholders,
+    explain::{self, Files, Origin},
+    prepared, run,
+};
+use crate::{
+    cluster::{self, Cluster, ClusterArgs},
+    commands::diff::{Edited, prospect},
+    finding::{Finding, Rule, report},
+    objects::{self, DEFAULT_NAMESPACE, Objects, RUNNABLE, Selection, TEMPLATE},
+    outcome::Outcome,
+    source::Document,
+    template_file, validate, yaml,
+};
+
+/// Show what the controller would create
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cartouche render examples/job
+  cartouche render -t template.yaml -r runnable.yaml --explain
+  cartouche render -t template.yaml -r runnable.yaml --selected config-map.yaml -o json
+  cat runnable.yaml | cartouche render -t template.yaml -r -
+  cartouche render examples/job | kubectl create --dry-run=server -f -
+  cartouche render --cluster -r hello            what the live Runnable hello would run now
+  cartouche render --cluster -r hello -t template.yaml
+
+The uid of the Runnable is shown as 00000000-0000-0000-0000-000000000000 unless the file has one; the
+name of the run follows from it. Exit code 1 if something cannot be rendered.")]
+pub(crate) struct RenderArgs {
+    /// Files or folders with templates, Runnables and the objects that they select; - is standard input
+    paths: Vec<PathBuf>,
+    /// File or folder with templates
+    #[arg(short, long, value_name = "PATH")]
+    template: Vec<PathBuf>,
+    /// File or folder with Runnables
+    #[arg(short, long, value_name = "PATH")]
+    runnable: Vec<PathBuf>,
+    /// File with the object that the Runnable selects
+    #[arg(short, long, value_name = "PATH")]
+    selected: Vec<PathBuf>,
+    /// Only the Runnable with this name
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Namespace of Runnables that name none, by default `default`; with --cluster that of the Runnable
+    #[arg(short, long)]
+    namespace: Option<String>,
+    /// Format of the runs
+    #[arg(short, long, value_enum, default_value_t)]
+    output: RunFormat,
+    /// Say where every value comes from
+    #[arg(long, conflicts_with = "cluster")]
+    explain: bool,
+    /// Take Runnable, template and selected object from a cluster; -r names the Runnable, -t may be a file
+    #[arg(long, requires = "runnable", conflicts_with_all = ["selected", "paths", "name"])]
+    cluster: bool,
+    /// Context of the kubeconfig
+    #[arg(long, value_name = "NAME", requires = "cluster")]
+    context: Option<String>,
+    /// Kubeconfig, instead of KUBECONFIG or ~/.kube/config
+    #[arg(long, value_name = "FILE", requires = "cluster")]
+    kubeconfig: Option<PathBuf>,
+}
+
+/// How runs are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunFormat {
+    /// YAML, with comments
+    #[default]
+    Yaml,
+    /// JSON; a List if there are several
+    Json,
+}
+
+/// A run with what is said beside it.
+struct Shown {
+    run: Run,
+    title: String,
+    notes: Vec<String>,
+    origins: Option<Vec<Origin>>,
+}
+
+pub(crate) fn execute(args: &RenderArgs) -> anyhow::Result<Outcome> {
+    if args.cluster {
+        return cluster::block_on(live(args));
+    }
+    let paths = [&args.paths, &args.template, &args.runnable];
+    let paths: Vec<PathBuf> = paths.into_iter().flatten().cloned().collect();
+    if paths.is_empty() {
+        bail!("nothing to render\nhint: name files or folders, or use -t and -r");
+    }
+    let mut objects = Objects::load(&paths)?;
+    objects.add_selected(&args.selected)?;
+    let mut findings = objects.findings.clone();
+    let wanted = |runnable: &&Document| {
+        args.name
+            .as_deref()
+            .is_none_or(|name| runnable.name() == name)
+    };
+    let runnables: Vec<&Document> = objects.runnables.iter().filter(wanted).collect();
+    if runnables.is_empty() && findings.is_empty() {
+        bail!(
+            "there is no Runnable among these files\nhint: a Runnable says which template to use, and with which inputs"
+        );
+    }
+    let mut shown = Vec::new();
+    for runnable in runnables {
+        match render(args, &objects, runnable) {
+            Ok(run) => shown.push(run),
+            Err(found) => findings.extend(found),
+        }
+    }
+    let out = match args.output {
+        RunFormat::Yaml => as_yaml(&shown)?,
+        RunFormat::Json => as_json(&shown),
+    };
+    let findings = report::in_order(findings);
+    Ok(Outcome {
+        out,
+        err: report::write(&findings, report::Format::Text),
+        code: u8::from(!findings.is_empty()),
+    })
+}
+
+/// What live Runnables would run now.
+async fn live(args: &RenderArgs) -> anyhow::Result<Outcome> {
+    let cluster = ClusterArgs {
+        context: args.context.clone(),
+        kubeconfig: args.kubeconfig.clone(),
+        namespace: args.namespace.clone(),
+    };
+    let cluster = Cluster::connect(&cluster).await?;
+    let edited = Edited {
+        template: args.template.first().cloned(),
+        runnable: None,
+    };
+    let mut shown = Vec::new();
+    for name in &args.runnable {
+        let name = name.to_string_lossy();
+        let prospect = prospect(&cluster, &name, &edited).await?;
+        let what = if prospect.is_new {
+            "would be the next run"
+        } else {
+            "is the present run"
+        };
+        shown.push(Shown {
+            title: format!(
+                "run {} of Runnable {}/{name}: {what}",
+                prospect.sequence, cluster.namespace
+            ),
+            notes: Vec::new(),
+            origins: None,
+            run: prospect.run,
+        });
+    }
+    Ok(Outcome::good(match args.output {
+        RunFormat::Yaml => as_yaml(&shown)?,
+        RunFormat::Json => as_json(&shown),
+    }))
+}
+
+fn render(
+    args: &RenderArgs,
+    objects: &Objects,
+    runnable: &Document,
+) -> Result<Shown, Vec<Finding>> {
+    let Some(document) = objects.template_of(runnable) else {
+        let mut finding = objects.missing_template(runnable);
+        finding.severity = crate::finding::Severity::Error;
+        return Err(vec![finding]);
+    };
+    let template = compiled(document)?;
+    let selected = selected(args, objects, runnable)?;
+    let namespace = match runnable.namespace() {
+        "" => args.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE),
+        namespace => namespace,
+    };
+    let value = prepared(&runnable.value, namespace);
+    let subject = Subject {
+        template: &template,
+        template_name: document.name(),
+        runnable: &value,
+        selected: selected.map(|selected| &selected.value),
+    };
+    let run = run(&subject).map_err(|problems| unrendered(document, runnable, &problems))?;
+    let files = Files {
+        template: document,
+        runnable,
+        selected,
+    };
+    Ok(Shown {
+        title: format!(
+            "run 1 of Runnable {namespace}/{} by ClusterRunTemplate {}",
+            runnable.name(),
+            document.name()
+        ),
+        notes: notes(&subject, &value),
+        origins: args
+            .explain
+            .then(|| explain::origins(&files, &subject, &run)),
+        run,
+    })
+}
+
+fn unrendered(document: &Document, runnable: &Document, problems: &[Diagnostic]) -> Vec<Finding> {
+    let told = problems
+        .iter()
+        .map(|problem| validate::for_runnable(document, runnable, problem));
+    told.collect()
+}
+
+fn compiled(document: &Document) -> Result<Template, Vec<Finding>> {
+    match template_file::compile(document) {
+        Some(Ok(template)) => Ok(template),
+        Some(Err(problems)) => {
+            let told = problems
+                .iter()
+                .map(|problem| validate::for_every_runnable(document, problem));
+            Err(told.collect())
+        }
+        None => Err(vec![
+            Finding::error(
+                Rule::Template,
+                format!(
+                    "ClusterRunTemplate {} has no spec.template",
+                    document.name()
+                ),
+            )
+            .at_document(document),
+        ]),
+    }
+}
+
+fn notes(subject: &Subject<'_>, runnable: &Value) -> Vec<String> {
+    let mut notes = Vec::new();
+    if runnable.pointer("/metadata/uid").and_then(Value::as_str) == Some(PLACEHOLDER_UID) {
+        notes.push("the uid is a placeholder, and the end of the name follows from it".to_owned());
+        if depends_on_placeholders(subject) {
+            notes.push(
+                "the template reads uid, generation or creationTimestamp: on a cluster the hash is another".to_owned(),
+            );
+        }
+    }
+    notes
+}
+
+/// The object that the Runnable selects; with `--selected`, why those objects are not the one.
+fn selected<'a>(
+    args: &RenderArgs,
+    objects: &'a Objects,
+    runnable: &Document,
+) -> Result<Option<&'a Document>, Vec<Finding>> {
+    let fault = |message: String| {
+        let entry = runnable
+            .root
+            .get("spec")
+            .and_then(|spec| spec.entry("selector"));
+        let place = runnable.place(entry.map_or(&runnable.root.span, |entry| &entry.key_span));
+        Finding::error(Rule::Selector, message).at(place)
+    };
+    match objects.selected_by(runnable) {
+        Selection::NotAsked => Ok(None),
+        Selection::One(one) => Ok(Some(one)),
+        Selection::Many(count) => {
+            let message =
+                format!("the selector matches {count} objects, and has to match exactly one");
+            Err(vec![fault(message).help("add labels until one is left")])
+        }
+        Selection::None => {
+            let mut finding = fault("no object among these files matches the selector".to_owned());
+            let selector = runnable.value.pointer("/spec/selector").cloned();
+            let selector =
+                selector.and_then(|selector| serde_json::from_value::<Selector>(selector).ok());
+            if let Some(selector) = selector {
+                let kind = selector.resource.kind.as_deref().unwrap_or_default();
+                let ours = |object: &Document| object.is_ours(RUNNABLE) || object.is_ours(TEMPLATE);
+                // Templates and Runnables are there for another reason, unless they are meant.
+                let given = objects
+                    .selectable()
+                    .filter(|object| !ours(object) || object.kind() == kind);
+                for object in given {
+                    let why = objects::mismatch(&selector, objects::namespace_of(runnable), object);
+                    finding = finding.note_line(format!(
+                        "not {} {}: {}",
+                        object.kind(),
+                        object.name(),
+                        why.unwrap_or_default()
+                    ));
+                }
+            }
+            let help = if args.selected.is_empty() {
+                "give it with --selected"
+            } else {
+                "correct the labels, or the selector"
+            };
+            Err(vec![finding.help(help)])
+        }
+    }
+}
+
+fn as_yaml(shown: &[Shown]) -> anyhow::Result<String> {
+    let mut out = String::new();
+    for (
+        index,
+        Shown {
+            run,
+            title,
+            notes,
+            origins,
+        },
+    ) in shown.iter().enumerate()
+    {
+        if index > 0 {
+            out.push_str("---\n");
+        }
+        writeln!(out, "# {title}\n# input hash {}", run.rendered.input_hash())?;
+        for note in notes {
+            writeln!(out, "# {note}")?;
+        }
+        out.push_str(&yaml::text(&run.object)?);
+        if let Some(origins) = origins {
+            out.push_str(&explain::as_comments(origins));
+        }
+    }
+    Ok(out)
+}
+
+fn as_json(shown: &[Shown]) -> String {
+    let entry = |shown: &Shown| match &shown.origins {
+        None => shown.run.object.clone(),
+        Some(origins) => json!({
+            "inputHash": shown.run.rendered.input_hash(),
+            "run": shown.run.object,
+            "values": explain::as_json(origins),
+        }),
+    };
+    let entries: Vec<Value> = shown.iter().map(entry).collect();
+    let explained = shown.iter().any(|shown| shown.origins.is_some());
+    let value = match entries.as_slice() {
+        [] => return String::new(),
+        [one] => one.clone(),
+        _ if explained => json!(entries),
+        _ => json!({ "apiVersion": "v1", "kind": "List", "items": entries }),
+    };
+    format!("{value:#}\n")
+}

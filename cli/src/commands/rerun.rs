@@ -1,0 +1,81 @@
+//! `cartouche rerun`.
+
+use anyhow::bail;
+use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest, Runnable};
+use clap::Args;
+use k8s_openapi::jiff::Timestamp;
+use kube::{
+    Api, ResourceExt as _,
+    api::{Patch, PatchParams},
+};
+use serde_json::json;
+
+use crate::cluster::{CLIENT, Cluster, ClusterArgs, within};
+use crate::outcome::Outcome;
+
+/// Run again without a change
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cartouche rerun hello
+  cartouche rerun hello --reason 'the registry was down'
+  cartouche rerun hello --token incident-4711
+
+It sets the annotation carto.run/rerun-token. Every value asks for one run, however often it is set: with a
+token of your own the command can be repeated safely. Beside it carto.run/rerun-request says who asked, and
+why. The run carries both; `cartouche history` shows them.")]
+pub(crate) struct RerunArgs {
+    /// The Runnable
+    name: String,
+    /// The request; the present time if it is not given
+    #[arg(long)]
+    token: Option<String>,
+    /// Why, in a few words
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+}
+
+pub(crate) async fn execute(args: &RerunArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
+    if args.token.as_deref() == Some("") {
+        bail!("an empty token asks for nothing\nhint: leave --token out, or give it a text");
+    }
+    let runnable = cluster.runnable(&args.name).await?;
+    let token = args
+        .token
+        .clone()
+        .unwrap_or_else(|| Timestamp::now().to_string());
+    let present = runnable.annotations().get(RERUN_TOKEN_ANNOTATION);
+    if present == Some(&token) {
+        return Ok(Outcome::good(format!(
+            "{} was asked for this run already: {token}\n",
+            args.name
+        )));
+    }
+    let request = RerunRequest {
+        token: token.clone(),
+        by: cluster.user().await.unwrap_or_default(),
+        reason: args.reason.clone().unwrap_or_default(),
+    };
+    let api: Api<Runnable> = cluster.api();
+    let patch = Patch::Merge(json!({ "metadata": { "annotations": {
+        RERUN_TOKEN_ANNOTATION: token,
+        RERUN_REQUEST_ANNOTATION: request.annotation(),
+    } } }));
+    let parameters = PatchParams::apply(CLIENT);
+    let what = format!("setting the annotation of Runnable {}", args.name);
+    within(&what, api.patch(&args.name, &parameters, &patch)).await?;
+    let err = if runnable.spec.suspend == Some(true) {
+        format!(
+            "it is suspended: the run is made once it is resumed (cartouche resume {})\n",
+            args.name
+        )
+    } else {
+        String::new()
+    };
+    Ok(Outcome {
+        err,
+        ..Outcome::good(format!("{} is to run again: {token}\n", args.name))
+    })
+}

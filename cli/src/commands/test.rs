@@ -1,0 +1,176 @@
+//! `cartouche test`.
+
+use std::{
+    fmt::Write as _,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use anstyle::{AnsiColor, Style};
+use anyhow::{Context as _, bail};
+use clap::Args;
+
+use crate::outcome::{FOUND, GOOD, Outcome};
+use crate::template_test::{
+    Case, find, junit,
+    perform::{Difference, Mode, perform},
+};
+
+const PASSED: Style = AnsiColor::Green.on_default();
+const FAILED: Style = AnsiColor::Red.on_default().bold();
+
+/// Test templates: what they render, when a run has succeeded, what it puts out
+#[derive(Args, Debug)]
+#[command(after_help = "\
+A case is a folder with
+  expected.yaml            the run that has to come out, or
+  expected-error.txt       why none may come out;
+  played/NAME.yaml         statuses that the engine writes, in the order of their names, and
+  played/NAME.expected.yaml  the conditions and outputs that the Runnable then has;
+  case.yaml                description, inputs (merged into those of the Runnable), and where template,
+                           runnable and selected are, if not in template.yaml, runnable.yaml and
+                           selected.yaml of this folder or of one above it.
+
+Examples:
+  cartouche test examples
+  cartouche test examples --filter job --junit results.xml
+  cartouche test examples --update        write what comes out as what is expected
+
+Exit code 1 if a case fails, 2 if there is none.")]
+pub(crate) struct TestArgs {
+    /// Folders with cases
+    #[arg(default_value = ".")]
+    folders: Vec<PathBuf>,
+    /// Only cases whose path contains this; may be given several times
+    #[arg(short, long, value_name = "TEXT")]
+    filter: Vec<String>,
+    /// Write what comes out as what is expected
+    #[arg(short, long)]
+    update: bool,
+    /// Also write the results as `JUnit` XML
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// List the cases and do nothing else
+    #[arg(short, long)]
+    list: bool,
+}
+
+/// A case that was played.
+struct Played {
+    case: Case,
+    took: Duration,
+    differences: anyhow::Result<Vec<Difference>>,
+}
+
+pub(crate) fn execute(args: &TestArgs) -> anyhow::Result<Outcome> {
+    let cases = cases(args)?;
+    if args.list {
+        let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+        return Ok(Outcome::good(format!("{}\n", names.join("\n"))));
+    }
+    let mode = if args.update {
+        Mode::Update
+    } else {
+        Mode::Compare
+    };
+    let played: Vec<Played> = cases.into_iter().map(|case| play(case, mode)).collect();
+    if let Some(path) = &args.junit {
+        let results: Vec<_> = played.iter().map(result).collect();
+        std::fs::write(path, junit::document(&results))
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    let failed = played.iter().filter(|played| !played.passed()).count();
+    let mut out = String::new();
+    for played in &played {
+        out.push_str(&shown(played));
+    }
+    let passed = played.len() - failed;
+    writeln!(out, "{passed} passed, {failed} failed")?;
+    if failed > 0 && mode == Mode::Compare {
+        writeln!(
+            out,
+            "`-` is what was expected, `+` what came; --update accepts what came"
+        )?;
+    }
+    Ok(Outcome {
+        out,
+        err: String::new(),
+        code: if failed > 0 { FOUND } else { GOOD },
+    })
+}
+
+fn cases(args: &TestArgs) -> anyhow::Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for folder in &args.folders {
+        cases.extend(find::cases(folder)?);
+    }
+    let wanted = |case: &Case| {
+        args.filter.is_empty() || args.filter.iter().any(|text| case.name.contains(text))
+    };
+    let found = cases.len();
+    cases.retain(wanted);
+    match (found, cases.len()) {
+        (0, _) => bail!(
+            "there is no case here\nhint: a case is a folder with case.yaml; --update then writes expected.yaml"
+        ),
+        (found, 0) => bail!(
+            "none of the {found} cases has this in its path: {}",
+            args.filter.join(", ")
+        ),
+        _ => Ok(cases),
+    }
+}
+
+fn play(case: Case, mode: Mode) -> Played {
+    let start = Instant::now();
+    let differences = perform(&case, mode);
+    Played {
+        case,
+        took: start.elapsed(),
+        differences,
+    }
+}
+
+impl Played {
+    fn passed(&self) -> bool {
+        self.differences.as_ref().is_ok_and(Vec::is_empty)
+    }
+
+    /// Why it failed.
+    fn failure(&self) -> String {
+        match &self.differences {
+            Err(error) => format!("{error:#}\n"),
+            Ok(differences) => {
+                let differ =
+                    |Difference { file, text }: &Difference| [file, " differs\n", text].concat();
+                differences.iter().map(differ).collect()
+            }
+        }
+    }
+}
+
+fn shown(played: &Played) -> String {
+    let name = &played.case.name;
+    let about = played
+        .case
+        .description
+        .as_deref()
+        .map_or(String::new(), |text| format!(": {text}"));
+    if played.passed() {
+        return format!("{PASSED}ok{PASSED:#}   {name}{about}\n");
+    }
+    let mut out = format!("{FAILED}FAIL{FAILED:#} {name}{about}\n");
+    for line in played.failure().lines() {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "     {line}");
+    }
+    out
+}
+
+fn result(played: &Played) -> junit::Result<'_> {
+    junit::Result {
+        name: &played.case.name,
+        took: played.took,
+        failure: (!played.passed()).then(|| played.failure()),
+    }
+}

@@ -1,0 +1,120 @@
+//! `cartouche validate`.
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use cartouche_templating::syntax;
+use clap::Args;
+
+use crate::validate::{Knowledge, validate};
+use crate::{
+    cluster::{self, Cluster, ClusterArgs},
+    finding::{Severity, report},
+    objects::Objects,
+    outcome::{FOUND, GOOD, Outcome},
+    schema::{catalog::Catalog, from_files},
+};
+
+/// Stands for a path: the schemas are those of the live cluster.
+const CLUSTER: &str = "cluster";
+
+/// Check templates and Runnables without a cluster
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Checks the syntax of every tag and path, the fields of templates and Runnables, the fields and types of
+the runs, output paths that no run can have, names, sizes; and for each Runnable, that its template can be
+rendered for it. Kinds of Kubernetes are known; for others give their definitions with --schemas, or have
+them among the files.
+
+Examples:
+  cartouche validate examples/job
+  cartouche validate template.yaml --schemas crds/
+  cartouche validate . --schemas cluster
+  cartouche validate . --output sarif > cartouche.sarif
+  cartouche validate . --output github --deny-warnings
+
+Exit code 1 if there are errors (with --deny-warnings, also if there are warnings).")]
+pub(crate) struct ValidateArgs {
+    /// Files or folders; - is standard input
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// Folder or file with definitions of custom resources, or OpenAPI documents; `cluster` asks the live cluster
+    /// (a folder of that name is ./cluster); may be given several times
+    #[arg(long, value_name = "PATH")]
+    schemas: Vec<PathBuf>,
+    /// Context of the kubeconfig, for --schemas cluster
+    #[arg(long, value_name = "NAME", requires = "schemas")]
+    context: Option<String>,
+    /// Kubeconfig, instead of KUBECONFIG or ~/.kube/config, for --schemas cluster
+    #[arg(long, value_name = "FILE", requires = "schemas")]
+    kubeconfig: Option<PathBuf>,
+    /// How findings are written
+    #[arg(short, long, value_enum, default_value_t)]
+    output: report::Format,
+    /// Warnings are errors
+    #[arg(long)]
+    deny_warnings: bool,
+}
+
+/// The kinds of the templates, as the live cluster knows them.
+async fn ask(args: &ValidateArgs, objects: &Objects, catalog: &mut Catalog) -> anyhow::Result<()> {
+    let versions: BTreeSet<&str> = objects
+        .templates
+        .iter()
+        .filter_map(|template| {
+            template
+                .value
+                .pointer("/spec/template/apiVersion")?
+                .as_str()
+        })
+        .filter(|version| syntax::tags(version).is_empty() && !version.is_empty())
+        .collect();
+    if versions.is_empty() {
+        return Ok(());
+    }
+    let place = ClusterArgs {
+        context: args.context.clone(),
+        kubeconfig: args.kubeconfig.clone(),
+        namespace: None,
+    };
+    let cluster = Cluster::connect(&place).await?;
+    for version in versions {
+        if let Some(document) = cluster.open_api(version).await? {
+            catalog.add_open_api(document);
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn execute(args: &ValidateArgs) -> anyhow::Result<Outcome> {
+    let mut catalog = Catalog::default();
+    let objects = Objects::load(&args.paths)?;
+    for path in &args.schemas {
+        if path.as_os_str() == CLUSTER {
+            cluster::block_on(ask(args, &objects, &mut catalog))?;
+        } else {
+            from_files::read(path, &mut catalog)?;
+        }
+    }
+    catalog.add(&objects.others);
+    let findings = validate(&objects, &Knowledge::new(catalog));
+    let errors = report::count(&findings, Severity::Error);
+    let warnings = report::count(&findings, Severity::Warning);
+    let failed = errors > 0 || (args.deny_warnings && warnings > 0);
+    let counted =
+        |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let counted = format!(
+        "{} and {}: {}\n",
+        counted(objects.templates.len(), "template"),
+        counted(objects.runnables.len(), "Runnable"),
+        report::counts(&findings)
+    );
+    Ok(Outcome {
+        out: report::write(&findings, args.output),
+        err: if args.output == report::Format::Text {
+            counted
+        } else {
+            String::new()
+        },
+        code: if failed { FOUND } else { GOOD },
+    })
+}

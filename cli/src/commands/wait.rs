@@ -1,0 +1,285 @@
+//! `cartouche wait`.
+
+use std::{str::FromStr, time::Duration};
+
+use cartouche_crds::Runnable;
+use clap::Args;
+
+use crate::outcome::{FOUND, Outcome};
+use crate::{
+    cluster::{Cluster, ClusterArgs},
+    commands::{get::ready, outputs::plain},
+};
+
+/// How often the Runnable is looked at.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a problem has to last before the wait is in vain: what was applied together, such as a
+/// template and its Runnable, is not seen together.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Wait until a Runnable is ready, or has an output
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cartouche wait hello
+  cartouche wait shop-build --for output=digest --timeout 10m
+  cartouche wait hello --for finished
+
+`ready` ends with exit code 1 if the run has failed, or if for some seconds only a change could help; `finished`
+also ends well when the run has failed. An output is printed. Exit code 1 after the time is over.")]
+pub(crate) struct WaitArgs {
+    /// The Runnable
+    name: String,
+    /// What for: ready, finished or output=NAME
+    #[arg(long = "for", default_value = "ready", value_name = "WHAT")]
+    wanted: Wanted,
+    /// How long at most: 30s, 10m, 1h
+    #[arg(long, default_value = "5m", value_parser = duration)]
+    timeout: Duration,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+}
+
+/// What is waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Wanted {
+    Ready,
+    Finished,
+    Output(String),
+}
+
+impl FromStr for Wanted {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            None if text == "ready" => Ok(Self::Ready),
+            None if text == "finished" => Ok(Self::Finished),
+            Some(("output", name)) if !name.is_empty() => Ok(Self::Output(name.to_owned())),
+            _ => Err("wait for ready, finished or output=NAME".to_owned()),
+        }
+    }
+}
+
+/// `30s`, `10m`, `1h`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("'{text}' is no duration: write 30s, 10m or 1h");
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let seconds = match unit {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        _ => return Err(wrong()),
+    };
+    number
+        .checked_mul(seconds)
+        .map(Duration::from_secs)
+        .ok_or_else(wrong)
+}
+
+/// Where the waiting stands.
+#[derive(Debug, PartialEq, Eq)]
+enum Standing {
+    Done(String),
+    InVain(String),
+    Waiting(String),
+}
+
+pub(crate) async fn execute(args: &WaitArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
+    let start = tokio::time::Instant::now();
+    let mut in_vain_since = None;
+    loop {
+        let runnable = cluster.runnable(&args.name).await?;
+        let why = match standing(&runnable, &args.wanted) {
+            Standing::Done(out) => return Ok(Outcome::good(out)),
+            Standing::InVain(why) => {
+                let since = in_vain_since.get_or_insert_with(tokio::time::Instant::now);
+                if run_failed(&runnable) || since.elapsed() >= GRACE {
+                    return Ok(failed(format!("{}: {why}\n", args.name)));
+                }
+                why
+            }
+            Standing::Waiting(why) => {
+                in_vain_since = None;
+                why
+            }
+        };
+        if start.elapsed() + PAUSE > args.timeout {
+            let waited = args.timeout.as_secs();
+            return Ok(failed(format!(
+                "{}: not within {waited} s: {why}\n",
+                args.name
+            )));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Whether it is the run that ended badly, and not something around it that may be on its way.
+fn run_failed(runnable: &Runnable) -> bool {
+    let mut conditions = runnable.status.iter().flat_map(|status| &status.conditions);
+    conditions
+        .any(|condition| condition.type_ == "StampedObjectCondition" && condition.status == "False")
+}
+
+fn failed(err: String) -> Outcome {
+    Outcome {
+        err,
+        code: FOUND,
+        ..Outcome::default()
+    }
+}
+
+fn standing(runnable: &Runnable, wanted: &Wanted) -> Standing {
+    let status = runnable.status.clone().unwrap_or_default();
+    if status.observed_generation != runnable.metadata.generation {
+        return Standing::Waiting(
+            "the controller has not looked at the last change yet".to_owned(),
+        );
+    }
+    let message = |name: &str| {
+        let found = status
+            .conditions
+            .iter()
+            .find(|condition| condition.type_ == name);
+        found
+            .filter(|condition| condition.status == "True")
+            .map(|condition| format!("{}: {}", condition.reason, condition.message))
+    };
+    let (status_word, reason) = ready(runnable);
+    let held = (reason == "Suspended").then(|| {
+        "it is suspended, and the run that it would make is held back (cartouche resume)".to_owned()
+    });
+    let stalled = message("Stalled").or(held);
+    match wanted {
+        Wanted::Output(name) => match status
+            .outputs
+            .as_ref()
+            .and_then(|outputs| outputs.get(name))
+        {
+            Some(value) => Standing::Done(format!("{}\n", plain(value))),
+            None => stalled.map_or_else(
+                || Standing::Waiting(format!("no output {name} yet ({reason})")),
+                Standing::InVain,
+            ),
+        },
+        Wanted::Finished => {
+            let result = status.current_run.and_then(|run| run.result);
+            match result {
+                Some(result) => Standing::Done(format!("{result:?}\n")),
+                None => {
+                    stalled.map_or_else(|| Standing::Waiting(reason.to_owned()), Standing::InVain)
+                }
+            }
+        }
+        Wanted::Ready if status_word == "True" => Standing::Done("ready\n".to_owned()),
+        Wanted::Ready => stalled.map_or_else(
+            || Standing::Waiting(format!("Ready is {status_word} ({reason})")),
+            Standing::InVain,
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn runnable(
+        observed: i64,
+        conditions: &serde_json::Value,
+        more: &serde_json::Value,
+    ) -> Runnable {
+        let mut status = json!({ "observedGeneration": observed, "conditions": conditions });
+        for (key, value) in more.as_object().unwrap() {
+            status[key] = value.clone();
+        }
+        serde_json::from_value(json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+            "metadata": { "name": "hello", "generation": 2 },
+            "spec": { "runTemplateRef": { "name": "greet" } },
+            "status": status,
+        }))
+        .unwrap()
+    }
+
+    fn condition(name: &str, status: &str, reason: &str) -> serde_json::Value {
+        json!({ "type": name, "status": status, "reason": reason, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z" })
+    }
+
+    #[test]
+    fn a_status_of_an_older_generation_says_nothing() {
+        let runnable = runnable(1, &json!([condition("Ready", "True", "Ready")]), &json!({}));
+        assert!(matches!(
+            standing(&runnable, &Wanted::Ready),
+            Standing::Waiting(_)
+        ));
+    }
+
+    #[test]
+    fn ready_ends_the_wait() {
+        let runnable = runnable(2, &json!([condition("Ready", "True", "Ready")]), &json!({}));
+        assert_eq!(
+            standing(&runnable, &Wanted::Ready),
+            Standing::Done("ready\n".to_owned())
+        );
+    }
+
+    #[test]
+    fn what_only_a_change_can_help_is_not_waited_for() {
+        let conditions = json!([
+            condition("Ready", "False", "JobCondition"),
+            condition("Stalled", "True", "JobCondition")
+        ]);
+        let runnable = runnable(2, &conditions, &json!({}));
+        assert!(matches!(
+            standing(&runnable, &Wanted::Ready),
+            Standing::InVain(_)
+        ));
+        assert!(matches!(
+            standing(&runnable, &Wanted::Output("x".into())),
+            Standing::InVain(_)
+        ));
+    }
+
+    #[test]
+    fn a_run_that_is_held_back_is_not_waited_for() {
+        let runnable = runnable(
+            2,
+            &json!([condition("Ready", "Unknown", "Suspended")]),
+            &json!({}),
+        );
+        assert!(matches!(
+            standing(&runnable, &Wanted::Ready),
+            Standing::InVain(_)
+        ));
+    }
+
+    #[test]
+    fn an_output_is_printed_as_it_is() {
+        let runnable = runnable(
+            2,
+            &json!([]),
+            &json!({ "outputs": { "digest": "sha256:1" } }),
+        );
+        let wanted = Wanted::Output("digest".into());
+        assert_eq!(
+            standing(&runnable, &wanted),
+            Standing::Done("sha256:1\n".to_owned())
+        );
+    }
+
+    #[test]
+    fn durations_have_a_unit() {
+        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("10m"), Ok(Duration::from_mins(10)));
+        assert!(duration("soon").is_err());
+        assert!(duration("99999999999999999999h").is_err());
+    }
+}

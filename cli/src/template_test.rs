@@ -1,0 +1,36 @@
+//! Tests of templates: folders with what goes in and what has to come out.
+
+pub(crate) mod difference;
+pub(crate) mod find;
+pub(crate) mod junit;
+pub(crate) mod perform;
+pub(crate) mod play;
+
+use std::path::PathBuf;
+
+use crate::source::TEST_FILES;
+
+/// What a case is about.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    /// The folder, relative to where the search began.
+    pub(crate) name: String,
+    pub(crate) folder: PathBuf,
+    pub(crate) description: Option<String>,
+    pub(crate) template: Option<PathBuf>,
+    pub(crate) runnable: Option<PathBuf>,
+    pub(crate) selected: Option<PathBuf>,
+    /// Merged into the inputs of the Runnable.
+    pub(crate) inputs: Option<serde_json::Value>,
+}
+
+/// The run that has to come out.
+const EXPECTED: &str = TEST_FILES[0];
+/// Why no run may come out.
+const EXPECTED_ERROR: &str = TEST_FILES[1];
+/// The statuses that the engine of the run plays.
+const PLAYED: &str = "played";
+/// The end of the name of what has to come of a played status.
+const PLAYED_EXPECTED: &str = ".expected.yaml";
+/// Settings of a case, and of those below its folder.
+const SETTINGS: &str = TEST_FILES[2];

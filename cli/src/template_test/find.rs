@@ -1,0 +1,189 @@
+//! Finds the cases below a folder, and what each inherits from the folders above it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::source;
+use crate::template_test::{Case, EXPECTED, EXPECTED_ERROR, PLAYED, SETTINGS};
+
+/// The file of a case that has settings of its own.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Settings {
+    /// What the case shows.
+    description: Option<String>,
+    /// The template, relative to this file.
+    template: Option<PathBuf>,
+    /// The Runnable, relative to this file.
+    runnable: Option<PathBuf>,
+    /// The selected object, relative to this file.
+    selected: Option<PathBuf>,
+    /// Merged into the inputs of the Runnable; a null takes an input away.
+    inputs: Option<Value>,
+}
+
+/// All cases at or below a folder, sorted by name.
+pub(crate) fn cases(root: &Path) -> anyhow::Result<Vec<Case>> {
+    if !root.is_dir() {
+        bail!(
+            "{} is no folder\nhint: a case is a folder with {EXPECTED} or {SETTINGS}",
+            root.display()
+        );
+    }
+    let mut folders = Vec::new();
+    collect(root, &mut folders)?;
+    folders.sort();
+    folders.iter().map(|folder| case(root, folder)).collect()
+}
+
+/// A folder is a case if it says what is expected, or has settings and no cases below it.
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    let before = found.len();
+    let unreadable = || format!("the folder {} cannot be read", folder.display());
+    for entry in std::fs::read_dir(folder).with_context(unreadable)? {
+        let path = entry.with_context(unreadable)?.path();
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        let is_plain = name.is_some_and(|name| !name.starts_with('.') && name != PLAYED);
+        if is_plain && path.is_dir() {
+            collect(&path, found)?;
+        }
+    }
+    let has = |file: &str| folder.join(file).is_file();
+    if has(EXPECTED) || has(EXPECTED_ERROR) || (has(SETTINGS) && found.len() == before) {
+        found.push(folder.to_owned());
+    }
+    Ok(())
+}
+
+fn case(root: &Path, folder: &Path) -> anyhow::Result<Case> {
+    let below = folder
+        .strip_prefix(root)
+        .unwrap_or(folder)
+        .display()
+        .to_string();
+    let mut case = Case {
+        name: match (root.display().to_string(), below) {
+            (root, below) if below.is_empty() => root,
+            (root, below) if root == "." => below,
+            (root, below) => format!("{}/{below}", root.trim_end_matches('/')),
+        },
+        folder: folder.to_owned(),
+        description: None,
+        template: None,
+        runnable: None,
+        selected: None,
+        inputs: None,
+    };
+    for ancestor in ancestors(folder) {
+        inherit(&mut case, &ancestor)?;
+    }
+    Ok(case)
+}
+
+/// The folder and those above it, up to the repository that it is in.
+fn ancestors(folder: &Path) -> Vec<PathBuf> {
+    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let depth = absolute
+        .ancestors()
+        .position(|ancestor| ancestor.join(".git").exists())
+        .unwrap_or(absolute.components().count());
+    // Relative paths read better in what is printed.
+    let mut path = folder.to_owned();
+    let mut found = vec![path.clone()];
+    for _ in 0..depth {
+        path = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            Some(_) => PathBuf::from("."),
+            None => break,
+        };
+        found.push(path.clone());
+        if path.as_os_str() == "." {
+            break;
+        }
+    }
+    found
+}
+
+/// Takes what nearer folders do not say.
+fn inherit(case: &mut Case, folder: &Path) -> anyhow::Result<()> {
+    let settings = settings(folder)?;
+    let place = |path: Option<PathBuf>, file: &str| {
+        path.map(|path| folder.join(path))
+            .or_else(|| Some(folder.join(file)).filter(|path| path.is_file()))
+    };
+    let take = |slot: &mut Option<PathBuf>, path: Option<PathBuf>| {
+        if slot.is_none() {
+            *slot = path;
+        }
+    };
+    take(
+        &mut case.template,
+        place(settings.template, "template.yaml"),
+    );
+    take(
+        &mut case.runnable,
+        place(settings.runnable, "runnable.yaml"),
+    );
+    take(
+        &mut case.selected,
+        place(settings.selected, "selected.yaml"),
+    );
+    if folder == case.folder {
+        case.description = settings.description;
+    }
+    if let Some(mut inputs) = settings.inputs {
+        if let Some(nearer) = case.inputs.take() {
+            merge(&mut inputs, nearer);
+        }
+        case.inputs = Some(inputs);
+    }
+    Ok(())
+}
+
+fn settings(folder: &Path) -> anyhow::Result<Settings> {
+    let path = folder.join(SETTINGS);
+    if !path.is_file() {
+        return Ok(Settings::default());
+    }
+    let document = source::load_one(&path)?.map_err(|finding| finding.as_error())?;
+    serde_json::from_value(document.value)
+        .with_context(|| format!("{} cannot be used", path.display()))
+}
+
+/// JSON merge patch, but that a null stays: whoever merges it last takes it out.
+pub(crate) fn merge(base: &mut Value, over: Value) {
+    match (base, over) {
+        (Value::Object(base), Value::Object(over)) => {
+            for (key, value) in over {
+                merge(base.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (base, over) => *base = over,
+    }
+}
+
+/// Takes the nulls of a patch out of what it was merged into.
+pub(crate) fn merge_patch(base: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *base = patch.clone();
+        return;
+    };
+    if !base.is_object() {
+        *base = Value::Object(serde_json::Map::new());
+    }
+    let Some(fields) = base.as_object_mut() else {
+        return;
+    };
+    for (key, value) in patch {
+        if value.is_null() {
+            fields.remove(key);
+        } else {
+            merge_patch(fields.entry(key.clone()).or_insert(Value::Null), value);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Plays one case and compares.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use cartouche_templating::{Diagnostic, Template};
+use serde_json::{Value, json};
+
+use crate::template_test::{
+    Case, EXPECTED, EXPECTED_ERROR, PLAYED, PLAYED_EXPECTED, difference, find, play::Stage,
+};
+use crate::{
+    objects,
+    render::{self, Run, Subject},
+    source::{self, Document},
+    template_file, yaml,
+};
+
+/// Something that differs from what was expected.
+#[derive(Debug)]
+pub(crate) struct Difference {
+    /// The file with the expectation.
+    pub(crate) file: String,
+    pub(crate) text: String,
+}
+
+/// What to do with expectations that are not met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Compare,
+    /// Write what came.
+    Update,
+}
+
+/// Plays a case. No difference: it passed.
+pub(crate) fn perform(case: &Case, mode: Mode) -> anyhow::Result<Vec<Difference>> {
+    let template_document = document("template", case.template.as_deref())?;
+    let runnable = runnable(case)?;
+    let selected = case
+        .selected
+        .as_deref()
+        .map(|path| document("selected", Some(path)))
+        .transpose()?;
+    let mut expectations = Expectations {
+        case,
+        mode,
+        differences: Vec::new(),
+    };
+    let template = match template_file::compile(&template_document) {
+        Some(Ok(template)) => template,
+        Some(Err(problems)) => {
+            let problems: Vec<Diagnostic> = problems.iter().cloned().collect();
+            expectations.error(&problems)?;
+            return Ok(expectations.differences);
+        }
+        None => bail!("{} has no spec.template", template_document.source.name),
+    };
+    let subject = Subject {
+        template: &template,
+        template_name: template_document.name(),
+        runnable: &runnable,
+        selected: selected.as_ref().map(|document| &document.value),
+    };
+    match render::run(&subject) {
+        Err(problems) => expectations.error(&problems)?,
+        Ok(run) => {
+            expectations.run(&run)?;
+            expectations.played(&template, &run, &runnable)?;
+        }
+    }
+    Ok(expectations.differences)
+}
+
+fn document(what: &str, path: Option<&Path>) -> anyhow::Result<Document> {
+    let Some(path) = path else {
+        bail!(
+            "there is no {what}.yaml in this folder or above it\nhint: case.yaml may say where it is"
+        );
+    };
+    source::load_one(path)?.map_err(|finding| finding.as_error())
+}
+
+/// The Runnable, with the inputs of the case.
+fn runnable(case: &Case) -> anyhow::Result<Value> {
+    let document = document("runnable", case.runnable.as_deref())?;
+    let mut runnable = document.value.clone();
+    if let Some(inputs) = &case.inputs {
+        find::merge_patch(&mut runnable, &json!({ "spec": { "inputs": inputs } }));
+    }
+    Ok(render::prepared(
+        &runnable,
+        objects::namespace_of(&document),
+    ))
+}
+
+struct Expectations<'a> {
+    case: &'a Case,
+    mode: Mode,
+    differences: Vec<Difference>,
+}
+
+impl Expectations<'_> {
+    /// It renders.
+    fn run(&mut self, run: &Run) -> anyhow::Result<()> {
+        self.not_expected(EXPECTED_ERROR)?;
+        self.yaml(&self.case.folder.join(EXPECTED), &run.object)
+    }
+
+    /// It does not render.
+    fn error(&mut self, problems: &[Diagnostic]) -> anyhow::Result<()> {
+        let mut text = String::new();
+        for problem in problems {
+            text.push_str(&problem.to_string());
+            text.push('\n');
+        }
+        if self.mode == Mode::Compare && !self.case.folder.join(EXPECTED_ERROR).is_file() {
+            self.differ(
+                &self.case.folder.join(EXPECTED),
+                format!("it cannot be rendered:\n{text}"),
+            );
+            return Ok(());
+        }
+        self.not_expected(EXPECTED)?;
+        self.text(&self.case.folder.join(EXPECTED_ERROR), &text)
+    }
+
+    /// A file that expects the opposite.
+    fn not_expected(&mut self, file: &str) -> anyhow::Result<()> {
+        let path = self.case.folder.join(file);
+        if !path.is_file() {
+            return Ok(());
+        }
+        if self.mode == Mode::Update {
+            return std::fs::remove_file(&path)
+                .with_context(|| format!("{} cannot be removed", path.display()));
+        }
+        let came = if file == EXPECTED_ERROR {
+            "an error was expected, and it renders"
+        } else {
+            "it cannot be rendered"
+        };
+        self.differ(&path, format!("{came}\n"));
+        Ok(())
+    }
+
+    /// Every status that is played, one after the other.
+    fn played(&mut self, template: &Template, run: &Run, runnable: &Value) -> anyhow::Result<()> {
+        let files = played_files(&self.case.folder.join(PLAYED))?;
+        if files.is_empty() {
+            return Ok(());
+        }
+        let mut stage = Stage::new(template, run, runnable)?;
+        for file in files {
+            let played = source::load_one(&file)?.map_err(|finding| finding.as_error())?;
+            let summary = stage.play(&played.value)?;
+            let stem = file.with_extension("");
+            self.yaml(
+                &PathBuf::from(format!("{}{PLAYED_EXPECTED}", stem.display())),
+                &summary,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Compares as values, so that the order of keys and the style of YAML do not matter.
+    fn yaml(&mut self, path: &Path, actual: &Value) -> anyhow::Result<()> {
+        let actual_text = yaml::text(actual)?;
+        if !path.is_file() {
+            return self.text(path, &actual_text);
+        }
+        let expected = source::load_one(path)?
+            .map_err(|finding| finding.as_error())?
+            .value;
+        if &expected == actual {
+            return Ok(());
+        }
+        if self.mode == Mode::Update {
+            return write(path, &actual_text);
+        }
+        self.differ(
+            path,
+            difference::unified(&yaml::text(&expected)?, &actual_text),
+        );
+        Ok(())
+    }
+
+    fn text(&mut self, path: &Path, actual: &str) -> anyhow::Result<()> {
+        let expected = path
+            .is_file()
+            .then(|| std::fs::read_to_string(path))
+            .transpose();
+        let expected = expected.with_context(|| format!("{} cannot be read", path.display()))?;
+        if expected.as_deref() == Some(actual) {
+            return Ok(());
+        }
+        if self.mode == Mode::Update {
+            return write(path, actual);
+        }
+        let diff = match expected {
+            Some(expected) => difference::unified(&expected, actual),
+            None => format!(
+                "there is no such file; --update writes it:\n{}",
+                difference::unified("", actual)
+            ),
+        };
+        self.differ(path, diff);
+        Ok(())
+    }
+
+    fn differ(&mut self, path: &Path, text: String) {
+        self.differences.push(Difference {
+            file: path.strip_prefix(".").unwrap_or(path).display().to_string(),
+            text,
+        });
+    }
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// The statuses of a case, in the order of their names.
+fn played_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)
+        .with_context(|| format!("the folder {} cannot be read", folder.display()))?
+    {
+        let path = entry?.path();
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "yaml")
+            && !name.ends_with(PLAYED_EXPECTED)
+        {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
