@@ -106,7 +106,7 @@ impl Stage {
         let controller = Arc::new(Mutex::new(None));
         let killer = tokio::spawn(kill_on_demand(orders, controller.clone())).abort_handle();
         let stage = Self {
-            record: Record::begin(cluster, &namespace, &Kind::Trial.resource())?,
+            record: Record::begin(cluster, &account, &Kind::Trial.resource())?,
             kind: Kind::Trial.resource(),
             engine: None,
             beside: Vec::new(),
@@ -294,8 +294,7 @@ impl Stage {
                 field_manager: Some("admin".to_owned()),
                 ..PostParams::default()
             };
-            let edited = runnables.replace_status(name, &as_admin, &object).await?;
-            self.record.edited(edited);
+            runnables.replace_status(name, &as_admin, &object).await?;
             Ok(Seen::Done(()))
         })
         .await

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use cartouche_crds::{ClusterRunTemplate, Runnable};
+use cartouche_oracle::Sight;
 use cartouche_tests::{
+    chronicle::Chronicle,
     cluster::{Account, Cluster, Rights, Seen},
     control_plane::Options,
     controller::{Controller, Settings},
@@ -26,7 +28,7 @@ use tokio::{
 use crate::{
     DEMO,
     engine::{self, Kind},
-    oracle::{self, Chronicle},
+    oracle::{self, KINDS},
 };
 
 /// How long anything may take that is not delayed on purpose.
@@ -63,6 +65,8 @@ pub struct Scene {
     pub account: Account,
     /// What controllers did in the namespace.
     pub(crate) chronicle: Chronicle,
+    /// How much of it is written down.
+    pub(crate) sight: Sight,
     /// The engine, where KWOK does not play it.
     engine: Option<AbortHandle>,
     _room: SemaphorePermit<'static>,
@@ -96,6 +100,7 @@ impl Scene {
         let cluster = Cluster::start(DEMO, &Options::controllers()).await?;
         install(&cluster).await?;
         let mut scene = Self::on(cluster, name, room).await?;
+        scene.sight = Sight::Torn;
         scene.engine = Some(engine::start(scene.trials()));
         Ok(scene)
     }
@@ -106,8 +111,9 @@ impl Scene {
             .service_account(&namespace, "runner", &rights())
             .await?;
         let scene = Self {
-            chronicle: Chronicle::begin(&cluster, &account)?,
+            chronicle: Chronicle::begin(&cluster, &account, &KINDS.map(Kind::resource))?,
             engine: None,
+            sight: Sight::Record,
             cluster,
             namespace,
             account,

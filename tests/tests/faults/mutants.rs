@@ -66,7 +66,6 @@ where
 async fn noticed(stage: &Stage, values: &[i64]) -> Result<Noticed> {
     quiet(stage).await?;
     let mut noticed = stage.record.breaches()?;
-    noticed.extend(stage.record.unannounced()?);
     let made = stage.end(APP).await?.made;
     let ran: Vec<i64> = made.iter().filter_map(|run| run.value).collect();
     if ran != values {
