@@ -103,7 +103,10 @@ impl Past {
             return;
         };
         let Some(before) = &old.current_run else {
-            self.judge_beginning(runnable, after);
+            // One that nobody wrote down may have been before, unless it was taken away.
+            if !self.sight.is_partial() || !self.losses(runnable).is_empty() {
+                self.judge_beginning(runnable, after);
+            }
             return;
         };
         if after.sequence < before.sequence {

@@ -191,7 +191,7 @@ impl Past {
             Object::Runnable(runnable) => match verb {
                 Verb::Deleted => self.served(&runnable.uid).gone = true,
                 Verb::GivenUp => self.announce(at, &runnable),
-                Verb::Created | Verb::Changed => self.tell_status(at, actor, runnable),
+                Verb::Created | Verb::Changed => self.tell_status(at, actor, &runnable),
             },
         }
     }
@@ -244,13 +244,13 @@ impl Past {
         }
     }
 
-    fn tell_status(&mut self, at: Time, actor: Actor, runnable: Runnable) {
+    fn tell_status(&mut self, at: Time, actor: Actor, runnable: &Runnable) {
         let Runnable { uid, status } = runnable.clone();
         let known = self.runnables.contains_key(&uid);
         let old = Arc::clone(&self.served(&uid).status);
         if actor == Actor::Controller {
             self.confirm(at, &status);
-            self.announce(at, &runnable);
+            self.announce(at, runnable);
             self.judge_written(&uid, &old, &status);
         } else if known && *old != *status {
             let lost = Lost::from(&status);

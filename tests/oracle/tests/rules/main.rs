@@ -1,211 +1,17 @@
 //! For every rule a history that breaks it, and one that comes near and does not.
 
-use std::sync::Arc;
+mod history;
 
-use cartouche_crds::{CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunnableStatus};
+use cartouche_crds::RunnableStatus;
 use cartouche_oracle::{
-    Actor::{self, Controller, Person, Stranger},
-    Event, Excuse, Object, Past, Run, Runnable, Sight, Verb, Verdict,
+    Actor::{Controller, Person, Stranger},
+    Excuse, Object, Run, Sight, Verb,
 };
-use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde_json::json;
 
-/// A history in the making: each event a second after the one before.
-struct History {
-    past: Past,
-    now: u64,
-}
-
-impl History {
-    fn new(sight: Sight) -> Self {
-        Self {
-            past: Past::new(sight),
-            now: 0,
-        }
-    }
-
-    /// A Runnable whose first run was made, recorded, and has succeeded.
-    fn begun() -> Self {
-        let created = status(1, "v1:a");
-        Self::new(Sight::Whole)
-            .write(intent(1, "v1:a"))
-            .make(run(1, "v1:a", "one"))
-            .write(current(created, "one"))
-            .end("one", true)
-    }
-
-    fn tell(mut self, actor: Actor, verb: Verb, object: Object) -> Self {
-        self.now += 1;
-        self.past.tell(Event {
-            at: self.now,
-            second: Some(self.now.cast_signed()),
-            actor,
-            verb,
-            object,
-        });
-        self
-    }
-
-    fn later(mut self, seconds: u64) -> Self {
-        self.now += seconds;
-        self
-    }
-
-    fn status(self, actor: Actor, verb: Verb, status: RunnableStatus) -> Self {
-        let (uid, status) = ("app".to_owned(), Arc::new(status));
-        self.tell(actor, verb, Object::Runnable(Runnable { uid, status }))
-    }
-
-    fn write(self, status: RunnableStatus) -> Self {
-        self.status(Controller, Verb::Changed, status)
-    }
-
-    fn edit(self, status: RunnableStatus) -> Self {
-        self.status(Person, Verb::Changed, status)
-    }
-
-    fn make(self, run: Run) -> Self {
-        self.tell(Controller, Verb::Created, Object::Run(run))
-    }
-
-    fn see(self, run: Run) -> Self {
-        self.tell(Controller, Verb::Changed, Object::Run(run))
-    }
-
-    fn give_up(self, run: Run) -> Self {
-        let asked = Run {
-            uid: String::new(),
-            ..run
-        };
-        self.tell(Controller, Verb::GivenUp, Object::Run(asked))
-    }
-
-    fn end(self, uid: &str, succeeded: bool) -> Self {
-        let ended = Run {
-            result: Some(succeeded),
-            ..run(0, "", uid)
-        };
-        self.tell(Person, Verb::Changed, Object::Run(ended))
-    }
-
-    fn delete(self, actor: Actor, uid: &str) -> Self {
-        self.tell(actor, Verb::Deleted, Object::Run(run(0, "", uid)))
-    }
-
-    fn template(self, kind: &str) -> Self {
-        let (name, kind) = ("t".to_owned(), kind.to_owned());
-        self.tell(Person, Verb::Changed, Object::Template { name, kind })
-    }
-
-    fn found(self) -> (Vec<&'static str>, Vec<Excuse>) {
-        told(self.past.verdict())
-    }
-}
-
-fn told(verdict: Verdict) -> (Vec<&'static str>, Vec<Excuse>) {
-    let violations = verdict.violations.iter().map(|it| it.property);
-    (violations.collect(), verdict.excused.into_keys().collect())
-}
-
-#[track_caller]
-fn breaks(property: &str, history: History) {
-    let verdict = history.past.verdict();
-    let all: Vec<_> = verdict.violations.iter().map(|it| it.property).collect();
-    assert_eq!(all, [property], "{verdict:#?}");
-}
-
-#[track_caller]
-fn holds(history: History) {
-    assert_eq!(history.found(), (vec![], vec![]));
-}
-
-#[track_caller]
-fn is_excused(history: History, excuse: Excuse) {
-    assert_eq!(history.found(), (vec![], vec![excuse]));
-}
-
-fn run(number: i64, hash: &str, uid: &str) -> Run {
-    Run {
-        uid: uid.to_owned(),
-        runnable: "app".to_owned(),
-        kind: "Task".to_owned(),
-        name: format!("app-{number}"),
-        number: Some(number),
-        hash: hash.to_owned(),
-        content: Some(hash.to_owned()),
-        created: Some(0),
-        ..Run::default()
-    }
-}
-
-/// A ledger with a run that was not made yet.
-fn intent(number: i64, hash: &str) -> RunnableStatus {
-    let current = CurrentRun {
-        sequence: number,
-        input_hash: hash.to_owned(),
-        rerun_token: None,
-        phase: RunPhase::Pending,
-        attempted: false,
-        api_version: "test/v1".to_owned(),
-        kind: "Task".to_owned(),
-        name: format!("app-{number}"),
-        uid: None,
-        intent_at: Timestamp::from_second(100).ok().map(Time),
-        started_at: None,
-        finished_at: None,
-        result: None,
-        rules_hash: None,
-    };
-    RunnableStatus {
-        current_run: Some(current),
-        observed_generation: Some(1),
-        ..RunnableStatus::default()
-    }
-}
-
-fn status(number: i64, hash: &str) -> RunnableStatus {
-    intent(number, hash)
-}
-
-/// The current run is confirmed.
-fn current(mut status: RunnableStatus, uid: &str) -> RunnableStatus {
-    if let Some(run) = &mut status.current_run {
-        run.uid = Some(uid.to_owned());
-        run.phase = RunPhase::Created;
-    }
-    status
-}
-
-fn earlier(mut status: RunnableStatus, number: i64, hash: &str, uid: &str) -> RunnableStatus {
-    let entry = json!({
-        "sequence": number, "inputHash": hash, "apiVersion": "test/v1", "kind": "Task",
-        "name": format!("app-{number}"), "uid": uid,
-    });
-    let entry: HistoryEntry = serde_json::from_value(entry).unwrap();
-    status.history.push(entry);
-    status
-}
-
-fn gives(mut status: RunnableStatus, number: i64, uid: &str) -> RunnableStatus {
-    status.outputs = serde_json::from_value(json!({ "answer": uid })).unwrap();
-    status.outputs_from = Some(OutputsFrom {
-        sequence: number,
-        name: format!("app-{number}"),
-        uid: uid.to_owned(),
-        input_hash: String::new(),
-        rules_hash: String::new(),
-    });
-    status
-}
-
-/// The first run has succeeded, and the second is intended.
-fn second() -> RunnableStatus {
-    earlier(intent(2, "v1:b"), 1, "v1:a", "one")
-}
-
-fn empty() -> RunnableStatus {
-    RunnableStatus::default()
-}
+use history::{
+    History, breaks, current, earlier, empty, gives, holds, intent, is_excused, run, second, told,
+};
 
 #[test]
 fn s1_a_number_twice() {
@@ -232,7 +38,7 @@ fn i1_deleted_before_it_was_recorded_and_made_again() {
     );
     // It is there, or was recorded first, or is another.
     breaks("S1", again(unrecorded()));
-    let recorded = unrecorded().write(current(status(1, "v1:a"), "one"));
+    let recorded = unrecorded().write(current(intent(1, "v1:a"), "one"));
     breaks("S1", again(recorded.delete(Person, "one")));
     let other = unrecorded().delete(Person, "one").write(intent(1, "v1:b"));
     let (broken, excused) = other.make(run(1, "v1:b", "two")).found();
@@ -247,7 +53,7 @@ fn a_create_that_was_given_up_counts_from_when_its_run_is_known() {
     holds(begin().give_up(one()).make(two()));
     holds(begin().give_up(one()).see(one()).see(one()));
     breaks("S1", begin().give_up(one()).see(one()).make(two()));
-    let confirmed = current(status(1, "v1:a"), "one");
+    let confirmed = current(intent(1, "v1:a"), "one");
     breaks(
         "S1",
         begin().give_up(one()).write(confirmed.clone()).make(two()),
@@ -336,7 +142,7 @@ fn s2_a_strangers_object_is_no_run() {
     };
     breaks("S2", taken(60, History::begun()));
     is_excused(taken(80, History::begun()), Excuse::QuickerThanTheCreate);
-    let restored = History::begun().edit(gives(status(1, "v1:a"), 1, "one"));
+    let restored = History::begun().edit(gives(intent(1, "v1:a"), 1, "one"));
     let (broken, excused) = taken(60, restored).found();
     assert!(!broken.contains(&"S2"), "{broken:?}");
     assert_eq!(excused, [Excuse::ForgedAndLost]);
@@ -368,7 +174,7 @@ fn s3_a_number_without_a_cause() {
     let running = || {
         let intended = History::new(Sight::Whole).write(intent(1, "v1:a"));
         let made = intended.make(run(1, "v1:a", "one"));
-        made.write(current(status(1, "v1:a"), "one"))
+        made.write(current(intent(1, "v1:a"), "one"))
     };
     holds(running().delete(Person, "one").write(same.clone()));
     breaks(
@@ -380,12 +186,8 @@ fn s3_a_number_without_a_cause() {
     );
     // An answered request counts once the run before was made.
     let pending = History::new(Sight::Whole).write(intent(1, "v1:a"));
-    breaks("S3", pending.write(asked_of(asked)));
-}
-
-fn asked_of(mut status: RunnableStatus) -> RunnableStatus {
-    status.history.clear();
-    status
+    asked.history.clear();
+    breaks("S3", pending.write(asked));
 }
 
 #[test]
@@ -413,9 +215,9 @@ fn s3_a_number_is_passed_over_for_a_name_that_is_taken() {
 #[test]
 fn s3_a_ledger_that_goes_back_or_away() {
     let two = || History::begun().write(second());
-    breaks("S3", two().write(status(1, "v1:a")));
+    breaks("S3", two().write(intent(1, "v1:a")));
     breaks("S3", two().write(empty()));
-    holds(two().edit(status(1, "v1:a")));
+    holds(two().edit(intent(1, "v1:a")));
 }
 
 #[test]
@@ -428,16 +230,27 @@ fn s3_after_a_loss_the_newest_run_is_found_first() {
     holds(two().edit(empty()).write(found.clone()));
     breaks(
         "S3",
-        two().edit(empty()).write(current(status(1, "v1:a"), "one")),
+        two().edit(empty()).write(current(intent(1, "v1:a"), "one")),
     );
     // A backup: the newest run is found, or the next one is another.
-    let backup = || two().edit(current(status(1, "v1:a"), "one"));
+    let backup = || two().edit(current(intent(1, "v1:a"), "one"));
     holds(backup().write(found));
     holds(backup().write(earlier(intent(3, "v1:c"), 1, "v1:a", "one")));
     breaks(
         "S3",
         backup().write(earlier(intent(3, "v1:b"), 1, "v1:a", "one")),
     );
+}
+
+#[test]
+fn s3_a_ledger_that_was_not_written_down_did_not_begin_anew() {
+    let unwritten = |sight| {
+        let given_up = History::new(sight).status(Controller, Verb::GivenUp, intent(1, "v1:a"));
+        let made = given_up.make(run(1, "v1:a", "one"));
+        made.write(earlier(intent(2, "v1:b"), 1, "v1:a", "one"))
+    };
+    holds(unwritten(Sight::Record));
+    breaks("S3", unwritten(Sight::Whole));
 }
 
 #[test]
@@ -451,7 +264,7 @@ fn i3_lost_while_a_create_was_on_its_way() {
 
 #[test]
 fn s4_outputs_that_go_back_away_or_are_of_no_run() {
-    let ended = || History::begun().write(gives(current(status(1, "v1:a"), "one"), 1, "one"));
+    let ended = || History::begun().write(gives(current(intent(1, "v1:a"), "one"), 1, "one"));
     let two = || {
         let made = ended()
             .write(gives(second(), 1, "one"))
@@ -467,13 +280,13 @@ fn s4_outputs_that_go_back_away_or_are_of_no_run() {
     breaks("S4", two().end("two", true).write(of_two()).write(back));
     breaks(
         "S4",
-        ended().write(gives(current(status(1, "v1:a"), "one"), 2, "one")),
+        ended().write(gives(current(intent(1, "v1:a"), "one"), 2, "one")),
     );
-    let gone = ended().write(current(status(1, "v1:a"), "one")).found();
+    let gone = ended().write(current(intent(1, "v1:a"), "one")).found();
     assert_eq!(gone.0, ["S4", "S4"]);
     // Somebody else took them away.
-    let emptied = ended().edit(current(status(1, "v1:a"), "one"));
-    holds(emptied.write(current(status(1, "v1:a"), "one")));
+    let emptied = ended().edit(current(intent(1, "v1:a"), "one"));
+    holds(emptied.write(current(intent(1, "v1:a"), "one")));
 }
 
 #[test]
@@ -485,7 +298,7 @@ fn s4_outputs_are_what_the_run_gave() {
         let intended = History::new(Sight::Whole)
             .write(intent(1, "v1:a"))
             .make(one);
-        intended.write(gives(current(status(1, "v1:a"), "one"), 1, "one"))
+        intended.write(gives(current(intent(1, "v1:a"), "one"), 1, "one"))
     };
     holds(made(one.clone()));
     one.answer = Some(json!("other"));
@@ -508,7 +321,7 @@ fn s5_what_retention_may_not_delete() {
     breaks(
         "S5",
         old(running
-            .write(current(status(1, "v1:a"), "one"))
+            .write(current(intent(1, "v1:a"), "one"))
             .write(second())),
     );
     // The ledger that knew it was taken away after the delete was decided on.
