@@ -13,6 +13,7 @@
 //! - [`engines`]: the controllers of Tekton and Argo Workflows, played or real.
 //! - [`fault_proxy`]: stands between a controller and the API server and breaks chosen requests.
 //! - [`faults`]: what a controller does when a chosen request is broken, plan by plan.
+//! - [`fixture`]: a namespace with an account and a template, and what every suite does with Runnables in it.
 //! - [`lab`]: a kind of runs that tests play.
 //! - [`error_text`]: errors as people read them.
 //! - [`progress`]: shows what is being waited for.
@@ -26,6 +27,7 @@ pub mod engines;
 pub mod error_text;
 pub mod fault_proxy;
 pub mod faults;
+pub mod fixture;
 pub mod lab;
 pub mod progress;
 mod skipped;
