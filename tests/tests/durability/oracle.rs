@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use anyhow::{Result, ensure};
 use cartouche_oracle::Excuse;
 use cartouche_tests::controller::Controller;
-use kube::{ResourceExt, api::DynamicObject};
 use serde_json::Value;
 
 use crate::{engine::Kind, scene::Scene};
@@ -38,14 +37,6 @@ impl Made {
             value: object.pointer("/spec/value").and_then(Value::as_i64),
         })
     }
-}
-
-/// The sequence on a run, 0 without one.
-pub fn sequence(run: &DynamicObject) -> i64 {
-    let label = run.labels().get("carto.run/run-sequence");
-    label
-        .and_then(|sequence| sequence.parse().ok())
-        .unwrap_or_default()
 }
 
 impl Scene {

@@ -80,29 +80,6 @@ impl Scene {
         Ok(self.runnables().get(name).await?)
     }
 
-    /// Waits until a Runnable is as wanted.
-    pub async fn until(
-        &self,
-        name: &str,
-        what: &str,
-        wanted: impl Fn(&Runnable) -> bool,
-    ) -> Result<Runnable> {
-        self.within(SOON, name, what, wanted).await
-    }
-
-    pub async fn within(
-        &self,
-        at_most: Duration,
-        name: &str,
-        what: &str,
-        wanted: impl Fn(&Runnable) -> bool,
-    ) -> Result<Runnable> {
-        let what = format!("{name}: {what}");
-        self.cluster
-            .wait_for(&self.runnables(), name, &what, at_most, wanted)
-            .await
-    }
-
     /// Waits until the run for the present inputs has given this output.
     pub async fn gives(&self, name: &str, value: i64) -> Result<Runnable> {
         self.until(name, &format!("output {value}"), |r| {
