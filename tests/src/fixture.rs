@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use cartouche_crds::{ClusterRunTemplate, RUN_SEQUENCE_LABEL, Runnable};
+use cartouche_crds::{ClusterRunTemplate, CurrentRun, RUN_SEQUENCE_LABEL, Runnable};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{
     Api, ResourceExt,
     api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams},
@@ -211,6 +212,26 @@ impl Fixture {
         let runnable = self.runnables().get(name).await?;
         runnable.uid().context("a Runnable has a uid")
     }
+}
+
+/// The present run of a Runnable.
+#[must_use]
+pub fn current(runnable: &Runnable) -> Option<&CurrentRun> {
+    runnable.status.as_ref()?.current_run.as_ref()
+}
+
+/// The output `value`.
+#[must_use]
+pub fn output(runnable: &Runnable) -> Option<i64> {
+    let outputs = runnable.status.as_ref()?.outputs.as_ref()?;
+    outputs.get("value")?.as_i64()
+}
+
+/// A condition, if the status has it.
+#[must_use]
+pub fn condition<'a>(runnable: &'a Runnable, name: &str) -> Option<&'a Condition> {
+    let conditions = &runnable.status.as_ref()?.conditions;
+    conditions.iter().find(|condition| condition.type_ == name)
 }
 
 /// The sequence on a run, 0 without one.

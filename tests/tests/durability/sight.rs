@@ -5,7 +5,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use cartouche_crds::{CurrentRun, RunResult, Runnable, RunnableStatus};
 use cartouche_tests::cluster::Seen;
-use k8s_openapi::{api::core::v1::Event, apimachinery::pkg::apis::meta::v1::Condition};
+pub use cartouche_tests::fixture::{condition, output};
+use k8s_openapi::api::core::v1::Event;
 use kube::{
     ResourceExt,
     api::{DynamicObject, ListParams},
@@ -25,11 +26,6 @@ pub fn status(runnable: &Runnable) -> RunnableStatus {
     runnable.status.clone().unwrap_or_default()
 }
 
-pub fn condition<'a>(runnable: &'a Runnable, name: &str) -> Option<&'a Condition> {
-    let conditions = &runnable.status.as_ref()?.conditions;
-    conditions.iter().find(|condition| condition.type_ == name)
-}
-
 /// Whether a condition has this status and reason, for the present generation.
 pub fn says(runnable: &Runnable, name: &str, status: &str, reason: &str) -> bool {
     condition(runnable, name).is_some_and(|condition| {
@@ -47,16 +43,6 @@ pub fn ready(runnable: &Runnable) -> bool {
 /// Whether the run for the present inputs has failed, by the word of the engine.
 pub fn failed(runnable: &Runnable) -> bool {
     says(runnable, "Ready", "False", "SucceededCondition")
-}
-
-pub fn output(runnable: &Runnable) -> Option<i64> {
-    runnable
-        .status
-        .as_ref()?
-        .outputs
-        .as_ref()?
-        .get("value")?
-        .as_i64()
 }
 
 pub fn current(runnable: &Runnable) -> Result<CurrentRun> {
