@@ -151,7 +151,9 @@ impl Scene {
         inputs: Value,
     ) -> Result<()> {
         let Kind(group, version, kind, _) = self.kind;
-        let annotations = template["annotations"].take();
+        // No field of a template: the API server would refuse it.
+        let fields = template.as_object_mut();
+        let annotations = fields.and_then(|fields| fields.remove("annotations"));
         template["template"] = json!({
             "apiVersion": format!("{group}/{version}").trim_start_matches('/'),
             "kind": kind,

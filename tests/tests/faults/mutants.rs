@@ -50,9 +50,10 @@ where
     Play: Fn(Stage) -> Playing,
     Playing: Future<Output = Result<Noticed>>,
 {
-    let (healthy, mistaken) = tokio::try_join!(async { play(stage(None).await?).await }, async {
-        play(stage(Some(mutant)).await?).await
-    },)?;
+    let (healthy, mistaken) = tokio::try_join!(
+        Box::pin(async { play(stage(None).await?).await }),
+        Box::pin(async { play(stage(Some(mutant)).await?).await }),
+    )?;
     println!("{mutant:?}: {mistaken:?}");
     if !healthy.is_empty() {
         bail!("without the mistake: {}", healthy.join("; "));

@@ -1,5 +1,7 @@
 //! For every rule a history that breaks it, and one that comes near and does not.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
 mod history;
 
 use cartouche_crds::RunnableStatus;
