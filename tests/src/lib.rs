@@ -8,23 +8,26 @@
 //! - [`control_plane`]: builds, starts, kills and restarts the programs.
 //! - [`cluster`]: a client of a cluster with what tests do most: namespaces, accounts with minimal
 //!   rights, kubectl, waiting, and counting requests in the audit log.
+//! - [`chronicle`]: what happened in a namespace, by the audit log, for the judge of everybody.
 //! - [`controller`]: the controller as a child process.
 //! - [`engines`]: the controllers of Tekton and Argo Workflows, played or real.
 //! - [`fault_proxy`]: stands between a controller and the API server and breaks chosen requests.
 //! - [`faults`]: what a controller does when a chosen request is broken, plan by plan.
+//! - [`fixture`]: a namespace with an account and a template, and what every suite does with Runnables in it.
 //! - [`lab`]: a kind of runs that tests play.
 //! - [`error_text`]: errors as people read them.
 //! - [`progress`]: shows what is being waited for.
 //! - [`skipped()`]: says which tests could not be made.
 
+pub mod chronicle;
 pub mod cluster;
 pub mod control_plane;
 pub mod controller;
 pub mod engines;
 pub mod error_text;
-pub mod evidence;
 pub mod fault_proxy;
 pub mod faults;
+pub mod fixture;
 pub mod lab;
 pub mod progress;
 mod skipped;

@@ -234,9 +234,6 @@ impl Checked {
         world.runnable.marked |= ledger(status) != ledger(world.runnable.status);
         world.runnable.status = status;
         world.touch();
-        let stored = self.decisions.pool.stored(status);
-        let from = stored.outputs_from.as_ref().map(|from| from.sequence);
-        world.ghost.outputs = from.and_then(|from| u16::try_from(from).ok()).unwrap_or(0);
         world.runs.iter_mut().for_each(|run| run.forgettable = true);
     }
 

@@ -220,12 +220,10 @@ impl Model for Checked {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::always("S1", |_, world| judge::one_for_each_number(world)),
+            Property::always("S1", judge::one_for_each_number),
             Property::always("S2", judge::content_is_as_recorded),
             Property::always("S3", |_, world: &World| world.ghost.broken & judge::S3 == 0),
-            Property::always("S4", |_, world: &World| {
-                world.ghost.broken & (judge::S4_BACK | judge::S4_SOURCE) == 0
-            }),
+            Property::always("S4", |_, world: &World| world.ghost.broken & judge::S4 == 0),
             Property::always("S5", |_, world: &World| world.ghost.broken & judge::S5 == 0),
             Property::always("suspended", |_, world: &World| {
                 world.ghost.broken & judge::SUSPENDED == 0

@@ -13,8 +13,9 @@ use cartouche_crds::{RunPhase, RunResult};
 use cartouche_protocol::{facts::RunName, problem::Category, report::RUN_TEMPLATE_READY};
 
 use crate::{
-    cast::{run_of, run_uid, token},
+    cast::{run_of, token},
     configuration::Left,
+    judge,
     model::Checked,
     pool::hashed,
     server::Fate,
@@ -173,7 +174,7 @@ impl Checked {
             verdict |= Broken::L1 as u8;
         }
         // Without its template a Runnable has no rights to list by: what was lost is found again with it.
-        if !world.runnable.mistyped && !self.knows_all(world) {
+        if !world.runnable.mistyped && !judge::knows_all(self, world) {
             verdict |= Broken::L2 as u8;
         }
         verdict
@@ -267,24 +268,6 @@ impl Checked {
         let stored = self.decisions.pool.stored(world.runnable.status);
         stored.conditions.iter().any(|condition| {
             condition.type_ == RUN_TEMPLATE_READY && condition.reason == expected.as_str()
-        })
-    }
-
-    /// L2: the ledger knows every numbered run. Where somebody deleted a run too early (I1), a late
-    /// one of the same number may stay unknown.
-    fn knows_all(&self, world: &World) -> bool {
-        let stored = self.decisions.pool.stored(world.runnable.status);
-        let known = |uid: &str| {
-            let current = stored.current_run.iter().map(|run| &run.uid);
-            let mut known = current.chain(stored.history.iter().map(|entry| &entry.uid));
-            known.any(|known| known.as_deref() == Some(uid))
-        };
-        world.runs.iter().zip(0u16..).all(|(run, uid)| {
-            let excused =
-                own(world).any(|other| other.hasty && other.make.number == run.make.number);
-            let own = run.make.owner == world.runnable.owner && !run.make.forged;
-            let counts = run.is_there() && own && run.make.number > 0;
-            !counts || excused || known(&run_uid(uid))
         })
     }
 }

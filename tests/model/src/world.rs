@@ -334,8 +334,6 @@ pub struct Ghost {
     pub broken: u8,
     /// The newest input that an intent was written for.
     pub newest_input: u8,
-    /// The highest sequence that outputs came from.
-    pub outputs: u16,
     /// A backup was restored, and nothing was made since.
     pub restored: bool,
 }

@@ -27,7 +27,7 @@ impl Stage {
         let own = self.namespace.replace('-', "");
         let kind = GroupVersionKind::gvk(GROUP, "v1", &format!("Trial{own}"));
         self.kind = ApiResource::from_gvk_with_plural(&kind, &format!("trials-{}", self.namespace));
-        self.record = Record::begin(&self.cluster, &self.namespace, &self.kind)?;
+        self.record = Record::begin(&self.cluster, &self.account, &self.kind)?;
         self.add_kind().await?;
         self.engine = Some(lab::start(self.trials()));
         self.grant(true).await?;

@@ -3,6 +3,7 @@
 use std::{fmt, time::Duration};
 
 use anyhow::{Context, Result, bail};
+use cartouche_oracle::Sight;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
@@ -184,8 +185,7 @@ async fn recorded(stage: &Stage, scenario: Scenario) -> Result<Recording> {
         calls: stage.proxy.calls(),
         end: stage.end(APP).await?,
     };
-    let mut breaches = stage.record.breaches()?;
-    breaches.extend(stage.record.unannounced()?);
+    let breaches = stage.record.breaches()?;
     if !breaches.is_empty() {
         bail!("{}", breaches.join("; "));
     }
@@ -267,8 +267,7 @@ async fn play(stage: &Stage, scenario: Scenario, expected: &End) -> Result<Outco
         // It has to stay so.
         quiet(stage).await?;
         let twice = undecidable.and_then(|undecided| undecided.twice);
-        let mut breaches = stage.record.breaches_beside(twice)?;
-        breaches.extend(stage.record.unannounced()?);
+        let breaches = stage.record.breaches_of(Sight::Record, twice)?;
         if !breaches.is_empty() {
             bail!("{}", breaches.join("; "));
         }

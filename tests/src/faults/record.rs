@@ -1,31 +1,19 @@
 //! What really happened in a namespace, by the API server's own word: its audit log, and the objects
 //! as they are.
 
-mod backwards;
+use std::{collections::BTreeMap, ops::Deref};
 
-use std::{
-    collections::BTreeMap,
-    fs::File,
-    io::{BufRead, BufReader, Seek, SeekFrom},
-    path::PathBuf,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use cartouche_crds::Runnable;
-use kube::{
-    ResourceExt,
-    api::{ApiResource, DynamicObject, ListParams},
-};
+use cartouche_oracle::{Sight, Verdict};
+use kube::api::{ApiResource, DynamicObject, ListParams};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use backwards::{Written, backwards};
-
 use super::{own_kind::none_without_kind, stage::Stage, strangers::is_strange};
 use crate::{
-    cluster::{AuditEvent, Cluster},
-    evidence::Evidence,
+    chronicle::Chronicle,
+    cluster::{Account, AuditEvent, Cluster},
 };
 
 /// A run, by what it was made of.
@@ -91,34 +79,28 @@ pub struct End {
     pub beside: BTreeMap<String, End>,
 }
 
-/// Reads on in the audit log, and keeps what is about one namespace.
+/// What happened in the namespace of a stage.
 #[derive(Debug)]
 pub struct Record {
-    file: PathBuf,
-    namespace: String,
+    chronicle: Chronicle,
     /// What the runs are, as the audit log names it.
     resource: String,
-    read: Mutex<(u64, Vec<AuditEvent>)>,
-    /// What is known of the runs.
-    evidence: Mutex<Evidence>,
-    /// The statuses that no controller wrote.
-    edits: Mutex<Vec<Runnable>>,
+}
+
+impl Deref for Record {
+    type Target = Chronicle;
+
+    fn deref(&self) -> &Chronicle {
+        &self.chronicle
+    }
 }
 
 impl Record {
     /// From now on, of runs of this kind.
-    pub fn begin(cluster: &Cluster, namespace: &str, kind: &ApiResource) -> Result<Self> {
-        let file = cluster.control_plane()?.audit_log();
-        let file = file.context("there is an audit log")?;
-        let resource = format!("{}.{}", kind.plural, kind.group);
-        let runner = format!("system:serviceaccount:{namespace}:runner");
+    pub fn begin(cluster: &Cluster, account: &Account, kind: &ApiResource) -> Result<Self> {
         Ok(Self {
-            read: Mutex::new((std::fs::metadata(&file)?.len(), Vec::new())),
-            file,
-            namespace: namespace.to_owned(),
-            evidence: Mutex::new(Evidence::of(resource.clone(), runner)),
-            resource,
-            edits: Mutex::default(),
+            chronicle: Chronicle::begin(cluster, account, std::slice::from_ref(kind))?,
+            resource: format!("{}.{}", kind.plural, kind.group),
         })
     }
 
@@ -129,192 +111,36 @@ impl Record {
         Run::made_by(event, &self.resource).filter(|_| runner)
     }
 
-    /// The requests of controllers that were answered until now, as far as `wanted`.
-    pub fn events<T>(&self, wanted: impl Fn(&AuditEvent) -> Option<T>) -> Result<Vec<T>> {
-        let mut read = lock(&self.read);
-        let (offset, events) = &mut *read;
-        let mut evidence = lock(&self.evidence);
-        for event in self.after(offset)? {
-            evidence.read(&event);
-            events.extend(Some(event).filter(AuditEvent::is_of_an_account));
-        }
-        Ok(events.iter().filter_map(wanted).collect())
-    }
-
-    /// Those since the last call, which are not kept: for a record that goes on for hours.
-    pub fn news(&self) -> Result<Vec<AuditEvent>> {
-        let mut read = lock(&self.read);
-        let mut news = self.after(&mut read.0)?;
-        news.retain(AuditEvent::is_of_an_account);
-        Ok(news)
-    }
-
-    fn after(&self, offset: &mut u64) -> Result<Vec<AuditEvent>> {
-        let mut file = BufReader::new(File::open(&self.file)?);
-        file.seek(SeekFrom::Start(*offset))?;
-        let marker = format!("\"namespace\":\"{}\"", self.namespace);
-        let (mut bytes, mut events) = (Vec::new(), Vec::new());
-        loop {
-            bytes.clear();
-            let length = file.read_until(b'\n', &mut bytes)?;
-            if !bytes.ends_with(b"\n") {
-                return Ok(events);
-            }
-            *offset += u64::try_from(length)?;
-            let line = String::from_utf8_lossy(&bytes);
-            if line.contains(&marker)
-                && let Ok(event) = serde_json::from_str::<AuditEvent>(&line)
-                && event.namespace() == self.namespace
-            {
-                events.push(event);
-            }
-        }
-    }
-
-    /// Remembers runs that exist: whoever takes runs away shows them before, since one whose create was
-    /// given up is known by its object only.
-    pub fn see(&self, runs: &[DynamicObject]) -> Result<()> {
-        let mut evidence = lock(&self.evidence);
-        for object in runs {
-            evidence.see(&serde_json::to_value(object)?);
-        }
-        Ok(())
-    }
-
-    /// Remembers that this status was written by somebody who is no controller.
-    pub fn edited(&self, runnable: Runnable) {
-        let mut edits = lock(&self.edits);
-        edits.push(runnable);
-    }
-
     /// The runs that were made, lowest number first.
-    pub fn made(&self) -> Result<Vec<Run>> {
-        self.events(|_| None::<()>)?;
-        let mut made: Vec<Run> = lock(&self.evidence)
-            .runs()
-            .into_iter()
-            .map(Run::of)
-            .collect();
+    pub fn runs(&self) -> Result<Vec<Run>> {
+        let mut made: Vec<Run> = self.made()?.iter().map(Run::of).collect();
         made.sort();
         Ok(made)
     }
 
     /// How many runs were deleted, not counting collected ones.
     pub fn deleted(&self) -> Result<usize> {
-        let deleted = self.events(|event| {
-            let runner = event.acting_as().ends_with(":runner");
-            let effect = event.verb == "delete" && event.resource() == self.resource;
-            (runner && effect && event.took_effect()).then_some(())
-        })?;
-        Ok(deleted.len())
+        Ok(self.effects("delete", &self.resource)?.len())
     }
 
-    /// The statuses that controllers wrote for a Runnable, in the order in which they took effect.
-    pub fn statuses(&self, runnable: &str) -> Result<Vec<Value>> {
-        let mut written = self.written(runnable)?;
-        written.sort_by_key(|written| written.version);
-        Ok(written.into_iter().map(|written| written.status).collect())
-    }
-
-    fn written(&self, runnable: &str) -> Result<Vec<Written>> {
-        self.events(|event| {
-            let ours = event.resource() == "runnables.carto.run/status"
-                && event.name() == runnable
-                && event.took_effect();
-            let object = event.response_object.as_ref().filter(|_| ours)?;
-            let version = object.pointer("/metadata/resourceVersion")?.as_str()?;
-            Some(Written {
-                version: version.parse().ok()?,
-                by_controller: true,
-                status: object.get("status")?.clone(),
-            })
-        })
-    }
-
-    /// What the record shows that the protocol forbids, whatever else happened: a number twice, outputs that
-    /// went back.
+    /// What the record shows that the protocol forbids, whatever else happened.
     pub fn breaches(&self) -> Result<Vec<String>> {
-        self.breaches_beside(None)
+        self.breaches_of(Sight::Record, None)
     }
 
-    /// Those beside the one that the protocol declares undecidable: that two runs have this number.
-    pub fn breaches_beside(&self, twice: Option<i64>) -> Result<Vec<String>> {
-        let mut breaches = Vec::new();
-        let mut numbers = BTreeMap::<(String, i64), usize>::new();
-        for run in self.made()? {
-            *numbers.entry((run.runnable, run.sequence)).or_default() += 1;
-        }
-        let again = numbers.iter().filter(|((_, sequence), times)| {
-            let allowed = if twice == Some(*sequence) { 2 } else { 1 };
-            **times > allowed
-        });
-        breaches.extend(again.map(|((runnable, sequence), times)| {
-            format!("run {sequence} of {runnable} was made {times} times")
-        }));
-        breaches.extend(self.backwards()?);
-        Ok(breaches)
-    }
-
-    /// Creates that took effect without a ledger that named their run before. An API server that is
-    /// killed takes with it what it had not written down yet, so this asks for one that lives.
-    pub fn unannounced(&self) -> Result<Vec<String>> {
-        let mut named = std::collections::BTreeSet::new();
-        // The log is in the order of the answers, and an intent is answered before its create is sent.
-        let unannounced = self.events(|event| {
-            let kind = event.resource();
-            let name = match (event.verb.as_str(), kind.as_str()) {
-                ("update", "runnables.carto.run/status") => {
-                    // A write whose sender died may be written down as given up and yet be
-                    // carried out; one that was refused was not.
-                    let refused = (400..500).contains(&event.code());
-                    let sent = event.request_object.as_ref().filter(|_| !refused);
-                    let name = sent.and_then(|o| o.pointer("/status/currentRun/name")?.as_str());
-                    return name.map(|name| (false, name.to_owned()));
-                }
-                // Strangers announce nothing.
-                ("create", _) if self.run_made_by(event).is_some() => event.name(),
-                _ => return None,
-            };
-            Some((true, name.to_owned()))
-        })?;
-        Ok(unannounced
-            .into_iter()
-            .filter_map(|(made, name)| {
-                if !made {
-                    named.insert(name);
-                    return None;
-                }
-                (!named.contains(&name))
-                    .then(|| format!("{name} was made before any ledger named it"))
-            })
-            .collect())
-    }
-
-    fn backwards(&self) -> Result<Vec<String>> {
-        let mut breaches = Vec::new();
-        let mut runnables = self.events(|event| {
-            (event.resource() == "runnables.carto.run/status").then(|| event.name().to_owned())
-        })?;
-        runnables.sort();
-        runnables.dedup();
-        for runnable in runnables {
-            let mut written = self.written(&runnable)?;
-            let edits = lock(&self.edits);
-            for edit in edits.iter().filter(|edit| edit.name_any() == runnable) {
-                written.push(Written {
-                    version: edit.resource_version().unwrap_or_default().parse()?,
-                    by_controller: false,
-                    status: serde_json::to_value(&edit.status)?,
-                });
-            }
-            breaches.extend(backwards(&runnable, written));
+    /// Those beside the one that the protocol declares undecidable for a scenario: that two runs have this
+    /// number. Nobody else may be excused for it. `Sight::Torn`, if API servers were killed.
+    pub fn breaches_of(&self, sight: Sight, twice: Option<i64>) -> Result<Vec<String>> {
+        let Verdict {
+            violations,
+            excused,
+        } = self.past(sight)?.verdict();
+        let mut breaches: Vec<String> = violations.into_iter().map(|it| it.what).collect();
+        if twice.is_none() && !excused.is_empty() {
+            breaches.push(format!("a scenario that needs no excuse has {excused:?}"));
         }
         Ok(breaches)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Stage {
@@ -331,7 +157,7 @@ impl Stage {
         }
         self.comparable(End {
             beside,
-            made: self.record.made()?,
+            made: self.record.runs()?,
             deleted: self.record.deleted()?,
             exist: exist(&runs)?,
             ..told(&runnable)?

@@ -8,16 +8,13 @@ use kube::{
 use serde_json::Value;
 
 use super::stage::{PATIENCE, Stage};
-use crate::{
-    cluster::{Seen, eventually},
-    lab,
-};
+use crate::cluster::{Seen, eventually};
 
 impl Stage {
     /// The Trials of this stage, or what it has in their place.
     #[must_use]
     pub fn trials(&self) -> Api<DynamicObject> {
-        Api::namespaced_with(self.cluster.client(), &self.namespace, &self.kind)
+        self.objects_of(&self.kind)
     }
 
     /// Makes an object of the kind of the runs.
@@ -45,12 +42,7 @@ impl Stage {
 
     /// Ends a run that hangs.
     pub async fn finish(&self, run: &DynamicObject, succeeded: bool) -> Result<()> {
-        let trials = self.trials();
-        eventually("a run to be ended", PATIENCE, || async {
-            lab::end(&trials, run, succeeded).await?;
-            Ok(Seen::Done(()))
-        })
-        .await
+        self.end_trial(&self.trials(), run, succeeded).await
     }
 
     /// Waits until the run with this value exists.

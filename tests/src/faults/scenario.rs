@@ -20,6 +20,7 @@ pub use undecided::Undecided;
 use super::stage::{APP, PATIENCE, Stage};
 use crate::{
     cluster::{Cluster, Seen, eventually},
+    fixture::{condition, current, output},
     lab::{self, Kind, fails, hangs, succeeds},
 };
 
@@ -97,46 +98,27 @@ fn age(status: &mut Value) {
 /// Whether the run with this number exists, as far as the ledger knows.
 #[must_use]
 pub fn made(runnable: &Runnable, sequence: i64) -> bool {
-    let current = runnable
-        .status
-        .as_ref()
-        .and_then(|s| s.current_run.as_ref());
-    current.is_some_and(|run| run.sequence == sequence && run.phase == RunPhase::Created)
+    current(runnable).is_some_and(|run| run.sequence == sequence && run.phase == RunPhase::Created)
 }
 
 /// Whether the run with this number has succeeded and given this output, and the status says so of
 /// the present generation.
 #[must_use]
 pub fn gives(runnable: &Runnable, sequence: i64, value: i64) -> bool {
-    let Some(status) = &runnable.status else {
-        return false;
-    };
-    let output = status
-        .outputs
-        .as_ref()
-        .and_then(|o| o.get("value")?.as_i64());
-    let ready = status.conditions.iter().any(|condition| {
-        condition.type_ == "Ready"
-            && condition.status == "True"
-            && condition.observed_generation == runnable.metadata.generation
+    let ready = condition(runnable, "Ready").is_some_and(|ready| {
+        ready.status == "True" && ready.observed_generation == runnable.metadata.generation
     });
-    made(runnable, sequence) && ready && output == Some(value)
+    made(runnable, sequence) && ready && output(runnable) == Some(value)
 }
 
 fn failed(runnable: &Runnable) -> bool {
-    let current = runnable
-        .status
-        .as_ref()
-        .and_then(|s| s.current_run.as_ref());
-    current.is_some_and(|run| run.result == Some(RunResult::Failed))
+    current(runnable).is_some_and(|run| run.result == Some(RunResult::Failed))
 }
 
-fn rejected(runnable: &Runnable) -> bool {
-    let current = runnable
-        .status
-        .as_ref()
-        .and_then(|s| s.current_run.as_ref());
-    current.is_some_and(|run| run.phase == RunPhase::Rejected)
+/// Whether the API server refused to make the present run.
+#[must_use]
+pub fn rejected(runnable: &Runnable) -> bool {
+    current(runnable).is_some_and(|run| run.phase == RunPhase::Rejected)
 }
 
 impl Scenario {

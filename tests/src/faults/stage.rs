@@ -1,14 +1,11 @@
 //! Where a plan is played: a namespace, an account, a template, and a controller behind a proxy that
 //! serves this namespace only.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, ops::Deref, sync::Arc, time::Duration};
 
-use anyhow::{Context, Result};
-use cartouche_crds::{ClusterRunTemplate, Runnable};
-use kube::{
-    Api, ResourceExt,
-    api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
-};
+use anyhow::Result;
+use cartouche_crds::ClusterRunTemplate;
+use kube::api::{ApiResource, DeleteParams, ListParams};
 use serde_json::{Value, json};
 use tokio::{
     sync::{Mutex, mpsc::UnboundedReceiver},
@@ -17,10 +14,11 @@ use tokio::{
 
 use super::{record::Record, strangers};
 use crate::{
-    cluster::{Account, Cluster, Seen, eventually},
+    cluster::Cluster,
     control_plane::Options,
     controller::{Controller, Settings},
     fault_proxy::{Crash, FaultProxy},
+    fixture::{self, Fixture},
     lab::{self, Kind},
 };
 
@@ -39,30 +37,14 @@ pub async fn prepared(demo: &str) -> Result<Cluster> {
 
 /// Installs Cartouche and the kinds of the lab, and waits until the controller may watch them.
 pub async fn install(cluster: &Cluster) -> Result<()> {
-    cluster.install_cartouche().await?;
-    cluster.apply_yaml("default", lab::KINDS).await?;
-    cluster.definitions_served().await?;
+    fixture::install_lab(cluster, PATIENCE).await?;
     cluster.control_plane()?.play([lab::stages()]).await?;
-    let controller = cluster.client_of(&Controller::account()).await?;
-    let what = "the controller to be allowed to watch Trials";
-    let trials = Api::<DynamicObject>::all_with(controller, &Kind::Trial.resource());
-    cluster
-        .eventually(what, PATIENCE, || async {
-            trials.list(&ListParams::default().limit(1)).await?;
-            Ok(Seen::Done(()))
-        })
-        .await?;
     strangers::settle(cluster).await
 }
 
 /// Where one plan is played.
 pub struct Stage {
-    /// The cluster, shared with other stages.
-    pub cluster: Cluster,
-    /// The namespace, of this stage alone.
-    pub namespace: String,
-    /// Who runs.
-    pub account: Account,
+    fixture: Fixture,
     /// What stands between the controller and the API server.
     pub proxy: FaultProxy,
     /// What the API server writes down.
@@ -88,16 +70,24 @@ impl Drop for Stage {
     }
 }
 
+impl Deref for Stage {
+    type Target = Fixture;
+
+    fn deref(&self) -> &Fixture {
+        &self.fixture
+    }
+}
+
 impl Stage {
     /// A stage without a controller.
     pub async fn set(demo: &str, cluster: &Cluster, name: &str) -> Result<Self> {
-        let namespace = cluster.namespace(name).await?;
-        let account = cluster.service_account(&namespace, "runner", &[]).await?;
-        let (proxy, orders) = FaultProxy::start(cluster, &namespace).await?;
+        let fixture = Fixture::begin(cluster, name, "runner", &[], PATIENCE).await?;
+        let namespace = &fixture.namespace;
+        let (proxy, orders) = FaultProxy::start(cluster, namespace).await?;
         let token = cluster.token(&Controller::account()).await?;
         let settings = Settings {
             // Short, so that what is never answered does not take long.
-            arguments: ["--namespace", &namespace, "--request-timeout", "2"]
+            arguments: ["--namespace", namespace, "--request-timeout", "2"]
                 .map(str::to_owned)
                 .into(),
             environment: Vec::new(),
@@ -106,14 +96,12 @@ impl Stage {
         let controller = Arc::new(Mutex::new(None));
         let killer = tokio::spawn(kill_on_demand(orders, controller.clone())).abort_handle();
         let stage = Self {
-            record: Record::begin(cluster, &namespace, &Kind::Trial.resource())?,
+            record: Record::begin(cluster, &fixture.account, &Kind::Trial.resource())?,
             kind: Kind::Trial.resource(),
             engine: None,
             beside: Vec::new(),
             demo: demo.to_owned(),
-            cluster: cluster.clone(),
-            namespace,
-            account,
+            fixture,
             proxy,
             settings,
             controller,
@@ -182,9 +170,7 @@ impl Stage {
 
     /// A further controller for this namespace, with no proxy and no mistake.
     pub async fn second_controller(&self) -> Result<Controller> {
-        let arguments = ["--namespace", self.namespace.as_str()];
-        let settings = Settings::with_arguments(&arguments);
-        Controller::start(&self.demo, &self.cluster, &settings).await
+        self.start_controller_with(&self.demo, &[]).await
     }
 
     /// Where the controller serves its health, if it was ever started: no other process has this
@@ -202,123 +188,11 @@ impl Stage {
         }
     }
 
-    /// The Runnables of this stage.
-    #[must_use]
-    pub fn runnables(&self) -> Api<Runnable> {
-        self.cluster.api(&self.namespace)
-    }
-
     /// Makes the stage's template, or makes it another one. Its runs are of the stage's kind.
     pub async fn template(&self, mut spec: Value) -> Result<()> {
         spec["template"]["apiVersion"] = json!(self.kind.api_version);
         spec["template"]["kind"] = json!(self.kind.kind);
-        let template = json!({
-            "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate",
-            "metadata": { "name": self.namespace }, "spec": spec,
-        });
-        let apply = PatchParams::apply("faults").force();
-        let (templates, patch) = (
-            self.cluster.all::<ClusterRunTemplate>(),
-            Patch::Apply(template),
-        );
-        self.tried("the template to be applied", || {
-            templates.patch(&self.namespace, &apply, &patch)
-        })
-        .await
-    }
-
-    /// Does it; again and again while the API server is away.
-    pub(super) async fn tried<T, Trying, Try>(&self, what: &str, mut trying: Trying) -> Result<()>
-    where
-        Trying: FnMut() -> Try,
-        Try: Future<Output = kube::Result<T>>,
-    {
-        let trying = &mut trying;
-        eventually(what, PATIENCE, || {
-            let attempt = trying();
-            async move {
-                attempt.await?;
-                Ok(Seen::Done(()))
-            }
-        })
-        .await
-    }
-
-    /// Makes a Runnable of the stage's template and account.
-    pub async fn runnable(&self, name: &str, mut spec: Value) -> Result<Runnable> {
-        spec["runTemplateRef"] = json!({ "name": self.namespace });
-        spec["serviceAccountName"] = json!(self.account.name);
-        let runnable = serde_json::from_value(json!({
-            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
-            "metadata": { "name": name }, "spec": spec,
-        }))?;
-        let runnables = self.runnables();
-        eventually(&format!("{name} to be created"), PATIENCE, || async {
-            let created = match runnables.create(&PostParams::default(), &runnable).await {
-                // An answer that was lost has created it.
-                Err(kube::Error::Api(status)) if status.is_already_exists() => {
-                    runnables.get(name).await?
-                }
-                other => other?,
-            };
-            Ok(Seen::Done(created))
-        })
-        .await
-    }
-
-    /// Patches a Runnable.
-    pub async fn patch(&self, name: &str, patch: Value) -> Result<()> {
-        let (runnables, patch) = (self.runnables(), Patch::Merge(patch));
-        let plain = PatchParams::default();
-        self.tried(&format!("{name} to be changed"), || {
-            runnables.patch(name, &plain, &patch)
-        })
-        .await
-    }
-
-    /// Gives a Runnable other inputs.
-    pub async fn change(&self, name: &str, inputs: Value) -> Result<()> {
-        self.patch(name, json!({ "spec": { "inputs": inputs } }))
-            .await
-    }
-
-    /// Replaces the status of a Runnable, as somebody with more rights than anybody should have.
-    pub async fn edit_status(&self, name: &str, edit: impl Fn(&mut Value)) -> Result<()> {
-        let (runnables, edit) = (self.runnables(), &edit);
-        let what = format!("the status of {name} to be edited");
-        eventually(&what, PATIENCE, || async {
-            let mut object = serde_json::to_value(runnables.get(name).await?)?;
-            edit(&mut object["status"]);
-            let object = serde_json::from_value(object)?;
-            let as_admin = PostParams {
-                field_manager: Some("admin".to_owned()),
-                ..PostParams::default()
-            };
-            let edited = runnables.replace_status(name, &as_admin, &object).await?;
-            self.record.edited(edited);
-            Ok(Seen::Done(()))
-        })
-        .await
-    }
-
-    /// Waits until the Runnable is as wanted.
-    pub async fn until(
-        &self,
-        name: &str,
-        what: &str,
-        wanted: impl Fn(&Runnable) -> bool,
-    ) -> Result<Runnable> {
-        let runnables = self.runnables();
-        let wanted = &wanted;
-        eventually(what, PATIENCE, || async {
-            let runnable = runnables.get(name).await?;
-            Ok(if wanted(&runnable) {
-                Seen::Done(runnable)
-            } else {
-                Seen::NotYet(format!("{:#?}", runnable.status))
-            })
-        })
-        .await
+        self.fixture.template(spec).await
     }
 
     /// Takes everything away again, so that later stages of the cluster have less to list. The
@@ -333,12 +207,6 @@ impl Stage {
             .delete_collection(&background, &ListParams::default())
             .await?;
         self.clear_kind().await
-    }
-
-    /// The uid of a Runnable.
-    pub async fn uid(&self, name: &str) -> Result<String> {
-        let runnable = self.runnables().get(name).await?;
-        runnable.uid().context("a Runnable has a uid")
     }
 }
 

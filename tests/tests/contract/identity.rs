@@ -18,6 +18,9 @@ use crate::world::{
 
 /// What the original needed.
 const ENOUGH: [&str; 3] = ["list", "create", "delete"];
+/// A template and a Runnable of one account.
+const STORY: &str = include_str!("identity/story.yaml");
+
 async fn guarded(world: &World, account: &str) -> Result<Subject> {
     let mut spec = answers();
     spec["template"] = document(
@@ -379,23 +382,3 @@ async fn tokens_do_what_impersonation_does_and_their_lack_is_named() -> Result<(
     assert!(controller.runs()?);
     Ok(())
 }
-
-const STORY: &str = "
-apiVersion: carto.run/v1alpha1
-kind: ClusterRunTemplate
-metadata: {name: hello}
-spec:
-  outputs: {said: .data.said}
-  template:
-    apiVersion: v1
-    kind: ConfigMap
-    metadata: {generateName: hello-}
-    data: {said: hello}
----
-apiVersion: carto.run/v1alpha1
-kind: Runnable
-metadata: {name: ACCOUNT}
-spec:
-  serviceAccountName: ACCOUNT
-  runTemplateRef: {name: hello}
-";

@@ -10,6 +10,7 @@ mod bad_input;
 mod conditions;
 mod events;
 mod expressions;
+mod fixed_names;
 mod health;
 mod idempotence;
 mod identity;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use cartouche_crds::Runnable;
-use cartouche_tests::cluster::Rights;
+use cartouche_tests::{cluster::Rights, fixture::sequence};
 use kube::{
     ResourceExt,
     api::{DeleteParams, DynamicObject, PostParams},
@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use crate::{
     engine::{Kind, end, hangs, succeeds},
-    oracle::sequence,
     scene::{SOON, Scene, rights},
     sight::{current, output, says},
 };

@@ -8,6 +8,7 @@ use cartouche_crds::RunResult;
 use cartouche_tests::{
     cluster::{Rights, Seen},
     controller::Controller,
+    fixture::sequence,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
@@ -18,7 +19,6 @@ use serde_json::{Value, json};
 
 use crate::{
     engine::{Kind, fails, hangs, succeeds, template},
-    oracle::sequence,
     scene::{SOON, Scene, rights},
     sight::{current, failed, output, status},
 };

@@ -1,21 +1,21 @@
 //! A namespace with an account, a template and an engine: where a scenario happens.
 
-use std::time::Duration;
+use std::{ops::Deref, time::Duration};
 
-use anyhow::{Context, Result};
-use cartouche_crds::{ClusterRunTemplate, Runnable};
+use anyhow::Result;
+use cartouche_crds::Runnable;
+use cartouche_oracle::Sight;
 use cartouche_tests::{
-    cluster::{Account, Cluster, Rights, Seen},
+    chronicle::Chronicle,
+    cluster::{Cluster, Rights},
     control_plane::Options,
-    controller::{Controller, Settings},
+    controller::Controller,
+    fixture::{Fixture, install_lab},
     lab,
 };
 use kube::{
     Api, ResourceExt,
-    api::{
-        ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
-        Preconditions,
-    },
+    api::{DeleteParams, DynamicObject, Preconditions},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -26,7 +26,7 @@ use tokio::{
 use crate::{
     DEMO,
     engine::{self, Kind},
-    oracle::{self, Chronicle},
+    oracle::KINDS,
 };
 
 /// How long anything may take that is not delayed on purpose.
@@ -57,12 +57,11 @@ pub fn names(count: usize) -> Vec<String> {
 }
 
 pub struct Scene {
-    pub cluster: Cluster,
-    pub namespace: String,
-    /// The account of every Runnable.
-    pub account: Account,
+    fixture: Fixture,
     /// What controllers did in the namespace.
     pub(crate) chronicle: Chronicle,
+    /// How much of it is written down.
+    pub(crate) sight: Sight,
     /// The engine, where KWOK does not play it.
     engine: Option<AbortHandle>,
     _room: SemaphorePermit<'static>,
@@ -76,6 +75,14 @@ impl Drop for Scene {
     }
 }
 
+impl Deref for Scene {
+    type Target = Fixture;
+
+    fn deref(&self) -> &Fixture {
+        &self.fixture
+    }
+}
+
 impl Scene {
     /// A scene on the servers that all tests share. Nothing else happens in its namespace, and its
     /// controllers serve no other.
@@ -83,7 +90,7 @@ impl Scene {
         let room = ROOM.acquire().await?;
         let cluster = Cluster::shared(DEMO).await?;
         let installing = || async {
-            install(&cluster).await?;
+            install_lab(&cluster, SOON).await?;
             cluster.control_plane()?.play([lab::stages()]).await
         };
         INSTALLED.get_or_try_init(installing).await?;
@@ -94,23 +101,21 @@ impl Scene {
     pub async fn with_servers_of_its_own(name: &str) -> Result<Self> {
         let room = ROOM_FOR_SERVERS.acquire().await?;
         let cluster = Cluster::start(DEMO, &Options::controllers()).await?;
-        install(&cluster).await?;
+        install_lab(&cluster, SOON).await?;
         let mut scene = Self::on(cluster, name, room).await?;
+        scene.sight = Sight::Torn;
         scene.engine = Some(engine::start(scene.trials()));
         Ok(scene)
     }
 
     async fn on(cluster: Cluster, name: &str, room: SemaphorePermit<'static>) -> Result<Self> {
-        let namespace = cluster.namespace(name).await?;
-        let account = cluster
-            .service_account(&namespace, "runner", &rights())
-            .await?;
+        let fixture = Fixture::begin(&cluster, name, "runner", &rights(), SOON).await?;
+        let kinds = KINDS.map(Kind::resource);
         let scene = Self {
-            chronicle: Chronicle::begin(&cluster, &account)?,
+            chronicle: Chronicle::begin(&cluster, &fixture.account, &kinds)?,
             engine: None,
-            cluster,
-            namespace,
-            account,
+            sight: Sight::Record,
+            fixture,
             _room: room,
         };
         scene.template(engine::template(Kind::Trial)).await?;
@@ -119,36 +124,15 @@ impl Scene {
 
     /// Starts a controller for this namespace, with further arguments.
     pub async fn controller(&self, arguments: &[&str]) -> Result<Controller> {
-        let own = ["--namespace", &self.namespace];
-        let arguments: Vec<&str> = own.iter().chain(arguments).copied().collect();
-        Controller::start(DEMO, &self.cluster, &Settings::with_arguments(&arguments)).await
-    }
-
-    pub fn runnables(&self) -> Api<Runnable> {
-        self.cluster.api(&self.namespace)
+        self.start_controller_with(DEMO, arguments).await
     }
 
     pub fn objects(&self, kind: Kind) -> Api<DynamicObject> {
-        Api::namespaced_with(self.cluster.client(), &self.namespace, &kind.resource())
+        self.objects_of(&kind.resource())
     }
 
     pub fn trials(&self) -> Api<DynamicObject> {
         self.objects(Kind::Trial)
-    }
-
-    /// Makes the scene's template, or makes it another one.
-    pub async fn template(&self, spec: Value) -> Result<()> {
-        let template = json!({
-            "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate",
-            "metadata": { "name": self.namespace }, "spec": spec,
-        });
-        let apply = PatchParams::apply("durability").force();
-        self.cluster
-            .all::<ClusterRunTemplate>()
-            .patch(&self.namespace, &apply, &Patch::Apply(template))
-            .await
-            .context("applying the template")?;
-        Ok(())
     }
 
     /// Makes a Runnable of the scene's template and account.
@@ -157,71 +141,13 @@ impl Scene {
     }
 
     /// The same with further fields of its spec.
-    pub async fn runnable_with(&self, name: &str, mut spec: Value) -> Result<Runnable> {
-        spec["runTemplateRef"] = json!({ "name": self.namespace });
-        spec["serviceAccountName"] = json!(self.account.name);
-        let runnable = serde_json::from_value(json!({
-            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
-            "metadata": { "name": name }, "spec": spec,
-        }))?;
-        let runnables = self.runnables();
-        let created = runnables.create(&PostParams::default(), &runnable).await;
-        created.with_context(|| format!("creating Runnable {name}"))
-    }
-
-    /// Gives a Runnable other inputs.
-    pub async fn change(&self, name: &str, inputs: Value) -> Result<()> {
-        self.patch(name, json!({ "spec": { "inputs": inputs } }))
-            .await
-    }
-
-    /// Patches a Runnable; tried again while the API server is away.
-    pub async fn patch(&self, name: &str, patch: Value) -> Result<()> {
-        let patch = Patch::Merge(patch);
-        self.cluster
-            .eventually(&format!("{name} to be changed"), SOON, || async {
-                let runnables = self.runnables();
-                runnables
-                    .patch(name, &PatchParams::default(), &patch)
-                    .await?;
-                Ok(Seen::Done(()))
-            })
-            .await
-    }
-
-    /// Replaces the status of a Runnable by what `edit` makes of it, as somebody with more rights
-    /// than anybody should have.
-    pub async fn edit_status(&self, name: &str, edit: impl Fn(&mut Value)) -> Result<()> {
-        // Not typed: it may be something that is no status.
-        let kind = ApiResource::erase::<Runnable>(&());
-        let runnables: Api<DynamicObject> =
-            Api::namespaced_with(self.cluster.client(), &self.namespace, &kind);
-        let edit = &edit;
-        self.cluster
-            .eventually(&format!("the status of {name} to be edited"), SOON, || {
-                let runnables = runnables.clone();
-                async move {
-                    let mut object = runnables.get(name).await?;
-                    edit(&mut object.data["status"]);
-                    let as_admin = PostParams {
-                        field_manager: Some("admin".to_owned()),
-                        ..PostParams::default()
-                    };
-                    runnables.replace_status(name, &as_admin, &object).await?;
-                    Ok(Seen::Done(()))
-                }
-            })
-            .await
+    pub async fn runnable_with(&self, name: &str, spec: Value) -> Result<Runnable> {
+        self.fixture.runnable(name, spec).await
     }
 
     /// Ends a run that hangs.
     pub async fn end(&self, run: &DynamicObject, succeeded: bool) -> Result<()> {
-        self.cluster
-            .eventually("the run to be ended", SOON, || async {
-                engine::end(&self.trials(), run, succeeded).await?;
-                Ok(Seen::Done(()))
-            })
-            .await
+        self.end_trial(&self.trials(), run, succeeded).await
     }
 
     /// Deletes a run, as anybody with kubectl might.
@@ -239,26 +165,6 @@ impl Scene {
 
     /// The runs that carry a Runnable's name, oldest sequence first.
     pub async fn runs(&self, kind: Kind, runnable: &str) -> Result<Vec<DynamicObject>> {
-        let of = ListParams::default().labels(&format!("carto.run/runnable-name={runnable}"));
-        let mut runs = self.objects(kind).list(&of).await?.items;
-        runs.sort_by_key(oracle::sequence);
-        Ok(runs)
+        self.runs_of(&kind.resource(), runnable).await
     }
-}
-
-/// Installs Cartouche and the kinds of the runs, and waits until the controller may watch them.
-async fn install(cluster: &Cluster) -> Result<()> {
-    cluster.install_cartouche().await?;
-    cluster.apply_yaml("default", lab::KINDS).await?;
-    cluster.definitions_served().await?;
-    let controller = cluster.client_of(&Controller::account()).await?;
-    let what = "the controller to be allowed to watch Trials";
-    cluster
-        .eventually(what, SOON, || async {
-            let trials =
-                Api::<DynamicObject>::all_with(controller.clone(), &Kind::Trial.resource());
-            trials.list(&ListParams::default().limit(1)).await?;
-            Ok(Seen::Done(()))
-        })
-        .await
 }

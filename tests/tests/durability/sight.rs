@@ -5,7 +5,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use cartouche_crds::{CurrentRun, RunResult, Runnable, RunnableStatus};
 use cartouche_tests::cluster::Seen;
-use k8s_openapi::{api::core::v1::Event, apimachinery::pkg::apis::meta::v1::Condition};
+pub use cartouche_tests::fixture::{condition, output};
+use k8s_openapi::api::core::v1::Event;
 use kube::{
     ResourceExt,
     api::{DynamicObject, ListParams},
@@ -23,11 +24,6 @@ pub const CANARY: &str = "canary-";
 /// A status that was written already.
 pub fn status(runnable: &Runnable) -> RunnableStatus {
     runnable.status.clone().unwrap_or_default()
-}
-
-pub fn condition<'a>(runnable: &'a Runnable, name: &str) -> Option<&'a Condition> {
-    let conditions = &runnable.status.as_ref()?.conditions;
-    conditions.iter().find(|condition| condition.type_ == name)
 }
 
 /// Whether a condition has this status and reason, for the present generation.
@@ -49,16 +45,6 @@ pub fn failed(runnable: &Runnable) -> bool {
     says(runnable, "Ready", "False", "SucceededCondition")
 }
 
-pub fn output(runnable: &Runnable) -> Option<i64> {
-    runnable
-        .status
-        .as_ref()?
-        .outputs
-        .as_ref()?
-        .get("value")?
-        .as_i64()
-}
-
 pub fn current(runnable: &Runnable) -> Result<CurrentRun> {
     status(runnable)
         .current_run
@@ -78,29 +64,6 @@ impl Scene {
     /// A Runnable as it is now.
     pub async fn now(&self, name: &str) -> Result<Runnable> {
         Ok(self.runnables().get(name).await?)
-    }
-
-    /// Waits until a Runnable is as wanted.
-    pub async fn until(
-        &self,
-        name: &str,
-        what: &str,
-        wanted: impl Fn(&Runnable) -> bool,
-    ) -> Result<Runnable> {
-        self.within(SOON, name, what, wanted).await
-    }
-
-    pub async fn within(
-        &self,
-        at_most: Duration,
-        name: &str,
-        what: &str,
-        wanted: impl Fn(&Runnable) -> bool,
-    ) -> Result<Runnable> {
-        let what = format!("{name}: {what}");
-        self.cluster
-            .wait_for(&self.runnables(), name, &what, at_most, wanted)
-            .await
     }
 
     /// Waits until the run for the present inputs has given this output.

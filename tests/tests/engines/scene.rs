@@ -1,19 +1,20 @@
 //! A Runnable in a namespace of its own, on a cluster where the controller and the engines work.
 
-use std::{future::Future, path::Path, time::Duration};
+use std::{future::Future, ops::Deref, path::Path, time::Duration};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use cartouche_crds::{ClusterRunTemplate, Runnable};
+use cartouche_crds::Runnable;
 use cartouche_tests::{
     cluster::{AuditLog, Cluster, Rights, Seen},
     controller::{Controller, Settings},
     engines::{ArgoWorkflows, EngineError, Tekton},
+    fixture::Fixture,
     repository, skipped,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api,
-    api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
+    api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams},
     core::GroupVersionKind,
 };
 use serde_json::{Value, json};
@@ -116,25 +117,27 @@ pub(crate) async fn there<T>(
 
 /// A Runnable `it`, and its runs of one kind.
 pub(crate) struct Scene {
-    pub(crate) cluster: Cluster,
-    pub(crate) namespace: String,
+    fixture: Fixture,
     kind: Kind,
     audit: AuditLog,
+}
+
+impl Deref for Scene {
+    type Target = Fixture;
+
+    fn deref(&self) -> &Fixture {
+        &self.fixture
+    }
 }
 
 impl Scene {
     /// An empty namespace, with an account `default` that may make runs of the kind.
     pub(crate) async fn set(cluster: Cluster, kind: Kind) -> Result<Self> {
         let Kind(group, _, _, resource) = kind;
-        let namespace = cluster.namespace(resource).await?;
         let rights = [Rights::of_a_runnable(group, resource)];
-        cluster
-            .service_account(&namespace, "default", &rights)
-            .await?;
         Ok(Self {
             audit: cluster.audit()?,
-            cluster,
-            namespace,
+            fixture: Fixture::begin(&cluster, resource, "default", &rights, PATIENCE).await?,
             kind,
         })
     }
@@ -148,7 +151,9 @@ impl Scene {
         inputs: Value,
     ) -> Result<()> {
         let Kind(group, version, kind, _) = self.kind;
-        let annotations = template["annotations"].take();
+        // No field of a template: the API server would refuse it.
+        let fields = template.as_object_mut();
+        let annotations = fields.and_then(|fields| fields.remove("annotations"));
         template["template"] = json!({
             "apiVersion": format!("{group}/{version}").trim_start_matches('/'),
             "kind": kind,
@@ -158,29 +163,14 @@ impl Scene {
             },
             "spec": spec,
         });
-        // Templates are for the whole cluster, so that each scene has one of its own name.
-        let template = serde_json::from_value(
-            json!({ "metadata": { "name": self.namespace }, "spec": template }),
-        )?;
-        let templates = self.cluster.all::<ClusterRunTemplate>();
-        templates.create(&PostParams::default(), &template).await?;
-        let runnable = serde_json::from_value(json!({
-            "metadata": { "name": "it" },
-            "spec": { "runTemplateRef": { "name": self.namespace }, "inputs": inputs },
-        }))?;
-        let runnables = self.cluster.api::<Runnable>(&self.namespace);
-        runnables.create(&PostParams::default(), &runnable).await?;
+        self.template(template).await?;
+        self.runnable("it", json!({ "inputs": inputs })).await?;
         Ok(())
     }
 
     /// Changes inputs of the Runnable.
     pub(crate) async fn inputs(&self, inputs: Value) -> Result<()> {
-        let runnables = self.cluster.api::<Runnable>(&self.namespace);
-        let patch = Patch::Merge(json!({ "spec": { "inputs": inputs } }));
-        runnables
-            .patch("it", &PatchParams::default(), &patch)
-            .await?;
-        Ok(())
+        self.change("it", inputs).await
     }
 
     /// Waits until Ready has this status for the present generation.
@@ -210,8 +200,7 @@ impl Scene {
 
     /// Patches a run, as a person does.
     pub(crate) async fn patch(&self, run: &Value, patch: Value) -> Result<()> {
-        let patch = Patch::Merge(patch);
-        let api = self.api();
+        let (api, patch) = (self.api(), Patch::Merge(patch));
         api.patch(name(run)?, &PatchParams::default(), &patch)
             .await?;
         Ok(())
@@ -282,7 +271,7 @@ impl Scene {
     fn api(&self) -> Api<DynamicObject> {
         let Kind(group, version, kind, _) = self.kind;
         let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-        Api::namespaced_with(self.cluster.client(), &self.namespace, &kind)
+        self.objects_of(&kind)
     }
 }
 

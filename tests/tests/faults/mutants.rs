@@ -3,15 +3,16 @@
 
 use anyhow::{Result, bail};
 use cartouche_controller::mutants::Mutant;
-use cartouche_crds::{RunPhase, Runnable};
+use cartouche_crds::Runnable;
 use cartouche_tests::{
     cluster::{Seen, eventually},
     fault_proxy::{Call, Fault},
     faults::{
         plan::quiet,
-        scenario::{gives, made},
+        scenario::{gives, made, rejected},
         stage::{APP, PATIENCE, Stage},
     },
+    fixture::{condition, output},
     lab::{self, Kind, fails, hangs, succeeds},
 };
 use clap::ValueEnum;
@@ -49,9 +50,10 @@ where
     Play: Fn(Stage) -> Playing,
     Playing: Future<Output = Result<Noticed>>,
 {
-    let (healthy, mistaken) = tokio::try_join!(async { play(stage(None).await?).await }, async {
-        play(stage(Some(mutant)).await?).await
-    },)?;
+    let (healthy, mistaken) = tokio::try_join!(
+        Box::pin(async { play(stage(None).await?).await }),
+        Box::pin(async { play(stage(Some(mutant)).await?).await }),
+    )?;
     println!("{mutant:?}: {mistaken:?}");
     if !healthy.is_empty() {
         bail!("without the mistake: {}", healthy.join("; "));
@@ -66,7 +68,6 @@ where
 async fn noticed(stage: &Stage, values: &[i64]) -> Result<Noticed> {
     quiet(stage).await?;
     let mut noticed = stage.record.breaches()?;
-    noticed.extend(stage.record.unannounced()?);
     let made = stage.end(APP).await?.made;
     let ran: Vec<i64> = made.iter().filter_map(|run| run.value).collect();
     if ran != values {
@@ -100,14 +101,6 @@ fn inputs(inputs: &Value) -> Value {
     json!({ "inputs": inputs })
 }
 
-fn rejected(runnable: &Runnable) -> bool {
-    let current = runnable
-        .status
-        .as_ref()
-        .and_then(|s| s.current_run.as_ref());
-    current.is_some_and(|run| run.phase == RunPhase::Rejected)
-}
-
 fn conflicts(runnable: &Runnable) -> bool {
     let conditions = runnable.status.iter().flat_map(|status| &status.conditions);
     conditions
@@ -115,16 +108,8 @@ fn conflicts(runnable: &Runnable) -> bool {
         .any(|condition| condition.reason == "NameConflict")
 }
 
-fn output(runnable: &Runnable) -> Option<i64> {
-    let outputs = runnable.status.as_ref()?.outputs.as_ref()?;
-    outputs.get("value")?.as_i64()
-}
-
 fn ready_says(runnable: &Runnable, text: &str) -> bool {
-    let conditions = runnable.status.iter().flat_map(|status| &status.conditions);
-    conditions
-        .into_iter()
-        .any(|condition| condition.type_ == "Ready" && condition.message.contains(text))
+    condition(runnable, "Ready").is_some_and(|ready| ready.message.contains(text))
 }
 
 #[tokio::test]

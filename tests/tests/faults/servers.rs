@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use cartouche_oracle::Sight;
 use cartouche_tests::{
     cluster::Cluster,
     control_plane::Part,
@@ -86,7 +87,7 @@ async fn every_scenario_ends_as_ever_when_the_api_server_and_etcd_die_in_its_mid
     let (ends, ()) = tokio::try_join!(try_join_all(playing), die(&cluster))?;
     for ((scenario, stage), undecided) in stages.iter().zip(ends) {
         let twice = undecided.and_then(|undecided| undecided.twice);
-        let breaches = stage.record.breaches_beside(twice)?;
+        let breaches = stage.record.breaches_of(Sight::Torn, twice)?;
         ensure!(breaches.is_empty(), "{}: {breaches:?}", scenario.name());
     }
     Ok(())

@@ -1,87 +1,21 @@
-//! What the runs themselves show: S1, S2 and where their content came from.
-
-use std::collections::{BTreeMap, HashMap};
+//! Where the content of the runs came from.
 
 use cartouche_crds::RunnableStatus;
 use serde_json::Value;
 
-use super::{
-    Excuse, Verdict, input_hash,
-    losses::{Losses, Lost, is_stood_for},
-    makes_a_run, number, owner, status, text, uid,
-};
+use super::{Verdict, input_hash, makes_a_run, number, owner, status, text, uid};
 use crate::{
     discovery::Resource,
     people::is_person,
-    store::{Change, Happened, Key, Store},
+    store::{Change, Key, Store},
 };
 
-/// What broke S1, S2 or S3 by making a run.
-pub(super) fn judge(store: &Store, losses: &Losses, found: &mut Verdict) {
-    let mut last: BTreeMap<(String, i64), &Change> = BTreeMap::new();
-    let mut content: HashMap<(String, String), String> = HashMap::new();
+/// What broke S3 by making a run.
+pub(super) fn judge(store: &Store, found: &mut Verdict) {
     for change in store.log().iter().filter(|change| makes_a_run(change)) {
-        let run = &*change.object;
-        let sequence = number(run).unwrap_or_default();
-        if let Some(other) = last.insert((owner(run).to_owned(), sequence), change) {
-            match excuse(store, losses, other, change) {
-                Some(excuse) => found.excuse(excuse),
-                None => found.broken(
-                    "S1",
-                    format!(
-                        "run {sequence} was made at {} and again at {}: {} and {}",
-                        other.version, change.version, other.key.name, change.key.name
-                    ),
-                ),
-            }
-            continue;
-        }
-        let made_of = format!("{} {}", change.key.resource.kind(), run["spec"]);
-        let before = content
-            .entry((owner(run).to_owned(), input_hash(run).to_owned()))
-            .or_insert_with(|| made_of.clone());
-        if *before != made_of {
-            found.broken(
-                "S2",
-                format!(
-                    "{} has the hash of {before}, but is {made_of}",
-                    change.key.name
-                ),
-            );
-        }
+        let sequence = number(&change.object).unwrap_or_default();
         strange_content(store, change, sequence, found);
     }
-}
-
-/// Why a number was used twice.
-fn excuse(store: &Store, losses: &Losses, one: &Change, other: &Change) -> Option<Excuse> {
-    if outlived_its_runnable(store, other) {
-        return Some(Excuse::OutlivedItsRunnable);
-    }
-    let losses = losses.between(owner(&one.object), one.version, other.version);
-    losses.last()?;
-    let deleted = store.log().iter().any(|change| {
-        change.happened == Happened::Deleted
-            && change.version < other.version
-            && uid(&change.object) == uid(&one.object)
-    });
-    if deleted {
-        return Some(Excuse::DeletedAndForgotten);
-    }
-    let unseen = losses.iter().any(|loss| match loss.lost {
-        Lost::Since | Lost::Everything => true,
-        Lost::Runs => !is_stood_for(store, one.key.resource, other.version),
-    });
-    (unseen && one.key.resource != other.key.resource).then_some(Excuse::LostWithItsKind)
-}
-
-fn outlived_its_runnable(store: &Store, run: &Change) -> bool {
-    store.log().iter().any(|change| {
-        change.key.resource == Resource::Runnables
-            && change.happened == Happened::Deleted
-            && change.version < run.version
-            && uid(&change.object) == owner(&run.object)
-    })
 }
 
 /// A run is made of what was there at its intent: the Runnable as the intent's write found it, the
@@ -96,8 +30,10 @@ fn strange_content(store: &Store, run: &Change, sequence: i64, found: &mut Verdi
             otherwise => seen = otherwise,
         }
     }
-    let what = seen.unwrap_or_else(|| "was made without an intent".to_owned());
-    found.broken("S3", format!("{} {what}", run.key.name));
+    // That there was an intent is for everybody to judge.
+    if let Some(what) = seen {
+        found.broken("S3", format!("{} {what}", run.key.name));
+    }
 }
 
 /// Where in the log the number of a run was given to its hash: once, unless the status was lost.

@@ -1,13 +1,12 @@
 //! What must be so in the end: L1 and L2.
 
+use std::cell::LazyCell;
+
 use cartouche_crds::{RunResult, RunnableStatus};
+use cartouche_oracle::Past;
 use serde_json::{Value, json};
 
-use super::{
-    Excuse, Verdict,
-    losses::{Losses, Lost},
-    number, owner, status, text, uid,
-};
+use super::{Excuse, Verdict, history, number, owner, status, text, uid};
 use crate::{
     discovery::Resource,
     people::{NAMESPACE, runnable, source, template},
@@ -20,19 +19,22 @@ use crate::{
 #[must_use]
 pub fn unsettled(store: &Store, plan: &Plan) -> Verdict {
     let mut found = Verdict::default();
+    // Read only where something is missing: this is asked again and again.
+    let past = LazyCell::new(|| history::past(store));
+    let excuse = |run: &Value| excuse(&past, run);
     for at in 0..plan.runnables {
         let Some(object) = store.get(&runnable(at)) else {
             continue;
         };
         let stored = status(&object);
         let final_document = final_document(store, at, &object);
-        match up_to_date(store, &object, &stored, &final_document) {
+        match up_to_date(store, &object, &stored, &final_document, &excuse) {
             Ok(excuse) => excuse.into_iter().for_each(|excuse| found.excuse(excuse)),
             Err(what) => found.broken("L1", format!("r{at}: {what}")),
         }
         let own = runs(store, uid(&object)).filter(|run| !is_strangers(store, run));
         for run in own.filter(|run| !knows(&stored, uid(run))) {
-            if let Some(excuse) = excuse(store, &object, &stored, run) {
+            if let Some(excuse) = excuse(run) {
                 found.excuse(excuse);
             } else {
                 let name = text(run, "/metadata/name");
@@ -43,22 +45,11 @@ pub fn unsettled(store: &Store, plan: &Plan) -> Verdict {
     found
 }
 
-/// Why a ledger that somebody emptied, or put an old copy of back, does not know a run.
-fn excuse(store: &Store, object: &Value, stored: &RunnableStatus, run: &Value) -> Option<Excuse> {
-    let losses = Losses::of(store);
-    let mut log = store.log().iter();
-    let made = log.find(|change| uid(&change.object) == uid(run))?.version;
-    // One that the original had on its way was waited for, if anything said that it had been there.
-    let before = losses.between(uid(object), 0, made);
-    let silent = before.iter().any(|loss| loss.lost == Lost::Everything);
-    if silent && number(run).is_none() {
-        return Some(Excuse::LostWhileOnItsWay);
-    }
-    let after = losses.between(uid(object), made, u64::MAX);
-    let current = stored.current_run.as_ref();
-    let other_kind = run["kind"].as_str() != current.map(|current| current.kind.as_str());
-    (other_kind && after.iter().any(|loss| loss.lost != Lost::Runs))
-        .then_some(Excuse::LostWithItsKind)
+/// Why a ledger does not know a run.
+fn excuse(past: &Past, run: &Value) -> Option<Excuse> {
+    let excuse = past.known(uid(run)).and_then(|run| past.unknown_for(run));
+    // People are patient here.
+    excuse.filter(|excuse| *excuse != Excuse::DeletedUnrecorded)
 }
 
 fn runs<'a>(store: &'a Store, owned_by: &'a str) -> impl Iterator<Item = &'a Value> {
@@ -109,6 +100,7 @@ fn up_to_date(
     object: &Value,
     stored: &RunnableStatus,
     (kind, spec): &(String, Value),
+    excuse: &impl Fn(&Value) -> Option<Excuse>,
 ) -> Result<Option<Excuse>, String> {
     let Some(current) = &stored.current_run else {
         return Err("no run is current".to_owned());
@@ -133,12 +125,12 @@ fn up_to_date(
     let there = store
         .get(&last.key)
         .is_some_and(|run| uid(&run) == current_uid);
-    let mut excuse = None;
+    let mut excused = None;
     if last.key.resource.kind() != kind || last.object["spec"] != *spec {
         if there || number(&last.object).is_some() {
             return Err(format!("the current run is not for {kind} {spec}"));
         }
-        excuse = Some(Excuse::DeletedUncompared);
+        excused = Some(Excuse::DeletedUncompared);
     }
     let newer = runs(store, uid(object))
         .filter(|run| !is_strangers(store, run))
@@ -146,7 +138,7 @@ fn up_to_date(
     for newer in newer {
         // One of another kind, from before its ledger was emptied: the excuse is counted where the ledger
         // is asked for the runs that it does not know.
-        if self::excuse(store, object, stored, newer) != Some(Excuse::LostWithItsKind) {
+        if excuse(newer) != Some(Excuse::LostWithItsKind) {
             let name = text(newer, "/metadata/name");
             return Err(format!("{name} is newer than current"));
         }
@@ -158,7 +150,7 @@ fn up_to_date(
     };
     match current.result {
         None => return Err("the end of the current run is not told".to_owned()),
-        Some(RunResult::Lost) if !there => return Ok(excuse),
+        Some(RunResult::Lost) if !there => return Ok(excused),
         result if result != ended => return Err(format!("{result:?} is told, but it {ended:?}")),
         Some(_) => {}
     }
@@ -166,5 +158,5 @@ fn up_to_date(
     if there && ended == Some(RunResult::Succeeded) && from != Some(current.sequence) {
         return Err(format!("the outputs are those of {from:?}"));
     }
-    Ok(excuse)
+    Ok(excused)
 }

@@ -1,7 +1,7 @@
 //! What no protocol can decide alone (`docs/exactly-once.md`, "Where it ends"), and what comes close.
 
 use anyhow::{Context, Result, ensure};
-use cartouche_crds::{CurrentRun, RunResult, Runnable};
+use cartouche_crds::{RunResult, Runnable};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
@@ -13,12 +13,9 @@ use crate::{
         plan::quiet,
         stage::{APP, PATIENCE, Stage},
     },
+    fixture::current,
     lab::{hangs, succeeds},
 };
-
-fn current(runnable: &Runnable) -> Option<&CurrentRun> {
-    runnable.status.as_ref()?.current_run.as_ref()
-}
 
 /// Whether it is not known how the present run ended.
 pub(super) fn lost(runnable: &Runnable) -> bool {

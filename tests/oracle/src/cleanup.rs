@@ -1,0 +1,40 @@
+//! S5: what is deleted.
+
+use crate::past::{Past, entries};
+
+/// A run is never deleted sooner than ten minutes after it was made, give or take what the API
+/// server's clock was set by.
+const MINIMUM_AGE_SECONDS: i64 = 600 - 120;
+
+impl Past {
+    /// Retention deletes a run. `second`: when, if that is known.
+    pub(crate) fn retired(&mut self, second: Option<i64>, index: usize) {
+        let known = &self.runs[index];
+        let served = self.runnables.get(&known.run.runnable);
+        let status = served.map(|served| &*served.status);
+        let age = second.zip(known.second).map(|(now, made)| now - made);
+        let uid = Some(known.run.uid.as_str());
+        let current = status.and_then(|status| status.current_run.as_ref());
+        let is_current = current.is_some_and(|run| run.uid.as_deref() == uid);
+        let source = status.and_then(|status| status.outputs_from.as_ref());
+        let is_source = source.is_some_and(|from| Some(from.uid.as_str()) == uid);
+        let is_known = status.is_some_and(|status| entries(status).any(|(_, _, it)| it == uid));
+        // It was decided on by a ledger that somebody has taken away since, with or without its Runnable.
+        let taken_away = known.forgettable || served.is_none_or(|served| served.gone);
+        let was_known = known.recorded && taken_away && current.is_none();
+        let mut history = status.into_iter().flat_map(|status| &status.history);
+        let is_told = history.any(|entry| entry.uid.as_deref() == uid && entry.result.is_some());
+        let has_ended = known.run.result.is_some() || self.sight.is_partial() && is_told;
+        if !has_ended || is_current || is_source || !(is_known || was_known) {
+            let what = format!("{} was deleted, but had to stay", known.run.name);
+            self.found.broken("S5", what);
+        }
+        if let Some(age) = age.filter(|age| *age < MINIMUM_AGE_SECONDS) {
+            let what = format!(
+                "{} was deleted after {age} seconds",
+                self.runs[index].run.name
+            );
+            self.found.broken("S5", what);
+        }
+    }
+}

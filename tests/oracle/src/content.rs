@@ -1,0 +1,112 @@
+//! S2: what the ledger says of a run is so, and what somebody else made is none.
+
+use cartouche_crds::RunnableStatus;
+
+use crate::{
+    history::Actor,
+    numbers::may_be_same,
+    past::{Known, Past, Sight, entries},
+    verdict::Excuse,
+};
+
+/// So much older than its intent a run may seem.
+const CLOCKS_SECONDS: i64 = 30;
+
+impl Past {
+    /// A run that was just made is what others of its hash are, and what the ledger says of its number.
+    pub(crate) fn judge_made_of(&mut self, index: usize) {
+        let new = &self.runs[index];
+        let same = |it: &&Known| {
+            it.is_ours() && it.run.runnable == new.run.runnable && it.run.hash == new.run.hash
+        };
+        let before = self.runs[..index].iter().find(same);
+        let content = |it: &Known| (it.run.kind.clone(), it.run.content.clone());
+        if let Some(before) = before.filter(|it| content(it) != content(new)) {
+            let what = format!(
+                "{} has the hash of {:?}, but is {:?}",
+                new.run.name,
+                content(before),
+                content(new)
+            );
+            self.found.broken("S2", what);
+        }
+        let served = self.runnables.get(&self.runs[index].run.runnable);
+        if let Some(status) = served.map(|served| std::sync::Arc::clone(&served.status)) {
+            self.judge_entries(&status, index);
+        }
+    }
+
+    /// S2 of every entry of a ledger.
+    pub fn judge_content(&mut self, runnable: &str, status: &RunnableStatus) {
+        for (sequence, _, uid) in entries(status) {
+            let Some(uid) = uid else { continue };
+            match self.run(uid) {
+                Some(known) if known.maker == Actor::Stranger => {
+                    self.judge_stranger(runnable, sequence, uid);
+                }
+                Some(known) if known.is_of(runnable) => {}
+                // There was more than is told.
+                None if self.sight != Sight::Whole => {}
+                _ => {
+                    let what = format!("run {sequence} of {runnable} is said to be {uid}");
+                    self.found.broken("S2", what);
+                }
+            }
+        }
+        for index in 0..self.runs.len() {
+            if self.runs[index].is_ours() && self.runs[index].run.runnable == runnable {
+                self.judge_entries(status, index);
+            }
+        }
+    }
+
+    /// Whether a run is what the ledger of its Runnable says of its uid and of its number.
+    fn judge_entries(&mut self, status: &RunnableStatus, index: usize) {
+        let Known {
+            run, forgettable, ..
+        } = &self.runs[index];
+        let other = entries(status).find(|(sequence, hash, uid)| {
+            let named = *uid == Some(run.uid.as_str());
+            let numbered = run.number == Some(*sequence);
+            // After a loss a number may be given anew, so that only what was confirmed counts.
+            let concerned = named || numbered && !forgettable;
+            concerned && !(numbered && may_be_same(hash, &run.hash))
+        });
+        if let Some((sequence, hash, _)) = other {
+            let what = format!(
+                "run {sequence} is said to be of {hash}, but {} is run {:?} of {}",
+                run.name, run.number, run.hash
+            );
+            self.found.broken("S2", what);
+        }
+    }
+
+    /// What somebody else made is no run, unless it overtook the create, or the ledger was lost.
+    fn judge_stranger(&mut self, runnable: &str, sequence: i64, uid: &str) {
+        let Some(known) = self.run(uid).filter(|known| !known.overtaken) else {
+            return;
+        };
+        let served = self.runnables.get(runnable);
+        let intents = served.into_iter().flat_map(|served| &served.intents);
+        let mut intended = intents.filter(|((number, ..), _)| *number == sequence);
+        let intended = intended.next().and_then(|(_, (_, second))| *second);
+        let young = known
+            .run
+            .created
+            .zip(intended)
+            .is_some_and(|(made, intended)| intended - made <= CLOCKS_SECONDS);
+        let excuse = if !self.losses(runnable).is_empty() {
+            Excuse::ForgedAndLost
+        } else if young {
+            Excuse::QuickerThanTheCreate
+        } else {
+            let what = format!("run {sequence} of {runnable}, {uid}, is somebody else's");
+            self.found.broken("S2", what);
+            return;
+        };
+        self.found.excuse(excuse);
+        if let Some(known) = self.run_mut(uid) {
+            known.overtaken = true;
+        }
+    }
+}

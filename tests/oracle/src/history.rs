@@ -1,0 +1,144 @@
+//! What is told to the judge: who did what to which object, and when.
+
+use std::sync::Arc;
+
+use cartouche_crds::{
+    INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RunnableStatus,
+};
+use k8s_openapi::jiff::Timestamp;
+use serde_json::Value;
+
+/// What orders events: a resourceVersion.
+pub type Time = u64;
+
+/// Who did it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Actor {
+    /// A controller of ours, as itself or as a Runnable's account.
+    Controller,
+    /// Somebody with rights, or the API server's garbage collector: it is nobody's mistake.
+    Person,
+    /// The original controller.
+    Original,
+    /// Somebody who may create the kind of the runs, and nothing else.
+    Stranger,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// The object was created.
+    Created,
+    /// A create or a write whose sender did not wait for an answer: it may have had its effect, or not.
+    GivenUp,
+    /// The object was changed, or is seen to exist.
+    Changed,
+    /// The object was deleted.
+    Deleted,
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// When.
+    pub at: Time,
+    /// The same in seconds, by a clock that nobody sets; of a run of the original, of its creation.
+    pub second: Option<i64>,
+    /// Who did it.
+    pub actor: Actor,
+    /// What.
+    pub verb: Verb,
+    /// To what.
+    pub object: Object,
+}
+
+/// What it happened to.
+#[derive(Clone, Debug)]
+pub enum Object {
+    /// An object of a kind that runs have.
+    Run(Run),
+    /// A Runnable.
+    Runnable(Runnable),
+    /// A template, of which only this counts.
+    Template {
+        /// Its name.
+        name: String,
+        /// The kind that it renders.
+        kind: String,
+    },
+}
+
+/// A Runnable, of which only the status counts.
+#[derive(Clone, Debug, Default)]
+pub struct Runnable {
+    /// Its uid.
+    pub uid: String,
+    /// Its status.
+    pub status: Arc<RunnableStatus>,
+}
+
+/// A run, or what claims to be one. What a world cannot see is `None`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Run {
+    /// Its uid.
+    pub uid: String,
+    /// The uid of the Runnable that controls it.
+    pub runnable: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its number. Runs of the original controller have none.
+    pub number: Option<i64>,
+    /// The hash of what was rendered.
+    pub hash: String,
+    /// The re-run request that it answers.
+    pub token: Option<String>,
+    /// What it is made of.
+    pub content: Option<String>,
+    /// When it was created, in seconds, by the API server's clock.
+    pub created: Option<i64>,
+    /// Whether it succeeded, if it has ended.
+    pub result: Option<bool>,
+    /// What it gives as the output `answer`.
+    pub answer: Option<Value>,
+}
+
+impl Run {
+    /// The run that an object says it is: its metadata, and its `Succeeded` condition.
+    #[must_use]
+    pub fn of(object: &Value) -> Self {
+        let text = |pointer: &str| {
+            let text = object.pointer(pointer).and_then(Value::as_str);
+            text.unwrap_or_default().to_owned()
+        };
+        let tag = |group: &str, key: &str| object["metadata"][group].get(key)?.as_str();
+        let created = text("/metadata/creationTimestamp").parse::<Timestamp>();
+        let conditions = object
+            .pointer("/status/conditions")
+            .and_then(Value::as_array);
+        let succeeded = conditions
+            .into_iter()
+            .flatten()
+            .find(|it| it["type"] == "Succeeded");
+        Self {
+            uid: text("/metadata/uid"),
+            runnable: text("/metadata/ownerReferences/0/uid"),
+            kind: text("/kind"),
+            name: text("/metadata/name"),
+            number: tag("labels", RUN_SEQUENCE_LABEL).and_then(|number| number.parse().ok()),
+            hash: tag("annotations", INPUT_HASH_ANNOTATION)
+                .unwrap_or_default()
+                .to_owned(),
+            token: tag("annotations", RERUN_TOKEN_ANNOTATION).map(str::to_owned),
+            created: created.ok().map(Timestamp::as_second),
+            result: succeeded.and_then(|condition| match condition["status"].as_str()? {
+                "True" => Some(true),
+                "False" => Some(false),
+                _ => None,
+            }),
+            content: None,
+            answer: None,
+        }
+    }
+}

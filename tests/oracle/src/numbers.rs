@@ -1,0 +1,253 @@
+//! S1 and S3: one object for a number, and a cause for every number. L2: the ledger knows them all.
+
+use cartouche_crds::{CurrentRun, RunPhase, RunnableStatus};
+use cartouche_templating::HASH_VERSION;
+
+use crate::{
+    loss::Lost,
+    past::{Known, Past},
+    verdict::{Excuse, Verdict},
+};
+
+impl Past {
+    /// S1 to S3 of a run of ours that was just made, the last of all.
+    pub(crate) fn judge_made(&mut self, index: usize) {
+        self.judge_number(index);
+        self.judge_made_of(index);
+        self.judge_intent(index);
+    }
+
+    /// S1, of all runs as they are.
+    pub fn judge_numbers(&mut self) {
+        for index in 0..self.runs.len() {
+            if self.runs[index].is_ours() {
+                self.judge_number(index);
+            }
+        }
+    }
+
+    /// S1: no run before it has its number.
+    fn judge_number(&mut self, index: usize) {
+        let new = &self.runs[index];
+        let number = |it: &Known| (it.run.runnable.clone(), it.run.number);
+        let same = |it: &&Known| it.is_ours() && number(it) == number(new);
+        let excuses = self.runs[..index]
+            .iter()
+            .filter(same)
+            .map(|one| (one, self.excuse(one, new)));
+        // Any two of them must be excused.
+        let Some((one, excuse)) = excuses.min_by_key(|(_, excuse)| excuse.is_some()) else {
+            return;
+        };
+        if let Some(excuse) = excuse {
+            self.found.excuse(excuse);
+        } else {
+            let number = new.run.number.unwrap_or_default();
+            let what = format!(
+                "run {number} was made at {} and again at {}: {} and {}",
+                one.at, new.at, one.run.name, new.run.name
+            );
+            self.found.broken("S1", what);
+        }
+    }
+
+    /// Why a number was used twice.
+    fn excuse(&self, one: &Known, other: &Known) -> Option<Excuse> {
+        let served = self.runnables.get(&other.run.runnable);
+        if served.is_some_and(|served| served.gone) {
+            return Some(Excuse::OutlivedItsRunnable);
+        }
+        if one.gone && one.unrecorded && one.run.hash == other.run.hash {
+            return Some(Excuse::DeletedUnrecorded);
+        }
+        if one.gone && one.forgettable {
+            return Some(Excuse::DeletedAndForgotten);
+        }
+        let losses = self.losses(&one.run.runnable).iter();
+        let mut since = losses.filter(|loss| loss.at > one.at);
+        let unseen = since.any(|loss| match loss.lost {
+            Lost::Since | Lost::Everything => true,
+            Lost::Runs => !self.is_stood_for(&one.run.kind),
+        });
+        (unseen && one.run.kind != other.run.kind).then_some(Excuse::LostWithItsKind)
+    }
+
+    /// S3: a ledger gave the number to this hash and name before.
+    fn judge_intent(&mut self, index: usize) {
+        let Known { run, at, .. } = &self.runs[index];
+        let intent = (
+            run.number.unwrap_or_default(),
+            run.hash.clone(),
+            run.name.clone(),
+        );
+        let served = self.runnables.get(&run.runnable);
+        let intended = served.and_then(|served| served.intents.get(&intent));
+        if self.sight.has_intents() && intended.is_none_or(|(before, _)| before >= at) {
+            let what = format!("{} was made before any ledger named it", run.name);
+            self.found.broken("S3", what);
+        }
+    }
+
+    /// S3: every number has a cause, and none is given back.
+    pub(crate) fn judge_growth(
+        &mut self,
+        runnable: &str,
+        old: &RunnableStatus,
+        new: &RunnableStatus,
+    ) {
+        let Some(after) = &new.current_run else {
+            if old.current_run.is_some() {
+                self.found
+                    .broken("S3", format!("the ledger of {runnable} is gone"));
+            }
+            return;
+        };
+        let Some(before) = &old.current_run else {
+            // One that nobody wrote down may have been before, unless it was taken away.
+            if !self.sight.is_partial() || !self.losses(runnable).is_empty() {
+                self.judge_beginning(runnable, after);
+            }
+            return;
+        };
+        if after.sequence < before.sequence {
+            let what = format!(
+                "the ledger of {runnable} went back from run {} to {}",
+                before.sequence, after.sequence
+            );
+            self.found.broken("S3", what);
+        }
+        let is_asked = after.sequence > before.sequence && !self.sight.is_partial();
+        if is_asked && !self.has_cause(runnable, before, after) {
+            let what = format!("run {} of {runnable} has no cause", after.sequence);
+            self.found.broken("S3", what);
+        }
+    }
+
+    fn has_cause(&self, runnable: &str, before: &CurrentRun, after: &CurrentRun) -> bool {
+        let served = self.runnables.get(runnable);
+        let restored = served.is_some_and(|served| served.restored);
+        if restored && self.catches_up(after) {
+            return true;
+        }
+        let newest = self.newest(runnable);
+        let behind = newest.filter(|it| it.run.number >= Some(before.sequence));
+        if let Some(newest) = behind.filter(|_| restored) {
+            let same = newest.run.hash == after.input_hash && newest.run.token == after.rerun_token;
+            return newest.gone || !same;
+        }
+        let run = before.uid.as_deref().and_then(|uid| self.run(uid));
+        before.input_hash != after.input_hash
+            || (before.phase == RunPhase::Created && before.rerun_token != after.rerun_token)
+            || run.is_some_and(|run| run.cut_short)
+            || self.is_taken(runnable, before)
+    }
+
+    /// A backup was put back, and the runs that are newer than it were found.
+    fn catches_up(&self, after: &CurrentRun) -> bool {
+        let run = after.uid.as_deref().and_then(|uid| self.run(uid));
+        let number = run.map(|known| known.run.number);
+        number.is_some_and(|number| number.is_none_or(|number| number == after.sequence))
+    }
+
+    /// The run of ours with the highest number, whether it is there or not.
+    fn newest(&self, runnable: &str) -> Option<&Known> {
+        let own = self.runs.iter().filter(|it| it.is_of(runnable));
+        own.max_by_key(|it| it.run.number)
+    }
+
+    /// Somebody else's object had the name of a number that no run was made for; one that somebody deleted
+    /// too early (I1) does not count.
+    fn is_taken(&self, runnable: &str, before: &CurrentRun) -> bool {
+        let mut runs = self.runs.iter();
+        let mut own = self.runs.iter().filter(|it| {
+            it.is_of(runnable)
+                && it.run.number == Some(before.sequence)
+                && it.run.hash == before.input_hash
+        });
+        before.phase != RunPhase::Created
+            && runs.any(|it| {
+                !it.is_of(runnable) && it.run.name == before.name && it.run.kind == before.kind
+            })
+            && own.all(|it| it.unrecorded)
+    }
+
+    /// S3: a ledger where there was none begins with the newest run that there is.
+    fn judge_beginning(&mut self, runnable: &str, after: &CurrentRun) {
+        let adopted = after.uid.as_deref().and_then(|uid| self.run(uid));
+        let mut live = self.runs.iter().filter(|it| {
+            !it.gone
+                && it.is_of(runnable)
+                && (it.is_ours() || !self.sight.is_partial())
+                && adopted.is_none_or(|adopted| it.is_newer_than(adopted))
+        });
+        let Some(newer) = live.next() else { return };
+        let losses = self.losses(runnable);
+        let silent = losses.last().filter(|loss| loss.lost == Lost::Everything);
+        let unseen = silent.is_some() || !self.is_stood_for(&newer.run.kind);
+        if silent.is_some_and(|loss| newer.at > loss.at) {
+            self.found.excuse(Excuse::LostWhileOnItsWay);
+        } else if !losses.is_empty() && newer.run.kind != after.kind && unseen {
+            self.found.excuse(Excuse::LostWithItsKind);
+        } else {
+            let what = format!(
+                "run {} of {runnable} begins, though {} is there",
+                after.sequence, newer.run.name
+            );
+            self.found.broken("S3", what);
+        }
+    }
+
+    /// L2: the runs of a Runnable that are there and not in its ledger, each with its excuse if there is one.
+    #[must_use]
+    pub fn unknown(&self, runnable: &str) -> Verdict {
+        let mut found = Verdict::default();
+        let status = self.runnables.get(runnable).map(|served| &*served.status);
+        let knows = |uid: &str| {
+            let mut entries = status.into_iter().flat_map(crate::past::entries);
+            entries.any(|(_, _, known)| known == Some(uid))
+        };
+        let there = self.runs.iter().filter(|it| !it.gone && it.is_of(runnable));
+        for run in there.filter(|it| !knows(&it.run.uid)) {
+            if let Some(excuse) = self.unknown_for(run) {
+                found.excuse(excuse);
+            } else {
+                let what = format!("the ledger of {runnable} does not know {}", run.run.name);
+                found.broken("L2", what);
+            }
+        }
+        found
+    }
+
+    /// Why a ledger does not know a run.
+    #[must_use]
+    pub fn unknown_for(&self, known: &Known) -> Option<Excuse> {
+        let run = &known.run;
+        let losses = self.losses(&run.runnable);
+        // One that the original had on its way was waited for, if anything said that it had been there.
+        let mut before = losses.iter().take_while(|loss| loss.at < known.at);
+        if run.number.is_none() && before.any(|loss| loss.lost == Lost::Everything) {
+            return Some(Excuse::LostWhileOnItsWay);
+        }
+        let mut others = self.runs.iter().filter(|it| it.is_of(&run.runnable));
+        if run.number.is_some() && others.any(|it| it.unrecorded && it.run.number == run.number) {
+            return Some(Excuse::DeletedUnrecorded);
+        }
+        let status = self.runnables.get(&run.runnable).map(|it| &*it.status);
+        let current = status.and_then(|status| status.current_run.as_ref());
+        let other_kind = Some(&run.kind) != current.map(|current| &current.kind);
+        let mut after = losses.iter().skip_while(|loss| loss.at <= known.at);
+        (other_kind && after.any(|loss| loss.lost != Lost::Runs)).then_some(Excuse::LostWithItsKind)
+    }
+
+    /// A run by its uid.
+    #[must_use]
+    pub fn known(&self, uid: &str) -> Option<&Known> {
+        self.run(uid)
+    }
+}
+
+/// Whether two hashes say the same, as far as one can tell: of another version of the hash nobody can.
+pub(crate) fn may_be_same(one: &str, other: &str) -> bool {
+    let is_ours = |hash: &str| hash.starts_with(HASH_VERSION);
+    one == other || !is_ours(one) || !is_ours(other)
+}

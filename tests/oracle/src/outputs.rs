@@ -1,0 +1,65 @@
+//! S4: outputs come from runs that the ledger knows, and never go back.
+
+use cartouche_crds::{OutputsFrom, RunnableStatus};
+
+use crate::{
+    history::Actor,
+    past::{Past, entries},
+};
+
+impl Past {
+    /// The outputs of a status that a controller writes where there was another.
+    pub(crate) fn judge_outputs(
+        &mut self,
+        runnable: &str,
+        old: &RunnableStatus,
+        new: &RunnableStatus,
+    ) {
+        let mut broken = |what: &str| {
+            let what = format!("the outputs of {runnable} {what}");
+            self.found.broken("S4", what);
+        };
+        let Some(from) = &new.outputs_from else {
+            if old.outputs_from.is_some() {
+                broken("are said to be from nowhere");
+            }
+            // The original's stay until a run of ours gives others.
+            if old.outputs != new.outputs && (old.outputs.is_some() || new.outputs.is_some()) {
+                broken("were taken away, or are from nowhere");
+            }
+            return;
+        };
+        if old.outputs.is_some() && new.outputs.is_none() {
+            broken("were taken away");
+        }
+        let before = old.outputs_from.as_ref();
+        if let Some(before) = before.filter(|before| before.sequence > from.sequence) {
+            broken(&format!(
+                "went back from run {} to {}",
+                before.sequence, from.sequence
+            ));
+        }
+        let source = Some(from.uid.as_str());
+        let known =
+            entries(new).any(|(sequence, _, uid)| (sequence, uid) == (from.sequence, source));
+        let kept = before == Some(from);
+        if !(known || kept) || !self.gives(runnable, from, new) {
+            let what = format!("are not those of run {}, {}", from.sequence, from.uid);
+            self.found
+                .broken("S4", format!("the outputs of {runnable} {what}"));
+        }
+    }
+
+    /// Whether the run that outputs are said to be from gives them.
+    fn gives(&self, runnable: &str, from: &OutputsFrom, status: &RunnableStatus) -> bool {
+        let Some(known) = self.run(&from.uid) else {
+            return self.sight.is_partial();
+        };
+        let answer = status.outputs.as_ref().and_then(|it| it.get("answer"));
+        let is_ours = known.run.runnable == runnable && known.maker != Actor::Stranger;
+        let has_ended = known.run.result == Some(true) || self.sight.is_partial();
+        (is_ours || known.overtaken)
+            && has_ended
+            && (known.run.answer.is_none() || known.run.answer.as_ref() == answer)
+    }
+}

@@ -1,0 +1,348 @@
+//! What is known when something happens.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use cartouche_crds::RunnableStatus;
+
+use crate::{
+    history::{Actor, Event, Object, Run, Runnable, Time, Verb},
+    loss::{Loss, Lost},
+    verdict::Verdict,
+};
+
+/// How much of the world is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sight {
+    /// All of it.
+    #[default]
+    Whole,
+    /// What was written down or seen: a status that nobody wrote down may lie between two that are told, so
+    /// that no number can be asked for its cause, and who made what before the record began is not known.
+    Record,
+    /// A record whose writer was killed and took with it what it had not written down yet, so that no run can be
+    /// asked for its intent.
+    Torn,
+    /// The present only, beside what is said of each run: not which runs were intended before.
+    Moment,
+}
+
+impl Sight {
+    /// Whether more has happened than is told.
+    pub(crate) fn is_partial(self) -> bool {
+        matches!(self, Self::Record | Self::Torn)
+    }
+
+    /// Whether every intent is told.
+    pub(crate) fn has_intents(self) -> bool {
+        matches!(self, Self::Whole | Self::Record)
+    }
+}
+
+/// A run as it is known.
+#[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools)] // facts, each on its own
+pub struct Known {
+    /// What it is.
+    pub run: Run,
+    /// Who made it. [`Actor::Controller`] makes runs of ours.
+    pub maker: Actor,
+    /// When it was made, or was first known.
+    pub at: Time,
+    /// The same in seconds.
+    pub second: Option<i64>,
+    /// It does not exist any more.
+    pub gone: bool,
+    /// It was deleted before it had ended.
+    pub cut_short: bool,
+    /// Somebody deleted it before a ledger knew it, or while a create for it was on its way (I1).
+    pub unrecorded: bool,
+    /// The status was lost since it was made (I3).
+    pub forgettable: bool,
+    /// A ledger has named its uid.
+    pub recorded: bool,
+    /// It is a stranger's, and was taken for a run, which is excused.
+    pub overtaken: bool,
+}
+
+impl Known {
+    /// A run that is there.
+    #[must_use]
+    pub fn new(run: Run, maker: Actor, at: Time) -> Self {
+        Self {
+            run,
+            maker,
+            at,
+            second: None,
+            gone: false,
+            cut_short: false,
+            unrecorded: false,
+            forgettable: false,
+            recorded: false,
+            overtaken: false,
+        }
+    }
+
+    /// Whether a Runnable's controllers made it: ours, or the original.
+    pub(crate) fn is_of(&self, runnable: &str) -> bool {
+        self.maker != Actor::Stranger && self.run.runnable == runnable
+    }
+
+    /// Whether it is a run of ours, with a number.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.maker == Actor::Controller && self.run.number.is_some()
+    }
+
+    /// By the number, and by the time where one of them is the original's.
+    pub(crate) fn is_newer_than(&self, other: &Self) -> bool {
+        match (self.run.number, other.run.number) {
+            (Some(this), Some(other)) => this > other,
+            _ => self.run.created > other.run.created,
+        }
+    }
+}
+
+/// A Runnable as it is known.
+#[derive(Clone, Debug, Default)]
+pub struct Served {
+    /// Its status.
+    pub status: Arc<RunnableStatus>,
+    /// A backup was put back, and no run was intended since.
+    pub restored: bool,
+    pub(crate) gone: bool,
+    pub(crate) losses: Vec<Loss>,
+    /// Numbers, hashes and names that a ledger gave, with the first time and its `intentAt` in seconds.
+    pub(crate) intents: BTreeMap<(i64, String, String), (Time, Option<i64>)>,
+}
+
+impl Served {
+    /// A Runnable of which this is known.
+    #[must_use]
+    pub fn new(status: Arc<RunnableStatus>, restored: bool) -> Self {
+        Self {
+            status,
+            restored,
+            ..Self::default()
+        }
+    }
+}
+
+/// What has happened so far, and what the judge found in it.
+#[derive(Clone, Debug, Default)]
+pub struct Past {
+    pub(crate) sight: Sight,
+    pub(crate) runs: Vec<Known>,
+    index: BTreeMap<String, usize>,
+    pub(crate) runnables: BTreeMap<String, Served>,
+    pub(crate) templates: BTreeMap<String, String>,
+    /// Creates that were given up, by name.
+    given_up: BTreeMap<String, Run>,
+    pub(crate) found: Verdict,
+}
+
+impl Past {
+    /// In which nothing has happened.
+    #[must_use]
+    pub fn new(sight: Sight) -> Self {
+        Self {
+            sight,
+            ..Self::default()
+        }
+    }
+
+    /// A past as a world shows it: nothing of this is judged.
+    #[must_use]
+    pub fn shown(runs: Vec<Known>, runnables: BTreeMap<String, Served>) -> Self {
+        let numbered = runs.iter().enumerate();
+        Self {
+            sight: Sight::Moment,
+            index: numbered.map(|(at, it)| (it.run.uid.clone(), at)).collect(),
+            runs,
+            runnables,
+            ..Self::default()
+        }
+    }
+
+    /// What was found.
+    #[must_use]
+    pub fn verdict(self) -> Verdict {
+        self.found
+    }
+
+    /// The runs that were made for Runnables, first those that were known first.
+    pub fn made(&self) -> impl Iterator<Item = &Run> {
+        let made = self.runs.iter().filter(|it| it.maker == Actor::Controller);
+        made.map(|known| &known.run)
+    }
+
+    /// Judges an event by what came before, and remembers it.
+    ///
+    /// A create that was given up is remembered by its name. It made a run if an object with a number is seen
+    /// that nobody else is known to have made, or if a ledger confirms a uid for its name.
+    pub fn tell(&mut self, event: Event) {
+        let (at, actor, verb) = (event.at, event.actor, event.verb);
+        match event.object {
+            Object::Template { name, kind } => {
+                self.templates.insert(name, kind);
+            }
+            Object::Run(run) => self.tell_run((at, event.second), actor, verb, run),
+            Object::Runnable(runnable) => match verb {
+                Verb::Deleted => self.served(&runnable.uid).gone = true,
+                Verb::GivenUp => self.announce(at, &runnable),
+                Verb::Created | Verb::Changed => self.tell_status(at, actor, &runnable),
+            },
+        }
+    }
+
+    fn tell_run(&mut self, at: (Time, Option<i64>), actor: Actor, verb: Verb, run: Run) {
+        if verb == Verb::GivenUp {
+            self.given_up.insert(run.name.clone(), run);
+            return;
+        }
+        let Some(&index) = self.index.get(&run.uid) else {
+            // What has no number is the original's, or no run.
+            let is_run = run.number.is_some_and(|number| number > 0);
+            if verb == Verb::Created || verb == Verb::Changed && is_run {
+                self.make(at, actor, run);
+            }
+            return;
+        };
+        let known = &mut self.runs[index];
+        if verb == Verb::Deleted {
+            // A world that sees little may not know how it ended.
+            known.run.result = known.run.result.or(run.result);
+            if actor == Actor::Controller {
+                self.retired(at.1, index);
+            }
+            let known = &mut self.runs[index];
+            if !known.gone {
+                known.gone = true;
+                known.cut_short = known.run.result.is_none();
+                known.unrecorded |= actor != Actor::Controller && !known.recorded;
+            }
+        } else {
+            known.run.result = run.result;
+            known.run.answer = run.answer;
+        }
+    }
+
+    fn make(&mut self, (at, second): (Time, Option<i64>), maker: Actor, run: Run) {
+        self.index.insert(run.uid.clone(), self.runs.len());
+        self.runs.push(Known {
+            second,
+            ..Known::new(run, maker, at)
+        });
+        let index = self.runs.len() - 1;
+        let made = &self.runs[index];
+        if made.is_ours() {
+            self.judge_made(index);
+        } else if made.maker == Actor::Controller {
+            let what = format!("{} has no number", made.run.name);
+            self.found.broken("S1", what);
+        }
+    }
+
+    fn tell_status(&mut self, at: Time, actor: Actor, runnable: &Runnable) {
+        let Runnable { uid, status } = runnable.clone();
+        let known = self.runnables.contains_key(&uid);
+        let old = Arc::clone(&self.served(&uid).status);
+        if actor == Actor::Controller {
+            self.confirm(at, &status);
+            self.announce(at, runnable);
+            self.judge_written(&uid, &old, &status);
+        } else if known && *old != *status {
+            let lost = Lost::from(&status);
+            let served = self.served(&uid);
+            served.losses.push(Loss { at, lost });
+            served.restored |= lost == Lost::Since;
+            for run in &mut self.runs {
+                run.forgettable |= run.run.runnable == uid;
+            }
+        }
+        for (_, _, uid) in entries(&status) {
+            if let Some(&index) = uid.and_then(|uid| self.index.get(uid)) {
+                self.runs[index].recorded = true;
+            }
+        }
+        self.served(&uid).status = status;
+    }
+
+    fn judge_written(&mut self, runnable: &str, old: &RunnableStatus, new: &RunnableStatus) {
+        self.judge_content(runnable, new);
+        self.judge_growth(runnable, old, new);
+        self.judge_outputs(runnable, old, new);
+        let number = |status: &RunnableStatus| {
+            let current = status.current_run.as_ref();
+            current.map(|run| run.sequence)
+        };
+        let current = new.current_run.as_ref();
+        if current.is_some_and(|run| run.uid.is_none()) && number(old) < number(new) {
+            self.served(runnable).restored = false;
+        }
+    }
+
+    /// A ledger knows runs by their uid of which nobody has seen more than a create that was given up.
+    fn confirm(&mut self, at: Time, status: &RunnableStatus) {
+        let current = status.current_run.iter().map(|run| (&run.uid, &run.name));
+        let history = status.history.iter().map(|run| (&run.uid, &run.name));
+        let confirmed: BTreeSet<_> = current.chain(history).collect();
+        for (uid, name) in confirmed {
+            let Some(uid) = uid.as_ref().filter(|uid| !self.index.contains_key(*uid)) else {
+                continue;
+            };
+            if let Some(asked) = self.given_up.get(name) {
+                let uid = uid.clone();
+                let run = Run {
+                    uid,
+                    ..asked.clone()
+                };
+                self.make((at, None), Actor::Controller, run);
+            }
+        }
+    }
+
+    fn announce(&mut self, at: Time, runnable: &Runnable) {
+        if let Some(current) = &runnable.status.current_run {
+            let (hash, name) = (current.input_hash.clone(), current.name.clone());
+            let intended = current.intent_at.as_ref().map(|time| time.0.as_second());
+            let served = self.served(&runnable.uid);
+            let intent = (current.sequence, hash, name);
+            served.intents.entry(intent).or_insert((at, intended));
+        }
+    }
+
+    pub(crate) fn served(&mut self, uid: &str) -> &mut Served {
+        self.runnables.entry(uid.to_owned()).or_default()
+    }
+
+    pub(crate) fn run(&self, uid: &str) -> Option<&Known> {
+        self.index.get(uid).map(|&index| &self.runs[index])
+    }
+
+    pub(crate) fn run_mut(&mut self, uid: &str) -> Option<&mut Known> {
+        self.index.get(uid).map(|&index| &mut self.runs[index])
+    }
+
+    pub(crate) fn losses(&self, runnable: &str) -> &[Loss] {
+        let served = self.runnables.get(runnable);
+        served.map_or(&[], |served| &served.losses)
+    }
+
+    /// Whether a template stands for runs of this kind, so that they are looked for where a ledger is gone.
+    pub(crate) fn is_stood_for(&self, kind: &str) -> bool {
+        self.templates.values().any(|stands| stands == kind)
+    }
+}
+
+/// The runs that a status knows: number, hash, uid.
+pub(crate) fn entries(
+    status: &RunnableStatus,
+) -> impl Iterator<Item = (i64, &str, Option<&str>)> + '_ {
+    let current = status.current_run.iter();
+    let current = current.map(|run| (run.sequence, &*run.input_hash, run.uid.as_deref()));
+    let history = status.history.iter();
+    let history = history.map(|run| (run.sequence, &*run.input_hash, run.uid.as_deref()));
+    current.chain(history)
+}

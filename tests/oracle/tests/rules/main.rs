@@ -1,0 +1,347 @@
+//! For every rule a history that breaks it, and one that comes near and does not.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
+mod history;
+
+use cartouche_crds::RunnableStatus;
+use cartouche_oracle::{
+    Actor::{Controller, Person, Stranger},
+    Excuse, Object, Run, Sight, Verb,
+};
+use serde_json::json;
+
+use history::{
+    History, breaks, current, earlier, empty, gives, holds, intent, is_excused, run, second, told,
+};
+
+#[test]
+fn s1_a_number_twice() {
+    let twice = |history: History| history.make(run(1, "v1:a", "two"));
+    breaks("S1", twice(History::begun()));
+    breaks("S1", twice(History::begun().delete(Person, "one")));
+    let next = History::begun().write(second());
+    holds(next.make(run(2, "v1:b", "two")));
+    let mut unnumbered = run(1, "v1:a", "one");
+    unnumbered.number = None;
+    breaks("S1", History::new(Sight::Record).make(unnumbered));
+}
+
+#[test]
+fn i1_deleted_before_it_was_recorded_and_made_again() {
+    let unrecorded = || {
+        let intended = History::new(Sight::Whole).write(intent(1, "v1:a"));
+        intended.make(run(1, "v1:a", "one"))
+    };
+    let again = |history: History| history.make(run(1, "v1:a", "two"));
+    is_excused(
+        again(unrecorded().delete(Person, "one")),
+        Excuse::DeletedUnrecorded,
+    );
+    // It is there, or was recorded first, or is another.
+    breaks("S1", again(unrecorded()));
+    let recorded = unrecorded().write(current(intent(1, "v1:a"), "one"));
+    breaks("S1", again(recorded.delete(Person, "one")));
+    let other = unrecorded().delete(Person, "one").write(intent(1, "v1:b"));
+    let (broken, excused) = other.make(run(1, "v1:b", "two")).found();
+    assert!(broken.contains(&"S1") && excused.is_empty(), "{broken:?}");
+}
+
+#[test]
+fn a_create_that_was_given_up_counts_from_when_its_run_is_known() {
+    let begin = || History::new(Sight::Record).write(intent(1, "v1:a"));
+    let one = || run(1, "v1:a", "one");
+    let two = || run(1, "v1:a", "two");
+    holds(begin().give_up(one()).make(two()));
+    holds(begin().give_up(one()).see(one()).see(one()));
+    breaks("S1", begin().give_up(one()).see(one()).make(two()));
+    let confirmed = current(intent(1, "v1:a"), "one");
+    breaks(
+        "S1",
+        begin().give_up(one()).write(confirmed.clone()).make(two()),
+    );
+    // Nobody asked for it under this name.
+    let mut elsewhere = one();
+    elsewhere.name = "other".to_owned();
+    holds(begin().give_up(elsewhere).write(confirmed).make(two()));
+    // It must have been intended, too.
+    breaks("S3", History::new(Sight::Record).give_up(one()).see(one()));
+    // The write that intended it may have been given up as well.
+    let given_up = History::new(Sight::Record).status(Controller, Verb::GivenUp, intent(1, "v1:a"));
+    holds(given_up.give_up(one()).see(one()));
+}
+
+#[test]
+fn what_outlives_its_runnable_is_excused() {
+    let gone = History::begun().status(Person, Verb::Deleted, empty());
+    let again = gone.make(run(1, "v1:a", "two"));
+    is_excused(again, Excuse::OutlivedItsRunnable);
+}
+
+#[test]
+fn i3_deleted_and_forgotten() {
+    let again = |history: History| history.write(intent(1, "v1:a")).make(run(1, "v1:a", "two"));
+    let forgotten = History::begun().delete(Person, "one").edit(empty());
+    is_excused(again(forgotten), Excuse::DeletedAndForgotten);
+    // It is there still: neither may the ledger begin anew, nor its number be used.
+    let there = again(History::begun().edit(empty())).found();
+    assert_eq!(there, (vec!["S3", "S1"], vec![]));
+}
+
+#[test]
+fn i3_runs_of_another_kind_are_lost_with_the_whole_status() {
+    let other_kind = |loss: RunnableStatus, history: History| {
+        let mut anew = intent(1, "v1:b");
+        anew.current_run.as_mut().unwrap().kind = "Build".to_owned();
+        let mut made = run(1, "v1:b", "two");
+        made.kind = "Build".to_owned();
+        history.edit(loss).write(anew).make(made)
+    };
+    let runs_lost = RunnableStatus {
+        observed_generation: Some(1),
+        ..empty()
+    };
+    is_excused(
+        other_kind(empty(), History::begun()),
+        Excuse::LostWithItsKind,
+    );
+    is_excused(
+        other_kind(runs_lost.clone(), History::begun()),
+        Excuse::LostWithItsKind,
+    );
+    // A template stands for the kind: it is looked for.
+    let found = other_kind(runs_lost, History::begun().template("Task")).found();
+    assert_eq!(found, (vec!["S3", "S1"], vec![]));
+}
+
+#[test]
+fn s2_a_hash_of_other_content_or_an_entry_of_another_run() {
+    let mut other = run(2, "v1:a", "two");
+    let asked = earlier(intent(2, "v1:a"), 1, "v1:a", "one");
+    let again = |run: Run| {
+        let deleted = History::begun().edit(empty()).delete(Person, "one");
+        deleted.write(asked.clone()).make(run)
+    };
+    holds(again(other.clone()));
+    other.content = Some("b".to_owned());
+    breaks("S2", again(other));
+    let of_another = earlier(intent(2, "v1:b"), 1, "v1:x", "one");
+    breaks("S2", History::begun().write(of_another));
+    // A hash of another version says nothing.
+    holds(History::begun().write(earlier(intent(2, "v1:b"), 1, "v0:x", "one")));
+    let unknown = earlier(intent(2, "v1:b"), 1, "v1:a", "nobody");
+    breaks("S2", History::begun().write(unknown));
+}
+
+#[test]
+fn s2_a_strangers_object_is_no_run() {
+    let taken = |created: i64, begin: History| {
+        let mut forged = run(2, "v1:b", "forged");
+        forged.created = Some(created);
+        let forged = begin.tell(Stranger, Verb::Created, Object::Run(forged));
+        let intended = forged.write(second());
+        intended.write(current(second(), "forged"))
+    };
+    breaks("S2", taken(60, History::begun()));
+    is_excused(taken(80, History::begun()), Excuse::QuickerThanTheCreate);
+    let restored = History::begun().edit(gives(intent(1, "v1:a"), 1, "one"));
+    let (broken, excused) = taken(60, restored).found();
+    assert!(!broken.contains(&"S2"), "{broken:?}");
+    assert_eq!(excused, [Excuse::ForgedAndLost]);
+}
+
+#[test]
+fn s3_a_run_that_nobody_intended() {
+    breaks("S3", History::new(Sight::Whole).make(run(1, "v1:a", "one")));
+    let other_name = Run {
+        name: "app-x".to_owned(),
+        ..run(1, "v1:a", "one")
+    };
+    let intended = || History::new(Sight::Whole).write(intent(1, "v1:a"));
+    breaks("S3", intended().make(other_name));
+    let other_hash = intended().make(run(1, "v1:b", "one")).found();
+    assert_eq!(other_hash.0, ["S2", "S3"]);
+    holds(History::new(Sight::Torn).make(run(1, "v1:a", "one")));
+}
+
+#[test]
+fn s3_a_number_without_a_cause() {
+    let same = earlier(intent(2, "v1:a"), 1, "v1:a", "one");
+    breaks("S3", History::begun().write(same.clone()));
+    holds(History::begun().write(second()));
+    let mut asked = same.clone();
+    asked.current_run.as_mut().unwrap().rerun_token = Some("again".to_owned());
+    holds(History::begun().write(asked.clone()));
+    // Deleted before it ended: once more.
+    let running = || {
+        let intended = History::new(Sight::Whole).write(intent(1, "v1:a"));
+        let made = intended.make(run(1, "v1:a", "one"));
+        made.write(current(intent(1, "v1:a"), "one"))
+    };
+    holds(running().delete(Person, "one").write(same.clone()));
+    breaks(
+        "S3",
+        running()
+            .end("one", false)
+            .delete(Person, "one")
+            .write(same),
+    );
+    // An answered request counts once the run before was made.
+    let pending = History::new(Sight::Whole).write(intent(1, "v1:a"));
+    asked.history.clear();
+    breaks("S3", pending.write(asked));
+}
+
+#[test]
+fn s3_a_number_is_passed_over_for_a_name_that_is_taken() {
+    let next = || intent(2, "v1:a");
+    let pending = || History::new(Sight::Whole).write(intent(1, "v1:a"));
+    let stranger = |name: &str| {
+        let object = Run {
+            runnable: String::new(),
+            name: name.to_owned(),
+            ..run(7, "", "other")
+        };
+        Object::Run(object)
+    };
+    let taken = |name: &str| pending().tell(Stranger, Verb::Created, stranger(name));
+    holds(taken("app-1").write(next()));
+    breaks("S3", taken("app-7").write(next()));
+    breaks("S3", pending().write(next()));
+    // The run was made before: its number cannot be given up.
+    let made = pending().make(run(1, "v1:a", "one"));
+    let taken = made.tell(Stranger, Verb::Created, stranger("app-1"));
+    breaks("S3", taken.write(next()));
+}
+
+#[test]
+fn s3_a_ledger_that_goes_back_or_away() {
+    let two = || History::begun().write(second());
+    breaks("S3", two().write(intent(1, "v1:a")));
+    breaks("S3", two().write(empty()));
+    holds(two().edit(intent(1, "v1:a")));
+}
+
+#[test]
+fn s3_after_a_loss_the_newest_run_is_found_first() {
+    let two = || {
+        let made = History::begun().write(second()).make(run(2, "v1:b", "two"));
+        made.write(current(second(), "two"))
+    };
+    let found = current(second(), "two");
+    holds(two().edit(empty()).write(found.clone()));
+    breaks(
+        "S3",
+        two().edit(empty()).write(current(intent(1, "v1:a"), "one")),
+    );
+    // A backup: the newest run is found, or the next one is another.
+    let backup = || two().edit(current(intent(1, "v1:a"), "one"));
+    holds(backup().write(found));
+    holds(backup().write(earlier(intent(3, "v1:c"), 1, "v1:a", "one")));
+    breaks(
+        "S3",
+        backup().write(earlier(intent(3, "v1:b"), 1, "v1:a", "one")),
+    );
+}
+
+#[test]
+fn s3_a_ledger_that_was_not_written_down_did_not_begin_anew() {
+    let unwritten = |sight| {
+        let given_up = History::new(sight).status(Controller, Verb::GivenUp, intent(1, "v1:a"));
+        let made = given_up.make(run(1, "v1:a", "one"));
+        made.write(earlier(intent(2, "v1:b"), 1, "v1:a", "one"))
+    };
+    holds(unwritten(Sight::Record));
+    breaks("S3", unwritten(Sight::Whole));
+}
+
+#[test]
+fn i3_lost_while_a_create_was_on_its_way() {
+    let lost = || History::new(Sight::Whole).write(intent(1, "v1:a"));
+    let late = lost().edit(empty()).make(run(1, "v1:a", "one"));
+    is_excused(late.write(intent(2, "v1:b")), Excuse::LostWhileOnItsWay);
+    let early = lost().make(run(1, "v1:a", "one")).edit(empty());
+    breaks("S3", early.write(intent(2, "v1:b")));
+}
+
+#[test]
+fn s4_outputs_that_go_back_away_or_are_of_no_run() {
+    let ended = || History::begun().write(gives(current(intent(1, "v1:a"), "one"), 1, "one"));
+    let two = || {
+        let made = ended()
+            .write(gives(second(), 1, "one"))
+            .make(run(2, "v1:b", "two"));
+        made.write(gives(current(second(), "two"), 1, "one"))
+    };
+    let of_two = || gives(current(second(), "two"), 2, "two");
+    holds(two().end("two", true).write(of_two()));
+    // It has not ended, or has failed.
+    breaks("S4", two().write(of_two()));
+    breaks("S4", two().end("two", false).write(of_two()));
+    let back = gives(current(second(), "two"), 1, "one");
+    breaks("S4", two().end("two", true).write(of_two()).write(back));
+    breaks(
+        "S4",
+        ended().write(gives(current(intent(1, "v1:a"), "one"), 2, "one")),
+    );
+    let gone = ended().write(current(intent(1, "v1:a"), "one")).found();
+    assert_eq!(gone.0, ["S4", "S4"]);
+    // Somebody else took them away.
+    let emptied = ended().edit(current(intent(1, "v1:a"), "one"));
+    holds(emptied.write(current(intent(1, "v1:a"), "one")));
+}
+
+#[test]
+fn s4_outputs_are_what_the_run_gave() {
+    let mut one = run(1, "v1:a", "one");
+    one.answer = Some(json!("one"));
+    one.result = Some(true);
+    let made = |one: Run| {
+        let intended = History::new(Sight::Whole)
+            .write(intent(1, "v1:a"))
+            .make(one);
+        intended.write(gives(current(intent(1, "v1:a"), "one"), 1, "one"))
+    };
+    holds(made(one.clone()));
+    one.answer = Some(json!("other"));
+    breaks("S4", made(one));
+}
+
+#[test]
+fn s5_what_retention_may_not_delete() {
+    let old = |history: History| history.later(600).delete(Controller, "one");
+    let two = || History::begun().write(second());
+    holds(old(two()));
+    // Young, current, the source of outputs, unknown, unfinished.
+    breaks("S5", two().delete(Controller, "one"));
+    breaks("S5", old(History::begun()));
+    breaks("S5", old(two().write(gives(second(), 1, "one"))));
+    breaks("S5", old(two().write(intent(2, "v1:b"))));
+    let running = History::new(Sight::Whole)
+        .write(intent(1, "v1:a"))
+        .make(run(1, "v1:a", "one"));
+    breaks(
+        "S5",
+        old(running
+            .write(current(intent(1, "v1:a"), "one"))
+            .write(second())),
+    );
+    // The ledger that knew it was taken away after the delete was decided on.
+    holds(old(two().edit(empty())));
+    holds(two().delete(Person, "one"));
+}
+
+#[test]
+fn l2_a_run_that_its_ledger_does_not_know() {
+    let unknown = |history: History| told(history.past.unknown("app"));
+    let made = || History::begun().write(second()).make(run(2, "v1:b", "two"));
+    assert_eq!(unknown(made()), (vec!["L2"], vec![]));
+    assert_eq!(unknown(made().delete(Person, "two")), (vec![], vec![]));
+    assert_eq!(
+        unknown(made().write(current(second(), "two"))),
+        (vec![], vec![])
+    );
+    // Another of its number was deleted before it was recorded.
+    let hasty = made().delete(Person, "two").make(run(2, "v1:b", "three"));
+    assert_eq!(unknown(hasty), (vec![], vec![Excuse::DeletedUnrecorded]));
+}

@@ -1,0 +1,94 @@
+//! What the store went through, as the judge of everybody is told it.
+
+use std::sync::Arc;
+
+use cartouche_oracle::{Actor, Event, Object, Past, Run, Runnable, Sight, Verb};
+use serde_json::json;
+
+use super::{number, status, text, uid};
+use crate::{
+    discovery::Resource,
+    original::ORIGINAL,
+    people::is_person,
+    store::{BEGINNING, Change, Happened, Store},
+    strangers::STRANGER,
+};
+
+/// All of it, judged.
+pub(super) fn past(store: &Store) -> Past {
+    let mut past = Past::new(Sight::Whole);
+    for event in store.log().iter().filter_map(event) {
+        past.tell(event);
+    }
+    past
+}
+
+fn event(change: &Change) -> Option<Event> {
+    let (object, resource) = (&*change.object, change.key.resource);
+    let event = |actor, object| {
+        Some(Event {
+            at: change.version,
+            second: Some(change.at.as_secs().cast_signed()),
+            actor,
+            verb: match change.happened {
+                Happened::Created => Verb::Created,
+                Happened::Changed => Verb::Changed,
+                Happened::Deleted => Verb::Deleted,
+            },
+            object,
+        })
+    };
+    match resource {
+        Resource::Runnables => {
+            let (uid, status) = (uid(object).to_owned(), Arc::new(status(object)));
+            let actor = writer(&change.actor);
+            event(actor, Object::Runnable(Runnable { uid, status }))
+        }
+        Resource::Templates => {
+            let name = change.key.name.clone();
+            let kind = text(object, "/spec/template/kind").to_owned();
+            event(writer(&change.actor), Object::Template { name, kind })
+        }
+        _ if resource.is_run() => {
+            let run = Run {
+                kind: resource.kind().to_owned(),
+                content: Some(object["spec"].to_string()),
+                answer: Some(json!(text(object, "/status/answer"))),
+                ..Run::of(object)
+            };
+            let created = run.created.map(|created| created - BEGINNING);
+            let told = event(actor(change), Object::Run(run))?;
+            // What the original made is older than the simulation.
+            let second = if number(object).is_none() && told.verb == Verb::Created {
+                created
+            } else {
+                told.second
+            };
+            Some(Event { second, ..told })
+        }
+        _ => None,
+    }
+}
+
+fn writer(actor: &str) -> Actor {
+    match actor {
+        ORIGINAL => Actor::Original,
+        STRANGER => Actor::Stranger,
+        _ if is_person(actor) => Actor::Person,
+        _ => Actor::Controller,
+    }
+}
+
+/// Who did something to an object that is a run, or looks like one.
+fn actor(change: &Change) -> Actor {
+    if change.actor == STRANGER {
+        return Actor::Stranger;
+    }
+    match change.happened {
+        Happened::Created if number(&change.object).is_some() => Actor::Controller,
+        Happened::Created => Actor::Original,
+        // As the account of its Runnable: by retention.
+        Happened::Deleted if change.actor.contains(" as ") => Actor::Controller,
+        Happened::Changed | Happened::Deleted => Actor::Person,
+    }
+}
