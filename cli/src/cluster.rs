@@ -302,7 +302,7 @@ fn explained(what: &str, error: kube::Error) -> anyhow::Error {
         }
         kube::Error::Api(status) if status.code == 403 => {
             anyhow!(
-                "{what}: {}\nhint: ask for that right; the roles of Cartouche for users are in config/rbac",
+                "{what}: {}\nhint: ask for that permission; the roles of Cartouche for users are in config/rbac",
                 status.message
             )
         }

@@ -285,7 +285,7 @@ fn unreadable(source: &Arc<Source>, error: &serde_saphyr::Error) -> Finding {
     }
     if message.contains("mapping values are not allowed") || message.contains("':' indicator") {
         finding =
-            finding.help("put the value in quotes if it contains a colon followed by a blank");
+            finding.help("put the value in quotes if it contains a colon followed by a space");
     } else if message.contains("duplicate mapping key") {
         finding = finding.help("a key stands once only: take one of them away");
     } else if message.contains("unknown escape character") {

@@ -282,7 +282,7 @@ fn metadata_problems(metadata: &Map<String, Value>, open: Open<'_>) -> Vec<Diagn
     if namespace.is_some_and(|value| !value.is_null() && !value.is_string()) {
         problems.push(Diagnostic::in_template(
             "metadata.namespace",
-            "it is not a text",
+            "it is not a string",
         ));
     }
     let mut is_named = false;
@@ -295,7 +295,7 @@ fn metadata_problems(metadata: &Map<String, Value>, open: Open<'_>) -> Vec<Diagn
                 is_named = true;
                 problems.push(Diagnostic::in_template(
                     &format!("metadata.{field}"),
-                    "it is not a text",
+                    "it is not a string",
                 ));
             }
         }

@@ -70,7 +70,7 @@ pub fn built_in_health(run: &Value) -> Health {
     health(None, (text("apiVersion"), text("kind")), run)
 }
 
-/// A condition of a run. What is missing or no text is empty.
+/// A condition of a run. What is missing or not a string is empty.
 #[derive(Clone, Copy, Debug)]
 struct Condition<'a>(&'a Value);
 

@@ -175,12 +175,12 @@ impl Kind {
         match self {
             Self::Any => "anything",
             Self::Object => "an object",
-            Self::Array => "a list",
-            Self::String => "a text",
+            Self::Array => "an array",
+            Self::String => "a string",
             Self::Integer => "an integer",
             Self::Number => "a number",
-            Self::Boolean => "true or false",
-            Self::IntOrString => "an integer or a text",
+            Self::Boolean => "a boolean",
+            Self::IntOrString => "an integer or a string",
         }
     }
 }

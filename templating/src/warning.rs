@@ -25,7 +25,7 @@ pub enum WarningKind {
     #[error("{0} is overwritten")]
     Overwritten(String),
     /// One label that is no text takes the others with it.
-    #[error("a value is not a text, so no label of the template is set")]
+    #[error("a value is not a string, so no label of the template is set")]
     NoLabels,
     /// The name is taken after the first run.
     #[error(

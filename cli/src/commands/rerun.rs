@@ -39,7 +39,7 @@ pub(crate) struct RerunArgs {
 
 pub(crate) async fn execute(args: &RerunArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     if args.token.as_deref() == Some("") {
-        bail!("an empty token asks for nothing\nhint: leave --token out, or give it a text");
+        bail!("an empty token asks for nothing\nhint: leave --token out, or give it a string");
     }
     let runnable = cluster.runnable(&args.name).await?;
     let token = args

@@ -110,7 +110,7 @@ impl<'a> Walk<'a> {
         let is = type_of(value);
         if schema.is_int_or_string() {
             if !matches!(is, "integer" | "number" | "string") {
-                self.report(wrong_type("a number or a text", value), None);
+                self.report(wrong_type("a number or a string", value), None);
             }
             return;
         }
@@ -298,12 +298,12 @@ fn wrong_type(wanted: &str, value: &Partial) -> Fault {
 /// `string` as people say it: `a text`.
 pub(crate) fn with_article(type_name: &str) -> String {
     match type_name {
-        "string" => "a text".to_owned(),
+        "string" => "a string".to_owned(),
         "integer" => "an integer".to_owned(),
         "number" => "a number".to_owned(),
-        "boolean" => "true or false".to_owned(),
+        "boolean" => "a boolean".to_owned(),
         "object" => "an object".to_owned(),
-        "array" => "a list".to_owned(),
+        "array" => "an array".to_owned(),
         other => other.to_owned(),
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn walk<'a>(
         if schema.is_int_or_string() {
             return impossible(Reason::NotA {
                 wanted: "object",
-                is: "number or text",
+                is: "number or string",
             });
         }
         match (to, schema.type_name()) {

@@ -38,7 +38,7 @@ pub(crate) fn of(diagnostic: &Diagnostic) -> Words {
             of_tag(&what, tag, error, &diagnostic.message())
         }
         DiagnosticKind::NullInText(path) => words(
-            format!("{what} is null, and null cannot be part of a text"),
+            format!("{what} is null, and null cannot be part of a string"),
             "null",
             format!(
                 "give it a value, or make the tag the whole value: $({path})$ alone becomes null"
@@ -191,9 +191,9 @@ fn of_missing(what: &str, path: &str) -> Words {
 fn of_search(what: &str, error: &SearchError, said: &str) -> Words {
     match error {
         SearchError::Word(word) => words(
-            format!("{what} has a blank where none may be"),
-            "a blank",
-            format!("there must be no blank before '{word}': blanks may only stand at the end"),
+            format!("{what} has a space where none may be"),
+            "a space",
+            format!("there must be no space before '{word}': spaces may only stand at the end"),
         ),
         SearchError::Operator(operator) => words(
             format!("{what} compares with '{operator}'"),
@@ -207,7 +207,7 @@ fn of_search(what: &str, error: &SearchError, said: &str) -> Words {
         ),
         SearchError::NotAnArray { kind, .. } => words(
             format!("{what} takes an element of a {kind}, which is no list"),
-            "not a list",
+            "not an array",
             "brackets with a number or a filter are for lists; names are written .name",
         ),
         SearchError::Backwards { .. }

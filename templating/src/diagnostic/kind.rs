@@ -33,7 +33,7 @@ pub enum DiagnosticKind {
         error: PathError,
     },
     /// This field is missing: `apiVersion` or `kind`.
-    #[error("{0} is missing or no text: say what kind of object to create")]
+    #[error("{0} is missing or not a string: say what kind of object to create")]
     NoKind(&'static str),
     /// The kind is one of Cartouche's own.
     #[error("a run cannot be a {0} of {GROUP}")]

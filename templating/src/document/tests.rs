@@ -115,11 +115,11 @@ fn a_document_that_cannot_be_created_is_refused() {
     for (document, expected) in [
         (
             json!({ "kind": "Pod", "metadata": named }),
-            "apiVersion: apiVersion is missing or no text: say what kind of object to create",
+            "apiVersion: apiVersion is missing or not a string: say what kind of object to create",
         ),
         (
             json!({ "apiVersion": "v1", "kind": null, "metadata": named }),
-            "kind: kind is missing or no text: say what kind of object to create",
+            "kind: kind is missing or not a string: say what kind of object to create",
         ),
         (
             json!({ "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": named }),
@@ -145,11 +145,11 @@ fn a_document_that_cannot_be_created_is_refused() {
         ),
         (
             json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "a", "namespace": 3 } }),
-            "metadata.namespace: it is not a text",
+            "metadata.namespace: it is not a string",
         ),
         (
             json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": 3 } }),
-            "metadata.name: it is not a text",
+            "metadata.name: it is not a string",
         ),
         (
             json!({ "apiVersion": "v1", "kind": "Pod", "metadata": {
@@ -236,7 +236,7 @@ fn what_is_said_in_vain_is_warned_of() {
             "metadata.ownerReferences is removed from the run",
             "metadata.labels: carto.run/run-sequence is overwritten",
             "metadata.annotations: carto.run/input-hash is overwritten",
-            "metadata.labels: a value is not a text, so no label of the template is set",
+            "metadata.labels: a value is not a string, so no label of the template is set",
             "metadata.name: a fixed name works for one run of a Runnable only; generateName gives \
              every run a name of its own",
             "status is removed from the run",

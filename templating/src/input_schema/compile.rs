@@ -256,7 +256,7 @@ impl Reader<'_> {
                     "it has to be one type: where null is allowed too, write nullable: true",
                 );
             }
-            Some(_) => self.refuse("type", "it has to be a text, such as string"),
+            Some(_) => self.refuse("type", "it has to be a string, such as integer"),
             None if int_or_string => return Kind::IntOrString,
             // What stands there instead is told already.
             None if open || schema.contains_key("$ref") => {}
@@ -325,7 +325,7 @@ impl Reader<'_> {
                 })
                 .collect(),
             Some(_) => {
-                self.refuse(key, "it has to be a list of schemas");
+                self.refuse(key, "it has to be an array of schemas");
                 Vec::new()
             }
         }
@@ -336,11 +336,11 @@ impl Reader<'_> {
             None => false,
             Some(Value::Bool(flag)) => *flag,
             Some(Value::Number(_)) if key.starts_with("exclusive") => {
-                self.refuse(key, "it has to be true or false, beside minimum or maximum");
+                self.refuse(key, "it has to be a boolean, beside minimum or maximum");
                 false
             }
             Some(_) => {
-                self.refuse(key, "it has to be true or false");
+                self.refuse(key, "it has to be a boolean");
                 false
             }
         }
@@ -349,7 +349,7 @@ impl Reader<'_> {
     fn text<'v>(&mut self, schema: &'v Map<String, Value>, key: &str) -> Option<&'v str> {
         let value = schema.get(key)?;
         if value.as_str().is_none() {
-            self.refuse(key, "it has to be a text");
+            self.refuse(key, "it has to be a string");
         }
         value.as_str()
     }
@@ -364,8 +364,8 @@ impl Reader<'_> {
         });
         texts.unwrap_or_else(|| {
             let message = match value {
-                Value::Bool(_) => "it is a list of names: write required: [name] beside properties, not inside one",
-                _ => "it has to be a list of names",
+                Value::Bool(_) => "it is an array of names: write required: [name] beside properties, not inside one",
+                _ => "it has to be an array of names",
             };
             self.refuse(key, message);
             Vec::new()

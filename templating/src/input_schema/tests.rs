@@ -197,7 +197,9 @@ fn a_missing_input_is_told_with_its_type_and_its_description() {
     }));
     assert_eq!(
         said(schema.unwrap().complete(None)),
-        ["runnable.spec.inputs: the input 'image' is missing: it has to be a text (What to build)"]
+        [
+            "runnable.spec.inputs: the input 'image' is missing: it has to be a string (What to build)"
+        ]
     );
 }
 
@@ -212,8 +214,8 @@ fn every_problem_is_told_with_the_path_of_its_value() {
     assert_eq!(
         misfit(&schema, &inputs),
         [
-            "runnable.spec.inputs.fast: it has to be true or false, and is a text: take the quotes away",
-            "runnable.spec.inputs.steps.[0]image: it has to be a text, and is a number: put it in quotes",
+            "runnable.spec.inputs.fast: it has to be a boolean, and is a string: take the quotes away",
+            "runnable.spec.inputs.steps.[0]image: it has to be a string, and is a number: put it in quotes",
             "runnable.spec.inputs.steps.[1]retries: it has to be an integer, and is a number with a fraction",
         ]
     );

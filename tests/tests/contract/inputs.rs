@@ -40,7 +40,7 @@ async fn an_input_that_does_not_fit_makes_no_run_and_takes_no_output_away() -> R
     let told = subject
         .fails(
             "TemplateStampFailure",
-            "runnable.spec.inputs.foo: it has to be an integer, and is a text",
+            "runnable.spec.inputs.foo: it has to be an integer, and is a string",
         )
         .await?;
     assert!(!told.contains("many"), "{told}");

@@ -73,7 +73,7 @@ async fn a_bad_template_is_told_what_is_wrong_and_where() -> Result<()> {
         (
             "/template/metadata/name",
             json!(3),
-            "metadata.name: it is not a text".to_owned(),
+            "metadata.name: it is not a string".to_owned(),
         ),
         (
             "/template/spec/x",

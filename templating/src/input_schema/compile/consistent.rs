@@ -28,10 +28,10 @@ impl Reader<'_> {
         let texts = ["minLength", "maxLength"];
         let misplaced = [
             (belongs(&objects, Kind::Object), "an object", "object"),
-            (belongs(&lists, Kind::Array), "a list", "array"),
+            (belongs(&lists, Kind::Array), "an array", "array"),
             (
                 belongs(&texts, Kind::String).filter(|_| node.kind != Kind::IntOrString),
-                "a text",
+                "a string",
                 "string",
             ),
         ];

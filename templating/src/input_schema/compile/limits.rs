@@ -17,7 +17,7 @@ impl Reader<'_> {
             Some(_) => {
                 self.refuse(
                     "enum",
-                    "it has to be a list of the values that are allowed: write enum: [a, b]",
+                    "it has to be an array of the values that are allowed: write enum: [a, b]",
                 );
                 None
             }

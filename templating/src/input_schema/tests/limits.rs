@@ -134,13 +134,13 @@ fn lists_objects_and_mixed_types_keep_to_their_limits() {
             json!({ "x-kubernetes-int-or-string": true }),
             json!("50%"),
             json!(true),
-            "it has to be an integer or a text, and is true or false",
+            "it has to be an integer or a string, and is a boolean",
         ),
         (
             json!({ "x-kubernetes-int-or-string": true }),
             json!(5),
             json!([]),
-            "it has to be an integer or a text, and is a list",
+            "it has to be an integer or a string, and is an array",
         ),
     ];
     keep_to(&cases);

@@ -73,11 +73,11 @@ fn keywords_that_cannot_be_read_or_are_in_the_wrong_place_are_refused() {
     let cases = [
         (
             property(json!({ "type": "string", "required": true })),
-            "inputSchema.properties.x.required: it is a list of names: write required: [name] beside properties, not inside one",
+            "inputSchema.properties.x.required: it is an array of names: write required: [name] beside properties, not inside one",
         ),
         (
             property(json!({ "type": "string", "items": { "type": "string" } })),
-            "inputSchema.properties.x.items: it is for a list: write type: array",
+            "inputSchema.properties.x.items: it is for an array: write type: array",
         ),
         (
             property(json!({ "type": "integer", "properties": {} })),
@@ -85,11 +85,11 @@ fn keywords_that_cannot_be_read_or_are_in_the_wrong_place_are_refused() {
         ),
         (
             property(json!({ "type": "string", "enum": [] })),
-            "inputSchema.properties.x.enum: it has to be a list of the values that are allowed: write enum: [a, b]",
+            "inputSchema.properties.x.enum: it has to be an array of the values that are allowed: write enum: [a, b]",
         ),
         (
             property(json!({ "type": "string", "enum": ["a", 1] })),
-            "inputSchema.properties.x.enum: 1 is not a text, as the type says: take it out, or change the type",
+            "inputSchema.properties.x.enum: 1 is not a string, as the type says: take it out, or change the type",
         ),
         (
             property(json!({ "type": "integer", "minimum": "1" })),
@@ -101,7 +101,7 @@ fn keywords_that_cannot_be_read_or_are_in_the_wrong_place_are_refused() {
         ),
         (
             property(json!({ "type": "integer", "exclusiveMinimum": 2 })),
-            "inputSchema.properties.x.exclusiveMinimum: it has to be true or false, beside minimum or maximum",
+            "inputSchema.properties.x.exclusiveMinimum: it has to be a boolean, beside minimum or maximum",
         ),
         (
             property(json!({ "type": "string", "minLength": -1 })),
@@ -117,7 +117,7 @@ fn keywords_that_cannot_be_read_or_are_in_the_wrong_place_are_refused() {
         ),
         (
             property(json!({ "type": "integer", "anyOf": {} })),
-            "inputSchema.properties.x.anyOf: it has to be a list of schemas",
+            "inputSchema.properties.x.anyOf: it has to be an array of schemas",
         ),
         (
             property(json!({ "type": "string", "x-kubernetes-validations": [] })),
@@ -125,13 +125,13 @@ fn keywords_that_cannot_be_read_or_are_in_the_wrong_place_are_refused() {
         ),
         (
             property(json!({ "type": "integer", "default": "3" })),
-            "inputSchema.properties.x.default: the default does not fit: it has to be an integer, and is a text: take the quotes away",
+            "inputSchema.properties.x.default: the default does not fit: it has to be an integer, and is a string: take the quotes away",
         ),
         (
             property(
                 json!({ "type": "array", "items": { "type": "string" }, "default": ["a", 1] }),
             ),
-            "inputSchema.properties.x.default.[1]: the default does not fit: it has to be a text, and is a number: put it in quotes",
+            "inputSchema.properties.x.default.[1]: the default does not fit: it has to be a string, and is a number: put it in quotes",
         ),
     ];
     are_refused(&cases);

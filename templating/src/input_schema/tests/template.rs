@@ -54,7 +54,7 @@ fn inputs_that_do_not_fit_render_nothing() {
         .unwrap_err();
     assert_eq!(
         problems.to_string(),
-        "runnable.spec.inputs.workers: it has to be an integer, and is a text"
+        "runnable.spec.inputs.workers: it has to be an integer, and is a string"
     );
 }
 

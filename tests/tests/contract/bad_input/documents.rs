@@ -14,7 +14,7 @@ async fn templates_that_are_no_object_to_create() -> Result<()> {
         vec![
             template("no kind", json!({ "kind": null }), STAMP, "kind: kind is missing"),
             template("no apiVersion", json!({ "apiVersion": null }), STAMP, "apiVersion: apiVersion is missing"),
-            template("a number as kind", json!({ "kind": 3 }), STAMP, "kind: kind is missing or no text"),
+            template("a number as kind", json!({ "kind": 3 }), STAMP, "kind: kind is missing or not a string"),
             template("metadata that are a list", json!({ "metadata": ["x"] }), STAMP, "metadata: it is not an object"),
             template("a namespace", json!({ "metadata": { "namespace": "default" } }), STAMP, "cannot set namespace in resource template"),
             template("annotations that are a list", json!({ "metadata": { "annotations": ["x"] } }), STAMP, "metadata.annotations: it is not an object"),

@@ -105,7 +105,7 @@ async fn inputs_that_the_template_cannot_use() -> Result<()> {
                 "generateName",
                 "$(runnable.spec.inputs.obj)$",
                 json!({}),
-                "metadata.generateName: it is not a text",
+                "metadata.generateName: it is not a string",
                 "an object as name",
             ),
             reads(

@@ -117,7 +117,7 @@ async fn names_that_cannot_be_given() -> Result<()> {
                 "a number",
                 json!({ "generateName": 7 }),
                 STAMP,
-                "metadata.generateName: it is not a text",
+                "metadata.generateName: it is not a string",
             ),
             metadata(
                 "capitals",
