@@ -13,6 +13,7 @@ use kube::{
     Api, ResourceExt as _,
     api::{DynamicObject, PostParams},
 };
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::{
@@ -74,6 +75,41 @@ pub(crate) struct Edited {
     pub(crate) runnable: Option<PathBuf>,
 }
 
+impl Edited {
+    /// A live Runnable with what is edited of it.
+    fn runnable(&self, live: &Runnable) -> anyhow::Result<Runnable> {
+        let mut runnable = live.clone();
+        if let Some(path) = &self.runnable {
+            let new: Runnable = read(path, "Runnable", |objects| &objects.runnables)?;
+            runnable.spec = new.spec;
+            runnable.metadata.labels = new.metadata.labels;
+            runnable.metadata.annotations = new.metadata.annotations;
+        }
+        Ok(runnable)
+    }
+
+    fn template(&self) -> anyhow::Result<Option<ClusterRunTemplate>> {
+        let path = self.template.as_ref();
+        path.map(|path| read(path, "template", |objects| &objects.templates))
+            .transpose()
+    }
+}
+
+/// The only object of its kind in a file.
+fn read<T: DeserializeOwned>(
+    path: &PathBuf,
+    what: &str,
+    pick: impl Fn(&Objects) -> &Vec<Document>,
+) -> anyhow::Result<T> {
+    let document = one(path, pick)?;
+    serde_json::from_value(document.value.clone()).with_context(|| {
+        format!(
+            "{} holds no {what} that can be read\nhint: cartouche validate says why",
+            path.display()
+        )
+    })
+}
+
 /// Renders a live Runnable, or an edited one in its place.
 pub(crate) async fn prospect(
     cluster: &Cluster,
@@ -81,38 +117,16 @@ pub(crate) async fn prospect(
     edited: &Edited,
 ) -> anyhow::Result<Prospect> {
     let live = cluster.runnable(name).await?;
-    let mut runnable = live.clone();
-    if let Some(path) = &edited.runnable {
-        let document = one(path, |objects| &objects.runnables)?;
-        let new: Runnable = serde_json::from_value(document.value.clone()).with_context(|| {
-            format!(
-                "{} holds no Runnable that can be read\nhint: cartouche validate says why",
-                path.display()
-            )
-        })?;
-        runnable.spec = new.spec;
-        runnable.metadata.labels = new.metadata.labels;
-        runnable.metadata.annotations = new.metadata.annotations;
-    }
+    let runnable = edited.runnable(&live)?;
     let template_name = runnable.spec.run_template_ref.name.clone();
-    let spec = match &edited.template {
-        Some(path) => {
-            let document = one(path, |objects| &objects.templates)?;
-            let template: ClusterRunTemplate = serde_json::from_value(document.value.clone())
-                .with_context(|| {
-                    format!(
-                        "{} holds no template that can be read\nhint: cartouche validate says why",
-                        path.display()
-                    )
-                })?;
-            template.spec
-        }
-        None => match cluster.template(&template_name).await? {
-            Some(template) => template.spec,
-            None => bail!("there is no ClusterRunTemplate {template_name}"),
-        },
+    let template = match edited.template()? {
+        None => cluster.template(&template_name).await?,
+        edited => edited,
     };
-    let template = Template::compile(&spec)
+    let Some(template) = template else {
+        bail!("there is no ClusterRunTemplate {template_name}");
+    };
+    let template = Template::compile(&template.spec)
         .map_err(|problems| anyhow!("the template cannot be used: {problems}"))?;
     let selected = match &runnable.spec.selector {
         Some(selector) => Some(serde_json::to_value(cluster.selected(selector).await?)?),
@@ -154,7 +168,6 @@ fn numbered(subject: &Subject<'_>, sequence: i64) -> anyhow::Result<Run> {
     })
 }
 
-/// The only object of its kind in a file.
 fn one(path: &PathBuf, pick: impl Fn(&Objects) -> &Vec<Document>) -> anyhow::Result<Document> {
     let objects = Objects::load(std::slice::from_ref(path))?;
     if let Some(finding) = objects.findings.first() {

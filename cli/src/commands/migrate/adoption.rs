@@ -68,32 +68,23 @@ pub(super) async fn of(
     };
     let (api_version, kind) = (run.rendered.api_version(), run.rendered.kind());
     let newest = newest(runnable, api_version, kind, cluster).await?;
-    Ok(match newest {
-        None => Remark::new(
+    let Some(object) = newest else {
+        return Ok(Remark::new(
             Level::Differs,
             format!("it has no {kind} yet: one run is made"),
-        ),
-        Some(object) if contains(&object, &run.rendered) => {
-            let name = object
-                .pointer("/metadata/name")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            Remark::new(
-                Level::Same,
-                format!("{kind} {name} is taken over, and nothing runs"),
-            )
-        }
-        Some(object) => {
-            let name = object
-                .pointer("/metadata/name")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            let text = format!(
-                "{kind} {name} does not look like what is rendered now: one run is made, unless a dry run of the \
-                 API server shows that it only wrote values in another way"
-            );
-            Remark::new(Level::Differs, text)
-        }
+        ));
+    };
+    let name = object.pointer("/metadata/name").and_then(Value::as_str);
+    let name = name.unwrap_or_default();
+    Ok(if contains(&object, &run.rendered) {
+        let text = format!("{kind} {name} is taken over, and nothing runs");
+        Remark::new(Level::Same, text)
+    } else {
+        let text = format!(
+            "{kind} {name} does not look like what is rendered now: one run is made, unless a dry run of the \
+             API server shows that it only wrote values in another way"
+        );
+        Remark::new(Level::Differs, text)
     })
 }
 
