@@ -148,11 +148,7 @@ impl Identity {
                 Some(token) => Ok(token.bearer),
                 None => Err(Problem::new(
                     Category::ServiceAccountTokenError,
-                    if error.is_forbidden() {
-                        Cure::Right
-                    } else {
-                        Cure::Retry
-                    },
+                    error.cure(),
                     format!("fetch token: {error}"),
                 )),
             },

@@ -5,6 +5,7 @@
 
 pub mod accept;
 pub mod api;
+pub mod backoff;
 pub mod cached_runnable;
 pub mod clock;
 pub mod discovery;
@@ -17,6 +18,7 @@ pub mod metrics;
 pub mod mutants;
 pub mod picked;
 pub mod reconcile;
+pub mod runnable_key;
 pub mod serve;
 pub mod telemetry;
 pub mod templates;

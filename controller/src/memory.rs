@@ -7,51 +7,18 @@ use std::{
     time::Duration,
 };
 
-use cartouche_crds::Runnable;
 use cartouche_protocol::{
     problem::{Cure, Problem},
     process_state::ProcessState,
 };
-use kube::{
-    ResourceExt,
-    runtime::reflector::{ObjectRef, Store},
+
+use crate::{
+    backoff::STEPS, clock::boot_time, picked::Picked, runnable_key::RunnableKey, watch::Watched,
 };
 
-use crate::{cached_runnable::CachedRunnable, clock::boot_time, picked::Picked, watch::Watched};
-
-/// First delay before something that failed is tried again; it doubles from there.
-const FIRST_DELAY: Duration = Duration::from_secs(1);
-/// Longest delay.
-const LONGEST_DELAY: Duration = Duration::from_mins(5);
 /// Steps of one Runnable that are held back at the same time; of more the first that may be tried again is
 /// forgotten.
 const MAX_HOLDS: usize = 16;
-
-/// Namespace and name of a Runnable.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RunnableKey {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-}
-
-impl RunnableKey {
-    /// The key of a Runnable.
-    #[must_use]
-    pub fn of(runnable: &Runnable) -> Self {
-        Self {
-            namespace: runnable.namespace().unwrap_or_default(),
-            name: runnable.name_any(),
-        }
-    }
-
-    /// The Runnable, if the cache has it.
-    #[must_use]
-    pub fn find(&self, runnables: &Store<CachedRunnable>) -> Option<Arc<CachedRunnable>> {
-        runnables.get(&ObjectRef::new(&self.name).within(&self.namespace))
-    }
-}
 
 /// What is remembered of one Runnable.
 #[derive(Debug, Default)]
@@ -119,12 +86,12 @@ impl Memory {
     pub fn hold(&mut self, what: Held, problem: &Problem, now: Duration) -> Duration {
         // What has not failed again long after it could have been tried is over.
         self.holds
-            .retain(|hold| hold.until + 2 * LONGEST_DELAY > now || hold.what == what);
+            .retain(|hold| hold.until + 2 * STEPS.longest > now || hold.what == what);
         let known = self.holds.iter().position(|hold| hold.what == what);
         let attempts = known.map_or(0, |at| self.holds.swap_remove(at).attempts);
         let delay = match problem.cure {
             Cure::Wait(wait) => wait.max(Duration::from_millis(100)),
-            _ => backoff(attempts),
+            _ => STEPS.delay(attempts),
         };
         if self.holds.len() >= MAX_HOLDS
             && let Some(first) = (0..self.holds.len()).min_by_key(|at| self.holds[*at].until)
@@ -185,16 +152,6 @@ impl Memory {
         }
         any
     }
-}
-
-/// Doubling from one second to five minutes, give or take a fifth, so that many that failed
-/// together do not come back together.
-#[must_use]
-pub fn backoff(attempts: u32) -> Duration {
-    let delay = FIRST_DELAY
-        .saturating_mul(1 << attempts.min(16))
-        .min(LONGEST_DELAY);
-    delay.mul_f64(0.8 + 0.4 * fastrand::f64())
 }
 
 /// The memories of all Runnables.

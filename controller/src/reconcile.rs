@@ -35,10 +35,11 @@ use crate::{
     discovery::Kinds,
     events::Events,
     identity::Identity,
-    memory::{Held, Leaving, Memories, Memory, RunnableKey, lock},
+    memory::{Held, Leaving, Memories, Memory, lock},
     metrics::Metrics,
     mutants,
     picked::PickedObjects,
+    runnable_key::RunnableKey,
     templates::Templates,
     watch::{
         Progress, Purpose, Wakes, Watched, Watches,

@@ -36,10 +36,11 @@ use crate::{
     flags::Flags,
     health::{self, Readiness},
     identity::Identity,
-    memory::{Memories, RunnableKey},
+    memory::Memories,
     metrics::Metrics,
     picked::PickedObjects,
     reconcile::Reconciler,
+    runnable_key::RunnableKey,
     templates::Templates,
     watch::{
         Wakes, Watches,

@@ -29,20 +29,18 @@ pub use progress::Progress;
 pub use supervised::supervised;
 
 use crate::{
+    api::PAGE_SIZE,
+    backoff::WATCHES,
     discovery::Kind,
     health::Readiness,
-    memory::RunnableKey,
     metrics::{Metrics, WatchLabel},
+    runnable_key::RunnableKey,
 };
 
 /// A silent connection is noticed after this time; the server ends every watch then.
 const WATCH_SECONDS: u32 = 50;
-/// Objects in one page of the first list.
-const PAGE: u32 = 100;
 /// How long a watch that may not be had is left alone.
 const FORBIDDEN_PAUSE: Duration = Duration::from_secs(30);
-/// First and longest pause after any other failure.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(20));
 
 /// Why a kind is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -326,26 +324,23 @@ impl Watches {
     }
 }
 
-fn config() -> watcher::Config {
+/// How everything is watched.
+pub(crate) fn config() -> watcher::Config {
     watcher::Config::default()
         .timeout(WATCH_SECONDS)
-        .page_size(PAGE)
+        .page_size(PAGE_SIZE)
 }
 
 /// What a failed watch means, and how long to leave it alone.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Failures {
-    pause: Duration,
+    in_a_row: u32,
 }
 
 impl Failures {
-    pub(crate) fn new() -> Self {
-        Self { pause: PAUSES.0 }
-    }
-
     pub(crate) fn came<K>(&mut self, event: &watcher::Event<K>) {
         if progress::is_good(event) {
-            self.pause = PAUSES.0;
+            self.in_a_row = 0;
         }
     }
 
@@ -363,8 +358,8 @@ impl Failures {
         if matches!(status, Some(403 | 405)) {
             return (true, FORBIDDEN_PAUSE);
         }
-        let pause = self.pause.mul_f64(0.8 + 0.4 * fastrand::f64());
-        self.pause = (self.pause * 2).min(PAUSES.1);
+        let pause = WATCHES.delay(self.in_a_row);
+        self.in_a_row = self.in_a_row.saturating_add(1);
         (false, pause)
     }
 }

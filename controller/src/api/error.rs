@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use cartouche_protocol::problem::Cure;
+
 /// A request that did not give what it was sent for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
@@ -53,6 +55,17 @@ impl ApiError {
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
         self.code() == Some(403)
+    }
+
+    /// What ends it, where a missing object or kind is no answer: a permission that somebody grants, or
+    /// nothing but trying again.
+    #[must_use]
+    pub fn cure(&self) -> Cure {
+        if self.is_forbidden() {
+            Cure::Right
+        } else {
+            Cure::Retry
+        }
     }
 
     /// The kind takes no such requests.

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use cartouche_protocol::problem::{Category, Cure, Problem};
 
-use super::{
-    Held, LONGEST_DELAY, Leaving, MAX_HOLDS, Memories, Memory, RunnableKey, left::MAX_LEFT, lock,
-};
+use super::{Held, Leaving, MAX_HOLDS, Memories, Memory, RunnableKey, STEPS, left::MAX_LEFT, lock};
 
 fn problem() -> Problem {
     Problem::new(Category::UnknownError, Cure::Retry, "no")
@@ -21,7 +19,7 @@ fn each_step_that_fails_waits_longer_for_itself() {
         waits.0 = memory.hold(Held::Create(1), &problem(), now);
         waits.1 = memory.hold(Held::Read("a".to_owned()), &problem(), now);
     }
-    let most = LONGEST_DELAY.mul_f64(0.8);
+    let most = STEPS.longest.mul_f64(0.8);
     assert!(waits.0 >= most && waits.1 >= most, "{waits:?}");
     memory.release(&Held::Create(1));
     assert!(memory.held(&Held::Create(1), now).is_none());
@@ -37,7 +35,7 @@ fn what_failed_long_ago_is_forgotten_and_never_more_is_kept_than_fits() {
     }
     assert_eq!(memory.holds.len(), MAX_HOLDS);
     assert!(memory.failed(&Held::Create(99)).is_some());
-    memory.hold(Held::List, &problem(), LONGEST_DELAY * 4);
+    memory.hold(Held::List, &problem(), STEPS.longest * 4);
     assert_eq!(memory.holds.len(), 1);
 }
 

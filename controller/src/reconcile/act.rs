@@ -8,7 +8,7 @@ use cartouche_protocol::{
     facts::{Found, NameRead, RunName},
     ledger::{OutputsRead, Reading, RunIdentity},
     object::Object,
-    problem::{Category, Cure, Problem},
+    problem::{Category, Problem},
 };
 use cartouche_templating::{HASH_VERSION, contains};
 use serde_json::Value;
@@ -205,16 +205,15 @@ impl Pass<'_> {
                 Ok(reading_with_pods(compiled, history, job, &pods))
             }
             Err(error) => {
-                let cure = if error.is_forbidden() {
-                    Cure::Right
-                } else {
-                    Cure::Retry
-                };
                 let (namespace, name) = (&self.key.namespace, &run.name);
                 let text = format!(
                     "unable to read the termination message of Job [{namespace}/{name}]: unable to list its pods: {error}"
                 );
-                Err(Problem::new(Category::OutputPathNotSatisfied, cure, text))
+                Err(Problem::new(
+                    Category::OutputPathNotSatisfied,
+                    error.cure(),
+                    text,
+                ))
             }
         }
     }
@@ -279,11 +278,7 @@ impl Pass<'_> {
         );
         Problem::new(
             Category::FailedToListCreatedObjects,
-            if error.is_forbidden() {
-                Cure::Right
-            } else {
-                Cure::Retry
-            },
+            error.cure(),
             format!(
                 "unable to list objects in namespace [{namespace}] with labels [map[{RUN_TEMPLATE_NAME_LABEL}:{template} {RUNNABLE_NAME_LABEL}:{name}]]: \
                  unable to list from api server: {error}"

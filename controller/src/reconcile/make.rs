@@ -184,12 +184,10 @@ impl Pass<'_> {
     pub(super) fn refusal(&self, name: &str, error: &ApiError) -> Problem {
         let cure = if error.is_namespace_terminating() {
             Cure::Change
-        } else if error.is_forbidden() {
-            Cure::Right
         } else if error.is_not_found() {
             Cure::Kind
         } else {
-            Cure::Retry
+            error.cure()
         };
         let (namespace, template) = (&self.key.namespace, &self.facts.runnable.template);
         let error = if self.has_secrets() {

@@ -202,8 +202,7 @@ impl Pass<'_> {
     pub(super) fn unlisted(&self, name: &str, error: &DiscoveryError) -> Problem {
         let cure = match error {
             DiscoveryError::Unknown { .. } => Cure::Kind,
-            DiscoveryError::Api(error) if error.is_forbidden() => Cure::Right,
-            DiscoveryError::Api(_) => Cure::Retry,
+            DiscoveryError::Api(error) => error.cure(),
         };
         let (namespace, template) = (&self.key.namespace, &self.facts.runnable.template);
         Problem::new(

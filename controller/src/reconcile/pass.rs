@@ -21,8 +21,10 @@ use kube::ResourceExt;
 use super::{CONFLICT_PAUSE, Reconciler, log, observe::Sources, patience};
 use crate::{
     api::Requests,
+    backoff::HALF,
     clock::boot_time,
-    memory::{Held, Memory, RunnableKey, lock},
+    memory::{Held, Memory, lock},
+    runnable_key::RunnableKey,
 };
 
 /// How often it is said that another controller writes the same status.
@@ -165,7 +167,7 @@ impl<'a> Pass<'a> {
         let again = match end {
             End::Gone => return None,
             End::PutOff => return Some(PUT_OFF),
-            End::Conflict => return Some(CONFLICT_PAUSE.mul_f64(0.5 + fastrand::f64())),
+            End::Conflict => return Some(HALF.over(CONFLICT_PAUSE)),
             End::Refused(wait) => return Some(wait),
             End::Settled => self.settle().await,
             End::Waiting(waiting) => {
@@ -260,7 +262,7 @@ impl<'a> Pass<'a> {
         match self.put(status).await {
             Ok(()) | Err(End::Gone) => Ok(()),
             Err(End::Refused(wait)) => Err(wait),
-            Err(_) => Err(CONFLICT_PAUSE.mul_f64(0.5 + fastrand::f64())),
+            Err(_) => Err(HALF.over(CONFLICT_PAUSE)),
         }
     }
 }

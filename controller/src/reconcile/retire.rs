@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use cartouche_crds::HistoryEntry;
 use cartouche_protocol::{
     facts::WatchState,
-    problem::{Category, Cure, Problem},
+    problem::{Category, Problem},
     retention::{old_enough, retention, surplus},
 };
 
@@ -138,16 +138,15 @@ impl Pass<'_> {
 
     /// One Warning, and a pause that gets longer.
     fn undeletable(&self, name: &str, error: &ApiError) -> Duration {
-        let cure = if error.is_forbidden() {
-            Cure::Right
-        } else {
-            Cure::Retry
-        };
         let text = format!(
             "unable to delete finished run [{}/{name}]: {error}: grant the ServiceAccount the right to delete, or raise spec.retentionPolicy",
             self.key.namespace
         );
-        let problem = Problem::new(Category::StampedObjectRejectedByAPIServer, cure, text);
+        let problem = Problem::new(
+            Category::StampedObjectRejectedByAPIServer,
+            error.cure(),
+            text,
+        );
         let mut memory = lock(&self.memory);
         if memory.failed(&Held::Delete).is_none() {
             let occasion = Occasion::Warning {

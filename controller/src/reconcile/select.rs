@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::pass::Pass;
 use crate::{
     api::{ApiError, Requests, percent_encoded},
+    backoff::FIFTH,
     discovery::{DiscoveryError, Kind},
     memory::lock,
     picked::Picked,
@@ -32,8 +33,7 @@ const LOOKED_UP_AFTER: Duration = Duration::from_mins(5);
 impl Pass<'_> {
     /// When to look again what is selected, while that is not one object.
     pub(super) fn unpicked(&self) -> Option<Duration> {
-        self.has_unpicked
-            .then(|| LOOKED_UP_AFTER.mul_f64(0.8 + 0.4 * fastrand::f64()))
+        self.has_unpicked.then(|| FIFTH.over(LOOKED_UP_AFTER))
     }
 
     /// The object, from memory while nothing says that it may have changed.
@@ -214,12 +214,10 @@ fn unserved(error: &DiscoveryError) -> Cause {
 }
 
 fn unlistable(kind: &Kind, labels: &BTreeMap<String, String>, error: &ApiError) -> Cause {
-    let cure = if error.is_forbidden() {
-        Cure::Right
-    } else if error.is_not_found() {
+    let cure = if error.is_not_found() {
         Cure::Kind
     } else {
-        Cure::Retry
+        error.cure()
     };
     let place = if kind.namespaced {
         "in namespace"

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::Reconciler;
 use crate::{
-    api::Connection, flags::Flags, health::Readiness, memory::RunnableKey, metrics::Metrics,
+    api::Connection, flags::Flags, health::Readiness, metrics::Metrics, runnable_key::RunnableKey,
     serve::wire, watch::Wakes,
 };
 

@@ -8,7 +8,7 @@ use cartouche_protocol::{
 };
 
 use super::pass::Pass;
-use crate::{clock::boot_time, events::Occasion, memory::lock, watch::Watched};
+use crate::{backoff::TENTH, clock::boot_time, events::Occasion, memory::lock, watch::Watched};
 
 impl Pass<'_> {
     /// The pause of polling, while a kind that matters may not be watched, or discovery fails for it; and
@@ -41,7 +41,7 @@ impl Pass<'_> {
                 .publish(&self.runnable, &occasion, self.facts.now);
         }
         // Those that begin together do not stay together.
-        Some(self.own.poll.mul_f64(0.9 + 0.2 * fastrand::f64()))
+        Some(TENTH.over(self.own.poll))
     }
 
     /// The watch tells nothing of the current run: the label that it selects by was taken off it, or its owner.

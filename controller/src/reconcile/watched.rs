@@ -19,7 +19,8 @@ use crate::{
     api::ApiError,
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
-    memory::{RunnableKey, lock},
+    memory::lock,
+    runnable_key::RunnableKey,
     watch::{Purpose, Watched, runs::Poll},
 };
 

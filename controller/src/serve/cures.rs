@@ -14,8 +14,8 @@ use cartouche_protocol::problem::Cure;
 
 use crate::{
     discovery::DiscoveryError,
-    memory::RunnableKey,
     reconcile::Reconciler,
+    runnable_key::RunnableKey,
     watch::{Watched, references::Reference},
 };
 

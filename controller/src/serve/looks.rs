@@ -15,10 +15,7 @@ use futures::{FutureExt, Stream, StreamExt, stream::FuturesUnordered};
 use tokio_util::time::{DelayQueue, delay_queue};
 
 use super::turns::{Reason, Turns};
-use crate::{
-    memory::{RunnableKey, backoff},
-    metrics::Metrics,
-};
+use crate::{backoff::STEPS, metrics::Metrics, runnable_key::RunnableKey};
 
 /// The longest wait: a look too many costs little, and a wait of years ends the process.
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
@@ -121,7 +118,7 @@ impl Queue {
         );
         let attempts = panics.entry(key.clone()).or_default();
         *attempts += 1;
-        backoff(*attempts)
+        STEPS.delay(*attempts)
     }
 
     /// A function of its own, so that the lock is not held while the loop over it locks again.

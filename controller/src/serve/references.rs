@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use super::cures::Cures;
 use crate::{
     cached_runnable::CachedRunnable,
-    memory::RunnableKey,
     reconcile::Reconciler,
+    runnable_key::RunnableKey,
     watch::{
         references::{
             ACCOUNTS, Reference, References, watch_accounts, watch_definitions, watch_rights,

@@ -25,13 +25,8 @@ use super::{
     unreadable::Untold,
 };
 use crate::{
-    cached_runnable::CachedRunnable,
-    flags::Flags,
-    health::Readiness,
-    memory::{RunnableKey, lock},
-    metrics::Metrics,
-    reconcile::Reconciler,
-    watch::own::OwnWatches,
+    backoff::HALF, cached_runnable::CachedRunnable, flags::Flags, health::Readiness, memory::lock,
+    metrics::Metrics, reconcile::Reconciler, runnable_key::RunnableKey, watch::own::OwnWatches,
 };
 
 /// How long passes under way may take to end after a signal to stop.
@@ -108,7 +103,7 @@ impl Runnables {
         // Whoever has to wait gives its turn to others meanwhile.
         let place = is_large.then(|| self.large.try_acquire());
         if matches!(place, Some(Err(_))) {
-            return Some(LARGE_PAUSE.mul_f64(0.5 + fastrand::f64()));
+            return Some(HALF.over(LARGE_PAUSE));
         }
         let runnable = key.find(&self.store)?.whole();
         let runnable = runnable

@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::memory::RunnableKey;
+use crate::runnable_key::RunnableKey;
 
 /// After so many Runnables with a change comes one without, so that results always get through.
 const CHANGES_IN_A_ROW: u32 = 3;

@@ -238,7 +238,7 @@ where
             what,
             events,
             turned,
-            failures: Failures::new(),
+            failures: Failures::default(),
             given: None,
         }
     }

@@ -23,8 +23,9 @@ use serde_json::Value;
 use super::{Progress, Wakes, Watched, Watches, config, run_object::RunObject};
 use crate::{
     cached_runnable::CachedRunnable,
-    memory::{Memories, RunnableKey, lock},
+    memory::{Memories, lock},
     metrics::Metrics,
+    runnable_key::RunnableKey,
     templates::Templates,
 };
 

@@ -9,7 +9,8 @@ use futures::StreamExt;
 use kube::{Api, Client, Resource, api::ObjectMeta, runtime::watcher};
 
 use super::{Progress, Wakes, Watched, Watches, config, selected_object::SelectedObject};
-use crate::memory::{Memories, RunnableKey, lock};
+use crate::memory::{Memories, lock};
+use crate::runnable_key::RunnableKey;
 
 /// Objects that change while a list is under way, of one Runnable, that are told apart at most.
 const MAX_TOUCHED: usize = 16;
@@ -171,7 +172,7 @@ mod tests {
     use super::{MAX_TOUCHED, Selections};
     use crate::{
         discovery::Kind,
-        memory::RunnableKey,
+        runnable_key::RunnableKey,
         watch::{Purpose, Watched},
     };
 

@@ -2,7 +2,7 @@
 
 use cartouche_protocol::facts::Sighting;
 
-use crate::memory::RunnableKey;
+use crate::runnable_key::RunnableKey;
 
 /// Runs of one Runnable that are there and kept in mind at most. Anybody may put objects there that look like
 /// some, and while a run is refused or waits none of them can be told from those that matter.

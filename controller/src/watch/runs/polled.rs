@@ -6,7 +6,7 @@ use cartouche_protocol::facts::Sighting;
 use k8s_openapi::jiff::Timestamp;
 
 use super::{Runs, Uid, short};
-use crate::{memory::RunnableKey, watch::Watched};
+use crate::{runnable_key::RunnableKey, watch::Watched};
 
 /// A complete list of the runs of one kind and one Runnable.
 pub struct Poll<'a> {
