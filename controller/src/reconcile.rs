@@ -4,13 +4,13 @@ pub mod act;
 mod ask;
 pub mod observe;
 
+mod apply_retention;
 mod make;
 mod pass;
+mod prune;
 mod refuse;
-mod retire;
 mod select;
 mod strangers;
-mod tidy;
 mod watched;
 mod write;
 

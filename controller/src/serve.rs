@@ -1,11 +1,11 @@
 //! Wires everything together, and runs it until it is told to stop.
 
 mod cures;
+mod fair_queue;
 mod guarded;
-mod looks;
+mod queue;
 mod references;
 mod runnables;
-mod turns;
 mod unreadable;
 
 use std::{collections::HashMap, sync::Arc};
@@ -28,19 +28,19 @@ use tokio::{net::TcpListener, sync::Semaphore};
 use unreadable::Untold;
 
 use crate::{
-    accept::{Acceptance, Refusals},
     api::Connection,
     cached_runnable::CachedRunnable,
     discovery::Kinds,
+    endpoints::{self, Readiness},
     events::Events,
     flags::Flags,
-    health::{self, Readiness},
     identity::Identity,
     memory::Memories,
     metrics::Metrics,
     picked::PickedObjects,
     reconcile::Reconciler,
     runnable_key::RunnableKey,
+    template_status::{Acceptance, Refusals},
     templates::Templates,
     watch::{
         Wakes, Watches,
@@ -75,7 +75,11 @@ pub async fn serve(flags: Flags) -> Result<(), String> {
     if let Ok(address) = listener.local_addr() {
         tracing::info!(%address, "serving /healthz, /readyz and /metrics");
     }
-    tokio::spawn(health::serve(listener, readiness.clone(), metrics.clone()));
+    tokio::spawn(endpoints::serve(
+        listener,
+        readiness.clone(),
+        metrics.clone(),
+    ));
     serve_over(connection, &flags, metrics, readiness, signalled()).await;
     tracing::info!("stopped");
     Ok(())

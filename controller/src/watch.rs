@@ -32,7 +32,7 @@ use crate::{
     api::PAGE_SIZE,
     backoff::WATCHES,
     discovery::Kind,
-    health::Readiness,
+    endpoints::Readiness,
     metrics::{Metrics, WatchLabel},
     runnable_key::RunnableKey,
 };

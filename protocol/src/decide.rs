@@ -4,12 +4,12 @@
 //! again, until nothing is left to do. The order of the questions is the protocol
 //! (`docs/exactly-once.md`).
 
-mod begin;
-mod create;
-mod follow;
-mod past;
+mod current_run;
+mod first_run;
+mod pending;
+mod superseded;
 
-pub use create::MOST_RENUMBERED;
+pub use pending::MOST_RENUMBERED;
 
 use cartouche_crds::RunPhase;
 use cartouche_templating::HASH_VERSION;
@@ -132,23 +132,23 @@ fn decided(facts: &Facts) -> Step {
         Err(problem) => return Step::Stuck(problem.clone()),
     };
     let Some(current) = &facts.ledger.current else {
-        return begin::begin(facts, rendering);
+        return first_run::begin(facts, rendering);
     };
     if facts.watch == WatchState::Starting {
         return Step::Wait(Waiting::FirstList);
     }
-    if let Some(step) = begin::catch_up(facts, rendering) {
+    if let Some(step) = first_run::catch_up(facts, rendering) {
         return step;
     }
     if !current.input_hash.starts_with(HASH_VERSION) {
-        return begin::relink(facts, rendering, current);
+        return first_run::relink(facts, rendering, current);
     }
     if wants_run(facts, rendering) {
         return supersede(facts, rendering);
     }
     match current.phase {
-        RunPhase::Pending | RunPhase::Rejected => create::create(facts, rendering, current),
-        RunPhase::Created => follow::follow(facts, Some(rendering), current),
+        RunPhase::Pending | RunPhase::Rejected => pending::create(facts, rendering, current),
+        RunPhase::Created => current_run::follow(facts, Some(rendering), current),
     }
 }
 
@@ -157,14 +157,16 @@ fn looked_after(facts: &Facts) -> Step {
     if facts.runnable.deleting || removed || facts.watch == WatchState::Starting {
         return Step::Settled;
     }
-    if let Some(step) = begin::before_catching_up(facts) {
+    if let Some(step) = first_run::before_catching_up(facts) {
         return step;
     }
     match &facts.ledger.current {
-        Some(current) if current.phase == RunPhase::Created => follow::follow(facts, None, current),
-        Some(current) => create::landed(facts, current)
-            .or_else(|| create::known_made(facts))
-            .unwrap_or_else(|| past::past(facts)),
+        Some(current) if current.phase == RunPhase::Created => {
+            current_run::follow(facts, None, current)
+        }
+        Some(current) => pending::landed(facts, current)
+            .or_else(|| pending::known_made(facts))
+            .unwrap_or_else(|| superseded::past(facts)),
         None => Step::Settled,
     }
 }
@@ -284,7 +286,7 @@ fn last_message(facts: &Facts) -> String {
         .stored
         .conditions
         .iter()
-        .find(|condition| condition.type_ == crate::report::STAMPED_OBJECT_CONDITION);
+        .find(|condition| condition.type_ == crate::status::STAMPED_OBJECT_CONDITION);
     stamped
         .map(|condition| condition.message.clone())
         .unwrap_or_default()

@@ -9,7 +9,7 @@ use cartouche_protocol::{
     facts::{CreateOutcome, Facts, LedgerState, Rendering, RunnableFacts, WatchState},
     ledger::{BreakerLimits, Cause, Fate, Ledger, OutputsRead, Reading, RunIdentity},
     process_state::Remembered,
-    report,
+    status,
 };
 use cartouche_templating::{Template, Verdict, add_own_message};
 use k8s_openapi::jiff::Timestamp;
@@ -64,7 +64,7 @@ impl<'a> Stage<'a> {
         let reading = reading(self.template, &object).context("the played object has no name")?;
         let ledger = self.facts.ledger.clone().record(&reading, self.facts.now);
         self.facts.created = Some(CreateOutcome::Created(Box::new(reading)));
-        let status = report::status(&self.facts, &ledger, None);
+        let status = status::status(&self.facts, &ledger, None);
         self.facts.ledger = ledger;
         self.facts.stored = Arc::new(status.clone());
         Ok(summary(&status))

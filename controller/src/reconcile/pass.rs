@@ -13,8 +13,8 @@ use cartouche_protocol::{
     facts::{Facts, RunnableFacts},
     problem::{Category, Cure, Problem},
     process_state::StoredStatus,
-    report,
     rerun::bounded,
+    status,
 };
 use kube::ResourceExt;
 
@@ -193,7 +193,7 @@ impl<'a> Pass<'a> {
         if self.facts.runnable.deleting {
             return None;
         }
-        let status = report::status(&self.facts, &self.facts.ledger, None);
+        let status = status::status(&self.facts, &self.facts.ledger, None);
         if let Err(wait) = self.tell(status).await {
             return Some(wait);
         }
@@ -213,7 +213,7 @@ impl<'a> Pass<'a> {
         {
             return wait.into_iter().chain([left]).min();
         }
-        let status = report::status(&self.facts, &self.facts.ledger, Some(&problem));
+        let status = status::status(&self.facts, &self.facts.ledger, Some(&problem));
         match self.tell(status).await {
             Ok(()) => wait,
             Err(sooner) => Some(wait.map_or(sooner, |wait| wait.min(sooner))),
@@ -256,7 +256,7 @@ impl<'a> Pass<'a> {
 
     /// Writes the status if it says anything new. `Err`: when to try again.
     async fn tell(&mut self, status: RunnableStatus) -> Result<(), Duration> {
-        if !report::differs(&self.facts.stored, &status) {
+        if !status::differs(&self.facts.stored, &status) {
             return Ok(());
         }
         match self.put(status).await {

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::Reconciler;
 use crate::{
-    api::Connection, flags::Flags, health::Readiness, metrics::Metrics, runnable_key::RunnableKey,
-    serve::wire, watch::Wakes,
+    api::Connection, endpoints::Readiness, flags::Flags, metrics::Metrics,
+    runnable_key::RunnableKey, serve::wire, watch::Wakes,
 };
 
 const API_VERSION: &str = "example.dev/v1";

@@ -8,8 +8,8 @@ use cartouche_protocol::{
     facts::{CreateOutcome, LedgerWriter, NameRead},
     ledger::Ledger,
     problem::Problem,
-    report,
     retention::trimmed,
+    status,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -81,7 +81,7 @@ impl Pass<'_> {
             (Some(CreateOutcome::AlreadyExists), Change::Reject) => self.conflict(),
             _ => None,
         };
-        let mut status = report::status(&self.facts, &ledger, problem.as_ref());
+        let mut status = status::status(&self.facts, &ledger, problem.as_ref());
         if change == Change::Attempt {
             // What is wrong is not known to be cured.
             status.conditions.clone_from(&self.facts.stored.conditions);
@@ -221,7 +221,7 @@ impl Pass<'_> {
         for condition in status
             .conditions
             .iter()
-            .filter(|condition| condition.status == "False" && condition.type_ != report::READY)
+            .filter(|condition| condition.status == "False" && condition.type_ != status::READY)
         {
             let told = self.facts.stored.conditions.iter().any(|stored| {
                 stored.type_ == condition.type_

@@ -19,14 +19,15 @@ use tokio::sync::{Semaphore, mpsc::UnboundedReceiver, watch};
 
 use super::{
     ACCOUNTS, RUNNABLES, TEMPLATES,
+    fair_queue::Reason,
     guarded::{Guarded, guarded},
-    looks::Queue,
-    turns::Reason,
+    queue::Queue,
     unreadable::Untold,
 };
 use crate::{
-    backoff::HALF, cached_runnable::CachedRunnable, flags::Flags, health::Readiness, memory::lock,
-    metrics::Metrics, reconcile::Reconciler, runnable_key::RunnableKey, watch::own::OwnWatches,
+    backoff::HALF, cached_runnable::CachedRunnable, endpoints::Readiness, flags::Flags,
+    memory::lock, metrics::Metrics, reconcile::Reconciler, runnable_key::RunnableKey,
+    watch::own::OwnWatches,
 };
 
 /// How long passes under way may take to end after a signal to stop.

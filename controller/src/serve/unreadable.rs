@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use cartouche_crds::{API_VERSION, ClusterRunTemplate, Runnable};
 use cartouche_protocol::{
     problem::{Category, bounded},
-    report,
+    status,
 };
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta},
@@ -24,12 +24,12 @@ use tokio::{
 
 use super::guarded::{Guarded, Served, Unreadable};
 use crate::{
-    accept,
     api::{ApiError, Connection, Requests, ResourcePath},
     backoff::STEPS,
     cached_runnable::CachedRunnable,
     events::{Events, Occasion},
     metrics::Metrics,
+    template_status,
 };
 
 /// A kind whose objects can be told that they cannot be read.
@@ -56,7 +56,7 @@ impl Told for CachedRunnable {
         generation: Option<i64>,
         now: Timestamp,
     ) -> Vec<Condition> {
-        report::unreadable(stored, &message(why), generation, now)
+        status::unreadable(stored, &message(why), generation, now)
     }
 
     fn placeholder() -> Value {
@@ -82,7 +82,7 @@ impl Told for ClusterRunTemplate {
     ) -> Vec<Condition> {
         let why = without_place(why);
         let message = bounded(format!("the template cannot be read: {why}"));
-        accept::refused(stored, &message, generation, now)
+        template_status::refused(stored, &message, generation, now)
     }
 
     fn placeholder() -> Value {

@@ -17,8 +17,8 @@ use cartouche_protocol::{
     ledger::{Ledger, RunIdentity},
     problem::{Category, Cure, Problem},
     process_state::is_needed,
-    report,
     retention::{retention, trimmed},
+    status,
 };
 use k8s_openapi::jiff::SignedDuration;
 
@@ -138,7 +138,7 @@ impl Decisions {
     }
 
     fn complain(&self, facts: &Facts, problem: &Problem) -> Move {
-        let status = report::status(facts, &facts.ledger, Some(problem));
+        let status = status::status(facts, &facts.ledger, Some(problem));
         Move::End(End {
             tell: self.news(facts, &status),
             retire: Vec::new(),
@@ -189,16 +189,16 @@ impl Decisions {
             (Some(CreateOutcome::AlreadyExists), Change::Reject) => named_conflict(facts),
             _ => None,
         };
-        let mut status = report::status(facts, &ledger, problem.as_ref());
+        let mut status = status::status(facts, &ledger, problem.as_ref());
         if change == Change::Attempt {
             status.conditions.clone_from(&facts.stored.conditions);
         }
         Move::Write(self.pool.status(&status), change)
     }
 
-    /// What `pass.rs` and `retire.rs` do at the end.
+    /// What `pass.rs` and `apply_retention.rs` do at the end.
     fn settle(&self, setup: &Configuration, knowledge: &Knowledge, facts: &Facts) -> Move {
-        let status = report::status(facts, &facts.ledger, None);
+        let status = status::status(facts, &facts.ledger, None);
         let plan = setup.retires.then(|| {
             let ledger = setup.mutant.bend_retired(facts.ledger.clone());
             let later = SignedDuration::from_hours(i64::from(setup.mutant == Mutant::NoMinimumAge));
@@ -217,7 +217,7 @@ impl Decisions {
     }
 
     fn news(&self, facts: &Facts, status: &RunnableStatus) -> Option<StatusId> {
-        report::differs(&facts.stored, status).then(|| self.pool.status(status))
+        status::differs(&facts.stored, status).then(|| self.pool.status(status))
     }
 
     /// Whether an event of a run is kept, with this status in the cache.

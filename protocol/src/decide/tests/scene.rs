@@ -14,7 +14,7 @@ use crate::{
     ledger::{BreakerLimits, Cause, Ledger, Reading, RunIdentity, tests::sample::*},
     problem::{Category, Cure, Problem},
     process_state::Remembered,
-    report,
+    status,
 };
 
 /// When the decision is made: long after all runs were.
@@ -93,7 +93,7 @@ impl Facts {
     /// The status says what it would be told now, as after a look that settled.
     pub(crate) fn stored_as_reported(mut self) -> Self {
         if self.ledger.current.is_some() {
-            self.stored = Arc::new(report::status(&self, &self.ledger, None));
+            self.stored = Arc::new(status::status(&self, &self.ledger, None));
         }
         self
     }

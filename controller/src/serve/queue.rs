@@ -14,7 +14,7 @@ use std::{
 use futures::{FutureExt, Stream, StreamExt, stream::FuturesUnordered};
 use tokio_util::time::{DelayQueue, delay_queue};
 
-use super::turns::{Reason, Turns};
+use super::fair_queue::{Reason, Turns};
 use crate::{backoff::STEPS, metrics::Metrics, runnable_key::RunnableKey};
 
 /// The longest wait: a look too many costs little, and a wait of years ends the process.

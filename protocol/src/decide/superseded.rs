@@ -2,7 +2,7 @@
 
 use cartouche_crds::{HistoryEntry, RunResult};
 
-use super::{Change, Step, follow::DELETED_UNFINISHED};
+use super::{Change, Step, current_run::DELETED_UNFINISHED};
 use crate::{
     evaluate::applies,
     facts::{Facts, NameRead, RunName, Sighting},

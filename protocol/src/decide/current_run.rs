@@ -3,13 +3,13 @@
 use cartouche_crds::{CurrentRun, RunResult};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{Change, Step, Waiting, intend, past};
+use super::{Change, Step, Waiting, intend, superseded};
 use crate::{
     facts::{
         CreateOutcome, Facts, Found, NameRead, OutputsDigest, Rendering, RunName, Sighting, digest,
     },
     ledger::{Fate, RunIdentity, result_of},
-    report,
+    status,
 };
 
 /// The message in the history of a run that somebody deleted while it ran.
@@ -20,7 +20,7 @@ pub(super) fn follow(facts: &Facts, rendering: Option<&Rendering>, current: &Cur
     let name = RunName::of(current);
     let uid = current.uid.as_deref().unwrap_or_default();
     if just_created(facts, uid) {
-        return past::past(facts);
+        return superseded::past(facts);
     }
     let step = match facts.reads.get(&name) {
         Some(NameRead::Found(found)) if found.reading.run.uid == uid => note(facts, found),
@@ -38,7 +38,7 @@ pub(super) fn follow(facts: &Facts, rendering: Option<&Rendering>, current: &Cur
             None => look(facts, rendering, current).then_some(Step::ReadRun(name)),
         },
     };
-    step.unwrap_or_else(|| past::past(facts))
+    step.unwrap_or_else(|| superseded::past(facts))
 }
 
 /// This very pass made the run: what was read under its name is older than it. (Runs with a fixed
@@ -81,7 +81,7 @@ fn differs(
     };
     if sighting.rules_hash != rendering.rules_hash
         || result_of(sighting.health.verdict) != current.result
-        || !report::tells(&facts.stored, &sighting.health)
+        || !status::tells(&facts.stored, &sighting.health)
     {
         return true;
     }
