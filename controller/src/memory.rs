@@ -8,7 +8,7 @@ use std::{
 };
 
 use cartouche_protocol::{
-    problem::{Cure, Problem},
+    problem::{ReconcileError, Requeue},
     process_state::ProcessState,
 };
 
@@ -53,7 +53,7 @@ pub struct Hold {
     /// What it was.
     pub what: Held,
     /// What was wrong.
-    pub problem: Problem,
+    pub problem: ReconcileError,
     /// How often it has failed in a row.
     pub attempts: u32,
     /// When it is tried again, on the clock that goes on while the machine sleeps.
@@ -83,14 +83,14 @@ pub enum Held {
 
 impl Memory {
     /// Puts a failure down, and says how long to wait. The same failure waits longer each time.
-    pub fn hold(&mut self, what: Held, problem: &Problem, now: Duration) -> Duration {
+    pub fn hold(&mut self, what: Held, problem: &ReconcileError, now: Duration) -> Duration {
         // What has not failed again long after it could have been tried is over.
         self.holds
             .retain(|hold| hold.until + 2 * STEPS.longest > now || hold.what == what);
         let known = self.holds.iter().position(|hold| hold.what == what);
         let attempts = known.map_or(0, |at| self.holds.swap_remove(at).attempts);
-        let delay = match problem.cure {
-            Cure::Wait(wait) => wait.max(Duration::from_millis(100)),
+        let delay = match problem.requeue {
+            Requeue::After(wait) => wait.max(Duration::from_millis(100)),
             _ => STEPS.delay(attempts),
         };
         if self.holds.len() >= MAX_HOLDS
@@ -109,7 +109,7 @@ impl Memory {
 
     /// The failure that still holds this back, and for how long.
     #[must_use]
-    pub fn held(&self, what: &Held, now: Duration) -> Option<(&Problem, Duration)> {
+    pub fn held(&self, what: &Held, now: Duration) -> Option<(&ReconcileError, Duration)> {
         let hold = self.failed(what).filter(|hold| hold.until > now)?;
         Some((&hold.problem, hold.until.saturating_sub(now)))
     }
@@ -143,7 +143,7 @@ impl Memory {
     }
 
     /// The same for what failed in a certain way. Whether anything did.
-    fn retry_where(&mut self, failed: impl Fn(&Problem) -> bool) -> bool {
+    fn retry_where(&mut self, failed: impl Fn(&ReconcileError) -> bool) -> bool {
         let mut any = false;
         for hold in self.holds.iter_mut().filter(|hold| failed(&hold.problem)) {
             // Not zero: what is over and what may be tried at once are not the same.
@@ -213,12 +213,12 @@ impl Memories {
 
     /// The Runnables that wait for what this event may have brought, freed to try at once.
     #[must_use]
-    pub fn cured(&self, cure: Cure, namespace: Option<&str>) -> Vec<RunnableKey> {
+    pub fn waiting_for(&self, requeue: Requeue, namespace: Option<&str>) -> Vec<RunnableKey> {
         let mut woken = Vec::new();
         for (key, memory) in &*self.lock() {
             let mut memory = lock(memory);
             if namespace.is_none_or(|namespace| namespace == key.namespace)
-                && memory.retry_where(|problem| problem.cure == cure)
+                && memory.retry_where(|problem| problem.requeue == requeue)
             {
                 woken.push(key.clone());
             }

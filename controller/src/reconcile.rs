@@ -22,9 +22,9 @@ use std::{
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
-    decide::{MOST_RENUMBERED, Step, Waiting, decide, look_after},
+    decide::{MOST_RENUMBERED, Step, Waiting, decide, decide_without_rendering},
     ledger::BreakerLimits,
-    problem::Problem,
+    problem::ReconcileError,
     process_state::CREATES_SETTLE_IN,
 };
 use futures::FutureExt;
@@ -148,12 +148,17 @@ impl Reconciler {
     }
 
     /// Something is stuck, but runs that exist may still end: what they say is recorded.
-    async fn stuck(&self, pass: &mut Pass<'_>, problem: Problem, wait: Option<Duration>) -> End {
+    async fn stuck(
+        &self,
+        pass: &mut Pass<'_>,
+        problem: ReconcileError,
+        wait: Option<Duration>,
+    ) -> End {
         let mut waits = vec![wait.or_else(|| pass.pause(&problem))];
         if pass.compiled.is_some() {
             pass.problem = Some(problem.clone());
             for _ in 0..MAX_STEPS {
-                let step = mutants::decided(look_after(&pass.facts), &pass.facts);
+                let step = mutants::decided(decide_without_rendering(&pass.facts), &pass.facts);
                 if let Some((_, left)) = pass.held(&step) {
                     waits.push(Some(left));
                     break;
@@ -282,7 +287,7 @@ async fn carry_out(pass: &mut Pass<'_>, step: Step) -> Result<(), End> {
             {
                 return Err(End::Stuck(problem, None));
             }
-            if waiting == Waiting::Witness {
+            if waiting == Waiting::GracePeriod {
                 pass.note_missing();
             }
             Err(End::Waiting(waiting))
@@ -310,15 +315,15 @@ fn patience(waiting: Waiting, memory: &Mutex<Memory>) -> Option<Duration> {
         // The watch wakes it; the time is for a watch that cannot be had.
         Waiting::FirstList => return Some(Duration::from_secs(10)),
         Waiting::Watch => return Some(Duration::from_secs(5)),
-        Waiting::Quiet => memory.state.without_ledger.as_ref()?.0 + CREATES_SETTLE_IN,
-        Waiting::Witness => memory.state.missing.as_ref()?.1,
+        Waiting::CreatesSettle => memory.state.without_ledger.as_ref()?.0 + CREATES_SETTLE_IN,
+        Waiting::GracePeriod => memory.state.missing.as_ref()?.1,
     };
     // A little more, so that it has passed when the wait ends.
     Some(until.saturating_sub(crate::clock::boot_time()) + Duration::from_millis(50))
 }
 
 /// A problem as the log shows it.
-fn log(key: &RunnableKey, problem: &Problem) {
+fn log(key: &RunnableKey, problem: &ReconcileError) {
     tracing::info!(namespace = key.namespace, runnable = key.name, category = %problem.category, "a Runnable has a problem");
 }
 

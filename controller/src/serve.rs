@@ -1,10 +1,10 @@
 //! Wires everything together, and runs it until it is told to stop.
 
-mod cures;
 mod fair_queue;
 mod guarded;
 mod queue;
 mod references;
+mod requeues;
 mod runnables;
 mod unreadable;
 

@@ -18,7 +18,7 @@ use k8s_openapi::jiff::Timestamp;
 use crate::facts::{Facts, LedgerState, NameRead, Rendering, RunName, WatchState};
 use crate::{
     ledger::{Fate, Ledger, MAX_HISTORY, Pace, may_land},
-    problem::{Category, Cure, Problem},
+    problem::{Category, ReconcileError, Requeue},
 };
 
 /// One step.
@@ -47,7 +47,7 @@ pub enum Step {
     /// Wait for something that wakes the Runnable by itself, or for a time.
     Wait(Waiting),
     /// Nothing can be done about this now.
-    Stuck(Problem),
+    Stuck(ReconcileError),
     /// Everything is as it should be.
     Settled,
 }
@@ -68,7 +68,7 @@ pub enum Change {
     /// The ledger was made out of the runs that exist.
     Rebuild,
     /// The hash was made by another version.
-    Relink,
+    MigrateHash,
     /// A result, outputs, or a run that came or went.
     Record,
 }
@@ -81,9 +81,9 @@ pub enum Waiting {
     /// An event of the watch, which a read is ahead of.
     Watch,
     /// Another controller, which may have seen the missing run go.
-    Witness,
+    GracePeriod,
     /// No create can be on its way any more.
-    Quiet,
+    CreatesSettle,
 }
 
 /// The next step.
@@ -95,8 +95,8 @@ pub fn decide(facts: &Facts) -> Step {
 /// What is done for the runs that exist while something else is stuck: their results and outputs are
 /// recorded, and a pending one that was made after all is confirmed. Nothing is intended or created.
 #[must_use]
-pub fn look_after(facts: &Facts) -> Step {
-    unless_put_back(facts, looked_after(facts))
+pub fn decide_without_rendering(facts: &Facts) -> Step {
+    unless_put_back(facts, decided_without_rendering(facts))
 }
 
 /// Where somebody else has written the status, it is found out before a step that this was not the ledger:
@@ -132,7 +132,7 @@ fn decided(facts: &Facts) -> Step {
         Err(problem) => return Step::Stuck(problem.clone()),
     };
     let Some(current) = &facts.ledger.current else {
-        return first_run::begin(facts, rendering);
+        return first_run::first_run(facts, rendering);
     };
     if facts.watch == WatchState::Starting {
         return Step::Wait(Waiting::FirstList);
@@ -141,18 +141,18 @@ fn decided(facts: &Facts) -> Step {
         return step;
     }
     if !current.input_hash.starts_with(HASH_VERSION) {
-        return first_run::relink(facts, rendering, current);
+        return first_run::migrate_hash(facts, rendering, current);
     }
     if wants_run(facts, rendering) {
         return supersede(facts, rendering);
     }
     match current.phase {
-        RunPhase::Pending | RunPhase::Rejected => pending::create(facts, rendering, current),
-        RunPhase::Created => current_run::follow(facts, Some(rendering), current),
+        RunPhase::Pending | RunPhase::Rejected => pending::pending(facts, rendering, current),
+        RunPhase::Created => current_run::current_run(facts, Some(rendering), current),
     }
 }
 
-fn looked_after(facts: &Facts) -> Step {
+fn decided_without_rendering(facts: &Facts) -> Step {
     let removed = matches!(facts.ledger_state, LedgerState::Lost { ours: true, .. });
     if facts.runnable.deleting || removed || facts.watch == WatchState::Starting {
         return Step::Settled;
@@ -162,11 +162,11 @@ fn looked_after(facts: &Facts) -> Step {
     }
     match &facts.ledger.current {
         Some(current) if current.phase == RunPhase::Created => {
-            current_run::follow(facts, None, current)
+            current_run::current_run(facts, None, current)
         }
         Some(current) => pending::landed(facts, current)
             .or_else(|| pending::known_made(facts))
-            .unwrap_or_else(|| superseded::past(facts)),
+            .unwrap_or_else(|| superseded::superseded(facts)),
         None => Step::Settled,
     }
 }
@@ -257,10 +257,10 @@ fn intend(
 }
 
 /// A run is due. Together with the intent only a create asks this: between them they make every run.
-fn suspended(facts: &Facts) -> Problem {
-    Problem::new(
+fn suspended(facts: &Facts) -> ReconcileError {
+    ReconcileError::new(
         Category::Suspended,
-        Cure::Change,
+        Requeue::OnChange,
         format!(
             "the Runnable is suspended: a new run of run template [{}] is due, and is made once spec.suspend is false",
             facts.runnable.template,
@@ -269,10 +269,10 @@ fn suspended(facts: &Facts) -> Problem {
 }
 
 /// Unfinished runs never leave the history, and a longer one would be refused.
-fn crowded(facts: &Facts) -> Problem {
-    Problem::new(
+fn crowded(facts: &Facts) -> ReconcileError {
+    ReconcileError::new(
         Category::UnknownError,
-        Cure::Retry,
+        Requeue::Backoff,
         format!(
             "{MAX_HISTORY} earlier runs of run template [{}] have not ended, so no further run is made: delete those that hang, or wait until one ends",
             facts.runnable.template,
@@ -292,13 +292,13 @@ fn last_message(facts: &Facts) -> String {
         .unwrap_or_default()
 }
 
-fn runaway(facts: &Facts, runs: i64, until: Timestamp) -> Problem {
+fn runaway(facts: &Facts, runs: i64, until: Timestamp) -> ReconcileError {
     let wait = facts.now.map_or(std::time::Duration::from_secs(1), |now| {
         until.duration_since(now).unsigned_abs()
     });
-    Problem::new(
+    ReconcileError::new(
         Category::RunawayDetected,
-        Cure::Wait(wait),
+        Requeue::After(wait),
         format!(
             "{runs} runs were made without a change of the Runnable or of run template [{}]: does a run change the object that the Runnable selects? \
              The next run is made at {until}, and one every 5 minutes until the Runnable or its template is changed",
@@ -307,10 +307,10 @@ fn runaway(facts: &Facts, runs: i64, until: Timestamp) -> Problem {
     )
 }
 
-fn other_controller() -> Problem {
-    Problem::new(
+fn other_controller() -> ReconcileError {
+    ReconcileError::new(
         Category::OtherController,
-        Cure::Change,
+        Requeue::OnChange,
         "another writer removed the record of runs that this controller keeps in the status, so no run is made: stop the other \
          controller of carto.run (the original Cartographer?); the record is rebuilt once the status has been left alone for 30 seconds",
     )

@@ -1,6 +1,6 @@
 //! Everything that a decision needs, as plain data.
 
-mod sighting;
+mod cached_run;
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -12,11 +12,11 @@ use cartouche_templating::Rendered;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::{
-    ledger::{BreakerLimits, Cause, Intent, Ledger, Reading, RunIdentity},
-    problem::{Category, Cure, Problem},
+    ledger::{BreakerLimits, Cause, FetchedRun, Intent, Ledger, RunIdentity},
+    problem::{Category, ReconcileError, Requeue},
     process_state::Remembered,
 };
-pub use sighting::{OutputsDigest, Sighting, digest, doubted};
+pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};
 
 /// What is known of one Runnable at one moment. A pass begins with what the caches say; reads that a
 /// decision asks for are added, and it is decided again.
@@ -35,13 +35,13 @@ pub struct Facts {
     /// The ledger in it, and after each write the one that was written.
     pub ledger: Ledger,
     /// What the template renders, or why it does not.
-    pub rendering: Result<Rendering, Problem>,
+    pub rendering: Result<Rendering, ReconcileError>,
     /// How well runs of the current kind are watched.
     pub watch: WatchState,
     /// What is said of watches that fail and that the Runnable needs.
     pub unwatched: Option<String>,
     /// Runs that the watch showed.
-    pub sightings: Vec<Sighting>,
+    pub cached_runs: Vec<CachedRun>,
     /// Whether there is a ledger, as this reconciliation began.
     pub ledger_state: LedgerState,
     /// The number of the run that was current in the last ledger that this process wrote, if it has not
@@ -228,7 +228,7 @@ impl RunName {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     /// What was read in it.
-    pub reading: Reading,
+    pub reading: FetchedRun,
     /// Whether it contains the rendered document.
     pub matches: bool,
 }
@@ -248,16 +248,16 @@ pub enum NameRead {
 #[derive(Clone, Debug, PartialEq)]
 pub enum CreateOutcome {
     /// The object exists now.
-    Created(Box<Reading>),
+    Created(Box<FetchedRun>),
     /// An earlier pass of this process made the object, and left it to this one to confirm it. Whatever
     /// was seen or read in this pass is newer.
-    MadeBefore(Box<Reading>),
+    MadeBefore(Box<FetchedRun>),
     /// Something has this name.
     AlreadyExists,
     /// The API server refused, and will have made nothing.
-    Refused(Problem),
+    Refused(ReconcileError),
     /// It may or may not have been made.
-    Unknown(Problem),
+    Unknown(ReconcileError),
 }
 
 impl Facts {
@@ -269,7 +269,8 @@ impl Facts {
         remembered: Remembered,
         limits: BreakerLimits,
     ) -> Self {
-        let not_rendered = Problem::new(Category::UnknownError, Cure::Retry, "not rendered yet");
+        let not_rendered =
+            ReconcileError::new(Category::UnknownError, Requeue::Backoff, "not rendered yet");
         Self {
             now: None,
             runnable,
@@ -278,7 +279,7 @@ impl Facts {
             rendering: Err(not_rendered),
             watch: WatchState::Starting,
             unwatched: None,
-            sightings: Vec::new(),
+            cached_runs: Vec::new(),
             ledger_state: remembered.ledger_state,
             last_written_sequence: remembered.last_written_sequence,
             unobserved_run: None,
@@ -312,12 +313,12 @@ impl Facts {
             .find(|found| found.reading.run.uid == uid)
     }
 
-    /// The sighting of the run with this uid.
+    /// The cached run of the run with this uid.
     #[must_use]
-    pub fn sighting(&self, uid: &str) -> Option<&Sighting> {
-        self.sightings
+    pub fn cached_run(&self, uid: &str) -> Option<&CachedRun> {
+        self.cached_runs
             .iter()
-            .find(|sighting| sighting.run.uid == uid)
+            .find(|cached_run| cached_run.run.uid == uid)
     }
 
     /// It was found out in this pass that the ledger did not go back, or has caught up since.

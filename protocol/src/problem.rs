@@ -97,38 +97,38 @@ impl fmt::Display for Category {
 
 /// What ends a problem, beside a change of the Runnable or its template, which always wakes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cure {
+pub enum Requeue {
     /// Only a change: of the Runnable, its template, its account or the selected object.
-    Change,
+    OnChange,
     /// Trying again, each time later.
-    Retry,
+    Backoff,
     /// A right that somebody grants; tried again each time later all the same.
-    Right,
+    OnRbac,
     /// A kind that somebody installs; tried again each time later all the same.
-    Kind,
+    OnKind,
     /// Waiting for this long.
-    Wait(Duration),
+    After(Duration),
 }
 
 /// A problem of one Runnable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Problem {
+pub struct ReconcileError {
     /// Its category.
     pub category: Category,
     /// What is wrong, where, and what to do; at most [`TEXT_BYTES`] bytes.
     pub message: String,
     /// What ends it.
-    pub cure: Cure,
+    pub requeue: Requeue,
 }
 
-impl Problem {
+impl ReconcileError {
     /// A problem, its text cut to what conditions and events hold.
     #[must_use]
-    pub fn new(category: Category, cure: Cure, message: impl Into<String>) -> Self {
+    pub fn new(category: Category, requeue: Requeue, message: impl Into<String>) -> Self {
         Self {
             category,
-            cure,
+            requeue,
             message: bounded(message.into()),
         }
     }

@@ -14,7 +14,7 @@ use k8s_openapi::{
 use crate::facts::Facts;
 use crate::{
     ledger::Ledger,
-    problem::{Category, Cure, Problem, bounded},
+    problem::{Category, ReconcileError, Requeue, bounded},
 };
 use unsatisfied::unsatisfied;
 
@@ -79,7 +79,7 @@ impl Word {
         }
     }
 
-    fn of_problem(problem: &Problem) -> Self {
+    fn of_problem(problem: &ReconcileError) -> Self {
         Self {
             // Nothing is wrong with what somebody wants.
             status: if problem.category == Category::Suspended {
@@ -102,7 +102,7 @@ pub fn tells(stored: &RunnableStatus, health: &Health) -> bool {
 
 /// The whole status for a ledger and, if something is wrong, the problem.
 #[must_use]
-pub fn status(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> RunnableStatus {
+pub fn status(facts: &Facts, ledger: &Ledger, problem: Option<&ReconcileError>) -> RunnableStatus {
     let left_over = problem
         .is_none()
         .then(|| unsatisfied(facts, ledger))
@@ -221,7 +221,7 @@ fn aggregate(template: &Word, stamped: Option<&Word>) -> Word {
 fn abnormal(
     ready: &Word,
     ledger: &Ledger,
-    problem: Option<&Problem>,
+    problem: Option<&ReconcileError>,
 ) -> Option<(&'static str, Word)> {
     if ready.status == TRUE || ready.reason == Category::Suspended.as_str() {
         return None;
@@ -234,7 +234,7 @@ fn abnormal(
     let stalled = match problem {
         Some(problem) if problem.category == Category::Suspended => ended,
         Some(problem) => {
-            problem.cure == Cure::Change && problem.category != Category::OtherController
+            problem.requeue == Requeue::OnChange && problem.category != Category::OtherController
         }
         None => ended,
     };
@@ -266,7 +266,7 @@ fn unwatched(facts: &Facts) -> Option<(&'static str, Word)> {
 }
 
 /// What is said of the run for the present rendering; of no other.
-fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> Word {
+fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&ReconcileError>) -> Word {
     let stored =
         || find(&facts.stored, STAMPED_OBJECT_CONDITION).map_or_else(Word::unknown, Word::of);
     let stuck_on = |category| problem.is_some_and(|problem| problem.category == category);
@@ -307,7 +307,7 @@ fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> Word {
     if same_run && result(word.status) == current.result {
         word
     } else {
-        let there = facts.sighting(uid).is_some_and(|seen| !seen.deleted);
+        let there = facts.cached_run(uid).is_some_and(|seen| !seen.deleted);
         recorded(current, there)
     }
 }

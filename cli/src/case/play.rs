@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use cartouche_crds::RunnableStatus;
 use cartouche_protocol::{
     facts::{CreateOutcome, Facts, LedgerState, Rendering, RunnableFacts, WatchState},
-    ledger::{BreakerLimits, Cause, Fate, Ledger, OutputsRead, Reading, RunIdentity},
+    ledger::{BreakerLimits, Cause, Fate, FetchedRun, Ledger, OutputsRead, RunIdentity},
     process_state::Remembered,
     status,
 };
@@ -111,7 +111,7 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
     }
 }
 
-fn reading(template: &Template, object: &Value) -> Option<Reading> {
+fn reading(template: &Template, object: &Value) -> Option<FetchedRun> {
     let health = template.health(object);
     let outputs = match health.verdict {
         Verdict::Succeeded => match template.outputs(object) {
@@ -121,7 +121,7 @@ fn reading(template: &Template, object: &Value) -> Option<Reading> {
         },
         Verdict::Failed | Verdict::Unknown => OutputsRead::None,
     };
-    Some(Reading {
+    Some(FetchedRun {
         run: RunIdentity::of(object)?,
         health,
         outputs,

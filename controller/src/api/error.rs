@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use cartouche_protocol::problem::Cure;
+use cartouche_protocol::problem::Requeue;
 
 /// A request that did not give what it was sent for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,11 +60,11 @@ impl ApiError {
     /// What ends it, where a missing object or kind is no answer: a permission that somebody grants, or
     /// nothing but trying again.
     #[must_use]
-    pub fn cure(&self) -> Cure {
+    pub fn requeue(&self) -> Requeue {
         if self.is_forbidden() {
-            Cure::Right
+            Requeue::OnRbac
         } else {
-            Cure::Retry
+            Requeue::Backoff
         }
     }
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use cartouche_protocol::problem::{Category, Cure, Problem};
+use cartouche_protocol::problem::{Category, ReconcileError, Requeue};
 
 use super::{Held, Leaving, MAX_HOLDS, Memories, Memory, RunnableKey, STEPS, left::MAX_LEFT, lock};
 
-fn problem() -> Problem {
-    Problem::new(Category::UnknownError, Cure::Retry, "no")
+fn problem() -> ReconcileError {
+    ReconcileError::new(Category::UnknownError, Requeue::Backoff, "no")
 }
 
 #[test]

@@ -6,9 +6,9 @@ use cartouche_crds::{RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase};
 use cartouche_protocol::{
     evaluate::{reading, reading_with_pods},
     facts::{Found, NameRead, RunName},
-    ledger::{OutputsRead, Reading, RunIdentity},
+    ledger::{FetchedRun, OutputsRead, RunIdentity},
     object::Object,
-    problem::{Category, Problem},
+    problem::{Category, ReconcileError},
 };
 use cartouche_templating::{HASH_VERSION, contains};
 use serde_json::Value;
@@ -150,7 +150,7 @@ impl Pass<'_> {
         }
         if let Some(found) = &found {
             let reading = &found.reading;
-            let before = self.facts.sighting(&reading.run.uid);
+            let before = self.facts.cached_run(&reading.run.uid);
             let owner = &self.facts.runnable.uid;
             self.own.runs.refresh(owner, before, reading);
         }
@@ -170,7 +170,11 @@ impl Pass<'_> {
     }
 
     /// Reads the outputs of a Job out of the last words of its pods.
-    async fn read_pods(&self, run: &RunIdentity, job: Value) -> Result<Option<Reading>, Problem> {
+    async fn read_pods(
+        &self,
+        run: &RunIdentity,
+        job: Value,
+    ) -> Result<Option<FetchedRun>, ReconcileError> {
         let (Some(account), Some(compiled)) = (&self.account, &self.compiled) else {
             return Ok(None);
         };
@@ -209,9 +213,9 @@ impl Pass<'_> {
                 let text = format!(
                     "unable to read the termination message of Job [{namespace}/{name}]: unable to list its pods: {error}"
                 );
-                Err(Problem::new(
+                Err(ReconcileError::new(
                     Category::OutputPathNotSatisfied,
-                    error.cure(),
+                    error.requeue(),
                     text,
                 ))
             }
@@ -270,15 +274,15 @@ impl Pass<'_> {
         }
     }
 
-    pub(super) fn unreadable(&self, error: &ApiError) -> Problem {
+    pub(super) fn unreadable(&self, error: &ApiError) -> ReconcileError {
         let (namespace, name, template) = (
             &self.key.namespace,
             &self.key.name,
             &self.facts.runnable.template,
         );
-        Problem::new(
+        ReconcileError::new(
             Category::FailedToListCreatedObjects,
-            error.cure(),
+            error.requeue(),
             format!(
                 "unable to list objects in namespace [{namespace}] with labels [map[{RUN_TEMPLATE_NAME_LABEL}:{template} {RUNNABLE_NAME_LABEL}:{name}]]: \
                  unable to list from api server: {error}"

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use cartouche_crds::HistoryEntry;
 use cartouche_protocol::{
     facts::WatchState,
-    problem::{Category, Problem},
+    problem::{Category, ReconcileError},
     retention::{old_enough, retention, surplus},
 };
 
@@ -142,9 +142,9 @@ impl Pass<'_> {
             "unable to delete finished run [{}/{name}]: {error}: grant the ServiceAccount the right to delete, or raise spec.retentionPolicy",
             self.key.namespace
         );
-        let problem = Problem::new(
+        let problem = ReconcileError::new(
             Category::StampedObjectRejectedByAPIServer,
-            error.cure(),
+            error.requeue(),
             text,
         );
         let mut memory = lock(&self.memory);

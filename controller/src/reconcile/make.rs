@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Duration};
 use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RerunRequest};
 use cartouche_protocol::{
     evaluate::reading,
-    facts::{CreateOutcome, Sighting},
+    facts::{CachedRun, CreateOutcome},
     object::Object,
-    problem::{Category, Cure, Problem},
+    problem::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::{Owner, Stamp, stamp};
 use kube::ResourceExt;
@@ -40,7 +40,7 @@ impl Pass<'_> {
         &self,
         sequence: i64,
         name: Option<&str>,
-    ) -> Result<(ResourcePath, Value), Problem> {
+    ) -> Result<(ResourcePath, Value), ReconcileError> {
         let rendering = self.facts.rendering.as_ref().map_err(Clone::clone)?;
         let document = &rendering.document;
         let kind = self
@@ -83,7 +83,7 @@ impl Pass<'_> {
                 "unable to stamp object for run template [{}]: {error}",
                 runnable.template
             );
-            Problem::new(Category::TemplateStampFailure, Cure::Change, text)
+            ReconcileError::new(Category::TemplateStampFailure, Requeue::OnChange, text)
         })?;
         Ok((kind.path(&runnable.namespace), object))
     }
@@ -139,7 +139,7 @@ impl Pass<'_> {
                     );
                     self.own.metrics.run(RunEvent::Created);
                     let mut memory = lock(&self.memory);
-                    memory.state.made = Some(Sighting::of(&reading));
+                    memory.state.made = Some(CachedRun::of(&reading));
                     memory.release(&Held::Create(current.sequence));
                     if (self.others_wait)() {
                         memory.state.unconfirmed = Some(Box::new(reading));
@@ -181,13 +181,13 @@ impl Pass<'_> {
         Ok(())
     }
 
-    pub(super) fn refusal(&self, name: &str, error: &ApiError) -> Problem {
-        let cure = if error.is_namespace_terminating() {
-            Cure::Change
+    pub(super) fn refusal(&self, name: &str, error: &ApiError) -> ReconcileError {
+        let requeue = if error.is_namespace_terminating() {
+            Requeue::OnChange
         } else if error.is_not_found() {
-            Cure::Kind
+            Requeue::OnKind
         } else {
-            error.cure()
+            error.requeue()
         };
         let (namespace, template) = (&self.key.namespace, &self.facts.runnable.template);
         let error = if self.has_secrets() {
@@ -195,9 +195,9 @@ impl Pass<'_> {
         } else {
             error.to_string()
         };
-        Problem::new(
+        ReconcileError::new(
             Category::StampedObjectRejectedByAPIServer,
-            cure,
+            requeue,
             format!(
                 "unable to apply object [{namespace}/{name}] for run template [{template}]: create: {error}"
             ),

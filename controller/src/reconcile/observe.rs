@@ -7,7 +7,7 @@ use cartouche_protocol::{
     compiled::Compiled,
     facts::Rendering,
     ledger::Cause,
-    problem::{Category, Cure, Problem},
+    problem::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::Context;
 use serde_json::{Value, json, value::RawValue};
@@ -49,14 +49,14 @@ impl Pass<'_> {
         Ok(())
     }
 
-    async fn render(&mut self, consistent: bool) -> Result<Rendering, Problem> {
+    async fn render(&mut self, consistent: bool) -> Result<Rendering, ReconcileError> {
         let account = self.account().await?;
         let compiled = self.template(consistent).await?;
         let template = self.facts.runnable.template.clone();
         let stamp_failure = |error: String| {
-            Problem::new(
+            ReconcileError::new(
                 Category::TemplateStampFailure,
-                Cure::Change,
+                Requeue::OnChange,
                 format!("unable to stamp object for run template [{template}]: {error}"),
             )
         };
@@ -115,16 +115,16 @@ impl Pass<'_> {
     }
 
     /// Requests as the Runnable's ServiceAccount, which must exist.
-    async fn account(&mut self) -> Result<Requests, Problem> {
+    async fn account(&mut self) -> Result<Requests, ReconcileError> {
         if let Some(account) = &self.account {
             return Ok(account.clone());
         }
         let (namespace, name) = (&self.key.namespace, self.runnable.spec.service_account());
         let requests = self.own.identity.of(namespace, name).await?;
         if !self.own.accounts.exists(namespace, name) {
-            return Err(Problem::new(
+            return Err(ReconcileError::new(
                 Category::ServiceAccountError,
-                Cure::Change,
+                Requeue::OnChange,
                 format!(
                     "failed to get service account object from api server [{namespace}/{name}]: failed to get object [{namespace}/{name}] from api server: \
                      ServiceAccount {name:?} not found"
@@ -135,17 +135,17 @@ impl Pass<'_> {
         Ok(requests)
     }
 
-    async fn template(&self, consistent: bool) -> Result<Arc<Compiled>, Problem> {
+    async fn template(&self, consistent: bool) -> Result<Arc<Compiled>, ReconcileError> {
         let name = &self.facts.runnable.template;
-        let missing = |cure, error: String| {
+        let missing = |requeue, error: String| {
             let text = format!(
                 "unable to get run template [{name}]: failed to get run template object from api server [ClusterRunTemplate/{name}]: {error}"
             );
-            Problem::new(Category::RunTemplateNotFound, cure, text)
+            ReconcileError::new(Category::RunTemplateNotFound, requeue, text)
         };
         let absent = || {
             missing(
-                Cure::Change,
+                Requeue::OnChange,
                 format!("ClusterRunTemplate.{GROUP} {name:?} not found"),
             )
         };
@@ -164,20 +164,20 @@ impl Pass<'_> {
                 .own
                 .templates
                 .read(&answer)
-                .map_err(|error| missing(Cure::Retry, error.to_string())),
+                .map_err(|error| missing(Requeue::Backoff, error.to_string())),
             Err(error) if error.is_not_found() => Err(absent()),
-            Err(error) => Err(missing(Cure::Retry, error.to_string())),
+            Err(error) => Err(missing(Requeue::Backoff, error.to_string())),
         }
     }
 
     /// Runs live in the Runnable's namespace.
-    async fn check_kind(&mut self, rendering: &Rendering) -> Result<(), Problem> {
+    async fn check_kind(&mut self, rendering: &Rendering) -> Result<(), ReconcileError> {
         let (document, template) = (&rendering.document, &self.facts.runnable.template);
         let (api_version, kind) = (document.api_version(), document.kind());
         let stamp_failure = |error: String| {
-            Err(Problem::new(
+            Err(ReconcileError::new(
                 Category::TemplateStampFailure,
-                Cure::Change,
+                Requeue::OnChange,
                 format!("unable to stamp object for run template [{template}]: {error}"),
             ))
         };
@@ -199,15 +199,15 @@ impl Pass<'_> {
     }
 
     /// The text of a list before the create that failed.
-    pub(super) fn unlisted(&self, name: &str, error: &DiscoveryError) -> Problem {
-        let cure = match error {
-            DiscoveryError::Unknown { .. } => Cure::Kind,
-            DiscoveryError::Api(error) => error.cure(),
+    pub(super) fn unlisted(&self, name: &str, error: &DiscoveryError) -> ReconcileError {
+        let requeue = match error {
+            DiscoveryError::Unknown { .. } => Requeue::OnKind,
+            DiscoveryError::Api(error) => error.requeue(),
         };
         let (namespace, template) = (&self.key.namespace, &self.facts.runnable.template);
-        Problem::new(
+        ReconcileError::new(
             Category::StampedObjectRejectedByAPIServer,
-            cure,
+            requeue,
             format!(
                 "unable to apply object [{namespace}/{name}] for run template [{template}]: unable to list from api server: {error}"
             ),

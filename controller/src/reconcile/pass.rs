@@ -11,7 +11,7 @@ use cartouche_protocol::{
     compiled::Compiled,
     decide::{Change, Step, Waiting},
     facts::{Facts, RunnableFacts},
-    problem::{Category, Cure, Problem},
+    problem::{Category, ReconcileError, Requeue},
     process_state::StoredStatus,
     rerun::bounded,
     status,
@@ -42,7 +42,7 @@ pub(super) enum End {
     /// Something else must happen first.
     Waiting(Waiting),
     /// Something is wrong; tried again after the time, if any.
-    Stuck(Problem, Option<Duration>),
+    Stuck(ReconcileError, Option<Duration>),
     /// Somebody else wrote: the watch brings it.
     Conflict,
     /// The record of runs can be neither read nor written now; tried again after the time.
@@ -71,7 +71,7 @@ pub(super) struct Pass<'a> {
     /// The template, if it can be used.
     pub(super) compiled: Option<Arc<Compiled>>,
     /// What this pass is stuck on, while it looks after the runs that exist.
-    pub(super) problem: Option<Problem>,
+    pub(super) problem: Option<ReconcileError>,
     /// The selector does not pick one object.
     pub(super) has_unpicked: bool,
     /// Kinds of runs, with their `apiVersion`, of which discovery did not say where their objects are.
@@ -132,7 +132,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Whether the same step failed a moment ago.
-    pub(super) fn held(&self, step: &Step) -> Option<(Problem, Duration)> {
+    pub(super) fn held(&self, step: &Step) -> Option<(ReconcileError, Duration)> {
         let what = self.what(step)?;
         lock(&self.memory)
             .held(&what, boot_time())
@@ -157,7 +157,7 @@ impl<'a> Pass<'a> {
     }
 
     /// A step failed: how long it is left alone.
-    pub(super) fn fail(&self, what: Held, problem: Problem) -> End {
+    pub(super) fn fail(&self, what: Held, problem: ReconcileError) -> End {
         let wait = lock(&self.memory).hold(what, &problem, boot_time());
         End::Stuck(problem, Some(wait))
     }
@@ -204,7 +204,11 @@ impl<'a> Pass<'a> {
         self.retire().await
     }
 
-    async fn complain(&mut self, problem: Problem, wait: Option<Duration>) -> Option<Duration> {
+    async fn complain(
+        &mut self,
+        problem: ReconcileError,
+        wait: Option<Duration>,
+    ) -> Option<Duration> {
         log(&self.key, &problem);
         self.own.metrics.problem(problem.category);
         let wait = wait.or_else(|| self.pause(&problem));
@@ -236,9 +240,9 @@ impl<'a> Pass<'a> {
     }
 
     /// How long a problem that no single step was held back for is left alone.
-    pub(super) fn pause(&self, problem: &Problem) -> Option<Duration> {
+    pub(super) fn pause(&self, problem: &ReconcileError) -> Option<Duration> {
         if problem.category == Category::OtherController {
-            return patience(Waiting::Quiet, &self.memory);
+            return patience(Waiting::CreatesSettle, &self.memory);
         }
         let now = boot_time();
         let mut memory = lock(&self.memory);
@@ -251,7 +255,7 @@ impl<'a> Pass<'a> {
             .find(|left| !left.is_zero());
         let generation = self.facts.runnable.generation;
         let wait = left.unwrap_or_else(|| memory.hold(Held::Render(generation), problem, now));
-        (problem.cure != Cure::Change).then_some(wait)
+        (problem.requeue != Requeue::OnChange).then_some(wait)
     }
 
     /// Writes the status if it says anything new. `Err`: when to try again.

@@ -50,8 +50,8 @@ impl Pass<'_> {
         let unfinished = current.filter(|current| current.result.is_none());
         let uid = unfinished.and_then(|current| current.uid.as_deref());
         uid.is_some_and(|uid| {
-            let sighting = self.facts.sighting(uid);
-            sighting.is_none_or(|sighting| sighting.deleted)
+            let cached_run = self.facts.cached_run(uid);
+            cached_run.is_none_or(|cached_run| cached_run.deleted)
         })
     }
 
@@ -63,8 +63,8 @@ impl Pass<'_> {
         };
         let uid = &self.facts.runnable.uid;
         let mut strangers = Vec::new();
-        self.own.runs.retain(uid, |sighting| {
-            let (run, deleted) = (&sighting.run, sighting.deleted);
+        self.own.runs.retain(uid, |cached_run| {
+            let (run, deleted) = (&cached_run.run, cached_run.deleted);
             let needed = is_needed(ledger, self.facts.is_latest(), uid, run, deleted);
             if !needed && !deleted && !ledger.knows(&run.uid) {
                 strangers.push(run.clone());
@@ -74,7 +74,7 @@ impl Pass<'_> {
         self.tell_of_strangers(current, &strangers);
         lock(&self.memory).state.prune(
             ledger,
-            |uid| self.facts.sighting(uid).is_some(),
+            |uid| self.facts.cached_run(uid).is_some(),
             boot_time(),
         );
     }

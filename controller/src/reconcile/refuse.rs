@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cartouche_crds::API_VERSION;
-use cartouche_protocol::problem::{Category, Problem};
+use cartouche_protocol::problem::{Category, ReconcileError};
 use serde::de::DeserializeOwned;
 
 use super::pass::{End, Pass};
@@ -46,9 +46,9 @@ impl Pass<'_> {
 
     /// The ledger cannot be read or written: said once, and tried again later each time.
     pub(super) fn refuse(&self, what: Held, doing: &str, error: &ApiError) -> End {
-        let problem = Problem::new(
+        let problem = ReconcileError::new(
             Category::UnknownError,
-            error.cure(),
+            error.requeue(),
             format!("unable to {doing} the status of the Runnable: {error}"),
         );
         tracing::warn!(namespace = self.key.namespace, runnable = self.key.name, %error, "failed to {doing} the status of a Runnable");

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use cartouche_crds::Selector;
 use cartouche_protocol::{
     facts::WatchState,
-    problem::{Category, Cure, Problem},
+    problem::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::bounds::{MAX_CONTEXT_BYTES, json_bytes_within};
 use serde_json::Value;
@@ -22,7 +22,7 @@ use crate::{
 
 /// Why a selector picks nothing.
 struct Cause {
-    cure: Cure,
+    requeue: Requeue,
     text: String,
 }
 
@@ -42,7 +42,7 @@ impl Pass<'_> {
         account: &Requests,
         selector: &Selector,
         consistent: bool,
-    ) -> Result<Arc<Value>, Problem> {
+    ) -> Result<Arc<Value>, ReconcileError> {
         self.pick(account, selector, consistent)
             .await
             .map_err(|cause| {
@@ -54,7 +54,7 @@ impl Pass<'_> {
                     resource.kind.as_deref().unwrap_or_default(),
                     cause.text
                 );
-                Problem::new(Category::TemplateStampFailure, cause.cure, text)
+                ReconcileError::new(Category::TemplateStampFailure, cause.requeue, text)
             })
     }
 
@@ -143,7 +143,7 @@ async fn list_two(
 /// The object, without who wrote which field: no template sees that.
 fn only(mut found: Vec<Value>) -> Result<Value, Cause> {
     let change = |text: &str| Cause {
-        cure: Cure::Change,
+        requeue: Requeue::OnChange,
         text: text.to_owned(),
     };
     match (found.pop(), found.len()) {
@@ -174,7 +174,7 @@ fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Cause> {
             continue;
         };
         return Err(Cause {
-            cure: Cure::Change,
+            requeue: Requeue::OnChange,
             text: wrong,
         });
     }
@@ -202,22 +202,22 @@ fn go_map(map: &BTreeMap<String, String>) -> String {
 }
 
 fn unserved(error: &DiscoveryError) -> Cause {
-    let cure = if matches!(error, DiscoveryError::Unknown { .. }) {
-        Cure::Kind
+    let requeue = if matches!(error, DiscoveryError::Unknown { .. }) {
+        Requeue::OnKind
     } else {
-        Cure::Retry
+        Requeue::Backoff
     };
     Cause {
-        cure,
+        requeue,
         text: format!("failed to list server api resources: {error}"),
     }
 }
 
 fn unlistable(kind: &Kind, labels: &BTreeMap<String, String>, error: &ApiError) -> Cause {
-    let cure = if error.is_not_found() {
-        Cure::Kind
+    let requeue = if error.is_not_found() {
+        Requeue::OnKind
     } else {
-        error.cure()
+        error.requeue()
     };
     let place = if kind.namespaced {
         "in namespace"
@@ -225,7 +225,7 @@ fn unlistable(kind: &Kind, labels: &BTreeMap<String, String>, error: &ApiError) 
         "at cluster scope"
     };
     Cause {
-        cure,
+        requeue,
         text: format!(
             "failed to list objects {place} matching selector [{}]: {error}",
             go_map(labels)

@@ -42,7 +42,11 @@ impl Pass<'_> {
     fn know_strangers(&mut self) {
         let uid = &self.facts.runnable.uid;
         let ledger = &self.facts.ledger;
-        let ahead = self.facts.sightings.iter().map(|sighting| &sighting.run);
+        let ahead = self
+            .facts
+            .cached_runs
+            .iter()
+            .map(|cached_run| &cached_run.run);
         let ahead: Vec<RunIdentity> = ahead
             .filter(|run| ledger.is_behind(run, uid))
             .cloned()

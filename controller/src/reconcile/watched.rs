@@ -7,10 +7,10 @@ use std::{
 
 use cartouche_crds::RUNNABLE_NAME_LABEL;
 use cartouche_protocol::{
-    evaluate::{current_sequence, matters, reading},
-    facts::{Sighting, WatchState, doubted},
+    evaluate::{current_sequence, is_relevant, reading},
+    facts::{CachedRun, WatchState, doubted},
     ledger::RunIdentity,
-    problem::{Problem, bounded},
+    problem::{ReconcileError, bounded},
 };
 use cartouche_templating::label_value;
 
@@ -59,8 +59,10 @@ impl Pass<'_> {
         let Some(kind) = kind else {
             // Objects of a kind that is not served do not exist; what was seen to go with it stays seen.
             self.facts.watch = WatchState::Synced;
-            self.facts.sightings = self.own.runs.sightings(&self.facts.runnable.uid);
-            self.facts.sightings.retain(|sighting| sighting.deleted);
+            self.facts.cached_runs = self.own.runs.cached_runs(&self.facts.runnable.uid);
+            self.facts
+                .cached_runs
+                .retain(|cached_run| cached_run.deleted);
             return;
         };
         let watched = Watched {
@@ -68,10 +70,10 @@ impl Pass<'_> {
             kind,
         };
         self.facts.watch = self.own.watches.state(&watched);
-        self.facts.sightings = match self.facts.watch {
+        self.facts.cached_runs = match self.facts.watch {
             WatchState::Polled => self.poll(&watched).await,
             WatchState::Starting | WatchState::Synced => {
-                self.own.runs.sightings(&self.facts.runnable.uid)
+                self.own.runs.cached_runs(&self.facts.runnable.uid)
             }
         };
     }
@@ -188,7 +190,7 @@ impl Pass<'_> {
     }
 
     /// Why nothing is known of the current run, once that has lasted: discovery fails for its kind.
-    pub(super) fn undiscovered(&self) -> Option<Problem> {
+    pub(super) fn undiscovered(&self) -> Option<ReconcileError> {
         let current = self.facts.ledger.current.as_ref()?;
         let of_current = |(api_version, kind): &&(String, String)| {
             *api_version == current.api_version && *kind == current.kind
@@ -200,10 +202,10 @@ impl Pass<'_> {
     }
 
     /// Runs of a kind that the controller may not watch, listed as the account.
-    pub(super) async fn poll(&self, watched: &Watched) -> Vec<Sighting> {
+    pub(super) async fn poll(&self, watched: &Watched) -> Vec<CachedRun> {
         let (runs, owner) = (&self.own.runs, &self.facts.runnable.uid);
         let (Some(account), Some(compiled)) = (&self.account, &self.compiled) else {
-            return runs.sightings(owner);
+            return runs.cached_runs(owner);
         };
         let path = watched.kind.path(&self.key.namespace);
         let mut found = Vec::new();
@@ -212,12 +214,12 @@ impl Pass<'_> {
             .each(&path, &own_runs(&self.key), |object| {
                 let reading = reading(compiled, history, &object);
                 let own = reading.filter(|reading| reading.run.is_owned_by(owner));
-                found.extend(own.as_ref().map(Sighting::of));
+                found.extend(own.as_ref().map(CachedRun::of));
                 own.is_some()
             })
             .await;
         if listed.is_err() {
-            let known = runs.sightings(owner);
+            let known = runs.cached_runs(owner);
             let of_kind =
                 |run: &RunIdentity| watched.kind.has_objects_of(&run.api_version, &run.kind);
             return doubted(known, &self.facts.ledger, of_kind);
@@ -229,8 +231,10 @@ impl Pass<'_> {
             current: current_sequence(&self.runnable),
             at: self.own.identity.connection().now(),
         };
-        runs.polled(&poll, |sighting| matters(&self.runnable, &sighting.run));
-        let mut known = runs.sightings(owner);
+        runs.polled(&poll, |cached_run| {
+            is_relevant(&self.runnable, &cached_run.run)
+        });
+        let mut known = runs.cached_runs(owner);
         let listed: HashSet<&str> = found.iter().map(|it| it.run.uid.as_str()).collect();
         known.retain(|known| !listed.contains(known.run.uid.as_str()));
         known.extend(found);

@@ -7,7 +7,7 @@ use cartouche_protocol::{
     decide::{Change, Step, decide},
     facts::{CreateOutcome, LedgerWriter, NameRead},
     ledger::Ledger,
-    problem::Problem,
+    problem::ReconcileError,
     retention::trimmed,
     status,
 };
@@ -102,7 +102,7 @@ impl Pass<'_> {
     }
 
     /// The problem that the next decision will name, for the write that comes before it.
-    fn conflict(&self) -> Option<Problem> {
+    fn conflict(&self) -> Option<ReconcileError> {
         let mut facts = self.facts.clone();
         if let Some(current) = &mut facts.ledger.current {
             current.phase = RunPhase::Rejected;

@@ -6,7 +6,7 @@ use cartouche_crds::Runnable;
 use kube::runtime::reflector::Store;
 use tokio::sync::watch;
 
-use super::cures::Cures;
+use super::requeues::Requeues;
 use crate::{
     cached_runnable::CachedRunnable,
     reconcile::Reconciler,
@@ -28,10 +28,10 @@ pub(super) fn watch_references(
     let (synced, receiver) = watch::channel(false);
     let wake = {
         let (reconciler, runnables) = (reconciler.clone(), runnables.clone());
-        let cures = Arc::new(Cures::default());
+        let requeues = Arc::new(Requeues::default());
         move |reference| match reference {
             Reference::Accounts(accounts) => refer(&reconciler, &runnables, &accounts),
-            reference => cures.tell(&reconciler, reference),
+            reference => requeues.tell(&reconciler, reference),
         }
     };
     let metrics = || reconciler.metrics.clone();

@@ -4,7 +4,7 @@ use cartouche_crds::RunResult;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide, look_after},
+    decide::{Change, Step, decide, decide_without_rendering},
     facts::{CreateOutcome, Facts, NameRead},
     ledger::tests::sample::*,
     problem::Category,
@@ -63,7 +63,7 @@ fn it_is_confirmed_while_something_else_is_stuck() {
     let mut facts = made_before("A");
     facts.rendering = Err(problem("no such template"));
     stuck(&facts, Category::StampedObjectRejectedByAPIServer);
-    match look_after(&facts) {
+    match decide_without_rendering(&facts) {
         Step::Write(next, Change::Confirm) => assert_eq!(next.current, Some(created(2, "A"))),
         step => panic!("decided {step:?}"),
     }
