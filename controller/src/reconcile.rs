@@ -6,8 +6,8 @@ pub mod observe;
 
 mod apply_retention;
 mod make;
-mod pass;
 mod prune;
+mod reconciliation;
 mod refuse;
 mod select;
 mod strangers;
@@ -49,7 +49,7 @@ use crate::{
         supervised,
     },
 };
-use pass::{End, Pass};
+use reconciliation::{End, Pass};
 
 /// Steps of one pass at most: more would be a loop.
 const MAX_STEPS: usize = 400;

@@ -9,7 +9,7 @@ use cartouche_protocol::{
     retention::{old_enough, retention, surplus},
 };
 
-use super::{CONFLICT_PAUSE, pass::Pass};
+use super::{CONFLICT_PAUSE, reconciliation::Pass};
 use crate::{
     api::ApiError,
     clock::boot_time,

@@ -4,7 +4,7 @@ use cartouche_protocol::{facts::RunName, object::Object};
 use cartouche_templating::contains_document;
 use serde_json::Value;
 
-use super::pass::{End, Pass};
+use super::reconciliation::{End, Pass};
 use crate::{api::CreateMode, memory::Held};
 
 impl Pass<'_> {

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{
     observe::unapplied_name,
-    pass::{End, Pass},
+    reconciliation::{End, Pass},
     write::Written,
 };
 use crate::{

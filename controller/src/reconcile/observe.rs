@@ -12,7 +12,7 @@ use cartouche_protocol::{
 use cartouche_templating::Context;
 use serde_json::{Value, json, value::RawValue};
 
-use super::pass::{End, Pass};
+use super::reconciliation::{End, Pass};
 use crate::{
     api::{Requests, ResourcePath},
     discovery::DiscoveryError,

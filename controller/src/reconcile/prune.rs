@@ -7,7 +7,7 @@ use cartouche_protocol::{
     process_state::is_needed,
 };
 
-use super::pass::Pass;
+use super::reconciliation::Pass;
 use crate::{backoff::TENTH, clock::boot_time, events::Occasion, memory::lock, watch::Watched};
 
 impl Pass<'_> {

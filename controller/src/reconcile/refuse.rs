@@ -6,7 +6,7 @@ use cartouche_crds::API_VERSION;
 use cartouche_protocol::problem::{Category, ReconcileError};
 use serde::de::DeserializeOwned;
 
-use super::pass::{End, Pass};
+use super::reconciliation::{End, Pass};
 use crate::{
     api::{ApiError, ResourcePath},
     clock::boot_time,

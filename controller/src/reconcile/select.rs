@@ -10,7 +10,7 @@ use cartouche_protocol::{
 use cartouche_templating::bounds::{MAX_CONTEXT_BYTES, json_bytes_within};
 use serde_json::Value;
 
-use super::pass::Pass;
+use super::reconciliation::Pass;
 use crate::{
     api::{ApiError, Requests, percent_encoded},
     backoff::FIFTH,

@@ -12,7 +12,7 @@ use kube::ResourceExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::pass::{End, Pass};
+use super::reconciliation::{End, Pass};
 use crate::{
     api::CreateMode,
     events::Occasion,

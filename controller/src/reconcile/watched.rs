@@ -14,7 +14,7 @@ use cartouche_protocol::{
 };
 use cartouche_templating::label_value;
 
-use super::pass::Pass;
+use super::reconciliation::Pass;
 use crate::{
     api::ApiError,
     clock::boot_time,

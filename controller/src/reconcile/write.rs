@@ -14,7 +14,7 @@ use cartouche_protocol::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::pass::{End, Pass};
+use super::reconciliation::{End, Pass};
 use crate::{
     api::ResourcePath,
     clock::boot_time,
