@@ -60,11 +60,11 @@ pub struct Watched {
     pub kind: Arc<Kind>,
 }
 
-/// Wakes Runnables.
+/// Enqueuer Runnables.
 #[derive(Clone)]
-pub struct Wakes(mpsc::UnboundedSender<RunnableKey>);
+pub struct Enqueuer(mpsc::UnboundedSender<RunnableKey>);
 
-impl Wakes {
+impl Enqueuer {
     /// A way to wake, and the stream of those that were woken.
     #[must_use]
     pub fn new() -> (Self, mpsc::UnboundedReceiver<RunnableKey>) {
@@ -73,7 +73,7 @@ impl Wakes {
     }
 
     /// Has the Runnable looked at soon.
-    pub fn wake(&self, key: &RunnableKey) {
+    pub fn enqueue(&self, key: &RunnableKey) {
         // Nobody listens only while the process stops.
         let _ = self.0.send(key.clone());
     }
@@ -251,11 +251,11 @@ impl Watches {
     }
 
     /// A watch begins anew: until its list has come nothing is known of its kind.
-    pub fn restarted(&self, watched: &Watched, wakes: &Wakes) {
+    pub fn restarted(&self, watched: &Watched, enqueuer: &Enqueuer) {
         let progress = self.lock().get(watched).map(|open| open.progress.clone());
         if progress.is_some_and(|progress| progress.restart()) {
             for key in self.turned(watched) {
-                wakes.wake(&key);
+                enqueuer.enqueue(&key);
             }
         }
     }

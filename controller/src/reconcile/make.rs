@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{
     observe::unapplied_name,
-    reconciliation::{End, Pass},
+    reconciliation::{End, Reconciliation},
     write::Written,
 };
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
     events::Occasion,
-    memory::{Held, lock},
+    memory::{Operation, lock},
     metrics::RunEvent,
     mutants,
 };
@@ -34,7 +34,7 @@ const LEDGER_FRESH_FOR: Duration = Duration::from_secs(20);
 
 const SECRET: &str = "Secret";
 
-impl Pass<'_> {
+impl Reconciliation<'_> {
     /// The object to create, and where.
     pub(super) fn stamped(
         &self,
@@ -44,7 +44,7 @@ impl Pass<'_> {
         let rendering = self.facts.rendering.as_ref().map_err(Clone::clone)?;
         let document = &rendering.document;
         let kind = self
-            .own
+            .ctx
             .kinds
             .known(document.api_version(), document.kind());
         let unknown = DiscoveryError::Unknown {
@@ -103,7 +103,7 @@ impl Pass<'_> {
         };
         let (path, object) = match self.stamped(current.sequence, Some(&current.name)) {
             Ok(stamped) => stamped,
-            Err(problem) => return Err(self.fail(Held::Create(current.sequence), problem)),
+            Err(problem) => return Err(self.fail(Operation::Create(current.sequence), problem)),
         };
         if !self.has_written {
             self.confirm_ledger().await?;
@@ -114,9 +114,9 @@ impl Pass<'_> {
         let object = mutants::object(object);
         let send = || account.create(&path, &object, CreateMode::Real);
         let answer = mutants::answer(send, ApiError::is_passing).await;
-        self.facts.now = self.own.identity.connection().now();
+        self.facts.now = self.ctx.identity.connection().now();
         let resource = self.facts.rendering.as_ref().ok().and_then(|rendering| {
-            self.own
+            self.ctx
                 .kinds
                 .known(rendering.document.api_version(), rendering.document.kind())
         });
@@ -132,15 +132,15 @@ impl Pass<'_> {
                         resource.map(|kind| kind.resource()).unwrap_or_default(),
                         reading.run.name
                     );
-                    self.own.events.publish(
+                    self.ctx.events.publish(
                         &self.runnable,
                         &Occasion::Applied(name),
                         self.facts.now,
                     );
-                    self.own.metrics.run(RunEvent::Created);
+                    self.ctx.metrics.run(RunEvent::Created);
                     let mut memory = lock(&self.memory);
                     memory.state.made = Some(CachedRun::of(&reading));
-                    memory.release(&Held::Create(current.sequence));
+                    memory.succeeded(&Operation::Create(current.sequence));
                     if (self.others_wait)() {
                         memory.state.unconfirmed = Some(Box::new(reading));
                         return Err(End::PutOff);
@@ -156,10 +156,14 @@ impl Pass<'_> {
             Err(error) if error.is_already_exists() => CreateOutcome::AlreadyExists,
             Err(error) => {
                 if error.is_not_found() {
-                    self.own.kinds.forget(&current.api_version);
+                    self.ctx.kinds.forget(&current.api_version);
                 }
                 let problem = self.refusal(&current.name, &error);
-                lock(&self.memory).hold(Held::Create(current.sequence), &problem, boot_time());
+                lock(&self.memory).failed(
+                    Operation::Create(current.sequence),
+                    &problem,
+                    boot_time(),
+                );
                 if error.is_definite_refusal() {
                     CreateOutcome::Refused(problem)
                 } else {

@@ -12,7 +12,7 @@ use cartouche_protocol::{
 use cartouche_templating::Context;
 use serde_json::{Value, json, value::RawValue};
 
-use super::reconciliation::{End, Pass};
+use super::reconciliation::{End, Reconciliation};
 use crate::{
     api::{Requests, ResourcePath},
     discovery::DiscoveryError,
@@ -31,7 +31,7 @@ impl Sources {
     }
 }
 
-impl Pass<'_> {
+impl Reconciliation<'_> {
     /// Reads everything that a decision needs first.
     pub(super) async fn observe(&mut self) {
         if self.facts.runnable.deleting {
@@ -44,7 +44,7 @@ impl Pass<'_> {
     /// Reads template and selected object consistently, after the Runnable.
     pub(super) async fn render_again(&mut self) -> Result<(), End> {
         self.facts.rendering = self.render(true).await;
-        self.facts.now = self.own.identity.connection().now();
+        self.facts.now = self.ctx.identity.connection().now();
         self.look_around().await;
         Ok(())
     }
@@ -120,8 +120,8 @@ impl Pass<'_> {
             return Ok(account.clone());
         }
         let (namespace, name) = (&self.key.namespace, self.runnable.spec.service_account());
-        let requests = self.own.identity.of(namespace, name).await?;
-        if !self.own.accounts.exists(namespace, name) {
+        let requests = self.ctx.identity.of(namespace, name).await?;
+        if !self.ctx.accounts.exists(namespace, name) {
             return Err(ReconcileError::new(
                 Category::ServiceAccountError,
                 Requeue::OnChange,
@@ -150,18 +150,18 @@ impl Pass<'_> {
             )
         };
         if !consistent || mutants::makes(Mutant::StaleTemplate) {
-            return self.own.templates.cached(name).ok_or_else(absent);
+            return self.ctx.templates.cached(name).ok_or_else(absent);
         }
         let path = ResourcePath::new(API_VERSION, "clusterruntemplates", None);
         match self
-            .own
+            .ctx
             .identity
             .own()
             .get::<Box<RawValue>>(&path, name)
             .await
         {
             Ok(answer) => self
-                .own
+                .ctx
                 .templates
                 .read(&answer)
                 .map_err(|error| missing(Requeue::Backoff, error.to_string())),
@@ -189,7 +189,7 @@ impl Pass<'_> {
         if !namespace.is_empty() && namespace != self.key.namespace {
             return stamp_failure("cannot set namespace in resource template".to_owned());
         }
-        match self.own.kinds.find(api_version, kind).await {
+        match self.ctx.kinds.find(api_version, kind).await {
             Ok(found) if found.namespaced => Ok(()),
             Ok(_) => stamp_failure(format!(
                 "{kind} of {api_version} is a cluster-scoped kind: a run must live in the namespace of its Runnable"

@@ -18,12 +18,12 @@ use cartouche_protocol::{
 };
 use kube::ResourceExt;
 
-use super::{CONFLICT_PAUSE, Reconciler, log, observe::Sources, patience};
+use super::{CONFLICT_PAUSE, Context, log, observe::Sources, patience};
 use crate::{
     api::Requests,
     backoff::HALF,
     clock::boot_time,
-    memory::{Held, Memory, lock},
+    memory::{Memory, Operation, lock},
     runnable_key::RunnableKey,
 };
 
@@ -54,8 +54,8 @@ pub(super) enum End {
 }
 
 /// One pass over one Runnable.
-pub(super) struct Pass<'a> {
-    pub(super) own: &'a Reconciler,
+pub(super) struct Reconciliation<'a> {
+    pub(super) ctx: &'a Context,
     pub(super) runnable: Arc<Runnable>,
     pub(super) key: RunnableKey,
     pub(super) memory: Arc<Mutex<Memory>>,
@@ -82,18 +82,18 @@ pub(super) struct Pass<'a> {
     pub(super) has_written: bool,
 }
 
-impl<'a> Pass<'a> {
+impl<'a> Reconciliation<'a> {
     /// Begins with the Runnable out of the cache. `None` when the cache is older than our own last
     /// write: the event that brings it wakes the Runnable.
     pub(super) fn begin(
-        own: &'a Reconciler,
+        ctx: &'a Context,
         runnable: Arc<Runnable>,
         others_wait: &'a (dyn Fn() -> bool + Send + Sync),
     ) -> Option<Self> {
         let key = RunnableKey::of(&runnable);
         let uid = runnable.uid().unwrap_or_default();
-        let memory = own.memories.of(&key, &uid);
-        let runnable = up_to_date(own, &memory, runnable)?;
+        let memory = ctx.memories.of(&key, &uid);
+        let runnable = up_to_date(ctx, &memory, runnable)?;
         let resource_version = runnable.resource_version().unwrap_or_default();
         let stored = Arc::new(runnable.status.clone().unwrap_or_default());
         let began = StoredStatus {
@@ -108,12 +108,12 @@ impl<'a> Pass<'a> {
         };
         let facts = runnable_facts(&runnable, uid);
         let facts = Facts {
-            now: own.identity.connection().now(),
+            now: ctx.identity.connection().now(),
             chance: fastrand::u64(..),
-            ..Facts::first(facts, stored, remembered, own.limits)
+            ..Facts::first(facts, stored, remembered, ctx.limits)
         };
         Some(Self {
-            own,
+            ctx,
             runnable,
             key,
             memory,
@@ -132,33 +132,33 @@ impl<'a> Pass<'a> {
     }
 
     /// Whether the same step failed a moment ago.
-    pub(super) fn held(&self, step: &Step) -> Option<(ReconcileError, Duration)> {
+    pub(super) fn in_backoff(&self, step: &Step) -> Option<(ReconcileError, Duration)> {
         let what = self.what(step)?;
         lock(&self.memory)
-            .held(&what, boot_time())
+            .in_backoff(&what, boot_time())
             .map(|(problem, left)| (problem.clone(), left))
     }
 
     /// What a step is called when it is held back.
-    pub(super) fn what(&self, step: &Step) -> Option<Held> {
+    pub(super) fn what(&self, step: &Step) -> Option<Operation> {
         match step {
-            Step::ListRuns { .. } => Some(Held::List),
-            Step::Write(_, Change::Renumber) => Some(Held::Renumber),
-            Step::ReadRun(name) | Step::AskServer(name) => Some(Held::Read(name.name.clone())),
+            Step::ListRuns { .. } => Some(Operation::List),
+            Step::Write(_, Change::Renumber) => Some(Operation::Renumber),
+            Step::ReadRun(name) | Step::AskServer(name) => Some(Operation::Read(name.name.clone())),
             // The attempt is put down only when it is going to be made.
             Step::Create | Step::Probe | Step::Write(_, Change::Attempt) => self
                 .facts
                 .ledger
                 .current
                 .as_ref()
-                .map(|current| Held::Create(current.sequence)),
+                .map(|current| Operation::Create(current.sequence)),
             _ => None,
         }
     }
 
     /// A step failed: how long it is left alone.
-    pub(super) fn fail(&self, what: Held, problem: ReconcileError) -> End {
-        let wait = lock(&self.memory).hold(what, &problem, boot_time());
+    pub(super) fn fail(&self, what: Operation, problem: ReconcileError) -> End {
+        let wait = lock(&self.memory).failed(what, &problem, boot_time());
         End::Stuck(problem, Some(wait))
     }
 
@@ -169,27 +169,27 @@ impl<'a> Pass<'a> {
             End::PutOff => return Some(PUT_OFF),
             End::Conflict => return Some(HALF.over(CONFLICT_PAUSE)),
             End::Refused(wait) => return Some(wait),
-            End::Settled => self.settle().await,
+            End::Settled => self.finish_ok().await,
             End::Waiting(waiting) => {
                 // A controller's silence is no news: nothing is written while it waits.
                 return patience(waiting, &self.memory);
             }
-            End::Stuck(problem, wait) => self.complain(problem, wait).await,
+            End::Stuck(problem, wait) => self.finish_err(problem, wait).await,
         };
-        self.tidy();
+        self.prune();
         let [grace, unobserved] = self.waits();
         let others = [
             self.polling(),
             unobserved,
             self.denied(),
             self.unpicked(),
-            self.is_out_of_sight().then_some(self.own.poll),
+            self.is_out_of_sight().then_some(self.ctx.poll),
             grace,
         ];
         again.into_iter().chain(others.into_iter().flatten()).min()
     }
 
-    async fn settle(&mut self) -> Option<Duration> {
+    async fn finish_ok(&mut self) -> Option<Duration> {
         if self.facts.runnable.deleting {
             return None;
         }
@@ -201,16 +201,16 @@ impl<'a> Pass<'a> {
         if self.facts.listed_every_kind {
             lock(&self.memory).state.compared(&self.facts.ledger);
         }
-        self.retire().await
+        self.apply_retention().await
     }
 
-    async fn complain(
+    async fn finish_err(
         &mut self,
         problem: ReconcileError,
         wait: Option<Duration>,
     ) -> Option<Duration> {
         log(&self.key, &problem);
-        self.own.metrics.problem(problem.category);
+        self.ctx.metrics.problem(problem.category);
         let wait = wait.or_else(|| self.pause(&problem));
         if problem.category == Category::OtherController
             && let Some(left) = self.said_other()
@@ -248,13 +248,14 @@ impl<'a> Pass<'a> {
         let mut memory = lock(&self.memory);
         // The step that met it was put down already.
         let left = memory
-            .holds
+            .backoffs
             .iter()
-            .filter(|hold| hold.problem == *problem)
-            .map(|hold| hold.until.saturating_sub(now))
+            .filter(|backoff| backoff.problem == *problem)
+            .map(|backoff| backoff.until.saturating_sub(now))
             .find(|left| !left.is_zero());
         let generation = self.facts.runnable.generation;
-        let wait = left.unwrap_or_else(|| memory.hold(Held::Render(generation), problem, now));
+        let wait =
+            left.unwrap_or_else(|| memory.failed(Operation::Render(generation), problem, now));
         (problem.requeue != Requeue::OnChange).then_some(wait)
     }
 
@@ -273,7 +274,7 @@ impl<'a> Pass<'a> {
 
 /// The Runnable, unless the cache is behind our own last write.
 fn up_to_date(
-    own: &Reconciler,
+    ctx: &Context,
     memory: &Mutex<Memory>,
     runnable: Arc<Runnable>,
 ) -> Option<Arc<Runnable>> {
@@ -286,7 +287,7 @@ fn up_to_date(
         return Some(runnable);
     }
     // The event may have come a moment ago, and was taken for an echo.
-    let newer = RunnableKey::of(&runnable).find(&own.run_watch.runnables);
+    let newer = RunnableKey::of(&runnable).find(&ctx.run_watch.runnables);
     let newer = newer.filter(|newer| newer.uid() == runnable.uid() && !behind(newer));
     newer.and_then(|newer| newer.whole().ok())
 }

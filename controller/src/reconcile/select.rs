@@ -10,7 +10,7 @@ use cartouche_protocol::{
 use cartouche_templating::bounds::{MAX_CONTEXT_BYTES, json_bytes_within};
 use serde_json::Value;
 
-use super::reconciliation::Pass;
+use super::reconciliation::Reconciliation;
 use crate::{
     api::{ApiError, Requests, percent_encoded},
     backoff::FIFTH,
@@ -30,7 +30,7 @@ struct Cause {
 /// the event that tells of another never come.
 const LOOKED_UP_AFTER: Duration = Duration::from_mins(5);
 
-impl Pass<'_> {
+impl Reconciliation<'_> {
     /// When to look again what is selected, while that is not one object.
     pub(super) fn unpicked(&self) -> Option<Duration> {
         self.has_unpicked.then(|| FIFTH.over(LOOKED_UP_AFTER))
@@ -68,7 +68,7 @@ impl Pass<'_> {
         let api_version = selector.resource.api_version.as_deref().unwrap_or_default();
         let kind = selector.resource.kind.as_deref().unwrap_or_default();
         let kind = self
-            .own
+            .ctx
             .kinds
             .find(api_version, kind)
             .await
@@ -82,11 +82,11 @@ impl Pass<'_> {
             .clone()
             .filter(|picked| picked.selector == *selector);
         if let (Some(kept), WatchState::Synced, false) =
-            (kept, self.own.watches.state(&watched), consistent)
+            (kept, self.ctx.watches.state(&watched), consistent)
         {
             return Ok(kept.object.value());
         }
-        let (selections, labels) = (&self.own.selections, &selector.matching_labels);
+        let (selections, labels) = (&self.ctx.selections, &selector.matching_labels);
         selections.ask(&watched, &self.key, labels);
         // An event that comes while the list is under way makes its answer old.
         let began = lock(&self.memory).changes;
@@ -94,12 +94,12 @@ impl Pass<'_> {
         let uids = listed.iter().flatten().filter_map(uid).collect();
         if selections.answer(&watched, &self.key, uids) {
             lock(&self.memory).changes += 1;
-            self.own.wakes.wake(&self.key);
+            self.ctx.enqueuer.enqueue(&self.key);
         }
         let object = Arc::new(only(listed?)?);
         // One that no template may see is not worth its place.
         let kept = json_bytes_within(&object, MAX_CONTEXT_BYTES)
-            .and_then(|_| self.own.picked.keep(&object));
+            .and_then(|_| self.ctx.picked.keep(&object));
         let mut memory = lock(&self.memory);
         if memory.changes != began {
             return Ok(object);

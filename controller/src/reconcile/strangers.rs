@@ -12,16 +12,16 @@ use kube::ResourceExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::reconciliation::{End, Pass};
+use super::reconciliation::{End, Reconciliation};
 use crate::{
     api::CreateMode,
     events::Occasion,
-    memory::{Held, lock},
+    memory::{Operation, lock},
 };
 
 /// Unknown runs of one Runnable that are told of at most.
 const MAX_TOLD: usize = 100;
-impl Pass<'_> {
+impl Reconciliation<'_> {
     /// Reads who wrote the ledger last. `Err` if somebody has written since this pass read it.
     pub(super) async fn read_ledger_writer(&mut self) -> Result<(), End> {
         let found = self
@@ -68,13 +68,13 @@ impl Pass<'_> {
         let (sequence, name) = (current.sequence, current.name.clone());
         let made = match self.stamped(sequence, Some(&format!("{name}-probe"))) {
             Ok((path, object)) => account.create(&path, &object, CreateMode::DryRun).await,
-            Err(problem) => return Err(self.fail(Held::Create(sequence), problem)),
+            Err(problem) => return Err(self.fail(Operation::Create(sequence), problem)),
         };
         let probe = match made {
             Ok(Object(made)) => probed(current, &self.facts.runnable.uid, &made),
             Err(error) if error.is_passing() => {
                 let problem = self.refusal(&name, &error);
-                return Err(self.fail(Held::Create(sequence), problem));
+                return Err(self.fail(Operation::Create(sequence), problem));
             }
             Err(_) => Probe::default(),
         };
@@ -119,15 +119,15 @@ impl Pass<'_> {
     }
 
     fn warn_of_stranger(&self, stranger: &RunName, told: &str) {
-        self.own.metrics.unknown_run();
-        let kinds = &self.own.kinds;
+        self.ctx.metrics.unknown_run();
+        let kinds = &self.ctx.kinds;
         let resource = kinds.known(&stranger.api_version, &stranger.kind);
         let resource = resource.map_or_else(|| stranger.kind.clone(), |kind| kind.resource());
         let occasion = Occasion::Warning {
             reason: "UnknownRun".to_owned(),
             message: format!("{resource}/{} {told}", stranger.name),
         };
-        self.own
+        self.ctx
             .events
             .publish(&self.runnable, &occasion, self.facts.now);
     }

@@ -27,7 +27,7 @@ pub(super) enum Reason {
 }
 
 /// Who is looked at, and who waits for it.
-pub(super) struct Turns {
+pub(super) struct FairQueue {
     /// Looks at the same time at most.
     most: usize,
     /// Looks of all namespaces that have some. A quarter of all stays free for those that had no work
@@ -57,7 +57,7 @@ struct Namespace {
     since_template: u32,
 }
 
-impl Turns {
+impl FairQueue {
     /// For so many looks at the same time.
     pub(super) fn new(concurrency: u16) -> Self {
         let most = usize::from(concurrency);
@@ -72,17 +72,17 @@ impl Turns {
     }
 
     /// A Runnable is to be looked at; if it is being looked at, once more after that.
-    pub(super) fn wake(&mut self, key: &RunnableKey, reason: Reason) {
+    pub(super) fn enqueue(&mut self, key: &RunnableKey, reason: Reason) {
         let namespace = self.namespaces.entry(key.namespace.clone()).or_default();
         let nobody_waited = namespace.waiting.is_empty();
-        namespace.wake(&key.name, reason);
+        namespace.enqueue(&key.name, reason);
         if nobody_waited && !namespace.waiting.is_empty() {
             self.order.push_back(key.namespace.clone());
         }
     }
 
     /// Begins the next look, if one may begin.
-    pub(super) fn begin(&mut self) -> Option<RunnableKey> {
+    pub(super) fn get(&mut self) -> Option<RunnableKey> {
         if self.looks >= self.most {
             return None;
         }
@@ -94,7 +94,7 @@ impl Turns {
             let sharing = self.busy + usize::from(idle);
             let share = (self.shared / sharing).max(1);
             let next = if namespace.looked_at.len() < share {
-                namespace.begin()
+                namespace.get()
             } else {
                 None
             };
@@ -114,7 +114,7 @@ impl Turns {
     }
 
     /// A look has ended. Whether the Runnable was woken meanwhile, and waits for the next.
-    pub(super) fn end(&mut self, key: &RunnableKey) -> bool {
+    pub(super) fn done(&mut self, key: &RunnableKey) -> bool {
         let Some(namespace) = self.namespaces.get_mut(&key.namespace) else {
             return false;
         };
@@ -124,7 +124,7 @@ impl Turns {
         self.looks -= 1;
         self.busy -= usize::from(namespace.looked_at.is_empty());
         if let Some(reason) = again {
-            self.wake(key, reason);
+            self.enqueue(key, reason);
         } else if namespace.looked_at.is_empty() && namespace.waiting.is_empty() {
             self.namespaces.remove(&key.namespace);
         }
@@ -141,7 +141,7 @@ impl Turns {
 }
 
 impl Namespace {
-    fn wake(&mut self, name: &str, reason: Reason) {
+    fn enqueue(&mut self, name: &str, reason: Reason) {
         if let Some(again) = self.looked_at.get_mut(name) {
             *again = Some(again.map_or(reason, |again| again.min(reason)));
             return;
@@ -154,7 +154,7 @@ impl Namespace {
     }
 
     /// Takes the next of those that wait.
-    fn begin(&mut self) -> Option<String> {
+    fn get(&mut self) -> Option<String> {
         let name = self.next()?;
         if self.waiting.is_empty() {
             self.changed.clear();

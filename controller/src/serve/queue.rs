@@ -14,7 +14,7 @@ use std::{
 use futures::{FutureExt, Stream, StreamExt, stream::FuturesUnordered};
 use tokio_util::time::{DelayQueue, delay_queue};
 
-use super::fair_queue::{Reason, Turns};
+use super::fair_queue::{FairQueue, Reason};
 use crate::{backoff::STEPS, metrics::Metrics, runnable_key::RunnableKey};
 
 /// The longest wait: a look too many costs little, and a wait of years ends the process.
@@ -22,7 +22,7 @@ const LONGEST_WAIT: Duration = Duration::from_hours(1);
 
 /// Whose turn it is; looks that go on may ask.
 pub(super) struct Queue {
-    turns: Mutex<Turns>,
+    fair: Mutex<FairQueue>,
     metrics: Metrics,
 }
 
@@ -30,18 +30,18 @@ impl Queue {
     /// For so many looks at the same time.
     pub(super) fn new(concurrency: u16, metrics: Metrics) -> Self {
         Self {
-            turns: Mutex::new(Turns::new(concurrency)),
+            fair: Mutex::new(FairQueue::new(concurrency)),
             metrics,
         }
     }
 
-    /// See [`Turns::changes_wait`].
+    /// See [`FairQueue::changes_wait`].
     pub(super) fn changes_wait(&self, namespace: &str) -> bool {
         self.lock().changes_wait(namespace)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Turns> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, FairQueue> {
+        self.fair.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at whoever is woken, from when it is `ready` to when it has to `stop` and the looks that go
@@ -49,20 +49,20 @@ impl Queue {
     /// says after which time the next one is due.
     pub(super) async fn serve<L: Future<Output = Option<Duration>>>(
         &self,
-        wakes: impl Stream<Item = RunnableKey>,
+        enqueued: impl Stream<Item = RunnableKey>,
         ready: impl Future<Output = ()>,
         stop: impl Future<Output = ()>,
         reason: impl Fn(&RunnableKey) -> Option<Reason>,
         look: impl Fn(&RunnableKey) -> Option<L>,
     ) {
-        let (mut wakes, mut ready, mut stop) = (pin!(wakes), pin!(ready), pin!(stop));
+        let (mut enqueued, mut ready, mut stop) = (pin!(enqueued), pin!(ready), pin!(stop));
         let (mut is_ready, mut stops) = (false, false);
         let mut looks = FuturesUnordered::new();
-        let (mut times, mut panics) = (Times::default(), HashMap::new());
+        let (mut delayed, mut panics) = (DelayedQueue::default(), HashMap::new());
         while !(stops && looks.is_empty()) {
-            let woken = tokio::select! {
-                Some(key) = wakes.next() => Some(key),
-                Some(key) = times.next() => Some(key),
+            let due = tokio::select! {
+                Some(key) = enqueued.next() => Some(key),
+                Some(key) = delayed.next() => Some(key),
                 Some((key, end)) = looks.next() => {
                     let after = match end {
                         Ok(after) => {
@@ -71,8 +71,8 @@ impl Queue {
                         }
                         Err(_) => Some(self.panicked(&key, &mut panics)),
                     };
-                    if !self.lock().end(&key) && let Some(after) = after {
-                        times.set(key, after);
+                    if !self.lock().done(&key) && let Some(after) = after {
+                        delayed.set(key, after);
                     }
                     None
                 }
@@ -85,16 +85,16 @@ impl Queue {
                     None
                 }
             };
-            if let Some(key) = woken {
-                times.cancel(&key);
+            if let Some(key) = due {
+                delayed.cancel(&key);
                 match reason(&key) {
-                    Some(reason) => self.lock().wake(&key, reason),
+                    Some(reason) => self.lock().enqueue(&key, reason),
                     None => drop(panics.remove(&key)),
                 }
             }
             while is_ready
                 && !stops
-                && let Some(key) = self.begin()
+                && let Some(key) = self.get()
             {
                 if let Some(look) = look(&key) {
                     // A mistake in one look ends that look: what it shares with others is only locked
@@ -102,7 +102,7 @@ impl Queue {
                     let look = AssertUnwindSafe(look).catch_unwind();
                     looks.push(async move { (key, look.await) });
                 } else {
-                    self.lock().end(&key);
+                    self.lock().done(&key);
                 }
             }
         }
@@ -122,19 +122,19 @@ impl Queue {
     }
 
     /// A function of its own, so that the lock is not held while the loop over it locks again.
-    fn begin(&self) -> Option<RunnableKey> {
-        self.lock().begin()
+    fn get(&self) -> Option<RunnableKey> {
+        self.lock().get()
     }
 }
 
 /// When Runnables are looked at though nobody wakes them.
 #[derive(Default)]
-struct Times {
+struct DelayedQueue {
     queue: DelayQueue<RunnableKey>,
     keys: HashMap<RunnableKey, delay_queue::Key>,
 }
 
-impl Times {
+impl DelayedQueue {
     fn set(&mut self, key: RunnableKey, after: Duration) {
         self.cancel(&key);
         let entry = self.queue.insert(key.clone(), after.min(LONGEST_WAIT));

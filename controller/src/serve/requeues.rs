@@ -14,7 +14,7 @@ use cartouche_protocol::problem::Requeue;
 
 use crate::{
     discovery::DiscoveryError,
-    reconcile::Reconciler,
+    reconcile::Context,
     runnable_key::RunnableKey,
     watch::{Watched, references::Reference},
 };
@@ -40,23 +40,23 @@ pub(super) struct Requeues {
 
 impl Requeues {
     /// An event may have cured what some wait for.
-    pub(super) fn tell(self: &Arc<Self>, reconciler: &Arc<Reconciler>, reference: Reference) {
+    pub(super) fn tell(self: &Arc<Self>, ctx: &Arc<Context>, reference: Reference) {
         let Some(mut telling) = self.begin(reference) else {
             return;
         };
-        let reconciler = reconciler.clone();
+        let ctx = ctx.clone();
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(GATHERED).await;
                 telling.gathered();
-                requeue(&reconciler, &telling.reference).await;
+                requeue(&ctx, &telling.reference).await;
                 let pauses = match telling.reference {
                     Reference::Definition(_) => AFTER_DEFINITIONS,
                     Reference::Rights(_) | Reference::Accounts(_) => AFTER_RIGHTS,
                 };
                 for pause in pauses {
                     tokio::time::sleep(Duration::from_secs(*pause)).await;
-                    requeue(&reconciler, &telling.reference).await;
+                    requeue(&ctx, &telling.reference).await;
                 }
                 if telling.is_over() {
                     break;
@@ -136,26 +136,22 @@ impl Drop for Telling {
     }
 }
 
-async fn requeue(reconciler: &Reconciler, reference: &Reference) {
+async fn requeue(ctx: &Context, reference: &Reference) {
     match reference {
         Reference::Accounts(_) => {}
         Reference::Rights(namespace) => {
-            let waiting_for = reconciler
+            let waiting_for = ctx
                 .memories
                 .waiting_for(Requeue::OnRbac, namespace.as_deref());
-            wake(reconciler, waiting_for).await;
+            enqueue(ctx, waiting_for).await;
         }
         Reference::Definition(name) => {
-            reconciler.kinds.forget_all();
-            wake(
-                reconciler,
-                reconciler.memories.waiting_for(Requeue::OnKind, None),
-            )
-            .await;
-            for watched in reconciler.watches.open() {
+            ctx.kinds.forget_all();
+            enqueue(ctx, ctx.memories.waiting_for(Requeue::OnKind, None)).await;
+            for watched in ctx.watches.open() {
                 let concerns = |name: &String| *name == watched.kind.resource();
-                if name.as_ref().is_none_or(concerns) && !is_served(reconciler, &watched).await {
-                    wake(reconciler, reconciler.watches.users(&watched)).await;
+                if name.as_ref().is_none_or(concerns) && !is_served(ctx, &watched).await {
+                    enqueue(ctx, ctx.watches.users(&watched)).await;
                 }
             }
         }
@@ -163,20 +159,20 @@ async fn requeue(reconciler: &Reconciler, reference: &Reference) {
 }
 
 /// Whether the very version that is watched is served still: if not, its objects may be seen in another.
-async fn is_served(reconciler: &Reconciler, watched: &Watched) -> bool {
+async fn is_served(ctx: &Context, watched: &Watched) -> bool {
     let (api_version, kind) = (&watched.kind.api_version, &watched.kind.kind);
-    let found = reconciler.kinds.find(api_version, kind).await;
+    let found = ctx.kinds.find(api_version, kind).await;
     !matches!(found, Err(DiscoveryError::Unknown { .. }))
 }
 
-async fn wake(reconciler: &Reconciler, keys: Vec<RunnableKey>) {
+async fn enqueue(ctx: &Context, keys: Vec<RunnableKey>) {
     let portion = keys.len().div_ceil(PORTIONS).max(AT_ONCE);
     for (number, keys) in keys.chunks(portion).enumerate() {
         if number > 0 {
             tokio::time::sleep(PAUSE).await;
         }
         for key in keys {
-            reconciler.wakes.wake(key);
+            ctx.enqueuer.enqueue(key);
         }
     }
 }

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     backoff::HALF, cached_runnable::CachedRunnable, endpoints::Readiness, flags::Flags,
-    memory::lock, metrics::Metrics, reconcile::Reconciler, runnable_key::RunnableKey,
+    memory::lock, metrics::Metrics, reconcile::Context, runnable_key::RunnableKey,
     watch::own::OwnWatches,
 };
 
@@ -38,7 +38,7 @@ const LARGE_PAUSE: Duration = Duration::from_millis(200);
 
 /// What serving Runnables needs.
 pub(super) struct Runnables {
-    pub(super) reconciler: Arc<Reconciler>,
+    pub(super) ctx: Arc<Context>,
     pub(super) store: Store<CachedRunnable>,
     pub(super) readiness: Readiness,
     pub(super) metrics: Metrics,
@@ -54,11 +54,11 @@ impl Runnables {
         self,
         flags: &Flags,
         writer: reflector::store::Writer<CachedRunnable>,
-        woken: UnboundedReceiver<RunnableKey>,
+        enqueued: UnboundedReceiver<RunnableKey>,
         accounts: watch::Receiver<bool>,
         stop: impl Future<Output = ()> + Send + Sync + 'static,
     ) {
-        let client = self.reconciler.identity.own().client();
+        let client = self.ctx.identity.own().client();
         let api: Api<Guarded<CachedRunnable>> = match &flags.namespace {
             Some(namespace) => Api::namespaced(client, namespace),
             None => Api::all(client),
@@ -72,8 +72,8 @@ impl Runnables {
             .try_filter(self.news());
         let triggers = trigger
             .filter_map(|event| ready(event.ok().map(|runnable| RunnableKey::of(&runnable))));
-        let woken = stream::unfold(woken, |mut woken| async move {
-            woken.recv().await.map(|key| (key, woken))
+        let enqueued = stream::unfold(enqueued, |mut enqueued| async move {
+            enqueued.recv().await.map(|key| (key, enqueued))
         });
 
         let (stopping, mut stopped) = watch::channel(false);
@@ -84,10 +84,10 @@ impl Runnables {
         };
         let queue = Queue::new(flags.concurrency, self.metrics.clone());
         let serving = queue.serve(
-            stream::select(triggers, woken).boxed(),
+            stream::select(triggers, enqueued).boxed(),
             prepared(self.readiness.clone(), accounts),
             stop,
-            |key| Some(reason(&self.reconciler, &*key.find(&self.store)?)),
+            |key| Some(reason(&self.ctx, &*key.find(&self.store)?)),
             |key| Some(self.look(&queue, key.clone())),
         );
         tokio::select! {
@@ -113,12 +113,12 @@ impl Runnables {
             )
             .ok()?;
         let others_wait = || queue.changes_wait(&key.namespace);
-        self.reconciler.reconcile(runnable, &others_wait).await
+        self.ctx.reconcile(runnable, &others_wait).await
     }
 
     /// Whether an event says more than that our own write has arrived.
     fn news(&self) -> impl Fn(&CachedRunnable) -> Ready<bool> + Send + 'static {
-        let memories = self.reconciler.memories.clone();
+        let memories = self.ctx.memories.clone();
         move |runnable| {
             let echo = memories
                 .known(&RunnableKey::of(runnable))
@@ -132,20 +132,20 @@ impl Runnables {
 
     /// What events of Runnables mean beside a look at them.
     fn noting(&self) -> impl Fn(&watcher::Event<CachedRunnable>) + Send + 'static {
-        let (reconciler, store, readiness, metrics) = (
-            self.reconciler.clone(),
+        let (ctx, store, readiness, metrics) = (
+            self.ctx.clone(),
             self.store.clone(),
             self.readiness.clone(),
             self.metrics.clone(),
         );
         move |event| {
             match event {
-                watcher::Event::Delete(runnable) => reconciler.forget(runnable),
+                watcher::Event::Delete(runnable) => ctx.forget(runnable),
                 watcher::Event::InitDone => {
                     readiness.reached(RUNNABLES);
-                    reconciler.sweep(|key| key.find(&store).is_some());
+                    ctx.sweep(|key| key.find(&store).is_some());
                     for runnable in store.state() {
-                        reconciler.wakes.wake(&RunnableKey::of(&runnable));
+                        ctx.enqueuer.enqueue(&RunnableKey::of(&runnable));
                     }
                 }
                 watcher::Event::Init | watcher::Event::InitApply(_) | watcher::Event::Apply(_) => {}
@@ -182,7 +182,7 @@ fn changed(event: watcher::Event<CachedRunnable>) -> Option<CachedRunnable> {
 }
 
 /// Whether the spec is not what was looked at last, or the template.
-fn reason(reconciler: &Reconciler, runnable: &CachedRunnable) -> Reason {
+fn reason(ctx: &Context, runnable: &CachedRunnable) -> Reason {
     let observed = runnable
         .status
         .as_ref()
@@ -190,7 +190,7 @@ fn reason(reconciler: &Reconciler, runnable: &CachedRunnable) -> Reason {
     if observed != runnable.metadata.generation {
         return Reason::Changed;
     }
-    let memory = reconciler.memories.known(&RunnableKey::of(runnable));
+    let memory = ctx.memories.known(&RunnableKey::of(runnable));
     if memory.is_some_and(|memory| lock(&memory).of_edited_template) {
         Reason::Template
     } else {

@@ -20,7 +20,7 @@ use kube::{
 };
 use serde_json::Value;
 
-use super::{Progress, Wakes, Watched, Watches, config, run_object::RunObject};
+use super::{Enqueuer, Progress, Watched, Watches, config, run_object::RunObject};
 use crate::{
     cached_runnable::CachedRunnable,
     memory::{Memories, lock},
@@ -238,7 +238,7 @@ pub struct RunWatch {
     /// Where it is put down what was made.
     pub memories: Arc<Memories>,
     /// Whom to wake.
-    pub wakes: Wakes,
+    pub enqueuer: Enqueuer,
     /// The registry that this watch is in.
     pub watches: Arc<Watches>,
     /// Where it is counted what cannot be read.
@@ -255,7 +255,7 @@ impl RunWatch {
         // Another state concerns every Runnable that waits for this watch.
         let turned = || {
             for key in self.watches.turned(&watched) {
-                self.wakes.wake(&key);
+                self.enqueuer.enqueue(&key);
             }
         };
         let what = watched.kind.resource();
@@ -280,7 +280,7 @@ impl RunWatch {
             }
             watcher::Event::InitDone => {
                 for key in self.runs.relisted(watched, listed) {
-                    self.wakes.wake(&key);
+                    self.enqueuer.enqueue(&key);
                 }
             }
             watcher::Event::Apply(object) => drop(self.show(watched, &object, false)),
@@ -300,7 +300,7 @@ impl RunWatch {
             .runs
             .disowned(watched, &run.uid, run.owner_uid.as_deref());
         if let Some(before) = disowned {
-            self.wakes.wake(&before);
+            self.enqueuer.enqueue(&before);
         }
         let key = owner(&head)?;
         let runnable = key.find(&self.runnables);
@@ -318,7 +318,7 @@ impl RunWatch {
             .is_some_and(|(cached_run, _)| self.is_as_made(&key, cached_run));
         let news = self.runs.take_in(watched, &key, &run, deleted, cached_run);
         if news && !as_made {
-            self.wakes.wake(&key);
+            self.enqueuer.enqueue(&key);
         }
         Some(run)
     }

@@ -8,7 +8,7 @@ use std::{
 use futures::StreamExt;
 use kube::{Api, Client, Resource, api::ObjectMeta, runtime::watcher};
 
-use super::{Progress, Wakes, Watched, Watches, config, selected_object::SelectedObject};
+use super::{Enqueuer, Progress, Watched, Watches, config, selected_object::SelectedObject};
 use crate::memory::{Memories, lock};
 use crate::runnable_key::RunnableKey;
 
@@ -123,7 +123,7 @@ pub struct SelectedWatch {
     /// Where it is put down that a selected object may have changed.
     pub memories: Arc<Memories>,
     /// Whom to wake.
-    pub wakes: Wakes,
+    pub enqueuer: Enqueuer,
     /// The registry that this watch is in.
     pub watches: Arc<Watches>,
 }
@@ -134,7 +134,7 @@ impl SelectedWatch {
         let api: Api<SelectedObject> = self.watches.api(client, &watched.kind);
         let events = watcher(api, config()).boxed();
         let take = |event| self.take(&watched, event);
-        let turned = || self.wake(self.watches.turned(&watched));
+        let turned = || self.enqueue(self.watches.turned(&watched));
         let what = watched.kind.resource();
         progress.follow(&what, events, take, turned).await;
     }
@@ -143,14 +143,14 @@ impl SelectedWatch {
         match event {
             watcher::Event::Init | watcher::Event::InitApply(_) => {}
             // What happened before the list, or between two lists, is not known.
-            watcher::Event::InitDone => self.wake(self.watches.users(watched)),
+            watcher::Event::InitDone => self.enqueue(self.watches.users(watched)),
             watcher::Event::Apply(object) | watcher::Event::Delete(object) => {
-                self.wake(self.selections.concerned(watched, object.meta()));
+                self.enqueue(self.selections.concerned(watched, object.meta()));
             }
         }
     }
 
-    fn wake(&self, keys: Vec<RunnableKey>) {
+    fn enqueue(&self, keys: Vec<RunnableKey>) {
         for key in keys {
             if let Some(memory) = self.memories.known(&key) {
                 let mut memory = lock(&memory);
@@ -158,7 +158,7 @@ impl SelectedWatch {
                 memory.changes += 1;
                 memory.retry_now();
             }
-            self.wakes.wake(&key);
+            self.enqueuer.enqueue(&key);
         }
     }
 }
