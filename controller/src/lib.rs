@@ -1,6 +1,6 @@
 //! The Cartouche controller: stamps one run per change and reports what came of it.
 //!
-//! Data goes one way: an event wakes a Runnable ([`watch`]), it is observed, decided, acted on and
+//! Data goes one way: an event enqueues a Runnable ([`watch`]), it is observed, decided, acted on and
 //! reported ([`reconcile`]). What decides about runs is pure: [`cartouche_protocol`].
 
 pub mod api;

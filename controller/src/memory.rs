@@ -1,4 +1,4 @@
-//! What this process remembers of a Runnable between looks. All of it may be lost: a restart costs
+//! What this process remembers of a Runnable between reconciliations. All of it may be lost: a restart costs
 //! some reads and some patience, never a run.
 
 use std::{
@@ -33,7 +33,7 @@ pub struct Memory {
     pub changes: u64,
     /// What failed, and until when it is not tried again: each step for itself, `MAX_BACKOFFS` at most.
     pub backoffs: Vec<Backoff>,
-    /// Its template has changed since it was looked at.
+    /// Its template has changed since it was reconciled.
     pub of_edited_template: bool,
     /// Its account may list its runs but not get them.
     pub only_list: bool,

@@ -136,7 +136,7 @@ impl Metrics {
         registry.register("reconciles", "Reconciliations of a Runnable by outcome; many that wait or have a problem deserve a look at conditions", self.reconciles.clone());
         registry.register(
             "reconcile_seconds",
-            "How long a look at a Runnable took, requests included",
+            "How long a reconciliation took, requests included",
             self.reconcile_seconds.clone(),
         );
         registry.register(

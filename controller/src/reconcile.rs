@@ -1,4 +1,4 @@
-//! One look at a Runnable: observe, decide, act, report.
+//! One reconciliation of a Runnable: observe, decide, act, report.
 
 pub mod act;
 mod ask;
@@ -40,14 +40,14 @@ use crate::{
 pub use context::Context;
 use reconciliation::{End, Reconciliation};
 
-/// Steps of one pass at most: more would be a loop.
+/// Steps of one reconciliation at most: more would be a loop.
 const MAX_STEPS: usize = 400;
 /// After a conflict the watch brings what changed; this is for the case that it does not.
 const CONFLICT_PAUSE: Duration = Duration::from_secs(2);
 
 impl Context {
-    /// One look. It never fails as a whole: what is wrong becomes a condition, and a time after
-    /// which to look again. While `others_wait` with a change, what is not urgent is left for the next look.
+    /// One reconciliation. It never fails as a whole: what is wrong becomes a condition, and a time after
+    /// which to reconcile again. While `others_wait` with a change, what is not urgent is left for the next reconciliation.
     pub async fn reconcile(
         &self,
         runnable: Arc<Runnable>,
@@ -99,7 +99,7 @@ impl Context {
         tracing::error!(
             namespace = reconciliation.key.namespace,
             runnable = reconciliation.key.name,
-            "gave up on a pass of {MAX_STEPS} steps"
+            "gave up on a reconciliation of {MAX_STEPS} steps"
         );
         End::Conflict
     }
@@ -201,7 +201,7 @@ impl Context {
         self.unwatch(key);
     }
 
-    /// A Runnable that went while it was looked at was forgotten in the middle of that: what the look has
+    /// A Runnable that went while it was reconciled was forgotten in the middle of that: what the reconciliation has
     /// put down since is nobody's.
     fn leave_late(&self, key: &RunnableKey, uid: &str, memory: &Arc<Mutex<Memory>>) {
         let known = self.memories.known(key);
@@ -252,7 +252,7 @@ async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Resul
             }
             Err(End::Waiting(waiting))
         }
-        // Our own writes come back and wake the Runnable: without this it would go on at once.
+        // Our own writes come back and enqueue the Runnable: without this it would go on at once.
         Step::Stuck(problem) if reconciliation.facts.renumbered >= MOST_RENUMBERED => {
             Err(reconciliation.fail(Operation::Renumber, problem))
         }
@@ -268,11 +268,11 @@ async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Resul
     }
 }
 
-/// When to look again after a wait.
+/// When to reconcile again after a wait.
 fn patience(waiting: Waiting, memory: &Mutex<Memory>) -> Option<Duration> {
     let memory = lock(memory);
     let until = match waiting {
-        // The watch wakes it; the time is for a watch that cannot be had.
+        // The watch enqueues it; the time is for a watch that cannot be had.
         Waiting::FirstList => return Some(Duration::from_secs(10)),
         Waiting::Watch => return Some(Duration::from_secs(5)),
         Waiting::CreatesSettle => memory.state.without_ledger.as_ref()?.0 + CREATES_SETTLE_IN,

@@ -85,7 +85,7 @@ pub fn unready() -> Readiness {
     Readiness::waiting_for(&[RUNNABLES, TEMPLATES, ACCOUNTS])
 }
 
-/// Runs the controller over a connection until `stop`, and then until the passes under way have
+/// Runs the controller over a connection until `stop`, and then until the reconciliations under way have
 /// ended. It needs no file, signal or listener of this machine, so that a simulation can run it.
 pub async fn serve_over(
     connection: Connection,

@@ -1,4 +1,4 @@
-//! Which kinds are watched, and whom an event wakes.
+//! Which kinds are watched, and whom an event enqueues.
 //!
 //! Kinds are known only at run time, so each has a task of its own: one that fails holds up no
 //! other. A kind is watched only while a Runnable needs it.
@@ -65,7 +65,7 @@ pub struct Watched {
 pub struct Enqueuer(mpsc::UnboundedSender<RunnableKey>);
 
 impl Enqueuer {
-    /// A way to wake, and the stream of those that were woken.
+    /// A way to enqueue, and the stream of those that were enqueued.
     #[must_use]
     pub fn new() -> (Self, mpsc::UnboundedReceiver<RunnableKey>) {
         let (sender, receiver) = mpsc::unbounded_channel();

@@ -44,7 +44,7 @@ pub enum Step {
     Write(Box<Ledger>, Change),
     /// Create the run of the pending entry, as the account.
     Create,
-    /// Wait for something that wakes the Runnable by itself, or for a time.
+    /// Wait for something that enqueues the Runnable by itself, or for a time.
     Wait(Waiting),
     /// Nothing can be done about this now.
     Stuck(ReconcileError),

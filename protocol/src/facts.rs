@@ -18,7 +18,7 @@ use crate::{
 };
 pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};
 
-/// What is known of one Runnable at one moment. A pass begins with what the caches say; reads that a
+/// What is known of one Runnable at one moment. A reconciliation begins with what the caches say; reads that a
 /// decision asks for are added, and it is decided again.
 #[derive(Clone, Debug)]
 #[expect(
@@ -54,29 +54,29 @@ pub struct Facts {
     pub grace_over: bool,
     /// Somebody else has written a part of the status, so that the ledger may have been put back.
     pub other_writer: bool,
-    /// Who wrote `currentRun` last, by a consistent read, if one was made in this pass.
+    /// Who wrote `currentRun` last, by a consistent read, if one was made in this reconciliation.
     pub ledger_writer: Option<LedgerWriter>,
     /// Objects that have claimed to be ahead of a ledger of ours, by uid.
     pub strangers: BTreeSet<String>,
-    /// How often a number was given up in this pass because a stranger held its name.
+    /// How often a number was given up in this reconciliation because a stranger held its name.
     pub renumbered: u8,
-    /// A number that nobody outside can know in advance, drawn for this pass.
+    /// A number that nobody outside can know in advance, drawn for this reconciliation.
     pub chance: u64,
-    /// Runs by a consistent LIST, if one was made in this pass.
+    /// Runs by a consistent LIST, if one was made in this reconciliation.
     pub listed: Option<Vec<Found>>,
     /// That list was of every kind that a template or the ledger names.
     pub listed_every_kind: bool,
-    /// Runs by consistent reads of their names, if made in this pass.
+    /// Runs by consistent reads of their names, if made in this reconciliation.
     pub reads: HashMap<RunName, NameRead>,
     /// What becomes of an object like the pending run's, if the server was asked.
     pub probe: Option<Probe>,
     /// Whether the newest run is what the server makes of the rendered document, if asked.
     pub server_agrees: Option<bool>,
-    /// What became of the create of this pass, or of an earlier one that left the rest for later.
+    /// What became of the create of this reconciliation, or of an earlier one that left the rest for later.
     pub created: Option<CreateOutcome>,
     /// `resource.group` of the current run, for messages.
     pub resource: Option<String>,
-    /// The pending entry was written in this pass, and nothing was sent for it before.
+    /// The pending entry was written in this reconciliation, and nothing was sent for it before.
     pub only_attempt: bool,
     /// How many runs are too many.
     pub limits: BreakerLimits,
@@ -249,8 +249,8 @@ pub enum NameRead {
 pub enum CreateOutcome {
     /// The object exists now.
     Created(Box<FetchedRun>),
-    /// An earlier pass of this process made the object, and left it to this one to confirm it. Whatever
-    /// was seen or read in this pass is newer.
+    /// An earlier reconciliation of this process made the object, and left it to this one to confirm it. Whatever
+    /// was seen or read in this reconciliation is newer.
     MadeBefore(Box<FetchedRun>),
     /// Something has this name.
     AlreadyExists,
@@ -301,7 +301,7 @@ impl Facts {
         }
     }
 
-    /// What was read in the run with this uid in this pass.
+    /// What was read in the run with this uid in this reconciliation.
     #[must_use]
     pub fn reading(&self, uid: &str) -> Option<&Found> {
         let named = self.reads.values().filter_map(|read| match read {

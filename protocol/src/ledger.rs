@@ -196,7 +196,7 @@ impl Ledger {
         self
     }
 
-    /// The API server refused the create. `only_attempt`: this very pass wrote the intent, and
+    /// The API server refused the create. `only_attempt`: this very reconciliation wrote the intent, and
     /// nothing else was ever sent for it.
     #[must_use]
     pub fn reject(mut self, only_attempt: bool) -> Self {

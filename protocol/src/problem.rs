@@ -95,7 +95,7 @@ impl fmt::Display for Category {
     }
 }
 
-/// What ends a problem, beside a change of the Runnable or its template, which always wakes it.
+/// What ends a problem, beside a change of the Runnable or its template, which always enqueues it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requeue {
     /// Only a change: of the Runnable, its template, its account or the selected object.

@@ -1,4 +1,4 @@
-//! Carries out the steps of a pass. I/O.
+//! Carries out the steps of a reconciliation. I/O.
 
 use std::collections::HashSet;
 

@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl Reconciliation<'_> {
-    /// Deletes finished runs that nobody needs any more. When to look again.
+    /// Deletes finished runs that nobody needs any more. When to reconcile again.
     pub(super) async fn apply_retention(&mut self) -> Option<Duration> {
         self.poll_surplus().await;
         let (ledger, policy) = (&self.facts.ledger, self.runnable.spec.retention_policy);

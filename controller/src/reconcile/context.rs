@@ -44,7 +44,7 @@ pub struct Context {
     pub run_watch: RunWatch,
     /// How a watch of selected objects is made.
     pub selected_watch: SelectedWatch,
-    /// Whom to wake.
+    /// Whom to enqueue.
     pub enqueuer: Enqueuer,
     /// Where events go.
     pub events: Events,

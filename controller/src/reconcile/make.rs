@@ -176,7 +176,7 @@ impl Reconciliation<'_> {
     }
 
     /// A cache may be of any age, and a create must not be sent for a ledger that has long moved on:
-    /// a pending entry that this pass did not write is read once more.
+    /// a pending entry that this reconciliation did not write is read once more.
     async fn confirm_ledger(&mut self) -> Result<(), End> {
         let read_at = boot_time();
         self.read_again(|found: &Written| found.metadata.resource_version.as_str())

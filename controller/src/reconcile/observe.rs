@@ -1,4 +1,4 @@
-//! What a pass begins with: mostly caches, and what they cannot hold. I/O.
+//! What a reconciliation begins with: mostly caches, and what they cannot hold. I/O.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::{
     mutants::{self, Mutant},
 };
 
-/// What a rendering was made of, beside the Runnable, of which a pass has only one state.
+/// What a rendering was made of, beside the Runnable, of which a reconciliation has only one state.
 pub(super) struct Sources {
     compiled: Arc<Compiled>,
     selected: Option<Arc<Value>>,

@@ -1,4 +1,4 @@
-//! The end of a pass: what is not needed any more goes, and what only time can tell gets a time.
+//! The end of a reconciliation: what is not needed any more goes, and what only time can tell gets a time.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The state of one pass, and how it ends.
+//! The state of one reconciliation, and how it ends.
 
 use std::{
     collections::BTreeSet,
@@ -34,7 +34,7 @@ const OTHER_PAUSE: Duration = Duration::from_secs(10);
 /// engine that is quick has often finished it by then, which saves a write.
 const PUT_OFF: Duration = Duration::from_millis(100);
 
-/// How a pass ends.
+/// How a reconciliation ends.
 #[derive(Debug)]
 pub(super) enum End {
     /// Nothing is left to do.
@@ -53,7 +53,7 @@ pub(super) enum End {
     PutOff,
 }
 
-/// One pass over one Runnable.
+/// One reconciliation of one Runnable.
 pub(super) struct Reconciliation<'a> {
     pub(super) ctx: &'a Context,
     pub(super) runnable: Arc<Runnable>,
@@ -70,7 +70,7 @@ pub(super) struct Reconciliation<'a> {
     pub(super) sources: Option<Sources>,
     /// The template, if it can be used.
     pub(super) compiled: Option<Arc<Compiled>>,
-    /// What this pass is stuck on, while it looks after the runs that exist.
+    /// What this reconciliation is stuck on, while it looks after the runs that exist.
     pub(super) problem: Option<ReconcileError>,
     /// The selector does not pick one object.
     pub(super) has_unpicked: bool,
@@ -78,13 +78,13 @@ pub(super) struct Reconciliation<'a> {
     pub(super) unfound: BTreeSet<(String, String)>,
     /// Whether other Runnables of the namespace wait with a change.
     pub(super) others_wait: &'a (dyn Fn() -> bool + Send + Sync),
-    /// This pass has written the status, so that what it read was no stale cache.
+    /// This reconciliation has written the status, so that what it read was no stale cache.
     pub(super) has_written: bool,
 }
 
 impl<'a> Reconciliation<'a> {
     /// Begins with the Runnable out of the cache. `None` when the cache is older than our own last
-    /// write: the event that brings it wakes the Runnable.
+    /// write: the event that brings it enqueues the Runnable.
     pub(super) fn begin(
         ctx: &'a Context,
         runnable: Arc<Runnable>,
@@ -162,7 +162,7 @@ impl<'a> Reconciliation<'a> {
         End::Stuck(problem, Some(wait))
     }
 
-    /// Writes what is left to say, cleans up, and says when to look again.
+    /// Writes what is left to say, cleans up, and says when to reconcile again.
     pub(super) async fn finish(mut self, end: End) -> Option<Duration> {
         let again = match end {
             End::Gone => return None,

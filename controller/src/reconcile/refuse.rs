@@ -23,7 +23,7 @@ impl Reconciliation<'_> {
         memory.in_backoff(&what, boot_time()).map(|(_, left)| left)
     }
 
-    /// Reads the Runnable once more. `Err` if somebody has written since this pass read it.
+    /// Reads the Runnable once more. `Err` if somebody has written since this reconciliation read it.
     pub(super) async fn read_again<T: DeserializeOwned>(
         &self,
         version: impl Fn(&T) -> &str,

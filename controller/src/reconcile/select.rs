@@ -31,7 +31,7 @@ struct Cause {
 const LOOKED_UP_AFTER: Duration = Duration::from_mins(5);
 
 impl Reconciliation<'_> {
-    /// When to look again what is selected, while that is not one object.
+    /// When to list again what is selected, while that is not one object.
     pub(super) fn unpicked(&self) -> Option<Duration> {
         self.has_unpicked.then(|| FIFTH.over(LOOKED_UP_AFTER))
     }

@@ -22,7 +22,7 @@ use crate::{
 /// Unknown runs of one Runnable that are told of at most.
 const MAX_TOLD: usize = 100;
 impl Reconciliation<'_> {
-    /// Reads who wrote the ledger last. `Err` if somebody has written since this pass read it.
+    /// Reads who wrote the ledger last. `Err` if somebody has written since this reconciliation read it.
     pub(super) async fn read_ledger_writer(&mut self) -> Result<(), End> {
         let found = self
             .read_again(|found: &WrittenBy| found.metadata.resource_version.as_str())

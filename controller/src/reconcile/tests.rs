@@ -1,4 +1,4 @@
-//! What a look leaves behind.
+//! What a reconciliation leaves behind.
 
 use std::{
     convert::Infallible,
@@ -20,7 +20,7 @@ use crate::{
 const API_VERSION: &str = "example.dev/v1";
 const KIND: &str = "Build";
 
-/// Something that happens to the Runnable while its look waits for the kind of its run.
+/// Something that happens to the Runnable while its reconciliation waits for the kind of its run.
 type Meanwhile = fn(&Context);
 
 fn key() -> RunnableKey {

@@ -1,4 +1,4 @@
-//! Looks at Runnables: each when it is woken or its time has come, and when it is its turn.
+//! Reconciles Runnables: each when it is enqueued or its time has come, and when it is its turn.
 //!
 //! kube's `Controller` does the same but for the turns, and has each wait for the next tick of its timer:
 //! one or two milliseconds of the ten that a change may take.
@@ -17,17 +17,17 @@ use tokio_util::time::{DelayQueue, delay_queue};
 use super::fair_queue::{FairQueue, Reason};
 use crate::{backoff::STEPS, metrics::Metrics, runnable_key::RunnableKey};
 
-/// The longest wait: a look too many costs little, and a wait of years ends the process.
+/// The longest wait: a reconciliation too many costs little, and a wait of years ends the process.
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
 
-/// Whose turn it is; looks that go on may ask.
+/// Whose turn it is; reconciliations that go on may ask.
 pub(super) struct Queue {
     fair: Mutex<FairQueue>,
     metrics: Metrics,
 }
 
 impl Queue {
-    /// For so many looks at the same time.
+    /// For so many reconciliations at the same time.
     pub(super) fn new(concurrency: u16, metrics: Metrics) -> Self {
         Self {
             fair: Mutex::new(FairQueue::new(concurrency)),
@@ -44,8 +44,8 @@ impl Queue {
         self.fair.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at whoever is woken, from when it is `ready` to when it has to `stop` and the looks that go
-    /// on have ended. There is no `reason` and no `look` for a Runnable that is not there any more; a look
+    /// Reconciles whoever is enqueued, from when it is `ready` to when it has to `stop` and the reconciliations that go
+    /// on have ended. There is no `reason` and no `reconcile` for a Runnable that is not there any more; a reconciliation
     /// says after which time the next one is due.
     pub(super) async fn serve<L: Future<Output = Option<Duration>>>(
         &self,
@@ -53,17 +53,17 @@ impl Queue {
         ready: impl Future<Output = ()>,
         stop: impl Future<Output = ()>,
         reason: impl Fn(&RunnableKey) -> Option<Reason>,
-        look: impl Fn(&RunnableKey) -> Option<L>,
+        reconcile: impl Fn(&RunnableKey) -> Option<L>,
     ) {
         let (mut enqueued, mut ready, mut stop) = (pin!(enqueued), pin!(ready), pin!(stop));
         let (mut is_ready, mut stops) = (false, false);
-        let mut looks = FuturesUnordered::new();
+        let mut running = FuturesUnordered::new();
         let (mut delayed, mut panics) = (DelayedQueue::default(), HashMap::new());
-        while !(stops && looks.is_empty()) {
+        while !(stops && running.is_empty()) {
             let due = tokio::select! {
                 Some(key) = enqueued.next() => Some(key),
                 Some(key) = delayed.next() => Some(key),
-                Some((key, end)) = looks.next() => {
+                Some((key, end)) = running.next() => {
                     let after = match end {
                         Ok(after) => {
                             panics.remove(&key);
@@ -96,11 +96,11 @@ impl Queue {
                 && !stops
                 && let Some(key) = self.get()
             {
-                if let Some(look) = look(&key) {
-                    // A mistake in one look ends that look: what it shares with others is only locked
+                if let Some(reconciliation) = reconcile(&key) {
+                    // A mistake in one reconciliation ends that one: what it shares with others is only locked
                     // for a moment, and all of it may be lost.
-                    let look = AssertUnwindSafe(look).catch_unwind();
-                    looks.push(async move { (key, look.await) });
+                    let reconciliation = AssertUnwindSafe(reconciliation).catch_unwind();
+                    running.push(async move { (key, reconciliation.await) });
                 } else {
                     self.lock().done(&key);
                 }
@@ -108,13 +108,13 @@ impl Queue {
         }
     }
 
-    /// When the next look is due after one that ended in a panic: later each time.
+    /// When the next reconciliation is due after one that ended in a panic: later each time.
     fn panicked(&self, key: &RunnableKey, panics: &mut HashMap<RunnableKey, u32>) -> Duration {
         self.metrics.panicked();
         tracing::error!(
             namespace = key.namespace,
             runnable = key.name,
-            "a look at a Runnable ended in a panic, which is a mistake in the controller: please report it"
+            "a reconciliation of a Runnable ended in a panic, which is a mistake in the controller: please report it"
         );
         let attempts = panics.entry(key.clone()).or_default();
         *attempts += 1;
@@ -127,7 +127,7 @@ impl Queue {
     }
 }
 
-/// When Runnables are looked at though nobody wakes them.
+/// When Runnables are reconciled though nobody enqueues them.
 #[derive(Default)]
 struct DelayedQueue {
     queue: DelayQueue<RunnableKey>,

@@ -26,7 +26,7 @@ const AFTER_RIGHTS: &[u64] = &[2];
 const AFTER_DEFINITIONS: &[u64] = &[1, 2, 5];
 /// References that are told apart at most; more are taken for all of their sort.
 const MOST: usize = 32;
-/// Runnables that are woken at once at least, and the pause between so many: nobody's own wait is
+/// Runnables that are enqueued at once at least, and the pause between so many: nobody's own wait is
 /// noticed, and thousands do not come together.
 const AT_ONCE: usize = 50;
 const PORTIONS: usize = 20;

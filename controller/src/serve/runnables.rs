@@ -1,4 +1,4 @@
-//! Serves Runnables: their watch, the looks at them, and the end of it all.
+//! Serves Runnables: their watch, their reconciliation, and the end of it all.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,10 +30,10 @@ use crate::{
     watch::own::OwnWatches,
 };
 
-/// How long passes under way may take to end after a signal to stop.
+/// How long reconciliations under way may take to end after a signal to stop.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// When a large Runnable is tried again while another one is looked at.
+/// When a large Runnable is tried again while another one is reconciled.
 const LARGE_PAUSE: Duration = Duration::from_millis(200);
 
 /// What serving Runnables needs.
@@ -44,12 +44,12 @@ pub(super) struct Runnables {
     pub(super) metrics: Metrics,
     pub(super) untold: Untold,
     pub(super) watches: OwnWatches,
-    /// The large ones are looked at one at a time: see [`CachedRunnable::is_large`].
+    /// The large ones are reconciled one at a time: see [`CachedRunnable::is_large`].
     pub(super) large: Semaphore,
 }
 
 impl Runnables {
-    /// Serves Runnables until `stop`, and then until the passes under way have ended.
+    /// Serves Runnables until `stop`, and then until the reconciliations under way have ended.
     pub(super) async fn serve(
         self,
         flags: &Flags,
@@ -88,18 +88,18 @@ impl Runnables {
             prepared(self.readiness.clone(), accounts),
             stop,
             |key| Some(reason(&self.ctx, &*key.find(&self.store)?)),
-            |key| Some(self.look(&queue, key.clone())),
+            |key| Some(self.reconcile_one(&queue, key.clone())),
         );
         tokio::select! {
             () = serving => {}
             () = async {
                 let _ = stopped.wait_for(|stopping| *stopping).await;
                 tokio::time::sleep(GRACE).await;
-            } => tracing::warn!("some passes did not end in time"),
+            } => tracing::warn!("some reconciliations did not end in time"),
         }
     }
 
-    async fn look(&self, queue: &Queue, key: RunnableKey) -> Option<Duration> {
+    async fn reconcile_one(&self, queue: &Queue, key: RunnableKey) -> Option<Duration> {
         let is_large = key.find(&self.store)?.is_large();
         // Whoever has to wait gives its turn to others meanwhile.
         let place = is_large.then(|| self.large.try_acquire());
@@ -130,7 +130,7 @@ impl Runnables {
         }
     }
 
-    /// What events of Runnables mean beside a look at them.
+    /// What events of Runnables mean beside a reconciliation.
     fn noting(&self) -> impl Fn(&watcher::Event<CachedRunnable>) + Send + 'static {
         let (ctx, store, readiness, metrics) = (
             self.ctx.clone(),
@@ -168,9 +168,9 @@ async fn prepared(readiness: Readiness, mut accounts: watch::Receiver<bool>) {
     }
 }
 
-/// What is to be looked at because of one event. The objects of a list are not in the store before all of
-/// it has come, and a look meanwhile would see what was there before and be the last one: they are looked
-/// at when the list is complete.
+/// What is to be reconciled because of one event. The objects of a list are not in the store before all of
+/// it has come, and a reconciliation meanwhile would see what was there before and be the last one: they are
+/// reconciled when the list is complete.
 fn changed(event: watcher::Event<CachedRunnable>) -> Option<CachedRunnable> {
     match event {
         watcher::Event::Apply(runnable) => Some(runnable),
@@ -181,7 +181,7 @@ fn changed(event: watcher::Event<CachedRunnable>) -> Option<CachedRunnable> {
     }
 }
 
-/// Whether the spec is not what was looked at last, or the template.
+/// Whether the spec is not what was reconciled last, or the template.
 fn reason(ctx: &Context, runnable: &CachedRunnable) -> Reason {
     let observed = runnable
         .status

@@ -28,7 +28,7 @@ use crate::{
     watch::own::OwnWatches,
 };
 
-/// The uid and generation of each template whose Runnables were woken for it: a write of its status
+/// The uid and generation of each template whose Runnables were enqueued for it: a write of its status
 /// alone concerns none of them.
 #[derive(Default)]
 struct Told(HashMap<String, (Option<String>, Option<i64>)>);
@@ -41,8 +41,8 @@ impl Told {
     }
 }
 
-/// The templates that events ask to be looked at: those of a list when all of it is in the store.
-fn looked_at<E>(
+/// The templates that events ask to be reconciled: those of a list when all of it is in the store.
+fn to_reconcile<E>(
     events: impl Stream<Item = Result<watcher::Event<ClusterRunTemplate>, E>>,
     store: Store<ClusterRunTemplate>,
 ) -> impl Stream<Item = Result<ClusterRunTemplate, E>> {
@@ -59,7 +59,7 @@ fn looked_at<E>(
     events.map_ok(templates).try_flatten()
 }
 
-/// Watches templates: keeps them compiled, writes their status, wakes their Runnables.
+/// Watches templates: keeps them compiled, writes their status, enqueues their Runnables.
 pub(super) async fn serve_templates(
     ctx: Arc<Context>,
     store: Store<ClusterRunTemplate>,
@@ -101,11 +101,11 @@ pub(super) async fn serve_templates(
             watcher::Event::Init | watcher::Event::InitApply(_) => {}
         }
     };
-    // Runnables are woken when the store has the event already.
+    // Runnables are enqueued when the store has the event already.
     let trigger = events
         .reflect(writer)
         .inspect(move |event| event.iter().for_each(&mut waking));
-    let trigger = looked_at(trigger, store.clone());
+    let trigger = to_reconcile(trigger, store.clone());
     let acceptance = Arc::new(Acceptance {
         templates: ctx.templates.clone(),
         requests: ctx.identity.own().clone(),

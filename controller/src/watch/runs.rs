@@ -70,7 +70,7 @@ impl Runs {
 
     /// A run was read: its cached run, if it is still the one that was seen `before` the read, is
     /// brought up to date, so that it is not read again for the same news. A newer one is left
-    /// alone: it has woken the Runnable, and the reading may be older.
+    /// alone: it has enqueued the Runnable, and the reading may be older.
     pub fn refresh(&self, runnable_uid: &str, before: Option<&CachedRun>, reading: &FetchedRun) {
         let mut inner = self.lock();
         let (Some(before), Some(owner)) = (before, inner.owners.get_mut(&short(runnable_uid)))
@@ -237,7 +237,7 @@ pub struct RunWatch {
     pub templates: Arc<Templates>,
     /// Where it is put down what was made.
     pub memories: Arc<Memories>,
-    /// Whom to wake.
+    /// Whom to enqueue.
     pub enqueuer: Enqueuer,
     /// The registry that this watch is in.
     pub watches: Arc<Watches>,
@@ -288,7 +288,7 @@ impl RunWatch {
         }
     }
 
-    /// Takes in one object, and wakes its owner if that is news.
+    /// Takes in one object, and enqueues its owner if that is news.
     fn show(&self, watched: &Watched, object: &RunObject, deleted: bool) -> Option<RunIdentity> {
         if let Some(error) = object.unreadable() {
             tracing::warn!(kind = watched.kind.resource(), %error, "an object cannot be read and is left alone");

@@ -1,4 +1,4 @@
-//! Objects that selectors name, watched by their metadata: a match or a change wakes the Runnable.
+//! Objects that selectors name, watched by their metadata: a match or a change enqueues the Runnable.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -122,7 +122,7 @@ pub struct SelectedWatch {
     pub selections: Arc<Selections>,
     /// Where it is put down that a selected object may have changed.
     pub memories: Arc<Memories>,
-    /// Whom to wake.
+    /// Whom to enqueue.
     pub enqueuer: Enqueuer,
     /// The registry that this watch is in.
     pub watches: Arc<Watches>,

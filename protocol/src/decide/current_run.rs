@@ -45,7 +45,7 @@ pub(super) fn current_run(
     step.unwrap_or_else(|| superseded::superseded(facts))
 }
 
-/// This very pass made the run: what was read under its name is older than it. (Runs with a fixed
+/// This very reconciliation made the run: what was read under its name is older than it. (Runs with a fixed
 /// name have one after another under the same name.)
 fn just_created(facts: &Facts, uid: &str) -> bool {
     matches!(&facts.created, Some(CreateOutcome::Created(reading)) if reading.run.uid == uid)

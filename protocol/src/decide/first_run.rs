@@ -11,7 +11,7 @@ use crate::{
     ledger::{Fate, Ledger, Listed, RunIdentity, rebuild},
 };
 
-/// The first look, a takeover, or a status that was lost: whatever runs exist become the ledger;
+/// The first reconciliation, a takeover, or a status that was lost: whatever runs exist become the ledger;
 /// only where there are none is the first one intended.
 pub(super) fn first_run(facts: &Facts, rendering: &Rendering) -> Step {
     if matches!(facts.ledger_state, LedgerState::Lost { settled: false, .. }) {

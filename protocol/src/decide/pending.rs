@@ -9,7 +9,7 @@ use crate::{
     problem::{Category, ReconcileError, Requeue},
 };
 
-/// Numbers that are given up in one pass at most; after them the next waits, longer each time.
+/// Numbers that are given up in one reconciliation at most; after them the next waits, longer each time.
 pub const MOST_RENUMBERED: u8 = 3;
 
 pub(super) fn pending(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
@@ -29,7 +29,7 @@ pub(super) fn pending(facts: &Facts, rendering: &Rendering, current: &CurrentRun
     }
 }
 
-/// A run that an earlier pass made is confirmed even while something else is stuck.
+/// A run that an earlier reconciliation made is confirmed even while something else is stuck.
 pub(super) fn known_made(facts: &Facts) -> Option<Step> {
     match &facts.created {
         Some(CreateOutcome::MadeBefore(reading)) => confirm(facts, reading),

@@ -29,7 +29,7 @@ fn one_by_one(fair: &mut FairQueue) -> Vec<usize> {
 }
 
 fn is_empty(fair: &FairQueue) -> bool {
-    fair.namespaces.is_empty() && fair.order.is_empty() && (fair.looks, fair.busy) == (0, 0)
+    fair.namespaces.is_empty() && fair.order.is_empty() && (fair.running, fair.busy) == (0, 0)
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn namespaces_with_work_share_alike() {
         .iter()
         .filter(|key| key.namespace == "a")
         .count();
-    // The first had its look before it was known that the other has work.
+    // The first had its reconciliation before it was known that the other has work.
     assert!((6..=7).contains(&of_a), "{of_a}");
 }
 
@@ -172,8 +172,8 @@ fn those_that_became_more_urgent_do_not_pile_up_where_somebody_always_waits() {
                 fair.enqueue(&key("many", name), reason);
             }
         }
-        let looked_at = fair.get().unwrap();
-        fair.done(&looked_at);
+        let reconciling = fair.get().unwrap();
+        fair.done(&reconciling);
     }
     let namespace = &fair.namespaces["many"];
     let (changed, others) = (namespace.changed.len(), namespace.others.len());

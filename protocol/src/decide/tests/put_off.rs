@@ -1,4 +1,4 @@
-//! A run that an earlier pass made and left to be confirmed.
+//! A run that an earlier reconciliation made and left to be confirmed.
 
 use cartouche_crds::RunResult;
 
@@ -10,7 +10,7 @@ use crate::{
     problem::Category,
 };
 
-/// The second run was made by an earlier pass.
+/// The second run was made by an earlier reconciliation.
 fn made_before(input: &str) -> Facts {
     let made = CreateOutcome::MadeBefore(Box::new(running(run(2, "A"))));
     with(pending(2, "A"), input).after(made)

@@ -90,7 +90,7 @@ pub(crate) fn with(current: CurrentRun, input: &str) -> Facts {
 }
 
 impl Facts {
-    /// The status says what it would be told now, as after a look that settled.
+    /// The status says what it would be told now, as after a reconciliation that settled.
     pub(crate) fn stored_as_reported(mut self) -> Self {
         if self.ledger.current.is_some() {
             self.stored = Arc::new(status::status(&self, &self.ledger, None));

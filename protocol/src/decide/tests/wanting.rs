@@ -282,7 +282,7 @@ fn a_run_that_is_rendered_differently_at_each_look_is_stopped_as_a_loop() {
         assert!(runs < 100, "nothing stops it");
     };
     assert_eq!(stopped.category, Category::RunawayDetected);
-    // The first look found what was made already, and each further one made a run.
+    // The first reconciliation found what was made already, and each further one made a run.
     assert_eq!(runs, 31);
 }
 
