@@ -78,6 +78,11 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        fs,
+        path::{Path, PathBuf},
+    };
+
     use super::*;
 
     #[test]
@@ -117,5 +122,33 @@ mod tests {
                 "{spread:?} {most}"
             );
         }
+    }
+
+    /// Nobody else draws a delay, or doubles one.
+    #[test]
+    fn every_delay_is_drawn_here() -> std::io::Result<()> {
+        let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut folders = vec![src.clone()];
+        let mut found = Vec::new();
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder)? {
+                let path = entry?.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path != src.join("backoff.rs") {
+                    let text = fs::read_to_string(&path)?;
+                    let own = ["fastrand::f64", "* 2).min("];
+                    if own.iter().any(|own| text.contains(own)) {
+                        found.push(path);
+                    }
+                }
+            }
+        }
+        assert_eq!(
+            found,
+            Vec::<PathBuf>::new(),
+            "use a schedule or a spread of this file"
+        );
+        Ok(())
     }
 }

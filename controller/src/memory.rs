@@ -40,11 +40,11 @@ pub struct Memory {
     /// What is watched for it.
     pub watched: BTreeSet<Watched>,
     /// When it was last said that another controller writes the status.
-    pub said_other: Option<Duration>,
+    pub reported_other: Option<Duration>,
     /// The unknown runs that were told of, by uid.
-    pub told: BTreeSet<String>,
+    pub reported: BTreeSet<String>,
     /// That the kind of its runs is polled was said.
-    pub said_polling: bool,
+    pub reported_polling: bool,
 }
 
 /// Something that failed.

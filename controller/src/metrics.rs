@@ -180,7 +180,7 @@ impl Metrics {
         );
         registry.register(
             "panics",
-            "Looks at a Runnable that a mistake in the controller ended; report it",
+            "Reconciliations of a Runnable that a mistake in the controller ended; report it",
             self.panics.clone(),
         );
         registry.register(

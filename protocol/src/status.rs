@@ -38,13 +38,13 @@ const UNKNOWN: &str = "Unknown";
 
 /// A condition without its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Word {
+struct ConditionValue {
     status: &'static str,
     reason: String,
     message: String,
 }
 
-impl Word {
+impl ConditionValue {
     fn unknown() -> Self {
         Self {
             status: UNKNOWN,
@@ -97,7 +97,7 @@ impl Word {
 #[must_use]
 pub fn tells(stored: &RunnableStatus, health: &Health) -> bool {
     find(stored, STAMPED_OBJECT_CONDITION)
-        .is_some_and(|condition| Word::of(condition) == Word::of_run(health))
+        .is_some_and(|condition| ConditionValue::of(condition) == ConditionValue::of_run(health))
 }
 
 /// The whole status for a ledger and, if something is wrong, the problem.
@@ -109,12 +109,12 @@ pub fn status(facts: &Facts, ledger: &Ledger, problem: Option<&ReconcileError>) 
         .flatten();
     let problem = problem.or(left_over.as_ref());
     let template = problem.map_or(
-        Word {
+        ConditionValue {
             status: TRUE,
             reason: READY.to_owned(),
             message: String::new(),
         },
-        Word::of_problem,
+        ConditionValue::of_problem,
     );
     let stamped = (!problem.is_some_and(|problem| problem.category.precedes_stamping()))
         .then(|| stamped(facts, ledger, problem));
@@ -152,7 +152,7 @@ pub fn unreadable(
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {
-    let word = |status| Word {
+    let word = |status| ConditionValue {
         status,
         reason: Category::InvalidRunnable.as_str().to_owned(),
         message: message.to_owned(),
@@ -170,7 +170,7 @@ pub fn unreadable(
     .collect()
 }
 
-fn condition(facts: &Facts, name: &str, word: Word) -> Condition {
+fn condition(facts: &Facts, name: &str, word: ConditionValue) -> Condition {
     let now = facts.now.unwrap_or(Timestamp::UNIX_EPOCH);
     let generation = Some(facts.runnable.generation);
     timed(find(&facts.stored, name), generation, now, name, word)
@@ -181,7 +181,7 @@ fn timed(
     generation: Option<i64>,
     now: Timestamp,
     name: &str,
-    word: Word,
+    word: ConditionValue,
 ) -> Condition {
     let kept = stored.filter(|stored| stored.status == word.status);
     Condition {
@@ -202,8 +202,8 @@ fn find<'a>(status: &'a RunnableStatus, name: &str) -> Option<&'a Condition> {
 }
 
 /// The last False wins; before any False, the first Unknown.
-fn aggregate(template: &Word, stamped: Option<&Word>) -> Word {
-    let mut ready = Word {
+fn aggregate(template: &ConditionValue, stamped: Option<&ConditionValue>) -> ConditionValue {
+    let mut ready = ConditionValue {
         status: TRUE,
         reason: READY.to_owned(),
         message: String::new(),
@@ -219,10 +219,10 @@ fn aggregate(template: &Word, stamped: Option<&Word>) -> Word {
 /// `Reconciling` while something is under way or tried again, `Stalled` when only a change can help;
 /// neither while a suspended Runnable waits for its user.
 fn abnormal(
-    ready: &Word,
+    ready: &ConditionValue,
     ledger: &Ledger,
     problem: Option<&ReconcileError>,
-) -> Option<(&'static str, Word)> {
+) -> Option<(&'static str, ConditionValue)> {
     if ready.status == TRUE || ready.reason == Category::Suspended.as_str() {
         return None;
     }
@@ -246,7 +246,7 @@ fn abnormal(
     };
     Some((
         name,
-        Word {
+        ConditionValue {
             status: TRUE,
             reason,
             message: ready.message.clone(),
@@ -255,9 +255,9 @@ fn abnormal(
 }
 
 /// That what happens is noticed late, whatever else is said.
-fn unwatched(facts: &Facts) -> Option<(&'static str, Word)> {
+fn unwatched(facts: &Facts) -> Option<(&'static str, ConditionValue)> {
     let message = facts.unwatched.clone()?;
-    let word = Word {
+    let word = ConditionValue {
         status: TRUE,
         reason: "WatchFailing".to_owned(),
         message,
@@ -266,9 +266,11 @@ fn unwatched(facts: &Facts) -> Option<(&'static str, Word)> {
 }
 
 /// What is said of the run for the present rendering; of no other.
-fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&ReconcileError>) -> Word {
-    let stored =
-        || find(&facts.stored, STAMPED_OBJECT_CONDITION).map_or_else(Word::unknown, Word::of);
+fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&ReconcileError>) -> ConditionValue {
+    let stored = || {
+        find(&facts.stored, STAMPED_OBJECT_CONDITION)
+            .map_or_else(ConditionValue::unknown, ConditionValue::of)
+    };
     let stuck_on = |category| problem.is_some_and(|problem| problem.category == category);
     if stuck_on(Category::OtherController) {
         return stored();
@@ -284,19 +286,19 @@ fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&ReconcileError>) -> 
         current.phase == RunPhase::Created
             && (slowed || Some(current.input_hash.as_str()) == rendered)
     }) else {
-        return Word::unknown();
+        return ConditionValue::unknown();
     };
     if current.result == Some(RunResult::Lost) {
         return lost(current);
     }
     let uid = current.uid.as_deref().unwrap_or_default();
     if let Some(found) = facts.reading(uid) {
-        return Word::of_run(&found.reading.health);
+        return ConditionValue::of_run(&found.reading.health);
     }
     if let Some(crate::facts::CreateOutcome::Created(reading)) = &facts.created
         && reading.run.uid == uid
     {
-        return Word::of_run(&reading.health);
+        return ConditionValue::of_run(&reading.health);
     }
     let word = stored();
     let same_run = facts
@@ -322,9 +324,9 @@ fn result(status: &str) -> Option<RunResult> {
 
 /// The words of its engine are not at hand, mostly because the run is gone: what the ledger knows is
 /// left. What a watch shows must not be repeated here, since the account may not be allowed to see it.
-fn recorded(current: &CurrentRun, there: bool) -> Word {
+fn recorded(current: &CurrentRun, there: bool) -> ConditionValue {
     let end = if there { "" } else { "; its object is gone" };
-    let word = |status, did: &str| Word {
+    let word = |status, did: &str| ConditionValue {
         status,
         reason: "SucceededCondition".to_owned(),
         message: format!("run [{}] {did}{end}", current.name),
@@ -333,12 +335,12 @@ fn recorded(current: &CurrentRun, there: bool) -> Word {
         Some(RunResult::Succeeded) => word(TRUE, "succeeded"),
         Some(RunResult::Failed) => word(FALSE, "failed"),
         Some(RunResult::Lost) => lost(current),
-        None => Word::unknown(),
+        None => ConditionValue::unknown(),
     }
 }
 
-fn lost(current: &CurrentRun) -> Word {
-    Word {
+fn lost(current: &CurrentRun) -> ConditionValue {
+    ConditionValue {
         status: UNKNOWN,
         reason: "RunLost".to_owned(),
         message: format!(

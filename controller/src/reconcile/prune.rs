@@ -24,7 +24,7 @@ impl Reconciliation<'_> {
         let barred = |watched: &&Watched| is_polled(watched) && watches.failing(watched).is_none();
         let barred = memory.watched.iter().find(barred).cloned();
         if let Some(polled) = barred
-            && !std::mem::replace(&mut memory.said_polling, true)
+            && !std::mem::replace(&mut memory.reported_polling, true)
         {
             let message = format!(
                 "{} cannot be watched by the controller and is looked at every {} s as the Runnable's ServiceAccount: let the controller list and \
@@ -71,7 +71,7 @@ impl Reconciliation<'_> {
             }
             needed
         });
-        self.tell_of_strangers(current, &strangers);
+        self.report_unknown_runs(current, &strangers);
         lock(&self.memory).state.prune(
             ledger,
             |uid| self.facts.cached_run(uid).is_some(),

@@ -194,7 +194,7 @@ impl<'a> Reconciliation<'a> {
             return None;
         }
         let status = status::status(&self.facts, &self.facts.ledger, None);
-        if let Err(wait) = self.tell(status).await {
+        if let Err(wait) = self.report(status).await {
             return Some(wait);
         }
         lock(&self.memory).is_well();
@@ -213,12 +213,12 @@ impl<'a> Reconciliation<'a> {
         self.ctx.metrics.problem(problem.category);
         let wait = wait.or_else(|| self.pause(&problem));
         if problem.category == Category::OtherController
-            && let Some(left) = self.said_other()
+            && let Some(left) = self.reported_other()
         {
             return wait.into_iter().chain([left]).min();
         }
         let status = status::status(&self.facts, &self.facts.ledger, Some(&problem));
-        match self.tell(status).await {
+        match self.report(status).await {
             Ok(()) => wait,
             Err(sooner) => Some(wait.map_or(sooner, |wait| wait.min(sooner))),
         }
@@ -226,15 +226,15 @@ impl<'a> Reconciliation<'a> {
 
     /// The other controller may answer at once each time it is told of: how long until it is told of
     /// again.
-    fn said_other(&self) -> Option<Duration> {
+    fn reported_other(&self) -> Option<Duration> {
         let now = boot_time();
         let mut memory = lock(&self.memory);
         let left = memory
-            .said_other
-            .map(|said| (said + OTHER_PAUSE).saturating_sub(now))
+            .reported_other
+            .map(|reported| (reported + OTHER_PAUSE).saturating_sub(now))
             .filter(|left| !left.is_zero());
         if left.is_none() {
-            memory.said_other = Some(now);
+            memory.reported_other = Some(now);
         }
         left
     }
@@ -260,7 +260,7 @@ impl<'a> Reconciliation<'a> {
     }
 
     /// Writes the status if it says anything new. `Err`: when to try again.
-    async fn tell(&mut self, status: RunnableStatus) -> Result<(), Duration> {
+    async fn report(&mut self, status: RunnableStatus) -> Result<(), Duration> {
         if !status::differs(&self.facts.stored, &status) {
             return Ok(());
         }

@@ -52,7 +52,7 @@ impl Reconciliation<'_> {
             .cloned()
             .collect();
         if let Some(current) = &ledger.current {
-            self.tell_of_strangers(current, &ahead);
+            self.report_unknown_runs(current, &ahead);
         }
         let state = &mut lock(&self.memory).state;
         state.note_strangers(ahead, self.facts.now);
@@ -84,7 +84,7 @@ impl Reconciliation<'_> {
 
     /// Objects that claim to be runs of this Runnable, and that its ledger cannot know: forged, or
     /// left by a backup. An old run that the ledger has dropped is none of them.
-    pub(super) fn tell_of_strangers(&self, current: &CurrentRun, strangers: &[RunIdentity]) {
+    pub(super) fn report_unknown_runs(&self, current: &CurrentRun, strangers: &[RunIdentity]) {
         let oldest = self
             .facts
             .ledger
@@ -97,7 +97,10 @@ impl Reconciliation<'_> {
                 Some(sequence) => sequence < current.sequence,
                 None => run.sequence.is_none() && run.created < oldest.map(|at| at.0),
             };
-            if dropped || memory.told.len() >= MAX_TOLD || !memory.told.insert(run.uid.clone()) {
+            if dropped
+                || memory.reported.len() >= MAX_TOLD
+                || !memory.reported.insert(run.uid.clone())
+            {
                 continue;
             }
             let told = "claims to be a run of this Runnable, but its record of runs does not know it: it gives no outputs and is never deleted; \

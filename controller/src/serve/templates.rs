@@ -31,9 +31,9 @@ use crate::{
 /// The uid and generation of each template whose Runnables were enqueued for it: a write of its status
 /// alone concerns none of them.
 #[derive(Default)]
-struct Told(HashMap<String, (Option<String>, Option<i64>)>);
+struct Generations(HashMap<String, (Option<String>, Option<i64>)>);
 
-impl Told {
+impl Generations {
     fn is_news(&mut self, template: &ClusterRunTemplate) -> bool {
         let now = (template.uid(), template.metadata.generation);
         let before = self.0.insert(template.name_any(), now.clone());
@@ -72,13 +72,13 @@ pub(super) async fn serve_templates(
     let events = guarded(api, &watches, TEMPLATES, untold);
     let mut waking = {
         let (ctx, store) = (ctx.clone(), store.clone());
-        let mut told = Told::default();
+        let mut enqueued = Generations::default();
         move |event: &watcher::Event<ClusterRunTemplate>| match event {
-            watcher::Event::Apply(template) if !told.is_news(template) => {}
+            watcher::Event::Apply(template) if !enqueued.is_news(template) => {}
             watcher::Event::Apply(template) | watcher::Event::Delete(template) => {
                 let name = template.name_any();
                 if let watcher::Event::Delete(_) = event {
-                    told.0.remove(&name);
+                    enqueued.0.remove(&name);
                 }
                 enqueue_where(&ctx, &runnables, |runnable| {
                     let concerned = runnable.spec.run_template_ref.name == name;
@@ -92,9 +92,9 @@ pub(super) async fn serve_templates(
             }
             watcher::Event::InitDone => {
                 watches.readiness.reached(TEMPLATES);
-                told.0.clear();
+                enqueued.0.clear();
                 for template in store.state() {
-                    told.is_news(&template);
+                    enqueued.is_news(&template);
                 }
                 enqueue_where(&ctx, &runnables, |_| true);
             }

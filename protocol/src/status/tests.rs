@@ -207,7 +207,7 @@ fn the_last_false_is_the_reason_of_ready() {
 
 #[test]
 fn false_beats_unknown_beats_true() {
-    let word = |status| Word {
+    let word = |status| ConditionValue {
         status,
         reason: format!("of{status}"),
         message: status.to_owned(),
