@@ -95,22 +95,23 @@ impl fmt::Display for Category {
     }
 }
 
-/// What ends a problem, beside a change of the Runnable or its template, which always enqueues it.
+/// When a Runnable with an error is reconciled again, beside a change of it or of its template, which always
+/// enqueues it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requeue {
-    /// Only a change: of the Runnable, its template, its account or the selected object.
+    /// Only after a change: of the Runnable, its template, its account or the selected object.
     OnChange,
-    /// Trying again, each time later.
+    /// Each time later.
     Backoff,
-    /// A right that somebody grants; tried again each time later all the same.
+    /// When somebody has granted a permission; tried again each time later all the same.
     OnRbac,
-    /// A kind that somebody installs; tried again each time later all the same.
+    /// When somebody has installed a kind; tried again each time later all the same.
     OnKind,
-    /// Waiting for this long.
+    /// After this long.
     After(Duration),
 }
 
-/// A problem of one Runnable.
+/// What is wrong with one Runnable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ReconcileError {
@@ -118,12 +119,12 @@ pub struct ReconcileError {
     pub category: Category,
     /// What is wrong, where, and what to do; at most [`TEXT_BYTES`] bytes.
     pub message: String,
-    /// What ends it.
+    /// When it is tried again.
     pub requeue: Requeue,
 }
 
 impl ReconcileError {
-    /// A problem, its text cut to what conditions and events hold.
+    /// An error, its text cut to what conditions and events hold.
     #[must_use]
     pub fn new(category: Category, requeue: Requeue, message: impl Into<String>) -> Self {
         Self {
