@@ -15,6 +15,7 @@ use kube::{Client, client::Body, core::Status};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
+use crate::backoff::READS;
 use bounded::Unread;
 pub use client::{Bearer, Caller, Connection, configure};
 pub use error::ApiError;
@@ -29,7 +30,8 @@ pub const DEADLINE: Duration = Duration::from_secs(15);
 /// [`cartouche_protocol::retention::MINIMUM_AGE`].
 const CREATE_TIMEOUT: &str = "10s";
 /// Objects in one page of a list.
-const PAGE: usize = 100;
+pub(crate) const PAGE_SIZE: u32 = 100;
+const PAGE: usize = PAGE_SIZE as usize;
 /// Objects that are kept of one list at most: more of one Runnable would be nobody's intent. How many
 /// others there are is up to strangers, and costs time only.
 const MAX_KEPT: usize = 20_000;
@@ -169,13 +171,13 @@ impl Requests {
     }
 
     async fn read_text(&self, uri: &str) -> Result<Bytes, ApiError> {
-        let mut attempt = 1;
+        let mut failures = 0;
         loop {
             let outcome = self.exchange(Method::GET, uri, Vec::new()).await;
             match outcome {
-                Err(error) if error.is_passing() && attempt < READ_ATTEMPTS => {
-                    tokio::time::sleep(Duration::from_millis(100 * u64::from(attempt))).await;
-                    attempt += 1;
+                Err(error) if error.is_passing() && failures + 1 < READ_ATTEMPTS => {
+                    tokio::time::sleep(READS.delay(failures)).await;
+                    failures += 1;
                 }
                 other => return other,
             }

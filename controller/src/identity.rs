@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_protocol::problem::{Category, Cure, Problem};
+use cartouche_protocol::problem::{Category, ReconcileError, Requeue};
 use clap::ValueEnum;
 use http::HeaderValue;
 use serde::Deserialize;
@@ -86,11 +86,11 @@ impl Identity {
     }
 
     /// Requests as a ServiceAccount.
-    pub async fn of(&self, namespace: &str, account: &str) -> Result<Requests, Problem> {
+    pub async fn of(&self, namespace: &str, account: &str) -> Result<Requests, ReconcileError> {
         if !is_account_name(account) || namespace.is_empty() {
-            return Err(Problem::new(
+            return Err(ReconcileError::new(
                 Category::ServiceAccountError,
-                Cure::Change,
+                Requeue::OnChange,
                 format!(
                     "spec.serviceAccountName {account:?} is not the name of a ServiceAccount: it must be a lower-case DNS name"
                 ),
@@ -118,7 +118,7 @@ impl Identity {
     /// A token that is younger than half its life; an older one that still lives serves when no new
     /// one can be had. None of them does that was refused: whoever was answered with that tries again
     /// later, as after any other error, and with a new one.
-    async fn token(&self, namespace: &str, account: &str) -> Result<Bearer, Problem> {
+    async fn token(&self, namespace: &str, account: &str) -> Result<Bearer, ReconcileError> {
         let key = (namespace.to_owned(), account.to_owned());
         // One that was refused, because its account was made anew unseen or the keys have changed, is
         // refused again.
@@ -146,13 +146,9 @@ impl Identity {
             }
             Err(error) => match kept.filter(|token| token.age() < TOKEN_LIFETIME) {
                 Some(token) => Ok(token.bearer),
-                None => Err(Problem::new(
+                None => Err(ReconcileError::new(
                     Category::ServiceAccountTokenError,
-                    if error.is_forbidden() {
-                        Cure::Right
-                    } else {
-                        Cure::Retry
-                    },
+                    error.requeue(),
                     format!("fetch token: {error}"),
                 )),
             },
@@ -173,11 +169,11 @@ impl Identity {
     }
 }
 
-fn header(text: &str) -> Result<HeaderValue, Problem> {
+fn header(text: &str) -> Result<HeaderValue, ReconcileError> {
     HeaderValue::from_str(text).map_err(|_| {
-        Problem::new(
+        ReconcileError::new(
             Category::ClientBuilderError,
-            Cure::Change,
+            Requeue::OnChange,
             "creating client: the account's name or token is not a valid header",
         )
     })

@@ -1,24 +1,26 @@
 //! The Cartouche controller: stamps one run per change and reports what came of it.
 //!
-//! Data goes one way: an event wakes a Runnable ([`watch`]), it is observed, decided, acted on and
+//! Data goes one way: an event enqueues a Runnable ([`watch`]), it is observed, decided, acted on and
 //! reported ([`reconcile`]). What decides about runs is pure: [`cartouche_protocol`].
 
-pub mod accept;
 pub mod api;
+pub mod backoff;
 pub mod cached_runnable;
 pub mod clock;
 pub mod discovery;
+pub mod endpoints;
 pub mod events;
 pub mod flags;
-pub mod health;
 pub mod identity;
 pub mod memory;
 pub mod metrics;
 pub mod mutants;
 pub mod picked;
 pub mod reconcile;
+pub mod runnable_key;
 pub mod serve;
 pub mod telemetry;
+pub mod template_status;
 pub mod templates;
 pub mod watch;
 

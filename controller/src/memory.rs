@@ -1,4 +1,4 @@
-//! What this process remembers of a Runnable between looks. All of it may be lost: a restart costs
+//! What this process remembers of a Runnable between reconciliations. All of it may be lost: a restart costs
 //! some reads and some patience, never a run.
 
 use std::{
@@ -7,51 +7,18 @@ use std::{
     time::Duration,
 };
 
-use cartouche_crds::Runnable;
 use cartouche_protocol::{
-    problem::{Cure, Problem},
+    problem::{ReconcileError, Requeue},
     process_state::ProcessState,
 };
-use kube::{
-    ResourceExt,
-    runtime::reflector::{ObjectRef, Store},
+
+use crate::{
+    backoff::STEPS, clock::boot_time, picked::Picked, runnable_key::RunnableKey, watch::Watched,
 };
 
-use crate::{cached_runnable::CachedRunnable, clock::boot_time, picked::Picked, watch::Watched};
-
-/// First delay before something that failed is tried again; it doubles from there.
-const FIRST_DELAY: Duration = Duration::from_secs(1);
-/// Longest delay.
-const LONGEST_DELAY: Duration = Duration::from_mins(5);
 /// Steps of one Runnable that are held back at the same time; of more the first that may be tried again is
 /// forgotten.
-const MAX_HOLDS: usize = 16;
-
-/// Namespace and name of a Runnable.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RunnableKey {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-}
-
-impl RunnableKey {
-    /// The key of a Runnable.
-    #[must_use]
-    pub fn of(runnable: &Runnable) -> Self {
-        Self {
-            namespace: runnable.namespace().unwrap_or_default(),
-            name: runnable.name_any(),
-        }
-    }
-
-    /// The Runnable, if the cache has it.
-    #[must_use]
-    pub fn find(&self, runnables: &Store<CachedRunnable>) -> Option<Arc<CachedRunnable>> {
-        runnables.get(&ObjectRef::new(&self.name).within(&self.namespace))
-    }
-}
+const MAX_BACKOFFS: usize = 16;
 
 /// What is remembered of one Runnable.
 #[derive(Debug, Default)]
@@ -64,29 +31,29 @@ pub struct Memory {
     pub picked: Option<Picked>,
     /// How many events said so.
     pub changes: u64,
-    /// What failed, and until when it is not tried again: each step for itself, `MAX_HOLDS` at most.
-    pub holds: Vec<Hold>,
-    /// Its template has changed since it was looked at.
+    /// What failed, and until when it is not tried again: each step for itself, `MAX_BACKOFFS` at most.
+    pub backoffs: Vec<Backoff>,
+    /// Its template has changed since it was reconciled.
     pub of_edited_template: bool,
     /// Its account may list its runs but not get them.
     pub only_list: bool,
     /// What is watched for it.
     pub watched: BTreeSet<Watched>,
     /// When it was last said that another controller writes the status.
-    pub said_other: Option<Duration>,
+    pub reported_other: Option<Duration>,
     /// The unknown runs that were told of, by uid.
-    pub told: BTreeSet<String>,
+    pub reported: BTreeSet<String>,
     /// That the kind of its runs is polled was said.
-    pub said_polling: bool,
+    pub reported_polling: bool,
 }
 
 /// Something that failed.
 #[derive(Clone, Debug)]
-pub struct Hold {
+pub struct Backoff {
     /// What it was.
-    pub what: Held,
+    pub what: Operation,
     /// What was wrong.
-    pub problem: Problem,
+    pub problem: ReconcileError,
     /// How often it has failed in a row.
     pub attempts: u32,
     /// When it is tried again, on the clock that goes on while the machine sleeps.
@@ -95,7 +62,7 @@ pub struct Hold {
 
 /// What can be held back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum Operation {
     /// Anything before the template is rendered, at this generation.
     Render(i64),
     /// Giving an intended run another number.
@@ -116,22 +83,25 @@ pub enum Held {
 
 impl Memory {
     /// Puts a failure down, and says how long to wait. The same failure waits longer each time.
-    pub fn hold(&mut self, what: Held, problem: &Problem, now: Duration) -> Duration {
+    pub fn failed(&mut self, what: Operation, problem: &ReconcileError, now: Duration) -> Duration {
         // What has not failed again long after it could have been tried is over.
-        self.holds
-            .retain(|hold| hold.until + 2 * LONGEST_DELAY > now || hold.what == what);
-        let known = self.holds.iter().position(|hold| hold.what == what);
-        let attempts = known.map_or(0, |at| self.holds.swap_remove(at).attempts);
-        let delay = match problem.cure {
-            Cure::Wait(wait) => wait.max(Duration::from_millis(100)),
-            _ => backoff(attempts),
+        self.backoffs
+            .retain(|backoff| backoff.until + 2 * STEPS.longest > now || backoff.what == what);
+        let known = self
+            .backoffs
+            .iter()
+            .position(|backoff| backoff.what == what);
+        let attempts = known.map_or(0, |at| self.backoffs.swap_remove(at).attempts);
+        let delay = match problem.requeue {
+            Requeue::After(wait) => wait.max(Duration::from_millis(100)),
+            _ => STEPS.delay(attempts),
         };
-        if self.holds.len() >= MAX_HOLDS
-            && let Some(first) = (0..self.holds.len()).min_by_key(|at| self.holds[*at].until)
+        if self.backoffs.len() >= MAX_BACKOFFS
+            && let Some(first) = (0..self.backoffs.len()).min_by_key(|at| self.backoffs[*at].until)
         {
-            self.holds.swap_remove(first);
+            self.backoffs.swap_remove(first);
         }
-        self.holds.push(Hold {
+        self.backoffs.push(Backoff {
             what,
             problem: problem.clone(),
             attempts: attempts + 1,
@@ -142,15 +112,21 @@ impl Memory {
 
     /// The failure that still holds this back, and for how long.
     #[must_use]
-    pub fn held(&self, what: &Held, now: Duration) -> Option<(&Problem, Duration)> {
-        let hold = self.failed(what).filter(|hold| hold.until > now)?;
-        Some((&hold.problem, hold.until.saturating_sub(now)))
+    pub fn in_backoff(
+        &self,
+        what: &Operation,
+        now: Duration,
+    ) -> Option<(&ReconcileError, Duration)> {
+        let backoff = self
+            .last_failure(what)
+            .filter(|backoff| backoff.until > now)?;
+        Some((&backoff.problem, backoff.until.saturating_sub(now)))
     }
 
     /// The failure of a step that has not gone well since.
     #[must_use]
-    pub fn failed(&self, what: &Held) -> Option<&Hold> {
-        self.holds.iter().find(|hold| hold.what == *what)
+    pub fn last_failure(&self, what: &Operation) -> Option<&Backoff> {
+        self.backoffs.iter().find(|backoff| backoff.what == *what)
     }
 
     /// Whether this is our own latest write coming back, see [`ProcessState::is_echo`].
@@ -160,13 +136,13 @@ impl Memory {
 
     /// All that could be done is done: what was wrong before a step could be taken is over.
     pub fn is_well(&mut self) {
-        self.holds
-            .retain(|hold| !matches!(hold.what, Held::Render(_)));
+        self.backoffs
+            .retain(|backoff| !matches!(backoff.what, Operation::Render(_)));
     }
 
     /// It went well.
-    pub fn release(&mut self, what: &Held) {
-        self.holds.retain(|hold| hold.what != *what);
+    pub fn succeeded(&mut self, what: &Operation) {
+        self.backoffs.retain(|backoff| backoff.what != *what);
     }
 
     /// Something that may cure it has changed: it is tried at once, but waits as long as before if
@@ -176,25 +152,19 @@ impl Memory {
     }
 
     /// The same for what failed in a certain way. Whether anything did.
-    fn retry_where(&mut self, failed: impl Fn(&Problem) -> bool) -> bool {
+    fn retry_where(&mut self, failed: impl Fn(&ReconcileError) -> bool) -> bool {
         let mut any = false;
-        for hold in self.holds.iter_mut().filter(|hold| failed(&hold.problem)) {
+        for backoff in self
+            .backoffs
+            .iter_mut()
+            .filter(|backoff| failed(&backoff.problem))
+        {
             // Not zero: what is over and what may be tried at once are not the same.
-            hold.until = hold.until.min(boot_time());
+            backoff.until = backoff.until.min(boot_time());
             any = true;
         }
         any
     }
-}
-
-/// Doubling from one second to five minutes, give or take a fifth, so that many that failed
-/// together do not come back together.
-#[must_use]
-pub fn backoff(attempts: u32) -> Duration {
-    let delay = FIRST_DELAY
-        .saturating_mul(1 << attempts.min(16))
-        .min(LONGEST_DELAY);
-    delay.mul_f64(0.8 + 0.4 * fastrand::f64())
 }
 
 /// The memories of all Runnables.
@@ -256,17 +226,17 @@ impl Memories {
 
     /// The Runnables that wait for what this event may have brought, freed to try at once.
     #[must_use]
-    pub fn cured(&self, cure: Cure, namespace: Option<&str>) -> Vec<RunnableKey> {
-        let mut woken = Vec::new();
+    pub fn waiting_for(&self, requeue: Requeue, namespace: Option<&str>) -> Vec<RunnableKey> {
+        let mut enqueued = Vec::new();
         for (key, memory) in &*self.lock() {
             let mut memory = lock(memory);
             if namespace.is_none_or(|namespace| namespace == key.namespace)
-                && memory.retry_where(|problem| problem.cure == cure)
+                && memory.retry_where(|problem| problem.requeue == requeue)
             {
-                woken.push(key.clone());
+                enqueued.push(key.clone());
             }
         }
-        woken
+        enqueued
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RunnableKey, Arc<Mutex<Memory>>>> {

@@ -20,8 +20,8 @@ use prometheus_client::{
 pub struct Metrics {
     registry: Arc<Registry>,
     requests: Family<RequestLabels, Counter>,
-    passes: Family<PassLabels, Counter>,
-    pass_seconds: Histogram,
+    reconciles: Family<ReconcileLabels, Counter>,
+    reconcile_seconds: Histogram,
     problems: Family<ProblemLabels, Counter>,
     runs: Family<RunLabels, Counter>,
     events_dropped: Counter,
@@ -45,7 +45,7 @@ struct RequestLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PassLabels {
+struct ReconcileLabels {
     outcome: &'static str,
 }
 
@@ -101,8 +101,8 @@ impl Default for Metrics {
         let metrics = Self {
             registry: Arc::default(),
             requests: Family::default(),
-            passes: Family::default(),
-            pass_seconds: Histogram::new(exponential_buckets(0.000_1, 4.0, 9)),
+            reconciles: Family::default(),
+            reconcile_seconds: Histogram::new(exponential_buckets(0.000_1, 4.0, 9)),
             problems: Family::default(),
             runs: Family::default(),
             events_dropped: Counter::default(),
@@ -133,11 +133,11 @@ impl Default for Metrics {
 impl Metrics {
     fn register(&self, registry: &mut Registry) {
         registry.register("api_requests", "Requests to the API server by method, identity (controller or account) and class of answer; a rising share of none or 5xx means that the API server is in trouble", self.requests.clone());
-        registry.register("passes", "Looks at a Runnable by outcome; many waiting or problem passes deserve a look at conditions", self.passes.clone());
+        registry.register("reconciles", "Reconciliations of a Runnable by outcome; many that wait or have a problem deserve a look at conditions", self.reconciles.clone());
         registry.register(
-            "pass_seconds",
-            "How long a look at a Runnable took, requests included",
-            self.pass_seconds.clone(),
+            "reconcile_seconds",
+            "How long a reconciliation took, requests included",
+            self.reconcile_seconds.clone(),
         );
         registry.register(
             "problems",
@@ -180,7 +180,7 @@ impl Metrics {
         );
         registry.register(
             "panics",
-            "Looks at a Runnable that a mistake in the controller ended; report it",
+            "Reconciliations of a Runnable that a mistake in the controller ended; report it",
             self.panics.clone(),
         );
         registry.register(
@@ -226,9 +226,11 @@ impl Metrics {
             .inc();
     }
 
-    pub(crate) fn pass(&self, outcome: &'static str, seconds: f64) {
-        self.passes.get_or_create(&PassLabels { outcome }).inc();
-        self.pass_seconds.observe(seconds);
+    pub(crate) fn reconcile(&self, outcome: &'static str, seconds: f64) {
+        self.reconciles
+            .get_or_create(&ReconcileLabels { outcome })
+            .inc();
+        self.reconcile_seconds.observe(seconds);
     }
 
     pub(crate) fn problem(&self, category: Category) {

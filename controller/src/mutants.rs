@@ -11,7 +11,7 @@ use cartouche_protocol::{
     decide::{Change, Step},
     facts::{CreateOutcome, Facts, Found},
     ledger::{Ledger, OutputsRead},
-    problem::{Category, Cure, Problem},
+    problem::{Category, ReconcileError, Requeue},
     retention::MINIMUM_AGE,
 };
 use k8s_openapi::jiff::Timestamp;
@@ -99,9 +99,9 @@ pub(crate) fn decided(step: Step, facts: &Facts) -> Step {
             if makes(Mutant::TakenIsTheEnd)
                 && matches!(facts.created, Some(CreateOutcome::AlreadyExists)) =>
         {
-            Step::Stuck(Problem::new(
+            Step::Stuck(ReconcileError::new(
                 Category::NameConflict,
-                Cure::Retry,
+                Requeue::Backoff,
                 format!("{} is taken", name.name),
             ))
         }

@@ -10,7 +10,7 @@ use cartouche_crds::Selector;
 use serde_json::Value;
 
 /// Bytes of memory that all objects which are kept take at most, as estimated. Whoever selects one that
-/// is not kept lists it at each look.
+/// is not kept lists it at each reconciliation.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 /// An object that a selector picked.

@@ -1,16 +1,17 @@
-//! One look at a Runnable: observe, decide, act, report.
+//! One reconciliation of a Runnable: observe, decide, act, report.
 
 pub mod act;
 mod ask;
 pub mod observe;
 
+mod apply_retention;
+mod context;
 mod make;
-mod pass;
+mod prune;
+mod reconciliation;
 mod refuse;
-mod retire;
 mod select;
 mod strangers;
-mod tidy;
 mod watched;
 mod write;
 
@@ -22,9 +23,8 @@ use std::{
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
-    decide::{MOST_RENUMBERED, Step, Waiting, decide, look_after},
-    ledger::BreakerLimits,
-    problem::Problem,
+    decide::{MOST_RENUMBERED, Step, Waiting, decide, decide_without_rendering},
+    problem::ReconcileError,
     process_state::CREATES_SETTLE_IN,
 };
 use futures::FutureExt;
@@ -32,81 +32,36 @@ use kube::ResourceExt;
 use tokio::task::AbortHandle;
 
 use crate::{
-    discovery::Kinds,
-    events::Events,
-    identity::Identity,
-    memory::{Held, Leaving, Memories, Memory, RunnableKey, lock},
-    metrics::Metrics,
+    memory::{Leaving, Memory, Operation, lock},
     mutants,
-    picked::PickedObjects,
-    templates::Templates,
-    watch::{
-        Progress, Purpose, Wakes, Watched, Watches,
-        references::Accounts,
-        runs::{RunWatch, Runs},
-        selected::{SelectedWatch, Selections},
-        supervised,
-    },
+    runnable_key::RunnableKey,
+    watch::{Progress, Purpose, Watched, supervised},
 };
-use pass::{End, Pass};
+pub use context::Context;
+use reconciliation::{End, Reconciliation};
 
-/// Steps of one pass at most: more would be a loop.
+/// Steps of one reconciliation at most: more would be a loop.
 const MAX_STEPS: usize = 400;
 /// After a conflict the watch brings what changed; this is for the case that it does not.
 const CONFLICT_PAUSE: Duration = Duration::from_secs(2);
 
-/// Everything that a look needs.
-pub struct Reconciler {
-    /// Who acts.
-    pub identity: Identity,
-    /// The kinds of the API server.
-    pub kinds: Kinds,
-    /// The templates.
-    pub templates: Arc<Templates>,
-    /// The ServiceAccounts.
-    pub accounts: Arc<Accounts>,
-    /// The watches of kinds.
-    pub watches: Arc<Watches>,
-    /// What the watches of runs have shown.
-    pub runs: Arc<Runs>,
-    /// What is selected.
-    pub selections: Arc<Selections>,
-    /// The objects that were picked.
-    pub picked: PickedObjects,
-    /// What is remembered.
-    pub memories: Arc<Memories>,
-    /// How a watch of runs is made.
-    pub run_watch: RunWatch,
-    /// How a watch of selected objects is made.
-    pub selected_watch: SelectedWatch,
-    /// Whom to wake.
-    pub wakes: Wakes,
-    /// Where events go.
-    pub events: Events,
-    /// Counters.
-    pub metrics: Metrics,
-    /// How many runs are too many.
-    pub limits: BreakerLimits,
-    /// How often runs of a kind that may not be watched are listed.
-    pub poll: Duration,
-}
-
-impl Reconciler {
-    /// One look. It never fails as a whole: what is wrong becomes a condition, and a time after
-    /// which to look again. While `others_wait` with a change, what is not urgent is left for the next look.
+impl Context {
+    /// One reconciliation. It never fails as a whole: what is wrong becomes a condition, and a time after
+    /// which to reconcile again. While `others_wait` with a change, what is not urgent is left for the next reconciliation.
     pub async fn reconcile(
         &self,
         runnable: Arc<Runnable>,
         others_wait: &(dyn Fn() -> bool + Send + Sync),
     ) -> Option<Duration> {
         let began = Instant::now();
-        let Some(mut pass) = Pass::begin(self, runnable, others_wait) else {
-            self.metrics.pass("stale", began.elapsed().as_secs_f64());
+        let Some(mut reconciliation) = Reconciliation::begin(self, runnable, others_wait) else {
+            self.metrics
+                .reconcile("stale", began.elapsed().as_secs_f64());
             return None;
         };
-        let (key, memory) = (pass.key.clone(), pass.memory.clone());
-        let uid = pass.facts.runnable.uid.clone();
-        let end = self.run(&mut pass).await;
+        let (key, memory) = (reconciliation.key.clone(), reconciliation.memory.clone());
+        let uid = reconciliation.facts.runnable.uid.clone();
+        let end = self.run(&mut reconciliation).await;
         let outcome = match &end {
             End::Settled => "settled",
             End::Waiting(_) => "waiting",
@@ -116,48 +71,59 @@ impl Reconciler {
             End::Gone => "gone",
             End::PutOff => "put-off",
         };
-        let again = pass.finish(end).await;
+        let again = reconciliation.finish(end).await;
         self.leave_late(&key, &uid, &memory);
-        self.metrics.pass(outcome, began.elapsed().as_secs_f64());
+        self.metrics
+            .reconcile(outcome, began.elapsed().as_secs_f64());
         again
     }
 
-    async fn run(&self, pass: &mut Pass<'_>) -> End {
-        if let Some(left) = pass.refused() {
+    async fn run(&self, reconciliation: &mut Reconciliation<'_>) -> End {
+        if let Some(left) = reconciliation.refused() {
             return End::Refused(left);
         }
-        pass.observe().await;
+        reconciliation.observe().await;
         for _ in 0..MAX_STEPS {
-            let step = mutants::decided(decide(&pass.facts), &pass.facts);
-            if let Some((problem, left)) = pass.held(&step) {
-                return self.stuck(pass, problem, Some(left)).await;
+            let step = mutants::decided(decide(&reconciliation.facts), &reconciliation.facts);
+            if let Some((problem, left)) = reconciliation.in_backoff(&step) {
+                return self.stuck(reconciliation, problem, Some(left)).await;
             }
-            match carry_out(pass, step).await {
+            match carry_out(reconciliation, step).await {
                 Ok(()) => {}
-                Err(End::Stuck(problem, wait)) => return self.stuck(pass, problem, wait).await,
+                Err(End::Stuck(problem, wait)) => {
+                    return self.stuck(reconciliation, problem, wait).await;
+                }
                 Err(end) => return end,
             }
         }
         tracing::error!(
-            namespace = pass.key.namespace,
-            runnable = pass.key.name,
-            "gave up on a pass of {MAX_STEPS} steps"
+            namespace = reconciliation.key.namespace,
+            runnable = reconciliation.key.name,
+            "gave up on a reconciliation of {MAX_STEPS} steps"
         );
         End::Conflict
     }
 
     /// Something is stuck, but runs that exist may still end: what they say is recorded.
-    async fn stuck(&self, pass: &mut Pass<'_>, problem: Problem, wait: Option<Duration>) -> End {
-        let mut waits = vec![wait.or_else(|| pass.pause(&problem))];
-        if pass.compiled.is_some() {
-            pass.problem = Some(problem.clone());
+    async fn stuck(
+        &self,
+        reconciliation: &mut Reconciliation<'_>,
+        problem: ReconcileError,
+        wait: Option<Duration>,
+    ) -> End {
+        let mut waits = vec![wait.or_else(|| reconciliation.pause(&problem))];
+        if reconciliation.compiled.is_some() {
+            reconciliation.problem = Some(problem.clone());
             for _ in 0..MAX_STEPS {
-                let step = mutants::decided(look_after(&pass.facts), &pass.facts);
-                if let Some((_, left)) = pass.held(&step) {
+                let step = mutants::decided(
+                    decide_without_rendering(&reconciliation.facts),
+                    &reconciliation.facts,
+                );
+                if let Some((_, left)) = reconciliation.in_backoff(&step) {
                     waits.push(Some(left));
                     break;
                 }
-                match carry_out(pass, step).await {
+                match carry_out(reconciliation, step).await {
                     Ok(()) => {}
                     Err(End::Conflict) => return End::Conflict,
                     Err(End::Gone) => return End::Gone,
@@ -185,9 +151,9 @@ impl Reconciler {
     fn start(&self, watched: &Watched, progress: Arc<Progress>) -> AbortHandle {
         let (client, kind) = (self.identity.own().client(), watched.clone());
         let told = {
-            let (registry, wakes) = (self.watches.clone(), self.wakes.clone());
+            let (registry, enqueuer) = (self.watches.clone(), self.enqueuer.clone());
             let kind = kind.clone();
-            move || registry.restarted(&kind, &wakes)
+            move || registry.restarted(&kind, &enqueuer)
         };
         let (what, metrics) = (kind.kind.resource(), self.metrics.clone());
         let (runs, selected) = (self.run_watch.clone(), self.selected_watch.clone());
@@ -235,7 +201,7 @@ impl Reconciler {
         self.unwatch(key);
     }
 
-    /// A Runnable that went while it was looked at was forgotten in the middle of that: what the look has
+    /// A Runnable that went while it was reconciled was forgotten in the middle of that: what the reconciliation has
     /// put down since is nobody's.
     fn leave_late(&self, key: &RunnableKey, uid: &str, memory: &Arc<Mutex<Memory>>) {
         let known = self.memories.known(key);
@@ -258,7 +224,7 @@ impl Reconciler {
         // not take it that anything is.
         if let Some(newcomer) = known {
             lock(&newcomer).watched.clear();
-            self.wakes.wake(key);
+            self.enqueuer.enqueue(key);
         }
     }
 
@@ -272,52 +238,52 @@ impl Reconciler {
 }
 
 /// Carries out one step; `Err` when it was the last.
-async fn carry_out(pass: &mut Pass<'_>, step: Step) -> Result<(), End> {
+async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Result<(), End> {
     match step {
         Step::Settled => Err(End::Settled),
         Step::Wait(waiting) => {
             if waiting == Waiting::FirstList
-                && let Some(problem) = pass.undiscovered()
+                && let Some(problem) = reconciliation.undiscovered()
             {
                 return Err(End::Stuck(problem, None));
             }
-            if waiting == Waiting::Witness {
-                pass.note_missing();
+            if waiting == Waiting::GracePeriod {
+                reconciliation.note_missing();
             }
             Err(End::Waiting(waiting))
         }
-        // Our own writes come back and wake the Runnable: without this it would go on at once.
-        Step::Stuck(problem) if pass.facts.renumbered >= MOST_RENUMBERED => {
-            Err(pass.fail(Held::Renumber, problem))
+        // Our own writes come back and enqueue the Runnable: without this it would go on at once.
+        Step::Stuck(problem) if reconciliation.facts.renumbered >= MOST_RENUMBERED => {
+            Err(reconciliation.fail(Operation::Renumber, problem))
         }
         Step::Stuck(problem) => Err(End::Stuck(problem, None)),
-        Step::RenderAgain => pass.render_again().await,
-        Step::ListRuns { every_kind } => pass.list_runs(every_kind).await,
-        Step::ReadRun(name) => pass.read_run(name).await,
-        Step::AskServer(name) => pass.ask_server(name).await,
-        Step::ReadLedgerWriter => pass.read_ledger_writer().await,
-        Step::Probe => pass.probe().await,
-        Step::Create => pass.create().await,
-        Step::Write(ledger, change) => pass.write(*ledger, change).await,
+        Step::RenderAgain => reconciliation.render_again().await,
+        Step::ListRuns { every_kind } => reconciliation.list_runs(every_kind).await,
+        Step::ReadRun(name) => reconciliation.read_run(name).await,
+        Step::AskServer(name) => reconciliation.ask_server(name).await,
+        Step::ReadLedgerWriter => reconciliation.read_ledger_writer().await,
+        Step::Probe => reconciliation.probe().await,
+        Step::Create => reconciliation.create().await,
+        Step::Write(ledger, change) => reconciliation.write(*ledger, change).await,
     }
 }
 
-/// When to look again after a wait.
+/// When to reconcile again after a wait.
 fn patience(waiting: Waiting, memory: &Mutex<Memory>) -> Option<Duration> {
     let memory = lock(memory);
     let until = match waiting {
-        // The watch wakes it; the time is for a watch that cannot be had.
+        // The watch enqueues it; the time is for a watch that cannot be had.
         Waiting::FirstList => return Some(Duration::from_secs(10)),
         Waiting::Watch => return Some(Duration::from_secs(5)),
-        Waiting::Quiet => memory.state.without_ledger.as_ref()?.0 + CREATES_SETTLE_IN,
-        Waiting::Witness => memory.state.missing.as_ref()?.1,
+        Waiting::CreatesSettle => memory.state.without_ledger.as_ref()?.0 + CREATES_SETTLE_IN,
+        Waiting::GracePeriod => memory.state.missing.as_ref()?.1,
     };
     // A little more, so that it has passed when the wait ends.
     Some(until.saturating_sub(crate::clock::boot_time()) + Duration::from_millis(50))
 }
 
 /// A problem as the log shows it.
-fn log(key: &RunnableKey, problem: &Problem) {
+fn log(key: &RunnableKey, problem: &ReconcileError) {
     tracing::info!(namespace = key.namespace, runnable = key.name, category = %problem.category, "a Runnable has a problem");
 }
 

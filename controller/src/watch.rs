@@ -1,4 +1,4 @@
-//! Which kinds are watched, and whom an event wakes.
+//! Which kinds are watched, and whom an event enqueues.
 //!
 //! Kinds are known only at run time, so each has a task of its own: one that fails holds up no
 //! other. A kind is watched only while a Runnable needs it.
@@ -29,20 +29,18 @@ pub use progress::Progress;
 pub use supervised::supervised;
 
 use crate::{
+    api::PAGE_SIZE,
+    backoff::WATCHES,
     discovery::Kind,
-    health::Readiness,
-    memory::RunnableKey,
+    endpoints::Readiness,
     metrics::{Metrics, WatchLabel},
+    runnable_key::RunnableKey,
 };
 
 /// A silent connection is noticed after this time; the server ends every watch then.
 const WATCH_SECONDS: u32 = 50;
-/// Objects in one page of the first list.
-const PAGE: u32 = 100;
 /// How long a watch that may not be had is left alone.
 const FORBIDDEN_PAUSE: Duration = Duration::from_secs(30);
-/// First and longest pause after any other failure.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(20));
 
 /// Why a kind is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,12 +60,12 @@ pub struct Watched {
     pub kind: Arc<Kind>,
 }
 
-/// Wakes Runnables.
+/// Enqueuer Runnables.
 #[derive(Clone)]
-pub struct Wakes(mpsc::UnboundedSender<RunnableKey>);
+pub struct Enqueuer(mpsc::UnboundedSender<RunnableKey>);
 
-impl Wakes {
-    /// A way to wake, and the stream of those that were woken.
+impl Enqueuer {
+    /// A way to enqueue, and the stream of those that were enqueued.
     #[must_use]
     pub fn new() -> (Self, mpsc::UnboundedReceiver<RunnableKey>) {
         let (sender, receiver) = mpsc::unbounded_channel();
@@ -75,7 +73,7 @@ impl Wakes {
     }
 
     /// Has the Runnable looked at soon.
-    pub fn wake(&self, key: &RunnableKey) {
+    pub fn enqueue(&self, key: &RunnableKey) {
         // Nobody listens only while the process stops.
         let _ = self.0.send(key.clone());
     }
@@ -253,11 +251,11 @@ impl Watches {
     }
 
     /// A watch begins anew: until its list has come nothing is known of its kind.
-    pub fn restarted(&self, watched: &Watched, wakes: &Wakes) {
+    pub fn restarted(&self, watched: &Watched, enqueuer: &Enqueuer) {
         let progress = self.lock().get(watched).map(|open| open.progress.clone());
         if progress.is_some_and(|progress| progress.restart()) {
             for key in self.turned(watched) {
-                wakes.wake(&key);
+                enqueuer.enqueue(&key);
             }
         }
     }
@@ -326,26 +324,23 @@ impl Watches {
     }
 }
 
-fn config() -> watcher::Config {
+/// How everything is watched.
+pub(crate) fn config() -> watcher::Config {
     watcher::Config::default()
         .timeout(WATCH_SECONDS)
-        .page_size(PAGE)
+        .page_size(PAGE_SIZE)
 }
 
 /// What a failed watch means, and how long to leave it alone.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Failures {
-    pause: Duration,
+    in_a_row: u32,
 }
 
 impl Failures {
-    pub(crate) fn new() -> Self {
-        Self { pause: PAUSES.0 }
-    }
-
     pub(crate) fn came<K>(&mut self, event: &watcher::Event<K>) {
         if progress::is_good(event) {
-            self.pause = PAUSES.0;
+            self.in_a_row = 0;
         }
     }
 
@@ -363,8 +358,8 @@ impl Failures {
         if matches!(status, Some(403 | 405)) {
             return (true, FORBIDDEN_PAUSE);
         }
-        let pause = self.pause.mul_f64(0.8 + 0.4 * fastrand::f64());
-        self.pause = (self.pause * 2).min(PAUSES.1);
+        let pause = WATCHES.delay(self.in_a_row);
+        self.in_a_row = self.in_a_row.saturating_add(1);
         (false, pause)
     }
 }

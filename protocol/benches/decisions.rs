@@ -11,7 +11,7 @@ use cartouche_protocol::{
     facts::{Facts, Rendering, RunnableFacts, WatchState},
     ledger::{BreakerLimits, Cause},
     process_state::Remembered,
-    report,
+    status,
 };
 use cartouche_templating::{Context, Rendered, Template};
 use divan::{Bencher, black_box};
@@ -111,5 +111,5 @@ fn decide_intent(bencher: Bencher, entries: usize) {
 #[divan::bench(args = ENTRIES)]
 fn report_status(bencher: Bencher, entries: usize) {
     let facts = settled(entries, None);
-    bencher.bench_local(|| report::status(black_box(&facts), &facts.ledger, None));
+    bencher.bench_local(|| status::status(black_box(&facts), &facts.ledger, None));
 }

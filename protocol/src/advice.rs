@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::{
     problem::Category,
-    report::{FALSE, RUN_LOST},
+    status::{FALSE, RUN_LOST},
 };
 
 /// What to do about a condition that keeps a Runnable from being ready.

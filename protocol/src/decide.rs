@@ -4,12 +4,12 @@
 //! again, until nothing is left to do. The order of the questions is the protocol
 //! (`docs/exactly-once.md`).
 
-mod begin;
-mod create;
-mod follow;
-mod past;
+mod current_run;
+mod first_run;
+mod pending;
+mod superseded;
 
-pub use create::MOST_RENUMBERED;
+pub use pending::MOST_RENUMBERED;
 
 use cartouche_crds::RunPhase;
 use cartouche_templating::HASH_VERSION;
@@ -18,7 +18,7 @@ use k8s_openapi::jiff::Timestamp;
 use crate::facts::{Facts, LedgerState, NameRead, Rendering, RunName, WatchState};
 use crate::{
     ledger::{Fate, Ledger, MAX_HISTORY, Pace, may_land},
-    problem::{Category, Cure, Problem},
+    problem::{Category, ReconcileError, Requeue},
 };
 
 /// One step.
@@ -44,10 +44,10 @@ pub enum Step {
     Write(Box<Ledger>, Change),
     /// Create the run of the pending entry, as the account.
     Create,
-    /// Wait for something that wakes the Runnable by itself, or for a time.
+    /// Wait for something that enqueues the Runnable by itself, or for a time.
     Wait(Waiting),
     /// Nothing can be done about this now.
-    Stuck(Problem),
+    Stuck(ReconcileError),
     /// Everything is as it should be.
     Settled,
 }
@@ -68,7 +68,7 @@ pub enum Change {
     /// The ledger was made out of the runs that exist.
     Rebuild,
     /// The hash was made by another version.
-    Relink,
+    MigrateHash,
     /// A result, outputs, or a run that came or went.
     Record,
 }
@@ -81,9 +81,9 @@ pub enum Waiting {
     /// An event of the watch, which a read is ahead of.
     Watch,
     /// Another controller, which may have seen the missing run go.
-    Witness,
+    GracePeriod,
     /// No create can be on its way any more.
-    Quiet,
+    CreatesSettle,
 }
 
 /// The next step.
@@ -95,8 +95,8 @@ pub fn decide(facts: &Facts) -> Step {
 /// What is done for the runs that exist while something else is stuck: their results and outputs are
 /// recorded, and a pending one that was made after all is confirmed. Nothing is intended or created.
 #[must_use]
-pub fn look_after(facts: &Facts) -> Step {
-    unless_put_back(facts, looked_after(facts))
+pub fn decide_without_rendering(facts: &Facts) -> Step {
+    unless_put_back(facts, decided_without_rendering(facts))
 }
 
 /// Where somebody else has written the status, it is found out before a step that this was not the ledger:
@@ -132,16 +132,16 @@ fn decided(facts: &Facts) -> Step {
         Err(problem) => return Step::Stuck(problem.clone()),
     };
     let Some(current) = &facts.ledger.current else {
-        return begin::begin(facts, rendering);
+        return first_run::first_run(facts, rendering);
     };
     if facts.watch == WatchState::Starting {
         return Step::Wait(Waiting::FirstList);
     }
-    if let Some(step) = begin::catch_up(facts, rendering) {
+    if let Some(step) = first_run::catch_up(facts, rendering) {
         return step;
     }
     if !current.input_hash.starts_with(HASH_VERSION) {
-        return begin::relink(facts, rendering, current);
+        return first_run::migrate_hash(facts, rendering, current);
     }
     let token = facts.runnable.rerun_token.as_deref();
     if facts
@@ -151,24 +151,26 @@ fn decided(facts: &Facts) -> Step {
         return supersede(facts, rendering);
     }
     match current.phase {
-        RunPhase::Pending | RunPhase::Rejected => create::create(facts, rendering, current),
-        RunPhase::Created => follow::follow(facts, Some(rendering), current),
+        RunPhase::Pending | RunPhase::Rejected => pending::pending(facts, rendering, current),
+        RunPhase::Created => current_run::current_run(facts, Some(rendering), current),
     }
 }
 
-fn looked_after(facts: &Facts) -> Step {
+fn decided_without_rendering(facts: &Facts) -> Step {
     let removed = matches!(facts.ledger_state, LedgerState::Lost { ours: true, .. });
     if facts.runnable.deleting || removed || facts.watch == WatchState::Starting {
         return Step::Settled;
     }
-    if let Some(step) = begin::before_catching_up(facts) {
+    if let Some(step) = first_run::before_catching_up(facts) {
         return step;
     }
     match &facts.ledger.current {
-        Some(current) if current.phase == RunPhase::Created => follow::follow(facts, None, current),
-        Some(current) => create::landed(facts, current)
-            .or_else(|| create::known_made(facts))
-            .unwrap_or_else(|| past::past(facts)),
+        Some(current) if current.phase == RunPhase::Created => {
+            current_run::current_run(facts, None, current)
+        }
+        Some(current) => pending::landed(facts, current)
+            .or_else(|| pending::known_made(facts))
+            .unwrap_or_else(|| superseded::superseded(facts)),
         None => Step::Settled,
     }
 }
@@ -250,10 +252,10 @@ fn intend(
 }
 
 /// A run is due. Together with the intent only a create asks this: between them they make every run.
-fn suspended(facts: &Facts) -> Problem {
-    Problem::new(
+fn suspended(facts: &Facts) -> ReconcileError {
+    ReconcileError::new(
         Category::Suspended,
-        Cure::Change,
+        Requeue::OnChange,
         format!(
             "the Runnable is suspended: a new run of run template [{}] is due, and is made once spec.suspend is false",
             facts.runnable.template,
@@ -262,10 +264,10 @@ fn suspended(facts: &Facts) -> Problem {
 }
 
 /// Unfinished runs never leave the history, and a longer one would be refused.
-fn crowded(facts: &Facts) -> Problem {
-    Problem::new(
+fn crowded(facts: &Facts) -> ReconcileError {
+    ReconcileError::new(
         Category::UnknownError,
-        Cure::Retry,
+        Requeue::Backoff,
         format!(
             "{MAX_HISTORY} earlier runs of run template [{}] have not ended, so no further run is made: delete those that hang, or wait until one ends",
             facts.runnable.template,
@@ -279,19 +281,19 @@ fn last_message(facts: &Facts) -> String {
         .stored
         .conditions
         .iter()
-        .find(|condition| condition.type_ == crate::report::STAMPED_OBJECT_CONDITION);
+        .find(|condition| condition.type_ == crate::status::STAMPED_OBJECT_CONDITION);
     stamped
         .map(|condition| condition.message.clone())
         .unwrap_or_default()
 }
 
-fn runaway(facts: &Facts, runs: i64, until: Timestamp) -> Problem {
+fn runaway(facts: &Facts, runs: i64, until: Timestamp) -> ReconcileError {
     let wait = facts.now.map_or(std::time::Duration::from_secs(1), |now| {
         until.duration_since(now).unsigned_abs()
     });
-    Problem::new(
+    ReconcileError::new(
         Category::RunawayDetected,
-        Cure::Wait(wait),
+        Requeue::After(wait),
         format!(
             "{runs} runs were made without a change of the Runnable or of run template [{}]: does a run change the object that the Runnable selects? \
              The next run is made at {until}, and one every 5 minutes until the Runnable or its template is changed",
@@ -300,10 +302,10 @@ fn runaway(facts: &Facts, runs: i64, until: Timestamp) -> Problem {
     )
 }
 
-fn other_controller() -> Problem {
-    Problem::new(
+fn other_controller() -> ReconcileError {
+    ReconcileError::new(
         Category::OtherController,
-        Cure::Change,
+        Requeue::OnChange,
         "another writer removed the record of runs that this controller keeps in the status, so no run is made: stop the other \
          controller of carto.run (the original Cartographer?); the record is rebuilt once the status has been left alone for 30 seconds",
     )

@@ -8,10 +8,10 @@ use cartouche_templating::{
 };
 use serde_json::Value;
 
-use crate::facts::{OutputsDigest, Sighting};
+use crate::facts::{CachedRun, OutputsDigest};
 use crate::{
     compiled::Compiled,
-    ledger::{OutputsRead, Reading, RunIdentity},
+    ledger::{FetchedRun, OutputsRead, RunIdentity},
     object::{MAX_DEPTH, is_shortened},
     problem::bounded,
 };
@@ -20,10 +20,14 @@ use crate::{
 /// run that is in the history, unfinished, is judged by the template only as long as the rules are
 /// those that it was made under.
 #[must_use]
-pub fn reading(compiled: &Compiled, history: &[HistoryEntry], object: &Value) -> Option<Reading> {
+pub fn reading(
+    compiled: &Compiled,
+    history: &[HistoryEntry],
+    object: &Value,
+) -> Option<FetchedRun> {
     let run = RunIdentity::of(object)?;
     let (health, outputs, rules_hash) = judged(judge(Some(compiled), history, &run), object);
-    Some(Reading {
+    Some(FetchedRun {
         run,
         health,
         outputs,
@@ -38,11 +42,11 @@ pub fn reading_with_pods(
     history: &[HistoryEntry],
     mut job: Value,
     pods: &[Value],
-) -> Option<Reading> {
+) -> Option<FetchedRun> {
     let reading = reading(compiled, history, &job)?;
     add_message_of(&mut job, pods);
     let template = compiled.template.as_ref().ok()?;
-    Some(Reading {
+    Some(FetchedRun {
         outputs: outputs(template, &job),
         ..reading
     })
@@ -56,9 +60,9 @@ pub fn digested(
     run: RunIdentity,
     object: &Value,
     deleted: bool,
-) -> Sighting {
+) -> CachedRun {
     let (health, outputs, rules_hash) = judged(judge(compiled, history, &run), object);
-    Sighting {
+    CachedRun {
         run,
         deleted,
         health,
@@ -153,7 +157,7 @@ pub fn current_sequence(runnable: &Runnable) -> i64 {
 /// Whether a run may still change what its Runnable's status says: it is current, unfinished, or
 /// not in the ledger at all. Most runs are none of these, and nothing of them is kept.
 #[must_use]
-pub fn matters(runnable: &Runnable, run: &RunIdentity) -> bool {
+pub fn is_relevant(runnable: &Runnable, run: &RunIdentity) -> bool {
     let Some(status) = &runnable.status else {
         return true;
     };

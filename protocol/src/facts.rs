@@ -1,6 +1,6 @@
 //! Everything that a decision needs, as plain data.
 
-mod sighting;
+mod cached_run;
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -12,14 +12,14 @@ use cartouche_templating::Rendered;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::{
-    ledger::{BreakerLimits, Cause, Intent, Ledger, Reading, RunIdentity},
-    problem::{Category, Cure, Problem},
+    ledger::{BreakerLimits, Cause, FetchedRun, Intent, Ledger, RunIdentity},
+    problem::{Category, ReconcileError, Requeue},
     process_state::Remembered,
     rerun,
 };
-pub use sighting::{OutputsDigest, Sighting, digest, doubted};
+pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};
 
-/// What is known of one Runnable at one moment. A pass begins with what the caches say; reads that a
+/// What is known of one Runnable at one moment. A reconciliation begins with what the caches say; reads that a
 /// decision asks for are added, and it is decided again.
 #[derive(Clone, Debug)]
 #[expect(
@@ -36,13 +36,13 @@ pub struct Facts {
     /// The ledger in it, and after each write the one that was written.
     pub ledger: Ledger,
     /// What the template renders, or why it does not.
-    pub rendering: Result<Rendering, Problem>,
+    pub rendering: Result<Rendering, ReconcileError>,
     /// How well runs of the current kind are watched.
     pub watch: WatchState,
     /// What is said of watches that fail and that the Runnable needs.
     pub unwatched: Option<String>,
     /// Runs that the watch showed.
-    pub sightings: Vec<Sighting>,
+    pub cached_runs: Vec<CachedRun>,
     /// Whether there is a ledger, as this reconciliation began.
     pub ledger_state: LedgerState,
     /// The number of the run that was current in the last ledger that this process wrote, if it has not
@@ -55,29 +55,29 @@ pub struct Facts {
     pub grace_over: bool,
     /// Somebody else has written a part of the status, so that the ledger may have been put back.
     pub other_writer: bool,
-    /// Who wrote `currentRun` last, by a consistent read, if one was made in this pass.
+    /// Who wrote `currentRun` last, by a consistent read, if one was made in this reconciliation.
     pub ledger_writer: Option<LedgerWriter>,
     /// Objects that have claimed to be ahead of a ledger of ours, by uid.
     pub strangers: BTreeSet<String>,
-    /// How often a number was given up in this pass because a stranger held its name.
+    /// How often a number was given up in this reconciliation because a stranger held its name.
     pub renumbered: u8,
-    /// A number that nobody outside can know in advance, drawn for this pass.
+    /// A number that nobody outside can know in advance, drawn for this reconciliation.
     pub chance: u64,
-    /// Runs by a consistent LIST, if one was made in this pass.
+    /// Runs by a consistent LIST, if one was made in this reconciliation.
     pub listed: Option<Vec<Found>>,
     /// That list was of every kind that a template or the ledger names.
     pub listed_every_kind: bool,
-    /// Runs by consistent reads of their names, if made in this pass.
+    /// Runs by consistent reads of their names, if made in this reconciliation.
     pub reads: HashMap<RunName, NameRead>,
     /// What becomes of an object like the pending run's, if the server was asked.
     pub probe: Option<Probe>,
     /// Whether the newest run is what the server makes of the rendered document, if asked.
     pub server_agrees: Option<bool>,
-    /// What became of the create of this pass, or of an earlier one that left the rest for later.
+    /// What became of the create of this reconciliation, or of an earlier one that left the rest for later.
     pub created: Option<CreateOutcome>,
     /// `resource.group` of the current run, for messages.
     pub resource: Option<String>,
-    /// The pending entry was written in this pass, and nothing was sent for it before.
+    /// The pending entry was written in this reconciliation, and nothing was sent for it before.
     pub only_attempt: bool,
     /// How many runs are too many.
     pub limits: BreakerLimits,
@@ -251,7 +251,7 @@ impl RunName {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     /// What was read in it.
-    pub reading: Reading,
+    pub reading: FetchedRun,
     /// Whether it contains the rendered document.
     pub matches: bool,
 }
@@ -271,16 +271,16 @@ pub enum NameRead {
 #[derive(Clone, Debug, PartialEq)]
 pub enum CreateOutcome {
     /// The object exists now.
-    Created(Box<Reading>),
-    /// An earlier pass of this process made the object, and left it to this one to confirm it. Whatever
-    /// was seen or read in this pass is newer.
-    MadeBefore(Box<Reading>),
+    Created(Box<FetchedRun>),
+    /// An earlier reconciliation of this process made the object, and left it to this one to confirm it. Whatever
+    /// was seen or read in this reconciliation is newer.
+    MadeBefore(Box<FetchedRun>),
     /// Something has this name.
     AlreadyExists,
     /// The API server refused, and will have made nothing.
-    Refused(Problem),
+    Refused(ReconcileError),
     /// It may or may not have been made.
-    Unknown(Problem),
+    Unknown(ReconcileError),
 }
 
 impl Facts {
@@ -292,7 +292,8 @@ impl Facts {
         remembered: Remembered,
         limits: BreakerLimits,
     ) -> Self {
-        let not_rendered = Problem::new(Category::UnknownError, Cure::Retry, "not rendered yet");
+        let not_rendered =
+            ReconcileError::new(Category::UnknownError, Requeue::Backoff, "not rendered yet");
         Self {
             now: None,
             runnable,
@@ -301,7 +302,7 @@ impl Facts {
             rendering: Err(not_rendered),
             watch: WatchState::Starting,
             unwatched: None,
-            sightings: Vec::new(),
+            cached_runs: Vec::new(),
             ledger_state: remembered.ledger_state,
             last_written_sequence: remembered.last_written_sequence,
             unobserved_run: None,
@@ -323,7 +324,7 @@ impl Facts {
         }
     }
 
-    /// What was read in the run with this uid in this pass.
+    /// What was read in the run with this uid in this reconciliation.
     #[must_use]
     pub fn reading(&self, uid: &str) -> Option<&Found> {
         let named = self.reads.values().filter_map(|read| match read {
@@ -335,12 +336,12 @@ impl Facts {
             .find(|found| found.reading.run.uid == uid)
     }
 
-    /// The sighting of the run with this uid.
+    /// The cached run of the run with this uid.
     #[must_use]
-    pub fn sighting(&self, uid: &str) -> Option<&Sighting> {
-        self.sightings
+    pub fn cached_run(&self, uid: &str) -> Option<&CachedRun> {
+        self.cached_runs
             .iter()
-            .find(|sighting| sighting.run.uid == uid)
+            .find(|cached_run| cached_run.run.uid == uid)
     }
 
     /// It was found out in this pass that the ledger did not go back, or has caught up since.

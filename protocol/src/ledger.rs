@@ -22,7 +22,7 @@ use crate::retention::old_enough;
 pub use breaker::{BreakerLimits, Cause, Pace};
 pub use rebuild::{Listed, UNKNOWN_HASH, rebuild};
 pub use record::{MESSAGE_BYTES, short_message};
-pub use run::{OutputsRead, Reading, RunIdentity, result_of};
+pub use run::{FetchedRun, OutputsRead, RunIdentity, result_of};
 
 /// History entries that are kept at most. A status of about 1.7 MB is refused by etcd, which would
 /// jam the ledger for good.
@@ -209,7 +209,7 @@ impl Ledger {
         self
     }
 
-    /// The API server refused the create. `only_attempt`: this very pass wrote the intent, and
+    /// The API server refused the create. `only_attempt`: this very reconciliation wrote the intent, and
     /// nothing else was ever sent for it.
     #[must_use]
     pub fn reject(mut self, only_attempt: bool) -> Self {
@@ -299,7 +299,7 @@ impl Ledger {
     /// A ledger whose hash was made by another version of the hash is told what this version says
     /// of the same document.
     #[must_use]
-    pub fn relink(mut self, input_hash: &str) -> Self {
+    pub fn migrate_hash(mut self, input_hash: &str) -> Self {
         if let Some(current) = &mut self.current {
             input_hash.clone_into(&mut current.input_hash);
             if let Some(from) = &mut self.outputs_from

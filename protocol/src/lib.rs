@@ -12,6 +12,6 @@ pub mod managed_fields;
 pub mod object;
 pub mod problem;
 pub mod process_state;
-pub mod report;
 pub mod rerun;
 pub mod retention;
+pub mod status;

@@ -103,40 +103,41 @@ impl fmt::Display for Category {
     }
 }
 
-/// What ends a problem, beside a change of the Runnable or its template, which always wakes it.
+/// When a Runnable with an error is reconciled again, beside a change of it or of its template, which always
+/// enqueues it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cure {
-    /// Only a change: of the Runnable, its template, its account or the selected object.
-    Change,
-    /// Trying again, each time later.
-    Retry,
-    /// A right that somebody grants; tried again each time later all the same.
-    Right,
-    /// A kind that somebody installs; tried again each time later all the same.
-    Kind,
-    /// Waiting for this long.
-    Wait(Duration),
+pub enum Requeue {
+    /// Only after a change: of the Runnable, its template, its account or the selected object.
+    OnChange,
+    /// Each time later.
+    Backoff,
+    /// When somebody has granted a permission; tried again each time later all the same.
+    OnRbac,
+    /// When somebody has installed a kind; tried again each time later all the same.
+    OnKind,
+    /// After this long.
+    After(Duration),
 }
 
-/// A problem of one Runnable.
+/// What is wrong with one Runnable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Problem {
+pub struct ReconcileError {
     /// Its category.
     pub category: Category,
     /// What is wrong, where, and what to do; at most [`TEXT_BYTES`] bytes.
     pub message: String,
-    /// What ends it.
-    pub cure: Cure,
+    /// When it is tried again.
+    pub requeue: Requeue,
 }
 
-impl Problem {
-    /// A problem, its text cut to what conditions and events hold.
+impl ReconcileError {
+    /// An error, its text cut to what conditions and events hold.
     #[must_use]
-    pub fn new(category: Category, cure: Cure, message: impl Into<String>) -> Self {
+    pub fn new(category: Category, requeue: Requeue, message: impl Into<String>) -> Self {
         Self {
             category,
-            cure,
+            requeue,
             message: bounded(message.into()),
         }
     }

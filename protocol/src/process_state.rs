@@ -18,8 +18,8 @@ use k8s_openapi::{
 
 use crate::{
     decide::Change,
-    facts::{CreateOutcome, LedgerState, Sighting, served_before},
-    ledger::{Ledger, Reading, RunIdentity},
+    facts::{CachedRun, CreateOutcome, LedgerState, served_before},
+    ledger::{FetchedRun, Ledger, RunIdentity},
 };
 
 /// How long nothing may be written for a Runnable that another controller seems to serve still.
@@ -65,9 +65,9 @@ pub struct ProcessState {
     /// saw it go.
     pub missing: Option<(String, Duration)>,
     /// A run as the answer to its create showed it, until its watch shows it.
-    pub made: Option<Sighting>,
+    pub made: Option<CachedRun>,
     /// A run whose create was answered and that is still to be confirmed in the ledger.
-    pub unconfirmed: Option<Box<Reading>>,
+    pub unconfirmed: Option<Box<FetchedRun>>,
     /// Objects that claimed to be ahead of a ledger of ours, by uid.
     pub strangers: BTreeMap<String, Stranger>,
     /// The old runs that retention has deleted, by uid, while the history knows them: one that a finalizer
@@ -199,7 +199,7 @@ impl ProcessState {
     }
 
     /// Whether a watch shows no more of a run than the answer to its create did.
-    pub fn is_as_made(&mut self, seen: &Sighting) -> bool {
+    pub fn is_as_made(&mut self, seen: &CachedRun) -> bool {
         let same = self.made.as_ref() == Some(seen);
         self.made.take_if(|made| made.run.uid == seen.run.uid);
         same

@@ -16,7 +16,7 @@ use crate::ledger::{Ledger, counts_as_failed};
 /// for clocks that differ.
 pub const MINIMUM_AGE: SignedDuration = SignedDuration::from_mins(10);
 
-/// Runs that are deleted in one pass at most.
+/// Runs that are deleted in one reconciliation at most.
 const MAX_DELETES: usize = 10;
 
 /// What retention does now.
@@ -24,7 +24,7 @@ const MAX_DELETES: usize = 10;
 pub struct Retention {
     /// Runs to delete, oldest first.
     pub delete: Vec<HistoryEntry>,
-    /// When to look again, because an entry gets old enough then or more are due.
+    /// When to reconcile again, because an entry gets old enough then or more are due.
     pub again: Option<Duration>,
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use cartouche_crds::{RUN_SEQUENCE_LABEL, Runnable};
-use cartouche_protocol::{advice::advice, report::blocking};
+use cartouche_protocol::{advice::advice, status::blocking};
 use clap::Args;
 use kube::ResourceExt as _;
 use serde_json::Value;

@@ -8,9 +8,9 @@ use cartouche_crds::RunnableStatus;
 use cartouche_protocol::{
     evaluate::{by_template, outputs},
     facts::{CreateOutcome, Facts, LedgerState, Rendering, RunnableFacts, WatchState},
-    ledger::{BreakerLimits, Cause, Fate, Ledger, OutputsRead, Reading, RunIdentity},
+    ledger::{BreakerLimits, Cause, Fate, FetchedRun, Ledger, OutputsRead, RunIdentity},
     process_state::Remembered,
-    report,
+    status,
 };
 use cartouche_templating::Template;
 use k8s_openapi::jiff::Timestamp;
@@ -64,7 +64,7 @@ impl<'a> Stage<'a> {
         let reading = reading(self.template, &object).context("the played object has no name")?;
         let ledger = self.facts.ledger.clone().record(&reading, self.facts.now);
         self.facts.created = Some(CreateOutcome::Created(Box::new(reading)));
-        let status = report::status(&self.facts, &ledger, None);
+        let status = status::status(&self.facts, &ledger, None);
         self.facts.ledger = ledger;
         self.facts.stored = Arc::new(status.clone());
         Ok(summary(&status))
@@ -113,12 +113,12 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
 
 /// What the controller would read in the object. What the pods of a Job say at their end, a test writes into
 /// the Job.
-fn reading(template: &Template, object: &Value) -> Option<Reading> {
+fn reading(template: &Template, object: &Value) -> Option<FetchedRun> {
     let (health, outputs) = match by_template(template, object) {
         (health, OutputsRead::Elsewhere) => (health, outputs(template, object)),
         read => read,
     };
-    Some(Reading {
+    Some(FetchedRun {
         run: RunIdentity::of(object)?,
         health,
         outputs,

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use cartouche_protocol::problem::Requeue;
+
 /// A request that did not give what it was sent for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
@@ -53,6 +55,17 @@ impl ApiError {
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
         self.code() == Some(403)
+    }
+
+    /// What ends it, where a missing object or kind is no answer: a permission that somebody grants, or
+    /// nothing but trying again.
+    #[must_use]
+    pub fn requeue(&self) -> Requeue {
+        if self.is_forbidden() {
+            Requeue::OnRbac
+        } else {
+            Requeue::Backoff
+        }
     }
 
     /// The kind takes no such requests.

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use cartouche_protocol::problem::{Category, Cure, Problem};
+use cartouche_protocol::problem::{Category, ReconcileError, Requeue};
 
 use super::{
-    Held, LONGEST_DELAY, Leaving, MAX_HOLDS, Memories, Memory, RunnableKey, left::MAX_LEFT, lock,
+    Leaving, MAX_BACKOFFS, Memories, Memory, Operation, RunnableKey, STEPS, left::MAX_LEFT, lock,
 };
 
-fn problem() -> Problem {
-    Problem::new(Category::UnknownError, Cure::Retry, "no")
+fn problem() -> ReconcileError {
+    ReconcileError::new(Category::UnknownError, Requeue::Backoff, "no")
 }
 
 #[test]
@@ -18,27 +18,31 @@ fn each_step_that_fails_waits_longer_for_itself() {
     let now = Duration::from_secs(1);
     let mut waits = (Duration::ZERO, Duration::ZERO);
     for _ in 0..12 {
-        waits.0 = memory.hold(Held::Create(1), &problem(), now);
-        waits.1 = memory.hold(Held::Read("a".to_owned()), &problem(), now);
+        waits.0 = memory.failed(Operation::Create(1), &problem(), now);
+        waits.1 = memory.failed(Operation::Read("a".to_owned()), &problem(), now);
     }
-    let most = LONGEST_DELAY.mul_f64(0.8);
+    let most = STEPS.longest.mul_f64(0.8);
     assert!(waits.0 >= most && waits.1 >= most, "{waits:?}");
-    memory.release(&Held::Create(1));
-    assert!(memory.held(&Held::Create(1), now).is_none());
-    assert!(memory.held(&Held::Read("a".to_owned()), now).is_some());
-    assert!(memory.hold(Held::Create(1), &problem(), now) < Duration::from_secs(2));
+    memory.succeeded(&Operation::Create(1));
+    assert!(memory.in_backoff(&Operation::Create(1), now).is_none());
+    assert!(
+        memory
+            .in_backoff(&Operation::Read("a".to_owned()), now)
+            .is_some()
+    );
+    assert!(memory.failed(Operation::Create(1), &problem(), now) < Duration::from_secs(2));
 }
 
 #[test]
 fn what_failed_long_ago_is_forgotten_and_never_more_is_kept_than_fits() {
     let mut memory = Memory::default();
     for sequence in 0..100 {
-        memory.hold(Held::Create(sequence), &problem(), Duration::ZERO);
+        memory.failed(Operation::Create(sequence), &problem(), Duration::ZERO);
     }
-    assert_eq!(memory.holds.len(), MAX_HOLDS);
-    assert!(memory.failed(&Held::Create(99)).is_some());
-    memory.hold(Held::List, &problem(), LONGEST_DELAY * 4);
-    assert_eq!(memory.holds.len(), 1);
+    assert_eq!(memory.backoffs.len(), MAX_BACKOFFS);
+    assert!(memory.last_failure(&Operation::Create(99)).is_some());
+    memory.failed(Operation::List, &problem(), STEPS.longest * 4);
+    assert_eq!(memory.backoffs.len(), 1);
 }
 
 fn key(name: &str) -> RunnableKey {

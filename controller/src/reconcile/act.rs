@@ -1,4 +1,4 @@
-//! Carries out the steps of a pass. I/O.
+//! Carries out the steps of a reconciliation. I/O.
 
 use std::collections::HashSet;
 
@@ -6,26 +6,26 @@ use cartouche_crds::{RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase};
 use cartouche_protocol::{
     evaluate::{reading, reading_with_pods},
     facts::{Found, NameRead, RunName},
-    ledger::{OutputsRead, Reading, RunIdentity},
+    ledger::{FetchedRun, OutputsRead, RunIdentity},
     object::Object,
-    problem::{Category, Cure, Problem},
+    problem::{Category, ReconcileError},
 };
 use cartouche_templating::{HASH_VERSION, contains};
 use serde_json::Value;
 
 use super::{
     observe::unapplied_name,
-    pass::{End, Pass},
+    reconciliation::{End, Reconciliation},
     watched::own_runs,
 };
 use crate::{
     api::{ApiError, Requests, ResourcePath},
     discovery::{DiscoveryError, Kind},
-    memory::{Held, lock},
+    memory::{Operation, lock},
     mutants,
 };
 
-impl Pass<'_> {
+impl Reconciliation<'_> {
     /// Lists the runs that the Runnable controls.
     pub(super) async fn list_runs(&mut self, every_kind: bool) -> Result<(), End> {
         let (Ok(rendering), Some(account)) = (&self.facts.rendering, &self.account) else {
@@ -51,7 +51,7 @@ impl Pass<'_> {
                     .iter()
                     .map(|current| (current.api_version.clone(), current.kind.clone())),
             );
-            kinds.extend(self.own.templates.literal_kinds());
+            kinds.extend(self.ctx.templates.literal_kinds());
             kinds.sort();
             kinds.dedup();
         }
@@ -61,15 +61,15 @@ impl Pass<'_> {
                 Ok(runs) => found.extend(runs),
                 Err(error) if kind != rendered && is_left_out(&error) => {
                     tracing::info!(namespace = self.key.namespace, runnable = self.key.name, kind = kind.1, %error, "runs of another kind cannot be listed");
-                    self.own.metrics.unlistable_kind();
+                    self.ctx.metrics.unlistable_kind();
                 }
                 Err(error) => {
                     if matches!(&error, DiscoveryError::Api(error) if error.is_not_found()) {
                         // What is known of it is old: the next try asks anew.
-                        self.own.kinds.forget(&kind.0);
+                        self.ctx.kinds.forget(&kind.0);
                     }
                     let problem = self.unlisted(&name, &error);
-                    return Err(self.fail(Held::List, problem));
+                    return Err(self.fail(Operation::List, problem));
                 }
             }
         }
@@ -78,7 +78,7 @@ impl Pass<'_> {
         found.retain(|found| seen.insert(found.reading.run.uid.clone()));
         self.facts.listed = Some(found);
         self.facts.listed_every_kind = every_kind;
-        lock(&self.memory).release(&Held::List);
+        lock(&self.memory).succeeded(&Operation::List);
         Ok(())
     }
 
@@ -88,7 +88,7 @@ impl Pass<'_> {
         account: &Requests,
         (api_version, kind): &(String, String),
     ) -> Result<Vec<Found>, DiscoveryError> {
-        let kind = self.own.kinds.find_objects(api_version, kind).await?;
+        let kind = self.ctx.kinds.find_objects(api_version, kind).await?;
         if !kind.namespaced {
             return Ok(Vec::new());
         }
@@ -135,7 +135,7 @@ impl Pass<'_> {
             }
             Err(error) => {
                 let problem = self.unreadable(&error);
-                return Err(self.fail(Held::Read(name.name), problem));
+                return Err(self.fail(Operation::Read(name.name), problem));
             }
         };
         let found = object.as_ref().and_then(|object| self.found(object));
@@ -145,18 +145,18 @@ impl Pass<'_> {
         {
             match self.read_pods(&found.reading.run, job).await {
                 Ok(reading) => found.reading = reading.unwrap_or_else(|| found.reading.clone()),
-                Err(problem) => return Err(self.fail(Held::Read(name.name), problem)),
+                Err(problem) => return Err(self.fail(Operation::Read(name.name), problem)),
             }
         }
         if let Some(found) = &found {
             let reading = &found.reading;
-            let before = self.facts.sighting(&reading.run.uid);
+            let before = self.facts.cached_run(&reading.run.uid);
             let owner = &self.facts.runnable.uid;
-            self.own.runs.refresh(owner, before, reading);
+            self.ctx.runs.refresh(owner, before, reading);
         }
         let read = found.map_or(NameRead::Absent, |found| NameRead::Found(Box::new(found)));
-        lock(&self.memory).release(&Held::Read(name.name.clone()));
-        self.facts.now = self.own.identity.connection().now();
+        lock(&self.memory).succeeded(&Operation::Read(name.name.clone()));
+        self.facts.now = self.ctx.identity.connection().now();
         self.facts.reads.insert(name, read);
         Ok(())
     }
@@ -170,7 +170,11 @@ impl Pass<'_> {
     }
 
     /// Reads the outputs of a Job out of the last words of its pods.
-    async fn read_pods(&self, run: &RunIdentity, job: Value) -> Result<Option<Reading>, Problem> {
+    async fn read_pods(
+        &self,
+        run: &RunIdentity,
+        job: Value,
+    ) -> Result<Option<FetchedRun>, ReconcileError> {
         let (Some(account), Some(compiled)) = (&self.account, &self.compiled) else {
             return Ok(None);
         };
@@ -205,16 +209,15 @@ impl Pass<'_> {
                 Ok(reading_with_pods(compiled, history, job, &pods))
             }
             Err(error) => {
-                let cure = if error.is_forbidden() {
-                    Cure::Right
-                } else {
-                    Cure::Retry
-                };
                 let (namespace, name) = (&self.key.namespace, &run.name);
                 let text = format!(
                     "unable to read the termination message of Job [{namespace}/{name}]: unable to list its pods: {error}"
                 );
-                Err(Problem::new(Category::OutputPathNotSatisfied, cure, text))
+                Err(ReconcileError::new(
+                    Category::OutputPathNotSatisfied,
+                    error.requeue(),
+                    text,
+                ))
             }
         }
     }
@@ -227,7 +230,7 @@ impl Pass<'_> {
         if is_nobodys(&name.name) {
             return Ok(None);
         }
-        let kinds = &self.own.kinds;
+        let kinds = &self.ctx.kinds;
         let mut is_told = false;
         loop {
             let kind = match kinds.find_objects(&name.api_version, &name.kind).await {
@@ -271,19 +274,15 @@ impl Pass<'_> {
         }
     }
 
-    pub(super) fn unreadable(&self, error: &ApiError) -> Problem {
+    pub(super) fn unreadable(&self, error: &ApiError) -> ReconcileError {
         let (namespace, name, template) = (
             &self.key.namespace,
             &self.key.name,
             &self.facts.runnable.template,
         );
-        Problem::new(
+        ReconcileError::new(
             Category::FailedToListCreatedObjects,
-            if error.is_forbidden() {
-                Cure::Right
-            } else {
-                Cure::Retry
-            },
+            error.requeue(),
             format!(
                 "unable to list objects in namespace [{namespace}] with labels [map[{RUN_TEMPLATE_NAME_LABEL}:{template} {RUNNABLE_NAME_LABEL}:{name}]]: \
                  unable to list from api server: {error}"

@@ -4,17 +4,17 @@ use cartouche_protocol::{facts::RunName, object::Object};
 use cartouche_templating::contains_document;
 use serde_json::Value;
 
-use super::pass::{End, Pass};
-use crate::{api::CreateMode, memory::Held};
+use super::reconciliation::{End, Reconciliation};
+use crate::{api::CreateMode, memory::Operation};
 
-impl Pass<'_> {
+impl Reconciliation<'_> {
     /// Asks what the server makes of the rendered document, and whether the run has all of it.
     pub(super) async fn ask_server(&mut self, name: RunName) -> Result<(), End> {
         let live = match self.read_object(&name).await {
             Ok(live) => live,
             Err(error) => {
                 let problem = self.unreadable(&error);
-                return Err(self.fail(Held::Read(name.name), problem));
+                return Err(self.fail(Operation::Read(name.name), problem));
             }
         };
         let sequence = self.facts.ledger.next_sequence();
@@ -25,7 +25,7 @@ impl Pass<'_> {
                     // Nobody said what the server makes of it: to take it for a change would be a run.
                     Err(error) if error.is_passing() || error.is_forbidden() => {
                         let problem = self.refusal(&name.name, &error);
-                        return Err(self.fail(Held::Read(name.name), problem));
+                        return Err(self.fail(Operation::Read(name.name), problem));
                     }
                     // Nobody can say: as with a run that is gone, a takeover must not run a cluster again.
                     Err(error) if error.is_about_the_dry_run() => {
@@ -36,7 +36,7 @@ impl Pass<'_> {
                 },
                 None => None,
             },
-            Err(problem) => return Err(self.fail(Held::Read(name.name), problem)),
+            Err(problem) => return Err(self.fail(Operation::Read(name.name), problem)),
         };
         let rendered = self
             .facts

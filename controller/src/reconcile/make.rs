@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Duration};
 use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RerunRequest};
 use cartouche_protocol::{
     evaluate::reading,
-    facts::{CreateOutcome, Sighting},
+    facts::{CachedRun, CreateOutcome},
     object::Object,
-    problem::{Category, Cure, Problem},
+    problem::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::{Owner, Stamp, stamp};
 use kube::ResourceExt;
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{
     observe::unapplied_name,
-    pass::{End, Pass},
+    reconciliation::{End, Reconciliation},
     write::Written,
 };
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
     events::Occasion,
-    memory::{Held, lock},
+    memory::{Operation, lock},
     metrics::RunEvent,
     mutants,
 };
@@ -34,17 +34,17 @@ const LEDGER_FRESH_FOR: Duration = Duration::from_secs(20);
 
 const SECRET: &str = "Secret";
 
-impl Pass<'_> {
+impl Reconciliation<'_> {
     /// The object to create, and where.
     pub(super) fn stamped(
         &self,
         sequence: i64,
         name: Option<&str>,
-    ) -> Result<(ResourcePath, Value), Problem> {
+    ) -> Result<(ResourcePath, Value), ReconcileError> {
         let rendering = self.facts.rendering.as_ref().map_err(Clone::clone)?;
         let document = &rendering.document;
         let kind = self
-            .own
+            .ctx
             .kinds
             .known(document.api_version(), document.kind());
         let unknown = DiscoveryError::Unknown {
@@ -83,7 +83,7 @@ impl Pass<'_> {
                 "unable to stamp object for run template [{}]: {error}",
                 runnable.template
             );
-            Problem::new(Category::TemplateStampFailure, Cure::Change, text)
+            ReconcileError::new(Category::TemplateStampFailure, Requeue::OnChange, text)
         })?;
         Ok((kind.path(&runnable.namespace), object))
     }
@@ -103,7 +103,7 @@ impl Pass<'_> {
         };
         let (path, object) = match self.stamped(current.sequence, Some(&current.name)) {
             Ok(stamped) => stamped,
-            Err(problem) => return Err(self.fail(Held::Create(current.sequence), problem)),
+            Err(problem) => return Err(self.fail(Operation::Create(current.sequence), problem)),
         };
         if !self.has_written {
             self.confirm_ledger().await?;
@@ -114,9 +114,9 @@ impl Pass<'_> {
         let object = mutants::object(object);
         let send = || account.create(&path, &object, CreateMode::Real);
         let answer = mutants::answer(send, ApiError::is_passing).await;
-        self.facts.now = self.own.identity.connection().now();
+        self.facts.now = self.ctx.identity.connection().now();
         let resource = self.facts.rendering.as_ref().ok().and_then(|rendering| {
-            self.own
+            self.ctx
                 .kinds
                 .known(rendering.document.api_version(), rendering.document.kind())
         });
@@ -132,15 +132,15 @@ impl Pass<'_> {
                         resource.map(|kind| kind.resource()).unwrap_or_default(),
                         reading.run.name
                     );
-                    self.own.events.publish(
+                    self.ctx.events.publish(
                         &self.runnable,
                         &Occasion::Applied(name),
                         self.facts.now,
                     );
-                    self.own.metrics.run(RunEvent::Created);
+                    self.ctx.metrics.run(RunEvent::Created);
                     let mut memory = lock(&self.memory);
-                    memory.state.made = Some(Sighting::of(&reading));
-                    memory.release(&Held::Create(current.sequence));
+                    memory.state.made = Some(CachedRun::of(&reading));
+                    memory.succeeded(&Operation::Create(current.sequence));
                     if (self.others_wait)() {
                         memory.state.unconfirmed = Some(Box::new(reading));
                         return Err(End::PutOff);
@@ -156,10 +156,14 @@ impl Pass<'_> {
             Err(error) if error.is_already_exists() => CreateOutcome::AlreadyExists,
             Err(error) => {
                 if error.is_not_found() {
-                    self.own.kinds.forget(&current.api_version);
+                    self.ctx.kinds.forget(&current.api_version);
                 }
                 let problem = self.refusal(&current.name, &error);
-                lock(&self.memory).hold(Held::Create(current.sequence), &problem, boot_time());
+                lock(&self.memory).failed(
+                    Operation::Create(current.sequence),
+                    &problem,
+                    boot_time(),
+                );
                 if error.is_definite_refusal() {
                     CreateOutcome::Refused(problem)
                 } else {
@@ -172,7 +176,7 @@ impl Pass<'_> {
     }
 
     /// A cache may be of any age, and a create must not be sent for a ledger that has long moved on:
-    /// a pending entry that this pass did not write is read once more.
+    /// a pending entry that this reconciliation did not write is read once more.
     async fn confirm_ledger(&mut self) -> Result<(), End> {
         let read_at = boot_time();
         self.read_again(|found: &Written| found.metadata.resource_version.as_str())
@@ -181,15 +185,13 @@ impl Pass<'_> {
         Ok(())
     }
 
-    pub(super) fn refusal(&self, name: &str, error: &ApiError) -> Problem {
-        let cure = if error.is_namespace_terminating() {
-            Cure::Change
-        } else if error.is_forbidden() {
-            Cure::Right
+    pub(super) fn refusal(&self, name: &str, error: &ApiError) -> ReconcileError {
+        let requeue = if error.is_namespace_terminating() {
+            Requeue::OnChange
         } else if error.is_not_found() {
-            Cure::Kind
+            Requeue::OnKind
         } else {
-            Cure::Retry
+            error.requeue()
         };
         let (namespace, template) = (&self.key.namespace, &self.facts.runnable.template);
         let error = if self.has_secrets() {
@@ -197,9 +199,9 @@ impl Pass<'_> {
         } else {
             error.to_string()
         };
-        Problem::new(
+        ReconcileError::new(
             Category::StampedObjectRejectedByAPIServer,
-            cure,
+            requeue,
             format!(
                 "unable to apply object [{namespace}/{name}] for run template [{template}]: create: {error}"
             ),

@@ -1,4 +1,4 @@
-//! What a pass begins with: mostly caches, and what they cannot hold. I/O.
+//! What a reconciliation begins with: mostly caches, and what they cannot hold. I/O.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use cartouche_protocol::{
     compiled::Compiled,
     facts::Rendering,
     ledger::Cause,
-    problem::{Category, Cure, Problem},
+    problem::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::Context;
 use serde_json::{Value, json, value::RawValue};
 
-use super::pass::{End, Pass};
+use super::reconciliation::{End, Reconciliation};
 use crate::{
     api::{Requests, ResourcePath},
     discovery::DiscoveryError,
     mutants::{self, Mutant},
 };
 
-/// What a rendering was made of, beside the Runnable, of which a pass has only one state.
+/// What a rendering was made of, beside the Runnable, of which a reconciliation has only one state.
 pub(super) struct Sources {
     compiled: Arc<Compiled>,
     selected: Option<Arc<Value>>,
@@ -31,7 +31,7 @@ impl Sources {
     }
 }
 
-impl Pass<'_> {
+impl Reconciliation<'_> {
     /// Reads everything that a decision needs first.
     pub(super) async fn observe(&mut self) {
         if self.facts.runnable.deleting {
@@ -44,19 +44,19 @@ impl Pass<'_> {
     /// Reads template and selected object consistently, after the Runnable.
     pub(super) async fn render_again(&mut self) -> Result<(), End> {
         self.facts.rendering = self.render(true).await;
-        self.facts.now = self.own.identity.connection().now();
+        self.facts.now = self.ctx.identity.connection().now();
         self.look_around().await;
         Ok(())
     }
 
-    async fn render(&mut self, consistent: bool) -> Result<Rendering, Problem> {
+    async fn render(&mut self, consistent: bool) -> Result<Rendering, ReconcileError> {
         let account = self.account().await?;
         let compiled = self.template(consistent).await?;
         let template = self.facts.runnable.template.clone();
         let stamp_failure = |error: String| {
-            Problem::new(
+            ReconcileError::new(
                 Category::TemplateStampFailure,
-                Cure::Change,
+                Requeue::OnChange,
                 format!("unable to stamp object for run template [{template}]: {error}"),
             )
         };
@@ -115,16 +115,16 @@ impl Pass<'_> {
     }
 
     /// Requests as the Runnable's ServiceAccount, which must exist.
-    async fn account(&mut self) -> Result<Requests, Problem> {
+    async fn account(&mut self) -> Result<Requests, ReconcileError> {
         if let Some(account) = &self.account {
             return Ok(account.clone());
         }
         let (namespace, name) = (&self.key.namespace, self.runnable.spec.service_account());
-        let requests = self.own.identity.of(namespace, name).await?;
-        if !self.own.accounts.exists(namespace, name) {
-            return Err(Problem::new(
+        let requests = self.ctx.identity.of(namespace, name).await?;
+        if !self.ctx.accounts.exists(namespace, name) {
+            return Err(ReconcileError::new(
                 Category::ServiceAccountError,
-                Cure::Change,
+                Requeue::OnChange,
                 format!(
                     "failed to get service account object from api server [{namespace}/{name}]: failed to get object [{namespace}/{name}] from api server: \
                      ServiceAccount {name:?} not found"
@@ -135,56 +135,56 @@ impl Pass<'_> {
         Ok(requests)
     }
 
-    async fn template(&self, consistent: bool) -> Result<Arc<Compiled>, Problem> {
+    async fn template(&self, consistent: bool) -> Result<Arc<Compiled>, ReconcileError> {
         let name = &self.facts.runnable.template;
-        let missing = |cure, error: String| {
+        let missing = |requeue, error: String| {
             let text = format!(
                 "unable to get run template [{name}]: failed to get run template object from api server [ClusterRunTemplate/{name}]: {error}"
             );
-            Problem::new(Category::RunTemplateNotFound, cure, text)
+            ReconcileError::new(Category::RunTemplateNotFound, requeue, text)
         };
         let absent = || {
             missing(
-                Cure::Change,
+                Requeue::OnChange,
                 format!("ClusterRunTemplate.{GROUP} {name:?} not found"),
             )
         };
         if !consistent || mutants::makes(Mutant::StaleTemplate) {
-            return self.own.templates.cached(name).ok_or_else(absent);
+            return self.ctx.templates.cached(name).ok_or_else(absent);
         }
         let path = ResourcePath::new(API_VERSION, "clusterruntemplates", None);
         match self
-            .own
+            .ctx
             .identity
             .own()
             .get::<Box<RawValue>>(&path, name)
             .await
         {
             Ok(answer) => self
-                .own
+                .ctx
                 .templates
                 .read(&answer)
-                .map_err(|error| missing(Cure::Retry, error.to_string())),
+                .map_err(|error| missing(Requeue::Backoff, error.to_string())),
             Err(error) if error.is_not_found() => Err(absent()),
-            Err(error) => Err(missing(Cure::Retry, error.to_string())),
+            Err(error) => Err(missing(Requeue::Backoff, error.to_string())),
         }
     }
 
     /// Runs live in the Runnable's namespace.
-    async fn check_kind(&mut self, rendering: &Rendering) -> Result<(), Problem> {
+    async fn check_kind(&mut self, rendering: &Rendering) -> Result<(), ReconcileError> {
         let (document, template) = (&rendering.document, &self.facts.runnable.template);
         let (api_version, kind) = (document.api_version(), document.kind());
         let stamp_failure = |error: String| {
-            Err(Problem::new(
+            Err(ReconcileError::new(
                 Category::TemplateStampFailure,
-                Cure::Change,
+                Requeue::OnChange,
                 format!("unable to stamp object for run template [{template}]: {error}"),
             ))
         };
         if let Err(error) = document.check_namespace(&self.key.namespace) {
             return stamp_failure(error.to_string());
         }
-        match self.own.kinds.find(api_version, kind).await {
+        match self.ctx.kinds.find(api_version, kind).await {
             Ok(found) if found.namespaced => Ok(()),
             Ok(_) => stamp_failure(format!(
                 "{kind} of {api_version} is a cluster-scoped kind: a run must live in the namespace of its Runnable"
@@ -194,16 +194,15 @@ impl Pass<'_> {
     }
 
     /// The text of a list before the create that failed.
-    pub(super) fn unlisted(&self, name: &str, error: &DiscoveryError) -> Problem {
-        let cure = match error {
-            DiscoveryError::Unknown { .. } => Cure::Kind,
-            DiscoveryError::Api(error) if error.is_forbidden() => Cure::Right,
-            DiscoveryError::Api(_) => Cure::Retry,
+    pub(super) fn unlisted(&self, name: &str, error: &DiscoveryError) -> ReconcileError {
+        let requeue = match error {
+            DiscoveryError::Unknown { .. } => Requeue::OnKind,
+            DiscoveryError::Api(error) => error.requeue(),
         };
         let (namespace, template) = (&self.key.namespace, &self.facts.runnable.template);
-        Problem::new(
+        ReconcileError::new(
             Category::StampedObjectRejectedByAPIServer,
-            cure,
+            requeue,
             format!(
                 "unable to apply object [{namespace}/{name}] for run template [{template}]: unable to list from api server: {error}"
             ),

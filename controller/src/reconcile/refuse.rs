@@ -3,70 +3,65 @@
 use std::time::Duration;
 
 use cartouche_crds::API_VERSION;
-use cartouche_protocol::problem::{Category, Cure, Problem};
+use cartouche_protocol::problem::{Category, ReconcileError};
 use serde::de::DeserializeOwned;
 
-use super::pass::{End, Pass};
+use super::reconciliation::{End, Reconciliation};
 use crate::{
     api::{ApiError, ResourcePath},
     clock::boot_time,
     events::Occasion,
-    memory::{Held, lock},
+    memory::{Operation, lock},
 };
 
-impl Pass<'_> {
+impl Reconciliation<'_> {
     /// A write of the status was refused a moment ago: how long nothing is done at all, since nothing could
     /// be put down. Another spec may be another status.
     pub(super) fn refused(&self) -> Option<Duration> {
-        let what = Held::Status(self.facts.runnable.generation);
+        let what = Operation::Status(self.facts.runnable.generation);
         let memory = lock(&self.memory);
-        memory.held(&what, boot_time()).map(|(_, left)| left)
+        memory.in_backoff(&what, boot_time()).map(|(_, left)| left)
     }
 
-    /// Reads the Runnable once more. `Err` if somebody has written since this pass read it.
+    /// Reads the Runnable once more. `Err` if somebody has written since this reconciliation read it.
     pub(super) async fn read_again<T: DeserializeOwned>(
         &self,
         version: impl Fn(&T) -> &str,
     ) -> Result<T, End> {
-        if let Some((_, left)) = lock(&self.memory).held(&Held::Ledger, boot_time()) {
+        if let Some((_, left)) = lock(&self.memory).in_backoff(&Operation::Ledger, boot_time()) {
             return Err(End::Refused(left));
         }
         let path = ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
-        let own = self.own.identity.own();
+        let own = self.ctx.identity.own();
         match own.get::<T>(&path, &self.key.name).await {
             Ok(found) if version(&found) == self.resource_version => {
-                lock(&self.memory).release(&Held::Ledger);
+                lock(&self.memory).succeeded(&Operation::Ledger);
                 Ok(found)
             }
             Ok(_) => Err(End::Conflict),
             Err(error) if error.is_not_found() => Err(End::Gone),
-            Err(error) => Err(self.refuse(Held::Ledger, "read", &error)),
+            Err(error) => Err(self.refuse(Operation::Ledger, "read", &error)),
         }
     }
 
     /// The ledger cannot be read or written: said once, and tried again later each time.
-    pub(super) fn refuse(&self, what: Held, doing: &str, error: &ApiError) -> End {
-        let cure = if error.is_forbidden() {
-            Cure::Right
-        } else {
-            Cure::Retry
-        };
-        let problem = Problem::new(
+    pub(super) fn refuse(&self, what: Operation, doing: &str, error: &ApiError) -> End {
+        let problem = ReconcileError::new(
             Category::UnknownError,
-            cure,
+            error.requeue(),
             format!("unable to {doing} the status of the Runnable: {error}"),
         );
         tracing::warn!(namespace = self.key.namespace, runnable = self.key.name, %error, "failed to {doing} the status of a Runnable");
-        self.own.metrics.status_refused();
+        self.ctx.metrics.status_refused();
         let mut memory = lock(&self.memory);
-        if memory.failed(&what).is_none() {
+        if memory.last_failure(&what).is_none() {
             let occasion = Occasion::Warning {
                 reason: "StatusRefused".to_owned(),
                 message: problem.message.clone(),
             };
-            let events = &self.own.events;
+            let events = &self.ctx.events;
             events.publish(&self.runnable, &occasion, self.facts.now);
         }
-        End::Refused(memory.hold(what, &problem, boot_time()))
+        End::Refused(memory.failed(what, &problem, boot_time()))
     }
 }

@@ -5,14 +5,15 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use cartouche_crds::Selector;
 use cartouche_protocol::{
     facts::WatchState,
-    problem::{Category, Cure, Problem},
+    problem::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::bounds::{MAX_CONTEXT_BYTES, json_bytes_within};
 use serde_json::Value;
 
-use super::pass::Pass;
+use super::reconciliation::Reconciliation;
 use crate::{
     api::{ApiError, Requests, percent_encoded},
+    backoff::FIFTH,
     discovery::{DiscoveryError, Kind},
     memory::lock,
     picked::Picked,
@@ -21,7 +22,7 @@ use crate::{
 
 /// Why a selector picks nothing.
 struct Cause {
-    cure: Cure,
+    requeue: Requeue,
     text: String,
 }
 
@@ -29,11 +30,10 @@ struct Cause {
 /// the event that tells of another never come.
 const LOOKED_UP_AFTER: Duration = Duration::from_mins(5);
 
-impl Pass<'_> {
-    /// When to look again what is selected, while that is not one object.
+impl Reconciliation<'_> {
+    /// When to list again what is selected, while that is not one object.
     pub(super) fn unpicked(&self) -> Option<Duration> {
-        self.has_unpicked
-            .then(|| LOOKED_UP_AFTER.mul_f64(0.8 + 0.4 * fastrand::f64()))
+        self.has_unpicked.then(|| FIFTH.over(LOOKED_UP_AFTER))
     }
 
     /// The object, from memory while nothing says that it may have changed.
@@ -42,7 +42,7 @@ impl Pass<'_> {
         account: &Requests,
         selector: &Selector,
         consistent: bool,
-    ) -> Result<Arc<Value>, Problem> {
+    ) -> Result<Arc<Value>, ReconcileError> {
         self.pick(account, selector, consistent)
             .await
             .map_err(|cause| {
@@ -54,7 +54,7 @@ impl Pass<'_> {
                     resource.kind.as_deref().unwrap_or_default(),
                     cause.text
                 );
-                Problem::new(Category::TemplateStampFailure, cause.cure, text)
+                ReconcileError::new(Category::TemplateStampFailure, cause.requeue, text)
             })
     }
 
@@ -68,7 +68,7 @@ impl Pass<'_> {
         let api_version = selector.resource.api_version.as_deref().unwrap_or_default();
         let kind = selector.resource.kind.as_deref().unwrap_or_default();
         let kind = self
-            .own
+            .ctx
             .kinds
             .find(api_version, kind)
             .await
@@ -82,11 +82,11 @@ impl Pass<'_> {
             .clone()
             .filter(|picked| picked.selector == *selector);
         if let (Some(kept), WatchState::Synced, false) =
-            (kept, self.own.watches.state(&watched), consistent)
+            (kept, self.ctx.watches.state(&watched), consistent)
         {
             return Ok(kept.object.value());
         }
-        let (selections, labels) = (&self.own.selections, &selector.matching_labels);
+        let (selections, labels) = (&self.ctx.selections, &selector.matching_labels);
         selections.ask(&watched, &self.key, labels);
         // An event that comes while the list is under way makes its answer old.
         let began = lock(&self.memory).changes;
@@ -94,12 +94,12 @@ impl Pass<'_> {
         let uids = listed.iter().flatten().filter_map(uid).collect();
         if selections.answer(&watched, &self.key, uids) {
             lock(&self.memory).changes += 1;
-            self.own.wakes.wake(&self.key);
+            self.ctx.enqueuer.enqueue(&self.key);
         }
         let object = Arc::new(only(listed?)?);
         // One that no template may see is not worth its place.
         let kept = json_bytes_within(&object, MAX_CONTEXT_BYTES)
-            .and_then(|_| self.own.picked.keep(&object));
+            .and_then(|_| self.ctx.picked.keep(&object));
         let mut memory = lock(&self.memory);
         if memory.changes != began {
             return Ok(object);
@@ -143,7 +143,7 @@ async fn list_two(
 /// The object, without who wrote which field: no template sees that.
 fn only(mut found: Vec<Value>) -> Result<Value, Cause> {
     let change = |text: &str| Cause {
-        cure: Cure::Change,
+        requeue: Requeue::OnChange,
         text: text.to_owned(),
     };
     match (found.pop(), found.len()) {
@@ -174,7 +174,7 @@ fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Cause> {
             continue;
         };
         return Err(Cause {
-            cure: Cure::Change,
+            requeue: Requeue::OnChange,
             text: wrong,
         });
     }
@@ -202,24 +202,22 @@ fn go_map(map: &BTreeMap<String, String>) -> String {
 }
 
 fn unserved(error: &DiscoveryError) -> Cause {
-    let cure = if matches!(error, DiscoveryError::Unknown { .. }) {
-        Cure::Kind
+    let requeue = if matches!(error, DiscoveryError::Unknown { .. }) {
+        Requeue::OnKind
     } else {
-        Cure::Retry
+        Requeue::Backoff
     };
     Cause {
-        cure,
+        requeue,
         text: format!("failed to list server api resources: {error}"),
     }
 }
 
 fn unlistable(kind: &Kind, labels: &BTreeMap<String, String>, error: &ApiError) -> Cause {
-    let cure = if error.is_forbidden() {
-        Cure::Right
-    } else if error.is_not_found() {
-        Cure::Kind
+    let requeue = if error.is_not_found() {
+        Requeue::OnKind
     } else {
-        Cure::Retry
+        error.requeue()
     };
     let place = if kind.namespaced {
         "in namespace"
@@ -227,7 +225,7 @@ fn unlistable(kind: &Kind, labels: &BTreeMap<String, String>, error: &ApiError) 
         "at cluster scope"
     };
     Cause {
-        cure,
+        requeue,
         text: format!(
             "failed to list objects {place} matching selector [{}]: {error}",
             go_map(labels)

@@ -12,17 +12,17 @@ use kube::ResourceExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::pass::{End, Pass};
+use super::reconciliation::{End, Reconciliation};
 use crate::{
     api::CreateMode,
     events::Occasion,
-    memory::{Held, lock},
+    memory::{Operation, lock},
 };
 
 /// Unknown runs of one Runnable that are told of at most.
 const MAX_TOLD: usize = 100;
-impl Pass<'_> {
-    /// Reads who wrote the ledger last. `Err` if somebody has written since this pass read it.
+impl Reconciliation<'_> {
+    /// Reads who wrote the ledger last. `Err` if somebody has written since this reconciliation read it.
     pub(super) async fn read_ledger_writer(&mut self) -> Result<(), End> {
         let found = self
             .read_again(|found: &WrittenBy| found.metadata.resource_version.as_str())
@@ -42,13 +42,17 @@ impl Pass<'_> {
     fn know_strangers(&mut self) {
         let uid = &self.facts.runnable.uid;
         let ledger = &self.facts.ledger;
-        let ahead = self.facts.sightings.iter().map(|sighting| &sighting.run);
+        let ahead = self
+            .facts
+            .cached_runs
+            .iter()
+            .map(|cached_run| &cached_run.run);
         let ahead: Vec<RunIdentity> = ahead
             .filter(|run| ledger.is_behind(run, uid))
             .cloned()
             .collect();
         if let Some(current) = &ledger.current {
-            self.tell_of_strangers(current, &ahead);
+            self.report_unknown_runs(current, &ahead);
         }
         let state = &mut lock(&self.memory).state;
         state.note_strangers(ahead, self.facts.now);
@@ -64,13 +68,13 @@ impl Pass<'_> {
         let (sequence, name) = (current.sequence, current.name.clone());
         let made = match self.stamped(sequence, Some(&format!("{name}-probe"))) {
             Ok((path, object)) => account.create(&path, &object, CreateMode::DryRun).await,
-            Err(problem) => return Err(self.fail(Held::Create(sequence), problem)),
+            Err(problem) => return Err(self.fail(Operation::Create(sequence), problem)),
         };
         let probe = match made {
             Ok(Object(made)) => probed(current, &self.facts.runnable.uid, &made),
             Err(error) if error.is_passing() => {
                 let problem = self.refusal(&name, &error);
-                return Err(self.fail(Held::Create(sequence), problem));
+                return Err(self.fail(Operation::Create(sequence), problem));
             }
             Err(_) => Probe::default(),
         };
@@ -80,7 +84,7 @@ impl Pass<'_> {
 
     /// Objects that claim to be runs of this Runnable, and that its ledger cannot know: forged, or
     /// left by a backup. An old run that the ledger has dropped is none of them.
-    pub(super) fn tell_of_strangers(&self, current: &CurrentRun, strangers: &[RunIdentity]) {
+    pub(super) fn report_unknown_runs(&self, current: &CurrentRun, strangers: &[RunIdentity]) {
         let oldest = self
             .facts
             .ledger
@@ -93,7 +97,10 @@ impl Pass<'_> {
                 Some(sequence) => sequence < current.sequence,
                 None => run.sequence.is_none() && run.created < oldest.map(|at| at.0),
             };
-            if dropped || memory.told.len() >= MAX_TOLD || !memory.told.insert(run.uid.clone()) {
+            if dropped
+                || memory.reported.len() >= MAX_TOLD
+                || !memory.reported.insert(run.uid.clone())
+            {
                 continue;
             }
             let told = "claims to be a run of this Runnable, but its record of runs does not know it: it gives no outputs and is never deleted; \
@@ -115,15 +122,15 @@ impl Pass<'_> {
     }
 
     fn warn_of_stranger(&self, stranger: &RunName, told: &str) {
-        self.own.metrics.unknown_run();
-        let kinds = &self.own.kinds;
+        self.ctx.metrics.unknown_run();
+        let kinds = &self.ctx.kinds;
         let resource = kinds.known(&stranger.api_version, &stranger.kind);
         let resource = resource.map_or_else(|| stranger.kind.clone(), |kind| kind.resource());
         let occasion = Occasion::Warning {
             reason: "UnknownRun".to_owned(),
             message: format!("{resource}/{} {told}", stranger.name),
         };
-        self.own
+        self.ctx
             .events
             .publish(&self.runnable, &occasion, self.facts.now);
     }

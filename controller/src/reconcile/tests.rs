@@ -1,4 +1,4 @@
-//! What a look leaves behind.
+//! What a reconciliation leaves behind.
 
 use std::{
     convert::Infallible,
@@ -11,17 +11,17 @@ use http::{Request, Response, StatusCode};
 use kube::{Client, client::Body, runtime::reflector};
 use serde_json::{Value, json};
 
-use super::Reconciler;
+use super::Context;
 use crate::{
-    api::Connection, flags::Flags, health::Readiness, memory::RunnableKey, metrics::Metrics,
-    serve::wire, watch::Wakes,
+    api::Connection, endpoints::Readiness, flags::Flags, metrics::Metrics,
+    runnable_key::RunnableKey, serve::wire, watch::Enqueuer,
 };
 
 const API_VERSION: &str = "example.dev/v1";
 const KIND: &str = "Build";
 
-/// Something that happens to the Runnable while its look waits for the kind of its run.
-type Meanwhile = fn(&Reconciler);
+/// Something that happens to the Runnable while its reconciliation waits for the kind of its run.
+type Meanwhile = fn(&Context);
 
 fn key() -> RunnableKey {
     RunnableKey::of(&runnable("any"))
@@ -39,13 +39,13 @@ fn runnable(uid: &str) -> Runnable {
 }
 
 /// A controller whose API server knows one kind and nothing else.
-fn reconciler(meanwhile: Meanwhile) -> Arc<Reconciler> {
-    let reconciler = Arc::new(Mutex::new(Weak::<Reconciler>::new()));
-    let asked = reconciler.clone();
+fn ctx(meanwhile: Meanwhile) -> Arc<Context> {
+    let ctx = Arc::new(Mutex::new(Weak::<Context>::new()));
+    let asked = ctx.clone();
     let service = tower::service_fn(move |request: Request<Body>| {
         let (status, body) = if request.uri().path() == format!("/apis/{API_VERSION}") {
-            if let Some(reconciler) = asked.lock().unwrap().upgrade() {
-                meanwhile(&reconciler);
+            if let Some(ctx) = asked.lock().unwrap().upgrade() {
+                meanwhile(&ctx);
             }
             let kind = json!({ "name": "builds", "kind": KIND, "namespaced": true, "singularName": "", "verbs": [] });
             let list = json!({ "groupVersion": API_VERSION, "resources": [kind] });
@@ -65,49 +65,49 @@ fn reconciler(meanwhile: Meanwhile) -> Arc<Reconciler> {
         &metrics,
         reflector::store().0,
         reflector::store().0,
-        Wakes::new().0,
+        Enqueuer::new().0,
         &Readiness::default(),
     ));
-    *reconciler.lock().unwrap() = Arc::downgrade(&made);
+    *ctx.lock().unwrap() = Arc::downgrade(&made);
     made
 }
 
-async fn look(reconciler: &Reconciler, uid: &str) {
+async fn look(ctx: &Context, uid: &str) {
     let runnable = Arc::new(runnable(uid));
-    let _ = reconciler.reconcile(runnable, &|| false).await;
+    let _ = ctx.reconcile(runnable, &|| false).await;
 }
 
 /// Whom watches serve.
-fn users(reconciler: &Reconciler) -> Vec<RunnableKey> {
-    let open = reconciler.watches.open();
-    let users = |watched| reconciler.watches.users(&watched);
+fn users(ctx: &Context) -> Vec<RunnableKey> {
+    let open = ctx.watches.open();
+    let users = |watched| ctx.watches.users(&watched);
     open.into_iter().flat_map(users).collect()
 }
 
 #[tokio::test]
 async fn a_runnable_that_stays_keeps_the_watch_of_its_runs() {
-    let reconciler = reconciler(|_| {});
-    look(&reconciler, "first").await;
-    assert_eq!(users(&reconciler), [key()]);
-    reconciler.forget(&runnable("first"));
-    assert!(users(&reconciler).is_empty());
+    let ctx = ctx(|_| {});
+    look(&ctx, "first").await;
+    assert_eq!(users(&ctx), [key()]);
+    ctx.forget(&runnable("first"));
+    assert!(users(&ctx).is_empty());
 }
 
 #[tokio::test]
 async fn a_runnable_that_goes_while_it_is_looked_at_leaves_no_watch_behind() {
-    let reconciler = reconciler(|reconciler| reconciler.forget(&runnable("first")));
-    look(&reconciler, "first").await;
-    assert!(users(&reconciler).is_empty());
+    let ctx = ctx(|ctx| ctx.forget(&runnable("first")));
+    look(&ctx, "first").await;
+    assert!(users(&ctx).is_empty());
 }
 
 #[tokio::test]
 async fn one_that_was_made_anew_under_the_same_name_meanwhile_is_served() {
-    let reconciler = reconciler(|reconciler| {
-        reconciler.forget(&runnable("first"));
-        let _ = reconciler.memories.of(&key(), "second");
+    let ctx = ctx(|ctx| {
+        ctx.forget(&runnable("first"));
+        let _ = ctx.memories.of(&key(), "second");
     });
-    look(&reconciler, "first").await;
-    assert!(users(&reconciler).is_empty());
-    look(&reconciler, "second").await;
-    assert_eq!(users(&reconciler), [key()]);
+    look(&ctx, "first").await;
+    assert!(users(&ctx).is_empty());
+    look(&ctx, "second").await;
+    assert_eq!(users(&ctx), [key()]);
 }

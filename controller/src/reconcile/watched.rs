@@ -7,23 +7,24 @@ use std::{
 
 use cartouche_crds::RUNNABLE_NAME_LABEL;
 use cartouche_protocol::{
-    evaluate::{current_sequence, matters, reading},
-    facts::{Sighting, WatchState, doubted},
+    evaluate::{current_sequence, is_relevant, reading},
+    facts::{CachedRun, WatchState, doubted},
     ledger::RunIdentity,
-    problem::{Problem, bounded},
+    problem::{ReconcileError, bounded},
 };
 use cartouche_templating::label_value;
 
-use super::pass::Pass;
+use super::reconciliation::Reconciliation;
 use crate::{
     api::ApiError,
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
-    memory::{RunnableKey, lock},
+    memory::lock,
+    runnable_key::RunnableKey,
     watch::{Purpose, Watched, runs::Poll},
 };
 
-impl Pass<'_> {
+impl Reconciliation<'_> {
     /// Has the kinds watched that matter, and takes in what their watches have shown.
     pub(super) async fn look_around(&mut self) {
         self.unfound.clear();
@@ -58,19 +59,21 @@ impl Pass<'_> {
         let Some(kind) = kind else {
             // Objects of a kind that is not served do not exist; what was seen to go with it stays seen.
             self.facts.watch = WatchState::Synced;
-            self.facts.sightings = self.own.runs.sightings(&self.facts.runnable.uid);
-            self.facts.sightings.retain(|sighting| sighting.deleted);
+            self.facts.cached_runs = self.ctx.runs.cached_runs(&self.facts.runnable.uid);
+            self.facts
+                .cached_runs
+                .retain(|cached_run| cached_run.deleted);
             return;
         };
         let watched = Watched {
             purpose: Purpose::Runs,
             kind,
         };
-        self.facts.watch = self.own.watches.state(&watched);
-        self.facts.sightings = match self.facts.watch {
+        self.facts.watch = self.ctx.watches.state(&watched);
+        self.facts.cached_runs = match self.facts.watch {
             WatchState::Polled => self.poll(&watched).await,
             WatchState::Starting | WatchState::Synced => {
-                self.own.runs.sightings(&self.facts.runnable.uid)
+                self.ctx.runs.cached_runs(&self.facts.runnable.uid)
             }
         };
     }
@@ -83,7 +86,7 @@ impl Pass<'_> {
         api_version: &str,
         kind: &str,
     ) -> Result<Option<Arc<Kind>>, DiscoveryError> {
-        let kinds = &self.own.kinds;
+        let kinds = &self.ctx.kinds;
         let found = match purpose {
             // A run stays the same object, whatever version it is read in.
             Purpose::Runs => kinds.find_objects(api_version, kind).await,
@@ -158,28 +161,28 @@ impl Pass<'_> {
             .difference(&wanted)
             .filter(|watched| watched.purpose == Purpose::Selected)
         {
-            self.own.selections.remove(gone, &self.key);
+            self.ctx.selections.remove(gone, &self.key);
             // What happens to it from now on is not told.
             let mut memory = lock(&self.memory);
             memory.picked = None;
             memory.changes += 1;
         }
-        self.own.serve(&self.key, &before, &wanted);
+        self.ctx.serve(&self.key, &before, &wanted);
         self.facts.unwatched = self.unwatched(&wanted);
     }
 
     /// What is to be said of watches that fail, and of those that cannot begin.
     fn unwatched(&self, wanted: &BTreeSet<Watched>) -> Option<String> {
-        let seconds = self.own.poll.as_secs();
+        let seconds = self.ctx.poll.as_secs();
         let failing = wanted.iter().filter_map(|watched| {
-            let why = self.own.watches.failing(watched)?;
+            let why = self.ctx.watches.failing(watched)?;
             let resource = watched.kind.resource();
             Some(format!(
                 "{resource} cannot be watched ({why}) and is looked at every {seconds} s as the Runnable's ServiceAccount meanwhile"
             ))
         });
         let unfound = self.unfound.iter().filter_map(|(api_version, kind)| {
-            let why = self.own.kinds.failing(api_version, kind)?;
+            let why = self.ctx.kinds.failing(api_version, kind)?;
             Some(unfindable(api_version, kind, &why))
         });
         let failing: Vec<String> = failing.chain(unfound).collect();
@@ -187,22 +190,22 @@ impl Pass<'_> {
     }
 
     /// Why nothing is known of the current run, once that has lasted: discovery fails for its kind.
-    pub(super) fn undiscovered(&self) -> Option<Problem> {
+    pub(super) fn undiscovered(&self) -> Option<ReconcileError> {
         let current = self.facts.ledger.current.as_ref()?;
         let of_current = |(api_version, kind): &&(String, String)| {
             *api_version == current.api_version && *kind == current.kind
         };
         let (api_version, kind) = self.unfound.iter().find(of_current)?;
-        let why = self.own.kinds.failing(api_version, kind)?;
+        let why = self.ctx.kinds.failing(api_version, kind)?;
         let text = bounded(unfindable(api_version, kind, &why));
         Some(self.unreadable(&ApiError::Unanswered(text)))
     }
 
     /// Runs of a kind that the controller may not watch, listed as the account.
-    pub(super) async fn poll(&self, watched: &Watched) -> Vec<Sighting> {
-        let (runs, owner) = (&self.own.runs, &self.facts.runnable.uid);
+    pub(super) async fn poll(&self, watched: &Watched) -> Vec<CachedRun> {
+        let (runs, owner) = (&self.ctx.runs, &self.facts.runnable.uid);
         let (Some(account), Some(compiled)) = (&self.account, &self.compiled) else {
-            return runs.sightings(owner);
+            return runs.cached_runs(owner);
         };
         let path = watched.kind.path(&self.key.namespace);
         let mut found = Vec::new();
@@ -211,12 +214,12 @@ impl Pass<'_> {
             .each(&path, &own_runs(&self.key), |object| {
                 let reading = reading(compiled, history, &object);
                 let own = reading.filter(|reading| reading.run.is_owned_by(owner));
-                found.extend(own.as_ref().map(Sighting::of));
+                found.extend(own.as_ref().map(CachedRun::of));
                 own.is_some()
             })
             .await;
         if listed.is_err() {
-            let known = runs.sightings(owner);
+            let known = runs.cached_runs(owner);
             let of_kind =
                 |run: &RunIdentity| watched.kind.has_objects_of(&run.api_version, &run.kind);
             return doubted(known, &self.facts.ledger, of_kind);
@@ -226,10 +229,12 @@ impl Pass<'_> {
             owner: (&self.key, owner),
             found: &found,
             current: current_sequence(&self.runnable),
-            at: self.own.identity.connection().now(),
+            at: self.ctx.identity.connection().now(),
         };
-        runs.polled(&poll, |sighting| matters(&self.runnable, &sighting.run));
-        let mut known = runs.sightings(owner);
+        runs.polled(&poll, |cached_run| {
+            is_relevant(&self.runnable, &cached_run.run)
+        });
+        let mut known = runs.cached_runs(owner);
         let listed: HashSet<&str> = found.iter().map(|it| it.run.uid.as_str()).collect();
         known.retain(|known| !listed.contains(known.run.uid.as_str()));
         known.extend(found);

@@ -7,19 +7,19 @@ use cartouche_protocol::{
     decide::{Change, Step, decide},
     facts::{CreateOutcome, LedgerWriter, NameRead},
     ledger::Ledger,
-    problem::Problem,
-    report,
+    problem::ReconcileError,
     retention::trimmed,
+    status,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::pass::{End, Pass};
+use super::reconciliation::{End, Reconciliation};
 use crate::{
     api::ResourcePath,
     clock::boot_time,
     events::Occasion,
-    memory::{Held, lock},
+    memory::{Operation, lock},
     metrics::RunEvent,
     mutants::{self, Mutant},
 };
@@ -68,7 +68,7 @@ pub(super) struct WrittenMeta {
     pub(super) resource_version: String,
 }
 
-impl Pass<'_> {
+impl Reconciliation<'_> {
     /// Writes the ledger, and with it all that the status says of it.
     pub(super) async fn write(&mut self, ledger: Ledger, change: Change) -> Result<(), End> {
         let policy = self.runnable.spec.retention_policy;
@@ -81,7 +81,7 @@ impl Pass<'_> {
             (Some(CreateOutcome::AlreadyExists), Change::Reject) => self.conflict(),
             _ => None,
         };
-        let mut status = report::status(&self.facts, &ledger, problem.as_ref());
+        let mut status = status::status(&self.facts, &ledger, problem.as_ref());
         if change == Change::Attempt {
             // What is wrong is not known to be cured.
             status.conditions.clone_from(&self.facts.stored.conditions);
@@ -102,7 +102,7 @@ impl Pass<'_> {
     }
 
     /// The problem that the next decision will name, for the write that comes before it.
-    fn conflict(&self) -> Option<Problem> {
+    fn conflict(&self) -> Option<ReconcileError> {
         let mut facts = self.facts.clone();
         if let Some(current) = &mut facts.ledger.current {
             current.phase = RunPhase::Rejected;
@@ -146,9 +146,9 @@ impl Pass<'_> {
         let result = |ledger: &Ledger| ledger.current.as_ref().and_then(|current| current.result);
         if result(before) != current.result {
             match current.result {
-                Some(RunResult::Succeeded) => self.own.metrics.run(RunEvent::Succeeded),
-                Some(RunResult::Failed) => self.own.metrics.run(RunEvent::Failed),
-                Some(RunResult::Lost) => self.own.metrics.run(RunEvent::Lost),
+                Some(RunResult::Succeeded) => self.ctx.metrics.run(RunEvent::Succeeded),
+                Some(RunResult::Failed) => self.ctx.metrics.run(RunEvent::Failed),
+                Some(RunResult::Lost) => self.ctx.metrics.run(RunEvent::Lost),
                 None => {}
             }
         }
@@ -156,12 +156,12 @@ impl Pass<'_> {
             && let Some(from) = &self.facts.ledger.outputs_from
         {
             let kind = self
-                .own
+                .ctx
                 .kinds
                 .known(&current.api_version, &current.kind)
                 .map(|kind| kind.resource())
                 .unwrap_or_default();
-            self.own.events.publish(
+            self.ctx.events.publish(
                 &self.runnable,
                 &Occasion::OutputChanged(format!("{kind}/{}", from.name)),
                 self.facts.now,
@@ -172,7 +172,7 @@ impl Pass<'_> {
     /// Replaces the status, with the resourceVersion of what was read.
     pub(super) async fn put(&mut self, status: RunnableStatus) -> Result<(), End> {
         let path = &ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
-        let (own, name) = (self.own.identity.own(), &self.key.name);
+        let (own, name) = (self.ctx.identity.own(), &self.key.name);
         let latest = || async move { own.get::<Value>(path, name).await.ok() };
         let version = mutants::precondition(&self.resource_version, latest).await;
         let body = StatusWrite {
@@ -199,18 +199,18 @@ impl Pass<'_> {
                 {
                     let mut memory = lock(&self.memory);
                     memory.state.wrote_status(&self.facts.stored, &version);
-                    memory.release(&Held::Status(self.facts.runnable.generation));
+                    memory.succeeded(&Operation::Status(self.facts.runnable.generation));
                 }
                 self.resource_version = version;
                 self.read_at = boot_time();
                 self.has_written = true;
-                self.facts.now = self.own.identity.connection().now();
+                self.facts.now = self.ctx.identity.connection().now();
                 Ok(())
             }
             Err(error) if error.is_conflict() => Err(End::Conflict),
             Err(error) if error.is_not_found() => Err(End::Gone),
             Err(error) => {
-                let what = Held::Status(self.facts.runnable.generation);
+                let what = Operation::Status(self.facts.runnable.generation);
                 Err(self.refuse(what, "write", &error))
             }
         }
@@ -221,7 +221,7 @@ impl Pass<'_> {
         for condition in status
             .conditions
             .iter()
-            .filter(|condition| condition.status == "False" && condition.type_ != report::READY)
+            .filter(|condition| condition.status == "False" && condition.type_ != status::READY)
         {
             let told = self.facts.stored.conditions.iter().any(|stored| {
                 stored.type_ == condition.type_
@@ -234,7 +234,7 @@ impl Pass<'_> {
                     reason: condition.reason.clone(),
                     message: condition.message.clone(),
                 };
-                self.own
+                self.ctx
                     .events
                     .publish(&self.runnable, &occasion, self.facts.now);
             }

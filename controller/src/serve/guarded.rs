@@ -17,12 +17,9 @@ use super::unreadable::{Told, Untold};
 use crate::{
     cached_runnable::{CachedRunnable, kind_of},
     metrics::Metrics,
-    watch::own::OwnWatches,
+    watch::{config, own::OwnWatches},
 };
 use metadata::ReadMeta;
-
-/// The server ends every watch after this time, and a silent connection is noticed.
-const WATCH_SECONDS: u32 = 50;
 
 /// How much text may stand in an object of ours: a little more than a template can see, so that one that is
 /// only just too large is followed, and told that by the renderer. What the API server and we write into it
@@ -296,10 +293,7 @@ where
     K: Told + Clone + std::fmt::Debug + Send + 'static,
 {
     let metrics = own.metrics.clone();
-    let config = watcher::Config::default()
-        .timeout(WATCH_SECONDS)
-        .page_size(100);
-    own.follow(what, watcher(api, config), why)
+    own.follow(what, watcher(api, config()), why)
         .filter_map(move |event| {
             let event = opened(event, &metrics, &untold);
             std::future::ready(event.map(Ok))

@@ -6,11 +6,11 @@ use cartouche_crds::Runnable;
 use kube::runtime::reflector::Store;
 use tokio::sync::watch;
 
-use super::cures::Cures;
+use super::requeues::Requeues;
 use crate::{
     cached_runnable::CachedRunnable,
-    memory::RunnableKey,
-    reconcile::Reconciler,
+    reconcile::Context,
+    runnable_key::RunnableKey,
     watch::{
         references::{
             ACCOUNTS, Reference, References, watch_accounts, watch_definitions, watch_rights,
@@ -22,32 +22,32 @@ use crate::{
 /// Watches what Runnables refer to. The receiver turns true when the accounts are known.
 pub(super) fn watch_references(
     references: References,
-    reconciler: &Arc<Reconciler>,
+    ctx: &Arc<Context>,
     runnables: &Store<CachedRunnable>,
 ) -> watch::Receiver<bool> {
     let (synced, receiver) = watch::channel(false);
-    let wake = {
-        let (reconciler, runnables) = (reconciler.clone(), runnables.clone());
-        let cures = Arc::new(Cures::default());
+    let enqueue = {
+        let (ctx, runnables) = (ctx.clone(), runnables.clone());
+        let requeues = Arc::new(Requeues::default());
         move |reference| match reference {
-            Reference::Accounts(accounts) => refer(&reconciler, &runnables, &accounts),
-            reference => cures.tell(&reconciler, reference),
+            Reference::Accounts(accounts) => refer(&ctx, &runnables, &accounts),
+            reference => requeues.tell(&ctx, reference),
         }
     };
-    let metrics = || reconciler.metrics.clone();
+    let metrics = || ctx.metrics.clone();
     let accounts = {
-        let (references, accounts) = (references.clone(), reconciler.accounts.clone());
-        let wake = wake.clone();
+        let (references, accounts) = (references.clone(), ctx.accounts.clone());
+        let enqueue = enqueue.clone();
         move || {
             let (accounts, synced) = (accounts.clone(), synced.clone());
-            watch_accounts(references.clone(), accounts, synced, wake.clone())
+            watch_accounts(references.clone(), accounts, synced, enqueue.clone())
         }
     };
     let rights = {
-        let (references, wake) = (references.clone(), wake.clone());
-        move || watch_rights(references.clone(), wake.clone())
+        let (references, enqueue) = (references.clone(), enqueue.clone());
+        move || watch_rights(references.clone(), enqueue.clone())
     };
-    let definitions = move || watch_definitions(references.clone(), wake.clone());
+    let definitions = move || watch_definitions(references.clone(), enqueue.clone());
     tokio::spawn(supervised(ACCOUNTS.to_owned(), metrics(), accounts, || {}));
     tokio::spawn(supervised("rights".to_owned(), metrics(), rights, || {}));
     let what = "definitions".to_owned();
@@ -56,26 +56,22 @@ pub(super) fn watch_references(
 }
 
 /// Accounts that came, changed or went concern the Runnables that name them.
-fn refer(
-    reconciler: &Reconciler,
-    runnables: &Store<CachedRunnable>,
-    accounts: &[(String, String)],
-) {
+fn refer(ctx: &Context, runnables: &Store<CachedRunnable>, accounts: &[(String, String)]) {
     for (namespace, name) in accounts {
-        reconciler.identity.forget(namespace, name);
+        ctx.identity.forget(namespace, name);
     }
     let accounts: HashSet<(&str, &str)> = accounts
         .iter()
         .map(|(namespace, name)| (namespace.as_str(), name.as_str()))
         .collect();
-    wake_where(reconciler, runnables, |runnable| {
+    enqueue_where(ctx, runnables, |runnable| {
         let namespace = runnable.metadata.namespace.as_deref().unwrap_or_default();
         accounts.contains(&(namespace, runnable.spec.service_account()))
     });
 }
 
-pub(super) fn wake_where(
-    reconciler: &Reconciler,
+pub(super) fn enqueue_where(
+    ctx: &Context,
     runnables: &Store<CachedRunnable>,
     concerned: impl Fn(&Runnable) -> bool,
 ) {
@@ -85,9 +81,9 @@ pub(super) fn wake_where(
         .filter(|runnable| concerned(runnable))
     {
         let key = RunnableKey::of(runnable);
-        if let Some(memory) = reconciler.memories.known(&key) {
+        if let Some(memory) = ctx.memories.known(&key) {
             crate::memory::lock(&memory).retry_now();
         }
-        reconciler.wakes.wake(&key);
+        ctx.enqueuer.enqueue(&key);
     }
 }

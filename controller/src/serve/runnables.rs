@@ -1,4 +1,4 @@
-//! Serves Runnables: their watch, the looks at them, and the end of it all.
+//! Serves Runnables: their watch, their reconciliation, and the end of it all.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,50 +19,46 @@ use tokio::sync::{Semaphore, mpsc::UnboundedReceiver, watch};
 
 use super::{
     ACCOUNTS, RUNNABLES, TEMPLATES,
+    fair_queue::Reason,
     guarded::{Guarded, guarded},
-    looks::Queue,
-    turns::Reason,
+    queue::Queue,
     unreadable::Untold,
 };
 use crate::{
-    cached_runnable::CachedRunnable,
-    flags::Flags,
-    health::Readiness,
-    memory::{RunnableKey, lock},
-    metrics::Metrics,
-    reconcile::Reconciler,
+    backoff::HALF, cached_runnable::CachedRunnable, endpoints::Readiness, flags::Flags,
+    memory::lock, metrics::Metrics, reconcile::Context, runnable_key::RunnableKey,
     watch::own::OwnWatches,
 };
 
-/// How long passes under way may take to end after a signal to stop.
+/// How long reconciliations under way may take to end after a signal to stop.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// When a large Runnable is tried again while another one is looked at.
+/// When a large Runnable is tried again while another one is reconciled.
 const LARGE_PAUSE: Duration = Duration::from_millis(200);
 
 /// What serving Runnables needs.
 pub(super) struct Runnables {
-    pub(super) reconciler: Arc<Reconciler>,
+    pub(super) ctx: Arc<Context>,
     pub(super) store: Store<CachedRunnable>,
     pub(super) readiness: Readiness,
     pub(super) metrics: Metrics,
     pub(super) untold: Untold,
     pub(super) watches: OwnWatches,
-    /// The large ones are looked at one at a time: see [`CachedRunnable::is_large`].
+    /// The large ones are reconciled one at a time: see [`CachedRunnable::is_large`].
     pub(super) large: Semaphore,
 }
 
 impl Runnables {
-    /// Serves Runnables until `stop`, and then until the passes under way have ended.
+    /// Serves Runnables until `stop`, and then until the reconciliations under way have ended.
     pub(super) async fn serve(
         self,
         flags: &Flags,
         writer: reflector::store::Writer<CachedRunnable>,
-        woken: UnboundedReceiver<RunnableKey>,
+        enqueued: UnboundedReceiver<RunnableKey>,
         accounts: watch::Receiver<bool>,
         stop: impl Future<Output = ()> + Send + Sync + 'static,
     ) {
-        let client = self.reconciler.identity.own().client();
+        let client = self.ctx.identity.own().client();
         let api: Api<Guarded<CachedRunnable>> = match &flags.namespace {
             Some(namespace) => Api::namespaced(client, namespace),
             None => Api::all(client),
@@ -76,8 +72,8 @@ impl Runnables {
             .try_filter(self.news());
         let triggers = trigger
             .filter_map(|event| ready(event.ok().map(|runnable| RunnableKey::of(&runnable))));
-        let woken = stream::unfold(woken, |mut woken| async move {
-            woken.recv().await.map(|key| (key, woken))
+        let enqueued = stream::unfold(enqueued, |mut enqueued| async move {
+            enqueued.recv().await.map(|key| (key, enqueued))
         });
 
         let (stopping, mut stopped) = watch::channel(false);
@@ -88,27 +84,27 @@ impl Runnables {
         };
         let queue = Queue::new(flags.concurrency, self.metrics.clone());
         let serving = queue.serve(
-            stream::select(triggers, woken).boxed(),
+            stream::select(triggers, enqueued).boxed(),
             prepared(self.readiness.clone(), accounts),
             stop,
-            |key| Some(reason(&self.reconciler, &*key.find(&self.store)?)),
-            |key| Some(self.look(&queue, key.clone())),
+            |key| Some(reason(&self.ctx, &*key.find(&self.store)?)),
+            |key| Some(self.reconcile_one(&queue, key.clone())),
         );
         tokio::select! {
             () = serving => {}
             () = async {
                 let _ = stopped.wait_for(|stopping| *stopping).await;
                 tokio::time::sleep(GRACE).await;
-            } => tracing::warn!("some passes did not end in time"),
+            } => tracing::warn!("some reconciliations did not end in time"),
         }
     }
 
-    async fn look(&self, queue: &Queue, key: RunnableKey) -> Option<Duration> {
+    async fn reconcile_one(&self, queue: &Queue, key: RunnableKey) -> Option<Duration> {
         let is_large = key.find(&self.store)?.is_large();
         // Whoever has to wait gives its turn to others meanwhile.
         let place = is_large.then(|| self.large.try_acquire());
         if matches!(place, Some(Err(_))) {
-            return Some(LARGE_PAUSE.mul_f64(0.5 + fastrand::f64()));
+            return Some(HALF.over(LARGE_PAUSE));
         }
         let runnable = key.find(&self.store)?.whole();
         let runnable = runnable
@@ -117,12 +113,12 @@ impl Runnables {
             )
             .ok()?;
         let others_wait = || queue.changes_wait(&key.namespace);
-        self.reconciler.reconcile(runnable, &others_wait).await
+        self.ctx.reconcile(runnable, &others_wait).await
     }
 
     /// Whether an event says more than that our own write has arrived.
     fn news(&self) -> impl Fn(&CachedRunnable) -> Ready<bool> + Send + 'static {
-        let memories = self.reconciler.memories.clone();
+        let memories = self.ctx.memories.clone();
         move |runnable| {
             let echo = memories
                 .known(&RunnableKey::of(runnable))
@@ -134,22 +130,22 @@ impl Runnables {
         }
     }
 
-    /// What events of Runnables mean beside a look at them.
+    /// What events of Runnables mean beside a reconciliation.
     fn noting(&self) -> impl Fn(&watcher::Event<CachedRunnable>) + Send + 'static {
-        let (reconciler, store, readiness, metrics) = (
-            self.reconciler.clone(),
+        let (ctx, store, readiness, metrics) = (
+            self.ctx.clone(),
             self.store.clone(),
             self.readiness.clone(),
             self.metrics.clone(),
         );
         move |event| {
             match event {
-                watcher::Event::Delete(runnable) => reconciler.forget(runnable),
+                watcher::Event::Delete(runnable) => ctx.forget(runnable),
                 watcher::Event::InitDone => {
                     readiness.reached(RUNNABLES);
-                    reconciler.sweep(|key| key.find(&store).is_some());
+                    ctx.sweep(|key| key.find(&store).is_some());
                     for runnable in store.state() {
-                        reconciler.wakes.wake(&RunnableKey::of(&runnable));
+                        ctx.enqueuer.enqueue(&RunnableKey::of(&runnable));
                     }
                 }
                 watcher::Event::Init | watcher::Event::InitApply(_) | watcher::Event::Apply(_) => {}
@@ -172,9 +168,9 @@ async fn prepared(readiness: Readiness, mut accounts: watch::Receiver<bool>) {
     }
 }
 
-/// What is to be looked at because of one event. The objects of a list are not in the store before all of
-/// it has come, and a look meanwhile would see what was there before and be the last one: they are looked
-/// at when the list is complete.
+/// What is to be reconciled because of one event. The objects of a list are not in the store before all of
+/// it has come, and a reconciliation meanwhile would see what was there before and be the last one: they are
+/// reconciled when the list is complete.
 fn changed(event: watcher::Event<CachedRunnable>) -> Option<CachedRunnable> {
     match event {
         watcher::Event::Apply(runnable) => Some(runnable),
@@ -185,8 +181,8 @@ fn changed(event: watcher::Event<CachedRunnable>) -> Option<CachedRunnable> {
     }
 }
 
-/// Whether the spec is not what was looked at last, or the template.
-fn reason(reconciler: &Reconciler, runnable: &CachedRunnable) -> Reason {
+/// Whether the spec is not what was reconciled last, or the template.
+fn reason(ctx: &Context, runnable: &CachedRunnable) -> Reason {
     let observed = runnable
         .status
         .as_ref()
@@ -194,7 +190,7 @@ fn reason(reconciler: &Reconciler, runnable: &CachedRunnable) -> Reason {
     if observed != runnable.metadata.generation {
         return Reason::Changed;
     }
-    let memory = reconciler.memories.known(&RunnableKey::of(runnable));
+    let memory = ctx.memories.known(&RunnableKey::of(runnable));
     if memory.is_some_and(|memory| lock(&memory).of_edited_template) {
         Reason::Template
     } else {

@@ -1,14 +1,11 @@
 //! Objects of our own kinds that cannot be read are told so in their status. I/O.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    time::Duration,
-};
+use std::collections::{BTreeMap, HashMap};
 
 use cartouche_crds::{API_VERSION, ClusterRunTemplate, Runnable};
 use cartouche_protocol::{
     problem::{Category, bounded},
-    report,
+    status,
 };
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta},
@@ -27,15 +24,13 @@ use tokio::{
 
 use super::guarded::{Guarded, Served, Unreadable};
 use crate::{
-    accept,
     api::{ApiError, Connection, Requests, ResourcePath},
+    backoff::STEPS,
     cached_runnable::CachedRunnable,
     events::{Events, Occasion},
     metrics::Metrics,
+    template_status,
 };
-
-/// First and longest pause after a write that failed.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(5));
 
 /// A kind whose objects can be told that they cannot be read.
 pub(super) trait Told: Served {
@@ -61,7 +56,7 @@ impl Told for CachedRunnable {
         generation: Option<i64>,
         now: Timestamp,
     ) -> Vec<Condition> {
-        report::unreadable(stored, &message(why), generation, now)
+        status::unreadable(stored, &message(why), generation, now)
     }
 
     fn placeholder() -> Value {
@@ -87,7 +82,7 @@ impl Told for ClusterRunTemplate {
     ) -> Vec<Condition> {
         let why = without_place(why);
         let message = bounded(format!("the template cannot be read: {why}"));
-        accept::refused(stored, &message, generation, now)
+        template_status::refused(stored, &message, generation, now)
     }
 
     fn placeholder() -> Value {
@@ -195,15 +190,15 @@ struct OnlyStatus {
 
 impl Teller {
     async fn tell_all(self, mut waiting: UnboundedReceiver<Place>) {
-        // When each is tried, and the pause after that.
-        let mut due: HashMap<Place, (Instant, Duration)> = HashMap::new();
+        // When each is tried, and how often it has failed.
+        let mut due: HashMap<Place, (Instant, u32)> = HashMap::new();
         loop {
             let first = due.iter().min_by_key(|(_, (at, _))| *at);
             let first = first.map(|(place, (at, _))| (place.clone(), *at));
             tokio::select! {
                 place = waiting.recv() => match place {
                     Some(place) => {
-                        due.entry(place).or_insert_with(|| (Instant::now(), PAUSES.0));
+                        due.entry(place).or_insert_with(|| (Instant::now(), 0));
                     }
                     None => return,
                 },
@@ -217,9 +212,9 @@ impl Teller {
                     }
                     Err(error) => {
                         tracing::debug!(name = place.2, %error, "an object was not told that it cannot be read");
-                        if let Some((at, pause)) = due.get_mut(&place) {
-                            *at = Instant::now() + pause.mul_f64(0.8 + 0.4 * fastrand::f64());
-                            *pause = (*pause * 2).min(PAUSES.1);
+                        if let Some((at, failures)) = due.get_mut(&place) {
+                            *at = Instant::now() + STEPS.delay(*failures);
+                            *failures = failures.saturating_add(1);
                         }
                     }
                 },

@@ -11,7 +11,7 @@ use super::{
     Progress,
     progress::{Following, reason},
 };
-use crate::{health::Readiness, metrics::Metrics};
+use crate::{endpoints::Readiness, metrics::Metrics};
 
 /// Who is told how the controller's own watches fare.
 #[derive(Clone)]
@@ -85,7 +85,7 @@ mod tests {
     use tokio::time::{Instant, sleep};
 
     use super::{Duration, OwnWatches};
-    use crate::{api::DEADLINE, health::Readiness, metrics::Metrics};
+    use crate::{api::DEADLINE, endpoints::Readiness, metrics::Metrics};
 
     fn error(code: u16) -> Error {
         let mut status = kube::core::Status::failure("no", "Refused");

@@ -156,7 +156,7 @@ impl Progress {
         })
     }
 
-    fn failed(&self, error: &watcher::Error, forbidden: bool) -> bool {
+    fn last_failure(&self, error: &watcher::Error, forbidden: bool) -> bool {
         self.change(|inner| {
             if forbidden {
                 inner.state = WatchState::Polled;
@@ -238,7 +238,7 @@ where
             what,
             events,
             turned,
-            failures: Failures::new(),
+            failures: Failures::default(),
             given: None,
         }
     }
@@ -268,7 +268,7 @@ where
     async fn wait_out(&mut self, error: &watcher::Error) {
         let (forbidden, pause) = self.failures.after(error);
         tracing::warn!(what = self.what, %error, forbidden, "a watch failed");
-        if self.progress.failed(error, forbidden) {
+        if self.progress.last_failure(error, forbidden) {
             (self.turned)();
         }
         tokio::time::sleep(pause).await;

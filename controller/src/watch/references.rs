@@ -116,7 +116,7 @@ pub async fn watch_accounts(
     references: References,
     accounts: Arc<Accounts>,
     synced: watch::Sender<bool>,
-    wake: impl Fn(Reference),
+    enqueue: impl Fn(Reference),
 ) {
     let mut listed: Vec<ObjectMeta> = Vec::new();
     let api = references.here::<PartialObjectMeta<ServiceAccount>>();
@@ -124,7 +124,7 @@ pub async fn watch_accounts(
     let mut events = references.own.follow_plainly(ACCOUNTS, events).boxed();
     let tell = |accounts: Vec<(String, String)>| {
         if !accounts.is_empty() {
-            wake(Reference::Accounts(accounts));
+            enqueue(Reference::Accounts(accounts));
         }
     };
     while let Some(event) = events.next().await {
@@ -185,9 +185,9 @@ fn relist(accounts: &Accounts, listed: &[ObjectMeta]) -> Vec<(String, String)> {
 }
 
 /// Watches everything that grants rights, for ever.
-pub async fn watch_rights(references: References, wake: impl Fn(Reference) + Clone) {
-    let there = |object: &ObjectMeta| wake(Reference::Rights(object.namespace.clone()));
-    let everywhere = |_: &ObjectMeta| wake(Reference::Rights(None));
+pub async fn watch_rights(references: References, enqueue: impl Fn(Reference) + Clone) {
+    let there = |object: &ObjectMeta| enqueue(Reference::Rights(object.namespace.clone()));
+    let everywhere = |_: &ObjectMeta| enqueue(Reference::Rights(None));
     tokio::join!(
         watch_all::<Role>(&references, references.here(), "roles", there),
         watch_all::<RoleBinding>(&references, references.here(), "rolebindings", there),
@@ -207,9 +207,9 @@ pub async fn watch_rights(references: References, wake: impl Fn(Reference) + Clo
 }
 
 /// Watches the definitions of custom resources, for ever.
-pub async fn watch_definitions(references: References, wake: impl Fn(Reference)) {
+pub async fn watch_definitions(references: References, enqueue: impl Fn(Reference)) {
     let api = references.everywhere();
-    let tell = |object: &ObjectMeta| wake(Reference::Definition(object.name.clone()));
+    let tell = |object: &ObjectMeta| enqueue(Reference::Definition(object.name.clone()));
     watch_all::<CustomResourceDefinition>(&references, api, "customresourcedefinitions", tell)
         .await;
 }

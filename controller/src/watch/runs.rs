@@ -8,9 +8,9 @@ use std::{
 
 use cartouche_crds::{RUNNABLE_NAME_LABEL, Runnable};
 use cartouche_protocol::{
-    evaluate::{current_sequence, digested, matters},
-    facts::{OutputsDigest, Sighting},
-    ledger::{Reading, RunIdentity},
+    evaluate::{current_sequence, digested, is_relevant},
+    facts::{CachedRun, OutputsDigest},
+    ledger::{FetchedRun, RunIdentity},
 };
 use futures::StreamExt;
 use k8s_openapi::jiff::Timestamp;
@@ -20,11 +20,12 @@ use kube::{
 };
 use serde_json::Value;
 
-use super::{Progress, Wakes, Watched, Watches, config, run_object::RunObject};
+use super::{Enqueuer, Progress, Watched, Watches, config, run_object::RunObject};
 use crate::{
     cached_runnable::CachedRunnable,
-    memory::{Memories, RunnableKey, lock},
+    memory::{Memories, lock},
     metrics::Metrics,
+    runnable_key::RunnableKey,
     templates::Templates,
 };
 
@@ -59,18 +60,18 @@ impl Runs {
 
     /// The runs of a Runnable that still matter.
     #[must_use]
-    pub fn sightings(&self, runnable_uid: &str) -> Vec<Sighting> {
+    pub fn cached_runs(&self, runnable_uid: &str) -> Vec<CachedRun> {
         self.lock()
             .owners
             .get(&short(runnable_uid))
-            .map(|owner| owner.sightings.clone())
+            .map(|owner| owner.cached_runs.clone())
             .unwrap_or_default()
     }
 
-    /// A run was read: its sighting, if it is still the one that was seen `before` the read, is
+    /// A run was read: its cached run, if it is still the one that was seen `before` the read, is
     /// brought up to date, so that it is not read again for the same news. A newer one is left
-    /// alone: it has woken the Runnable, and the reading may be older.
-    pub fn refresh(&self, runnable_uid: &str, before: Option<&Sighting>, reading: &Reading) {
+    /// alone: it has enqueued the Runnable, and the reading may be older.
+    pub fn refresh(&self, runnable_uid: &str, before: Option<&CachedRun>, reading: &FetchedRun) {
         let mut inner = self.lock();
         let (Some(before), Some(owner)) = (before, inner.owners.get_mut(&short(runnable_uid)))
         else {
@@ -78,10 +79,10 @@ impl Runs {
         };
         if before.deleted {
             // It is there all the same: it lost its label, and nothing is known of how it goes from now on.
-            owner.sightings.retain(|known| known != before);
+            owner.cached_runs.retain(|known| known != before);
             return;
         }
-        if let Some(known) = owner.sightings.iter_mut().find(|known| *known == before) {
+        if let Some(known) = owner.cached_runs.iter_mut().find(|known| *known == before) {
             known.health = reading.health.clone();
             known.rules_hash = reading.rules_hash.clone();
             // Outputs out of pods are not in the object that the watch shows.
@@ -91,13 +92,13 @@ impl Runs {
         }
     }
 
-    /// Drops the sightings that do not matter any more.
-    pub fn retain(&self, runnable_uid: &str, keep: impl FnMut(&Sighting) -> bool) {
+    /// Drops the cached runs that do not matter any more.
+    pub fn retain(&self, runnable_uid: &str, keep: impl FnMut(&CachedRun) -> bool) {
         let mut inner = self.lock();
         if let Entry::Occupied(mut owner) = inner.owners.entry(short(runnable_uid)) {
-            owner.get_mut().sightings.retain(keep);
-            owner.get_mut().sightings.shrink_to_fit();
-            if owner.get().sightings.is_empty() {
+            owner.get_mut().cached_runs.retain(keep);
+            owner.get_mut().cached_runs.shrink_to_fit();
+            if owner.get().cached_runs.is_empty() {
                 owner.remove();
             }
         }
@@ -134,7 +135,7 @@ impl Runs {
         key: &RunnableKey,
         run: &RunIdentity,
         deleted: bool,
-        sighting: Option<(Sighting, i64)>,
+        cached_run: Option<(CachedRun, i64)>,
     ) -> bool {
         let owner = short(run.owner_uid.as_deref().unwrap_or_default());
         let mut inner = self.lock();
@@ -144,8 +145,9 @@ impl Runs {
         } else {
             live.insert(short(&run.uid), owner);
         }
-        sighting
-            .is_some_and(|(sighting, current)| self.put(&mut inner, owner, key, sighting, current))
+        cached_run.is_some_and(|(cached_run, current)| {
+            self.put(&mut inner, owner, key, cached_run, current)
+        })
     }
 
     /// An object that was a run of somebody's has lost that owner: nothing more is heard of it, so what was seen
@@ -185,20 +187,20 @@ impl Runs {
         concerned
     }
 
-    /// Keeps a sighting, while the Runnable is at the number `current`. Whether it is news.
+    /// Keeps a cached run, while the Runnable is at the number `current`. Whether it is news.
     fn put(
         &self,
         inner: &mut Inner,
         owner: Uid,
         key: &RunnableKey,
-        sighting: Sighting,
+        cached_run: CachedRun,
         current: i64,
     ) -> bool {
         let owner = inner
             .owners
             .entry(owner)
             .or_insert_with(|| Owner::new(key.clone()));
-        let news = owner.put(sighting);
+        let news = owner.put(cached_run);
         if news {
             self.metrics.sightings_dropped(owner.make_room(current));
         }
@@ -235,8 +237,8 @@ pub struct RunWatch {
     pub templates: Arc<Templates>,
     /// Where it is put down what was made.
     pub memories: Arc<Memories>,
-    /// Whom to wake.
-    pub wakes: Wakes,
+    /// Whom to enqueue.
+    pub enqueuer: Enqueuer,
     /// The registry that this watch is in.
     pub watches: Arc<Watches>,
     /// Where it is counted what cannot be read.
@@ -253,7 +255,7 @@ impl RunWatch {
         // Another state concerns every Runnable that waits for this watch.
         let turned = || {
             for key in self.watches.turned(&watched) {
-                self.wakes.wake(&key);
+                self.enqueuer.enqueue(&key);
             }
         };
         let what = watched.kind.resource();
@@ -278,7 +280,7 @@ impl RunWatch {
             }
             watcher::Event::InitDone => {
                 for key in self.runs.relisted(watched, listed) {
-                    self.wakes.wake(&key);
+                    self.enqueuer.enqueue(&key);
                 }
             }
             watcher::Event::Apply(object) => drop(self.show(watched, &object, false)),
@@ -286,7 +288,7 @@ impl RunWatch {
         }
     }
 
-    /// Takes in one object, and wakes its owner if that is news.
+    /// Takes in one object, and enqueues its owner if that is news.
     fn show(&self, watched: &Watched, object: &RunObject, deleted: bool) -> Option<RunIdentity> {
         if let Some(error) = object.unreadable() {
             tracing::warn!(kind = watched.kind.resource(), %error, "an object cannot be read and is left alone");
@@ -298,42 +300,42 @@ impl RunWatch {
             .runs
             .disowned(watched, &run.uid, run.owner_uid.as_deref());
         if let Some(before) = disowned {
-            self.wakes.wake(&before);
+            self.enqueuer.enqueue(&before);
         }
         let key = owner(&head)?;
         let runnable = key.find(&self.runnables);
         let runnable = runnable.filter(|runnable| runnable.uid() == run.owner_uid);
-        let sighting = runnable
+        let cached_run = runnable
             .as_ref()
-            .filter(|runnable| matters(runnable, &run))
+            .filter(|runnable| is_relevant(runnable, &run))
             .and_then(|runnable| {
                 let object = object.read(&watched.kind)?;
-                let sighting = self.sighting(runnable, &run, &object, deleted);
-                Some((sighting, current_sequence(runnable)))
+                let cached_run = self.cached_run(runnable, &run, &object, deleted);
+                Some((cached_run, current_sequence(runnable)))
             });
-        let as_made = sighting
+        let as_made = cached_run
             .as_ref()
-            .is_some_and(|(sighting, _)| self.is_as_made(&key, sighting));
-        let news = self.runs.take_in(watched, &key, &run, deleted, sighting);
+            .is_some_and(|(cached_run, _)| self.is_as_made(&key, cached_run));
+        let news = self.runs.take_in(watched, &key, &run, deleted, cached_run);
         if news && !as_made {
-            self.wakes.wake(&key);
+            self.enqueuer.enqueue(&key);
         }
         Some(run)
     }
 
     /// Whether the pass that made this run knows all that the watch shows of it.
-    fn is_as_made(&self, key: &RunnableKey, sighting: &Sighting) -> bool {
+    fn is_as_made(&self, key: &RunnableKey, cached_run: &CachedRun) -> bool {
         let memory = self.memories.known(key);
-        memory.is_some_and(|memory| lock(&memory).state.is_as_made(sighting))
+        memory.is_some_and(|memory| lock(&memory).state.is_as_made(cached_run))
     }
 
-    fn sighting(
+    fn cached_run(
         &self,
         runnable: &Runnable,
         run: &RunIdentity,
         object: &Value,
         deleted: bool,
-    ) -> Sighting {
+    ) -> CachedRun {
         // An end that comes while the template is not there is kept all the same: it is read when the
         // template is back.
         let template = &runnable.spec.run_template_ref.name;

@@ -1,4 +1,4 @@
-//! Objects that selectors name, watched by their metadata: a match or a change wakes the Runnable.
+//! Objects that selectors name, watched by their metadata: a match or a change enqueues the Runnable.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -8,8 +8,9 @@ use std::{
 use futures::StreamExt;
 use kube::{Api, Client, Resource, api::ObjectMeta, runtime::watcher};
 
-use super::{Progress, Wakes, Watched, Watches, config, selected_object::SelectedObject};
-use crate::memory::{Memories, RunnableKey, lock};
+use super::{Enqueuer, Progress, Watched, Watches, config, selected_object::SelectedObject};
+use crate::memory::{Memories, lock};
+use crate::runnable_key::RunnableKey;
 
 /// Objects that change while a list is under way, of one Runnable, that are told apart at most.
 const MAX_TOUCHED: usize = 16;
@@ -121,8 +122,8 @@ pub struct SelectedWatch {
     pub selections: Arc<Selections>,
     /// Where it is put down that a selected object may have changed.
     pub memories: Arc<Memories>,
-    /// Whom to wake.
-    pub wakes: Wakes,
+    /// Whom to enqueue.
+    pub enqueuer: Enqueuer,
     /// The registry that this watch is in.
     pub watches: Arc<Watches>,
 }
@@ -133,7 +134,7 @@ impl SelectedWatch {
         let api: Api<SelectedObject> = self.watches.api(client, &watched.kind);
         let events = watcher(api, config()).boxed();
         let take = |event| self.take(&watched, event);
-        let turned = || self.wake(self.watches.turned(&watched));
+        let turned = || self.enqueue(self.watches.turned(&watched));
         let what = watched.kind.resource();
         progress.follow(&what, events, take, turned).await;
     }
@@ -142,14 +143,14 @@ impl SelectedWatch {
         match event {
             watcher::Event::Init | watcher::Event::InitApply(_) => {}
             // What happened before the list, or between two lists, is not known.
-            watcher::Event::InitDone => self.wake(self.watches.users(watched)),
+            watcher::Event::InitDone => self.enqueue(self.watches.users(watched)),
             watcher::Event::Apply(object) | watcher::Event::Delete(object) => {
-                self.wake(self.selections.concerned(watched, object.meta()));
+                self.enqueue(self.selections.concerned(watched, object.meta()));
             }
         }
     }
 
-    fn wake(&self, keys: Vec<RunnableKey>) {
+    fn enqueue(&self, keys: Vec<RunnableKey>) {
         for key in keys {
             if let Some(memory) = self.memories.known(&key) {
                 let mut memory = lock(&memory);
@@ -157,7 +158,7 @@ impl SelectedWatch {
                 memory.changes += 1;
                 memory.retry_now();
             }
-            self.wakes.wake(&key);
+            self.enqueuer.enqueue(&key);
         }
     }
 }
@@ -171,7 +172,7 @@ mod tests {
     use super::{MAX_TOUCHED, Selections};
     use crate::{
         discovery::Kind,
-        memory::RunnableKey,
+        runnable_key::RunnableKey,
         watch::{Purpose, Watched},
     };
 

@@ -1,14 +1,11 @@
 //! Watches go on for as long as somebody needs them: one that ends, or whose code fails, begins anew.
 
-use std::{panic::AssertUnwindSafe, time::Duration};
+use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
 use tokio::time::{Instant, sleep};
 
-use crate::metrics::Metrics;
-
-/// First and longest pause before a task begins anew.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+use crate::{backoff::TASKS, metrics::Metrics};
 
 /// Runs a task for ever: whenever it has ended or panicked that is said, counted and `told`, and it is
 /// begun anew after a pause.
@@ -18,7 +15,7 @@ pub async fn supervised<Task: Future<Output = ()>>(
     run: impl Fn() -> Task,
     told: impl Fn(),
 ) {
-    let mut pause = PAUSES.0;
+    let mut failures = 0;
     loop {
         let begun = Instant::now();
         // What a panic leaves behind is guarded by locks that take no harm, or begins anew with the task.
@@ -27,11 +24,11 @@ pub async fn supervised<Task: Future<Output = ()>>(
         tracing::error!(what, panicked, "a task has ended and is begun anew");
         metrics.task_restarted();
         told();
-        if begun.elapsed() > PAUSES.1 {
-            pause = PAUSES.0;
+        if begun.elapsed() > TASKS.longest {
+            failures = 0;
         }
-        sleep(pause).await;
-        pause = (pause * 2).min(PAUSES.1);
+        sleep(TASKS.delay(failures)).await;
+        failures = failures.saturating_add(1);
     }
 }
 

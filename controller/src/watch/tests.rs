@@ -12,7 +12,7 @@ use kube::runtime::watcher;
 use tokio::task::AbortHandle;
 
 use super::{Progress, Purpose, Watched, Watches};
-use crate::{discovery::Kind, health::Readiness, memory::RunnableKey, metrics::Metrics};
+use crate::{discovery::Kind, endpoints::Readiness, metrics::Metrics, runnable_key::RunnableKey};
 
 fn kind(kind: &str) -> Watched {
     let kind = Kind {

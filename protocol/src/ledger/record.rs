@@ -3,7 +3,7 @@
 use cartouche_crds::{HistoryEntry, OutputsFrom, RunPhase, RunResult};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-use super::{Ledger, OutputsRead, Reading, RunIdentity};
+use super::{FetchedRun, Ledger, OutputsRead, RunIdentity};
 
 /// Longest message in a history entry, in bytes.
 pub const MESSAGE_BYTES: usize = 256;
@@ -23,7 +23,7 @@ impl Ledger {
     /// long as it is current; a superseded run is final at its first result. Outputs are taken only
     /// from a sequence that is not older than the one they came from.
     #[must_use]
-    pub fn record(mut self, reading: &Reading, now: Option<Timestamp>) -> Self {
+    pub fn record(mut self, reading: &FetchedRun, now: Option<Timestamp>) -> Self {
         let uid = reading.run.uid.as_str();
         let (sequence, input_hash) = if let Some(current) = self
             .current
@@ -67,7 +67,7 @@ impl Ledger {
             .find(|entry| entry.uid.as_deref() == Some(uid) && entry.result.is_none())
     }
 
-    fn take_outputs(&mut self, sequence: i64, input_hash: String, reading: &Reading) {
+    fn take_outputs(&mut self, sequence: i64, input_hash: String, reading: &FetchedRun) {
         let OutputsRead::Values(values) = &reading.outputs else {
             return;
         };
@@ -126,7 +126,7 @@ impl Ledger {
 
     /// The current run is gone, and nobody saw it go.
     #[must_use]
-    pub fn lose(mut self, now: Option<Timestamp>) -> Self {
+    pub fn mark_lost(mut self, now: Option<Timestamp>) -> Self {
         if let Some(current) = self.current.as_mut() {
             current.result = Some(RunResult::Lost);
             current.finished_at = now.map(Time);

@@ -189,7 +189,7 @@ pub enum OutputsRead {
 
 /// What was read in a run's object, as the Runnable's `ServiceAccount`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
+pub struct FetchedRun {
     /// What the object says about itself.
     pub run: RunIdentity,
     /// How it fares.
@@ -200,7 +200,7 @@ pub struct Reading {
     pub rules_hash: Arc<str>,
 }
 
-impl Reading {
+impl FetchedRun {
     /// Success or failure, once it has ended.
     #[must_use]
     pub fn result(&self) -> Option<RunResult> {

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     decide::{Change, tests::scene::LOST},
-    facts::{CreateOutcome, LedgerState, Sighting},
+    facts::{CachedRun, CreateOutcome, LedgerState},
     ledger::{Ledger, RunIdentity, tests::sample::*},
 };
 
@@ -298,12 +298,12 @@ fn a_run_that_is_missing_is_waited_for_from_the_first_time_on() {
 
 #[test]
 fn a_sighting_that_shows_no_more_than_the_answer_to_the_create_is_no_news_once() {
-    let made = Sighting::of(&running(run(1, "A")));
+    let made = CachedRun::of(&running(run(1, "A")));
     let mut state = ProcessState {
         made: Some(made.clone()),
         ..ProcessState::default()
     };
-    assert!(!state.is_as_made(&Sighting::of(&running(run(2, "A")))));
+    assert!(!state.is_as_made(&CachedRun::of(&running(run(2, "A")))));
     assert!(state.is_as_made(&made) && !state.is_as_made(&made));
 }
 

@@ -11,14 +11,14 @@ use cartouche_crds::{
     HistoryEntry, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, RunnableStatus,
 };
 use cartouche_protocol::{
-    decide::{Change, Step, decide, look_after},
-    evaluate::matters,
+    decide::{Change, Step, decide, decide_without_rendering},
+    evaluate::is_relevant,
     facts::{CreateOutcome, Facts, is_latest},
     ledger::{Ledger, RunIdentity},
-    problem::{Category, Cure, Problem},
+    problem::{Category, ReconcileError, Requeue},
     process_state::is_needed,
-    report,
     retention::{retention, trimmed},
+    status,
 };
 use k8s_openapi::jiff::SignedDuration;
 
@@ -117,7 +117,7 @@ impl Decisions {
         let stuck = knowledge.stuck.and_then(|problem| self.pool.met(problem));
         let step = match &stuck {
             None => decide(&facts),
-            Some(_) => look_after(&facts),
+            Some(_) => decide_without_rendering(&facts),
         };
         match setup.mutant.bend_step(&facts, step) {
             Step::RenderAgain => Move::RenderAgain,
@@ -137,12 +137,13 @@ impl Decisions {
         }
     }
 
-    fn complain(&self, facts: &Facts, problem: &Problem) -> Move {
-        let status = report::status(facts, &facts.ledger, Some(problem));
+    fn complain(&self, facts: &Facts, problem: &ReconcileError) -> Move {
+        let status = status::status(facts, &facts.ledger, Some(problem));
         Move::End(End {
             tell: self.news(facts, &status),
             retire: Vec::new(),
-            again: problem.cure != Cure::Change || problem.category == Category::OtherController,
+            again: problem.requeue != Requeue::OnChange
+                || problem.category == Category::OtherController,
             settled: false,
         })
     }
@@ -189,16 +190,16 @@ impl Decisions {
             (Some(CreateOutcome::AlreadyExists), Change::Reject) => named_conflict(facts),
             _ => None,
         };
-        let mut status = report::status(facts, &ledger, problem.as_ref());
+        let mut status = status::status(facts, &ledger, problem.as_ref());
         if change == Change::Attempt {
             status.conditions.clone_from(&facts.stored.conditions);
         }
         Move::Write(self.pool.status(&status), change)
     }
 
-    /// What `pass.rs` and `retire.rs` do at the end.
+    /// What `pass.rs` and `apply_retention.rs` do at the end.
     fn settle(&self, setup: &Configuration, knowledge: &Knowledge, facts: &Facts) -> Move {
-        let status = report::status(facts, &facts.ledger, None);
+        let status = status::status(facts, &facts.ledger, None);
         let plan = setup.retires.then(|| {
             let ledger = setup.mutant.bend_retired(facts.ledger.clone());
             let later = SignedDuration::from_hours(i64::from(setup.mutant == Mutant::NoMinimumAge));
@@ -217,7 +218,7 @@ impl Decisions {
     }
 
     fn news(&self, facts: &Facts, status: &RunnableStatus) -> Option<StatusId> {
-        report::differs(&facts.stored, status).then(|| self.pool.status(status))
+        status::differs(&facts.stored, status).then(|| self.pool.status(status))
     }
 
     /// Whether an event of a run is kept, with this status in the cache.
@@ -248,7 +249,7 @@ impl Decisions {
             uid: cast::run_uid(shown.uid),
             ..RunIdentity::default()
         };
-        let answer = matters(&runnable, &run);
+        let answer = is_relevant(&runnable, &run);
         self.mattering
             .write()
             .unwrap_or_else(PoisonError::into_inner)
@@ -256,7 +257,7 @@ impl Decisions {
         answer
     }
 
-    /// Whether a sighting is kept when a pass ends with this knowledge.
+    /// Whether a cached run is kept when a pass ends with this knowledge.
     pub fn needs(
         &self,
         mutant: Mutant,
@@ -277,7 +278,7 @@ impl Decisions {
 }
 
 /// The problem that the next decision will name, for the write that comes before it.
-fn named_conflict(facts: &Facts) -> Option<Problem> {
+fn named_conflict(facts: &Facts) -> Option<ReconcileError> {
     let mut facts = facts.clone();
     if let Some(current) = &mut facts.ledger.current {
         current.phase = cartouche_crds::RunPhase::Rejected;

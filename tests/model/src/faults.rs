@@ -314,7 +314,7 @@ impl Checked {
 fn grow_old(model: &Checked, pass: &mut crate::world::Pass) {
     let knowledge = &mut pass.knowledge;
     knowledge.stored = model.decisions.pool.aged(knowledge.stored);
-    let sighted = knowledge.sightings.iter_mut().map(|(shown, _)| shown);
+    let sighted = knowledge.cached_runs.iter_mut().map(|(shown, _)| shown);
     let listed = knowledge.listed.iter_mut().flatten();
     let read = knowledge
         .reads

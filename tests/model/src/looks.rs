@@ -31,13 +31,13 @@ impl Checked {
             .as_ref()
             .map(|current| kind_number(&current.kind));
         knowledge.watched = kind.is_none_or(|kind| worker.complete >> kind & 1 == 1);
-        knowledge.sightings = if self.setup.polled {
+        knowledge.cached_runs = if self.setup.polled {
             Vec::new()
         } else {
             let seen = worker.seen.iter().zip(&world.runs).zip(0..);
             seen.filter(|((_, run), _)| run.make.owner == knowledge.owner)
                 .filter_map(|((seen, run), uid)| {
-                    let (result, deleted) = seen.sighting?;
+                    let (result, deleted) = seen.cached_run?;
                     let make = run.make;
                     Some((Shown { uid, make, result }, deleted))
                 })
@@ -54,7 +54,7 @@ impl Checked {
         if self.setup.polled && kind.is_some() {
             let owner = knowledge.owner;
             let polled = world.shown().filter(|shown| shown.make.owner == owner);
-            knowledge.sightings = polled.map(|shown| (shown, false)).collect();
+            knowledge.cached_runs = polled.map(|shown| (shown, false)).collect();
         }
         world.workers[index].pass = Some(pass);
     }
@@ -92,12 +92,12 @@ impl Checked {
         }
     }
 
-    /// Drops the sightings that do not matter any more; see `Pass::tidy`.
+    /// Drops the cached runs that do not matter any more; see `Pass::tidy`.
     pub(crate) fn tidy(&self, world: &mut World, index: usize) {
         let worker = &mut world.workers[index];
         let Some(pass) = &worker.pass else { return };
         for ((seen, run), uid) in worker.seen.iter_mut().zip(&world.runs).zip(0u16..) {
-            let Some((result, deleted)) = seen.sighting else {
+            let Some((result, deleted)) = seen.cached_run else {
                 continue;
             };
             let make = run.make;
@@ -107,11 +107,11 @@ impl Checked {
                     .decisions
                     .needs(self.setup.mutant, &pass.knowledge, &shown, deleted)
             {
-                seen.sighting = None;
+                seen.cached_run = None;
             }
         }
         let is_seen = |uid: &str| {
-            let mut seen = pass.knowledge.sightings.iter();
+            let mut seen = pass.knowledge.cached_runs.iter();
             seen.any(|(shown, _)| Some(shown.uid) == run_of(uid))
         };
         let ledger = self.decisions.ledger(pass.knowledge.stored);

@@ -9,10 +9,11 @@ use cartouche_crds::{OutputsFrom, RunPhase, RunResult};
 use cartouche_protocol::{
     decide::{Change, Step},
     facts::{
-        CreateOutcome, Facts, LedgerState, LedgerWriter, NameRead, OutputsDigest, RunName, Sighting,
+        CachedRun, CreateOutcome, Facts, LedgerState, LedgerWriter, NameRead, OutputsDigest,
+        RunName,
     },
     ledger::{Ledger, OutputsRead, RunIdentity},
-    problem::{Category, Cure, Problem},
+    problem::{Category, ReconcileError, Requeue},
     process_state::{ProcessState, StoredStatus},
 };
 use cartouche_templating::{Health, Verdict};
@@ -184,8 +185,12 @@ impl Mutant {
     }
 }
 
-fn taken() -> Problem {
-    Problem::new(Category::NameConflict, Cure::Change, "it exists already")
+fn taken() -> ReconcileError {
+    ReconcileError::new(
+        Category::NameConflict,
+        Requeue::OnChange,
+        "it exists already",
+    )
 }
 
 fn adopt_anything(facts: &mut Facts) {
@@ -234,11 +239,11 @@ fn forget_result(facts: &mut Facts) {
     let Some(current) = &mut facts.ledger.current else {
         return;
     };
-    let ended = facts.sightings.iter_mut();
-    for sighting in ended.filter(|sighting| sighting.deleted) {
-        if current.uid.as_ref() == Some(&sighting.run.uid) {
+    let ended = facts.cached_runs.iter_mut();
+    for cached_run in ended.filter(|cached_run| cached_run.deleted) {
+        if current.uid.as_ref() == Some(&cached_run.run.uid) {
             current.result = None;
-            sighting.health = unknown();
+            cached_run.health = unknown();
         }
     }
 }
@@ -251,16 +256,16 @@ fn invent_end(facts: &mut Facts) {
     let gone = facts.reads.get(&RunName::of(current)) == Some(&NameRead::Absent);
     if !gone
         || facts
-            .sightings
+            .cached_runs
             .iter()
-            .any(|sighting| sighting.run.uid == *uid)
+            .any(|cached_run| cached_run.run.uid == *uid)
     {
         return;
     }
     let Ok(rendering) = &facts.rendering else {
         return;
     };
-    facts.sightings.push(Sighting {
+    facts.cached_runs.push(CachedRun {
         run: RunIdentity {
             uid: uid.clone(),
             ..RunIdentity::default()

@@ -11,7 +11,7 @@ use std::{
 };
 
 use cartouche_crds::RunnableStatus;
-use cartouche_protocol::{facts::RunName, problem::Problem};
+use cartouche_protocol::{facts::RunName, problem::ReconcileError};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration};
 
 use crate::cast::{NOW, YOUNG};
@@ -33,7 +33,7 @@ pub struct ProblemId(u64);
 pub struct Pool {
     statuses: RwLock<HashMap<u64, Arc<RunnableStatus>>>,
     names: RwLock<HashMap<u64, Arc<RunName>>>,
-    problems: RwLock<HashMap<u64, Arc<Problem>>>,
+    problems: RwLock<HashMap<u64, Arc<ReconcileError>>>,
     aged: RwLock<HashMap<StatusId, StatusId>>,
 }
 
@@ -70,14 +70,14 @@ impl Pool {
     }
 
     /// Keeps a problem.
-    pub fn problem(&self, problem: &Problem) -> ProblemId {
+    pub fn problem(&self, problem: &ReconcileError) -> ProblemId {
         let id = hashed(&(problem.category, &problem.message));
         keep(&self.problems, id, || problem.clone());
         ProblemId(id)
     }
 
     /// The problem with this number.
-    pub fn met(&self, id: ProblemId) -> Option<Arc<Problem>> {
+    pub fn met(&self, id: ProblemId) -> Option<Arc<ReconcileError>> {
         get(&self.problems, id.0)
     }
 

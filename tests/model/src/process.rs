@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cartouche_protocol::{
     evaluate::reading,
-    ledger::{Ledger, Reading},
+    ledger::{FetchedRun, Ledger},
     process_state::{CREATES_SETTLE_IN, ProcessState},
 };
 use k8s_openapi::{
@@ -97,7 +97,7 @@ impl Decisions {
     }
 
     /// The answer to the create of a run.
-    fn made(&self, shown: &Shown) -> Option<Box<Reading>> {
+    fn made(&self, shown: &Shown) -> Option<Box<FetchedRun>> {
         let (cast, make) = (&self.cast, &shown.make);
         let object = cast.object(&self.pool, shown.uid, make, shown.result);
         let compiled = &cast.document(make.document).compiled;

@@ -207,7 +207,7 @@ impl Checked {
             }
             let seen = &mut worker.seen[uid];
             if matches!(seen.known, Known::Exists(_)) {
-                seen.sighting = seen.sighting.filter(|(_, deleted)| *deleted);
+                seen.cached_run = seen.cached_run.filter(|(_, deleted)| *deleted);
                 worker.woken = true;
             }
             seen.known = Known::Gone;
@@ -232,9 +232,9 @@ impl Checked {
             make: run.make,
             result: run.result,
         };
-        let sighting = Some((run.result, deleted));
-        if seen.sighting != sighting && self.decisions.matters(cached.status, &shown) {
-            seen.sighting = sighting;
+        let cached_run = Some((run.result, deleted));
+        if seen.cached_run != cached_run && self.decisions.matters(cached.status, &shown) {
+            seen.cached_run = cached_run;
             worker.woken = true;
         }
     }

@@ -110,7 +110,7 @@ impl Checked {
                 consistent: false,
                 stored: cached.status,
                 watched: false,
-                sightings: Vec::new(),
+                cached_runs: Vec::new(),
                 complete: 0,
                 existing: Vec::new(),
                 ledger_state: begun.ledger_state,
@@ -167,15 +167,15 @@ impl Checked {
             Move::Read(name) => {
                 let read = (*name, world.holder(*name));
                 if let Some(shown) = read.1 {
-                    // A sighting that is newer than what this pass began with is left alone.
+                    // A cached run that is newer than what this pass began with is left alone.
                     let seen = &mut world.workers[index].seen[usize::from(shown.uid)];
-                    let known = knowledge.sightings.iter();
+                    let known = knowledge.cached_runs.iter();
                     let before = known
                         .filter(|(known, deleted)| known.uid == shown.uid && !deleted)
                         .map(|(known, _)| (known.result, false))
                         .next();
-                    if before.is_some() && seen.sighting == before {
-                        seen.sighting = Some((shown.result, false));
+                    if before.is_some() && seen.cached_run == before {
+                        seen.cached_run = Some((shown.result, false));
                     }
                 }
                 let at = knowledge.reads.partition_point(|(known, _)| known < name);

@@ -179,7 +179,7 @@ pub struct Knowledge {
     /// Whether the watch of the current run's kind has delivered its first list.
     pub watched: bool,
     /// What the watch of runs showed, and whether it was their end.
-    pub sightings: Vec<(Shown, bool)>,
+    pub cached_runs: Vec<(Shown, bool)>,
     /// Kinds whose watch is complete, as bits, and runs that it knows to exist. Only where
     /// something is retired.
     pub complete: u8,
@@ -281,8 +281,8 @@ pub struct Memory {
 pub struct Seen {
     /// What the watch has said of it so far.
     pub known: Known,
-    /// The sighting that is kept, with the result at the time, and whether it was its end.
-    pub sighting: Option<(Option<bool>, bool)>,
+    /// The cached run that is kept, with the result at the time, and whether it was its end.
+    pub cached_run: Option<(Option<bool>, bool)>,
 }
 
 /// What a watch has said of an object.

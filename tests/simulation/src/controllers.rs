@@ -63,7 +63,7 @@ pub async fn serve(counters: Counters, concurrency: Option<u16>) -> turmoil::Res
 /// How many looks of all of them ended in this way.
 #[must_use]
 pub fn looks(counters: &Counters, outcome: &str) -> usize {
-    let ending = format!("passes_total{{outcome=\"{outcome}\"}} ");
+    let ending = format!("reconciles_total{{outcome=\"{outcome}\"}} ");
     let count = |metrics: &Metrics| -> usize {
         let text = metrics.text();
         let found = text.lines().find_map(|line| line.split_once(&ending));

@@ -110,7 +110,7 @@ async fn a_watch_that_breaks_is_said_and_silence_means_that_it_goes_on() {
 #[test]
 fn a_watch_that_may_not_be_had_is_polled_at_once_and_not_called_failing() {
     let progress = starting();
-    assert!(progress.failed(&error(403), true));
+    assert!(progress.last_failure(&error(403), true));
     assert_eq!(progress.state(), WatchState::Polled);
     assert_eq!(progress.failing(), None);
     assert!(progress.restart());

@@ -1,8 +1,8 @@
 //! What was seen of the runs of one Runnable, and how much of it is kept.
 
-use cartouche_protocol::facts::Sighting;
+use cartouche_protocol::facts::CachedRun;
 
-use crate::memory::RunnableKey;
+use crate::runnable_key::RunnableKey;
 
 /// Runs of one Runnable that are there and kept in mind at most. Anybody may put objects there that look like
 /// some, and while a run is refused or waits none of them can be told from those that matter.
@@ -13,7 +13,7 @@ pub(super) const SLACK: usize = MOST / 10;
 /// A Runnable whose runs were seen.
 pub(super) struct Owner {
     pub(super) key: RunnableKey,
-    pub(super) sightings: Vec<Sighting>,
+    pub(super) cached_runs: Vec<CachedRun>,
     /// That some were dropped is in the log.
     said: bool,
 }
@@ -22,26 +22,26 @@ impl Owner {
     pub(super) fn new(key: RunnableKey) -> Self {
         Self {
             key,
-            sightings: Vec::new(),
+            cached_runs: Vec::new(),
             said: false,
         }
     }
 
-    /// Keeps a sighting. Whether it is news.
-    pub(super) fn put(&mut self, sighting: Sighting) -> bool {
-        let uid = &sighting.run.uid;
-        let known = self.sightings.iter_mut().find(|it| it.run.uid == *uid);
+    /// Keeps a cached run. Whether it is news.
+    pub(super) fn put(&mut self, cached_run: CachedRun) -> bool {
+        let uid = &cached_run.run.uid;
+        let known = self.cached_runs.iter_mut().find(|it| it.run.uid == *uid);
         match known {
-            Some(known) if *known == sighting => return false,
-            Some(known) => *known = sighting,
-            None => self.sightings.push(sighting),
+            Some(known) if *known == cached_run => return false,
+            Some(known) => *known = cached_run,
+            None => self.cached_runs.push(cached_run),
         }
         true
     }
 
     /// Drops what was seen of a run that is heard of no more; that it went stays.
     pub(super) fn unsee(&mut self, run: super::Uid) {
-        self.sightings
+        self.cached_runs
             .retain(|it| it.deleted || super::short(&it.run.uid) != run);
     }
 
@@ -67,12 +67,12 @@ impl Owner {
 
     /// The same of those that are there, or of those that were seen to go.
     fn drop_farthest(&mut self, deleted: bool, current: i64) -> usize {
-        let concerned = || self.sightings.iter().filter(|it| it.deleted == deleted);
+        let concerned = || self.cached_runs.iter().filter(|it| it.deleted == deleted);
         // It is counted at each event, and ranked once in a while.
         if concerned().count() < MOST + SLACK {
             return 0;
         }
-        let distance = |it: &Sighting| {
+        let distance = |it: &CachedRun| {
             let owner = it.run.owner_uid.as_deref().unwrap_or_default();
             let number = it.run.genuine_sequence(owner);
             number.map_or(u64::MAX, |number| number.abs_diff(current))
@@ -84,7 +84,7 @@ impl Owner {
         let last = distances[surplus - 1];
         let farther = distances.partition_point(|distance| *distance > last);
         let mut left = surplus - farther;
-        self.sightings.retain(|it| {
+        self.cached_runs.retain(|it| {
             if it.deleted != deleted || distance(it) < last {
                 return true;
             }

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use cartouche_protocol::facts::Sighting;
+use cartouche_protocol::facts::CachedRun;
 use k8s_openapi::jiff::Timestamp;
 
 use super::{Runs, Uid, short};
-use crate::{memory::RunnableKey, watch::Watched};
+use crate::{runnable_key::RunnableKey, watch::Watched};
 
 /// A complete list of the runs of one kind and one Runnable.
 pub struct Poll<'a> {
@@ -15,7 +15,7 @@ pub struct Poll<'a> {
     /// The Runnable.
     pub owner: (&'a RunnableKey, &'a str),
     /// The runs that it controls: all that there are.
-    pub found: &'a [Sighting],
+    pub found: &'a [CachedRun],
     /// The number of its current run.
     pub current: i64,
     /// The API server's time.
@@ -27,7 +27,7 @@ impl Runs {
     /// of a watch; of the runs that it has, those are remembered that are to be kept. A run that was
     /// unfinished in the list before may have ended since and been removed after that: unlike a watch, a
     /// list never shows a run go unfinished.
-    pub fn polled(&self, poll: &Poll<'_>, keep: impl Fn(&Sighting) -> bool) {
+    pub fn polled(&self, poll: &Poll<'_>, keep: impl Fn(&CachedRun) -> bool) {
         let (key, owner) = (poll.owner.0, short(poll.owner.1));
         let mut inner = self.lock();
         let live = inner.live.entry(poll.watched.clone()).or_default();
@@ -48,11 +48,11 @@ impl Runs {
             None => polled.remove(&owner),
         };
         if let Some(owner) = inner.owners.get_mut(&owner) {
-            let is_gone = |seen: &Sighting| gone.contains(&short(&seen.run.uid));
+            let is_gone = |seen: &CachedRun| gone.contains(&short(&seen.run.uid));
             owner
-                .sightings
+                .cached_runs
                 .retain(|seen| seen.deleted || seen.finished() || !is_gone(seen));
-            for seen in owner.sightings.iter_mut().filter(|seen| is_gone(seen)) {
+            for seen in owner.cached_runs.iter_mut().filter(|seen| is_gone(seen)) {
                 seen.deleted = true;
             }
         }

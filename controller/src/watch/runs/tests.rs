@@ -11,8 +11,8 @@ fn health(verdict: Verdict) -> Health {
     }
 }
 
-fn seen(verdict: Verdict) -> Sighting {
-    Sighting {
+fn seen(verdict: Verdict) -> CachedRun {
+    CachedRun {
         run: RunIdentity {
             uid: "run".to_owned(),
             owner_uid: Some("owner".to_owned()),
@@ -25,8 +25,8 @@ fn seen(verdict: Verdict) -> Sighting {
     }
 }
 
-fn read(verdict: Verdict) -> Reading {
-    Reading {
+fn read(verdict: Verdict) -> FetchedRun {
+    FetchedRun {
         run: seen(verdict).run,
         health: health(verdict),
         outputs: OutputsRead::None,
@@ -34,13 +34,13 @@ fn read(verdict: Verdict) -> Reading {
     }
 }
 
-fn runs(sighting: Sighting) -> Runs {
+fn runs(cached_run: CachedRun) -> Runs {
     let runs = Runs::default();
     let key = RunnableKey {
         namespace: "ns".to_owned(),
         name: "r".to_owned(),
     };
-    runs.put(&mut runs.lock(), short("owner"), &key, sighting, 0);
+    runs.put(&mut runs.lock(), short("owner"), &key, cached_run, 0);
     runs
 }
 
@@ -52,19 +52,19 @@ fn a_reading_brings_the_sighting_up_to_date_that_it_was_made_for() {
         Some(&seen(Verdict::Unknown)),
         &read(Verdict::Failed),
     );
-    assert_eq!(runs.sightings("owner")[0].health.verdict, Verdict::Failed);
+    assert_eq!(runs.cached_runs("owner")[0].health.verdict, Verdict::Failed);
 }
 
 #[test]
 fn a_run_that_is_read_though_it_was_shown_to_go_has_lost_its_label_and_is_known_no_more() {
-    let gone = Sighting {
+    let gone = CachedRun {
         deleted: true,
         ..seen(Verdict::Unknown)
     };
     let runs = runs(gone.clone());
     runs.refresh("owner", Some(&gone), &read(Verdict::Unknown));
     // Were it removed after its end, it would count as deleted unfinished, and be made again.
-    assert_eq!(runs.sightings("owner"), []);
+    assert_eq!(runs.cached_runs("owner"), []);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn an_old_reading_never_writes_over_a_newer_sighting() {
         Some(&seen(Verdict::Unknown)),
         &read(Verdict::Unknown),
     );
-    assert_eq!(runs.sightings("owner")[0].health.verdict, Verdict::Failed);
+    assert_eq!(runs.cached_runs("owner")[0].health.verdict, Verdict::Failed);
 }
 
 fn watched() -> Watched {
@@ -92,7 +92,7 @@ fn watched() -> Watched {
 }
 
 /// A complete list, so many seconds after the first.
-fn poll(runs: &Runs, found: &[Sighting], seconds: i64) {
+fn poll(runs: &Runs, found: &[CachedRun], seconds: i64) {
     let key = RunnableKey {
         namespace: "ns".to_owned(),
         name: "r".to_owned(),
@@ -116,10 +116,10 @@ fn a_run_that_the_next_list_lacks_is_gone_and_went_unseen_unless_it_had_ended() 
     ] {
         let runs = Runs::default();
         poll(&runs, &[seen(verdict)], 0);
-        assert!(runs.exists(&watched(), "run") && !runs.sightings("owner")[0].deleted);
+        assert!(runs.exists(&watched(), "run") && !runs.cached_runs("owner")[0].deleted);
         poll(&runs, &[], 30);
         assert!(!runs.exists(&watched(), "run"));
-        let left = runs.sightings("owner");
+        let left = runs.cached_runs("owner");
         assert_eq!(left.iter().any(|seen| seen.deleted), seen_to_go);
         assert_eq!(left.is_empty(), !seen_to_go);
     }
@@ -138,7 +138,7 @@ fn of_a_kind_that_nobody_follows_and_of_a_runnable_that_is_gone_nothing_is_kept(
 }
 
 /// A run with a number that its name bears out.
-fn numbered(sequence: i64) -> Sighting {
+fn numbered(sequence: i64) -> CachedRun {
     let mut seen = seen(Verdict::Unknown);
     let suffix = cartouche_templating::name_suffix("owner", sequence);
     seen.run.name = format!("r{suffix}");
@@ -154,8 +154,8 @@ fn of_very_many_runs_those_stay_in_mind_that_went_and_those_next_to_the_current_
         namespace: "ns".to_owned(),
         name: "r".to_owned(),
     };
-    let put = |sighting| runs.put(&mut runs.lock(), short("owner"), &key, sighting, 501);
-    let went = |sequence| Sighting {
+    let put = |cached_run| runs.put(&mut runs.lock(), short("owner"), &key, cached_run, 501);
+    let went = |sequence| CachedRun {
         deleted: true,
         ..numbered(sequence)
     };
@@ -165,18 +165,18 @@ fn of_very_many_runs_those_stay_in_mind_that_went_and_those_next_to_the_current_
     for sequence in 2..=many {
         put(numbered(sequence));
     }
-    let kept = runs.sightings("owner");
+    let kept = runs.cached_runs("owner");
     assert_eq!(kept.len(), owner::MOST + 1);
     assert!(kept.contains(&went(1)) && kept.contains(&numbered(502)));
     assert!(!kept.contains(&numbered(1_000_000)) && !kept.contains(&numbered(many)));
     let counted = format!("cartouche_sightings_dropped_total {}", owner::SLACK);
     assert!(runs.metrics.text().contains(&counted));
     assert!(put(went(2)), "that it went is news");
-    assert!(runs.sightings("owner").contains(&went(2)));
+    assert!(runs.cached_runs("owner").contains(&went(2)));
     for sequence in many..=2 * many {
         put(went(sequence));
     }
-    let kept = runs.sightings("owner");
+    let kept = runs.cached_runs("owner");
     assert!(kept.iter().filter(|seen| seen.deleted).count() < owner::MOST + owner::SLACK);
     assert!(kept.contains(&went(2)) && kept.contains(&numbered(502)));
     assert!(!kept.contains(&went(2 * many - 10)));
@@ -193,9 +193,9 @@ fn a_run_that_loses_its_owner_is_known_no_more_and_concerns_the_one_it_had() {
     runs.take_in(&watched, &key, &there.run, false, Some((there.clone(), 1)));
     assert_eq!(runs.disowned(&watched, "run", Some("owner")), None);
     assert_eq!(runs.disowned(&watched, "another", None), None);
-    assert_eq!(runs.sightings("owner").len(), 1);
+    assert_eq!(runs.cached_runs("owner").len(), 1);
     assert_eq!(runs.disowned(&watched, "run", None), Some(key));
-    assert_eq!(runs.sightings("owner"), []);
+    assert_eq!(runs.cached_runs("owner"), []);
     assert!(!runs.exists(&watched, "run"));
     assert_eq!(runs.disowned(&watched, "run", None), None);
 }

@@ -22,7 +22,7 @@ fn of_version(version: &str, current: CurrentRun) -> CurrentRun {
     }
 }
 
-fn old_run() -> crate::ledger::Reading {
+fn old_run() -> crate::ledger::FetchedRun {
     succeeded(unlabelled("old", 5), "old")
 }
 
@@ -37,7 +37,7 @@ fn adopted() -> Facts {
 fn a_runnable_that_was_served_before_waits_until_no_create_can_be_on_its_way() {
     let mut facts = takeover("A");
     facts.ledger_state = LOST_JUST_NOW;
-    assert_eq!(decide(&facts), Step::Wait(Waiting::Quiet));
+    assert_eq!(decide(&facts), Step::Wait(Waiting::CreatesSettle));
     facts.ledger_state = LOST;
     assert_eq!(decide(&facts), Step::ListRuns { every_kind: true });
 }
@@ -108,7 +108,7 @@ fn where_containment_fails_the_server_is_asked() {
         server_agrees: Some(true),
         ..facts.clone()
     };
-    let linked = written(&agrees, Change::Relink);
+    let linked = written(&agrees, Change::MigrateHash);
     assert_eq!(linked.current.unwrap().input_hash, hash("A"));
     let differs = Facts {
         server_agrees: Some(false),
@@ -192,7 +192,7 @@ fn a_hash_of_another_version_is_compared_by_content_after_a_fresh_rendering() {
             .clone()
             .listing(vec![running(run(2, "A"))], &["uid-2"]);
         assert_eq!(
-            written(&found, Change::Relink).current,
+            written(&found, Change::MigrateHash).current,
             Some(created(2, "A"))
         );
     }
@@ -203,7 +203,7 @@ fn a_new_release_makes_no_run_of_what_is_gone() {
     for result in [RunResult::Succeeded, RunResult::Failed] {
         let current = of_version("v0", ended(2, "A", result));
         let facts = with(current, "A").fresh().reading_absent(&name(2));
-        let ledger = written(&facts, Change::Relink);
+        let ledger = written(&facts, Change::MigrateHash);
         assert_eq!(ledger.current, Some(ended(2, "A", result)));
         assert_eq!(
             decide(&Facts { ledger, ..facts }.stored_as_reported()),
@@ -218,7 +218,7 @@ fn a_new_release_finds_an_unfinished_run_lost_or_seen_to_go_as_ever() {
         .fresh()
         .reading_absent(&name(2));
     let linked = |facts: Facts| Facts {
-        ledger: written(&facts, Change::Relink),
+        ledger: written(&facts, Change::MigrateHash),
         ..facts
     };
     let lost = written(&linked(facts.clone()), Change::Record);

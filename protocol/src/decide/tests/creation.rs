@@ -7,10 +7,10 @@ use crate::{
     decide::{Change, Step, decide},
     facts::{CreateOutcome, Facts, Probe},
     ledger::{RunIdentity, tests::sample::*},
-    problem::{Category, Cure},
+    problem::{Category, Requeue},
 };
 
-fn made(reading: crate::ledger::Reading) -> CreateOutcome {
+fn made(reading: crate::ledger::FetchedRun) -> CreateOutcome {
     CreateOutcome::Created(Box::new(reading))
 }
 
@@ -190,7 +190,7 @@ fn after_a_few_numbers_whose_names_are_taken_the_rest_waits() {
     written(&facts, Change::Renumber);
     facts.renumbered = 3;
     let waiting = stuck(&facts, Category::NameConflict);
-    assert_eq!(waiting.cure, Cure::Retry);
+    assert_eq!(waiting.requeue, Requeue::Backoff);
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn what_may_be_ours_without_its_marks_is_a_conflict_and_never_a_second_name() {
         "{}",
         told.message
     );
-    assert_eq!(told.cure, Cure::Retry);
+    assert_eq!(told.requeue, Requeue::Backoff);
 }
 
 #[test]

@@ -7,13 +7,13 @@ use cartouche_templating::Verdict;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide, look_after},
-    facts::{Facts, LedgerState, Sighting},
-    ledger::{Ledger, OutputsRead, Reading, RunIdentity, tests::sample::*},
+    decide::{Change, Step, decide, decide_without_rendering},
+    facts::{CachedRun, Facts, LedgerState},
+    ledger::{FetchedRun, Ledger, OutputsRead, RunIdentity, tests::sample::*},
 };
 
 /// A look that has read the run and told all of it.
-pub(super) fn settled(reading: &Reading) -> Facts {
+pub(super) fn settled(reading: &FetchedRun) -> Facts {
     let before = with(created(2, "A"), "A").reading_found(&name(2), reading.clone());
     let recorded = match decide(&before) {
         Step::Write(ledger, Change::Record) => *ledger,
@@ -81,7 +81,7 @@ fn a_run_that_says_nothing_new_is_not_read() {
 
 #[test]
 fn whatever_a_run_says_anew_is_read_before_it_is_believed() {
-    let other_words = |mut reading: Reading| {
+    let other_words = |mut reading: FetchedRun| {
         reading.health.message = "step 2 of 3".to_owned();
         reading
     };
@@ -109,7 +109,7 @@ fn other_rules_read_the_current_run_again_and_make_no_run() {
         rendering.rules_hash = Arc::from("other rules");
     }
     assert_eq!(decide(&facts), read_of_two());
-    facts.sightings[0].rules_hash = Arc::from("other rules");
+    facts.cached_runs[0].rules_hash = Arc::from("other rules");
     assert_eq!(
         decide(&facts),
         read_of_two(),
@@ -177,24 +177,30 @@ fn a_listed_run_need_not_be_read_again() {
 #[test]
 fn while_something_is_stuck_results_are_recorded_but_nothing_is_intended() {
     let facts = with(created(2, "A"), "B").fresh();
-    assert_eq!(look_after(&facts), read_of_two());
+    assert_eq!(decide_without_rendering(&facts), read_of_two());
     let ended = facts.clone().reading_found(&name(2), failed(run(2, "A")));
-    assert!(matches!(look_after(&ended), Step::Write(_, Change::Record)));
+    assert!(matches!(
+        decide_without_rendering(&ended),
+        Step::Write(_, Change::Record)
+    ));
     let gone = facts
         .clone()
         .seeing(seen_to_go(&running(run(2, "A"))))
         .reading_absent(&name(2));
-    assert_eq!(look_after(&gone), Step::Settled);
+    assert_eq!(decide_without_rendering(&gone), Step::Settled);
     let pending = Facts {
         ledger: ledger(pending(2, "A"), vec![unseen(1, "old")]),
         ..facts.clone()
     };
-    assert_eq!(look_after(&pending), Step::ReadRun(run_name(&name(1))));
+    assert_eq!(
+        decide_without_rendering(&pending),
+        Step::ReadRun(run_name(&name(1)))
+    );
     let nothing = Facts {
         ledger: Ledger::default(),
         ..facts.clone()
     };
-    assert_eq!(look_after(&nothing), Step::Settled);
+    assert_eq!(decide_without_rendering(&nothing), Step::Settled);
     for stop in [
         |facts: &mut Facts| facts.runnable.deleting = true,
         |facts: &mut Facts| {
@@ -207,21 +213,21 @@ fn while_something_is_stuck_results_are_recorded_but_nothing_is_intended() {
     ] {
         let mut facts = facts.clone();
         stop(&mut facts);
-        assert_eq!(look_after(&facts), Step::Settled);
+        assert_eq!(decide_without_rendering(&facts), Step::Settled);
     }
 }
 
 #[test]
 fn while_something_is_stuck_a_finished_run_is_not_read_by_newer_rules() {
     let reading = succeeded(run(2, "A"), "x");
-    let by_newer_rules = Sighting {
+    let by_newer_rules = CachedRun {
         rules_hash: Arc::from("other rules"),
         ..seen(&succeeded(run(2, "A"), "y"))
     };
     let facts = settled(&reading).seeing(by_newer_rules);
-    assert_eq!(look_after(&facts), Step::Settled);
+    assert_eq!(decide_without_rendering(&facts), Step::Settled);
     let unfinished = settled(&running(run(2, "A"))).seeing(seen(&reading));
-    assert_eq!(look_after(&unfinished), read_of_two());
+    assert_eq!(decide_without_rendering(&unfinished), read_of_two());
     let no_news = settled(&running(run(2, "A"))).seeing(seen(&running(run(2, "A"))));
-    assert_eq!(look_after(&no_news), Step::Settled);
+    assert_eq!(decide_without_rendering(&no_news), Step::Settled);
 }

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     decide::{Change, Step, Waiting, decide},
-    facts::{CreateOutcome, Facts, Sighting},
-    ledger::{Reading, RunIdentity, tests::sample::*},
+    facts::{CachedRun, CreateOutcome, Facts},
+    ledger::{FetchedRun, RunIdentity, tests::sample::*},
 };
 
 #[test]
@@ -57,12 +57,12 @@ fn a_run_just_found_missing_may_have_been_seen_to_go_by_another_controller() {
         grace_over: false,
         ..with(created(2, "A"), "A").reading_absent(&name(2))
     };
-    assert_eq!(decide(&facts), Step::Wait(Waiting::Witness));
+    assert_eq!(decide(&facts), Step::Wait(Waiting::GracePeriod));
 }
 
 #[test]
 fn a_read_that_is_ahead_of_the_watch_makes_no_run_lost() {
-    let gone = |reading: &Reading| {
+    let gone = |reading: &FetchedRun| {
         with(created(2, "A"), "A")
             .fresh()
             .seeing(seen(reading))
@@ -115,7 +115,7 @@ fn a_run_that_was_seen_to_end_before_it_went_keeps_its_result() {
 
 #[test]
 fn a_run_that_went_while_its_template_was_not_there_is_judged_by_no_rule_but_its_own() {
-    let unjudged = |reading: &Reading| Sighting {
+    let unjudged = |reading: &FetchedRun| CachedRun {
         rules_hash: Arc::from(""),
         ..seen_to_go(reading)
     };
@@ -137,13 +137,13 @@ fn a_run_that_went_while_its_template_was_not_there_is_judged_by_no_rule_but_its
         let next = written(&facts, Change::Record).current.unwrap();
         assert_eq!(next.result, Some(RunResult::Lost));
         facts.grace_over = false;
-        assert_eq!(decide(&facts), Step::Wait(Waiting::Witness));
+        assert_eq!(decide(&facts), Step::Wait(Waiting::GracePeriod));
     }
 }
 
 #[test]
 fn an_end_that_came_while_the_template_was_not_there_is_read_when_it_is_back() {
-    let seen_meanwhile = Sighting {
+    let seen_meanwhile = CachedRun {
         rules_hash: Arc::from(""),
         ..seen(&running(run(2, "A")))
     };

@@ -237,7 +237,7 @@ fn a_run_made_under_other_rules_is_read_again_and_not_judged_by_those_of_today()
     let facts = past(vec![other_rules("those of then")]).seeing(by_today.clone());
     assert_eq!(decide(&facts), read_of(1));
     // By its condition it still works, which the history says.
-    let by_kind = crate::ledger::Reading {
+    let by_kind = crate::ledger::FetchedRun {
         rules_hash: "".into(),
         ..running(run(1, "old"))
     };

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, Waiting, decide, look_after},
+    decide::{Change, Step, Waiting, decide, decide_without_rendering},
     facts::{CreateOutcome, Facts, LedgerState, WatchState},
-    ledger::{Ledger, Reading, RunIdentity, tests::sample::*},
+    ledger::{FetchedRun, Ledger, RunIdentity, tests::sample::*},
 };
 
 fn input() -> impl Strategy<Value = &'static str> {
@@ -53,7 +53,7 @@ fn current() -> impl Strategy<Value = CurrentRun> {
         })
 }
 
-fn some_reading() -> impl Strategy<Value = Reading> {
+fn some_reading() -> impl Strategy<Value = FetchedRun> {
     (1..9i64, input(), 0..4u8, 0..3u8).prop_map(|(sequence, input, state, whose)| {
         let run = match whose {
             0 => run(sequence, input),
@@ -100,7 +100,7 @@ prop_compose! {
         history in history(),
         input in input(),
         (fresh, quiet, taken, asked, only_attempt) in any::<(bool, bool, bool, bool, bool)>(),
-        sightings in prop::collection::vec((some_reading(), any::<bool>()), 0..3),
+        cached_runs in prop::collection::vec((some_reading(), any::<bool>()), 0..3),
         reads in prop::collection::vec((some_reading(), any::<bool>()), 0..3),
         listed in prop::option::of(prop::collection::vec((some_reading(), any::<bool>()), 0..3)),
         created in outcome(),
@@ -114,8 +114,8 @@ prop_compose! {
         }
         (facts.watch, facts.created, facts.server_agrees) = (watch, created, server_agrees);
         facts.runnable.rerun_token = asked.then(|| "t".to_owned());
-        for (reading, deleted) in sightings {
-            facts.sightings.push(if deleted { seen_to_go(&reading) } else { seen(&reading) });
+        for (reading, deleted) in cached_runs {
+            facts.cached_runs.push(if deleted { seen_to_go(&reading) } else { seen(&reading) });
         }
         for (reading, absent) in reads {
             let name = reading.run.name.clone();
@@ -168,7 +168,7 @@ proptest! {
         let changed = current.input_hash != hash;
         let asked = facts.runnable.rerun_token.is_some() && facts.runnable.rerun_token != current.rerun_token;
         let seen_to_go = current.result.is_none()
-            && current.uid.as_deref().and_then(|uid| facts.sighting(uid)).is_some_and(|sighting| sighting.deleted && !sighting.finished());
+            && current.uid.as_deref().and_then(|uid| facts.cached_run(uid)).is_some_and(|cached_run| cached_run.deleted && !cached_run.finished());
         let gives_way = facts.created == Some(CreateOutcome::AlreadyExists);
         prop_assert!(changed || asked || seen_to_go || gives_way);
     }
@@ -185,7 +185,7 @@ proptest! {
 
     #[test]
     fn what_is_written_is_never_what_was_there(facts in any_facts()) {
-        for step in [decide(&facts), look_after(&facts)] {
+        for step in [decide(&facts), decide_without_rendering(&facts)] {
             if let Step::Write(next, change) = step {
                 prop_assert!(*next != facts.ledger, "{change:?} would be written for ever");
             }
@@ -194,7 +194,7 @@ proptest! {
 
     #[test]
     fn while_something_is_stuck_nothing_is_intended_created_or_asked(facts in any_facts()) {
-        let step = look_after(&facts);
+        let step = decide_without_rendering(&facts);
         let harmless = matches!(
             step,
             Step::Settled
@@ -209,7 +209,7 @@ proptest! {
 
     #[test]
     fn nothing_is_read_twice(facts in any_facts()) {
-        for step in [decide(&facts), look_after(&facts)] {
+        for step in [decide(&facts), decide_without_rendering(&facts)] {
             match step {
                 Step::ReadRun(name) => prop_assert!(!facts.reads.contains_key(&name)),
                 Step::ListRuns { every_kind } => prop_assert!(

@@ -1,16 +1,16 @@
-//! A run that an earlier pass made and left to be confirmed.
+//! A run that an earlier reconciliation made and left to be confirmed.
 
 use cartouche_crds::RunResult;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide, look_after},
+    decide::{Change, Step, decide, decide_without_rendering},
     facts::{CreateOutcome, Facts, NameRead},
     ledger::tests::sample::*,
     problem::Category,
 };
 
-/// The second run was made by an earlier pass.
+/// The second run was made by an earlier reconciliation.
 fn made_before(input: &str) -> Facts {
     let made = CreateOutcome::MadeBefore(Box::new(running(run(2, "A"))));
     with(pending(2, "A"), input).after(made)
@@ -63,7 +63,7 @@ fn it_is_confirmed_while_something_else_is_stuck() {
     let mut facts = made_before("A");
     facts.rendering = Err(problem("no such template"));
     stuck(&facts, Category::StampedObjectRejectedByAPIServer);
-    match look_after(&facts) {
+    match decide_without_rendering(&facts) {
         Step::Write(next, Change::Confirm) => assert_eq!(next.current, Some(created(2, "A"))),
         step => panic!("decided {step:?}"),
     }

@@ -8,13 +8,13 @@ use cartouche_templating::Rendered;
 use crate::{
     decide::{Change, Step, decide},
     facts::{
-        CreateOutcome, Facts, Found, LedgerState, NameRead, OutputsDigest, Rendering, RunName,
-        RunnableFacts, Sighting, WatchState,
+        CachedRun, CreateOutcome, Facts, Found, LedgerState, NameRead, OutputsDigest, Rendering,
+        RunName, RunnableFacts, WatchState,
     },
-    ledger::{BreakerLimits, Cause, Ledger, Reading, RunIdentity, tests::sample::*},
-    problem::{Category, Cure, Problem},
+    ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity, tests::sample::*},
+    problem::{Category, ReconcileError, Requeue},
     process_state::Remembered,
-    report,
+    status,
 };
 
 /// When the decision is made: long after all runs were.
@@ -90,10 +90,10 @@ pub(crate) fn with(current: CurrentRun, input: &str) -> Facts {
 }
 
 impl Facts {
-    /// The status says what it would be told now, as after a look that settled.
+    /// The status says what it would be told now, as after a reconciliation that settled.
     pub(crate) fn stored_as_reported(mut self) -> Self {
         if self.ledger.current.is_some() {
-            self.stored = Arc::new(report::status(&self, &self.ledger, None));
+            self.stored = Arc::new(status::status(&self, &self.ledger, None));
         }
         self
     }
@@ -133,13 +133,13 @@ impl Facts {
         self
     }
 
-    pub(crate) fn seeing(mut self, sighting: Sighting) -> Self {
-        self.sightings.push(sighting);
+    pub(crate) fn seeing(mut self, cached_run: CachedRun) -> Self {
+        self.cached_runs.push(cached_run);
         self
     }
 
     /// A read of the name found this.
-    pub(crate) fn reading_found(mut self, name: &str, reading: Reading) -> Self {
+    pub(crate) fn reading_found(mut self, name: &str, reading: FetchedRun) -> Self {
         self.reads.insert(
             run_name(name),
             NameRead::Found(Box::new(Found {
@@ -157,7 +157,7 @@ impl Facts {
     }
 
     /// The list showed these runs; those whose uid is given contain what is rendered.
-    pub(crate) fn listing(mut self, runs: Vec<Reading>, matching: &[&str]) -> Self {
+    pub(crate) fn listing(mut self, runs: Vec<FetchedRun>, matching: &[&str]) -> Self {
         let found = runs.into_iter().map(|reading| Found {
             matches: matching.contains(&reading.run.uid.as_str()),
             reading,
@@ -177,8 +177,8 @@ pub(crate) fn run_name(name: &str) -> RunName {
 }
 
 /// The watch shows a run in the state that a reading would find.
-pub(crate) fn seen(reading: &Reading) -> Sighting {
-    Sighting {
+pub(crate) fn seen(reading: &FetchedRun) -> CachedRun {
+    CachedRun {
         run: reading.run.clone(),
         deleted: false,
         health: reading.health.clone(),
@@ -188,8 +188,8 @@ pub(crate) fn seen(reading: &Reading) -> Sighting {
 }
 
 /// The watch showed it to be deleted in that state.
-pub(crate) fn seen_to_go(reading: &Reading) -> Sighting {
-    Sighting {
+pub(crate) fn seen_to_go(reading: &FetchedRun) -> CachedRun {
+    CachedRun {
         deleted: true,
         ..seen(reading)
     }
@@ -210,10 +210,10 @@ pub(crate) fn owned_by_another(run: RunIdentity) -> RunIdentity {
     }
 }
 
-pub(crate) fn problem(message: &str) -> Problem {
-    Problem::new(
+pub(crate) fn problem(message: &str) -> ReconcileError {
+    ReconcileError::new(
         Category::StampedObjectRejectedByAPIServer,
-        Cure::Retry,
+        Requeue::Backoff,
         message,
     )
 }
@@ -227,7 +227,7 @@ pub(crate) fn written(facts: &Facts, change: Change) -> Ledger {
 }
 
 /// Decides, and expects to be stuck on this.
-pub(crate) fn stuck(facts: &Facts, category: Category) -> Problem {
+pub(crate) fn stuck(facts: &Facts, category: Category) -> ReconcileError {
     match decide(facts) {
         Step::Stuck(problem) if problem.category == category => problem,
         step => panic!("expected {category}, decided {step:?}"),

@@ -4,10 +4,10 @@ use cartouche_crds::{RunPhase, RunResult};
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide, look_after},
+    decide::{Change, Step, decide, decide_without_rendering},
     facts::Facts,
     ledger::tests::sample::*,
-    problem::{Category, Cure},
+    problem::{Category, Requeue},
 };
 
 fn suspended(mut facts: Facts) -> Facts {
@@ -40,7 +40,7 @@ fn nothing_that_would_make_a_run_makes_one_while_it_is_suspended() {
             "{due:?} makes no run anyway"
         );
         let told = stuck(&suspended(facts), Category::Suspended);
-        assert_eq!(told.cure, Cure::Change);
+        assert_eq!(told.requeue, Requeue::OnChange);
     }
 }
 
@@ -57,7 +57,7 @@ fn the_run_that_is_at_work_is_followed_to_its_end() {
             .reading_found(&name(2), succeeded(run(2, "A"), "x"));
         // With another input the next run is held back first; what exists is looked after then.
         let step = match decide(&facts) {
-            Step::Stuck(_) => look_after(&facts),
+            Step::Stuck(_) => decide_without_rendering(&facts),
             step => step,
         };
         let Step::Write(next, Change::Record) = step else {
@@ -86,17 +86,17 @@ fn a_run_that_landed_unseen_is_followed_though_its_input_has_moved_on() {
     let read = Step::ReadRun(run_name(&name(2)));
     assert_eq!(decide(&facts), read);
     let seen = facts.clone().seeing(seen(&running(run(2, "A"))));
-    assert_eq!(look_after(&seen), read);
+    assert_eq!(decide_without_rendering(&seen), read);
     let landed = facts.clone().reading_found(&name(2), running(run(2, "A")));
     stuck(&landed, Category::Suspended);
-    let Step::Write(next, Change::Confirm) = look_after(&landed) else {
-        panic!("{:?}", look_after(&landed));
+    let Step::Write(next, Change::Confirm) = decide_without_rendering(&landed) else {
+        panic!("{:?}", decide_without_rendering(&landed));
     };
     let current = next.current.unwrap();
     assert_eq!((current.sequence, current.uid), (2, Some(uid(2))));
     let stranger = owned_by_another(run(2, "A"));
     let taken = facts.reading_found(&name(2), running(stranger));
-    assert_eq!(look_after(&taken), Step::Settled);
+    assert_eq!(decide_without_rendering(&taken), Step::Settled);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::{
     decide::{Change, Step, Waiting, decide},
     facts::{Facts, LedgerState, WatchState},
     ledger::{Ledger, MAX_HISTORY, RunIdentity, tests::sample::*},
-    problem::{Category, Cure, Problem},
+    problem::{Category, ReconcileError, Requeue},
 };
 
 #[test]
@@ -43,9 +43,9 @@ fn a_runnable_that_is_being_deleted_intends_nothing() {
 #[test]
 fn what_cannot_be_rendered_is_a_problem_and_never_a_write() {
     let mut facts = with(created(1, "A"), "B").fresh();
-    let problem = Problem::new(
+    let problem = ReconcileError::new(
         Category::TemplateStampFailure,
-        Cure::Change,
+        Requeue::OnChange,
         "no such field",
     );
     facts.rendering = Err(problem.clone());
@@ -255,8 +255,8 @@ fn the_breaker_counts_runs_and_slows_the_one_above_the_limit() {
     assert_eq!(next.breaker.unwrap().runs, 30);
     let problem = stuck(&looping(30, NOW - 1), Category::RunawayDetected);
     assert_eq!(
-        problem.cure,
-        Cure::Wait(std::time::Duration::from_secs(299))
+        problem.requeue,
+        Requeue::After(std::time::Duration::from_secs(299))
     );
     let time_of_the_next = at(NOW + 299).to_string();
     assert!(
@@ -282,7 +282,7 @@ fn a_run_that_is_rendered_differently_at_each_look_is_stopped_as_a_loop() {
         assert!(runs < 100, "nothing stops it");
     };
     assert_eq!(stopped.category, Category::RunawayDetected);
-    // The first look found what was made already, and each further one made a run.
+    // The first reconciliation found what was made already, and each further one made a run.
     assert_eq!(runs, 31);
 }
 
@@ -343,7 +343,7 @@ fn another_controller_on_the_status_stops_everything_until_it_is_quiet() {
     };
     facts.ledger = Ledger::default();
     let told = stuck(&facts, Category::OtherController);
-    assert_eq!(told.cure, Cure::Change);
+    assert_eq!(told.requeue, Requeue::OnChange);
     facts.ledger_state = LedgerState::Lost {
         ours: true,
         settled: true,

@@ -222,11 +222,14 @@ fn linking_gives_current_run_and_its_outputs_the_present_hash() {
     let mut old = ledger(created(2, "A"), vec![]);
     old.current.as_mut().unwrap().input_hash = "v0:x".to_owned();
     old.outputs_from = Some(outputs_from(2));
-    let next = old.clone().relink(&hash("A"));
+    let next = old.clone().migrate_hash(&hash("A"));
     assert_eq!(next.current, Some(created(2, "A")));
     assert_eq!(next.outputs_from.unwrap().input_hash, hash("A"));
     old.outputs_from = Some(outputs_from(1));
-    assert_eq!(old.relink(&hash("A")).outputs_from, Some(outputs_from(1)));
+    assert_eq!(
+        old.migrate_hash(&hash("A")).outputs_from,
+        Some(outputs_from(1))
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use cartouche_templating::Verdict;
 use proptest::prelude::*;
 
 use super::sample::*;
-use crate::ledger::{Fate, Ledger, Listed, OutputsRead, Reading, RunIdentity, rebuild};
+use crate::ledger::{Fate, FetchedRun, Ledger, Listed, OutputsRead, RunIdentity, rebuild};
 
 const INPUTS: [&str; 3] = ["A", "B", "C"];
 
@@ -56,7 +56,7 @@ fn made(ledger: &Ledger) -> Option<RunIdentity> {
     })
 }
 
-fn read(sequence: i64, verdict: Verdict, has: bool) -> Reading {
+fn read(sequence: i64, verdict: Verdict, has: bool) -> FetchedRun {
     let outputs = match (verdict, has) {
         (Verdict::Succeeded, true) => OutputsRead::Values(values(&sequence.to_string())),
         (Verdict::Succeeded, false) => OutputsRead::Unsatisfied("no path".to_owned()),
@@ -86,7 +86,7 @@ fn step(ledger: Ledger, event: &Event) -> Ledger {
             .unwrap_or(ledger),
         Event::Late(sequence) => ledger.shown_up(&run(*sequence, "A")),
         Event::Read(sequence, verdict, has) => ledger.record(&read(*sequence, *verdict, *has), now),
-        Event::Lose => ledger.lose(now),
+        Event::Lose => ledger.mark_lost(now),
         Event::Sighted(result) => match made(&ledger) {
             Some(run) => ledger.sighted(&run, *result, now),
             None => ledger,

@@ -163,7 +163,7 @@ fn a_run_of_cartographer_that_was_seen_to_end_is_known_by_its_uid() {
 fn a_run_that_vanished_unseen_is_lost_and_its_outputs_are_not() {
     let mut before = ledger(created(2, "A"), vec![]);
     (before.outputs, before.outputs_from) = (Some(values("old")), Some(outputs_from(1)));
-    let next = before.lose(Some(at(60)));
+    let next = before.mark_lost(Some(at(60)));
     let current = next.current.as_ref().unwrap();
     assert_eq!(
         (current.result, &current.finished_at),

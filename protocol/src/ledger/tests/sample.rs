@@ -15,7 +15,7 @@ use k8s_openapi::{
 };
 use serde_json::{Value, json};
 
-use crate::ledger::{Intent, Ledger, OutputsRead, Reading, RunIdentity};
+use crate::ledger::{FetchedRun, Intent, Ledger, OutputsRead, RunIdentity};
 
 pub(crate) const RUNNABLE: &str = "0f5c9f62-2b0e-4c8e-a2d4-7a2a1f6a3c10";
 pub(crate) const API_VERSION: &str = "example.dev/v1";
@@ -225,8 +225,8 @@ pub(crate) fn health(verdict: Verdict) -> Health {
     }
 }
 
-pub(crate) fn reading(run: RunIdentity, verdict: Verdict, outputs: OutputsRead) -> Reading {
-    Reading {
+pub(crate) fn reading(run: RunIdentity, verdict: Verdict, outputs: OutputsRead) -> FetchedRun {
+    FetchedRun {
         run,
         health: health(verdict),
         outputs,
@@ -234,21 +234,21 @@ pub(crate) fn reading(run: RunIdentity, verdict: Verdict, outputs: OutputsRead) 
     }
 }
 
-pub(crate) fn running(run: RunIdentity) -> Reading {
+pub(crate) fn running(run: RunIdentity) -> FetchedRun {
     reading(run, Verdict::Unknown, OutputsRead::None)
 }
 
-pub(crate) fn failed(run: RunIdentity) -> Reading {
+pub(crate) fn failed(run: RunIdentity) -> FetchedRun {
     reading(run, Verdict::Failed, OutputsRead::None)
 }
 
 /// A run that succeeded with one output of this value.
-pub(crate) fn succeeded(run: RunIdentity, value: &str) -> Reading {
+pub(crate) fn succeeded(run: RunIdentity, value: &str) -> FetchedRun {
     reading(run, Verdict::Succeeded, OutputsRead::Values(values(value)))
 }
 
 /// A run that succeeded without the output that its template declares.
-pub(crate) fn lacking(run: RunIdentity) -> Reading {
+pub(crate) fn lacking(run: RunIdentity) -> FetchedRun {
     reading(
         run,
         Verdict::Succeeded,

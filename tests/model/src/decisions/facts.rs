@@ -3,11 +3,11 @@
 use cartouche_protocol::{
     evaluate::{digested, reading},
     facts::{
-        CreateOutcome, Facts, Found, NameRead, Probe, Rendering, RunnableFacts, Sighting,
+        CachedRun, CreateOutcome, Facts, Found, NameRead, Probe, Rendering, RunnableFacts,
         WatchState,
     },
-    ledger::{BreakerLimits, Cause, Ledger, Reading, RunIdentity},
-    problem::{Category, Cure, Problem},
+    ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity},
+    problem::{Category, ReconcileError, Requeue},
     process_state::Remembered,
 };
 use cartouche_templating::{HASH_VERSION, contains};
@@ -38,7 +38,7 @@ impl Decisions {
             let matches = foreign && contains(&object, &document.rendered);
             Some(Found { reading, matches })
         };
-        let sighting = |(shown, deleted): &(Shown, bool)| -> Option<Sighting> {
+        let cached_run = |(shown, deleted): &(Shown, bool)| -> Option<CachedRun> {
             let object = object(shown);
             let run = RunIdentity::of(&object)?;
             let compiled = Some(&*document.compiled);
@@ -88,7 +88,11 @@ impl Decisions {
             } else {
                 WatchState::Starting
             },
-            sightings: knowledge.sightings.iter().filter_map(sighting).collect(),
+            cached_runs: knowledge
+                .cached_runs
+                .iter()
+                .filter_map(cached_run)
+                .collect(),
             unobserved_run: knowledge.unobserved_run.map(cast::run_uid),
             // To wait for another controller's word only takes time: here all of it has passed.
             grace_over: true,
@@ -113,8 +117,8 @@ impl Decisions {
 }
 
 /// What became of a create, with what is read in the object.
-fn created(outcome: &Outcome, read: impl Fn(&Shown) -> Option<Reading>) -> CreateOutcome {
-    let no_object = || CreateOutcome::Unknown(refusal("the answer is no object", Cure::Retry));
+fn created(outcome: &Outcome, read: impl Fn(&Shown) -> Option<FetchedRun>) -> CreateOutcome {
+    let no_object = || CreateOutcome::Unknown(refusal("the answer is no object", Requeue::Backoff));
     match outcome {
         Outcome::Created(shown) => read(shown).map_or_else(no_object, |reading| {
             CreateOutcome::Created(Box::new(reading))
@@ -123,8 +127,8 @@ fn created(outcome: &Outcome, read: impl Fn(&Shown) -> Option<Reading>) -> Creat
             CreateOutcome::MadeBefore(Box::new(reading))
         }),
         Outcome::Exists => CreateOutcome::AlreadyExists,
-        Outcome::Refused => CreateOutcome::Refused(refusal("forbidden", Cure::Right)),
-        Outcome::Unknown => CreateOutcome::Unknown(refusal("no answer", Cure::Retry)),
+        Outcome::Refused => CreateOutcome::Refused(refusal("forbidden", Requeue::OnRbac)),
+        Outcome::Unknown => CreateOutcome::Unknown(refusal("no answer", Requeue::Backoff)),
     }
 }
 
@@ -141,15 +145,15 @@ fn runnable_facts(setup: &Configuration, knowledge: &Knowledge) -> RunnableFacts
     }
 }
 
-fn refusal(text: &str, cure: Cure) -> Problem {
-    Problem::new(Category::StampedObjectRejectedByAPIServer, cure, text)
+fn refusal(text: &str, requeue: Requeue) -> ReconcileError {
+    ReconcileError::new(Category::StampedObjectRejectedByAPIServer, requeue, text)
 }
 
 /// The Runnable names no template that there is.
-fn not_found() -> Problem {
-    Problem::new(
+fn not_found() -> ReconcileError {
+    ReconcileError::new(
         Category::RunTemplateNotFound,
-        Cure::Change,
+        Requeue::OnChange,
         "unable to get run template",
     )
 }

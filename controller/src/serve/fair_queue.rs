@@ -1,21 +1,21 @@
-//! Whose turn it is to be looked at. Pure.
+//! Whose turn it is to be reconciled. Pure.
 //!
-//! A Runnable is looked at once at a time. No namespace keeps the others waiting: how many of its
-//! Runnables are looked at at the same time depends on how many namespaces have work. Within a namespace
+//! A Runnable is reconciled by one task at a time. No namespace keeps the others waiting: how many of its
+//! Runnables are reconciled at the same time depends on how many namespaces have work. Within a namespace
 //! changes are begun before results are recorded, so that when many change at once the last run does not
 //! begin after the first has been brought to its end. An edited template has many Runnables run again:
 //! whatever else happens goes before that.
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::memory::RunnableKey;
+use crate::runnable_key::RunnableKey;
 
 /// After so many Runnables with a change comes one without, so that results always get through.
 const CHANGES_IN_A_ROW: u32 = 3;
-/// One of so many looks is for the Runnables of edited templates, whatever else waits.
+/// One of so many reconciliations is for the Runnables of edited templates, whatever else waits.
 const FOR_TEMPLATES: u32 = 8;
 
-/// Why a Runnable is looked at, the most urgent first.
+/// Why a Runnable is reconciled, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reason {
     /// Its spec has changed.
@@ -26,15 +26,15 @@ pub(super) enum Reason {
     Other,
 }
 
-/// Who is looked at, and who waits for it.
-pub(super) struct Turns {
+/// Who is reconciled, and who waits for it.
+pub(super) struct FairQueue {
     /// Looks at the same time at most.
     most: usize,
     /// Looks of all namespaces that have some. A quarter of all stays free for those that had no work
     /// until now.
     shared: usize,
     /// Looks that go on, and the namespaces that have any.
-    looks: usize,
+    running: usize,
     busy: usize,
     namespaces: HashMap<String, Namespace>,
     /// Namespaces in which somebody waits; the next one first.
@@ -43,8 +43,8 @@ pub(super) struct Turns {
 
 #[derive(Default)]
 struct Namespace {
-    /// Those that are looked at, and why they are to be looked at once more.
-    looked_at: HashMap<String, Option<Reason>>,
+    /// Those that are reconciled, and why they are to be reconciled once more.
+    reconciling: HashMap<String, Option<Reason>>,
     /// Those that wait, and the most urgent reason of each.
     waiting: HashMap<String, Reason>,
     /// Those that wait in their order, for each reason. One that has become more urgent is in two.
@@ -57,44 +57,44 @@ struct Namespace {
     since_template: u32,
 }
 
-impl Turns {
-    /// For so many looks at the same time.
+impl FairQueue {
+    /// For so many reconciliations at the same time.
     pub(super) fn new(concurrency: u16) -> Self {
         let most = usize::from(concurrency);
         Self {
             most,
             shared: most - most / 4,
-            looks: 0,
+            running: 0,
             busy: 0,
             namespaces: HashMap::new(),
             order: VecDeque::new(),
         }
     }
 
-    /// A Runnable is to be looked at; if it is being looked at, once more after that.
-    pub(super) fn wake(&mut self, key: &RunnableKey, reason: Reason) {
+    /// A Runnable is to be reconciled; if it is being reconciled, once more after that.
+    pub(super) fn enqueue(&mut self, key: &RunnableKey, reason: Reason) {
         let namespace = self.namespaces.entry(key.namespace.clone()).or_default();
         let nobody_waited = namespace.waiting.is_empty();
-        namespace.wake(&key.name, reason);
+        namespace.enqueue(&key.name, reason);
         if nobody_waited && !namespace.waiting.is_empty() {
             self.order.push_back(key.namespace.clone());
         }
     }
 
-    /// Begins the next look, if one may begin.
-    pub(super) fn begin(&mut self) -> Option<RunnableKey> {
-        if self.looks >= self.most {
+    /// Begins the next reconciliation, if one may begin.
+    pub(super) fn get(&mut self) -> Option<RunnableKey> {
+        if self.running >= self.most {
             return None;
         }
-        // At most as many namespaces as there are looks have their share already.
+        // At most as many namespaces as there are reconciliations have their share already.
         for _ in 0..self.order.len() {
             let name = self.order.pop_front()?;
             let namespace = self.namespaces.get_mut(&name)?;
-            let idle = namespace.looked_at.is_empty();
+            let idle = namespace.reconciling.is_empty();
             let sharing = self.busy + usize::from(idle);
             let share = (self.shared / sharing).max(1);
-            let next = if namespace.looked_at.len() < share {
-                namespace.begin()
+            let next = if namespace.reconciling.len() < share {
+                namespace.get()
             } else {
                 None
             };
@@ -102,7 +102,7 @@ impl Turns {
                 self.order.push_back(name.clone());
             }
             if let Some(runnable) = next {
-                self.looks += 1;
+                self.running += 1;
                 self.busy += usize::from(idle);
                 return Some(RunnableKey {
                     namespace: name,
@@ -113,19 +113,19 @@ impl Turns {
         None
     }
 
-    /// A look has ended. Whether the Runnable was woken meanwhile, and waits for the next.
-    pub(super) fn end(&mut self, key: &RunnableKey) -> bool {
+    /// A reconciliation has ended. Whether the Runnable was enqueued meanwhile, and waits for the next.
+    pub(super) fn done(&mut self, key: &RunnableKey) -> bool {
         let Some(namespace) = self.namespaces.get_mut(&key.namespace) else {
             return false;
         };
-        let Some(again) = namespace.looked_at.remove(&key.name) else {
+        let Some(again) = namespace.reconciling.remove(&key.name) else {
             return false;
         };
-        self.looks -= 1;
-        self.busy -= usize::from(namespace.looked_at.is_empty());
+        self.running -= 1;
+        self.busy -= usize::from(namespace.reconciling.is_empty());
         if let Some(reason) = again {
-            self.wake(key, reason);
-        } else if namespace.looked_at.is_empty() && namespace.waiting.is_empty() {
+            self.enqueue(key, reason);
+        } else if namespace.reconciling.is_empty() && namespace.waiting.is_empty() {
             self.namespaces.remove(&key.namespace);
         }
         again.is_some()
@@ -141,8 +141,8 @@ impl Turns {
 }
 
 impl Namespace {
-    fn wake(&mut self, name: &str, reason: Reason) {
-        if let Some(again) = self.looked_at.get_mut(name) {
+    fn enqueue(&mut self, name: &str, reason: Reason) {
+        if let Some(again) = self.reconciling.get_mut(name) {
             *again = Some(again.map_or(reason, |again| again.min(reason)));
             return;
         }
@@ -154,14 +154,14 @@ impl Namespace {
     }
 
     /// Takes the next of those that wait.
-    fn begin(&mut self) -> Option<String> {
+    fn get(&mut self) -> Option<String> {
         let name = self.next()?;
         if self.waiting.is_empty() {
             self.changed.clear();
             self.of_templates.clear();
             self.others.clear();
         }
-        self.looked_at.insert(name.clone(), None);
+        self.reconciling.insert(name.clone(), None);
         Some(name)
     }
 

@@ -4,15 +4,15 @@ use cartouche_crds::{CurrentRun, RunPhase};
 
 use super::{Change, Step, crowded, is_marked, suspended};
 use crate::{
-    facts::{CreateOutcome, Facts, NameRead, Rendering, RunName, Sighting},
-    ledger::{MAX_HISTORY, Reading, result_of},
-    problem::{Category, Cure, Problem},
+    facts::{CachedRun, CreateOutcome, Facts, NameRead, Rendering, RunName},
+    ledger::{FetchedRun, MAX_HISTORY, result_of},
+    problem::{Category, ReconcileError, Requeue},
 };
 
-/// Numbers that are given up in one pass at most; after them the next waits, longer each time.
+/// Numbers that are given up in one reconciliation at most; after them the next waits, longer each time.
 pub const MOST_RENUMBERED: u8 = 3;
 
-pub(super) fn create(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
+pub(super) fn pending(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     match &facts.created {
         None => seen_to_go(facts, current)
             .or_else(|| landed(facts, current))
@@ -29,7 +29,7 @@ pub(super) fn create(facts: &Facts, rendering: &Rendering, current: &CurrentRun)
     }
 }
 
-/// A run that an earlier pass made is confirmed even while something else is stuck.
+/// A run that an earlier reconciliation made is confirmed even while something else is stuck.
 pub(super) fn known_made(facts: &Facts) -> Option<Step> {
     match &facts.created {
         Some(CreateOutcome::MadeBefore(reading)) => confirm(facts, reading),
@@ -39,7 +39,7 @@ pub(super) fn known_made(facts: &Facts) -> Option<Step> {
 
 /// What the watch has shown meanwhile is read first, so that one write confirms the run and records
 /// how it ended.
-fn made_before(facts: &Facts, current: &CurrentRun, reading: &Reading) -> Option<Step> {
+fn made_before(facts: &Facts, current: &CurrentRun, reading: &FetchedRun) -> Option<Step> {
     let name = RunName::of(current);
     match facts.reads.get(&name) {
         Some(NameRead::Found(found)) if found.reading.run.uid == reading.run.uid => {
@@ -50,10 +50,10 @@ fn made_before(facts: &Facts, current: &CurrentRun, reading: &Reading) -> Option
     }
 }
 
-fn has_ended(facts: &Facts, reading: &Reading) -> bool {
+fn has_ended(facts: &Facts, reading: &FetchedRun) -> bool {
     facts
-        .sighting(&reading.run.uid)
-        .is_some_and(Sighting::finished)
+        .cached_run(&reading.run.uid)
+        .is_some_and(CachedRun::finished)
 }
 
 /// Where no create is sent that would tell, by its refusal, that an earlier one has made the run, the
@@ -75,9 +75,9 @@ pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
         Some(_) => None,
         None => {
             let seen = facts
-                .sightings
+                .cached_runs
                 .iter()
-                .any(|sighting| !sighting.deleted && facts.is_run_of(&sighting.run, current));
+                .any(|cached_run| !cached_run.deleted && facts.is_run_of(&cached_run.run, current));
             seen.then_some(Step::ReadRun(name))
         }
     }
@@ -100,21 +100,21 @@ fn send(facts: &Facts, current: &CurrentRun) -> Step {
 /// The run was made by a create whose answer never came, and was deleted before it could be
 /// confirmed: the deletion was seen, so it is not made again under its number.
 fn seen_to_go(facts: &Facts, current: &CurrentRun) -> Option<Step> {
-    let sighting = facts.sightings.iter().find(|sighting| {
-        sighting.deleted
-            && sighting.run.name == current.name
-            && facts.is_run_of(&sighting.run, current)
+    let cached_run = facts.cached_runs.iter().find(|cached_run| {
+        cached_run.deleted
+            && cached_run.run.name == current.name
+            && facts.is_run_of(&cached_run.run, current)
     })?;
-    let result = result_of(sighting.health.verdict);
+    let result = result_of(cached_run.health.verdict);
     let next = facts
         .ledger
         .clone()
-        .sighted(&sighting.run, result, facts.now);
+        .sighted(&cached_run.run, result, facts.now);
     Some(Step::Write(Box::new(next), Change::Record))
 }
 
 /// `None` unless the object's sequence and hash are the ledger's.
-fn confirm(facts: &Facts, reading: &Reading) -> Option<Step> {
+fn confirm(facts: &Facts, reading: &FetchedRun) -> Option<Step> {
     let confirmed = facts
         .ledger
         .confirm(&reading.run)?
@@ -122,7 +122,7 @@ fn confirm(facts: &Facts, reading: &Reading) -> Option<Step> {
     Some(Step::Write(Box::new(confirmed), Change::Confirm))
 }
 
-fn refused(facts: &Facts, current: &CurrentRun, problem: &Problem) -> Step {
+fn refused(facts: &Facts, current: &CurrentRun, problem: &ReconcileError) -> Step {
     if current.phase == RunPhase::Rejected {
         return Step::Stuck(problem.clone());
     }
@@ -199,7 +199,12 @@ fn renumber(facts: &Facts, rendering: &Rendering, current: &CurrentRun, holder: 
     Step::Write(Box::new(next), Change::Renumber)
 }
 
-fn name_conflict(facts: &Facts, rendering: &Rendering, current: &CurrentRun, own: bool) -> Problem {
+fn name_conflict(
+    facts: &Facts,
+    rendering: &Rendering,
+    current: &CurrentRun,
+    own: bool,
+) -> ReconcileError {
     let what = format!(
         "{} [{}/{}]",
         current.kind, facts.runnable.namespace, current.name
@@ -216,10 +221,10 @@ fn name_conflict(facts: &Facts, rendering: &Rendering, current: &CurrentRun, own
             "unable to create a new run for run template [{template}]: {what} exists already and does not belong to this run: delete or rename that object"
         )
     };
-    Problem::new(Category::NameConflict, Cure::Retry, message)
+    ReconcileError::new(Category::NameConflict, Requeue::Backoff, message)
 }
 
-fn vanished(facts: &Facts, current: &CurrentRun) -> Problem {
+fn vanished(facts: &Facts, current: &CurrentRun) -> ReconcileError {
     rejected(
         facts,
         current,
@@ -227,17 +232,17 @@ fn vanished(facts: &Facts, current: &CurrentRun) -> Problem {
     )
 }
 
-fn unreadable(facts: &Facts, current: &CurrentRun) -> Problem {
+fn unreadable(facts: &Facts, current: &CurrentRun) -> ReconcileError {
     let mut problem = rejected(
         facts,
         current,
         "it exists already, and the ServiceAccount may neither get nor list it to see whose it is",
     );
-    problem.cure = Cure::Right;
+    problem.requeue = Requeue::OnRbac;
     problem
 }
 
-fn strange(facts: &Facts, current: &CurrentRun) -> Problem {
+fn strange(facts: &Facts, current: &CurrentRun) -> ReconcileError {
     rejected(
         facts,
         current,
@@ -245,15 +250,15 @@ fn strange(facts: &Facts, current: &CurrentRun) -> Problem {
     )
 }
 
-fn rejected(facts: &Facts, current: &CurrentRun, why: &str) -> Problem {
+fn rejected(facts: &Facts, current: &CurrentRun, why: &str) -> ReconcileError {
     let (namespace, name, template) = (
         &facts.runnable.namespace,
         &current.name,
         &facts.runnable.template,
     );
-    Problem::new(
+    ReconcileError::new(
         Category::StampedObjectRejectedByAPIServer,
-        Cure::Retry,
+        Requeue::Backoff,
         format!(
             "unable to apply object [{namespace}/{name}] for run template [{template}]: create: {why}"
         ),

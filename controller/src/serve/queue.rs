@@ -1,4 +1,4 @@
-//! Looks at Runnables: each when it is woken or its time has come, and when it is its turn.
+//! Reconciles Runnables: each when it is enqueued or its time has come, and when it is its turn.
 //!
 //! kube's `Controller` does the same but for the turns, and has each wait for the next tick of its timer:
 //! one or two milliseconds of the ten that a change may take.
@@ -14,59 +14,56 @@ use std::{
 use futures::{FutureExt, Stream, StreamExt, stream::FuturesUnordered};
 use tokio_util::time::{DelayQueue, delay_queue};
 
-use super::turns::{Reason, Turns};
-use crate::{
-    memory::{RunnableKey, backoff},
-    metrics::Metrics,
-};
+use super::fair_queue::{FairQueue, Reason};
+use crate::{backoff::STEPS, metrics::Metrics, runnable_key::RunnableKey};
 
-/// The longest wait: a look too many costs little, and a wait of years ends the process.
+/// The longest wait: a reconciliation too many costs little, and a wait of years ends the process.
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
 
-/// Whose turn it is; looks that go on may ask.
+/// Whose turn it is; reconciliations that go on may ask.
 pub(super) struct Queue {
-    turns: Mutex<Turns>,
+    fair: Mutex<FairQueue>,
     metrics: Metrics,
 }
 
 impl Queue {
-    /// For so many looks at the same time.
+    /// For so many reconciliations at the same time.
     pub(super) fn new(concurrency: u16, metrics: Metrics) -> Self {
         Self {
-            turns: Mutex::new(Turns::new(concurrency)),
+            fair: Mutex::new(FairQueue::new(concurrency)),
             metrics,
         }
     }
 
-    /// See [`Turns::changes_wait`].
+    /// See [`FairQueue::changes_wait`].
     pub(super) fn changes_wait(&self, namespace: &str) -> bool {
         self.lock().changes_wait(namespace)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Turns> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, FairQueue> {
+        self.fair.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at whoever is woken, from when it is `ready` to when it has to `stop` and the looks that go
-    /// on have ended. There is no `reason` and no `look` for a Runnable that is not there any more; a look
+    /// Reconciles whoever is enqueued, from when it is `ready` to when it has to `stop` and the reconciliations that go
+    /// on have ended. There is no `reason` and no `reconcile` for a Runnable that is not there any more; a reconciliation
     /// says after which time the next one is due.
     pub(super) async fn serve<L: Future<Output = Option<Duration>>>(
         &self,
-        wakes: impl Stream<Item = RunnableKey>,
+        enqueued: impl Stream<Item = RunnableKey>,
         ready: impl Future<Output = ()>,
         stop: impl Future<Output = ()>,
         reason: impl Fn(&RunnableKey) -> Option<Reason>,
-        look: impl Fn(&RunnableKey) -> Option<L>,
+        reconcile: impl Fn(&RunnableKey) -> Option<L>,
     ) {
-        let (mut wakes, mut ready, mut stop) = (pin!(wakes), pin!(ready), pin!(stop));
+        let (mut enqueued, mut ready, mut stop) = (pin!(enqueued), pin!(ready), pin!(stop));
         let (mut is_ready, mut stops) = (false, false);
-        let mut looks = FuturesUnordered::new();
-        let (mut times, mut panics) = (Times::default(), HashMap::new());
-        while !(stops && looks.is_empty()) {
-            let woken = tokio::select! {
-                Some(key) = wakes.next() => Some(key),
-                Some(key) = times.next() => Some(key),
-                Some((key, end)) = looks.next() => {
+        let mut running = FuturesUnordered::new();
+        let (mut delayed, mut panics) = (DelayedQueue::default(), HashMap::new());
+        while !(stops && running.is_empty()) {
+            let due = tokio::select! {
+                Some(key) = enqueued.next() => Some(key),
+                Some(key) = delayed.next() => Some(key),
+                Some((key, end)) = running.next() => {
                     let after = match end {
                         Ok(after) => {
                             panics.remove(&key);
@@ -74,8 +71,8 @@ impl Queue {
                         }
                         Err(_) => Some(self.panicked(&key, &mut panics)),
                     };
-                    if !self.lock().end(&key) && let Some(after) = after {
-                        times.set(key, after);
+                    if !self.lock().done(&key) && let Some(after) = after {
+                        delayed.set(key, after);
                     }
                     None
                 }
@@ -88,56 +85,56 @@ impl Queue {
                     None
                 }
             };
-            if let Some(key) = woken {
-                times.cancel(&key);
+            if let Some(key) = due {
+                delayed.cancel(&key);
                 match reason(&key) {
-                    Some(reason) => self.lock().wake(&key, reason),
+                    Some(reason) => self.lock().enqueue(&key, reason),
                     None => drop(panics.remove(&key)),
                 }
             }
             while is_ready
                 && !stops
-                && let Some(key) = self.begin()
+                && let Some(key) = self.get()
             {
-                if let Some(look) = look(&key) {
-                    // A mistake in one look ends that look: what it shares with others is only locked
+                if let Some(reconciliation) = reconcile(&key) {
+                    // A mistake in one reconciliation ends that one: what it shares with others is only locked
                     // for a moment, and all of it may be lost.
-                    let look = AssertUnwindSafe(look).catch_unwind();
-                    looks.push(async move { (key, look.await) });
+                    let reconciliation = AssertUnwindSafe(reconciliation).catch_unwind();
+                    running.push(async move { (key, reconciliation.await) });
                 } else {
-                    self.lock().end(&key);
+                    self.lock().done(&key);
                 }
             }
         }
     }
 
-    /// When the next look is due after one that ended in a panic: later each time.
+    /// When the next reconciliation is due after one that ended in a panic: later each time.
     fn panicked(&self, key: &RunnableKey, panics: &mut HashMap<RunnableKey, u32>) -> Duration {
         self.metrics.panicked();
         tracing::error!(
             namespace = key.namespace,
             runnable = key.name,
-            "a look at a Runnable ended in a panic, which is a mistake in the controller: please report it"
+            "a reconciliation of a Runnable ended in a panic, which is a mistake in the controller: please report it"
         );
         let attempts = panics.entry(key.clone()).or_default();
         *attempts += 1;
-        backoff(*attempts)
+        STEPS.delay(*attempts)
     }
 
     /// A function of its own, so that the lock is not held while the loop over it locks again.
-    fn begin(&self) -> Option<RunnableKey> {
-        self.lock().begin()
+    fn get(&self) -> Option<RunnableKey> {
+        self.lock().get()
     }
 }
 
-/// When Runnables are looked at though nobody wakes them.
+/// When Runnables are reconciled though nobody enqueues them.
 #[derive(Default)]
-struct Times {
+struct DelayedQueue {
     queue: DelayQueue<RunnableKey>,
     keys: HashMap<RunnableKey, delay_queue::Key>,
 }
 
-impl Times {
+impl DelayedQueue {
     fn set(&mut self, key: RunnableKey, after: Duration) {
         self.cancel(&key);
         let entry = self.queue.insert(key.clone(), after.min(LONGEST_WAIT));

@@ -7,7 +7,7 @@ use std::{
 };
 
 use cartouche_crds::{API_VERSION, ClusterRunTemplate, ClusterRunTemplateStatus};
-use cartouche_protocol::{compiled::Compiled, problem::bounded, report::STALLED};
+use cartouche_protocol::{compiled::Compiled, problem::bounded, status::STALLED};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
     jiff::Timestamp,
@@ -18,8 +18,8 @@ use serde_json::json;
 
 use crate::{
     api::{Connection, Requests, ResourcePath},
+    backoff::{FIFTH, STEPS},
     clock::boot_time,
-    memory::backoff,
     templates::Templates,
 };
 
@@ -52,7 +52,7 @@ impl Refusals {
         let mut all = self.lock();
         all.retain(|_, (_, last)| *last + FORGOTTEN_AFTER > now);
         let (attempts, last) = all.entry(template.to_owned()).or_default();
-        let pause = backoff(*attempts);
+        let pause = STEPS.delay(*attempts);
         (*attempts, *last) = (*attempts + 1, now);
         pause
     }
@@ -95,9 +95,7 @@ impl Acceptance {
             .replace_status::<IgnoredAny>(&path, &name, &body)
             .await;
         match written {
-            Err(error) if error.is_conflict() => {
-                Action::requeue(PAUSE.mul_f64(0.8 + 0.4 * fastrand::f64()))
-            }
+            Err(error) if error.is_conflict() => Action::requeue(FIFTH.over(PAUSE)),
             Err(error) if !error.is_not_found() => {
                 tracing::debug!(template = name, %error, "the status of a template was not written");
                 Action::requeue(self.refusals.add(&name, boot_time()))

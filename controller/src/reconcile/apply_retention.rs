@@ -5,24 +5,24 @@ use std::{collections::BTreeSet, time::Duration};
 use cartouche_crds::HistoryEntry;
 use cartouche_protocol::{
     facts::WatchState,
-    problem::{Category, Cure, Problem},
+    problem::{Category, ReconcileError},
     retention::{old_enough, retention, surplus},
 };
 
-use super::{CONFLICT_PAUSE, pass::Pass};
+use super::{CONFLICT_PAUSE, reconciliation::Reconciliation};
 use crate::{
     api::ApiError,
     clock::boot_time,
     events::Occasion,
-    memory::{Held, lock},
+    memory::{Operation, lock},
     metrics::RunEvent,
     mutants,
     watch::{Purpose, Watched},
 };
 
-impl Pass<'_> {
-    /// Deletes finished runs that nobody needs any more. When to look again.
-    pub(super) async fn retire(&mut self) -> Option<Duration> {
+impl Reconciliation<'_> {
+    /// Deletes finished runs that nobody needs any more. When to reconcile again.
+    pub(super) async fn apply_retention(&mut self) -> Option<Duration> {
         self.poll_surplus().await;
         let (ledger, policy) = (&self.facts.ledger, self.runnable.spec.retention_policy);
         let plan = {
@@ -37,7 +37,7 @@ impl Pass<'_> {
             return plan.again;
         }
         let held = lock(&self.memory)
-            .held(&Held::Delete, boot_time())
+            .in_backoff(&Operation::Delete, boot_time())
             .map(|(_, left)| left);
         if held.is_some() {
             return held;
@@ -55,8 +55,8 @@ impl Pass<'_> {
             {
                 Ok(()) => {
                     lock(&self.memory).state.retired.insert(uid.clone());
-                    self.own.metrics.run(RunEvent::Removed);
-                    self.own.events.publish(
+                    self.ctx.metrics.run(RunEvent::Removed);
+                    self.ctx.events.publish(
                         &self.runnable,
                         &Occasion::Removed(format!("{}/{}", kind.resource(), entry.name)),
                         self.facts.now,
@@ -71,13 +71,13 @@ impl Pass<'_> {
                 Err(error) => return Some(self.undeletable(&entry.name, &error)),
             }
         }
-        lock(&self.memory).release(&Held::Delete);
+        lock(&self.memory).succeeded(&Operation::Delete);
         again
     }
 
     /// Where an earlier run is watched.
     fn runs_of(&self, entry: &HistoryEntry) -> Option<Watched> {
-        let kinds = &self.own.kinds;
+        let kinds = &self.ctx.kinds;
         let kind = kinds.known_objects(&entry.api_version, &entry.kind)?;
         Some(Watched {
             purpose: Purpose::Runs,
@@ -88,7 +88,7 @@ impl Pass<'_> {
     /// Whether the object of an earlier run is known to be there.
     fn exists(&self, entry: &HistoryEntry, uid: &str) -> bool {
         let watched = self.runs_of(entry);
-        watched.is_some_and(|watched| self.own.runs.exists(&watched, uid))
+        watched.is_some_and(|watched| self.ctx.runs.exists(&watched, uid))
     }
 
     /// Whether the object of an earlier run is known to be gone: a watch does not have it, or a complete
@@ -97,8 +97,8 @@ impl Pass<'_> {
         let Some(watched) = self.runs_of(entry) else {
             return false;
         };
-        let runs = &self.own.runs;
-        let is_known = match self.own.watches.state(&watched) {
+        let runs = &self.ctx.runs;
+        let is_known = match self.ctx.watches.state(&watched) {
             WatchState::Synced => true,
             WatchState::Polled => {
                 let polled = runs.polled_at(&watched, &self.facts.runnable.uid);
@@ -115,7 +115,7 @@ impl Pass<'_> {
         let (ledger, policy) = (&self.facts.ledger, self.runnable.spec.retention_policy);
         let current = ledger.current.as_ref();
         let current = current.and_then(|run| {
-            let kinds = &self.own.kinds;
+            let kinds = &self.ctx.kinds;
             kinds.known_objects(&run.api_version, &run.kind)
         });
         let polled: BTreeSet<Watched> = surplus(ledger, policy)
@@ -129,7 +129,7 @@ impl Pass<'_> {
             })
             .filter_map(|entry| self.runs_of(entry))
             .filter(|watched| Some(&watched.kind) != current.as_ref())
-            .filter(|watched| self.own.watches.state(watched) == WatchState::Polled)
+            .filter(|watched| self.ctx.watches.state(watched) == WatchState::Polled)
             .collect();
         for watched in polled {
             self.poll(&watched).await;
@@ -138,26 +138,25 @@ impl Pass<'_> {
 
     /// One Warning, and a pause that gets longer.
     fn undeletable(&self, name: &str, error: &ApiError) -> Duration {
-        let cure = if error.is_forbidden() {
-            Cure::Right
-        } else {
-            Cure::Retry
-        };
         let text = format!(
             "unable to delete finished run [{}/{name}]: {error}: grant the ServiceAccount the right to delete, or raise spec.retentionPolicy",
             self.key.namespace
         );
-        let problem = Problem::new(Category::StampedObjectRejectedByAPIServer, cure, text);
+        let problem = ReconcileError::new(
+            Category::StampedObjectRejectedByAPIServer,
+            error.requeue(),
+            text,
+        );
         let mut memory = lock(&self.memory);
-        if memory.failed(&Held::Delete).is_none() {
+        if memory.last_failure(&Operation::Delete).is_none() {
             let occasion = Occasion::Warning {
                 reason: "RetentionFailed".to_owned(),
                 message: problem.message.clone(),
             };
-            self.own
+            self.ctx
                 .events
                 .publish(&self.runnable, &occasion, self.facts.now);
         }
-        memory.hold(Held::Delete, &problem, boot_time())
+        memory.failed(Operation::Delete, &problem, boot_time())
     }
 }

@@ -15,7 +15,7 @@ use super::*;
 use crate::{
     decide::tests::scene::*,
     facts::{CreateOutcome, Facts},
-    ledger::{Reading, tests::sample::*},
+    ledger::{FetchedRun, tests::sample::*},
 };
 
 /// The conditions in order, as `Type=Status/Reason`.
@@ -29,7 +29,7 @@ fn told(status: &RunnableStatus) -> Vec<String> {
     status.conditions.iter().map(text).collect()
 }
 
-fn report(facts: &Facts, problem: Option<&Problem>) -> RunnableStatus {
+fn report(facts: &Facts, problem: Option<&ReconcileError>) -> RunnableStatus {
     status(facts, &facts.ledger, problem)
 }
 
@@ -38,14 +38,14 @@ fn message<'a>(status: &'a RunnableStatus, name: &str) -> &'a str {
 }
 
 /// Facts after the current run was read and recorded.
-fn read(reading: &Reading) -> Facts {
+fn read(reading: &FetchedRun) -> Facts {
     let mut facts = with(created(2, "A"), "A").reading_found(&name(2), reading.clone());
     facts.ledger = facts.ledger.record(reading, facts.now);
     facts
 }
 
-fn of(category: Category, cure: Cure) -> Problem {
-    Problem::new(category, cure, "what is wrong")
+fn of(category: Category, requeue: Requeue) -> ReconcileError {
+    ReconcileError::new(category, requeue, "what is wrong")
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn what_comes_before_stamping_says_nothing_of_a_run() {
     ] {
         let status = report(
             &read(&succeeded(run(2, "A"), "x")),
-            Some(&of(category, Cure::Change)),
+            Some(&of(category, Requeue::OnChange)),
         );
         let expected = ["RunTemplateReady", "Ready"].map(|name| format!("{name}=False/{category}"));
         assert_eq!(told(&status)[..2], expected);
@@ -153,7 +153,7 @@ fn every_other_problem_is_the_reason_of_run_template_ready_and_of_ready() {
     {
         let mut facts = with(pending(2, "A"), "A");
         facts.stored = Arc::default();
-        let status = report(&facts, Some(&of(category, Cure::Retry)));
+        let status = report(&facts, Some(&of(category, Requeue::Backoff)));
         assert_eq!(
             told(&status)[0],
             format!("RunTemplateReady=False/{category}")
@@ -167,24 +167,24 @@ fn every_other_problem_is_the_reason_of_run_template_ready_and_of_ready() {
 #[test]
 fn what_only_a_change_can_cure_is_stalled_and_all_else_reconciling() {
     let facts = with(pending(2, "A"), "A");
-    let last = |category, cure| {
-        told(&report(&facts, Some(&of(category, cure))))
+    let last = |category, requeue| {
+        told(&report(&facts, Some(&of(category, requeue))))
             .pop()
             .unwrap()
     };
     assert_eq!(
-        last(Category::TemplateStampFailure, Cure::Change),
+        last(Category::TemplateStampFailure, Requeue::OnChange),
         "Stalled=True/TemplateStampFailure"
     );
-    let wait = Cure::Wait(std::time::Duration::from_secs(9));
-    for cure in [Cure::Retry, Cure::Right, Cure::Kind, wait] {
+    let wait = Requeue::After(std::time::Duration::from_secs(9));
+    for requeue in [Requeue::Backoff, Requeue::OnRbac, Requeue::OnKind, wait] {
         assert_eq!(
-            last(Category::UnknownError, cure),
+            last(Category::UnknownError, requeue),
             "Reconciling=True/UnknownError"
         );
     }
     assert_eq!(
-        last(Category::OtherController, Cure::Change),
+        last(Category::OtherController, Requeue::OnChange),
         "Reconciling=True/OtherController"
     );
 }
@@ -193,7 +193,7 @@ fn what_only_a_change_can_cure_is_stalled_and_all_else_reconciling() {
 fn the_last_false_is_the_reason_of_ready() {
     let status = report(
         &read(&failed(run(2, "A"))),
-        Some(&of(Category::FailedToListCreatedObjects, Cure::Retry)),
+        Some(&of(Category::FailedToListCreatedObjects, Requeue::Backoff)),
     );
     assert_eq!(
         told(&status)[..3],
@@ -207,7 +207,7 @@ fn the_last_false_is_the_reason_of_ready() {
 
 #[test]
 fn false_beats_unknown_beats_true() {
-    let word = |status| Word {
+    let word = |status| ConditionValue {
         status,
         reason: format!("of{status}"),
         message: status.to_owned(),
@@ -241,10 +241,10 @@ fn a_run_for_another_rendering_is_not_spoken_of() {
         ]
     );
     let mut unrendered = read(&succeeded(run(2, "A"), "x"));
-    unrendered.rendering = Err(of(Category::TemplateStampFailure, Cure::Change));
+    unrendered.rendering = Err(of(Category::TemplateStampFailure, Requeue::OnChange));
     let status = report(
         &unrendered,
-        Some(&of(Category::TemplateStampFailure, Cure::Change)),
+        Some(&of(Category::TemplateStampFailure, Requeue::OnChange)),
     );
     assert_eq!(told(&status)[1], "StampedObjectCondition=Unknown/Unknown");
 }
@@ -258,7 +258,7 @@ fn a_refused_or_pending_run_is_unknown_beside_its_problem() {
         ] {
             let status = report(
                 &with(current.clone(), "A"),
-                Some(&of(category, Cure::Retry)),
+                Some(&of(category, Requeue::Backoff)),
             );
             assert_eq!(told(&status)[1], "StampedObjectCondition=Unknown/Unknown");
             assert_eq!(told(&status)[3], format!("Reconciling=True/{category}"));
@@ -271,7 +271,7 @@ fn a_slowed_loop_still_tells_of_the_current_run() {
     let facts = read(&failed(run(2, "A"))).rendered_as(document("B"));
     let slowed = of(
         Category::RunawayDetected,
-        Cure::Wait(std::time::Duration::from_mins(5)),
+        Requeue::After(std::time::Duration::from_mins(5)),
     );
     let status = report(&facts, Some(&slowed));
     assert_eq!(
@@ -285,8 +285,9 @@ fn a_slowed_loop_still_tells_of_the_current_run() {
 
 #[test]
 fn a_run_that_is_held_back_is_neither_a_failure_nor_under_way() {
-    let held = of(Category::Suspended, Cure::Change);
-    let after = |reading: &Reading| report(&read(reading).rendered_as(document("B")), Some(&held));
+    let held = of(Category::Suspended, Requeue::OnChange);
+    let after =
+        |reading: &FetchedRun| report(&read(reading).rendered_as(document("B")), Some(&held));
     assert_eq!(
         told(&after(&succeeded(run(2, "A"), "x"))),
         [
@@ -310,7 +311,10 @@ fn beside_another_controller_the_word_on_the_run_stays_as_stored() {
     let mut facts = read(&succeeded(run(2, "A"), "x")).stored_as_reported();
     facts.ledger = Ledger::default();
     facts.reads.clear();
-    let status = report(&facts, Some(&of(Category::OtherController, Cure::Change)));
+    let status = report(
+        &facts,
+        Some(&of(Category::OtherController, Requeue::OnChange)),
+    );
     assert_eq!(
         told(&status)[1],
         "StampedObjectCondition=True/SucceededCondition"

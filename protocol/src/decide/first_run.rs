@@ -11,11 +11,11 @@ use crate::{
     ledger::{Fate, Ledger, Listed, RunIdentity, rebuild},
 };
 
-/// The first look, a takeover, or a status that was lost: whatever runs exist become the ledger;
+/// The first reconciliation, a takeover, or a status that was lost: whatever runs exist become the ledger;
 /// only where there are none is the first one intended.
-pub(super) fn begin(facts: &Facts, rendering: &Rendering) -> Step {
+pub(super) fn first_run(facts: &Facts, rendering: &Rendering) -> Step {
     if matches!(facts.ledger_state, LedgerState::Lost { settled: false, .. }) {
-        return Step::Wait(Waiting::Quiet);
+        return Step::Wait(Waiting::CreatesSettle);
     }
     if !rendering.consistent {
         return Step::RenderAgain;
@@ -58,9 +58,12 @@ pub(super) fn catch_up(facts: &Facts, rendering: &Rendering) -> Option<Step> {
     };
     let behind = |run: &RunIdentity| facts.ledger.is_behind(run, &facts.runnable.uid);
     // No list shows those that are gone; their numbers are taken all the same.
-    let gone = facts.sightings.iter().filter(|sighting| sighting.deleted);
+    let gone = facts
+        .cached_runs
+        .iter()
+        .filter(|cached_run| cached_run.deleted);
     let gone: Vec<&RunIdentity> = gone
-        .map(|sighting| &sighting.run)
+        .map(|cached_run| &cached_run.run)
         .filter(|run| behind(run))
         .collect();
     if gone.is_empty() && !found.iter().any(|found| behind(&found.reading.run)) {
@@ -98,7 +101,7 @@ fn put_back(facts: &Facts) -> PutBack {
     let is_ahead = |run: &RunIdentity| facts.ledger.is_behind(run, uid);
     match facts.ledger_writer {
         Some(LedgerWriter::Another) => PutBack::Yes,
-        None if facts.sightings.iter().any(|it| is_ahead(&it.run)) => PutBack::Unread,
+        None if facts.cached_runs.iter().any(|it| is_ahead(&it.run)) => PutBack::Unread,
         Some(LedgerWriter::Ours) | None => PutBack::No,
     }
 }
@@ -138,7 +141,7 @@ fn rebuilt(
         .iter()
         .any(|one| one.matches && Some(&one.reading.run.uid) == newest.as_ref())
     {
-        next = next.relink(rendering.document.input_hash());
+        next = next.migrate_hash(rendering.document.input_hash());
     }
     next = next.made_under(&rendering.rules_hash);
     // Strangers may have put very many there, of which the ledger has taken the newest.
@@ -158,7 +161,7 @@ fn rebuilt(
 
 /// The hash of the current run was made by another version of the hash (or the run by another
 /// controller): if its object contains what is rendered now, nothing has changed.
-pub(super) fn relink(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
+pub(super) fn migrate_hash(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     if !rendering.consistent {
         return Step::RenderAgain;
     }
@@ -206,7 +209,7 @@ fn relink_unread(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> 
 
 fn linked(ledger: Ledger, rendering: &Rendering) -> Step {
     Step::Write(
-        Box::new(ledger.relink(rendering.document.input_hash())),
-        Change::Relink,
+        Box::new(ledger.migrate_hash(rendering.document.input_hash())),
+        Change::MigrateHash,
     )
 }

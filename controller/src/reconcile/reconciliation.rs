@@ -1,4 +1,4 @@
-//! The state of one pass, and how it ends.
+//! The state of one reconciliation, and how it ends.
 
 use std::{
     collections::BTreeSet,
@@ -11,17 +11,19 @@ use cartouche_protocol::{
     compiled::Compiled,
     decide::{Change, Step, Waiting},
     facts::{Facts, RunnableFacts},
-    problem::{Category, Cure, Problem},
+    problem::{Category, ReconcileError, Requeue},
     process_state::StoredStatus,
-    report,
+    status,
 };
 use kube::ResourceExt;
 
-use super::{CONFLICT_PAUSE, Reconciler, log, observe::Sources, patience};
+use super::{CONFLICT_PAUSE, Context, log, observe::Sources, patience};
 use crate::{
     api::Requests,
+    backoff::HALF,
     clock::boot_time,
-    memory::{Held, Memory, RunnableKey, lock},
+    memory::{Memory, Operation, lock},
+    runnable_key::RunnableKey,
 };
 
 /// How often it is said that another controller writes the same status.
@@ -31,7 +33,7 @@ const OTHER_PAUSE: Duration = Duration::from_secs(10);
 /// engine that is quick has often finished it by then, which saves a write.
 const PUT_OFF: Duration = Duration::from_millis(100);
 
-/// How a pass ends.
+/// How a reconciliation ends.
 #[derive(Debug)]
 pub(super) enum End {
     /// Nothing is left to do.
@@ -39,7 +41,7 @@ pub(super) enum End {
     /// Something else must happen first.
     Waiting(Waiting),
     /// Something is wrong; tried again after the time, if any.
-    Stuck(Problem, Option<Duration>),
+    Stuck(ReconcileError, Option<Duration>),
     /// Somebody else wrote: the watch brings it.
     Conflict,
     /// The record of runs can be neither read nor written now; tried again after the time.
@@ -50,9 +52,9 @@ pub(super) enum End {
     PutOff,
 }
 
-/// One pass over one Runnable.
-pub(super) struct Pass<'a> {
-    pub(super) own: &'a Reconciler,
+/// One reconciliation of one Runnable.
+pub(super) struct Reconciliation<'a> {
+    pub(super) ctx: &'a Context,
     pub(super) runnable: Arc<Runnable>,
     pub(super) key: RunnableKey,
     pub(super) memory: Arc<Mutex<Memory>>,
@@ -67,30 +69,30 @@ pub(super) struct Pass<'a> {
     pub(super) sources: Option<Sources>,
     /// The template, if it can be used.
     pub(super) compiled: Option<Arc<Compiled>>,
-    /// What this pass is stuck on, while it looks after the runs that exist.
-    pub(super) problem: Option<Problem>,
+    /// What this reconciliation is stuck on, while it looks after the runs that exist.
+    pub(super) problem: Option<ReconcileError>,
     /// The selector does not pick one object.
     pub(super) has_unpicked: bool,
     /// Kinds of runs, with their `apiVersion`, of which discovery did not say where their objects are.
     pub(super) unfound: BTreeSet<(String, String)>,
     /// Whether other Runnables of the namespace wait with a change.
     pub(super) others_wait: &'a (dyn Fn() -> bool + Send + Sync),
-    /// This pass has written the status, so that what it read was no stale cache.
+    /// This reconciliation has written the status, so that what it read was no stale cache.
     pub(super) has_written: bool,
 }
 
-impl<'a> Pass<'a> {
+impl<'a> Reconciliation<'a> {
     /// Begins with the Runnable out of the cache. `None` when the cache is older than our own last
-    /// write: the event that brings it wakes the Runnable.
+    /// write: the event that brings it enqueues the Runnable.
     pub(super) fn begin(
-        own: &'a Reconciler,
+        ctx: &'a Context,
         runnable: Arc<Runnable>,
         others_wait: &'a (dyn Fn() -> bool + Send + Sync),
     ) -> Option<Self> {
         let key = RunnableKey::of(&runnable);
         let uid = runnable.uid().unwrap_or_default();
-        let memory = own.memories.of(&key, &uid);
-        let runnable = up_to_date(own, &memory, runnable)?;
+        let memory = ctx.memories.of(&key, &uid);
+        let runnable = up_to_date(ctx, &memory, runnable)?;
         let resource_version = runnable.resource_version().unwrap_or_default();
         let stored = Arc::new(runnable.status.clone().unwrap_or_default());
         let began = StoredStatus {
@@ -105,12 +107,12 @@ impl<'a> Pass<'a> {
         };
         let facts = RunnableFacts::of(&runnable);
         let facts = Facts {
-            now: own.identity.connection().now(),
+            now: ctx.identity.connection().now(),
             chance: fastrand::u64(..),
-            ..Facts::first(facts, stored, remembered, own.limits)
+            ..Facts::first(facts, stored, remembered, ctx.limits)
         };
         Some(Self {
-            own,
+            ctx,
             runnable,
             key,
             memory,
@@ -129,89 +131,93 @@ impl<'a> Pass<'a> {
     }
 
     /// Whether the same step failed a moment ago.
-    pub(super) fn held(&self, step: &Step) -> Option<(Problem, Duration)> {
+    pub(super) fn in_backoff(&self, step: &Step) -> Option<(ReconcileError, Duration)> {
         let what = self.what(step)?;
         lock(&self.memory)
-            .held(&what, boot_time())
+            .in_backoff(&what, boot_time())
             .map(|(problem, left)| (problem.clone(), left))
     }
 
     /// What a step is called when it is held back.
-    pub(super) fn what(&self, step: &Step) -> Option<Held> {
+    pub(super) fn what(&self, step: &Step) -> Option<Operation> {
         match step {
-            Step::ListRuns { .. } => Some(Held::List),
-            Step::Write(_, Change::Renumber) => Some(Held::Renumber),
-            Step::ReadRun(name) | Step::AskServer(name) => Some(Held::Read(name.name.clone())),
+            Step::ListRuns { .. } => Some(Operation::List),
+            Step::Write(_, Change::Renumber) => Some(Operation::Renumber),
+            Step::ReadRun(name) | Step::AskServer(name) => Some(Operation::Read(name.name.clone())),
             // The attempt is put down only when it is going to be made.
             Step::Create | Step::Probe | Step::Write(_, Change::Attempt) => self
                 .facts
                 .ledger
                 .current
                 .as_ref()
-                .map(|current| Held::Create(current.sequence)),
+                .map(|current| Operation::Create(current.sequence)),
             _ => None,
         }
     }
 
     /// A step failed: how long it is left alone.
-    pub(super) fn fail(&self, what: Held, problem: Problem) -> End {
-        let wait = lock(&self.memory).hold(what, &problem, boot_time());
+    pub(super) fn fail(&self, what: Operation, problem: ReconcileError) -> End {
+        let wait = lock(&self.memory).failed(what, &problem, boot_time());
         End::Stuck(problem, Some(wait))
     }
 
-    /// Writes what is left to say, cleans up, and says when to look again.
+    /// Writes what is left to say, cleans up, and says when to reconcile again.
     pub(super) async fn finish(mut self, end: End) -> Option<Duration> {
         let again = match end {
             End::Gone => return None,
             End::PutOff => return Some(PUT_OFF),
-            End::Conflict => return Some(CONFLICT_PAUSE.mul_f64(0.5 + fastrand::f64())),
+            End::Conflict => return Some(HALF.over(CONFLICT_PAUSE)),
             End::Refused(wait) => return Some(wait),
-            End::Settled => self.settle().await,
+            End::Settled => self.finish_ok().await,
             End::Waiting(waiting) => {
                 // A controller's silence is no news: nothing is written while it waits.
                 return patience(waiting, &self.memory);
             }
-            End::Stuck(problem, wait) => self.complain(problem, wait).await,
+            End::Stuck(problem, wait) => self.finish_err(problem, wait).await,
         };
-        self.tidy();
+        self.prune();
         let [grace, unobserved] = self.waits();
         let others = [
             self.polling(),
             unobserved,
             self.denied(),
             self.unpicked(),
-            self.is_out_of_sight().then_some(self.own.poll),
+            self.is_out_of_sight().then_some(self.ctx.poll),
             grace,
         ];
         again.into_iter().chain(others.into_iter().flatten()).min()
     }
 
-    async fn settle(&mut self) -> Option<Duration> {
+    async fn finish_ok(&mut self) -> Option<Duration> {
         if self.facts.runnable.deleting {
             return None;
         }
-        let status = report::status(&self.facts, &self.facts.ledger, None);
-        if let Err(wait) = self.tell(status).await {
+        let status = status::status(&self.facts, &self.facts.ledger, None);
+        if let Err(wait) = self.report(status).await {
             return Some(wait);
         }
         lock(&self.memory).is_well();
         if self.facts.listed_every_kind {
             lock(&self.memory).state.compared(&self.facts.ledger);
         }
-        self.retire().await
+        self.apply_retention().await
     }
 
-    async fn complain(&mut self, problem: Problem, wait: Option<Duration>) -> Option<Duration> {
+    async fn finish_err(
+        &mut self,
+        problem: ReconcileError,
+        wait: Option<Duration>,
+    ) -> Option<Duration> {
         log(&self.key, &problem);
-        self.own.metrics.problem(problem.category);
+        self.ctx.metrics.problem(problem.category);
         let wait = wait.or_else(|| self.pause(&problem));
         if problem.category == Category::OtherController
-            && let Some(left) = self.said_other()
+            && let Some(left) = self.reported_other()
         {
             return wait.into_iter().chain([left]).min();
         }
-        let status = report::status(&self.facts, &self.facts.ledger, Some(&problem));
-        match self.tell(status).await {
+        let status = status::status(&self.facts, &self.facts.ledger, Some(&problem));
+        match self.report(status).await {
             Ok(()) => wait,
             Err(sooner) => Some(wait.map_or(sooner, |wait| wait.min(sooner))),
         }
@@ -219,54 +225,55 @@ impl<'a> Pass<'a> {
 
     /// The other controller may answer at once each time it is told of: how long until it is told of
     /// again.
-    fn said_other(&self) -> Option<Duration> {
+    fn reported_other(&self) -> Option<Duration> {
         let now = boot_time();
         let mut memory = lock(&self.memory);
         let left = memory
-            .said_other
-            .map(|said| (said + OTHER_PAUSE).saturating_sub(now))
+            .reported_other
+            .map(|reported| (reported + OTHER_PAUSE).saturating_sub(now))
             .filter(|left| !left.is_zero());
         if left.is_none() {
-            memory.said_other = Some(now);
+            memory.reported_other = Some(now);
         }
         left
     }
 
     /// How long a problem that no single step was held back for is left alone.
-    pub(super) fn pause(&self, problem: &Problem) -> Option<Duration> {
+    pub(super) fn pause(&self, problem: &ReconcileError) -> Option<Duration> {
         if problem.category == Category::OtherController {
-            return patience(Waiting::Quiet, &self.memory);
+            return patience(Waiting::CreatesSettle, &self.memory);
         }
         let now = boot_time();
         let mut memory = lock(&self.memory);
         // The step that met it was put down already.
         let left = memory
-            .holds
+            .backoffs
             .iter()
-            .filter(|hold| hold.problem == *problem)
-            .map(|hold| hold.until.saturating_sub(now))
+            .filter(|backoff| backoff.problem == *problem)
+            .map(|backoff| backoff.until.saturating_sub(now))
             .find(|left| !left.is_zero());
         let generation = self.facts.runnable.generation;
-        let wait = left.unwrap_or_else(|| memory.hold(Held::Render(generation), problem, now));
-        (problem.cure != Cure::Change).then_some(wait)
+        let wait =
+            left.unwrap_or_else(|| memory.failed(Operation::Render(generation), problem, now));
+        (problem.requeue != Requeue::OnChange).then_some(wait)
     }
 
     /// Writes the status if it says anything new. `Err`: when to try again.
-    async fn tell(&mut self, status: RunnableStatus) -> Result<(), Duration> {
-        if !report::differs(&self.facts.stored, &status) {
+    async fn report(&mut self, status: RunnableStatus) -> Result<(), Duration> {
+        if !status::differs(&self.facts.stored, &status) {
             return Ok(());
         }
         match self.put(status).await {
             Ok(()) | Err(End::Gone) => Ok(()),
             Err(End::Refused(wait)) => Err(wait),
-            Err(_) => Err(CONFLICT_PAUSE.mul_f64(0.5 + fastrand::f64())),
+            Err(_) => Err(HALF.over(CONFLICT_PAUSE)),
         }
     }
 }
 
 /// The Runnable, unless the cache is behind our own last write.
 fn up_to_date(
-    own: &Reconciler,
+    ctx: &Context,
     memory: &Mutex<Memory>,
     runnable: Arc<Runnable>,
 ) -> Option<Arc<Runnable>> {
@@ -279,7 +286,7 @@ fn up_to_date(
         return Some(runnable);
     }
     // The event may have come a moment ago, and was taken for an echo.
-    let newer = RunnableKey::of(&runnable).find(&own.run_watch.runnables);
+    let newer = RunnableKey::of(&runnable).find(&ctx.run_watch.runnables);
     let newer = newer.filter(|newer| newer.uid() == runnable.uid() && !behind(newer));
     newer.and_then(|newer| newer.whole().ok())
 }

@@ -1,4 +1,4 @@
-//! The end of a pass: what is not needed any more goes, and what only time can tell gets a time.
+//! The end of a reconciliation: what is not needed any more goes, and what only time can tell gets a time.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use cartouche_protocol::{
     process_state::is_needed,
 };
 
-use super::pass::Pass;
-use crate::{clock::boot_time, events::Occasion, memory::lock, watch::Watched};
+use super::reconciliation::Reconciliation;
+use crate::{backoff::TENTH, clock::boot_time, events::Occasion, memory::lock, watch::Watched};
 
-impl Pass<'_> {
+impl Reconciliation<'_> {
     /// The pause of polling, while a kind that matters may not be watched, or discovery fails for it; and
     /// a word about it, once.
     pub(super) fn polling(&self) -> Option<Duration> {
         let mut memory = lock(&self.memory);
-        let watches = &self.own.watches;
+        let watches = &self.ctx.watches;
         let is_polled = |watched: &&Watched| watches.state(watched) == WatchState::Polled;
         if self.unfound.is_empty() {
             memory.watched.iter().find(is_polled)?;
@@ -24,24 +24,24 @@ impl Pass<'_> {
         let barred = |watched: &&Watched| is_polled(watched) && watches.failing(watched).is_none();
         let barred = memory.watched.iter().find(barred).cloned();
         if let Some(polled) = barred
-            && !std::mem::replace(&mut memory.said_polling, true)
+            && !std::mem::replace(&mut memory.reported_polling, true)
         {
             let message = format!(
                 "{} cannot be watched by the controller and is looked at every {} s as the Runnable's ServiceAccount: let the controller list and \
                  watch it, by a ClusterRole with the label carto.run/aggregate-to-controller: \"true\"",
                 polled.kind.resource(),
-                self.own.poll.as_secs(),
+                self.ctx.poll.as_secs(),
             );
             let occasion = Occasion::Warning {
                 reason: "KindNotWatched".to_owned(),
                 message,
             };
-            self.own
+            self.ctx
                 .events
                 .publish(&self.runnable, &occasion, self.facts.now);
         }
         // Those that begin together do not stay together.
-        Some(self.own.poll.mul_f64(0.9 + 0.2 * fastrand::f64()))
+        Some(TENTH.over(self.ctx.poll))
     }
 
     /// The watch tells nothing of the current run: the label that it selects by was taken off it, or its owner.
@@ -50,31 +50,31 @@ impl Pass<'_> {
         let unfinished = current.filter(|current| current.result.is_none());
         let uid = unfinished.and_then(|current| current.uid.as_deref());
         uid.is_some_and(|uid| {
-            let sighting = self.facts.sighting(uid);
-            sighting.is_none_or(|sighting| sighting.deleted)
+            let cached_run = self.facts.cached_run(uid);
+            cached_run.is_none_or(|cached_run| cached_run.deleted)
         })
     }
 
     /// Drops what does not matter any more.
-    pub(super) fn tidy(&self) {
+    pub(super) fn prune(&self) {
         let ledger = &self.facts.ledger;
         let Some(current) = &ledger.current else {
             return;
         };
         let uid = &self.facts.runnable.uid;
         let mut strangers = Vec::new();
-        self.own.runs.retain(uid, |sighting| {
-            let (run, deleted) = (&sighting.run, sighting.deleted);
+        self.ctx.runs.retain(uid, |cached_run| {
+            let (run, deleted) = (&cached_run.run, cached_run.deleted);
             let needed = is_needed(ledger, self.facts.is_latest(), uid, run, deleted);
             if !needed && !deleted && !ledger.knows(&run.uid) {
                 strangers.push(run.clone());
             }
             needed
         });
-        self.tell_of_strangers(current, &strangers);
+        self.report_unknown_runs(current, &strangers);
         lock(&self.memory).state.prune(
             ledger,
-            |uid| self.facts.sighting(uid).is_some(),
+            |uid| self.facts.cached_run(uid).is_some(),
             boot_time(),
         );
     }
@@ -84,14 +84,14 @@ impl Pass<'_> {
         let mut reads = self.facts.reads.values();
         reads
             .any(|read| *read == NameRead::Denied)
-            .then_some(self.own.poll)
+            .then_some(self.ctx.poll)
     }
 
     /// The current run was found missing: how long another's word is waited for is remembered.
     pub(super) fn note_missing(&self) {
         // Another controller that polls too sees it go with its next list.
         let list = match self.facts.watch {
-            WatchState::Polled => self.own.poll,
+            WatchState::Polled => self.ctx.poll,
             WatchState::Starting | WatchState::Synced => Duration::ZERO,
         };
         let mut memory = lock(&self.memory);

@@ -105,7 +105,7 @@ fn outputs_of_a_run_that_went_before_they_were_read_are_missed() {
 fn another_problem_comes_before_missing_outputs() {
     let status = report(
         &lacking_one(),
-        Some(&of(Category::UnknownError, Cure::Retry)),
+        Some(&of(Category::UnknownError, Requeue::Backoff)),
     );
     assert_eq!(told(&status)[0], "RunTemplateReady=False/UnknownError");
 }

@@ -12,11 +12,11 @@ fn key(name: &str) -> RunnableKey {
     }
 }
 
-/// Wakes by name, each so many milliseconds after the start.
-fn wakes(at: &[(u64, &'static str)]) -> impl Stream<Item = RunnableKey> {
+/// Enqueuer by name, each so many milliseconds after the start.
+fn enqueued(at: &[(u64, &'static str)]) -> impl Stream<Item = RunnableKey> {
     let began = Instant::now();
-    let wakes = at.to_vec();
-    stream::iter(wakes)
+    let enqueued = at.to_vec();
+    stream::iter(enqueued)
         .then(move |(after, name)| async move {
             tokio::time::sleep_until(began + Duration::from_millis(after)).await;
             key(name)
@@ -24,17 +24,17 @@ fn wakes(at: &[(u64, &'static str)]) -> impl Stream<Item = RunnableKey> {
         .chain(stream::pending())
 }
 
-/// Who was looked at and at which second, when each look takes a second, in a minute.
-async fn looked_at(
+/// Who was reconciled and at which second, when each reconciliation takes a second, in a minute.
+async fn reconciling(
     concurrency: u16,
-    wakes: impl Stream<Item = RunnableKey>,
+    enqueued: impl Stream<Item = RunnableKey>,
     ready: impl Future<Output = ()>,
     stop: impl Future<Output = ()>,
     after: impl Fn(&RunnableKey) -> Option<Duration>,
 ) -> Vec<(String, u64)> {
     let began = Instant::now();
     let seen = Mutex::new(Vec::new());
-    let look = |key: &RunnableKey| {
+    let reconcile = |key: &RunnableKey| {
         let after = after(key);
         seen.lock()
             .unwrap()
@@ -45,12 +45,12 @@ async fn looked_at(
         })
     };
     let queue = Queue::new(concurrency, Metrics::default());
-    let serving = queue.serve(wakes, ready, stop, |_| Some(Reason::Changed), look);
+    let serving = queue.serve(enqueued, ready, stop, |_| Some(Reason::Changed), reconcile);
     let _ = timeout(Duration::from_mins(1), serving).await;
     seen.into_inner().unwrap()
 }
 
-fn looks(of: &[(&str, u64)]) -> Vec<(String, u64)> {
+fn running(of: &[(&str, u64)]) -> Vec<(String, u64)> {
     of.iter()
         .map(|(name, second)| ((*name).to_owned(), *second))
         .collect()
@@ -58,58 +58,58 @@ fn looks(of: &[(&str, u64)]) -> Vec<(String, u64)> {
 
 #[tokio::test(start_paused = true)]
 async fn a_look_comes_again_after_the_time_it_said_or_when_it_is_woken_before() {
-    let wakes = wakes(&[(0, "a"), (15_000, "a")]);
-    let times = AtomicUsize::new(0);
+    let enqueued = enqueued(&[(0, "a"), (15_000, "a")]);
+    let delayed = AtomicUsize::new(0);
     let ten_seconds_three_times = |_: &RunnableKey| {
-        (times.fetch_add(1, Ordering::Relaxed) < 3).then_some(Duration::from_secs(10))
+        (delayed.fetch_add(1, Ordering::Relaxed) < 3).then_some(Duration::from_secs(10))
     };
-    let seen = looked_at(
+    let seen = reconciling(
         1,
-        wakes,
+        enqueued,
         async {},
         std::future::pending(),
         ten_seconds_three_times,
     )
     .await;
-    assert_eq!(seen, looks(&[("a", 0), ("a", 11), ("a", 15), ("a", 26)]));
+    assert_eq!(seen, running(&[("a", 0), ("a", 11), ("a", 15), ("a", 26)]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_is_woken_while_it_is_looked_at_does_not_wait_for_the_time_that_look_says() {
-    let wakes = wakes(&[(0, "a"), (300, "a"), (600, "a")]);
-    let times = AtomicUsize::new(0);
+    let enqueued = enqueued(&[(0, "a"), (300, "a"), (600, "a")]);
+    let delayed = AtomicUsize::new(0);
     let once = |_: &RunnableKey| {
-        (times.fetch_add(1, Ordering::Relaxed) == 0).then_some(Duration::from_secs(30))
+        (delayed.fetch_add(1, Ordering::Relaxed) == 0).then_some(Duration::from_secs(30))
     };
-    let seen = looked_at(4, wakes, async {}, std::future::pending(), once).await;
-    assert_eq!(seen, looks(&[("a", 0), ("a", 1)]));
+    let seen = reconciling(4, enqueued, async {}, std::future::pending(), once).await;
+    assert_eq!(seen, running(&[("a", 0), ("a", 1)]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn nobody_is_looked_at_before_all_is_ready_and_what_was_woken_is_not_forgotten() {
-    let wakes = wakes(&[(0, "a"), (0, "b")]);
+    let enqueued = enqueued(&[(0, "a"), (0, "b")]);
     let ready = sleep(Duration::from_secs(5));
-    let seen = looked_at(4, wakes, ready, std::future::pending(), |_| None).await;
-    assert_eq!(seen, looks(&[("a", 5), ("b", 5)]));
+    let seen = reconciling(4, enqueued, ready, std::future::pending(), |_| None).await;
+    assert_eq!(seen, running(&[("a", 5), ("b", 5)]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_lets_looks_end_and_begins_none() {
-    let wakes = wakes(&[(0, "a"), (0, "b"), (3_000, "c")]);
+    let enqueued = enqueued(&[(0, "a"), (0, "b"), (3_000, "c")]);
     let stop = sleep(Duration::from_millis(500));
     let began = Instant::now();
-    let seen = looked_at(1, wakes, async {}, stop, |_| Some(Duration::ZERO)).await;
-    assert_eq!(seen, looks(&[("a", 0)]));
+    let seen = reconciling(1, enqueued, async {}, stop, |_| Some(Duration::ZERO)).await;
+    assert_eq!(seen, running(&[("a", 0)]));
     assert_eq!(began.elapsed().as_secs(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_is_not_there_any_more_takes_no_turn() {
     let queue = Queue::new(1, Metrics::default());
-    let wakes = wakes(&[(0, "gone"), (0, "deleted meanwhile"), (0, "a")]);
+    let enqueued = enqueued(&[(0, "gone"), (0, "deleted meanwhile"), (0, "a")]);
     let seen = Mutex::new(Vec::new());
     let serving = queue.serve(
-        wakes,
+        enqueued,
         async {},
         std::future::pending(),
         |key| (key.name != "gone").then_some(Reason::Other),
@@ -126,19 +126,19 @@ async fn who_is_not_there_any_more_takes_no_turn() {
 async fn a_wait_of_years_is_an_hour() {
     let queue = Queue::new(1, Metrics::default());
     let began = Instant::now();
-    let looks = Mutex::new(Vec::new());
+    let running = Mutex::new(Vec::new());
     let serving = queue.serve(
-        wakes(&[(0, "a")]),
+        enqueued(&[(0, "a")]),
         async {},
         std::future::pending(),
         |_| Some(Reason::Other),
         |_| {
-            looks.lock().unwrap().push(began.elapsed().as_secs());
+            running.lock().unwrap().push(began.elapsed().as_secs());
             Some(std::future::ready(Some(Duration::MAX)))
         },
     );
     let _ = timeout(Duration::from_mins(90), serving).await;
-    assert_eq!(looks.into_inner().unwrap(), [0, 3600]);
+    assert_eq!(running.into_inner().unwrap(), [0, 3600]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -148,7 +148,7 @@ async fn a_look_that_panics_ends_no_other_and_comes_again_later_each_time() {
     let began = Instant::now();
     let seen = Mutex::new(Vec::new());
     let serving = queue.serve(
-        wakes(&[(0, "bad"), (0, "good")]),
+        enqueued(&[(0, "bad"), (0, "good")]),
         async {},
         std::future::pending(),
         |_| Some(Reason::Other),

@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use cartouche_templating::Health;
 use serde_json::Value;
 
-use crate::ledger::{Ledger, OutputsRead, Reading, RunIdentity, result_of};
+use crate::ledger::{FetchedRun, Ledger, OutputsRead, RunIdentity, result_of};
 
 /// A run that a watch (or a poll) showed, with what a reading of it would say. It was seen with the
 /// controller's rights, so it only tells when to read; its words go nowhere.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sighting {
+pub struct CachedRun {
     /// What the object says about itself.
     pub run: RunIdentity,
     /// Seen to be deleted; this is its last state.
@@ -61,10 +61,10 @@ pub fn digest(values: &BTreeMap<String, Value>) -> u64 {
     hasher.finish()
 }
 
-impl Sighting {
-    /// The sighting that goes with a reading.
+impl CachedRun {
+    /// The cached run that goes with a reading.
     #[must_use]
-    pub fn of(reading: &Reading) -> Self {
+    pub fn of(reading: &FetchedRun) -> Self {
         Self {
             run: reading.run.clone(),
             deleted: false,
@@ -81,17 +81,17 @@ impl Sighting {
     }
 }
 
-/// What is left of sightings when the runs of their kind could not be listed, and nobody says what is there.
+/// What is left of cached runs when the runs of their kind could not be listed, and nobody says what is there.
 /// `of_kind`: whether a run is of that kind.
 /// Those that had ended say how, and are read again. Of one that had not it is only known that it was there:
 /// it is read by its name as one that nobody has seen, so that its end is noticed if it is gone.
 #[must_use]
 pub fn doubted(
-    known: Vec<Sighting>,
+    known: Vec<CachedRun>,
     ledger: &Ledger,
     of_kind: impl Fn(&RunIdentity) -> bool,
-) -> Vec<Sighting> {
-    let doubt = |mut seen: Sighting| {
+) -> Vec<CachedRun> {
+    let doubt = |mut seen: CachedRun| {
         if seen.deleted || !of_kind(&seen.run) {
             return Some(seen);
         }
@@ -111,7 +111,7 @@ mod tests {
     use super::doubted;
     use crate::{
         decide::{Change, Step, decide, tests::scene::*},
-        facts::{Facts, Sighting},
+        facts::{CachedRun, Facts},
         ledger::{RunIdentity, tests::sample::*},
     };
 
@@ -120,14 +120,14 @@ mod tests {
     }
 
     /// A run that is to be followed, and what a list that failed left of what was seen of it.
-    fn unlisted(seen: Sighting) -> Facts {
+    fn unlisted(seen: CachedRun) -> Facts {
         let mut facts = with(created(2, "A"), "A").fresh();
-        facts.sightings = doubted(vec![seen], &facts.ledger, of_kind);
+        facts.cached_runs = doubted(vec![seen], &facts.ledger, of_kind);
         facts
     }
 
     /// What is recorded of a run that went while nobody could list, by what was seen of it before.
-    fn recorded(before: Sighting) -> Option<RunResult> {
+    fn recorded(before: CachedRun) -> Option<RunResult> {
         let facts = unlisted(before);
         assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));
         let gone = facts.reading_absent(&name(2));

@@ -2,15 +2,15 @@
 
 use cartouche_crds::{HistoryEntry, RunResult};
 
-use super::{Change, Step, follow::DELETED_UNFINISHED};
+use super::{Change, Step, current_run::DELETED_UNFINISHED};
 use crate::{
     evaluate::applies,
-    facts::{Facts, NameRead, RunName, Sighting},
+    facts::{CachedRun, Facts, NameRead, RunName},
     ledger::{Ledger, result_of},
     retention::old_enough,
 };
 
-pub(super) fn past(facts: &Facts) -> Step {
+pub(super) fn superseded(facts: &Facts) -> Step {
     let mut next = facts.ledger.clone();
     // The newest first: where two have ended, the outputs are those of the newer.
     for entry in facts
@@ -40,14 +40,14 @@ fn caught_up(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledg
     if let Some(found) = facts.reading(uid) {
         return Ok(ledger.record(&found.reading, facts.now));
     }
-    let Some(sighting) = facts.sighting(uid) else {
+    let Some(cached_run) = facts.cached_run(uid) else {
         return unseen(facts, entry, uid, ledger);
     };
-    let result = result_of(sighting.health.verdict);
-    if !sighting.deleted && is_judged_otherwise(facts, entry, sighting) {
+    let result = result_of(cached_run.health.verdict);
+    if !cached_run.deleted && is_judged_otherwise(facts, entry, cached_run) {
         return Err(Step::ReadRun(RunName::past(entry)));
     }
-    if result.is_none() && !sighting.deleted {
+    if result.is_none() && !cached_run.deleted {
         return Ok(ledger);
     }
     // A run whose label was taken away is reported as deleted too: only a read tells.
@@ -62,13 +62,13 @@ fn caught_up(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledg
 }
 
 /// Whether a watch has judged the run by other rules than those that a reading now goes by.
-fn is_judged_otherwise(facts: &Facts, entry: &HistoryEntry, sighting: &Sighting) -> bool {
+fn is_judged_otherwise(facts: &Facts, entry: &HistoryEntry, cached_run: &CachedRun) -> bool {
     let Ok(rendering) = &facts.rendering else {
         return false;
     };
     let template = applies(&rendering.rules_hash, entry);
     let rules = if template { &*rendering.rules_hash } else { "" };
-    *sighting.rules_hash != *rules && !facts.reads.contains_key(&RunName::past(entry))
+    *cached_run.rules_hash != *rules && !facts.reads.contains_key(&RunName::past(entry))
 }
 
 /// A run that no watch shows: a while after it started, a read says whether it is still there.
@@ -102,9 +102,9 @@ fn unconfirmed(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Le
         _ => None,
     };
     let run = facts
-        .sightings
+        .cached_runs
         .iter()
-        .map(|sighting| &sighting.run)
+        .map(|cached_run| &cached_run.run)
         .chain(named)
         .find(|run| facts.is_run_of_past(run, entry) && !ledger.knows(&run.uid));
     if let Some(run) = run {

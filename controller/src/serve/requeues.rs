@@ -10,12 +10,12 @@ use std::{
     time::Duration,
 };
 
-use cartouche_protocol::problem::Cure;
+use cartouche_protocol::problem::Requeue;
 
 use crate::{
     discovery::DiscoveryError,
-    memory::RunnableKey,
-    reconcile::Reconciler,
+    reconcile::Context,
+    runnable_key::RunnableKey,
     watch::{Watched, references::Reference},
 };
 
@@ -26,7 +26,7 @@ const AFTER_RIGHTS: &[u64] = &[2];
 const AFTER_DEFINITIONS: &[u64] = &[1, 2, 5];
 /// References that are told apart at most; more are taken for all of their sort.
 const MOST: usize = 32;
-/// Runnables that are woken at once at least, and the pause between so many: nobody's own wait is
+/// Runnables that are enqueued at once at least, and the pause between so many: nobody's own wait is
 /// noticed, and thousands do not come together.
 const AT_ONCE: usize = 50;
 const PORTIONS: usize = 20;
@@ -34,29 +34,29 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// The references that are being told of, and whether another event of each has come since.
 #[derive(Default)]
-pub(super) struct Cures {
+pub(super) struct Requeues {
     under_way: Mutex<HashMap<Reference, bool>>,
 }
 
-impl Cures {
+impl Requeues {
     /// An event may have cured what some wait for.
-    pub(super) fn tell(self: &Arc<Self>, reconciler: &Arc<Reconciler>, reference: Reference) {
+    pub(super) fn tell(self: &Arc<Self>, ctx: &Arc<Context>, reference: Reference) {
         let Some(mut telling) = self.begin(reference) else {
             return;
         };
-        let reconciler = reconciler.clone();
+        let ctx = ctx.clone();
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(GATHERED).await;
                 telling.gathered();
-                cure(&reconciler, &telling.reference).await;
+                requeue(&ctx, &telling.reference).await;
                 let pauses = match telling.reference {
                     Reference::Definition(_) => AFTER_DEFINITIONS,
                     Reference::Rights(_) | Reference::Accounts(_) => AFTER_RIGHTS,
                 };
                 for pause in pauses {
                     tokio::time::sleep(Duration::from_secs(*pause)).await;
-                    cure(&reconciler, &telling.reference).await;
+                    requeue(&ctx, &telling.reference).await;
                 }
                 if telling.is_over() {
                     break;
@@ -86,7 +86,7 @@ impl Cures {
         };
         under_way.insert(reference.clone(), false);
         Some(Telling {
-            cures: self.clone(),
+            requeues: self.clone(),
             reference,
             is_over: false,
         })
@@ -102,7 +102,7 @@ impl Cures {
 /// A reference that a task tells of, until it is over or the task ends otherwise: the next event of the same
 /// begins another.
 struct Telling {
-    cures: Arc<Cures>,
+    requeues: Arc<Requeues>,
     reference: Reference,
     is_over: bool,
 }
@@ -110,14 +110,14 @@ struct Telling {
 impl Telling {
     /// What has come until now is told of next.
     fn gathered(&self) {
-        if let Some(again) = self.cures.lock().get_mut(&self.reference) {
+        if let Some(again) = self.requeues.lock().get_mut(&self.reference) {
             *again = false;
         }
     }
 
     /// Whether nothing has come since.
     fn is_over(&mut self) -> bool {
-        let mut under_way = self.cures.lock();
+        let mut under_way = self.requeues.lock();
         let again = under_way.get(&self.reference).copied().unwrap_or_default();
         if !again {
             under_way.remove(&self.reference);
@@ -131,25 +131,27 @@ impl Telling {
 impl Drop for Telling {
     fn drop(&mut self) {
         if !self.is_over {
-            self.cures.lock().remove(&self.reference);
+            self.requeues.lock().remove(&self.reference);
         }
     }
 }
 
-async fn cure(reconciler: &Reconciler, reference: &Reference) {
+async fn requeue(ctx: &Context, reference: &Reference) {
     match reference {
         Reference::Accounts(_) => {}
         Reference::Rights(namespace) => {
-            let cured = reconciler.memories.cured(Cure::Right, namespace.as_deref());
-            wake(reconciler, cured).await;
+            let waiting_for = ctx
+                .memories
+                .waiting_for(Requeue::OnRbac, namespace.as_deref());
+            enqueue(ctx, waiting_for).await;
         }
         Reference::Definition(name) => {
-            reconciler.kinds.forget_all();
-            wake(reconciler, reconciler.memories.cured(Cure::Kind, None)).await;
-            for watched in reconciler.watches.open() {
+            ctx.kinds.forget_all();
+            enqueue(ctx, ctx.memories.waiting_for(Requeue::OnKind, None)).await;
+            for watched in ctx.watches.open() {
                 let concerns = |name: &String| *name == watched.kind.resource();
-                if name.as_ref().is_none_or(concerns) && !is_served(reconciler, &watched).await {
-                    wake(reconciler, reconciler.watches.users(&watched)).await;
+                if name.as_ref().is_none_or(concerns) && !is_served(ctx, &watched).await {
+                    enqueue(ctx, ctx.watches.users(&watched)).await;
                 }
             }
         }
@@ -157,20 +159,20 @@ async fn cure(reconciler: &Reconciler, reference: &Reference) {
 }
 
 /// Whether the very version that is watched is served still: if not, its objects may be seen in another.
-async fn is_served(reconciler: &Reconciler, watched: &Watched) -> bool {
+async fn is_served(ctx: &Context, watched: &Watched) -> bool {
     let (api_version, kind) = (&watched.kind.api_version, &watched.kind.kind);
-    let found = reconciler.kinds.find(api_version, kind).await;
+    let found = ctx.kinds.find(api_version, kind).await;
     !matches!(found, Err(DiscoveryError::Unknown { .. }))
 }
 
-async fn wake(reconciler: &Reconciler, keys: Vec<RunnableKey>) {
+async fn enqueue(ctx: &Context, keys: Vec<RunnableKey>) {
     let portion = keys.len().div_ceil(PORTIONS).max(AT_ONCE);
     for (number, keys) in keys.chunks(portion).enumerate() {
         if number > 0 {
             tokio::time::sleep(PAUSE).await;
         }
         for key in keys {
-            reconciler.wakes.wake(key);
+            ctx.enqueuer.enqueue(key);
         }
     }
 }
@@ -179,56 +181,59 @@ async fn wake(reconciler: &Reconciler, keys: Vec<RunnableKey>) {
 mod tests {
     use std::sync::Arc;
 
-    use super::{Cures, MOST, Reference, Telling};
+    use super::{MOST, Reference, Requeues, Telling};
 
     fn rights(namespace: &str) -> Reference {
         Reference::Rights(Some(namespace.to_owned()))
     }
 
-    fn begun(cures: &Arc<Cures>, reference: &Reference) -> Telling {
-        let telling = cures.begin(reference.clone()).unwrap();
+    fn begun(requeues: &Arc<Requeues>, reference: &Reference) -> Telling {
+        let telling = requeues.begin(reference.clone()).unwrap();
         assert_eq!(telling.reference, *reference);
         telling
     }
 
     #[test]
     fn what_comes_while_it_is_told_of_is_told_of_once_more() {
-        let cures = Arc::new(Cures::default());
-        let mut first = begun(&cures, &rights("a"));
-        assert!(cures.begin(rights("a")).is_none());
-        let _other = begun(&cures, &rights("b"));
+        let requeues = Arc::new(Requeues::default());
+        let mut first = begun(&requeues, &rights("a"));
+        assert!(requeues.begin(rights("a")).is_none());
+        let _other = begun(&requeues, &rights("b"));
         first.gathered();
-        assert!(cures.begin(rights("a")).is_none());
+        assert!(requeues.begin(rights("a")).is_none());
         assert!(!first.is_over());
         first.gathered();
         assert!(first.is_over());
-        let _second = begun(&cures, &rights("a"));
+        let _second = begun(&requeues, &rights("a"));
         drop(first);
-        assert!(cures.begin(rights("a")).is_none(), "the second tells of it");
+        assert!(
+            requeues.begin(rights("a")).is_none(),
+            "the second tells of it"
+        );
     }
 
     #[tokio::test]
     async fn what_a_task_told_of_that_panicked_is_told_of_by_the_next() {
-        let cures = Arc::new(Cures::default());
-        let telling = begun(&cures, &rights("a"));
+        let requeues = Arc::new(Requeues::default());
+        let telling = begun(&requeues, &rights("a"));
         let task = tokio::spawn(async move {
             let _telling = telling;
             panic!("a mistake");
         });
         assert!(task.await.is_err());
-        begun(&cures, &rights("a"));
+        begun(&requeues, &rights("a"));
     }
 
     #[test]
     fn a_burst_over_many_namespaces_is_one_for_all() {
-        let cures = Arc::new(Cures::default());
+        let requeues = Arc::new(Requeues::default());
         let namespaces = 0..MOST;
         let _all: Vec<Telling> = namespaces
-            .map(|namespace| begun(&cures, &rights(&namespace.to_string())))
+            .map(|namespace| begun(&requeues, &rights(&namespace.to_string())))
             .collect();
-        let more = cures.begin(rights("more")).unwrap();
+        let more = requeues.begin(rights("more")).unwrap();
         assert_eq!(more.reference, Reference::Rights(None));
-        assert!(cures.begin(rights("other")).is_none());
-        assert_eq!(cures.lock().len(), MOST + 1);
+        assert!(requeues.begin(rights("other")).is_none());
+        assert_eq!(requeues.lock().len(), MOST + 1);
     }
 }

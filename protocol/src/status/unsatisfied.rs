@@ -6,11 +6,11 @@ use super::{RUN_TEMPLATE_READY, find};
 use crate::{
     facts::{CreateOutcome, Facts, OutputsDigest, RunName},
     ledger::{Ledger, OutputsRead},
-    problem::{Category, Cure, Problem},
+    problem::{Category, ReconcileError, Requeue},
 };
 
 /// The current run succeeded, but its outputs are not those in the status.
-pub(super) fn unsatisfied(facts: &Facts, ledger: &Ledger) -> Option<Problem> {
+pub(super) fn unsatisfied(facts: &Facts, ledger: &Ledger) -> Option<ReconcileError> {
     let rendering = facts.rendering.as_ref().ok()?;
     let current = ledger
         .current
@@ -35,16 +35,16 @@ pub(super) fn unsatisfied(facts: &Facts, ledger: &Ledger) -> Option<Problem> {
         .as_ref()
         .is_some_and(|stored| stored.sequence == current.sequence);
     if let (Some(told), true) = (told, same_run) {
-        return Some(Problem::new(
+        return Some(ReconcileError::new(
             Category::OutputPathNotSatisfied,
-            Cure::Change,
+            Requeue::OnChange,
             told.message.clone(),
         ));
     }
     // It succeeded and was deleted before it could be read.
     let unfound = facts.reads.contains_key(&RunName::of(current));
-    let gone = facts.sighting(uid).is_some_and(|sighting| {
-        (sighting.deleted || unfound) && !matches!(sighting.outputs, OutputsDigest::None)
+    let gone = facts.cached_run(uid).is_some_and(|cached_run| {
+        (cached_run.deleted || unfound) && !matches!(cached_run.outputs, OutputsDigest::None)
     });
     let missed = ledger
         .outputs_from
@@ -59,7 +59,7 @@ pub(super) fn unsatisfied(facts: &Facts, ledger: &Ledger) -> Option<Problem> {
     })
 }
 
-fn waiting(facts: &Facts, current: &CurrentRun, why: &str) -> Problem {
+fn waiting(facts: &Facts, current: &CurrentRun, why: &str) -> ReconcileError {
     let resource = facts
         .resource
         .as_deref()
@@ -69,9 +69,9 @@ fn waiting(facts: &Facts, current: &CurrentRun, why: &str) -> Problem {
         &current.name,
         &facts.runnable.template,
     );
-    Problem::new(
+    ReconcileError::new(
         Category::OutputPathNotSatisfied,
-        Cure::Change,
+        Requeue::OnChange,
         format!(
             "waiting to read value from resource [{resource}/{name}] in namespace [{namespace}]: unable to retrieve outputs from stamped object \
              [{namespace}/{name}] of type [{resource}] for run template [{template}]: {why}"

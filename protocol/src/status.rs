@@ -14,7 +14,7 @@ use k8s_openapi::{
 use crate::facts::Facts;
 use crate::{
     ledger::Ledger,
-    problem::{Category, Cure, Problem, bounded},
+    problem::{Category, ReconcileError, Requeue, bounded},
 };
 use unsatisfied::unsatisfied;
 
@@ -40,13 +40,13 @@ const UNKNOWN: &str = "Unknown";
 
 /// A condition without its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Word {
+struct ConditionValue {
     status: &'static str,
     reason: String,
     message: String,
 }
 
-impl Word {
+impl ConditionValue {
     fn unknown() -> Self {
         Self {
             status: UNKNOWN,
@@ -81,7 +81,7 @@ impl Word {
         }
     }
 
-    fn of_problem(problem: &Problem) -> Self {
+    fn of_problem(problem: &ReconcileError) -> Self {
         Self {
             // Nothing is wrong with what somebody wants.
             status: if problem.category == Category::Suspended {
@@ -99,24 +99,24 @@ impl Word {
 #[must_use]
 pub fn tells(stored: &RunnableStatus, health: &Health) -> bool {
     find(stored, STAMPED_OBJECT_CONDITION)
-        .is_some_and(|condition| Word::of(condition) == Word::of_run(health))
+        .is_some_and(|condition| ConditionValue::of(condition) == ConditionValue::of_run(health))
 }
 
 /// The whole status for a ledger and, if something is wrong, the problem.
 #[must_use]
-pub fn status(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> RunnableStatus {
+pub fn status(facts: &Facts, ledger: &Ledger, problem: Option<&ReconcileError>) -> RunnableStatus {
     let left_over = problem
         .is_none()
         .then(|| unsatisfied(facts, ledger))
         .flatten();
     let problem = problem.or(left_over.as_ref());
     let template = problem.map_or(
-        Word {
+        ConditionValue {
             status: TRUE,
             reason: READY.to_owned(),
             message: String::new(),
         },
-        Word::of_problem,
+        ConditionValue::of_problem,
     );
     let stamped = (!problem.is_some_and(|problem| problem.category.precedes_stamping()))
         .then(|| stamped(facts, ledger, problem));
@@ -154,7 +154,7 @@ pub fn unreadable(
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {
-    let word = |status| Word {
+    let word = |status| ConditionValue {
         status,
         reason: Category::InvalidRunnable.as_str().to_owned(),
         message: message.to_owned(),
@@ -172,7 +172,7 @@ pub fn unreadable(
     .collect()
 }
 
-fn condition(facts: &Facts, name: &str, word: Word) -> Condition {
+fn condition(facts: &Facts, name: &str, word: ConditionValue) -> Condition {
     let now = facts.now.unwrap_or(Timestamp::UNIX_EPOCH);
     let generation = Some(facts.runnable.generation);
     timed(find(&facts.stored, name), generation, now, name, word)
@@ -183,7 +183,7 @@ fn timed(
     generation: Option<i64>,
     now: Timestamp,
     name: &str,
-    word: Word,
+    word: ConditionValue,
 ) -> Condition {
     let kept = stored.filter(|stored| stored.status == word.status);
     Condition {
@@ -203,10 +203,10 @@ fn find<'a>(status: &'a RunnableStatus, name: &str) -> Option<&'a Condition> {
         .find(|condition| condition.type_ == name)
 }
 
-fn aggregate(template: &Word, stamped: Option<&Word>) -> Word {
+fn aggregate(template: &ConditionValue, stamped: Option<&ConditionValue>) -> ConditionValue {
     let both = [Some(template), stamped].into_iter().flatten();
-    let blocking = first_blocking(both, |word| word.status);
-    blocking.cloned().unwrap_or_else(|| Word {
+    let blocking = first_blocking(both, |value| value.status);
+    blocking.cloned().unwrap_or_else(|| ConditionValue {
         status: TRUE,
         reason: READY.to_owned(),
         message: String::new(),
@@ -234,10 +234,10 @@ pub fn blocking(status: &RunnableStatus) -> Option<&Condition> {
 /// `Reconciling` while something is under way or tried again, `Stalled` when only a change can help;
 /// neither while a suspended Runnable waits for its user.
 fn abnormal(
-    ready: &Word,
+    ready: &ConditionValue,
     ledger: &Ledger,
-    problem: Option<&Problem>,
-) -> Option<(&'static str, Word)> {
+    problem: Option<&ReconcileError>,
+) -> Option<(&'static str, ConditionValue)> {
     if ready.status == TRUE || ready.reason == Category::Suspended.as_str() {
         return None;
     }
@@ -249,7 +249,7 @@ fn abnormal(
     let stalled = match problem {
         Some(problem) if problem.category == Category::Suspended => ended,
         Some(problem) => {
-            problem.cure == Cure::Change && problem.category != Category::OtherController
+            problem.requeue == Requeue::OnChange && problem.category != Category::OtherController
         }
         None => ended,
     };
@@ -261,7 +261,7 @@ fn abnormal(
     };
     Some((
         name,
-        Word {
+        ConditionValue {
             status: TRUE,
             reason,
             message: ready.message.clone(),
@@ -270,9 +270,9 @@ fn abnormal(
 }
 
 /// That what happens is noticed late, whatever else is said.
-fn unwatched(facts: &Facts) -> Option<(&'static str, Word)> {
+fn unwatched(facts: &Facts) -> Option<(&'static str, ConditionValue)> {
     let message = facts.unwatched.clone()?;
-    let word = Word {
+    let word = ConditionValue {
         status: TRUE,
         reason: "WatchFailing".to_owned(),
         message,
@@ -281,9 +281,11 @@ fn unwatched(facts: &Facts) -> Option<(&'static str, Word)> {
 }
 
 /// What is said of the run for the present rendering; of no other.
-fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> Word {
-    let stored =
-        || find(&facts.stored, STAMPED_OBJECT_CONDITION).map_or_else(Word::unknown, Word::of);
+fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&ReconcileError>) -> ConditionValue {
+    let stored = || {
+        find(&facts.stored, STAMPED_OBJECT_CONDITION)
+            .map_or_else(ConditionValue::unknown, ConditionValue::of)
+    };
     let stuck_on = |category| problem.is_some_and(|problem| problem.category == category);
     if stuck_on(Category::OtherController) {
         return stored();
@@ -299,19 +301,19 @@ fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> Word {
         current.phase == RunPhase::Created
             && (slowed || Some(current.input_hash.as_str()) == rendered)
     }) else {
-        return Word::unknown();
+        return ConditionValue::unknown();
     };
     if current.result == Some(RunResult::Lost) {
         return lost(current);
     }
     let uid = current.uid.as_deref().unwrap_or_default();
     if let Some(found) = facts.reading(uid) {
-        return Word::of_run(&found.reading.health);
+        return ConditionValue::of_run(&found.reading.health);
     }
     if let Some(crate::facts::CreateOutcome::Created(reading)) = &facts.created
         && reading.run.uid == uid
     {
-        return Word::of_run(&reading.health);
+        return ConditionValue::of_run(&reading.health);
     }
     let word = stored();
     let same_run = facts
@@ -322,7 +324,7 @@ fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&Problem>) -> Word {
     if same_run && result(word.status) == current.result {
         word
     } else {
-        let there = facts.sighting(uid).is_some_and(|seen| !seen.deleted);
+        let there = facts.cached_run(uid).is_some_and(|seen| !seen.deleted);
         recorded(current, there)
     }
 }
@@ -337,9 +339,9 @@ fn result(status: &str) -> Option<RunResult> {
 
 /// The words of its engine are not at hand, mostly because the run is gone: what the ledger knows is
 /// left. What a watch shows must not be repeated here, since the account may not be allowed to see it.
-fn recorded(current: &CurrentRun, there: bool) -> Word {
+fn recorded(current: &CurrentRun, there: bool) -> ConditionValue {
     let end = if there { "" } else { "; its object is gone" };
-    let word = |status, did: &str| Word {
+    let word = |status, did: &str| ConditionValue {
         status,
         reason: "SucceededCondition".to_owned(),
         message: format!("run [{}] {did}{end}", current.name),
@@ -348,12 +350,12 @@ fn recorded(current: &CurrentRun, there: bool) -> Word {
         Some(RunResult::Succeeded) => word(TRUE, "succeeded"),
         Some(RunResult::Failed) => word(FALSE, "failed"),
         Some(RunResult::Lost) => lost(current),
-        None => Word::unknown(),
+        None => ConditionValue::unknown(),
     }
 }
 
-fn lost(current: &CurrentRun) -> Word {
-    Word {
+fn lost(current: &CurrentRun) -> ConditionValue {
+    ConditionValue {
         status: UNKNOWN,
         reason: RUN_LOST.to_owned(),
         message: format!(

@@ -3,24 +3,28 @@
 use cartouche_crds::{CurrentRun, RunResult};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{Change, Step, Waiting, intend, past};
+use super::{Change, Step, Waiting, intend, superseded};
 use crate::{
     facts::{
-        CreateOutcome, Facts, Found, NameRead, OutputsDigest, Rendering, RunName, Sighting, digest,
+        CachedRun, CreateOutcome, Facts, Found, NameRead, OutputsDigest, Rendering, RunName, digest,
     },
     ledger::{Fate, RunIdentity, result_of},
-    report,
+    status,
 };
 
 /// The message in the history of a run that somebody deleted while it ran.
 pub(super) const DELETED_UNFINISHED: &str = "deleted before it finished";
 
 /// Without a rendering nothing new is intended.
-pub(super) fn follow(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> Step {
+pub(super) fn current_run(
+    facts: &Facts,
+    rendering: Option<&Rendering>,
+    current: &CurrentRun,
+) -> Step {
     let name = RunName::of(current);
     let uid = current.uid.as_deref().unwrap_or_default();
     if just_created(facts, uid) {
-        return past::past(facts);
+        return superseded::superseded(facts);
     }
     let step = match facts.reads.get(&name) {
         Some(NameRead::Found(found)) if found.reading.run.uid == uid => note(facts, found),
@@ -38,10 +42,10 @@ pub(super) fn follow(facts: &Facts, rendering: Option<&Rendering>, current: &Cur
             None => look(facts, rendering, current).then_some(Step::ReadRun(name)),
         },
     };
-    step.unwrap_or_else(|| past::past(facts))
+    step.unwrap_or_else(|| superseded::superseded(facts))
 }
 
-/// This very pass made the run: what was read under its name is older than it. (Runs with a fixed
+/// This very reconciliation made the run: what was read under its name is older than it. (Runs with a fixed
 /// name have one after another under the same name.)
 fn just_created(facts: &Facts, uid: &str) -> bool {
     matches!(&facts.created, Some(CreateOutcome::Created(reading)) if reading.run.uid == uid)
@@ -50,22 +54,22 @@ fn just_created(facts: &Facts, uid: &str) -> bool {
 /// Whether the run has to be read: it differs from what is stored, or it may be gone.
 fn look(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> bool {
     let uid = current.uid.as_deref().unwrap_or_default();
-    match facts.sighting(uid) {
-        Some(sighting) if sighting.deleted => current.result.is_none(),
-        Some(sighting) => differs(facts, rendering, current, sighting),
+    match facts.cached_run(uid) {
+        Some(cached_run) if cached_run.deleted => current.result.is_none(),
+        Some(cached_run) => differs(facts, rendering, current, cached_run),
         None if facts.unobserved_run.as_deref() == Some(uid) => false,
         None => {
             current.result.is_none()
                 || facts
-                    .sightings
+                    .cached_runs
                     .iter()
-                    .any(|sighting| is_late(facts, current, sighting))
+                    .any(|cached_run| is_late(facts, current, cached_run))
         }
     }
 }
 
-fn is_late(facts: &Facts, current: &CurrentRun, sighting: &Sighting) -> bool {
-    !sighting.deleted && is_late_run(facts, current, &sighting.run)
+fn is_late(facts: &Facts, current: &CurrentRun, cached_run: &CachedRun) -> bool {
+    !cached_run.deleted && is_late_run(facts, current, &cached_run.run)
 }
 
 /// Whether a reading would say anything that the status does not say yet.
@@ -73,22 +77,22 @@ fn differs(
     facts: &Facts,
     rendering: Option<&Rendering>,
     current: &CurrentRun,
-    sighting: &Sighting,
+    cached_run: &CachedRun,
 ) -> bool {
     let Some(rendering) = rendering else {
         // The template may have changed since: what was read by its former rules stands.
-        return current.result.is_none() && sighting.finished();
+        return current.result.is_none() && cached_run.finished();
     };
-    if sighting.rules_hash != rendering.rules_hash
-        || result_of(sighting.health.verdict) != current.result
-        || !report::tells(&facts.stored, &sighting.health)
+    if cached_run.rules_hash != rendering.rules_hash
+        || result_of(cached_run.health.verdict) != current.result
+        || !status::tells(&facts.stored, &cached_run.health)
     {
         return true;
     }
     let read_before = facts.ledger.outputs_from.as_ref().is_some_and(|from| {
         from.sequence == current.sequence && *from.rules_hash == *rendering.rules_hash
     });
-    match sighting.outputs {
+    match cached_run.outputs {
         OutputsDigest::None => false,
         OutputsDigest::Unsatisfied => true,
         OutputsDigest::Elsewhere => !read_before,
@@ -118,9 +122,9 @@ fn is_late_run(facts: &Facts, current: &CurrentRun, run: &RunIdentity) -> bool {
 /// It went, and how it ended is not known, unless another controller that saw it go says so in time.
 fn lost(facts: &Facts) -> Step {
     if !facts.grace_over {
-        return Step::Wait(Waiting::Witness);
+        return Step::Wait(Waiting::GracePeriod);
     }
-    let ledger = facts.ledger.clone().lose(facts.now);
+    let ledger = facts.ledger.clone().mark_lost(facts.now);
     Step::Write(Box::new(ledger), Change::Record)
 }
 
@@ -129,24 +133,24 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
     if current.result.is_some() {
         return None;
     }
-    let seen = current.uid.as_deref().and_then(|uid| facts.sighting(uid));
-    let Some(sighting) = seen else {
+    let seen = current.uid.as_deref().and_then(|uid| facts.cached_run(uid));
+    let Some(cached_run) = seen else {
         return Some(lost(facts));
     };
     // Nobody knows by which rule it would have been judged: a person decides, as of one that went unseen.
-    let unjudged = sighting.rules_hash.is_empty()
+    let unjudged = cached_run.rules_hash.is_empty()
         && rendering.is_none_or(|rendering| rendering.has_health_rule);
-    if unjudged && sighting.deleted {
+    if unjudged && cached_run.deleted {
         return Some(lost(facts));
     }
-    if let Some(result) = result_of(sighting.health.verdict) {
+    if let Some(result) = result_of(cached_run.health.verdict) {
         let next = facts
             .ledger
             .clone()
-            .sighted(&sighting.run, Some(result), facts.now);
+            .sighted(&cached_run.run, Some(result), facts.now);
         return Some(Step::Write(Box::new(next), Change::Record));
     }
-    if !sighting.deleted {
+    if !cached_run.deleted {
         // The read is ahead of the watch, which will say how the run went.
         return Some(Step::Wait(Waiting::Watch));
     }

@@ -1,0 +1,57 @@
+//! What every reconciliation shares.
+
+use std::{sync::Arc, time::Duration};
+
+use cartouche_protocol::ledger::BreakerLimits;
+
+use crate::{
+    discovery::Kinds,
+    events::Events,
+    identity::Identity,
+    memory::Memories,
+    metrics::Metrics,
+    picked::PickedObjects,
+    templates::Templates,
+    watch::{
+        Enqueuer, Watches,
+        references::Accounts,
+        runs::{RunWatch, Runs},
+        selected::{SelectedWatch, Selections},
+    },
+};
+
+/// Everything that a reconciliation needs.
+pub struct Context {
+    /// Who acts.
+    pub identity: Identity,
+    /// The kinds of the API server.
+    pub kinds: Kinds,
+    /// The templates.
+    pub templates: Arc<Templates>,
+    /// The ServiceAccounts.
+    pub accounts: Arc<Accounts>,
+    /// The watches of kinds.
+    pub watches: Arc<Watches>,
+    /// What the watches of runs have shown.
+    pub runs: Arc<Runs>,
+    /// What is selected.
+    pub selections: Arc<Selections>,
+    /// The objects that were picked.
+    pub picked: PickedObjects,
+    /// What is remembered.
+    pub memories: Arc<Memories>,
+    /// How a watch of runs is made.
+    pub run_watch: RunWatch,
+    /// How a watch of selected objects is made.
+    pub selected_watch: SelectedWatch,
+    /// Whom to enqueue.
+    pub enqueuer: Enqueuer,
+    /// Where events go.
+    pub events: Events,
+    /// Counters.
+    pub metrics: Metrics,
+    /// How many runs are too many.
+    pub limits: BreakerLimits,
+    /// How often runs of a kind that may not be watched are listed.
+    pub poll: Duration,
+}
