@@ -12,12 +12,11 @@ mod superseded;
 pub use pending::MOST_RENUMBERED;
 
 use cartouche_crds::RunPhase;
-use cartouche_templating::HASH_VERSION;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::facts::{Facts, LedgerState, NameRead, Rendering, RunName, WatchState};
 use crate::{
-    ledger::{Fate, Ledger, MAX_HISTORY, Pace, may_land},
+    ledger::{Due, Fate, Ledger, MAX_HISTORY, Pace, may_land},
     problem::{Category, ReconcileError, Requeue},
 };
 
@@ -140,19 +139,12 @@ fn decided(facts: &Facts) -> Step {
     if let Some(step) = first_run::catch_up(facts, rendering) {
         return step;
     }
-    if !current.input_hash.starts_with(HASH_VERSION) {
-        return first_run::migrate_hash(facts, rendering, current);
-    }
     let token = facts.runnable.rerun_token.as_deref();
-    if facts
-        .ledger
-        .wants_run(rendering.document.input_hash(), token)
-    {
-        return supersede(facts, rendering);
-    }
-    match current.phase {
-        RunPhase::Pending | RunPhase::Rejected => pending::pending(facts, rendering, current),
-        RunPhase::Created => current_run::current_run(facts, Some(rendering), current),
+    match facts.ledger.due(rendering.document.input_hash(), token) {
+        Due::OtherHash(_) => first_run::migrate_hash(facts, rendering, current),
+        Due::New(_) => supersede(facts, rendering),
+        Due::Pending(_) => pending::pending(facts, rendering, current),
+        Due::Nothing(_) => current_run::current_run(facts, Some(rendering), current),
     }
 }
 

@@ -6,6 +6,7 @@
 //! `docs/exactly-once.md` explains the protocol as a whole.
 
 mod breaker;
+mod due;
 mod rebuild;
 mod record;
 mod run;
@@ -20,9 +21,10 @@ use serde_json::Value;
 
 use crate::retention::old_enough;
 pub use breaker::{BreakerLimits, Cause, Pace};
+pub use due::Due;
 pub use rebuild::{Listed, UNKNOWN_HASH, rebuild};
 pub use record::{MESSAGE_BYTES, short_message};
-pub use run::{FetchedRun, OutputsRead, RunIdentity, result_of};
+pub use run::{FetchedRun, OutputsRead, RunIdentity, controlling_runnable, result_of};
 
 /// History entries that are kept at most. A status of about 1.7 MB is refused by etcd, which would
 /// jam the ledger for good.
@@ -101,19 +103,6 @@ impl Ledger {
         let source = self.outputs_from.iter().map(|from| from.sequence);
         let earlier = self.history.iter().map(|entry| entry.sequence);
         earlier.chain(current).chain(source).max().unwrap_or(0) + 1
-    }
-
-    /// Whether what is rendered, or a re-run request, asks for a run that is not here. A request counts once
-    /// the run before it exists, and stays answered when its annotation is taken away. (A hash of another
-    /// version is compared with nothing: see [`Ledger::relink`].)
-    #[must_use]
-    pub fn wants_run(&self, input_hash: &str, rerun_token: Option<&str>) -> bool {
-        let Some(current) = &self.current else {
-            return true;
-        };
-        let asked_again =
-            rerun_token.is_some_and(|token| current.rerun_token.as_deref() != Some(token));
-        current.input_hash != input_hash || current.phase == RunPhase::Created && asked_again
     }
 
     /// INTENT: the present entry goes to the history and the next sequence becomes current, with

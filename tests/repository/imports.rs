@@ -39,6 +39,32 @@ fn nothing_imports_what_it_may_not() -> Result<()> {
     Ok(())
 }
 
+/// What would lead around the walls without naming what is behind them.
+#[test]
+fn no_source_is_found_under_another_name() -> Result<()> {
+    let ways = [
+        "#[path",
+        "include!(",
+        "extern crate",
+        "use crate as",
+        "super as",
+    ];
+    for package in ["crds", "templating", "protocol", "controller", "cli"] {
+        let folder = files::root()?.join(package).join("src");
+        for file in files::below(&folder, ".rs")? {
+            let source = fs::read_to_string(folder.join(&file))?;
+            for way in ways {
+                ensure!(
+                    !source.contains(way),
+                    "{package}: {}: {way}",
+                    file.display()
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
 fn metadata() -> Result<Value> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--offline", "--format-version=1"])

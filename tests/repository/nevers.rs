@@ -84,7 +84,15 @@ pub struct Sources {
 }
 
 /// What a crate without I/O may not name.
-pub const IO: &[&str] = &["std::fs", "std::net", "std::process", "std::env", "::now"];
+pub const IO: &[&str] = &[
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::env",
+    "std::io::stdin",
+    "std::thread",
+    "::now",
+];
 
 /// What only reads a text that is an address.
 pub const NO_IO: &[&str] = &[

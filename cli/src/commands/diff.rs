@@ -6,7 +6,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow, bail};
 use cartouche_crds::{ClusterRunTemplate, Runnable};
-use cartouche_protocol::{facts::RunnableFacts, ledger::Ledger};
+use cartouche_protocol::{
+    facts::RunnableFacts,
+    ledger::{Due, Ledger},
+};
 use cartouche_templating::Template;
 use clap::Args;
 use kube::{
@@ -64,8 +67,14 @@ pub(crate) struct Prospect {
     /// The number it would have.
     pub(crate) sequence: i64,
     pub(crate) run: Run,
+    pub(crate) due: Due,
+}
+
+impl Prospect {
     /// Whether it is another run than the present one.
-    pub(crate) is_new: bool,
+    pub(crate) fn is_new(&self) -> bool {
+        matches!(self.due, Due::New(_))
+    }
 }
 
 /// Files to take instead of the live objects.
@@ -143,21 +152,20 @@ pub(crate) async fn prospect(
         selected: selected.as_ref(),
     };
     let ledger = live.status.as_ref().map(Ledger::of).unwrap_or_default();
-    let next = ledger.next_sequence();
-    let run = numbered(&subject, next)?;
+    let run = numbered(&subject, ledger.next_sequence())?;
     let asked = RunnableFacts::of(&runnable).rerun_token;
-    let is_new = ledger.wants_run(run.rendered.input_hash(), asked.as_deref());
-    let current = ledger.current.filter(|_| !is_new);
-    let sequence = current.map_or(next, |current| current.sequence);
+    let due = ledger.due(run.rendered.input_hash(), asked.as_deref());
+    let (run, sequence) = match due {
+        Due::New(next) => (run, next),
+        Due::Pending(present) | Due::Nothing(present) | Due::OtherHash(present) => {
+            (numbered(&subject, present)?, present)
+        }
+    };
     Ok(Prospect {
-        run: if is_new {
-            run
-        } else {
-            numbered(&subject, sequence)?
-        },
         live,
         sequence,
-        is_new,
+        run,
+        due,
     })
 }
 
@@ -212,7 +220,7 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
                 None => known_differences(&object, &prospect.run.object),
             };
             out.push_str(&object_diff::shown(&changes));
-            if served.is_none() && prospect.is_new {
+            if served.is_none() && prospect.is_new() {
                 out.push_str("fields that are only in the last run are not shown: you may not ask for a dry run\n");
             }
         }
@@ -221,19 +229,25 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
     Ok(Outcome {
         out,
         err: String::new(),
-        code: if prospect.is_new { FOUND } else { GOOD },
+        code: match prospect.due {
+            Due::New(_) | Due::Pending(_) => FOUND,
+            Due::Nothing(_) | Due::OtherHash(_) => GOOD,
+        },
     })
 }
 
 fn verdict(prospect: &Prospect) -> String {
     let hash = prospect.run.rendered.input_hash();
-    if prospect.is_new {
-        format!("this would be run {} ({hash})\n", prospect.sequence)
-    } else {
-        format!(
-            "nothing to run: run {} is the same ({hash})\n",
-            prospect.sequence
-        )
+    match prospect.due {
+        Due::New(next) if prospect.live.spec.suspend == Some(true) => {
+            format!("this would be run {next} once the Runnable is resumed ({hash})\n")
+        }
+        Due::New(next) => format!("this would be run {next} ({hash})\n"),
+        Due::Pending(present) => format!("run {present} is to be made of it ({hash})\n"),
+        Due::Nothing(present) => format!("nothing to run: run {present} is the same ({hash})\n"),
+        Due::OtherHash(present) => format!(
+            "whether run {present} is the same is found out by the controller: its hash was made in another way\n"
+        ),
     }
 }
 
@@ -288,7 +302,7 @@ async fn dry_run(prospect: &Prospect, cluster: &Cluster) -> anyhow::Result<Value
     let api: Api<DynamicObject> =
         Api::namespaced_with(cluster.client.clone(), &cluster.namespace, &served.resource);
     let mut object = prospect.run.object.clone();
-    if !prospect.is_new
+    if !prospect.is_new()
         && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
     {
         // The present run has that name.

@@ -148,7 +148,7 @@ async fn live(args: &RenderArgs) -> anyhow::Result<Outcome> {
     for name in &args.runnable {
         let name = name.to_string_lossy();
         let prospect = prospect(&cluster, &name, &edited).await?;
-        let what = if prospect.is_new {
+        let what = if prospect.is_new() {
             "would be the next run"
         } else {
             "is the present run"

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use cartouche_crds::{RUN_SEQUENCE_LABEL, Runnable};
-use cartouche_protocol::{advice::advice, status::blocking};
+use cartouche_protocol::{advice::advice, ledger::Due, status::blocking};
 use clap::Args;
 use kube::ResourceExt as _;
 use serde_json::Value;
@@ -161,11 +161,21 @@ async fn object(run: &KnownRun, cluster: &Cluster) -> anyhow::Result<Option<Valu
 /// Whether there is anything to run now.
 async fn next(args: &WhyArgs, cluster: &Cluster) -> String {
     match diff::prospect(cluster, &args.name, &Edited::default()).await {
-        Ok(prospect) if prospect.is_new => format!(
-            "what is rendered now has not run yet: run {} is to come\n  `cartouche diff {}` shows what differs\n",
-            prospect.sequence, args.name
-        ),
-        Ok(_) => "nothing to run: what is rendered now has run\n".to_owned(),
+        Ok(prospect) => match prospect.due {
+            Due::New(next) => format!(
+                "what is rendered now has not run yet: run {next} is to come\n  `cartouche diff {}` shows what differs\n",
+                args.name
+            ),
+            Due::Pending(present) => {
+                format!("what is rendered now has not run yet: run {present} is to be made\n")
+            }
+            Due::Nothing(_) => "nothing to run: what is rendered now has run\n".to_owned(),
+            Due::OtherHash(present) => {
+                format!(
+                    "whether run {present} is of what is rendered now, the controller finds out\n"
+                )
+            }
+        },
         Err(error) => format!(
             "what would run now cannot be told: {}\n",
             first_line(&format!("{error:#}"))

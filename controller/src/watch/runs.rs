@@ -10,7 +10,7 @@ use cartouche_crds::{RUNNABLE_NAME_LABEL, Runnable};
 use cartouche_protocol::{
     evaluate::{current_sequence, digested, is_relevant},
     facts::{CachedRun, OutputsDigest},
-    ledger::{FetchedRun, RunIdentity},
+    ledger::{FetchedRun, RunIdentity, controlling_runnable},
 };
 use futures::StreamExt;
 use k8s_openapi::jiff::Timestamp;
@@ -349,11 +349,7 @@ impl RunWatch {
 /// Namespace of the object, and name of the Runnable that controls it.
 fn owner(object: &Value) -> Option<RunnableKey> {
     let metadata = object.get("metadata")?;
-    let owner = metadata
-        .get("ownerReferences")?
-        .as_array()?
-        .iter()
-        .find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
+    let owner = controlling_runnable(metadata)?;
     Some(RunnableKey {
         namespace: metadata.get("namespace")?.as_str()?.to_owned(),
         name: owner.get("name")?.as_str()?.to_owned(),

@@ -49,6 +49,18 @@ pub struct RunIdentity {
     pub made_with_status: bool,
 }
 
+/// The owner reference in an object's metadata that makes a Runnable its controller.
+#[must_use]
+pub fn controlling_runnable(metadata: &Value) -> Option<&Value> {
+    let mut owners = metadata.get("ownerReferences")?.as_array()?.iter();
+    owners.find(|owner| {
+        let text = |key: &str| owner.get(key).and_then(Value::as_str).unwrap_or_default();
+        owner.get("controller") == Some(&Value::Bool(true))
+            && text("kind") == "Runnable"
+            && text("apiVersion").starts_with("carto.run/")
+    })
+}
+
 impl RunIdentity {
     /// Reads the identity out of an object's JSON. `None` without a name and a uid.
     #[must_use]
@@ -62,24 +74,8 @@ impl RunIdentity {
         let metadata = object.get("metadata")?;
         let tagged =
             |group: &str, key: &str| metadata.get(group)?.get(key)?.as_str().map(str::to_owned);
-        let owner_uid = metadata
-            .get("ownerReferences")
-            .and_then(Value::as_array)
-            .and_then(|owners| {
-                owners
-                    .iter()
-                    .find(|owner| {
-                        owner.get("controller") == Some(&Value::Bool(true))
-                            && owner.get("kind").and_then(Value::as_str) == Some("Runnable")
-                            && owner
-                                .get("apiVersion")
-                                .and_then(Value::as_str)
-                                .is_some_and(|version| version.starts_with("carto.run/"))
-                    })?
-                    .get("uid")?
-                    .as_str()
-                    .map(str::to_owned)
-            });
+        let owner_uid = controlling_runnable(metadata).and_then(|owner| owner.get("uid"));
+        let owner_uid = owner_uid.and_then(Value::as_str).map(str::to_owned);
         Some(Self {
             api_version: text("/apiVersion").unwrap_or_default(),
             kind: text("/kind").unwrap_or_default(),

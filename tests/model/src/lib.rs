@@ -1,7 +1,7 @@
 //! Exactly once, checked: every order of faults, requests and looks at caches, against the real code.
 //!
-//! The controller's decisions are pure (`decide`, `ledger`, `report`,
-//! `retention`). This model calls those very functions with real facts: real rendered documents, real
+//! What decides about runs is pure (`decide`, `ledger`, `status`, `retention`, `process_state`). This model calls
+//! those very functions with real facts: real rendered documents, real
 //! objects, real statuses. What it adds is the world around them: an API server, one or two workers, and
 //! everything that can go wrong between them. [stateright](https://www.stateright.rs) then explores every
 //! order of steps.
@@ -39,6 +39,12 @@
 //! is on the wire, because a create is given up by the API server within 10 seconds and is sent within 20
 //! seconds of a consistent read of the ledger. Back-off: whatever failed may be tried at any moment.
 //! Reads that are refused, selectors and Jobs' pods do not occur.
+//!
+//! Of what a process remembers (`ProcessState`), the model drives `begin`, `is_behind`, `wrote_status`, `wrote_ledger`,
+//! `compared`, `looked_up` and `prune`. The rest is of no order that it knows: whom an event enqueues
+//! (`is_echo`, `is_as_made`), how long a run may be missing or unseen (`note_missing`, `grace_left`, `unobserved`), strangers and
+//! retired runs. These have unit tests, and the seeds of the simulation. Nor does anybody write the status a
+//! second time while a worker remembers the first: that is I3.
 //!
 //! # Mistakes on purpose
 //! A check that finds nothing proves little, so [`mutant`] has mistakes that it must find.

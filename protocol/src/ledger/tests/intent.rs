@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cartouche_crds::{CurrentRun, RunPhase, RunResult};
 
 use super::sample::*;
-use crate::ledger::{Fate, Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity};
+use crate::ledger::{Due, Fate, Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity};
 
 fn intend(ledger: Ledger, input: &str, fate: &Fate) -> Ledger {
     ledger.intend(intent(input), name, fate, "its last words", Some(at(100)))
@@ -260,18 +260,37 @@ fn a_history_of_unfinished_runs_grows_rather_than_forget_one() {
 
 #[test]
 fn what_is_rendered_or_a_new_request_asks_for_a_run() {
-    assert!(Ledger::default().wants_run(&hash("A"), None));
+    assert_eq!(Ledger::default().due(&hash("A"), None), Due::New(1));
     let running = ledger(created(1, "A"), vec![]);
-    assert!(!running.wants_run(&hash("A"), None));
-    assert!(running.wants_run(&hash("B"), None));
-    assert!(running.wants_run(&hash("A"), Some("again")));
+    assert_eq!(running.due(&hash("A"), None), Due::Nothing(1));
+    assert_eq!(running.due(&hash("B"), None), Due::New(2));
+    assert_eq!(running.due(&hash("A"), Some("again")), Due::New(2));
     let waiting = ledger(pending(1, "A"), vec![]);
-    assert!(
-        !waiting.wants_run(&hash("A"), Some("again")),
-        "first the one before"
-    );
-    let mut answered = running;
+    let first = waiting.due(&hash("A"), Some("again"));
+    assert_eq!(first, Due::Pending(1), "first the one before");
+    assert_eq!(waiting.due(&hash("B"), None), Due::New(2));
+    let mut answered = running.clone();
     answered.current.as_mut().unwrap().rerun_token = Some("again".to_owned());
-    assert!(!answered.wants_run(&hash("A"), Some("again")));
-    assert!(!answered.wants_run(&hash("A"), None), "it stays answered");
+    assert_eq!(answered.due(&hash("A"), Some("again")), Due::Nothing(1));
+    assert_eq!(
+        answered.due(&hash("A"), None),
+        Due::Nothing(1),
+        "it stays answered"
+    );
+}
+
+#[test]
+fn a_hash_that_was_made_in_another_way_is_compared_with_nothing() {
+    let mut old = ledger(created(1, "A"), vec![]);
+    old.current.as_mut().unwrap().input_hash = "v0:1".to_owned();
+    assert_eq!(old.due(&hash("A"), Some("again")), Due::OtherHash(1));
+}
+
+#[test]
+fn the_number_of_the_run_that_gave_the_outputs_is_not_given_again() {
+    let left = Ledger {
+        outputs_from: Some(outputs_from(7)),
+        ..Ledger::default()
+    };
+    assert_eq!(left.due(&hash("A"), None), Due::New(8));
 }

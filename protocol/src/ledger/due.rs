@@ -1,0 +1,43 @@
+//! Whether a run is due.
+
+use cartouche_crds::RunPhase;
+use cartouche_templating::HASH_VERSION;
+
+use super::Ledger;
+
+/// What a ledger has of what is rendered now, with the number of that run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Nothing: a new run is to be intended.
+    New(i64),
+    /// The run is intended, and is not known to exist.
+    Pending(i64),
+    /// The run exists, or existed.
+    Nothing(i64),
+    /// The hash of the run was made in another way: whether it is of the same document has to be found out.
+    OtherHash(i64),
+}
+
+impl Ledger {
+    /// Whether what is rendered, or a re-run request, asks for a run. A request counts once the run before it
+    /// exists, and stays answered when its annotation is taken away.
+    #[must_use]
+    pub fn due(&self, input_hash: &str, rerun_token: Option<&str>) -> Due {
+        let Some(current) = &self.current else {
+            return Due::New(self.next_sequence());
+        };
+        if !current.input_hash.starts_with(HASH_VERSION) {
+            return Due::OtherHash(current.sequence);
+        }
+        let asked_again =
+            rerun_token.is_some_and(|token| current.rerun_token.as_deref() != Some(token));
+        let exists = current.phase == RunPhase::Created;
+        if current.input_hash != input_hash || exists && asked_again {
+            Due::New(self.next_sequence())
+        } else if exists {
+            Due::Nothing(current.sequence)
+        } else {
+            Due::Pending(current.sequence)
+        }
+    }
+}
