@@ -254,8 +254,8 @@ impl<'a> Parser<'a> {
             self.push(Node::Union(members), start - 1);
         } else if let Some(key) = quoted_key(text) {
             let (nodes, spans) = parse_part_with_spans(&format!(".{key}"), self.nesting + 1)?;
-            // The part is `{.key}`, and here stands `['key']`.
-            let moved = |at: usize| at - "{.".len() + start + "'".len();
+            // The part is `{.key}`, and here stands `['key']`. Added first: a descent begins at the dot.
+            let moved = |at: usize| start + "'".len() + at - "{.".len();
             let spans = spans
                 .into_iter()
                 .map(|span| moved(span.start)..moved(span.end));
