@@ -4,8 +4,8 @@
 //! said to somebody who has the file open.
 
 use cartouche_templating::{
-    Diagnostic, DiagnosticKind, PathError, Root, SearchError, Step, SyntaxError, TagError,
-    Unreadable, syntax,
+    Diagnostic, DiagnosticKind, PathError, SearchError, Step, SyntaxError, TagError, Unreadable,
+    syntax,
 };
 
 use crate::suggestion;
@@ -223,7 +223,7 @@ fn of_field(diagnostic: &Diagnostic, kind: &DiagnosticKind) -> Words {
         return words;
     }
     match kind {
-        _ if diagnostic.root == Root::Template && path == "metadata.namespace" => words(
+        DiagnosticKind::Namespace => words(
             "a template cannot set metadata.namespace",
             "runs are in the namespace of their Runnable",
             "take this line out",
