@@ -244,3 +244,77 @@ fn a_kind_that_cannot_be_run_is_refused_offline_where_the_engine_refuses_it() {
         assert_eq!(validated.contains(&note), !refused, "{validated}");
     }
 }
+
+/// A wrong type is said of a tag only when it is known; what cannot be read is one mistake.
+#[test]
+fn a_path_that_is_followed_only_in_part_has_no_type() {
+    for (path, errors) in [
+        ("runnable.metadata.labels['team','squad']", 0),
+        ("runnable.metadata.labels.*", 0),
+        ("runnable.metadata.labels..team", 0),
+        ("runnable.metadata.labels", 1),
+        ("runnable.metadata.labels[", 1),
+        ("runnable.metadata.labels.team['.x']", 1),
+    ] {
+        let folder = copy_of("job");
+        replace(
+            &folder.path().join("template.yaml"),
+            COMMAND,
+            &format!("command:\n                - $({path})$"),
+        );
+        replace(
+            &folder.path().join("runnable.yaml"),
+            "metadata:\n",
+            "metadata:\n  labels: { team: x }\n",
+        );
+        let output = cartouche_in(folder.path(), &["validate", "."]);
+        let found = output.out.matches("error[").count();
+        assert_eq!(found, errors, "{path}: {}", output.out);
+    }
+}
+
+/// What is said of a template and its Runnable.
+fn validated(template: &str, runnable: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("template.yaml"), template).unwrap();
+    std::fs::write(folder.path().join("runnable.yaml"), runnable).unwrap();
+    cartouche_in(folder.path(), &["validate", "."]).out
+}
+
+#[test]
+fn nothing_follows_from_an_input_that_does_not_fit() {
+    let template = r"apiVersion: carto.run/v1alpha1
+kind: ClusterRunTemplate
+metadata: { name: one }
+spec:
+  inputSchema:
+    type: object
+    properties:
+      env: { type: string, maxLength: 3 }
+      kind: { type: string, maxLength: 3 }
+  template:
+    apiVersion: carto.run/v1alpha1
+    kind: $(runnable.spec.inputs.kind)$
+    metadata:
+      generateName: x-
+      namespace: $(runnable.spec.inputs.env)$
+";
+    let runnable = r"apiVersion: carto.run/v1alpha1
+kind: Runnable
+metadata: { name: hello, namespace: demo }
+spec:
+  runTemplateRef: { name: one }
+  inputs: { env: prod, kind: Runnable }
+";
+    let out = validated(template, runnable);
+    assert_eq!(out.matches("error[").count(), 2, "{out}");
+    assert_eq!(out.matches("error[input]").count(), 2, "{out}");
+    let number = template
+        .replace("maxLength: 3", "")
+        .replace("namespace: $(runnable.spec.inputs.env)$", "namespace: 3");
+    let out = validated(
+        &number,
+        &runnable.replace("kind: Runnable }", "kind: Workload }"),
+    );
+    assert!(!out.contains("cannot set metadata.namespace"), "{out}");
+}

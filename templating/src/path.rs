@@ -103,6 +103,11 @@ impl Path {
         &self.raw
     }
 
+    /// How many steps it has.
+    pub(crate) fn steps(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// The keys that the path begins with, up to its first step that is no key.
     pub(crate) fn leading_keys(&self) -> Vec<&str> {
         self.nodes.iter().map_while(Node::key).collect()

@@ -86,6 +86,14 @@ pub fn steps(path: &str) -> Vec<PathStep> {
     steps.collect()
 }
 
+/// The steps of the path of a tag, when they lead all the way; nothing when the engine refuses the tag, or
+/// when it is not known where one of its steps leads.
+#[must_use]
+pub fn whole_steps(path: &str) -> Option<Vec<PathStep>> {
+    let read = tag::parse(path).ok()?;
+    Some(steps(path)).filter(|steps| steps.len() == read.steps())
+}
+
 /// A name as it is written in a path: `\` before each dot, and before whatever else would end it.
 /// What is escaped already stays so.
 #[must_use]

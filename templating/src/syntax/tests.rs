@@ -81,6 +81,24 @@ fn nothing_is_said_beyond_a_descent_a_wildcard_or_a_mistake() {
 }
 
 #[test]
+fn only_steps_that_lead_all_the_way_are_whole() {
+    for path in ["runnable.metadata.name", "{.runnable.spec['a.b'][0]}"] {
+        assert_eq!(whole_steps(path), Some(steps(path)), "{path}");
+    }
+    for path in [
+        "runnable.metadata.labels['team','squad']",
+        "runnable.metadata.labels.*",
+        "runnable.metadata.labels..team",
+        "runnable.metadata.labels[",
+        "{.runnable.metadata.labels}}",
+        "runnable.status",
+        "inputs.x",
+    ] {
+        assert_eq!(whole_steps(path), None, "{path}");
+    }
+}
+
+#[test]
 fn a_step_knows_its_place() {
     for (path, expected) in [
         (".status.reslts[0]", vec!["status", "reslts", "[0]"]),
