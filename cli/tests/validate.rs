@@ -318,3 +318,41 @@ spec:
     );
     assert!(!out.contains("cannot set metadata.namespace"), "{out}");
 }
+
+/// A template of which every tag reads another input, and some Runnables that give none.
+fn missing_inputs(tags: usize, runnables: usize) -> String {
+    let mut template = String::from(
+        "apiVersion: carto.run/v1alpha1\nkind: ClusterRunTemplate\nmetadata: { name: many }\n\
+         spec:\n  template:\n    apiVersion: v1\n    kind: ConfigMap\n    \
+         metadata: { generateName: x- }\n    data:\n",
+    );
+    for tag in 0..tags {
+        template += &format!("      k{tag}: $(runnable.spec.inputs.i{tag})$\n");
+    }
+    let runnable = |i| {
+        format!(
+            "apiVersion: carto.run/v1alpha1\nkind: Runnable\n\
+             metadata: {{ name: r{i}, namespace: demo }}\n\
+             spec: {{ runTemplateRef: {{ name: many }} }}\n"
+        )
+    };
+    let runnables: Vec<_> = (0..runnables).map(runnable).collect();
+    validated(&template, &runnables.join("---\n"))
+}
+
+#[test]
+fn a_hundred_mistakes_of_a_file_are_shown_and_the_others_counted() {
+    let out = missing_inputs(60, 2);
+    assert_eq!(out.matches("error[value]").count(), 100, "{out}");
+    assert!(out.contains("and 20 more in "), "{out}");
+    let out = missing_inputs(50, 2);
+    assert_eq!(out.matches("error[value]").count(), 100, "{out}");
+    assert!(!out.contains(" more in "), "{out}");
+}
+
+#[test]
+fn a_template_with_too_many_tags_is_tried_with_no_runnable() {
+    let out = missing_inputs(1_001, 3);
+    assert_eq!(out.matches("error[").count(), 1, "{out}");
+    assert!(out.contains("1001 tags, more than 1000"), "{out}");
+}

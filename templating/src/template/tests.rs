@@ -302,6 +302,17 @@ fn nothing_follows_from_a_template_that_is_refused_as_a_whole() {
 }
 
 #[test]
+fn tags_that_cannot_be_read_are_counted_with_the_others() {
+    let good = "$(runnable.metadata.name)$";
+    let data = json!([format!("{good} $(x)$ {good}"), vec!["$(x)$"; MAX_TAGS - 2]]);
+    let problems = compile(template(data)).unwrap_err();
+    assert_eq!(
+        problems.iter().last().unwrap().to_string(),
+        "template: it has 1001 tags, more than 1000"
+    );
+}
+
+#[test]
 fn paths_that_visit_too_much_together_end_the_rendering() {
     let x = json!(vec![1; 90_000]);
     let tags = vec!["$(runnable.spec.inputs.x[?(@==2)])$"; MAX_RENDER_VISITS / 90_000 + 5];
