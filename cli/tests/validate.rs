@@ -356,3 +356,21 @@ fn a_template_with_too_many_tags_is_tried_with_no_runnable() {
     assert_eq!(out.matches("error[").count(), 1, "{out}");
     assert!(out.contains("1001 tags, more than 1000"), "{out}");
 }
+
+#[test]
+fn the_hint_about_dots_is_given_only_where_they_are_what_is_wrong() {
+    for (path, hint) in [
+        ("runnable.spec.inputs.meta.metadata.labels.a.b", None),
+        (r#"runnable.spec.inputs["a.b"]"#, Some(r".a\.b")),
+        ("runnable.metadata.lables['a.b']", None),
+        ("runnable.metadata.labels['a.b']", Some(r"labels.a\.b")),
+    ] {
+        let folder = copy_of("job");
+        let template = folder.path().join("template.yaml");
+        replace(&template, COMMAND, &command(path));
+        let out = cartouche_in(folder.path(), &["validate", "."]).out;
+        assert!(out.contains("= help: "), "{out}");
+        assert!(!out.contains(r"\.") || hint.is_some(), "{out}");
+        assert!(hint.is_none_or(|hint| out.contains(hint)), "{out}");
+    }
+}

@@ -90,7 +90,7 @@ fn impossible_path(
     );
     describe(Rule::Tag, what, "a Runnable", step, &impossible.reason)
         .at(place)
-        .maybe_help(unescaped_dots(&tag.tag.path))
+        .maybe_help(unescaped_dots(&tag.tag.path, step))
 }
 
 /// Why a path cannot lead anywhere, in words.
