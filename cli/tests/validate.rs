@@ -326,9 +326,7 @@ fn missing_inputs(tags: usize, runnables: usize) -> String {
          spec:\n  template:\n    apiVersion: v1\n    kind: ConfigMap\n    \
          metadata: { generateName: x- }\n    data:\n",
     );
-    for tag in 0..tags {
-        template += &format!("      k{tag}: $(runnable.spec.inputs.i{tag})$\n");
-    }
+    template.extend((0..tags).map(|i| format!("      k{i}: $(runnable.spec.inputs.i{i})$\n")));
     let runnable = |i| {
         format!(
             "apiVersion: carto.run/v1alpha1\nkind: Runnable\n\

@@ -7,31 +7,13 @@
 use std::ops::Range;
 
 use super::{
-    PathError, SearchError, SyntaxError, shown,
+    PathError, SearchError, SyntaxError,
+    error::Fault,
+    shown,
     step::{Filter, Node, Operator, Slice},
     unquote::unquote,
 };
 use crate::bounds::MAX_NESTING;
-
-/// What can be wrong inside the braces.
-enum Fault {
-    /// The text is no path.
-    Syntax(SyntaxError),
-    /// It is one, but evaluating it always fails.
-    Find(SearchError),
-}
-
-impl From<SyntaxError> for Fault {
-    fn from(error: SyntaxError) -> Self {
-        Self::Syntax(error)
-    }
-}
-
-impl From<SearchError> for Fault {
-    fn from(error: SearchError) -> Self {
-        Self::Find(error)
-    }
-}
 
 /// Parses a path in braces.
 pub(super) fn parse(wrapped: &str) -> Result<Vec<Node>, PathError> {

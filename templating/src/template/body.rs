@@ -75,7 +75,7 @@ impl Body {
         match self {
             Self::Literal(_) => {}
             Self::Leaf(leaf) | Self::Broken { readable: leaf, .. } => {
-                found.push((at.clone(), leaf.paths()))
+                found.push((at.clone(), leaf.paths()));
             }
             Self::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
