@@ -4,6 +4,8 @@ pub(crate) mod report;
 mod sarif;
 mod text;
 
+use std::collections::BTreeMap;
+
 use crate::source::{Document, Place};
 
 /// How bad it is.
@@ -198,17 +200,6 @@ impl Finding {
         anyhow::anyhow!("{}", text.trim_end())
     }
 
-    /// Whether an error is about a part of what this is about.
-    pub(crate) fn covers(&self, other: &Self) -> bool {
-        let (Some(place), Some(part)) = (&self.place, &other.place) else {
-            return false;
-        };
-        other.severity == Severity::Error
-            && place.source.name == part.source.name
-            && place.span.start <= part.span.start
-            && part.span.end <= place.span.end
-    }
-
     /// The place of the key or value that stands for a document as a whole.
     pub(crate) fn at_document(self, document: &Document) -> Self {
         let span = document
@@ -217,5 +208,37 @@ impl Finding {
             .map_or(&document.root.span, |node| &node.span);
         let place = document.place(span);
         self.at(place)
+    }
+}
+
+/// Where errors are, to ask whether one is about a part of something else.
+pub(crate) struct ErrorPlaces<'a> {
+    /// The first end of those that start here.
+    ends: BTreeMap<(&'a str, usize), usize>,
+}
+
+impl<'a> ErrorPlaces<'a> {
+    pub(crate) fn of(findings: &'a [Finding]) -> Self {
+        let mut ends = BTreeMap::new();
+        let errors = findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Error);
+        for place in errors.filter_map(|error| error.place.as_ref()) {
+            let end = ends
+                .entry((place.source.name.as_str(), place.span.start))
+                .or_insert(place.span.end);
+            *end = place.span.end.min(*end);
+        }
+        Self { ends }
+    }
+
+    /// Whether one of them is about a part of what a finding is about.
+    pub(crate) fn are_within(&self, finding: &Finding) -> bool {
+        finding.place.as_ref().is_some_and(|place| {
+            let (name, end) = (place.source.name.as_str(), place.span.end);
+            self.ends
+                .range((name, place.span.start)..=(name, end))
+                .any(|(_, inner)| *inner <= end)
+        })
     }
 }

@@ -18,7 +18,7 @@ pub(crate) use template::problem_finding as for_every_runnable;
 use std::{collections::BTreeSet, rc::Rc};
 
 use crate::{
-    finding::{Finding, Rule, report},
+    finding::{ErrorPlaces, Finding, Rule, report},
     objects::{self, Objects},
     schema::{
         bundled,
@@ -60,7 +60,8 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
         of_pairs.extend(pair::check(objects, runnable, knowledge));
     }
     // What is wrong for every Runnable is not said again for each.
-    of_pairs.retain(|finding| !findings.iter().any(|known| finding.covers(known)));
+    let known = ErrorPlaces::of(&findings);
+    of_pairs.retain(|finding| !known.are_within(finding));
     findings.extend(of_pairs);
     for (api_version, kind) in unknown_kinds {
         findings.push(

@@ -244,3 +244,131 @@ fn a_kind_that_cannot_be_run_is_refused_offline_where_the_engine_refuses_it() {
         assert_eq!(validated.contains(&note), !refused, "{validated}");
     }
 }
+
+/// A wrong type is said of a tag only when it is known; what cannot be read is one mistake.
+#[test]
+fn a_path_that_is_followed_only_in_part_has_no_type() {
+    for (path, errors) in [
+        ("runnable.metadata.labels['team','squad']", 0),
+        ("runnable.metadata.labels.*", 0),
+        ("runnable.metadata.labels..team", 0),
+        ("runnable.metadata.labels", 1),
+        ("runnable.metadata.labels[", 1),
+        ("runnable.metadata.labels.team['.x']", 1),
+    ] {
+        let folder = copy_of("job");
+        replace(
+            &folder.path().join("template.yaml"),
+            COMMAND,
+            &format!("command:\n                - $({path})$"),
+        );
+        replace(
+            &folder.path().join("runnable.yaml"),
+            "metadata:\n",
+            "metadata:\n  labels: { team: x }\n",
+        );
+        let output = cartouche_in(folder.path(), &["validate", "."]);
+        let found = output.out.matches("error[").count();
+        assert_eq!(found, errors, "{path}: {}", output.out);
+    }
+}
+
+/// What is said of a template and its Runnable.
+fn validated(template: &str, runnable: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("template.yaml"), template).unwrap();
+    std::fs::write(folder.path().join("runnable.yaml"), runnable).unwrap();
+    cartouche_in(folder.path(), &["validate", "."]).out
+}
+
+#[test]
+fn nothing_follows_from_an_input_that_does_not_fit() {
+    let template = r"apiVersion: carto.run/v1alpha1
+kind: ClusterRunTemplate
+metadata: { name: one }
+spec:
+  inputSchema:
+    type: object
+    properties:
+      env: { type: string, maxLength: 3 }
+      kind: { type: string, maxLength: 3 }
+  template:
+    apiVersion: carto.run/v1alpha1
+    kind: $(runnable.spec.inputs.kind)$
+    metadata:
+      generateName: x-
+      namespace: $(runnable.spec.inputs.env)$
+";
+    let runnable = r"apiVersion: carto.run/v1alpha1
+kind: Runnable
+metadata: { name: hello, namespace: demo }
+spec:
+  runTemplateRef: { name: one }
+  inputs: { env: prod, kind: Runnable }
+";
+    let out = validated(template, runnable);
+    assert_eq!(out.matches("error[").count(), 2, "{out}");
+    assert_eq!(out.matches("error[input]").count(), 2, "{out}");
+    let number = template
+        .replace("maxLength: 3", "")
+        .replace("namespace: $(runnable.spec.inputs.env)$", "namespace: 3");
+    let out = validated(
+        &number,
+        &runnable.replace("kind: Runnable }", "kind: Workload }"),
+    );
+    assert!(!out.contains("cannot set metadata.namespace"), "{out}");
+}
+
+/// A template of which every tag reads another input, and some Runnables that give none.
+fn missing_inputs(tags: usize, runnables: usize) -> String {
+    let mut template = String::from(
+        "apiVersion: carto.run/v1alpha1\nkind: ClusterRunTemplate\nmetadata: { name: many }\n\
+         spec:\n  template:\n    apiVersion: v1\n    kind: ConfigMap\n    \
+         metadata: { generateName: x- }\n    data:\n",
+    );
+    template.extend((0..tags).map(|i| format!("      k{i}: $(runnable.spec.inputs.i{i})$\n")));
+    let runnable = |i| {
+        format!(
+            "apiVersion: carto.run/v1alpha1\nkind: Runnable\n\
+             metadata: {{ name: r{i}, namespace: demo }}\n\
+             spec: {{ runTemplateRef: {{ name: many }} }}\n"
+        )
+    };
+    let runnables: Vec<_> = (0..runnables).map(runnable).collect();
+    validated(&template, &runnables.join("---\n"))
+}
+
+#[test]
+fn a_hundred_mistakes_of_a_file_are_shown_and_the_others_counted() {
+    let out = missing_inputs(60, 2);
+    assert_eq!(out.matches("error[value]").count(), 100, "{out}");
+    assert!(out.contains("and 20 more in "), "{out}");
+    let out = missing_inputs(50, 2);
+    assert_eq!(out.matches("error[value]").count(), 100, "{out}");
+    assert!(!out.contains(" more in "), "{out}");
+}
+
+#[test]
+fn a_template_with_too_many_tags_is_tried_with_no_runnable() {
+    let out = missing_inputs(1_001, 3);
+    assert_eq!(out.matches("error[").count(), 1, "{out}");
+    assert!(out.contains("1001 tags, more than 1000"), "{out}");
+}
+
+#[test]
+fn the_hint_about_dots_is_given_only_where_they_are_what_is_wrong() {
+    for (path, hint) in [
+        ("runnable.spec.inputs.meta.metadata.labels.a.b", None),
+        (r#"runnable.spec.inputs["a.b"]"#, Some(r".a\.b")),
+        ("runnable.metadata.lables['a.b']", None),
+        ("runnable.metadata.labels['a.b']", Some(r"labels.a\.b")),
+    ] {
+        let folder = copy_of("job");
+        let template = folder.path().join("template.yaml");
+        replace(&template, COMMAND, &command(path));
+        let out = cartouche_in(folder.path(), &["validate", "."]).out;
+        assert!(out.contains("= help: "), "{out}");
+        assert!(!out.contains(r"\.") || hint.is_some(), "{out}");
+        assert!(hint.is_none_or(|hint| out.contains(hint)), "{out}");
+    }
+}

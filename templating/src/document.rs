@@ -156,12 +156,13 @@ pub(crate) fn review(document: &mut Value, open: &[Vec<Step>], namespace: &str) 
     let is_open = |at: &[&str]| {
         let is = |step: &Step, key: &&str| matches!(step, Step::Key(name) if name == key);
         open.iter()
-            .any(|open| open.len() == at.len() && open.iter().zip(at).all(|(a, b)| is(a, b)))
+            .any(|open| open.len() <= at.len() && open.iter().zip(at).all(|(a, b)| is(a, b)))
     };
     let mut found = problems(document, &|at, _| is_open(at));
     let asked_for = document.pointer("/metadata/namespace");
     let asked_for = asked_for.and_then(Value::as_str).unwrap_or_default();
-    if check_namespace(asked_for, Some(namespace)).is_err() {
+    if check_namespace(asked_for, Some(namespace)).is_err() && !is_open(&["metadata", "namespace"])
+    {
         found.push(Diagnostic::of_namespace());
     }
     found
@@ -243,7 +244,7 @@ fn problems(document: &Value, open: Open<'_>) -> Vec<Diagnostic> {
             ));
         }
     }
-    problems.extend(own_kind(document));
+    problems.extend(own_kind(document, open));
     match document.get("metadata") {
         Some(value) if open(&["metadata"], value) => {}
         Some(Value::Object(metadata)) => problems.extend(metadata_problems(metadata, open)),
@@ -261,9 +262,14 @@ pub fn is_own_kind(api_version: &str, kind: &str) -> bool {
     group == Some(GROUP) && matches!(kind, "Runnable" | "ClusterRunTemplate")
 }
 
-fn own_kind(document: &Value) -> Option<Diagnostic> {
+fn own_kind(document: &Value, open: Open<'_>) -> Option<Diagnostic> {
     let kind = text(document, "kind");
-    is_own_kind(text(document, "apiVersion"), kind)
+    let is_open = ["apiVersion", "kind"].iter().any(|field| {
+        document
+            .get(field)
+            .is_some_and(|value| open(&[field], value))
+    });
+    (!is_open && is_own_kind(text(document, "apiVersion"), kind))
         .then(|| Diagnostic::in_template("kind", DiagnosticKind::OwnKind(kind.to_owned())))
 }
 
@@ -279,7 +285,9 @@ fn metadata_problems(metadata: &Map<String, Value>, open: Open<'_>) -> Vec<Diagn
         ));
     }
     let namespace = metadata.get("namespace");
-    if namespace.is_some_and(|value| !value.is_null() && !value.is_string()) {
+    if namespace.is_some_and(|value| {
+        !value.is_null() && !value.is_string() && !open(&["metadata", "namespace"], value)
+    }) {
         problems.push(Diagnostic::in_template(
             "metadata.namespace",
             "it is not a string",

@@ -59,27 +59,32 @@ fn parts_names(quoted: &str) -> bool {
 
 /// Where names between `['` and `']` stand that are read as several.
 pub(crate) fn parted_names(raw: &str) -> Vec<Range<usize>> {
-    let starts = raw.match_indices("['").map(|(at, mark)| at + mark.len());
-    let names = starts.filter_map(|start| {
-        let end = start + raw.get(start..)?.find("']")?;
-        Some(start..end)
-    });
-    names
-        .filter(|name| raw.get(name.clone()).is_some_and(parts_names))
-        .collect()
+    let names = placed(raw, parse::quoted_names, |name, in_raw| in_raw(name));
+    let is_parted = |name: &Range<usize>| raw.get(name.clone()).is_some_and(parts_names);
+    names.into_iter().filter(is_parted).collect()
 }
 
 /// The steps of a path with the bytes that each stands on, up to the first that cannot be read.
 pub(crate) fn spans(raw: &str) -> Vec<(Node, Range<usize>)> {
+    placed(raw, parse::spans, |(node, span), in_raw| {
+        (node, in_raw(span))
+    })
+}
+
+/// What `find` finds in a path with all its braces, with each place as it is in the path without them.
+fn placed<T>(
+    raw: &str,
+    find: impl Fn(&str) -> Vec<T>,
+    placed: impl Fn(T, &dyn Fn(Range<usize>) -> Range<usize>) -> T,
+) -> Vec<T> {
     if raw.len() > MAX_PATH_BYTES {
         return Vec::new();
     }
     let before = opening(raw).len();
     let in_raw = |at: usize| at.saturating_sub(before).min(raw.len());
-    parse::spans(&wrap(raw))
-        .into_iter()
-        .map(|(node, span)| (node, in_raw(span.start)..in_raw(span.end)))
-        .collect()
+    let in_raw = |span: Range<usize>| in_raw(span.start)..in_raw(span.end);
+    let found = find(&wrap(raw)).into_iter();
+    found.map(|one| placed(one, &in_raw)).collect()
 }
 
 impl Path {
@@ -101,6 +106,11 @@ impl Path {
     /// The path as it was written.
     pub(crate) fn raw(&self) -> &str {
         &self.raw
+    }
+
+    /// How many steps it has.
+    pub(crate) fn steps(&self) -> usize {
+        self.nodes.len()
     }
 
     /// The keys that the path begins with, up to its first step that is no key.

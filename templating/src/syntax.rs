@@ -86,6 +86,14 @@ pub fn steps(path: &str) -> Vec<PathStep> {
     steps.collect()
 }
 
+/// The steps of the path of a tag, when they lead all the way; nothing when the engine refuses the tag, or
+/// when it is not known where one of its steps leads.
+#[must_use]
+pub fn whole_steps(path: &str) -> Option<Vec<PathStep>> {
+    let read = tag::parse(path).ok()?;
+    Some(steps(path)).filter(|steps| steps.len() == read.steps())
+}
+
 /// A name as it is written in a path: `\` before each dot, and before whatever else would end it.
 /// What is escaped already stays so.
 #[must_use]
@@ -104,19 +112,39 @@ pub fn escaped(name: &str) -> String {
     written
 }
 
+/// A path that was meant with other dots than it was written with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EscapedDots {
+    /// The path that was meant.
+    pub path: String,
+    /// Where the first name begins, in the path that was written, that is not what was meant.
+    pub from: usize,
+}
+
 /// The path that was meant where a name has dots that are not escaped: `a['b.c']`, which leads to `c` in `b`,
 /// as `a.b\.c`; and below labels and annotations, which have no parts, also without brackets. Nothing when
 /// there is no such name in it.
 #[must_use]
-pub fn with_escaped_dots(path: &str) -> Option<String> {
+pub fn with_escaped_dots(path: &str) -> Option<EscapedDots> {
     let brackets = without_brackets(path);
-    let path = brackets.as_deref().unwrap_or(path);
-    whole_label(path).or(brackets)
+    let written = brackets
+        .as_ref()
+        .map_or(path, |brackets| brackets.path.as_str());
+    match (whole_label(written), brackets) {
+        // Up to the first of them nothing was rewritten yet.
+        (Some(label), Some(brackets)) => Some(EscapedDots {
+            from: label.from.min(brackets.from),
+            ..label
+        }),
+        (label, brackets) => label.or(brackets),
+    }
 }
 
-fn without_brackets(path: &str) -> Option<String> {
+fn without_brackets(path: &str) -> Option<EscapedDots> {
+    let names = path::parted_names(path);
+    let from = names.first()?.start;
     let (mut written, mut done) = (String::new(), 0);
-    for name in path::parted_names(path) {
+    for name in names {
         written.push_str(path.get(done..name.start - "['".len())?);
         if !written.ends_with('.') {
             written.push('.');
@@ -124,11 +152,15 @@ fn without_brackets(path: &str) -> Option<String> {
         written.push_str(&escaped(path.get(name.clone())?));
         done = name.end + "']".len();
     }
-    (done > 0).then(|| written + path.get(done..).unwrap_or_default())
+    written.push_str(path.get(done..)?);
+    Some(EscapedDots {
+        path: written,
+        from,
+    })
 }
 
 /// Several names below labels or annotations as one.
-fn whole_label(path: &str) -> Option<String> {
+fn whole_label(path: &str) -> Option<EscapedDots> {
     let steps = steps(path);
     let is = |step: &PathStep, name: &str| matches!(&step.to, To::Key(key) if key == name);
     let first = 2 + steps.windows(2).position(|pair| {
@@ -139,13 +171,14 @@ fn whole_label(path: &str) -> Option<String> {
         To::Index(_) | To::Elements => None,
     });
     let names: Vec<String> = names.collect::<Option<_>>()?;
-    let (start, end) = (steps.get(first)?.span.start, steps.last()?.span.end);
+    let (from, end) = (steps.get(first)?.span.start, steps.last()?.span.end);
     // Between them stand only the dots.
     let length: usize = names.iter().map(String::len).sum();
-    let parted = names.len() > 1 && end - start == length + names.len() - 1;
+    let parted = names.len() > 1 && end - from == length + names.len() - 1;
     parted.then(|| {
         let whole = names.join("\\.");
-        format!("{}{whole}{}", &path[..start], &path[end..])
+        let path = format!("{}{whole}{}", &path[..from], &path[end..]);
+        EscapedDots { path, from }
     })
 }
 

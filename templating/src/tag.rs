@@ -239,7 +239,8 @@ fn value<'a>(
     Ok(value)
 }
 
-fn parse(raw: &str) -> Result<Path, TagError> {
+/// Reads the path of a tag.
+pub(crate) fn parse(raw: &str) -> Result<Path, TagError> {
     let path = Path::parse(raw)?;
     context::check(&path)?;
     Ok(path)

@@ -180,7 +180,7 @@ fn undeclared(tag: &PlacedTag, inputs: &[PathStep], impossible: &Impossible<'_>)
     let Reason::NoMember { of } = &impossible.reason else {
         return super::tags::describe(Rule::Tag, &what, "inputSchema", step, &impossible.reason)
             .at(place)
-            .maybe_help(unescaped_dots(&tag.tag.path));
+            .maybe_help(unescaped_dots(&tag.tag.path, step));
     };
     let key = match step.map(|step| &step.to) {
         Some(To::Key(key)) => key.as_str(),
@@ -194,7 +194,7 @@ fn undeclared(tag: &PlacedTag, inputs: &[PathStep], impossible: &Impossible<'_>)
         Finding::warning(Rule::Surprise, message)
     };
     finding.at(place).label("not declared").maybe_help(
-        unescaped_dots(&tag.tag.path)
+        unescaped_dots(&tag.tag.path, step)
             .or_else(|| suggestion::hint(key, "declared are", of.member_names())),
     )
 }

@@ -114,7 +114,7 @@ fn check_path(
         }
         _ => place,
     };
-    Some(finding.at(place).maybe_help(unescaped_dots(path)))
+    Some(finding.at(place).maybe_help(unescaped_dots(path, step)))
 }
 
 /// A template of a built-in kind of which nothing says when it has succeeded.

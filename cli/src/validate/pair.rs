@@ -136,6 +136,7 @@ pub(crate) fn problem_finding(
         known,
         above,
         steps,
+        step,
     } = missing;
     let label = if steps == 0 {
         format!("no input '{key}' here")
@@ -161,7 +162,7 @@ pub(crate) fn problem_finding(
         problem
             .tag
             .as_deref()
-            .and_then(words::unescaped_dots)
+            .and_then(|tag| words::unescaped_dots(tag, Some(&step)))
             .or_else(|| suggestion::hint(&key, "it gives", known.iter().map(String::as_str)))
             .or(add)
             .or(words.help),
@@ -175,6 +176,8 @@ struct Missing {
     above: Vec<Step>,
     /// How far below the inputs it is.
     steps: usize,
+    /// The step to it.
+    step: PathStep,
 }
 
 /// What a path below the inputs lacks.
@@ -209,6 +212,7 @@ fn missing_input(runnable: &Document, path: &str) -> Option<Missing> {
                 key,
                 above,
                 steps: depth,
+                step: step.clone(),
             });
         };
         value = below;

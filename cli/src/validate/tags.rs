@@ -25,7 +25,7 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Vec<Finding> 
 }
 
 fn check_tag(tag: &PlacedTag, knowledge: &Knowledge) -> Option<Finding> {
-    let (schema, steps) = runnable_path(&tag.tag.path, knowledge)?;
+    let (schema, steps) = below_runnable(syntax::steps(&tag.tag.path), knowledge)?;
     // What the engine refuses is said already.
     if matches!(&steps.first()?.to, To::Key(key) if key == "status") {
         return None;
@@ -39,9 +39,11 @@ fn check_tag(tag: &PlacedTag, knowledge: &Knowledge) -> Option<Finding> {
     ))
 }
 
-/// The steps of a path below `runnable`, with the schema to follow them in.
-fn runnable_path<'a>(path: &str, knowledge: &'a Knowledge) -> Option<(Schema<'a>, Vec<PathStep>)> {
-    let mut steps = syntax::steps(path);
+/// The steps below `runnable`, with the schema to follow them in.
+fn below_runnable(
+    mut steps: Vec<PathStep>,
+    knowledge: &Knowledge,
+) -> Option<(Schema<'_>, Vec<PathStep>)> {
     let root = steps.first()?;
     if !matches!(&root.to, To::Key(key) if key == "runnable") {
         return None;
@@ -53,17 +55,13 @@ fn runnable_path<'a>(path: &str, knowledge: &'a Knowledge) -> Option<(Schema<'a>
 /// The types of a schema.
 const TYPES: [&str; 6] = ["object", "array", "string", "integer", "number", "boolean"];
 
-/// The type of what a tag yields, if it is the same for every Runnable.
+/// The type of what a tag yields, if it is the same for every Runnable. Of a path that is followed only in
+/// part, or that cannot be read, nothing is known.
 pub(super) fn type_of(path: &str, template: &Document, knowledge: &Knowledge) -> Option<String> {
-    let whole = syntax::steps(path);
+    let whole = syntax::whole_steps(path)?;
     if let Some((schema, inputs)) =
         input_schema::of(template).zip(input_schema::below_inputs(&whole))
     {
-        // Of a path that is followed only in part nothing is known.
-        let end = whole.last().map_or(0, |step| step.span.end);
-        if end < path.trim_end_matches(['}', ' ']).len() {
-            return None;
-        }
         return match walk(schema, inputs).ok()? {
             Reached::Known(reached) if reached.get("nullable").is_none() => {
                 let name = reached.type_name();
@@ -72,7 +70,7 @@ pub(super) fn type_of(path: &str, template: &Document, knowledge: &Knowledge) ->
             Reached::Known(_) | Reached::Open => None,
         };
     }
-    let (schema, steps) = runnable_path(path, knowledge)?;
+    let (schema, steps) = below_runnable(whole, knowledge)?;
     match walk(schema, &steps).ok()? {
         Reached::Known(reached) => reached.type_name().map(str::to_owned),
         Reached::Open => None,
@@ -92,7 +90,7 @@ fn impossible_path(
     );
     describe(Rule::Tag, what, "a Runnable", step, &impossible.reason)
         .at(place)
-        .maybe_help(unescaped_dots(&tag.tag.path))
+        .maybe_help(unescaped_dots(&tag.tag.path, step))
 }
 
 /// Why a path cannot lead anywhere, in words.

@@ -4,8 +4,8 @@
 //! said to somebody who has the file open.
 
 use cartouche_templating::{
-    Diagnostic, DiagnosticKind, PathError, Root, SearchError, Step, SyntaxError, TagError,
-    Unreadable, syntax,
+    Diagnostic, DiagnosticKind, PathError, SearchError, Step, SyntaxError, TagError, Unreadable,
+    syntax::{self, PathStep},
 };
 
 use crate::suggestion;
@@ -127,7 +127,13 @@ fn of_path(what: &str, path: &str, error: &PathError, said: &str) -> Words {
 
 /// A path that cannot be read.
 fn of_syntax(what: &str, error: &SyntaxError) -> Words {
+    let with_dots;
     let help = match error {
+        SyntaxError::Index(text) if text.starts_with('"') && text.contains('.') => {
+            let name = syntax::escaped(text.trim_matches('"'));
+            with_dots = format!("a name with dots is written without brackets: .{name}");
+            &with_dots
+        }
         SyntaxError::OpenFilter => "a filter ends with )]: [?(@.name==\"x\")]",
         SyntaxError::FilterWithoutBracket => "a filter ends with )] at once: [?(@.name==\"x\")]",
         SyntaxError::OpenBracket => "close the bracket: [0] or ['name']",
@@ -161,16 +167,21 @@ fn of_syntax(what: &str, error: &SyntaxError) -> Words {
     )
 }
 
-/// What to write where a name has dots that end it.
-pub(super) fn unescaped_dots(path: &str) -> Option<String> {
+/// What to write where a name has dots that end it. Nothing when the step that leads nowhere stands before
+/// that name: then the dots are not what is wrong.
+pub(super) fn unescaped_dots(path: &str, lost: Option<&PathStep>) -> Option<String> {
     let meant = syntax::with_escaped_dots(path)?;
+    if lost.is_some_and(|step| step.span.end < meant.from) {
+        return None;
+    }
     Some(format!(
-        "a dot ends a name, in brackets too; within a name it is written \\.: {meant}"
+        "a dot ends a name, in brackets too; within a name it is written \\.: {}",
+        meant.path
     ))
 }
 
 fn of_missing(what: &str, path: &str) -> Words {
-    let help = unescaped_dots(path).unwrap_or_else(|| {
+    let help = unescaped_dots(path, None).unwrap_or_else(|| {
         let help = if path.starts_with("selected.status") {
             "look for a misspelt name in the path; if the file lacks the status, give the object as it is on a cluster: kubectl get -o yaml"
         } else if path.starts_with("selected") {
@@ -223,7 +234,7 @@ fn of_field(diagnostic: &Diagnostic, kind: &DiagnosticKind) -> Words {
         return words;
     }
     match kind {
-        _ if diagnostic.root == Root::Template && path == "metadata.namespace" => words(
+        DiagnosticKind::Namespace => words(
             "a template cannot set metadata.namespace",
             "runs are in the namespace of their Runnable",
             "take this line out",

@@ -189,6 +189,30 @@ fn what_a_tag_decides_is_not_judged_before_it_is_replaced() {
 }
 
 #[test]
+fn nothing_follows_from_a_value_that_is_open() {
+    let document = json!({
+        "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+        "metadata": { "generateName": "x-", "namespace": "other" },
+    });
+    let found = |open: &[&[&str]], document: &Value| {
+        let key = |key: &&str| Step::Key((*key).to_owned());
+        let open: Vec<Vec<Step>> = open.iter().map(|at| at.iter().map(key).collect()).collect();
+        let found = review(&mut document.clone(), &open, "ns");
+        found.iter().map(Diagnostic::path).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&[], &document), ["kind", "metadata.namespace"]);
+    let namespace: &[&str] = &["metadata", "namespace"];
+    assert_eq!(found(&[namespace], &document), ["kind"]);
+    for field in ["kind", "apiVersion"] {
+        assert!(found(&[namespace, &[field]], &document).is_empty());
+        assert!(found(&[&["metadata"], &[field]], &document).is_empty());
+    }
+    let mut number = document;
+    number["metadata"]["namespace"] = json!(3);
+    assert_eq!(found(&[namespace, &["kind"]], &number), [""; 0]);
+}
+
+#[test]
 fn a_literal_namespace_is_refused_and_an_empty_one_is_not() {
     let problems = |namespace: Value| {
         let metadata = json!({ "generateName": "x-", "namespace": namespace });

@@ -125,6 +125,26 @@ pub enum SearchError {
     Comparison(&'static str),
 }
 
+/// What can be wrong inside the braces.
+pub(super) enum Fault {
+    /// The text is no path.
+    Syntax(SyntaxError),
+    /// It is one, but evaluating it always fails.
+    Find(SearchError),
+}
+
+impl From<SyntaxError> for Fault {
+    fn from(error: SyntaxError) -> Self {
+        Self::Syntax(error)
+    }
+}
+
+impl From<SearchError> for Fault {
+    fn from(error: SearchError) -> Self {
+        Self::Find(error)
+    }
+}
+
 fn named(c: char) -> String {
     let code = u32::from(c);
     if c.is_control() {

@@ -7,31 +7,13 @@
 use std::ops::Range;
 
 use super::{
-    PathError, SearchError, SyntaxError, shown,
+    PathError, SearchError, SyntaxError,
+    error::Fault,
+    shown,
     step::{Filter, Node, Operator, Slice},
     unquote::unquote,
 };
 use crate::bounds::MAX_NESTING;
-
-/// What can be wrong inside the braces.
-enum Fault {
-    /// The text is no path.
-    Syntax(SyntaxError),
-    /// It is one, but evaluating it always fails.
-    Find(SearchError),
-}
-
-impl From<SyntaxError> for Fault {
-    fn from(error: SyntaxError) -> Self {
-        Self::Syntax(error)
-    }
-}
-
-impl From<SearchError> for Fault {
-    fn from(error: SearchError) -> Self {
-        Self::Find(error)
-    }
-}
 
 /// Parses a path in braces.
 pub(super) fn parse(wrapped: &str) -> Result<Vec<Node>, PathError> {
@@ -57,23 +39,35 @@ pub(super) fn spans(wrapped: &str) -> Vec<(Node, Range<usize>)> {
     nodes.into_iter().zip(parser.spans).collect()
 }
 
-/// Parses a part of a path that stands in brackets; what follows a closing brace is ignored, as
-/// kubectl does.
-fn parse_part(text: &str, nesting: usize) -> Result<Vec<Node>, Fault> {
-    parse_part_with_spans(text, nesting).map(|(nodes, _)| nodes)
+/// Where names stand between `['` and `']`, also in filters, up to what cannot be read. Those in unions are
+/// left out.
+pub(super) fn quoted_names(wrapped: &str) -> Vec<Range<usize>> {
+    let mut parser = Parser::new(wrapped, 0);
+    // What is wrong with it is told by `parse`.
+    let _ = parser.action();
+    parser.quoted_names
 }
 
-/// The same with the bytes of `{text}` that each step stands on.
-fn parse_part_with_spans(
-    text: &str,
-    nesting: usize,
-) -> Result<(Vec<Node>, Vec<Range<usize>>), Fault> {
+/// A part of a path that stands in brackets, with places in `{part}`.
+struct Part {
+    nodes: Vec<Node>,
+    spans: Vec<Range<usize>>,
+    quoted_names: Vec<Range<usize>>,
+}
+
+/// Parses a part of a path that stands in brackets; what follows a closing brace is ignored, as
+/// kubectl does.
+fn parse_part(text: &str, nesting: usize) -> Result<Part, Fault> {
     if nesting > MAX_NESTING {
         return Err(SyntaxError::TooDeep.into());
     }
     let part = format!("{{{text}}}");
     let mut parser = Parser::new(&part, nesting);
-    Ok((parser.action()?, parser.spans))
+    Ok(Part {
+        nodes: parser.action()?,
+        spans: parser.spans,
+        quoted_names: parser.quoted_names,
+    })
 }
 
 struct Parser<'a> {
@@ -83,6 +77,8 @@ struct Parser<'a> {
     nodes: Vec<Node>,
     /// The bytes of the input that each node stands on.
     spans: Vec<Range<usize>>,
+    /// The bytes of the names between `['` and `']`.
+    quoted_names: Vec<Range<usize>>,
 }
 
 impl<'a> Parser<'a> {
@@ -93,6 +89,7 @@ impl<'a> Parser<'a> {
             nesting,
             nodes: Vec::new(),
             spans: Vec::new(),
+            quoted_names: Vec::new(),
         }
     }
 
@@ -248,18 +245,22 @@ impl<'a> Parser<'a> {
         let text = if text == "*" { ":" } else { text };
         if text.contains(',') {
             let members = text.split(',').map(|member| {
-                parse_part(&format!("[{}]", member.trim_matches(' ')), self.nesting + 1)
+                let member = format!("[{}]", member.trim_matches(' '));
+                parse_part(&member, self.nesting + 1).map(|part| part.nodes)
             });
             let members = members.collect::<Result<_, _>>()?;
             self.push(Node::Union(members), start - 1);
         } else if let Some(key) = quoted_key(text) {
-            let (nodes, spans) = parse_part_with_spans(&format!(".{key}"), self.nesting + 1)?;
-            // The part is `{.key}`, and here stands `['key']`.
-            let moved = |at: usize| at - "{.".len() + start + "'".len();
-            let spans = spans
+            let name = start + "'".len();
+            self.quoted_names.push(name..name + key.len());
+            let part = parse_part(&format!(".{key}"), self.nesting + 1)?;
+            // The part is `{.key}`, and here stands `['key']`. Added first: a descent begins at the dot.
+            let moved = |at: usize| name + at - "{.".len();
+            let spans = part
+                .spans
                 .into_iter()
                 .map(|span| moved(span.start)..moved(span.end));
-            self.nodes.extend(nodes);
+            self.nodes.extend(part.nodes);
             self.spans.extend(spans);
         } else {
             self.push(Node::Slice(slice(text)?), start - 1);
@@ -270,14 +271,14 @@ impl<'a> Parser<'a> {
     fn filter(&mut self) -> Result<(), Fault> {
         let start = self.at - "[?(".len();
         let text = self.filter_text()?;
-        let part = |text: &str| parse_part(text, self.nesting + 1);
         let filter = match split_comparison(text) {
             None => Filter {
-                left: part(text)?,
+                left: self.side(text, start + "[?(".len())?,
                 comparison: None,
             },
             Some((left, operator, right)) => {
-                let (left, right) = (part(left)?, part(right)?);
+                let left = self.side(left, start + "[?(".len())?;
+                let right = self.side(right, self.at - ")]".len() - right.len())?;
                 let operator = Operator::parse(operator)
                     .ok_or_else(|| SearchError::Operator(operator.to_owned()))?;
                 Filter {
@@ -288,6 +289,17 @@ impl<'a> Parser<'a> {
         };
         self.push(Node::Filter(filter), start);
         Ok(())
+    }
+
+    /// A side of a filter, which begins at `start`.
+    fn side(&mut self, text: &str, start: usize) -> Result<Vec<Node>, Fault> {
+        let part = parse_part(text, self.nesting + 1)?;
+        // The part is `{side}`.
+        let moved = |at: usize| start + at - "{".len();
+        let names = part.quoted_names.iter();
+        let names = names.map(|name| moved(name.start)..moved(name.end));
+        self.quoted_names.extend(names);
+        Ok(part.nodes)
     }
 
     /// What stands between `[?(` and `)]`: the end is the first `)` that is not inside the first pair

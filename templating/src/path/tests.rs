@@ -29,6 +29,17 @@ fn a_path_that_visits_too_much_ends_with_an_error() {
 }
 
 #[test]
+fn a_quoted_key_may_begin_and_end_with_a_dot() {
+    let document = json!({ "a": { "x": 1 } });
+    assert_eq!(evaluate("a['.x']", &document), Ok(json!(1)));
+    for path in ["a['.x']", "a['..x']", "a['x.']", "['.x']"] {
+        assert!(Path::parse(path).is_ok(), "{path}");
+        let inside = |(_, span): &(_, Range<usize>)| path.get(span.clone()).is_some();
+        assert!(spans(path).iter().all(inside), "{path}");
+    }
+}
+
+#[test]
 fn results_that_multiply_at_every_step_end_with_an_error() {
     let list = (0..10).fold(json!(1), |inner, _| json!([inner, inner]));
     let path = format!("list{}", "[0,1,0,1]".repeat(10));

@@ -81,6 +81,24 @@ fn nothing_is_said_beyond_a_descent_a_wildcard_or_a_mistake() {
 }
 
 #[test]
+fn only_steps_that_lead_all_the_way_are_whole() {
+    for path in ["runnable.metadata.name", "{.runnable.spec['a.b'][0]}"] {
+        assert_eq!(whole_steps(path), Some(steps(path)), "{path}");
+    }
+    for path in [
+        "runnable.metadata.labels['team','squad']",
+        "runnable.metadata.labels.*",
+        "runnable.metadata.labels..team",
+        "runnable.metadata.labels[",
+        "{.runnable.metadata.labels}}",
+        "runnable.status",
+        "inputs.x",
+    ] {
+        assert_eq!(whole_steps(path), None, "{path}");
+    }
+}
+
+#[test]
 fn a_step_knows_its_place() {
     for (path, expected) in [
         (".status.reslts[0]", vec!["status", "reslts", "[0]"]),
@@ -169,7 +187,7 @@ fn the_path_that_was_meant_leads_to_the_name_with_dots() {
         ),
     ] {
         assert_eq!(context.value(written), None, "{written}");
-        assert_eq!(with_escaped_dots(written).as_deref(), Some(meant));
+        assert_eq!(with_escaped_dots(written).unwrap().path, meant);
         assert_eq!(context.value(meant), Some(value.into()), "{meant}");
     }
     for path in [
@@ -178,7 +196,22 @@ fn the_path_that_was_meant_leads_to_the_name_with_dots() {
         "runnable.metadata.labels.a[0].b",
         "runnable.metadata.labels['a']['b']",
         "labels.a.b",
+        "runnable.metadata.labels['team.x/y','b']",
+        r#"list[?(@.n=="['a.b']")].v"#,
     ] {
         assert_eq!(with_escaped_dots(path), None, "{path}");
+    }
+}
+
+#[test]
+fn it_is_known_from_where_on_a_path_was_not_meant() {
+    for (path, before) in [
+        ("a.metadata.labels.b.c", "a.metadata.labels."),
+        ("a['b.c']", "a['"),
+        ("['a.b'].metadata.labels.c.d", "['"),
+        ("a.metadata.labels.b['c.d']", "a.metadata.labels."),
+    ] {
+        let meant = with_escaped_dots(path).unwrap();
+        assert_eq!(path.get(..meant.from), Some(before), "{path}");
     }
 }

@@ -21,8 +21,13 @@ pub(super) struct Replaced {
 pub(super) enum Body {
     Literal(Value),
     Leaf(Leaf),
-    /// A string some tags of which cannot be read, without them.
-    Broken(Leaf),
+    /// A string some tags of which cannot be read.
+    Broken {
+        /// The string without them.
+        readable: Leaf,
+        /// How many tags it has, with them.
+        tags: usize,
+    },
     Array(Vec<Body>),
     Object(Vec<(String, Body)>),
 }
@@ -35,7 +40,8 @@ impl Body {
 
     pub(super) fn tag_count(&self) -> usize {
         match self {
-            Self::Literal(_) | Self::Broken(_) => 0,
+            Self::Literal(_) => 0,
+            Self::Broken { tags, .. } => *tags,
             Self::Leaf(leaf) => leaf.paths().len(),
             Self::Array(items) => items.iter().map(Self::tag_count).sum(),
             Self::Object(fields) => fields.iter().map(|(_, body)| body.tag_count()).sum(),
@@ -68,7 +74,9 @@ impl Body {
         };
         match self {
             Self::Literal(_) => {}
-            Self::Leaf(leaf) | Self::Broken(leaf) => found.push((at.clone(), leaf.paths())),
+            Self::Leaf(leaf) | Self::Broken { readable: leaf, .. } => {
+                found.push((at.clone(), leaf.paths()));
+            }
             Self::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
                     below(Step::Index(index), item);
@@ -119,10 +127,13 @@ fn compile<'a>(
     match value {
         Value::String(text) => {
             let (leaf, errors) = Leaf::compile(text);
-            let is_broken = !errors.is_empty();
+            let broken = errors.len();
             problems.extend(located(at, errors));
             match leaf {
-                leaf if is_broken => Body::Broken(leaf),
+                readable if broken > 0 => Body::Broken {
+                    tags: readable.paths().len() + broken,
+                    readable,
+                },
                 Leaf::Plain(text) => Body::Literal(Value::String(text)),
                 leaf => Body::Leaf(leaf),
             }
@@ -207,8 +218,8 @@ impl<'a> Rendering<'a> {
         match body {
             Body::Literal(value) => value.clone(),
             Body::Leaf(leaf) => self.leaf(leaf).unwrap_or_else(|| self.nothing()),
-            Body::Broken(leaf) => {
-                self.leaf(leaf);
+            Body::Broken { readable, .. } => {
+                self.leaf(readable);
                 self.nothing()
             }
             Body::Array(items) => {

@@ -3,10 +3,10 @@
 use cartouche_crds::ClusterRunTemplateSpec;
 use serde_json::Value;
 
-use super::Template;
+use super::{Template, check_rendered_size};
 use crate::{
     context::Context,
-    diagnostic::{Diagnostic, Step},
+    diagnostic::{Diagnostic, Root, Step},
     document, syntax,
 };
 
@@ -15,6 +15,8 @@ use crate::{
 pub struct Draft {
     template: Template,
     problems: Vec<Diagnostic>,
+    /// Whether the template as a whole is refused, so that nothing is known of what it makes.
+    is_refused: bool,
 }
 
 /// What a draft makes of one Runnable.
@@ -35,7 +37,15 @@ impl Draft {
     #[must_use]
     pub fn new(spec: &ClusterRunTemplateSpec) -> Self {
         let (template, problems) = Template::read(spec);
-        Self { template, problems }
+        let whole = [Step::Key("template".to_owned())];
+        let is_refused = problems
+            .iter()
+            .any(|problem| problem.root == Root::Spec && problem.at == whole);
+        Self {
+            template,
+            problems,
+            is_refused,
+        }
     }
 
     /// Everything that is wrong whatever a Runnable says, as [`Template::compile`] tells it.
@@ -65,12 +75,22 @@ impl Draft {
         problems.retain(|problem| {
             context.at(&problem.input()).is_some() || completed.at(&problem.input()).is_none()
         });
+        if self.is_refused {
+            return Attempt::unknown(problems);
+        }
         let mut rendered = self.template.body.attempt(&completed);
         rendered.problems.retain(|problem| {
             let tag = problem.tag.as_deref();
             !tag.is_some_and(|path| reads(path, &unfit))
         });
         problems.append(&mut rendered.problems);
+        if let Err(refused) = check_rendered_size(&rendered.document) {
+            // What an input makes too large that does not fit is one mistake, too.
+            if unfit.is_empty() {
+                problems.extend(refused.iter().cloned());
+            }
+            return Attempt::unknown(problems);
+        }
         if !unfit.is_empty() {
             let mut tagged = Vec::new();
             self.template.body.tagged(&mut Vec::new(), &mut tagged);
@@ -89,6 +109,17 @@ impl Draft {
         Attempt {
             document,
             open: rendered.open,
+            problems,
+        }
+    }
+}
+
+impl Attempt {
+    /// That of a template that cannot be rendered at all: all of the document is open.
+    fn unknown(problems: Vec<Diagnostic>) -> Self {
+        Self {
+            document: Value::Null,
+            open: vec![Vec::new()],
             problems,
         }
     }

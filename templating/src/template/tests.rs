@@ -255,6 +255,63 @@ fn a_rendering_that_is_too_large_or_too_deep_is_refused() {
     assert_eq!(problem, "the rendered document is larger than 524288 bytes");
 }
 
+fn attempt(template: Value, inputs: &Value) -> Attempt {
+    let draft = Draft::new(&ClusterRunTemplateSpec {
+        template,
+        outputs: None,
+        input_schema: None,
+        health_rule: None,
+    });
+    draft.attempt(&context(inputs))
+}
+
+#[test]
+fn an_attempt_is_refused_what_a_rendering_is_refused() {
+    let deep = |levels, inner| (0..levels).fold(inner, |inner, _| Value::Array(vec![inner]));
+    let tag = json!("$(runnable.spec.inputs.x)$");
+    for (data, x) in [
+        (deep(40, tag.clone()), deep(40, json!(1))),
+        (json!([tag, tag]), json!(vec![1; MAX_LEAVES / 2])),
+        (
+            json!({ "a": "x".repeat(100_000), "b": tag }),
+            json!("x".repeat(430_000)),
+        ),
+    ] {
+        let inputs = json!({ "x": x });
+        let refused = render(data.clone(), &inputs).unwrap_err();
+        let attempt = attempt(template(data), &inputs);
+        assert_eq!(
+            attempt.problems,
+            refused.iter().cloned().collect::<Vec<_>>()
+        );
+        assert_eq!((attempt.document, attempt.open.len()), (Value::Null, 1));
+    }
+}
+
+#[test]
+fn nothing_follows_from_a_template_that_is_refused_as_a_whole() {
+    let deep = (0..70).fold(json!(1), |inner, _| Value::Array(vec![inner]));
+    for data in [
+        json!("x".repeat(MAX_TEMPLATE_BYTES)),
+        deep,
+        json!(vec!["$(runnable.missing)$"; MAX_TAGS + 1]),
+    ] {
+        assert_eq!(attempt(template(data), &json!({})).problems, []);
+    }
+    assert_eq!(attempt(json!([1]), &json!({})).problems, []);
+}
+
+#[test]
+fn tags_that_cannot_be_read_are_counted_with_the_others() {
+    let good = "$(runnable.metadata.name)$";
+    let data = json!([format!("{good} $(x)$ {good}"), vec!["$(x)$"; MAX_TAGS - 2]]);
+    let problems = compile(template(data)).unwrap_err();
+    assert_eq!(
+        problems.iter().last().unwrap().to_string(),
+        "template: it has 1001 tags, more than 1000"
+    );
+}
+
 #[test]
 fn paths_that_visit_too_much_together_end_the_rendering() {
     let x = json!(vec![1; 90_000]);
