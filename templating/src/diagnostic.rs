@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn ten_are_spelled_out_and_the_others_counted() {
         let diagnostics = |n: usize| {
-            let one = |i: usize| Diagnostic::in_template("", i.to_string());
+            let one = |i: usize| Diagnostic::in_template("", DiagnosticKind::plain(i.to_string()));
             Diagnostics((0..n).map(one).collect())
         };
         assert_eq!(diagnostics(1).to_string(), "0");

@@ -149,7 +149,7 @@ impl InputSchema {
             .unwrap_or_else(|| Value::Object(serde_json::Map::new()));
         match defaults::add(&self.root, &mut completed) {
             Err(error) => {
-                let problem = Diagnostic::new(Root::Context, kept(&INPUTS), error.to_string());
+                let problem = Diagnostic::new(Root::Context, kept(&INPUTS), error);
                 (completed, 0, vec![problem])
             }
             Ok(added) => {

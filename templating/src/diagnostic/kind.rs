@@ -121,6 +121,14 @@ impl DiagnosticKind {
         }
     }
 
+    /// Something of which is known what to do about it.
+    pub(crate) fn with_cure(what: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self::Other {
+            what: what.into(),
+            cure: Some(cure.into()),
+        }
+    }
+
     /// What to do about it, where the diagnostic itself says so.
     #[must_use]
     pub fn cure(&self) -> Option<String> {
@@ -154,22 +162,14 @@ impl DiagnosticKind {
     }
 }
 
-/// What is wrong, and after the first colon what to do about it.
-impl From<&str> for DiagnosticKind {
-    fn from(text: &str) -> Self {
+/// What is wrong, and after the first colon what to do about it. Only for texts of ours: what users wrote may
+/// hold colons, too.
+impl From<&'static str> for DiagnosticKind {
+    fn from(text: &'static str) -> Self {
         match text.split_once(": ") {
-            Some((what, cure)) => Self::Other {
-                what: what.to_owned(),
-                cure: Some(cure.to_owned()),
-            },
+            Some((what, cure)) => Self::with_cure(what, cure),
             None => Self::plain(text),
         }
-    }
-}
-
-impl From<String> for DiagnosticKind {
-    fn from(text: String) -> Self {
-        Self::from(text.as_str())
     }
 }
 

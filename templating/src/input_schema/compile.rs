@@ -98,11 +98,7 @@ fn check_defaults(node: &Node, at: &mut Vec<Step>, problems: &mut Vec<Diagnostic
                     Diagnostic::new(Root::Spec, path(misfit.at), kind)
                 },
             )),
-            Err(error) => problems.push(Diagnostic::new(
-                Root::Spec,
-                path(Vec::new()),
-                error.to_string(),
-            )),
+            Err(error) => problems.push(Diagnostic::new(Root::Spec, path(Vec::new()), error)),
         }
     }
     let mut below = |steps: &[&str], node: &Node| {
@@ -261,10 +257,11 @@ impl Reader<'_> {
             // What stands there instead is told already.
             None if open || schema.contains_key("$ref") => {}
             None => {
-                let message = format!(
-                    "the type is missing: write type: string, or whatever it is; where any value will do, {PRESERVE}: true"
+                let cure = format!(
+                    "write type: string, or whatever it is; where any value will do, {PRESERVE}: true"
                 );
-                self.refuse("type", message);
+                let kind = DiagnosticKind::with_cure("the type is missing", cure);
+                self.refuse("type", kind);
             }
         }
         Kind::Any

@@ -4,13 +4,20 @@ use serde_json::{Map, Value};
 
 use super::{Node, Others};
 use crate::bounds::{self, MAX_DEFAULTED_BYTES};
+use crate::diagnostic::DiagnosticKind;
 
 /// The defaults would make the inputs too large.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the defaults of inputSchema would add more than {MAX_DEFAULTED_BYTES} bytes: give fewer or smaller defaults inside lists and maps"
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooMuch;
+
+impl From<TooMuch> for DiagnosticKind {
+    fn from(_: TooMuch) -> Self {
+        Self::with_cure(
+            format!("the defaults of inputSchema would add more than {MAX_DEFAULTED_BYTES} bytes"),
+            "give fewer or smaller defaults inside lists and maps",
+        )
+    }
+}
 
 /// Adds defaults to a value, and below it. How many values were set.
 pub(super) fn add(node: &Node, value: &mut Value) -> Result<usize, TooMuch> {

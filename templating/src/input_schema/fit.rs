@@ -22,10 +22,9 @@ pub(super) fn problems(node: &Node, value: &Value, at: &[Segment<'_>]) -> Vec<Di
     let steps = Cell::new(MAX_RENDER_VISITS);
     let mut found = part(node, value, at, &steps);
     if steps.get() == 0 {
-        let message = format!(
-            "they take more than {MAX_RENDER_VISITS} steps to check: make them, or inputSchema, smaller"
-        );
-        found = vec![Diagnostic::new(Root::Context, kept(at), message)];
+        let what = format!("they take more than {MAX_RENDER_VISITS} steps to check");
+        let kind = DiagnosticKind::with_cure(what, "make them, or inputSchema, smaller");
+        found = vec![Diagnostic::new(Root::Context, kept(at), kind)];
     }
     found
 }
@@ -72,16 +71,15 @@ impl<'a> Walk<'a, '_> {
             return;
         }
         if !is(node.kind, value) {
-            let mut message = format!(
+            let what = format!(
                 "it has to be {}, and is {}",
                 node.kind.with_article(),
                 name_of(value)
             );
-            if let Some(cure) = cure(node.kind, value) {
-                message.push_str(": ");
-                message.push_str(cure);
-            }
-            self.say(message);
+            self.say(DiagnosticKind::Other {
+                what,
+                cure: cure(node.kind, value).map(str::to_owned),
+            });
             return;
         }
         for message in node.limits.breaches(value) {
@@ -134,17 +132,21 @@ impl<'a> Walk<'a, '_> {
             .as_deref()
             .is_some_and(|not| part(not, value, &[], self.steps).is_empty());
         if !any.is_empty() && !any.iter().any(Vec::is_empty) {
-            self.say(format!(
-                "it has to fit one of anyOf, and fits none: {}",
-                reasons(&any)
+            self.say(DiagnosticKind::with_cure(
+                "it has to fit one of anyOf, and fits none",
+                reasons(&any),
             ));
         }
         match one.iter().filter(|problems| problems.is_empty()).count() {
             1 => {}
             0 if one.is_empty() => {}
-            0 => self.say(format!("it has to fit one of oneOf, and fits none: {}", reasons(&one))),
-            several => self.say(format!(
-                "it has to fit exactly one of oneOf, and fits {several}: give only what belongs to one of them"
+            0 => self.say(DiagnosticKind::with_cure(
+                "it has to fit one of oneOf, and fits none",
+                reasons(&one),
+            )),
+            several => self.say(DiagnosticKind::with_cure(
+                format!("it has to fit exactly one of oneOf, and fits {several}"),
+                "give only what belongs to one of them",
             )),
         }
         if excluded {

@@ -38,7 +38,8 @@ impl Reader<'_> {
         for (key, what, kind) in misplaced {
             // A keyword that cannot be read says nothing of the type.
             if let Some(key) = key.filter(|key| !schema.get(*key).is_some_and(Value::is_boolean)) {
-                self.refuse(key, format!("it is for {what}: write type: {kind}"));
+                let (what, cure) = (format!("it is for {what}"), format!("write type: {kind}"));
+                self.refuse(key, DiagnosticKind::with_cure(what, cure));
             }
         }
         if node.kind == Kind::Array && node.items.is_none() {
@@ -62,11 +63,12 @@ impl Reader<'_> {
             };
             for value in allowed {
                 if !fit::problems(&plain, value, &[]).is_empty() {
-                    let message = format!(
-                        "{value} is not {}, as the type says: take it out, or change the type",
+                    let what = format!(
+                        "{value} is not {}, as the type says",
                         node.kind.with_article()
                     );
-                    self.refuse("enum", message);
+                    let cure = "take it out, or change the type";
+                    self.refuse("enum", DiagnosticKind::with_cure(what, cure));
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::number;
+use crate::{diagnostic::DiagnosticKind, number};
 
 use super::{
     super::{Limits, format},
@@ -25,7 +25,8 @@ impl Reader<'_> {
         let pattern = self.text(schema, "pattern").map(format::pattern);
         let pattern = match pattern {
             Some(Err(reason)) => {
-                self.refuse("pattern", format!("it is no regular expression: {reason}"));
+                let kind = DiagnosticKind::with_cure("it is no regular expression", reason);
+                self.refuse("pattern", kind);
                 None
             }
             Some(Ok(pattern)) => Some(pattern),
@@ -71,7 +72,8 @@ impl Reader<'_> {
         for (key, least, most) in pairs {
             if least.zip(most).is_some_and(|(least, most)| least > most) {
                 let other = key.replace("min", "max");
-                self.refuse(key, format!("nothing fits: it is more than {other}"));
+                let cure = format!("it is more than {other}");
+                self.refuse(key, DiagnosticKind::with_cure("nothing fits", cure));
             }
         }
     }
