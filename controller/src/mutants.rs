@@ -102,7 +102,7 @@ pub(crate) fn decided(step: Step, facts: &Facts) -> Step {
             Step::Stuck(ReconcileError::new(
                 Category::NameConflict,
                 Requeue::Backoff,
-                format!("{} is taken", name.name),
+                format!("{} existed already", name.name),
             ))
         }
         other => other,
