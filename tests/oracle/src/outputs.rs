@@ -29,8 +29,8 @@ impl Past {
             }
             return;
         };
-        if old.outputs.is_some() && new.outputs.is_none() {
-            broken("were taken away");
+        if new.outputs.is_none() {
+            broken("are not there, but are said to be from somewhere");
         }
         let before = old.outputs_from.as_ref();
         if let Some(before) = before.filter(|before| before.sequence > from.sequence) {

@@ -286,6 +286,9 @@ fn s4_outputs_that_go_back_away_or_are_of_no_run() {
     );
     let gone = ended().write(current(intent(1, "v1:a"), "one")).found();
     assert_eq!(gone.0, ["S4", "S4"]);
+    let mut nothing = gives(current(intent(1, "v1:a"), "one"), 1, "one");
+    nothing.outputs = None;
+    breaks("S4", History::begun().write(nothing));
     // Somebody else took them away.
     let emptied = ended().edit(current(intent(1, "v1:a"), "one"));
     holds(emptied.write(current(intent(1, "v1:a"), "one")));
