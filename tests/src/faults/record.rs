@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::Deref};
 
 use anyhow::Result;
 use cartouche_crds::Runnable;
-use cartouche_oracle::{Sight, Verdict};
+use cartouche_oracle::{Excuse, Sight, Verdict};
 use kube::api::{ApiResource, DynamicObject, ListParams};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -131,13 +131,21 @@ impl Record {
     /// Those beside the one that the protocol declares undecidable for a scenario: that two runs have this
     /// number. Nobody else may be excused for it. `Sight::Torn`, if API servers were killed.
     pub fn breaches_of(&self, sight: Sight, twice: Option<i64>) -> Result<Vec<String>> {
+        let past = self.past(sight)?;
+        let same = past
+            .made()
+            .filter(|run| twice.is_some() && run.number == twice);
+        let is_twice = same.count() > 1;
         let Verdict {
             violations,
             excused,
-        } = self.past(sight)?.verdict();
+        } = past.verdict();
         let mut breaches: Vec<String> = violations.into_iter().map(|it| it.what).collect();
-        if twice.is_none() && !excused.is_empty() {
-            breaches.push(format!("a scenario that needs no excuse has {excused:?}"));
+        let known = is_twice && excused == BTreeMap::from([(Excuse::DeletedUnrecorded, 1)]);
+        if !excused.is_empty() && !known {
+            breaches.push(format!(
+                "a scenario that may make {twice:?} twice has {excused:?}"
+            ));
         }
         Ok(breaches)
     }
