@@ -114,10 +114,9 @@ pub struct Remembered {
 impl ProcessState {
     /// Begins a reconciliation with a status that is not older than our latest write.
     pub fn begin(&mut self, stored: StoredStatus<'_>, now: Duration) -> Remembered {
-        let ledger = Ledger::of(stored.status);
         Remembered {
             ledger_state: self.ledger_state(stored, now),
-            created: self.made_before(&ledger),
+            created: self.made_before(stored.status),
             last_written_sequence: self.last_written_sequence,
             other_writer: self.is_written_by_others(stored.managed_fields),
             strangers: self.strangers.keys().cloned().collect(),
@@ -168,9 +167,9 @@ impl ProcessState {
 
     /// The run of the pending entry, if an earlier reconciliation made it and left it to be confirmed. Of
     /// any other entry, which somebody else will have written meanwhile, it says nothing.
-    fn made_before(&mut self, ledger: &Ledger) -> Option<CreateOutcome> {
+    fn made_before(&mut self, status: &RunnableStatus) -> Option<CreateOutcome> {
         self.unconfirmed
-            .take_if(|reading| !ledger.awaits(&reading.run));
+            .take_if(|made| !Ledger::of(status).awaits(&made.run));
         self.unconfirmed.clone().map(CreateOutcome::MadeBefore)
     }
 

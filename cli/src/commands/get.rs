@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
 use cartouche_crds::Runnable;
+use cartouche_protocol::status::READY;
 use clap::{Args, ValueEnum};
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
@@ -142,7 +143,7 @@ fn row(runnable: &Runnable, namespaces: bool, wide: bool) -> Vec<String> {
 pub(crate) fn ready(runnable: &Runnable) -> (&str, &str) {
     let conditions = runnable.status.iter().flat_map(|status| &status.conditions);
     conditions
-        .filter(|condition| condition.type_ == "Ready")
+        .filter(|condition| condition.type_ == READY)
         .map(|condition| (condition.status.as_str(), condition.reason.as_str()))
         .next()
         .unwrap_or(("", ""))

@@ -3,6 +3,7 @@
 use std::{str::FromStr, time::Duration};
 
 use cartouche_crds::Runnable;
+use cartouche_protocol::status::STAMPED_OBJECT_CONDITION;
 use clap::Args;
 
 use crate::outcome::{FOUND, Outcome};
@@ -124,7 +125,7 @@ pub(crate) async fn execute(args: &WaitArgs, cluster: &Cluster) -> anyhow::Resul
 fn run_failed(runnable: &Runnable) -> bool {
     let mut conditions = runnable.status.iter().flat_map(|status| &status.conditions);
     conditions
-        .any(|condition| condition.type_ == "StampedObjectCondition" && condition.status == "False")
+        .any(|condition| condition.type_ == STAMPED_OBJECT_CONDITION && condition.status == "False")
 }
 
 fn failed(err: String) -> Outcome {

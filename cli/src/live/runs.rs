@@ -1,6 +1,7 @@
 //! The runs of a Runnable, as its ledger knows them.
 
 use cartouche_crds::{HistoryEntry, RerunRequest, RunPhase, RunResult, Runnable};
+use cartouche_protocol::status::STAMPED_OBJECT_CONDITION;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 
@@ -38,7 +39,7 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<KnownRun> {
         let stamped = status
             .conditions
             .iter()
-            .find(|condition| condition.type_ == "StampedObjectCondition");
+            .find(|condition| condition.type_ == STAMPED_OBJECT_CONDITION);
         let is_current = status
             .current_run
             .as_ref()

@@ -64,17 +64,7 @@ pub(super) fn configurations() -> Vec<Configuration> {
             },
             ..plain()
         },
-        Configuration {
-            name: "one.restore.kinds",
-            workers: 1,
-            inputs: abc(),
-            kinds: true,
-            left: Left {
-                restores: 1,
-                ..faults(0, 1)
-            },
-            ..plain()
-        },
+        restored_kinds(),
         Configuration {
             name: "two.restore",
             inputs: abc(),
@@ -85,4 +75,19 @@ pub(super) fn configurations() -> Vec<Configuration> {
             ..plain()
         },
     ]
+}
+
+/// A backup comes back that does not name the kind of the newer runs.
+pub(super) fn restored_kinds() -> Configuration {
+    Configuration {
+        name: "one.restore.kinds",
+        workers: 1,
+        inputs: abc(),
+        kinds: true,
+        left: Left {
+            restores: 1,
+            ..faults(0, 1)
+        },
+        ..plain()
+    }
 }

@@ -1,6 +1,6 @@
 //! The configurations in which each mistake on purpose shows.
 
-use super::{ab, abc, faults, plain, retention};
+use super::{ab, faults, lost_status::restored_kinds, plain, retention};
 use crate::{
     configuration::{Configuration, Left},
     mutant::Mutant,
@@ -176,14 +176,7 @@ pub fn mutants() -> Vec<Configuration> {
         Configuration {
             name: "who has written the status not asked",
             mutant: Mutant::WritersIgnored,
-            workers: 1,
-            inputs: abc(),
-            kinds: true,
-            left: Left {
-                restores: 1,
-                ..faults(0, 1)
-            },
-            ..plain()
+            ..restored_kinds()
         },
         Configuration {
             name: "spec.suspend ignored",
