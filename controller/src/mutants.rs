@@ -130,7 +130,6 @@ fn outputs_by_time(ledger: &mut Ledger, facts: &Facts) {
                 sequence: entry.sequence,
                 name: reading.run.name.clone(),
                 uid: reading.run.uid.clone(),
-                input_hash: entry.input_hash.clone(),
                 rules_hash: reading.rules_hash.to_string(),
             });
         }

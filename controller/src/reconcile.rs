@@ -11,6 +11,7 @@ mod prune;
 mod reconciliation;
 mod refuse;
 mod select;
+mod stored;
 mod strangers;
 mod watched;
 mod write;
@@ -82,6 +83,7 @@ impl Context {
         if let Some(left) = reconciliation.refused() {
             return End::Refused(left);
         }
+        reconciliation.say_unreadable_history();
         reconciliation.observe().await;
         for _ in 0..MAX_STEPS {
             let step = mutants::decided(decide(&reconciliation.facts), &reconciliation.facts);

@@ -9,30 +9,8 @@ use serde_json::json;
 use crate::{ClusterRunTemplate, Runnable};
 
 /// The definition of the Runnable, as it is installed.
-///
-/// It leaves open what is in `status.history`: with a schema every earlier run adds a fifth of a
-/// millisecond of the API server's time to each write of a status, which would be most of a write
-/// after some twenty runs (docs/performance.md).
 #[must_use]
 pub fn runnable() -> CustomResourceDefinition {
-    let mut definition = runnable_in_full();
-    for root in roots(&mut definition) {
-        let status = root.properties.as_mut().and_then(|p| p.get_mut("status"));
-        let history = status.and_then(|s| s.properties.as_mut()?.get_mut("history"));
-        if let Some(history) = history {
-            *history = JSONSchemaProps {
-                description: history.description.take(),
-                x_kubernetes_preserve_unknown_fields: Some(true),
-                ..JSONSchemaProps::default()
-            };
-        }
-    }
-    definition
-}
-
-/// The definition of the Runnable with every field that the controller writes: for the reference.
-#[must_use]
-pub fn runnable_in_full() -> CustomResourceDefinition {
     completed(
         Runnable::crd(),
         "What to run, with which values, and as whom.",

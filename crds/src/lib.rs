@@ -4,20 +4,25 @@
 //! `config/crd` and the API reference in `docs/api.md` (`cargo generate`). A manifest written for
 //! Cartographer's Runnable is valid here unchanged.
 
+mod breaker;
 mod definition;
 mod health_rule;
+mod history;
 mod names;
 mod rerun;
 mod run_template;
 mod runnable;
 mod schema;
 mod status;
+mod written;
 
-pub use definition::{cluster_run_template, runnable, runnable_in_full};
+pub use breaker::{Breaker, NoBreaker};
+pub use definition::{cluster_run_template, runnable};
 pub use health_rule::{
     AlwaysHealthy, ConditionMatch, FieldMatch, FieldOperator, HealthMatchRule, HealthRule,
     MultiMatch,
 };
+pub use history::{HistoryEntry, MESSAGE_BYTES, UnreadableLine, short_message};
 pub use names::{
     API_VERSION, FIELD_MANAGER, GROUP, INPUT_HASH_ANNOTATION, RERUN_REQUEST_ANNOTATION,
     RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL,
@@ -28,6 +33,4 @@ pub use run_template::{ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTem
 pub use runnable::{
     ResourceRef, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, Selector,
 };
-pub use status::{
-    Breaker, CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult, RunnableStatus,
-};
+pub use status::{CurrentRun, OutputsFrom, RunPhase, RunResult, RunnableStatus};

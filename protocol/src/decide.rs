@@ -14,7 +14,7 @@ pub use pending::MOST_RENUMBERED;
 use cartouche_crds::RunPhase;
 use k8s_openapi::jiff::Timestamp;
 
-use crate::facts::{Facts, LedgerState, NameRead, Rendering, RunName, WatchState};
+use crate::facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName, WatchState};
 use crate::{
     ledger::{Due, Fate, Ledger, MAX_HISTORY, Pace, may_land},
     problem::{Category, ReconcileError, Requeue},
@@ -111,6 +111,30 @@ fn unless_put_back(facts: &Facts, step: Step) -> Step {
 /// Somebody else has written the status, and nobody has asked yet whether that was the ledger.
 fn is_marked(facts: &Facts) -> bool {
     facts.other_writer && facts.ledger_writer.is_none() && facts.ledger.current.is_some()
+}
+
+/// Whether a status may be written that leaves the ledger as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reporting {
+    /// Nobody would miss the note of who wrote before.
+    Allowed,
+    /// First it must be read who wrote the ledger last.
+    Unread,
+    /// Somebody else did, and the runs that exist were not compared with it yet.
+    Barred,
+}
+
+/// Conditions are written with the rest of the status, and whoever writes takes away the note of who did before:
+/// a ledger that was put back would then be taken for the latest.
+#[must_use]
+pub fn reporting(facts: &Facts) -> Reporting {
+    if is_marked(facts) {
+        return Reporting::Unread;
+    }
+    match facts.ledger_writer {
+        Some(LedgerWriter::Another) if !facts.listed_every_kind => Reporting::Barred,
+        _ => Reporting::Allowed,
+    }
 }
 
 fn decided(facts: &Facts) -> Step {

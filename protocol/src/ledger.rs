@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 use cartouche_crds::{
     Breaker, CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult, RunnableStatus,
+    short_message,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde_json::Value;
@@ -23,7 +24,6 @@ use crate::retention::old_enough;
 pub use breaker::{BreakerLimits, Cause, Pace};
 pub use due::Due;
 pub use rebuild::{Listed, UNKNOWN_HASH, rebuild};
-pub use record::{MESSAGE_BYTES, short_message};
 pub use run::{FetchedRun, OutputsRead, RunIdentity, controlling_runnable, result_of};
 
 /// History entries that are kept at most. A status of about 1.7 MB is refused by etcd, which would
@@ -176,6 +176,7 @@ impl Ledger {
             message: short_message(message),
             rules_hash: current.rules_hash.filter(|_| current.result.is_none()),
             taken_by: None,
+            unknown: Vec::new(),
         };
         match fate {
             Fate::Found(run) => {
@@ -291,11 +292,6 @@ impl Ledger {
     pub fn migrate_hash(mut self, input_hash: &str) -> Self {
         if let Some(current) = &mut self.current {
             input_hash.clone_into(&mut current.input_hash);
-            if let Some(from) = &mut self.outputs_from
-                && from.sequence == current.sequence
-            {
-                input_hash.clone_into(&mut from.input_hash);
-            }
         }
         self
     }

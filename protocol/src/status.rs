@@ -142,6 +142,7 @@ pub fn status(facts: &Facts, ledger: &Ledger, problem: Option<&ReconcileError>) 
         outputs_from: ledger.outputs_from.clone(),
         current_run: ledger.current.clone(),
         history: ledger.history.clone(),
+        unreadable_history: facts.stored.unreadable_history.clone(),
         breaker: ledger.breaker.clone(),
     }
 }

@@ -31,6 +31,7 @@ pub mod fixture;
 pub mod lab;
 pub mod progress;
 mod skipped;
+pub mod status;
 
 use std::path::{Path, PathBuf};
 

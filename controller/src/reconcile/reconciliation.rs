@@ -9,7 +9,7 @@ use std::{
 use cartouche_crds::{Runnable, RunnableStatus};
 use cartouche_protocol::{
     compiled::Compiled,
-    decide::{Change, Step, Waiting},
+    decide::{Change, Reporting, Step, Waiting, reporting},
     facts::{Facts, RunnableFacts},
     problem::{Category, ReconcileError, Requeue},
     process_state::StoredStatus,
@@ -263,11 +263,22 @@ impl<'a> Reconciliation<'a> {
         if !status::differs(&self.facts.stored, &status) {
             return Ok(());
         }
-        match self.put(status).await {
+        match self.replace(status).await {
             Ok(()) | Err(End::Gone) => Ok(()),
             Err(End::Refused(wait)) => Err(wait),
             Err(_) => Err(HALF.over(CONFLICT_PAUSE)),
         }
+    }
+
+    async fn replace(&mut self, status: RunnableStatus) -> Result<(), End> {
+        if reporting(&self.facts) == Reporting::Unread {
+            self.read_ledger_writer().await?;
+        }
+        if reporting(&self.facts) == Reporting::Barred {
+            self.say_put_back(&status);
+            return Ok(());
+        }
+        self.put(status).await
     }
 }
 

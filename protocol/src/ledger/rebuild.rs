@@ -163,6 +163,7 @@ impl Ledger {
                 finished_at: known.finished_at.clone(),
                 message: String::new(),
                 rules_hash: known.rules_hash.clone().filter(|_| known.result.is_none()),
+                unknown: Vec::new(),
             });
         }
     }
@@ -226,6 +227,7 @@ fn entry(run: &RunIdentity, sequence: i64) -> HistoryEntry {
         finished_at: None,
         message: String::new(),
         rules_hash: None,
+        unknown: Vec::new(),
     }
 }
 

@@ -1,22 +1,13 @@
 //! What came of runs: results, outputs, and runs that showed up late or went away.
 
-use cartouche_crds::{HistoryEntry, OutputsFrom, RunPhase, RunResult};
+use cartouche_crds::{HistoryEntry, OutputsFrom, RunPhase, RunResult, short_message};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{FetchedRun, Ledger, OutputsRead, RunIdentity};
 
-/// Longest message in a history entry, in bytes.
-pub const MESSAGE_BYTES: usize = 256;
-
 /// In the history of a run that has not ended, while its template's rules are others than those it was
 /// made under.
 pub const JUDGED_BY_ITS_KIND: &str = "the template's rules have changed since this run was made: it has not ended by its Succeeded condition, nor by what is known of its kind";
-
-/// Cuts a message to what a history entry holds, on a character border.
-#[must_use]
-pub fn short_message(message: &str) -> String {
-    message[..message.floor_char_boundary(MESSAGE_BYTES)].to_owned()
-}
 
 impl Ledger {
     /// Records what was read in a run that the ledger knows by uid. The current run is followed as
@@ -25,7 +16,7 @@ impl Ledger {
     #[must_use]
     pub fn record(mut self, reading: &FetchedRun, now: Option<Timestamp>) -> Self {
         let uid = reading.run.uid.as_str();
-        let (sequence, input_hash) = if let Some(current) = self
+        let sequence = if let Some(current) = self
             .current
             .as_mut()
             .filter(|current| current.uid.as_deref() == Some(uid))
@@ -40,7 +31,7 @@ impl Ledger {
                 .take()
                 .filter(|_| current.result.is_none());
             current.rules_hash = known.map(|_| reading.rules_hash.to_string());
-            (current.sequence, current.input_hash.clone())
+            current.sequence
         } else if let Some(entry) = self.unfinished(uid) {
             entry.result = reading.result();
             if entry.result.is_some() {
@@ -53,11 +44,11 @@ impl Ledger {
             if entry.taken_by.is_some() {
                 return self;
             }
-            (entry.sequence, entry.input_hash.clone())
+            entry.sequence
         } else {
             return self;
         };
-        self.take_outputs(sequence, input_hash, reading);
+        self.take_outputs(sequence, reading);
         self
     }
 
@@ -67,7 +58,7 @@ impl Ledger {
             .find(|entry| entry.uid.as_deref() == Some(uid) && entry.result.is_none())
     }
 
-    fn take_outputs(&mut self, sequence: i64, input_hash: String, reading: &FetchedRun) {
+    fn take_outputs(&mut self, sequence: i64, reading: &FetchedRun) {
         let OutputsRead::Values(values) = &reading.outputs else {
             return;
         };
@@ -86,7 +77,6 @@ impl Ledger {
             sequence,
             name: reading.run.name.clone(),
             uid: reading.run.uid.clone(),
-            input_hash,
             rules_hash: reading.rules_hash.to_string(),
         });
     }

@@ -145,20 +145,30 @@ impl Model {
         if status.get("currentRun").is_none() {
             return status;
         }
-        let mut past = status["currentRun"].clone();
-        if let Some(fields) = past.as_object_mut() {
-            fields.retain(|key, _| !matches!(key.as_str(), "phase" | "attempted" | "intentAt"));
-        }
-        let history = runs[..runs.len() - 1].iter().map(|(sequence, run)| {
-            let mut past = past.clone();
-            entry(&mut past, *sequence, run);
-            past
-        });
+        let past = &status["currentRun"];
+        let earlier = runs[..runs.len() - 1].iter();
+        let history = earlier.map(|(sequence, run)| line(past, *sequence, run));
         status["history"] = history.collect();
         entry(&mut status["currentRun"], *last, run);
         entry(&mut status["outputsFrom"], *last, run);
         status
     }
+}
+
+/// What the history says of a run that ended as this one.
+fn line(like: &Value, sequence: i64, run: &Meta) -> String {
+    let text = |field: &str| like[field].as_str().unwrap_or("-");
+    format!(
+        "{sequence} {} {}/{}/{} {} {} {} {} : all steps have completed",
+        text("result"),
+        text("apiVersion"),
+        text("kind"),
+        run.name,
+        run.uid,
+        text("startedAt"),
+        text("finishedAt"),
+        text("inputHash"),
+    )
 }
 
 /// Whether a create of this kind takes a status along. Returns once the API server has noticed.

@@ -160,5 +160,6 @@ fn finished(sequence: i64) -> HistoryEntry {
         finished_at: long_ago,
         message: String::new(),
         rules_hash: None,
+        unknown: Vec::new(),
     }
 }

@@ -300,7 +300,6 @@ fn take_latest_outputs(facts: &Facts, ledger: &mut Ledger) {
         sequence: reading.run.sequence.unwrap_or_default(),
         name: reading.run.name.clone(),
         uid: reading.run.uid.clone(),
-        input_hash: reading.run.input_hash.clone().unwrap_or_default(),
         rules_hash: reading.rules_hash.to_string(),
     });
 }

@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use cartouche_crds::{API_VERSION, RERUN_TOKEN_ANNOTATION, RUNNABLE_NAME_LABEL};
+use cartouche_crds::{API_VERSION, RERUN_TOKEN_ANNOTATION, RUNNABLE_NAME_LABEL, RunnableStatus};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
@@ -170,18 +171,10 @@ impl People {
         let Some(owner) = store.get(&runnable(number)) else {
             return;
         };
-        let mut known: Vec<&str> = owner
-            .pointer("/status/currentRun/uid")
-            .and_then(Value::as_str)
-            .into_iter()
-            .collect();
-        let history = owner.pointer("/status/history").and_then(Value::as_array);
-        known.extend(
-            history
-                .into_iter()
-                .flatten()
-                .filter_map(|entry| entry["uid"].as_str()),
-        );
+        let status = RunnableStatus::deserialize(&owner["status"]).unwrap_or_default();
+        let current = status.current_run.into_iter().map(|run| run.uid);
+        let earlier = status.history.into_iter().map(|run| run.uid);
+        let known: Vec<String> = current.chain(earlier).flatten().collect();
         let old = |key: &Key| {
             let mut log = store.log().iter().rev();
             log.find(|change| {
@@ -195,7 +188,7 @@ impl People {
             .flat_map(|resource| store.all(*resource, NAMESPACE))
             .filter(|(key, run)| {
                 let uid = run.pointer("/metadata/uid").and_then(Value::as_str);
-                uid.is_some_and(|uid| known.contains(&uid)) && old(key)
+                uid.is_some_and(|uid| known.iter().any(|known| known == uid)) && old(key)
             })
             .map(|(key, _)| key.clone())
             .collect();

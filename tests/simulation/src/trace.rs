@@ -1,6 +1,8 @@
 //! What happened in a simulation, for people.
 
 use crate::{server::State, store::Happened};
+use cartouche_crds::{RunResult, RunnableStatus};
+use serde::Deserialize;
 use serde_json::Value;
 
 /// Everything that was asked and everything that changed, in order.
@@ -42,20 +44,13 @@ fn detail(object: &Value) -> String {
     if object["kind"] != "Runnable" {
         return format!(" {} {}", short(text("/metadata/uid")), text("/spec"));
     }
-    let entries = object.pointer("/status/history").and_then(Value::as_array);
-    let history: Vec<String> = entries
-        .into_iter()
-        .flatten()
-        .map(|entry| {
-            let uid = entry["uid"].as_str().unwrap_or("?");
-            format!(
-                "{}:{}:{}",
-                entry["sequence"],
-                short(uid.to_owned()),
-                entry["result"]
-            )
-        })
-        .collect();
+    let status = RunnableStatus::deserialize(&object["status"]).unwrap_or_default();
+    let earlier = status.history.into_iter().map(|run| {
+        let uid = run.uid.unwrap_or_else(|| "?".to_owned());
+        let result = run.result.map_or("null", RunResult::as_str);
+        format!("{}:{}:{result}", run.sequence, short(uid))
+    });
+    let history: Vec<String> = earlier.collect();
     format!(
         " inputs {} run {} {} {} {} attempted {} history {history:?} outputs of {} ready {}",
         text("/spec/inputs"),

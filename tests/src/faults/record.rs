@@ -4,11 +4,11 @@
 use std::{collections::BTreeMap, ops::Deref};
 
 use anyhow::Result;
-use cartouche_crds::Runnable;
+use cartouche_crds::{RunResult, Runnable};
 use cartouche_oracle::{Excuse, Sight, Verdict};
 use kube::api::{ApiResource, DynamicObject, ListParams};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{own_kind::none_without_kind, stage::Stage, strangers::is_strange};
 use crate::{
@@ -195,7 +195,7 @@ fn told(runnable: &Runnable) -> Result<End> {
         Value::Object(picked.collect())
     };
     let keys = ["sequence", "phase", "result", "inputHash", "rerunToken"];
-    let history = status.get("history").and_then(Value::as_array);
+    let earlier = runnable.status.iter().flat_map(|status| &status.history);
     let source = status.pointer("/outputsFrom/sequence").cloned();
     let conditions = runnable.status.iter().flat_map(|s| &s.conditions);
     let mut conditions: Vec<_> = conditions
@@ -207,12 +207,13 @@ fn told(runnable: &Runnable) -> Result<End> {
             .get("currentRun")
             .map(|current| pick(current, &keys))
             .unwrap_or_default(),
-        history: history
-            .into_iter()
-            .flatten()
-            .map(|entry| pick(entry, &keys))
+        history: earlier
+            .map(|run| {
+                let result = run.result.map(RunResult::as_str);
+                json!({ "sequence": run.sequence, "result": result, "inputHash": run.input_hash })
+            })
             .collect(),
-        outputs: serde_json::json!([status.get("outputs"), source]),
+        outputs: json!([status.get("outputs"), source]),
         conditions,
         ..End::default()
     })

@@ -75,7 +75,7 @@ pub enum Scenario {
 /// The status without a ledger, as the original's is.
 fn without_ledger(status: &mut Value) {
     if let Value::Object(fields) = status {
-        for ours in ["currentRun", "outputsFrom", "history", "breaker"] {
+        for ours in crate::status::LEDGER {
             fields.remove(ours);
         }
     }
@@ -83,16 +83,7 @@ fn without_ledger(status: &mut Value) {
 
 /// Makes the ledger remember everything as an hour and more ago.
 fn age(status: &mut Value) {
-    let old = |entry: &mut Value| {
-        for time in ["intentAt", "startedAt", "finishedAt"] {
-            if entry.get(time).is_some() {
-                entry[time] = json!("2026-01-01T00:00:00Z");
-            }
-        }
-    };
-    old(&mut status["currentRun"]);
-    let history = status.get_mut("history").and_then(Value::as_array_mut);
-    history.into_iter().flatten().for_each(old);
+    *status = crate::status::aged(status.take());
 }
 
 /// Whether the run with this number exists, as far as the ledger knows.

@@ -327,18 +327,19 @@ async fn the_ledger_names_the_run_and_remembers_the_earlier_ones() -> Result<()>
     let runs = subject.runs(2).await?;
     let created = |object: &Value| object["status"]["currentRun"]["phase"] == "Created";
     let status = subject.until("the run to be confirmed", created).await?["status"].take();
-    for (entry, run) in [
-        (&status["history"][0], &runs[0]),
-        (&status["currentRun"], &runs[1]),
-    ] {
-        assert_eq!(entry["name"], run["metadata"]["name"]);
-        assert_eq!(entry["uid"], run["metadata"]["uid"]);
-        assert_eq!(entry["kind"], "TestObj");
-        let hash = &run["metadata"]["annotations"]["carto.run/input-hash"];
-        assert_eq!(entry["inputHash"], *hash);
-        assert!(text(hash).starts_with("v1:"), "{hash}");
-    }
-    assert_eq!(status["history"][0]["result"], "Succeeded");
+    let (first, second) = (&runs[0]["metadata"], &runs[1]["metadata"]);
+    let hash = |run: &Value| text(&run["annotations"]["carto.run/input-hash"]).to_owned();
+    assert!(hash(first).starts_with("v1:"), "{first}");
+    let current = &status["currentRun"];
+    assert_eq!(current["name"], second["name"]);
+    assert_eq!(current["uid"], second["uid"]);
+    assert_eq!(current["kind"], "TestObj");
+    assert_eq!(current["inputHash"], *hash(second));
+    let line = text(&status["history"][0]);
+    let (name, uid) = (text(&first["name"]), text(&first["uid"]));
+    let begin = format!("1 Succeeded test.run/v1alpha1/TestObj/{name} {uid} ");
+    assert!(line.starts_with(&begin), "{line}");
+    assert!(line.contains(&hash(first)), "{line}");
     assert_eq!(status["outputsFrom"]["uid"], runs[0]["metadata"]["uid"]);
     Ok(())
 }

@@ -194,6 +194,7 @@ async fn forged_runs_give_nothing_and_are_left_alone() -> Result<()> {
     assert_eq!(status["outputs"], json!({ "answer": "true" }));
     assert_eq!(status["currentRun"]["sequence"], 1);
     assert_eq!(status["history"], Value::Null);
+    assert_eq!(status["unfinishedRuns"], Value::Null);
     assert_eq!(
         subject.runs(2).await?.len(),
         2,

@@ -2,11 +2,12 @@
 
 use anyhow::Result;
 use cartouche_crds::Runnable;
+use cartouche_tests::status::edited;
 use kube::{
     ResourceExt,
     api::{ListParams, Patch, PatchParams},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     engine::{Kind, fails, hangs, succeeds},
@@ -19,17 +20,13 @@ async fn as_another_release_left_it(scene: &Scene, name: &str, version: &str) ->
     let foreign = format!("{version}:0123456789abcdef");
     scene
         .edit_status(name, |status| {
-            let mark = |entry: Option<&mut Value>| {
-                if let Some(entry) = entry.filter(|entry| entry.is_object()) {
-                    entry["inputHash"] = json!(foreign);
-                }
-            };
-            mark(status.get_mut("currentRun"));
-            mark(status.get_mut("outputsFrom"));
-            let history = status.get_mut("history").and_then(Value::as_array_mut);
-            for entry in history.into_iter().flatten() {
-                mark(Some(entry));
-            }
+            *status = edited(status.take(), |status| {
+                let current = status.current_run.iter_mut().map(|run| &mut run.input_hash);
+                let earlier = status.history.iter_mut().map(|run| &mut run.input_hash);
+                current
+                    .chain(earlier)
+                    .for_each(|hash| foreign.clone_into(hash));
+            });
         })
         .await?;
     let annotation = json!({ "metadata": { "annotations": { "carto.run/input-hash": foreign } } });

@@ -9,6 +9,7 @@ use cartouche_tests::{
     cluster::{Rights, Seen},
     controller::Controller,
     fixture::sequence,
+    status::aged,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
@@ -48,18 +49,7 @@ pub fn keep(failed: i64, succeeded: i64) -> Value {
 pub async fn an_hour_passes(scene: &Scene, controller: &mut Controller, name: &str) -> Result<()> {
     assert!(controller.stop().await?.success());
     scene
-        .edit_status(name, |status| {
-            let age = |entry: &mut Value| {
-                for time in ["intentAt", "startedAt", "finishedAt"] {
-                    if entry.get(time).is_some() {
-                        entry[time] = json!("2026-01-01T00:00:00Z");
-                    }
-                }
-            };
-            age(&mut status["currentRun"]);
-            let history = status.get_mut("history").and_then(Value::as_array_mut);
-            history.into_iter().flatten().for_each(age);
-        })
+        .edit_status(name, |status| *status = aged(status.take()))
         .await?;
     controller.restart().await
 }

@@ -45,7 +45,7 @@ fn generated() -> io::Result<Vec<Generated>> {
     let plain = |definition| io::Result::Ok(manifest::plain(serde_json::to_value(definition)?));
     let templates = plain(cartouche_crds::cluster_run_template())?;
     let definitions = [plain(cartouche_crds::runnable())?, templates.clone()];
-    let described = [plain(cartouche_crds::runnable_in_full())?, templates];
+    let described = [plain(cartouche_crds::runnable())?, templates];
     let mut files = Vec::new();
     for definition in &definitions {
         files.push(Generated {

@@ -5,9 +5,7 @@ use cartouche_templating::Verdict;
 use serde_json::json;
 
 use super::sample::*;
-use crate::ledger::{
-    Ledger, MESSAGE_BYTES, OutputsRead, RunIdentity, counts_as_failed, result_of, short_message,
-};
+use crate::ledger::{Ledger, OutputsRead, RunIdentity, counts_as_failed, result_of};
 
 fn outputs(ledger: &Ledger) -> (Option<String>, Option<i64>) {
     let value = ledger
@@ -29,9 +27,7 @@ fn a_success_is_recorded_with_its_time_and_outputs() {
         (Some(RunResult::Succeeded), &time(60))
     );
     assert_eq!(next.outputs, Some(values("x")));
-    let mut from = outputs_from(2);
-    from.input_hash = hash("A");
-    assert_eq!(next.outputs_from, Some(from));
+    assert_eq!(next.outputs_from, Some(outputs_from(2)));
 }
 
 #[test]
@@ -326,17 +322,6 @@ fn an_owner_of_another_group_or_kind_is_no_owner() {
         ] } });
         assert!(!RunIdentity::of(&object).unwrap().is_owned_by(RUNNABLE));
     }
-}
-
-#[test]
-fn messages_are_cut_on_a_character_border() {
-    assert_eq!(short_message("short"), "short");
-    let cut = short_message(&"é".repeat(200));
-    assert_eq!(cut, "é".repeat(MESSAGE_BYTES / 2));
-    assert_eq!(
-        short_message(&format!("x{}", "é".repeat(200))).len(),
-        MESSAGE_BYTES - 1
-    );
 }
 
 #[test]

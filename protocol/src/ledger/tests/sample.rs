@@ -151,6 +151,7 @@ pub(crate) fn unfinished(sequence: i64, input: &str) -> HistoryEntry {
         finished_at: None,
         message: String::new(),
         rules_hash: None,
+        unknown: Vec::new(),
     }
 }
 
@@ -184,7 +185,6 @@ pub(crate) fn outputs_from(sequence: i64) -> OutputsFrom {
         sequence,
         name: name(sequence),
         uid: uid(sequence),
-        input_hash: hash("old"),
         rules_hash: RULES.to_owned(),
     }
 }

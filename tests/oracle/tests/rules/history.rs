@@ -188,7 +188,6 @@ pub fn gives(mut status: RunnableStatus, number: i64, uid: &str) -> RunnableStat
         sequence: number,
         name: format!("app-{number}"),
         uid: uid.to_owned(),
-        input_hash: String::new(),
         rules_hash: String::new(),
     });
     status

@@ -39,7 +39,13 @@ async fn a_runnable_that_cannot_be_read_is_told_and_heals_where_it_was() -> Resu
     };
     send(&cluster, "PATCH", &path("app"), inputs(&deep)).await?;
     let told = until(&cluster, app, "a word about it", is_told).await?;
-    for field in ["currentRun", "outputs", "outputsFrom", "history"] {
+    for field in [
+        "currentRun",
+        "outputs",
+        "outputsFrom",
+        "unfinishedRuns",
+        "history",
+    ] {
         ensure!(told["status"][field] == before["status"][field], "{told}");
     }
     // One that nobody could ever read, and after a restart.

@@ -1,0 +1,302 @@
+//! Earlier runs: in memory an entry each, in the status an object while it has no result and a line of text
+//! once it has one.
+//!
+//! A field of the status costs the API server as much as four whole lines, at every write of the Runnable
+//! (docs/performance.md). The form of a line is `docs/api.md`'s to tell; this is its one home:
+//!
+//! ```text
+//! <number> <result> <apiVersion>/<kind>/<name> <uid|-> <started|-> <finished|-> <hash> [key=value …] : <message>
+//! ```
+//!
+//! No value holds a blank: blanks, control characters and `%` in one stand as `%` and their two hexadecimal
+//! digits. The message is whatever the run's engine said; it comes last, on one line, and nothing reads it.
+
+use std::{
+    fmt::{self, Write},
+    str::FromStr,
+};
+
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::status::RunResult;
+
+/// A message in a history is cut at so many bytes.
+pub const MESSAGE_BYTES: usize = 256;
+
+/// Stands for a value that there is not.
+const NONE: &str = "-";
+/// Stands before the message.
+const MESSAGE: &str = ":";
+const TAKEN_BY: &str = "takenBy";
+const INTENT_AT: &str = "intentAt";
+const RULES_HASH: &str = "rulesHash";
+
+/// An earlier run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryEntry {
+    /// Its number.
+    #[schemars(range(min = 1))]
+    pub sequence: i64,
+    /// The hash of what was rendered for it.
+    pub input_hash: String,
+    /// The `apiVersion` of its object.
+    pub api_version: String,
+    /// The kind of its object.
+    pub kind: String,
+    /// The name of its object.
+    pub name: String,
+    /// The uid of its object; absent while it is not known whether it was ever made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+    /// How it ended; absent while it runs. An entry with a result stands in `history`.
+    #[serde(skip)]
+    pub result: Option<RunResult>,
+    /// When its object was created; before that is known, when it was last attempted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Time>,
+    /// When it was intended, if it is not known whether it was made by the time of its last attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent_at: Option<Time>,
+    /// The uid of the object that held its name and is somebody else's: the number was given up. A run that comes
+    /// to be under that name all the same gives no outputs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_by: Option<String>,
+    /// When the controller first saw its end.
+    #[serde(skip)]
+    pub finished_at: Option<Time>,
+    /// What its engine said last, at most 256 bytes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 256))]
+    pub message: String,
+    /// Hash of the template's `outputs` and `healthRule` that it was made under; absent once it has
+    /// ended. Under other rules than these its `Succeeded` condition, or what is known of its kind,
+    /// tells how it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules_hash: Option<String>,
+    /// What stands in its line under keys that this release does not know: `key=value`, as it was read.
+    #[serde(skip)]
+    pub unknown: Vec<String>,
+}
+
+/// What keeps a line from being read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnreadableLine {
+    /// It has fewer than seven values.
+    Short,
+    /// Its first value is no number of a run.
+    Number,
+    /// Its second value is none of `Succeeded`, `Failed` and `Lost`.
+    Result,
+    /// Its third value is not `<apiVersion>/<kind>/<name>`.
+    Object,
+    /// A time is none.
+    Time,
+    /// What follows the hash is no `key=value`.
+    Key,
+    /// A `%` is not followed by two hexadecimal digits of a character.
+    Escape,
+}
+
+impl fmt::Display for UnreadableLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Short => "it has fewer than seven values",
+            Self::Number => "its first value is no number of a run",
+            Self::Result => "its second value is none of Succeeded, Failed and Lost",
+            Self::Object => "its third value is not <apiVersion>/<kind>/<name>",
+            Self::Time => "its fifth and sixth values, intentAt= too, are times or -",
+            Self::Key => "what follows the hash is no key=value",
+            Self::Escape => "a % is not followed by two hexadecimal digits",
+        })
+    }
+}
+
+impl HistoryEntry {
+    /// Its line. `None` without a result: then it is an object in `unfinishedRuns`.
+    #[must_use]
+    pub fn line(&self) -> Option<String> {
+        let result = self.result?;
+        let mut line = format!("{} {}", self.sequence, result.as_str());
+        let object = format!("{}/{}/{}", self.api_version, self.kind, self.name);
+        push(&mut line, &object);
+        push_or_none(&mut line, self.uid.as_deref());
+        push_or_none(&mut line, self.started_at.as_ref().map(time).as_deref());
+        push_or_none(&mut line, self.finished_at.as_ref().map(time).as_deref());
+        push(&mut line, &self.input_hash);
+        let intent_at = self.intent_at.as_ref().map(time);
+        let keys = [
+            (TAKEN_BY, &self.taken_by),
+            (INTENT_AT, &intent_at),
+            (RULES_HASH, &self.rules_hash),
+        ];
+        for (key, value) in keys {
+            if let Some(value) = value {
+                push(&mut line, &format!("{key}={value}"));
+            }
+        }
+        for pair in &self.unknown {
+            push(&mut line, pair);
+        }
+        if !self.message.is_empty() {
+            let _ = write!(line, " {MESSAGE} {}", short_message(&self.message));
+        }
+        Some(line)
+    }
+}
+
+impl FromStr for HistoryEntry {
+    type Err = UnreadableLine;
+
+    fn from_str(line: &str) -> Result<Self, Self::Err> {
+        let (values, message) = parted(line);
+        let mut values = values.into_iter();
+        let mut next = || values.next().ok_or(UnreadableLine::Short);
+        let (number, result, object) = (next()?, next()?, next()?);
+        let (uid, started, finished, hash) = (next()?, next()?, next()?, next()?);
+        let sequence = number.parse().map_err(|_| UnreadableLine::Number)?;
+        if sequence < 1 {
+            return Err(UnreadableLine::Number);
+        }
+        let object = unescaped(object)?;
+        let (kind, name) = object.rsplit_once('/').ok_or(UnreadableLine::Object)?;
+        let (api_version, kind) = kind.rsplit_once('/').ok_or(UnreadableLine::Object)?;
+        let mut entry = Self {
+            sequence,
+            input_hash: unescaped(hash)?,
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            uid: unless_none(uid).map(unescaped).transpose()?,
+            result: Some(RunResult::named(result).ok_or(UnreadableLine::Result)?),
+            started_at: unless_none(started).map(time_of).transpose()?,
+            intent_at: None,
+            taken_by: None,
+            finished_at: unless_none(finished).map(time_of).transpose()?,
+            message: message.to_owned(),
+            rules_hash: None,
+            unknown: Vec::new(),
+        };
+        values.try_for_each(|pair| entry.add(pair))?;
+        Ok(entry)
+    }
+}
+
+impl HistoryEntry {
+    /// Takes what stands in a line under a key.
+    fn add(&mut self, pair: &str) -> Result<(), UnreadableLine> {
+        let (key, value) = pair.split_once('=').ok_or(UnreadableLine::Key)?;
+        match key {
+            TAKEN_BY => self.taken_by = Some(unescaped(value)?),
+            INTENT_AT => self.intent_at = Some(time_of(value)?),
+            RULES_HASH => self.rules_hash = Some(unescaped(value)?),
+            _ => self.unknown.push(unescaped(pair)?),
+        }
+        Ok(())
+    }
+}
+
+/// The values of a line, and its message.
+fn parted(line: &str) -> (Vec<&str>, &str) {
+    let mut values = Vec::new();
+    let mut rest = line;
+    while !rest.is_empty() {
+        let (value, after) = rest.split_once(' ').unwrap_or((rest, ""));
+        // The first seven values may be anything.
+        if value == MESSAGE && values.len() >= 7 {
+            return (values, after);
+        }
+        values.push(value);
+        rest = after;
+    }
+    (values, "")
+}
+
+fn push(line: &mut String, value: &str) {
+    line.push(' ');
+    // What is said of nothing, and nothing at all, must not be taken for what they are not.
+    if matches!(value, "" | NONE) {
+        let _ = write!(line, "%{}", if value.is_empty() { "" } else { "2D" });
+        return;
+    }
+    escape(line, value);
+}
+
+fn push_or_none(line: &mut String, value: Option<&str>) {
+    match value {
+        Some(value) => push(line, value),
+        None => {
+            line.push(' ');
+            line.push_str(NONE);
+        }
+    }
+}
+
+fn escape(line: &mut String, value: &str) {
+    for c in value.chars() {
+        if c == '%' || c.is_whitespace() || c.is_control() {
+            let mut bytes = [0; 4];
+            for byte in c.encode_utf8(&mut bytes).bytes() {
+                let _ = write!(line, "%{byte:02X}");
+            }
+        } else {
+            line.push(c);
+        }
+    }
+}
+
+fn unescaped(value: &str) -> Result<String, UnreadableLine> {
+    if !value.contains('%') {
+        return Ok(value.to_owned());
+    }
+    if value == "%" {
+        return Ok(String::new());
+    }
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+        let (high, low) = (digit(rest.next()), digit(rest.next()));
+        let byte = high.zip(low).map(|(high, low)| high * 16 + low);
+        let byte = byte.and_then(|byte| u8::try_from(byte).ok());
+        bytes.push(byte.ok_or(UnreadableLine::Escape)?);
+    }
+    String::from_utf8(bytes).map_err(|_| UnreadableLine::Escape)
+}
+
+fn unless_none(value: &str) -> Option<&str> {
+    (value != NONE).then_some(value)
+}
+
+/// As the API server writes times.
+pub(crate) fn time(time: &Time) -> String {
+    time.0.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+fn time_of(value: &str) -> Result<Time, UnreadableLine> {
+    let time: Result<Timestamp, _> = value.parse();
+    time.map(Time).map_err(|_| UnreadableLine::Time)
+}
+
+/// A message as it may stand at the end of a line: on one line, and cut.
+#[must_use]
+pub fn short_message(message: &str) -> String {
+    let mut text = String::with_capacity(message.len().min(MESSAGE_BYTES));
+    for c in message.chars() {
+        let c = if c.is_control() { ' ' } else { c };
+        if text.len() + c.len_utf8() > MESSAGE_BYTES {
+            break;
+        }
+        text.push(c);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

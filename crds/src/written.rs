@@ -1,0 +1,136 @@
+//! The status as the API server stores it.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
+use serde_json::{Value, value::RawValue};
+
+use crate::{
+    history::HistoryEntry,
+    schema,
+    status::{CurrentRun, OutputsFrom, RunnableStatus},
+};
+
+/// Lines that cannot be read are kept, so many at most: the last ones. With the two hundred that can, they must
+/// never fill the list, or no run would be recorded any more.
+const MAX_UNREADABLE: usize = 100;
+
+/// What the controller saw and did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+// Written as a whole: what the server keeps about who wrote each field would cost more than the rest.
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+pub(crate) struct WrittenStatus {
+    /// The `metadata.generation` that this status speaks of; -1 until the first look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    observed_generation: Option<i64>,
+
+    /// `RunTemplateReady`, `StampedObjectCondition`, `Ready`, and while they are true `Reconciling`,
+    /// `Stalled` and `WatchUnavailable`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    conditions: Vec<Condition>,
+
+    /// The values that the newest successful run gave. They stay until newer ones replace them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::any_json_map")]
+    outputs: Option<BTreeMap<String, Value>>,
+
+    /// The run that `outputs` were read from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    outputs_from: Option<OutputsFrom>,
+
+    /// The run for what the template renders now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    current_run: Option<CurrentRun>,
+
+    /// Earlier runs without a result, oldest first; at most 200. One that cannot be read counts as taken away.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "readable"
+    )]
+    #[schemars(length(max = 200))]
+    unfinished_runs: Vec<HistoryEntry>,
+
+    /// Earlier runs that have ended, oldest first, at most 200: `<number> <result> <apiVersion>/<kind>/<name> <uid|->
+    /// <started|-> <finished|-> <hash> [key=value …] : <message>`. `cartouche history` prints them. A line that cannot
+    /// be read is kept as it is.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "readable"
+    )]
+    #[schemars(length(max = 300))]
+    history: Vec<String>,
+
+    /// Counts runs that nobody asked for by changing the Runnable or its template, and slows them
+    /// when a run changes the very object that its Runnable selects: `<generation> <template's uid> <template's
+    /// generation> <begin of the count> <runs>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    breaker: Option<String>,
+}
+
+/// What can be read of a list: what was stored under an earlier definition, nobody has checked.
+fn readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Vec<T>, D::Error> {
+    let text = Box::<RawValue>::deserialize(from)?;
+    Ok(serde_json::from_str(text.get()).unwrap_or_else(|_| {
+        let entries: Vec<Value> = serde_json::from_str(text.get()).unwrap_or_default();
+        let entry = |value| serde_json::from_value(value).ok();
+        entries.into_iter().filter_map(entry).collect()
+    }))
+}
+
+impl From<WrittenStatus> for RunnableStatus {
+    fn from(written: WrittenStatus) -> Self {
+        let mut history = written.unfinished_runs;
+        history.retain(|entry| entry.sequence >= 1);
+        let mut unreadable_history = Vec::new();
+        for line in written.history {
+            match line.parse() {
+                Ok(entry) => history.push(entry),
+                Err(_) => unreadable_history.push(line),
+            }
+        }
+        history.sort_by_key(|entry| entry.sequence);
+        Self {
+            observed_generation: written.observed_generation,
+            conditions: written.conditions,
+            outputs: written.outputs,
+            outputs_from: written.outputs_from,
+            current_run: written.current_run,
+            history,
+            unreadable_history,
+            breaker: written.breaker.and_then(|line| line.parse().ok()),
+        }
+    }
+}
+
+impl From<RunnableStatus> for WrittenStatus {
+    fn from(status: RunnableStatus) -> Self {
+        let mut history = status.unreadable_history;
+        history.drain(..history.len().saturating_sub(MAX_UNREADABLE));
+        let mut unfinished_runs = Vec::new();
+        for entry in status.history {
+            match entry.line() {
+                Some(line) => history.push(line),
+                None => unfinished_runs.push(entry),
+            }
+        }
+        Self {
+            observed_generation: status.observed_generation,
+            conditions: status.conditions,
+            outputs: status.outputs,
+            outputs_from: status.outputs_from,
+            current_run: status.current_run,
+            unfinished_runs,
+            history,
+            breaker: status.breaker.map(|breaker| breaker.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
