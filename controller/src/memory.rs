@@ -45,8 +45,8 @@ pub struct Memory {
     pub reported: BTreeSet<String>,
     /// That the kind of its runs is polled was said.
     pub reported_polling: bool,
-    /// That lines of its history cannot be read was said.
-    pub reported_history: bool,
+    /// Of so many lines of its history it was said that they cannot be read.
+    pub reported_history: usize,
     /// The resourceVersion of which it was said that its ledger may have been put back.
     pub reported_put_back: Option<String>,
 }

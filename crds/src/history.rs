@@ -225,12 +225,11 @@ fn push(line: &mut String, value: &str) {
 }
 
 fn push_or_none(line: &mut String, value: Option<&str>) {
-    match value {
-        Some(value) => push(line, value),
-        None => {
-            line.push(' ');
-            line.push_str(NONE);
-        }
+    if let Some(value) = value {
+        push(line, value);
+    } else {
+        line.push(' ');
+        line.push_str(NONE);
     }
 }
 

@@ -9,13 +9,14 @@ use crate::{events::Occasion, memory::lock};
 const SHOWN: usize = 80;
 
 impl Reconciliation<'_> {
-    /// Says, once, that lines of the history cannot be read.
+    /// Says, once for each number of them, that lines of the history cannot be read.
     pub(super) fn say_unreadable_history(&self) {
         let lines = &self.facts.stored.unreadable_history;
         let Some(first) = lines.first() else {
             return;
         };
-        if std::mem::replace(&mut lock(&self.memory).reported_history, true) {
+        let before = std::mem::replace(&mut lock(&self.memory).reported_history, lines.len());
+        if before == lines.len() {
             return;
         }
         let why = first.parse::<HistoryEntry>().err();

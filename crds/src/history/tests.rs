@@ -2,8 +2,8 @@ use super::*;
 
 const LINE: &str = "7 Succeeded batch/v1/Job/hello-x2k9 6c0a9d1e-uid 2026-01-02T03:04:05Z 2026-01-02T03:05:00Z v1:9f86 : all steps have completed";
 
-fn at(time: &str) -> Option<Time> {
-    Some(Time(time.parse().unwrap()))
+fn at(time: &str) -> Time {
+    Time(time.parse().unwrap())
 }
 
 fn entry() -> HistoryEntry {
@@ -15,10 +15,10 @@ fn entry() -> HistoryEntry {
         name: "hello-x2k9".to_owned(),
         uid: Some("6c0a9d1e-uid".to_owned()),
         result: Some(RunResult::Succeeded),
-        started_at: at("2026-01-02T03:04:05Z"),
+        started_at: Some(at("2026-01-02T03:04:05Z")),
         intent_at: None,
         taken_by: None,
-        finished_at: at("2026-01-02T03:05:00Z"),
+        finished_at: Some(at("2026-01-02T03:05:00Z")),
         message: "all steps have completed".to_owned(),
         rules_hash: None,
         unknown: Vec::new(),
@@ -42,7 +42,7 @@ fn golden_lines_are_written_and_read_to_the_letter() {
     let full = HistoryEntry {
         result: Some(RunResult::Failed),
         taken_by: Some("a-uid".to_owned()),
-        intent_at: at("2026-01-02T03:04:00Z"),
+        intent_at: Some(at("2026-01-02T03:04:00Z")),
         rules_hash: Some("77".to_owned()),
         message: "it : failed\nbadly".to_owned(),
         ..entry()

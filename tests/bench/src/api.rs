@@ -68,6 +68,23 @@ pub(crate) async fn send<T: DeserializeOwned>(
     send_as(client, method, path, body, None).await
 }
 
+/// As [`send`], with a body of another type than usual.
+pub(crate) async fn send_typed<T: DeserializeOwned>(
+    client: &Client,
+    method: &str,
+    path: &str,
+    body: &Value,
+    content: &str,
+) -> kube::Result<T> {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(http::header::CONTENT_TYPE, content);
+    let body = serde_json::to_vec(body).map_err(kube::Error::SerdeError)?;
+    let request = request.body(body).map_err(kube::Error::HttpError)?;
+    client.request(request).await
+}
+
 /// As [`send`], impersonating a user.
 pub(crate) async fn send_as<T: DeserializeOwned>(
     client: &Client,

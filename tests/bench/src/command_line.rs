@@ -88,6 +88,14 @@ pub(crate) struct Settings {
     #[arg(long, global = true, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u8).range(1..=200))]
     pub(crate) keep: u8,
 
+    /// Runs that each Runnable has behind it before it is measured, whoever is measured.
+    #[arg(long, global = true, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub(crate) earlier: u8,
+
+    /// How long a run lasts, in milliseconds.
+    #[arg(long, global = true, value_name = "MILLISECONDS", default_value_t = 0)]
+    pub(crate) lasts: u64,
+
     /// Record a profile of the controller with perf, while it is measured, in this file.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) perf: Option<PathBuf>,
@@ -103,7 +111,12 @@ impl Settings {
         if self.no_references {
             return vec![Subject::Controller];
         }
-        vec![Subject::TwoWrites, Subject::Blind, Subject::Controller]
+        vec![
+            Subject::TwoWrites,
+            Subject::WithConditions,
+            Subject::Blind,
+            Subject::Controller,
+        ]
     }
 }
 
@@ -155,6 +168,12 @@ pub(crate) enum Command {
         /// How long it is left alone.
         #[arg(long, default_value_t = 3)]
         minutes: u64,
+    },
+    /// What each sort of request costs the API server. No controller.
+    Shapes {
+        /// How often each is sent.
+        #[arg(long, default_value_t = 300)]
+        requests: usize,
     },
     /// Writes tables and plots into docs/performance.md, from files that --json wrote.
     Docs {
@@ -220,6 +239,7 @@ impl FromStr for Point {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Reference {
     TwoWrites,
+    WithConditions,
     Blind,
 }
 
@@ -227,6 +247,7 @@ impl Reference {
     pub(crate) fn subject(self) -> Subject {
         match self {
             Self::TwoWrites => Subject::TwoWrites,
+            Self::WithConditions => Subject::WithConditions,
             Self::Blind => Subject::Blind,
         }
     }

@@ -24,6 +24,7 @@ pub(crate) fn write(files: &[PathBuf]) -> Result<()> {
         all.starts.extend(one.starts);
         all.edits.extend(one.edits);
         all.idle.extend(one.idle);
+        all.shapes.extend(one.shapes);
     }
     let page = repository().join("docs/performance.md");
     let mut text =
@@ -46,7 +47,7 @@ pub(crate) fn write(files: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-fn sections(all: &Measured) -> [(&'static str, String); 6] {
+fn sections(all: &Measured) -> [(&'static str, String); 7] {
     let machine = match all.idle_mib {
         Some(idle) => format!(
             "Measured on {}. Memory of the controller before any Runnable: {idle:.1} MiB.\n",
@@ -73,6 +74,7 @@ fn sections(all: &Measured) -> [(&'static str, String); 6] {
         ),
         ("template-edit", edits),
         ("idle", idle),
+        ("shapes", report::shapes(&all.shapes)),
     ]
 }
 
@@ -89,7 +91,12 @@ fn filled(page: &str, name: &str, content: &str) -> Option<String> {
 }
 
 fn plots(all: &Measured) -> [(&'static str, Plot); 3] {
-    let subjects = [Subject::Controller, Subject::Blind, Subject::TwoWrites];
+    let subjects = [
+        Subject::Controller,
+        Subject::Blind,
+        Subject::WithConditions,
+        Subject::TwoWrites,
+    ];
     let loaded = |row: &&Row| matches!(row.scenario.as_str(), "load" | "alone" | "together");
     let latency = subjects.map(|subject| {
         let rows = all.rows.iter().filter(loaded);

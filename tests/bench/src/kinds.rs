@@ -11,6 +11,9 @@ pub(crate) const RUNNABLE_GROUP: &str = "carto.run";
 /// The group of the Runnables that only the references serve: nobody has to be stopped meanwhile.
 pub(crate) const TWIN_GROUP: &str = "twin.bench.carto.run";
 
+/// The group of the Runnables whose status has another form, to compare the two.
+pub(crate) const GRANULAR_GROUP: &str = "granular.bench.carto.run";
+
 /// A kind of run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RunKind {
@@ -115,13 +118,29 @@ impl RunKind {
 
 /// The definition of the twin of the Runnable: the shipped one in another group.
 pub(crate) fn twin_definition() -> Result<Value> {
+    definition_in(TWIN_GROUP)
+}
+
+/// One more, whose status is written field by field and has no schema for earlier runs: the form before this one.
+pub(crate) fn granular_definition() -> Result<Value> {
+    let mut definition = definition_in(GRANULAR_GROUP)?;
+    let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    let status = &mut schema["properties"]["status"];
+    if let Some(status) = status.as_object_mut() {
+        status.remove("x-kubernetes-map-type");
+    }
+    status["properties"]["history"] = json!({ "x-kubernetes-preserve-unknown-fields": true });
+    Ok(definition)
+}
+
+fn definition_in(group: &str) -> Result<Value> {
     let file = repository().join("config/crd/carto.run_runnables.yaml");
     let text =
         std::fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
     let mut definition: Value =
         serde_saphyr::from_str(&text).with_context(|| format!("reading {}", file.display()))?;
-    definition["metadata"] = json!({ "name": format!("runnables.{TWIN_GROUP}") });
-    definition["spec"]["group"] = TWIN_GROUP.into();
+    definition["metadata"] = json!({ "name": format!("runnables.{group}") });
+    definition["spec"]["group"] = group.into();
     if let Some(names) = definition["spec"]["names"].as_object_mut() {
         names.remove("shortNames");
         names.remove("categories");

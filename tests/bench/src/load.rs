@@ -7,4 +7,4 @@ mod rounds;
 
 pub(crate) use board::{Board, Tally};
 pub(crate) use field::{Field, Plan, SeenRun, SeenRunnable, name};
-pub(crate) use rounds::{closed_loop, paced, rounds, sequential};
+pub(crate) use rounds::{closed_loop, paced, rounds, sequential, warm_up};

@@ -59,6 +59,8 @@ pub(crate) enum Subject {
     Controller,
     /// The unsafe reference that makes one create and one status patch a run.
     TwoWrites,
+    /// The unsafe reference that makes one create a run, and one write of a status with conditions and a record of runs.
+    WithConditions,
     /// The unsafe reference that makes the requests of the protocol blindly.
     Blind,
 }
@@ -68,6 +70,7 @@ impl Subject {
         match self {
             Self::Controller => "controller",
             Self::TwoWrites => "two writes (unsafe)",
+            Self::WithConditions => "two writes with conditions (unsafe)",
             Self::Blind => "blind protocol (unsafe)",
         }
     }
@@ -92,6 +95,9 @@ pub(crate) struct CpuPerRun {
     pub(crate) etcd: Option<f64>,
     /// Of this benchmark: load, engine and watches.
     pub(crate) generator: f64,
+    /// KiB that the API server has allocated, for all requests as well.
+    #[serde(default)]
+    pub(crate) allocated: Option<f64>,
 }
 
 /// Requests of one sort for one finished run.
@@ -186,6 +192,21 @@ pub(crate) struct Idle {
     pub(crate) restart: Start,
 }
 
+/// One sort of request, sent again and again while nothing else happens.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Shape {
+    pub(crate) request: String,
+    /// How often it was sent.
+    pub(crate) requests: usize,
+    /// KiB that the API server has allocated for each.
+    pub(crate) kib: f64,
+    /// Its CPU time for each, in milliseconds.
+    pub(crate) cpu: f64,
+    /// From the request to the answer, in milliseconds.
+    pub(crate) latency: Quantiles,
+}
+
 /// Everything that one call of the benchmark has measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -198,6 +219,7 @@ pub(crate) struct Measured {
     pub(crate) starts: Vec<Start>,
     pub(crate) edits: Vec<Edit>,
     pub(crate) idle: Vec<Idle>,
+    pub(crate) shapes: Vec<Shape>,
 }
 
 impl Row {

@@ -37,6 +37,10 @@ pub(crate) struct Load {
     pub(crate) runnables: usize,
     pub(crate) pattern: Pattern,
     pub(crate) seconds: Duration,
+    /// Runs that each Runnable has behind it.
+    pub(crate) earlier: u8,
+    /// How long a run lasts.
+    pub(crate) lasts: Duration,
     /// Where a profile of the controller goes.
     pub(crate) perf: Option<PathBuf>,
 }
@@ -52,13 +56,15 @@ pub(crate) struct Sum {
     requests: Vec<RequestCount>,
 }
 
-/// CPU time in milliseconds.
+/// What it took: CPU time in milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cpu {
     own: f64,
     api_server: Option<f64>,
     etcd: Option<f64>,
     generator: f64,
+    /// And what the API server has allocated, in KiB.
+    allocated: Option<f64>,
 }
 
 /// CPU time of a process so far, in seconds.
@@ -67,13 +73,14 @@ pub(crate) fn cpu_seconds(process: Process) -> Result<f64> {
 }
 
 impl Cpu {
-    fn now(site: &Site, process: Process) -> Result<Self> {
+    async fn now(site: &Site, process: Process) -> Result<Self> {
         let (api_server, etcd) = site.server_cpu();
         Ok(Self {
             own: millis(process.cpu()?),
             api_server,
             etcd,
             generator: millis(Process::own().cpu()?),
+            allocated: site.allocated().await.ok().map(|bytes| bytes / 1024.0),
         })
     }
 
@@ -84,6 +91,7 @@ impl Cpu {
             api_server: minus(self.api_server, before.api_server),
             etcd: minus(self.etcd, before.etcd),
             generator: self.generator - before.generator,
+            allocated: minus(self.allocated, before.allocated),
         }
     }
 
@@ -98,6 +106,7 @@ impl Cpu {
             api_server: plus(self.api_server, other.api_server),
             etcd: plus(self.etcd, other.etcd),
             generator: self.generator + other.generator,
+            allocated: plus(self.allocated, other.allocated),
         }
     }
 }
@@ -120,7 +129,10 @@ pub(crate) async fn measure(
     let mut field = field(site, running, load, keep).await?;
     let before = running.process.memory()?;
     let outcome = match field.sow().await.context("making Runnables") {
-        Ok(()) => under_load(site, running, load, &mut field).await,
+        Ok(()) => match load::warm_up(&mut field, load.earlier).await {
+            Ok(()) => under_load(site, running, load, &mut field).await,
+            Err(error) => Err(error),
+        },
         Err(error) => Err(error),
     };
     let sum = match outcome {
@@ -157,17 +169,19 @@ pub(crate) async fn plan_for(site: &Site, runnables: usize, keep: usize) -> Resu
         active: runnables,
         kinds: vec![(RunKind::number(0), "bench".to_owned())],
         keep,
+        lasts: Duration::ZERO,
     })
 }
 
 async fn field(site: &Site, running: &Running, load: &Load, keep: usize) -> Result<Field> {
     let kind = match running.subject {
         Subject::Controller => RunKind::number(0),
-        Subject::TwoWrites | Subject::Blind => RunKind::of_references(),
+        Subject::TwoWrites | Subject::WithConditions | Subject::Blind => RunKind::of_references(),
     };
     let plan = Plan {
         group: running.group(),
         kinds: vec![(kind, "bench".to_owned())],
+        lasts: load.lasts,
         ..plan_for(site, load.runnables, keep).await?
     };
     Field::new(site.client(), plan).await
@@ -183,7 +197,7 @@ pub(crate) async fn under_load(
     tokio::time::sleep(AFTERMATH).await;
     field.board.take_tally();
     let audit = site.cluster.audit().ok();
-    let before = Cpu::now(site, running.process)?;
+    let before = Cpu::now(site, running.process).await?;
     let profile = match (&load.perf, running.subject) {
         (Some(file), Subject::Controller) => Some(profiled(running.process, file)?),
         _ => None,
@@ -195,7 +209,7 @@ pub(crate) async fn under_load(
         Pattern::Rate(rate) => load::paced(field, rate, load.seconds).await?,
     };
     tokio::time::sleep(AFTERMATH).await;
-    let cpu = Cpu::now(site, running.process)?.since(before);
+    let cpu = Cpu::now(site, running.process).await?.since(before);
     if let Some(mut perf) = profile {
         interrupt(&perf)?;
         perf.wait().await?;
@@ -316,6 +330,7 @@ impl Sum {
                 api_server: self.cpu.api_server.map(|cpu| cpu / each),
                 etcd: self.cpu.etcd.map(|cpu| cpu / each),
                 generator: self.cpu.generator / each,
+                allocated: self.cpu.allocated.map(|kib| kib / each),
             },
             memory: self.memory,
             requests: self.requests.clone(),

@@ -5,7 +5,9 @@
 //! a group of its own, so that no controller under test and no reference ever meet.
 
 mod blind;
+pub(crate) mod ledger;
 mod two_writes;
+mod with_conditions;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -107,7 +109,7 @@ struct Work {
     client: Client,
     subject: Subject,
     room: Arc<Semaphore>,
-    ledgers: Arc<blind::Ledgers>,
+    ledgers: Arc<ledger::Ledgers>,
 }
 
 impl Work {
@@ -128,6 +130,9 @@ impl Work {
                 let _permit = work.room.acquire().await;
                 complain(match work.subject {
                     Subject::Blind => blind::begin(&work.client, &work.ledgers, &twin).await,
+                    Subject::WithConditions => {
+                        with_conditions::begin(&work.client, &work.ledgers, &twin).await
+                    }
                     _ => two_writes::begin(&work.client, &twin).await,
                 });
             });
@@ -150,6 +155,9 @@ impl Work {
                 let _permit = work.room.acquire().await;
                 complain(match work.subject {
                     Subject::Blind => blind::end(&work.client, &work.ledgers, &run).await,
+                    Subject::WithConditions => {
+                        with_conditions::end(&work.client, &work.ledgers, &run).await
+                    }
                     _ => two_writes::end(&work.client, &run).await,
                 });
             });

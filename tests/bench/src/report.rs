@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::measure::{Edit, Idle, Measured, Quantiles, RequestCount, Row, Start, Subject, float};
+use crate::measure::{
+    Edit, Idle, Measured, Quantiles, RequestCount, Row, Shape, Start, Subject, float,
+};
 
 /// Everything.
 pub(crate) fn tables(measured: &Measured) -> String {
@@ -19,6 +21,7 @@ pub(crate) fn tables(measured: &Measured) -> String {
     }
     text += &growth(&measured.rows);
     text += &starts(&measured.starts);
+    text += &shapes(&measured.shapes);
     measured.edits.iter().for_each(|edit| text += &edited(edit));
     measured
         .idle
@@ -88,6 +91,7 @@ fn ratio_columns(group: &[Row]) -> Vec<(&'static str, Subject)> {
     let there = |subject| group.iter().any(|row| row.subject == subject);
     let mut columns = vec![
         ("controller / two writes", Subject::TwoWrites),
+        ("/ with conditions", Subject::WithConditions),
         ("controller / blind", Subject::Blind),
     ];
     columns.retain(|(_, subject)| there(*subject) && there(Subject::Controller));
@@ -149,6 +153,9 @@ fn lines(group: &[Row]) -> Vec<Line> {
         }),
         line("CPU a run, etcd", " ms", &|row| row.cpu.etcd.unwrap_or(0.0)),
         line("CPU a run, load generator", " ms", &|row| row.cpu.generator),
+        line("allocated a run, API server", " KiB", &|row| {
+            row.cpu.allocated.unwrap_or(0.0)
+        }),
         line("memory, peak", " MiB", &|row| row.memory.peak),
         line("memory, settled", " MiB", &|row| row.memory.settled),
         line("writes a run", "", &Row::writes),
@@ -246,6 +253,24 @@ fn start_line(start: &Start) -> String {
         start.lists,
         start.reads
     )
+}
+
+/// What each sort of request costs the API server.
+pub(crate) fn shapes(shapes: &[Shape]) -> String {
+    if shapes.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from(
+        "\n### What a request costs the API server\n\n| request | allocated | CPU | p50 |\n|---|---:|---:|---:|\n",
+    );
+    for shape in shapes {
+        let _ = writeln!(
+            text,
+            "| {} | {:.0} KiB | {:.2} ms | {:.1} ms |",
+            shape.request, shape.kib, shape.cpu, shape.latency.p50
+        );
+    }
+    text
 }
 
 /// One template edited under many Runnables.

@@ -3,6 +3,7 @@
 mod cold_start;
 mod growth;
 mod idle;
+mod shapes;
 mod template_edit;
 
 use std::{fs, time::Duration};
@@ -79,6 +80,9 @@ async fn measure(scenario: &Command, settings: &Settings) -> Result<Measured> {
             let idle = idle::idle(settings, point.runnables, point.runs, seconds).await?;
             measured.idle.push(idle);
         }
+        Command::Shapes { requests } => {
+            measured.shapes = shapes::shapes(settings, *requests).await?;
+        }
         _ => compared(scenario, settings, &mut measured).await?,
     }
     Ok(measured)
@@ -108,6 +112,8 @@ fn loads(scenario: &Command, settings: &Settings) -> Vec<Load> {
         runnables,
         pattern,
         seconds: Duration::from_secs(settings.seconds),
+        earlier: settings.earlier,
+        lasts: Duration::from_millis(settings.lasts),
         perf: settings.perf.clone(),
     };
     let each = |name: &str, runnables: &[usize], pattern: Pattern| {

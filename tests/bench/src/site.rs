@@ -17,13 +17,14 @@ use cartouche_tests::{
     controller::Controller,
     progress::Progress,
 };
+use http::Request;
 use kube::Client;
 use serde_json::{Value, json};
 
 use crate::{
     api,
     command_line::Settings,
-    kinds::{RUN_GROUP, RUNNABLE_GROUP, RunKind, TWIN_GROUP, twin_definition},
+    kinds::{RUN_GROUP, RUNNABLE_GROUP, RunKind, TWIN_GROUP, granular_definition, twin_definition},
     measure::Subject,
     proc::Process,
 };
@@ -69,7 +70,7 @@ impl Running {
     pub(crate) fn group(&self) -> &'static str {
         match self.subject {
             Subject::Controller => RUNNABLE_GROUP,
-            Subject::TwoWrites | Subject::Blind => TWIN_GROUP,
+            Subject::TwoWrites | Subject::WithConditions | Subject::Blind => TWIN_GROUP,
         }
     }
 
@@ -121,6 +122,16 @@ impl Site {
         self.cluster.client()
     }
 
+    /// Bytes that the API server has allocated so far, by its own count: nearly free of the noise that CPU time has.
+    pub(crate) async fn allocated(&self) -> Result<f64> {
+        let request = Request::get("/metrics").body(Vec::new())?;
+        let metrics = self.client().request_text(request).await?;
+        let mut lines = metrics.lines();
+        let bytes = lines.find_map(|line| line.strip_prefix("go_memstats_alloc_bytes_total "));
+        let bytes = bytes.context("the API server does not say what it has allocated")?;
+        Ok(bytes.trim().parse()?)
+    }
+
     /// CPU time of API server and etcd so far.
     pub(crate) fn server_cpu(&self) -> (Option<f64>, Option<f64>) {
         let cpu = |process: Option<Process>| {
@@ -138,6 +149,7 @@ impl Site {
             .await?;
         let client = self.client();
         api::ensure(&client, CRDS, &twin_definition()?).await?;
+        api::ensure(&client, CRDS, &granular_definition()?).await?;
         let namespace = json!({ "metadata": { "name": NAMESPACE } });
         api::ensure(&client, "/api/v1/namespaces", &namespace).await?;
         for name in ["reference", "controller"] {
@@ -246,6 +258,11 @@ impl Site {
             (Subject::TwoWrites, _) => Program::new(&self.exe, log("two-writes")).args([
                 "reference",
                 "two-writes",
+                &concurrency,
+            ]),
+            (Subject::WithConditions, _) => Program::new(&self.exe, log("with-conditions")).args([
+                "reference",
+                "with-conditions",
                 &concurrency,
             ]),
             (Subject::Blind, _) => {

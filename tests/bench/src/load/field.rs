@@ -40,6 +40,8 @@ pub(crate) struct Plan {
     pub(crate) kinds: Vec<(RunKind, String)>,
     /// Finished runs that each keeps.
     pub(crate) keep: usize,
+    /// How long a run lasts.
+    pub(crate) lasts: Duration,
 }
 
 impl Plan {
@@ -193,7 +195,13 @@ impl Field {
         for (kind, _) in &plan.kinds {
             let path = kind.path(&plan.namespace);
             let version = api::version(&client, &path).await?;
-            let show = engine(client.clone(), path.clone(), board.clone(), room.clone());
+            let show = engine(
+                client.clone(),
+                path.clone(),
+                plan.lasts,
+                board.clone(),
+                room.clone(),
+            );
             tasks.spawn(api::watch(client.clone(), path, "", version, show));
         }
         let version = api::version(&client, &plan.path()).await?;
@@ -335,10 +343,11 @@ pub(super) async fn send_change(
     Ok(())
 }
 
-/// Marks every run as succeeded as soon as its watch shows it.
+/// Marks every run as succeeded so long after its watch shows it.
 fn engine(
     client: Client,
     path: String,
+    lasts: Duration,
     board: Arc<Board>,
     room: Arc<Semaphore>,
 ) -> impl FnMut(Happening, SeenRun) {
@@ -359,6 +368,7 @@ fn engine(
         let (client, room, mark) = (client.clone(), room.clone(), run.spec.mark);
         let path = format!("{path}/{}/status", run.metadata.name);
         tokio::spawn(async move {
+            tokio::time::sleep(lasts).await;
             let _permit = room.acquire_owned().await;
             let outcome =
                 api::send::<IgnoredAny>(&client, "PATCH", &path, &success(change, &mark)).await;

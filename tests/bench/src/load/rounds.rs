@@ -26,6 +26,15 @@ pub(crate) async fn rounds(field: &mut Field, at_most: Duration) -> Result<Durat
     }
 }
 
+/// Has each Runnable make so many runs.
+pub(crate) async fn warm_up(field: &mut Field, runs: u8) -> Result<()> {
+    for _ in 0..runs {
+        send_all(field).await?;
+        field.all_answered().await?;
+    }
+    Ok(())
+}
+
 async fn send_all(field: &Field) -> Result<()> {
     let changes = stream::iter(0..field.plan.active).map(|index| field.change(index));
     changes
