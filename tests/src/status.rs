@@ -15,20 +15,21 @@ pub const LEDGER: [&str; 5] = [
 
 /// A status after an edit of what it says.
 ///
-/// # Panics
+/// # Errors
 ///
-/// If it is none, or nothing that can be written.
-#[must_use]
-pub fn edited(status: Value, edit: impl FnOnce(&mut RunnableStatus)) -> Value {
-    let status: Result<RunnableStatus, _> = serde_json::from_value(status);
-    let mut status = status.unwrap_or_else(|error| panic!("reading a status: {error}"));
+/// If it is none.
+pub fn edited(status: Value, edit: impl FnOnce(&mut RunnableStatus)) -> serde_json::Result<Value> {
+    let mut status: RunnableStatus = serde_json::from_value(status)?;
     edit(&mut status);
-    serde_json::to_value(status).unwrap_or_else(|error| panic!("writing a status: {error}"))
+    serde_json::to_value(status)
 }
 
 /// A status that remembers everything as of long ago: of the first day of the Unix epoch.
-#[must_use]
-pub fn aged(status: Value) -> Value {
+///
+/// # Errors
+///
+/// If it is none.
+pub fn aged(status: Value) -> serde_json::Result<Value> {
     let age = |time: &mut Option<Time>| *time = time.take().map(|_| Time(Timestamp::UNIX_EPOCH));
     edited(status, |status| {
         if let Some(run) = &mut status.current_run {

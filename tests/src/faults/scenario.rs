@@ -83,7 +83,8 @@ fn without_ledger(status: &mut Value) {
 
 /// Makes the ledger remember everything as an hour and more ago.
 fn age(status: &mut Value) {
-    *status = crate::status::aged(status.take());
+    // Without a status the scenario fails.
+    *status = crate::status::aged(status.take()).unwrap_or_default();
 }
 
 /// Whether the run with this number exists, as far as the ledger knows.

@@ -26,7 +26,8 @@ async fn as_another_release_left_it(scene: &Scene, name: &str, version: &str) ->
                 current
                     .chain(earlier)
                     .for_each(|hash| foreign.clone_into(hash));
-            });
+            })
+            .unwrap();
         })
         .await?;
     let annotation = json!({ "metadata": { "annotations": { "carto.run/input-hash": foreign } } });

@@ -49,7 +49,7 @@ pub fn keep(failed: i64, succeeded: i64) -> Value {
 pub async fn an_hour_passes(scene: &Scene, controller: &mut Controller, name: &str) -> Result<()> {
     assert!(controller.stop().await?.success());
     scene
-        .edit_status(name, |status| *status = aged(status.take()))
+        .edit_status(name, |status| *status = aged(status.take()).unwrap())
         .await?;
     controller.restart().await
 }
