@@ -49,7 +49,9 @@ pub fn keep(failed: i64, succeeded: i64) -> Value {
 pub async fn an_hour_passes(scene: &Scene, controller: &mut Controller, name: &str) -> Result<()> {
     assert!(controller.stop().await?.success());
     scene
-        .edit_status(name, |status| *status = aged(status.take()).unwrap())
+        .edit_status(name, |status| {
+            *status = aged(status.take()).unwrap_or_default();
+        })
         .await?;
     controller.restart().await
 }

@@ -35,6 +35,8 @@ pub(crate) async fn point(
         runnables,
         pattern: Pattern::Closed,
         seconds: Duration::from_secs(settings.seconds),
+        earlier: settings.earlier,
+        lasts: Duration::from_millis(settings.lasts),
         perf: settings.perf.clone(),
     };
     let step = site.progress.step(format!(
@@ -75,6 +77,8 @@ pub(crate) async fn kinds(settings: &Settings, kinds: usize) -> Result<Row> {
         runnables,
         pattern: Pattern::Closed,
         seconds: Duration::from_secs(settings.seconds),
+        earlier: settings.earlier,
+        lasts: Duration::from_millis(settings.lasts),
         perf: settings.perf.clone(),
     };
     let step = site.progress.step(format!(

@@ -187,9 +187,9 @@ impl<'a> Measure<'a> {
         let (cpu, allocated) = (self.site.server_cpu().0, self.site.allocated().await?);
         let begin = Instant::now();
         for number in warm..warm + self.requests {
-            let sent = Instant::now();
+            let begin = Instant::now();
             send(number).await.with_context(|| request.clone())?;
-            latencies.record(sent, Instant::now());
+            latencies.record(begin, Instant::now());
         }
         let seconds = begin.elapsed().as_secs_f64();
         let after = self.site.allocated().await?;
