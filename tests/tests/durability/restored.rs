@@ -1,14 +1,15 @@
 //! An old status is put back from a backup.
 
 use anyhow::{Context, Result};
-use cartouche_crds::Runnable;
+use cartouche_crds::{FIELD_MANAGER, Runnable};
 use cartouche_tests::controller::Controller;
+use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use crate::{
     engine::{Kind, succeeds},
     scene::Scene,
-    sight::{current, says, status},
+    sight::{current, is_at, says, status},
 };
 
 /// `app` after so many runs, and a backup of its status after the first.
@@ -28,6 +29,14 @@ async fn put_back(scene: &Scene, backup: &Value) -> Result<()> {
     scene
         .edit_status("app", |status| status.clone_from(backup))
         .await
+}
+
+/// Whether the API server has noted that somebody else wrote the status.
+fn is_marked(runnable: &Runnable) -> bool {
+    let mut entries = runnable.managed_fields().iter();
+    entries.any(|it| {
+        it.subresource.as_deref() == Some("status") && it.manager.as_deref() != Some(FIELD_MANAGER)
+    })
 }
 
 #[tokio::test]
@@ -121,13 +130,66 @@ async fn an_old_backup_is_caught_up_with_after_first_looks_that_fail() -> Result
     let template = |name: &str| json!({ "spec": { "runTemplateRef": { "name": name } } });
     scene.patch("app", template("mistyped")).await?;
     controller.restart().await?;
-    let no_template = |r: &Runnable| says(r, "RunTemplateReady", "False", "RunTemplateNotFound");
-    scene.until("app", "no template", no_template).await?;
+    scene
+        .warns("app", "StatusNotCompared", "unable to get run template")
+        .await?;
     scene.is_served().await?;
+    // Whoever writes takes away the note that somebody else has written.
+    assert!(is_marked(&scene.now("app").await?));
     scene.patch("app", template(&scene.namespace)).await?;
     assert_eq!(current(&scene.gives("app", 3).await?)?.sequence, 3);
     scene.is_served().await?;
     assert_eq!(scene.made("app")?, [1, 2, 3]);
+    scene.nothing_twice()
+}
+
+/// The newest run goes while nothing but the note of the other writer tells that the status is an old one.
+#[tokio::test]
+async fn an_old_backup_under_a_suspended_runnable_is_caught_up_with_before_its_newest_run_goes()
+-> Result<()> {
+    let (scene, mut controller, old) = with_a_backup("backup-suspended", 3).await?;
+    assert!(controller.stop().await?.success());
+    put_back(&scene, &old).await?;
+    let spec = json!({ "spec": { "suspend": true, "inputs": succeeds(4) } });
+    scene.patch("app", spec).await?;
+    controller.restart().await?;
+    scene
+        .until("app", "the newest run to be known", is_at(3))
+        .await?;
+    let newest = scene.sees("app", 3).await?;
+    scene.delete(Kind::Trial, &newest).await?;
+    scene.is_served().await?;
+    scene
+        .patch("app", json!({ "spec": { "suspend": false } }))
+        .await?;
+    assert_eq!(current(&scene.gives("app", 4).await?)?.sequence, 4);
+    assert_eq!(scene.made("app")?, [1, 2, 3, 4]);
+    scene.nothing_twice()
+}
+
+#[tokio::test]
+async fn an_old_backup_under_a_broken_template_is_caught_up_with_after_its_newest_run_went()
+-> Result<()> {
+    let (scene, _controller, old) = with_a_backup("backup-broken", 3).await?;
+    let template = |name: &str| json!({ "spec": { "runTemplateRef": { "name": name } } });
+    scene.patch("app", template("mistyped")).await?;
+    let no_template = |r: &Runnable| says(r, "RunTemplateReady", "False", "RunTemplateNotFound");
+    scene.until("app", "no template", no_template).await?;
+    put_back(&scene, &old).await?;
+    // Its conditions are those of a template that was there, and nothing is written.
+    scene
+        .warns("app", "StatusNotCompared", "unable to get run template")
+        .await?;
+    let newest = scene.sees("app", 3).await?;
+    scene.delete(Kind::Trial, &newest).await?;
+    scene.is_served().await?;
+    assert!(is_marked(&scene.now("app").await?));
+    let mended =
+        json!({ "spec": { "runTemplateRef": { "name": scene.namespace }, "inputs": succeeds(4) } });
+    scene.patch("app", mended).await?;
+    assert_eq!(current(&scene.gives("app", 4).await?)?.sequence, 4);
+    scene.is_served().await?;
+    assert_eq!(scene.made("app")?, [1, 2, 3, 4]);
     scene.nothing_twice()
 }
 
