@@ -22,6 +22,7 @@ use crate::{
     api::Requests,
     backoff::HALF,
     clock::boot_time,
+    events::Occasion,
     memory::{Memory, Operation, lock},
     runnable_key::RunnableKey,
 };
@@ -159,6 +160,20 @@ impl<'a> Reconciliation<'a> {
     pub(super) fn fail(&self, what: Operation, problem: ReconcileError) -> End {
         let wait = lock(&self.memory).failed(what, &problem, boot_time());
         End::Stuck(problem, Some(wait))
+    }
+
+    /// Hands in an event about the Runnable.
+    pub(super) fn publish(&self, occasion: &Occasion) {
+        let events = &self.ctx.events;
+        events.publish(&self.runnable, occasion, self.facts.now);
+    }
+
+    /// The same of something that is wrong.
+    pub(super) fn publish_warning(&self, reason: &str, message: String) {
+        self.publish(&Occasion::Warning {
+            reason: reason.to_owned(),
+            message,
+        });
     }
 
     /// Writes what is left to say, cleans up, and says when to reconcile again.

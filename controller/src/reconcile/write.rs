@@ -141,32 +141,29 @@ impl Reconciliation<'_> {
             // A refusal to read was no hindrance to confirm; to follow the run it is.
             self.facts.reads.retain(|_, read| *read != NameRead::Denied);
         }
+        self.announce(before);
+    }
+
+    /// Counts a result that is new, and says that there are new outputs.
+    fn announce(&self, before: &Ledger) {
         let Some(current) = &self.facts.ledger.current else {
             return;
         };
         let result = |ledger: &Ledger| ledger.current.as_ref().and_then(|current| current.result);
-        if result(before) != current.result {
-            match current.result {
-                Some(RunResult::Succeeded) => self.ctx.metrics.run(RunEvent::Succeeded),
-                Some(RunResult::Failed) => self.ctx.metrics.run(RunEvent::Failed),
-                Some(RunResult::Lost) => self.ctx.metrics.run(RunEvent::Lost),
-                None => {}
-            }
+        if result(before) != current.result
+            && let Some(result) = current.result
+        {
+            self.ctx.metrics.run(match result {
+                RunResult::Succeeded => RunEvent::Succeeded,
+                RunResult::Failed => RunEvent::Failed,
+                RunResult::Lost => RunEvent::Lost,
+            });
         }
         if before.outputs != self.facts.ledger.outputs
             && let Some(from) = &self.facts.ledger.outputs_from
         {
-            let kind = self
-                .ctx
-                .kinds
-                .known(&current.api_version, &current.kind)
-                .map(|kind| kind.resource())
-                .unwrap_or_default();
-            self.ctx.events.publish(
-                &self.runnable,
-                &Occasion::OutputChanged(format!("{kind}/{}", from.name)),
-                self.facts.now,
-            );
+            let object = format!("{}/{}", self.resource_of(current), from.name);
+            self.publish(&Occasion::OutputChanged(object));
         }
     }
 
@@ -231,13 +228,7 @@ impl Reconciliation<'_> {
                     && stored.message == condition.message
             });
             if !told {
-                let occasion = Occasion::Warning {
-                    reason: condition.reason.clone(),
-                    message: condition.message.clone(),
-                };
-                self.ctx
-                    .events
-                    .publish(&self.runnable, &occasion, self.facts.now);
+                self.publish_warning(&condition.reason, condition.message.clone());
             }
         }
     }
