@@ -301,7 +301,7 @@ fn up_to_date(
         return Some(runnable);
     }
     // The event may have come a moment ago, and was taken for an echo.
-    let newer = RunnableKey::of(&runnable).find(&ctx.run_watch.runnables);
+    let newer = RunnableKey::of(&runnable).find(&ctx.runnables);
     let newer = newer.filter(|newer| newer.uid() == runnable.uid() && !behind(newer));
     newer.and_then(|newer| newer.whole().ok())
 }

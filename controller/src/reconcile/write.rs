@@ -11,8 +11,8 @@ use cartouche_protocol::{
     retention::trimmed,
     status,
 };
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::reconciliation::{End, Reconciliation};
 use crate::{
@@ -23,38 +23,6 @@ use crate::{
     metrics::RunEvent,
     mutants::{self, Mutant},
 };
-
-/// A Runnable as far as a write of its status must give it: which one, and the status.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct StatusWrite<'a> {
-    api_version: &'static str,
-    kind: &'static str,
-    metadata: WriteMeta<'a>,
-    spec: WriteSpec<'a>,
-    status: &'a RunnableStatus,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WriteMeta<'a> {
-    name: &'a str,
-    namespace: &'a str,
-    uid: &'a str,
-    resource_version: &'a str,
-}
-
-/// Ignored by the server, but its schema wants it.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WriteSpec<'a> {
-    run_template_ref: WriteReference<'a>,
-}
-
-#[derive(Serialize)]
-struct WriteReference<'a> {
-    name: &'a str,
-}
 
 /// Of a Runnable, only which version it is.
 #[derive(Deserialize)]
@@ -173,23 +141,12 @@ impl Reconciliation<'_> {
         let (own, name) = (self.ctx.identity.own(), &self.key.name);
         let latest = || async move { own.get::<Value>(path, name).await.ok() };
         let version = mutants::precondition(&self.resource_version, latest).await;
-        let body = StatusWrite {
-            api_version: API_VERSION,
-            kind: "Runnable",
-            metadata: WriteMeta {
-                name: &self.key.name,
-                namespace: &self.key.namespace,
-                uid: &self.facts.runnable.uid,
-                resource_version: &version,
-            },
-            spec: WriteSpec {
-                run_template_ref: WriteReference {
-                    name: &self.runnable.spec.run_template_ref.name,
-                },
-            },
-            status: &status,
-        };
-        match own.replace_status::<Written>(path, name, &body).await {
+        let template = &self.runnable.spec.run_template_ref.name;
+        let spec = json!({ "runTemplateRef": { "name": template } });
+        match own
+            .replace_status::<Written, _>(&*self.runnable, &version, spec, &status)
+            .await
+        {
             Ok(written) => {
                 let version = written.metadata.resource_version;
                 self.warn(&status);
