@@ -22,7 +22,8 @@ pub use client::{Bearer, Caller, Connection, configure};
 pub use error::ApiError;
 pub(crate) use error::answers;
 use page::Page;
-pub use path::{ResourcePath, percent_encoded};
+use path::percent_encoded;
+pub use path::{ResourcePath, label_query};
 
 /// How long a request may take, answer included, unless `--request-timeout` says otherwise. Giving up
 /// sooner is safe: a create whose answer never came counts as one that may have been carried out.

@@ -10,7 +10,10 @@ use cartouche_protocol::{
     object::Object,
     problem::{Category, ReconcileError},
 };
-use cartouche_templating::{HASH_VERSION, contains};
+use cartouche_templating::{
+    HASH_VERSION, contains,
+    kinds::{self, PodsOf},
+};
 use serde_json::Value;
 
 use super::{
@@ -19,7 +22,7 @@ use super::{
     watched::own_runs,
 };
 use crate::{
-    api::{ApiError, Requests, ResourcePath},
+    api::{ApiError, Requests, ResourcePath, label_query},
     discovery::{DiscoveryError, Kind},
     memory::{Operation, lock},
     mutants,
@@ -167,7 +170,7 @@ impl Reconciliation<'_> {
         })
     }
 
-    /// Reads the outputs of a Job out of the last words of its pods.
+    /// Reads the outputs of a run, a Job, out of the last words of its pods.
     async fn read_pods(
         &self,
         run: &RunIdentity,
@@ -176,11 +179,12 @@ impl Reconciliation<'_> {
         let (Some(account), Some(compiled)) = (&self.account, &self.compiled) else {
             return Ok(None);
         };
+        let known = kinds::known_fields(&run.api_version, &run.kind);
+        let Some(PodsOf::Labelled(label)) = known.map(|known| known.pods) else {
+            return Ok(None);
+        };
         let path = ResourcePath::new("v1", "pods", Some(&self.key.namespace));
-        let query = format!(
-            "labelSelector=batch.kubernetes.io%2Fcontroller-uid%3D{}",
-            run.uid
-        );
+        let query = label_query([(label, &*run.name)]);
         let mut pods = Vec::new();
         let keep = |pod: Value| {
             let before = pods.len();
@@ -193,9 +197,9 @@ impl Reconciliation<'_> {
                 Ok(reading_with_pods(compiled, history, job, &pods))
             }
             Err(error) => {
-                let (namespace, name) = (&self.key.namespace, &run.name);
+                let (namespace, kind, name) = (&self.key.namespace, &run.kind, &run.name);
                 let text = format!(
-                    "unable to read the termination message of Job [{namespace}/{name}]: unable to list its pods: {error}"
+                    "unable to read the termination message of {kind} [{namespace}/{name}]: unable to list its pods: {error}"
                 );
                 Err(ReconcileError::new(
                     Category::OutputPathNotSatisfied,

@@ -9,7 +9,7 @@ use cartouche_protocol::{
     object::Object,
     problem::{Category, ReconcileError, Requeue},
 };
-use cartouche_templating::{Owner, Stamp, stamp};
+use cartouche_templating::{Owner, Stamp, kinds::holds_secrets, stamp};
 use kube::ResourceExt;
 use serde_json::Value;
 
@@ -31,8 +31,6 @@ use crate::{
 /// A create is sent at most this long after its ledger was read; see
 /// [`cartouche_protocol::retention::MINIMUM_AGE`].
 const LEDGER_FRESH_FOR: Duration = Duration::from_secs(20);
-
-const SECRET: &str = "Secret";
 
 impl Reconciliation<'_> {
     /// The object to create, and where.
@@ -195,7 +193,7 @@ impl Reconciliation<'_> {
         let selector = self.runnable.spec.selector.as_ref();
         let selected = selector.and_then(|selector| selector.resource.kind.as_deref());
         let rendered = self.facts.rendering.as_ref().ok();
-        selected == Some(SECRET)
-            || rendered.is_some_and(|rendering| rendering.document.kind() == SECRET)
+        let rendered = rendered.map(|rendering| rendering.document.kind());
+        selected.into_iter().chain(rendered).any(holds_secrets)
     }
 }

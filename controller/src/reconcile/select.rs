@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::reconciliation::Reconciliation;
 use crate::{
-    api::{ApiError, Requests, percent_encoded},
+    api::{ApiError, Requests, label_query},
     backoff::FIFTH,
     discovery::{DiscoveryError, Kind},
     memory::lock,
@@ -136,11 +136,7 @@ async fn list_two(
     namespace: &str,
     labels: &BTreeMap<String, String>,
 ) -> Result<Vec<Value>, Cause> {
-    let pairs: Vec<String> = labels
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
-    let query = format!("labelSelector={}", percent_encoded(&pairs.join(",")));
+    let query = label_query(labels.iter().map(|(key, value)| (&**key, &**value)));
     account
         .list_some(&kind.path(namespace), &query, 2)
         .await

@@ -16,7 +16,7 @@ use cartouche_templating::label_value;
 
 use super::reconciliation::Reconciliation;
 use crate::{
-    api::ApiError,
+    api::{ApiError, label_query},
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
     memory::lock,
@@ -232,11 +232,7 @@ impl Reconciliation<'_> {
 
 /// The query for the runs that carry a Runnable's name.
 pub(super) fn own_runs(key: &RunnableKey) -> String {
-    format!(
-        "labelSelector={}%3D{}",
-        RUNNABLE_NAME_LABEL.replace('/', "%2F"),
-        label_value(&key.name)
-    )
+    label_query([(RUNNABLE_NAME_LABEL, &*label_value(&key.name))])
 }
 
 fn unfindable(api_version: &str, kind: &str, why: &str) -> String {
