@@ -9,9 +9,10 @@ mod path;
 
 use std::time::Duration;
 
+use cartouche_crds::{API_VERSION, FIELD_MANAGER};
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Bytes;
-use kube::{Client, client::Body, core::Status};
+use kube::{Client, Resource, client::Body, core::Status};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
@@ -21,7 +22,8 @@ pub use client::{Bearer, Caller, Connection, configure};
 pub use error::ApiError;
 pub(crate) use error::answers;
 use page::Page;
-pub use path::{ResourcePath, percent_encoded};
+use path::percent_encoded;
+pub use path::{ResourcePath, label_query};
 
 /// How long a request may take, answer included, unless `--request-timeout` says otherwise. Giving up
 /// sooner is safe: a create whose answer never came counts as one that may have been carried out.
@@ -55,6 +57,17 @@ pub enum CreateMode {
     Real,
     /// Only what the server would make of it.
     DryRun,
+}
+
+/// An object as far as a write of its status must give it: which one, and the status.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StatusUpdate<'a, Status> {
+    api_version: &'static str,
+    kind: &'a str,
+    metadata: Value,
+    spec: Value,
+    status: &'a Status,
 }
 
 impl Requests {
@@ -197,27 +210,41 @@ impl Requests {
             ""
         };
         let uri = format!(
-            "{}?fieldManager={}&timeout={CREATE_TIMEOUT}{dry_run}",
-            path.all(),
-            cartouche_crds::FIELD_MANAGER
+            "{}?fieldManager={FIELD_MANAGER}&timeout={CREATE_TIMEOUT}{dry_run}",
+            path.all()
         );
         let body = bytes(object)?;
         self.once(Method::POST, &uri, body).await
     }
 
-    /// Replaces the status of an object. The body carries the resourceVersion that was read.
-    pub async fn replace_status<T: DeserializeOwned>(
+    /// Replaces the status of an object of ours, on the condition that it is at this resourceVersion. Its
+    /// `spec` is ignored by the server, but its schema wants one.
+    pub async fn replace_status<T, K>(
         &self,
-        path: &ResourcePath,
-        name: &str,
-        object: &impl Serialize,
-    ) -> Result<T, ApiError> {
-        let uri = format!(
-            "{}/status?fieldManager={}",
-            path.named(name),
-            cartouche_crds::FIELD_MANAGER
-        );
-        self.once(Method::PUT, &uri, bytes(object)?).await
+        object: &K,
+        resource_version: &str,
+        spec: Value,
+        status: &impl Serialize,
+    ) -> Result<T, ApiError>
+    where
+        T: DeserializeOwned,
+        K: Resource<DynamicType = ()>,
+    {
+        let meta = object.meta();
+        let namespace = meta.namespace.as_deref();
+        let name = meta.name.as_deref().unwrap_or_default();
+        let body = StatusUpdate {
+            api_version: API_VERSION,
+            kind: &K::kind(&()),
+            metadata: json!({
+                "name": name, "namespace": namespace, "uid": meta.uid, "resourceVersion": resource_version,
+            }),
+            spec,
+            status,
+        };
+        let path = ResourcePath::new(API_VERSION, &K::plural(&()), namespace);
+        let uri = format!("{}/status?fieldManager={FIELD_MANAGER}", path.named(name));
+        self.once(Method::PUT, &uri, bytes(&body)?).await
     }
 
     /// Deletes the object with this uid, and what it owns after it.

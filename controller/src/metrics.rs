@@ -15,26 +15,60 @@ use prometheus_client::{
     registry::Registry,
 };
 
-/// All metrics of the process.
-#[derive(Clone)]
-pub struct Metrics {
-    registry: Arc<Registry>,
-    requests: Family<RequestLabels, Counter>,
-    reconciles: Family<ReconcileLabels, Counter>,
-    reconcile_seconds: Histogram,
-    problems: Family<ProblemLabels, Counter>,
-    runs: Family<RunLabels, Counter>,
-    events_dropped: Counter,
-    watches: Family<WatchLabels, Gauge>,
-    own_watches: Family<OwnWatchLabels, Gauge>,
-    runnables: Gauge,
-    unknown_runs: Counter,
-    unlistable_kinds: Counter,
-    sightings_dropped: Counter,
-    undecodable: Counter,
-    refused: Counter,
-    panics: Counter,
-    task_restarts: Counter,
+/// Every metric in one place: its field, its name behind `cartouche_`, and what it says to operators.
+macro_rules! metrics {
+    ($($field:ident: $type:ty = $new:expr, $name:literal, $help:literal;)*) => {
+        /// All metrics of the process.
+        #[derive(Clone)]
+        pub struct Metrics {
+            registry: Arc<Registry>,
+            $($field: $type,)*
+        }
+
+        impl Metrics {
+            fn registered() -> Self {
+                let mut registry = Registry::with_prefix("cartouche");
+                $(let $field: $type = $new;
+                registry.register($name, $help, $field.clone());)*
+                Self { registry: Arc::new(registry), $($field,)* }
+            }
+        }
+    };
+}
+
+metrics! {
+    requests: Family<RequestLabels, Counter> = Family::default(), "api_requests",
+        "Requests to the API server by method, identity (controller or account) and class of answer; a rising share of none or 5xx means that the API server is in trouble";
+    reconciles: Family<ReconcileLabels, Counter> = Family::default(), "reconciles",
+        "Reconciliations of a Runnable by outcome; many that wait or have a problem deserve a look at conditions";
+    reconcile_seconds: Histogram = Histogram::new(exponential_buckets(0.000_1, 4.0, 9)), "reconcile_seconds",
+        "How long a reconciliation took, requests included";
+    problems: Family<ProblemLabels, Counter> = Family::default(), "problems",
+        "Problems met, by the reason that the Runnable's condition shows";
+    runs: Family<RunLabels, Counter> = Family::default(), "runs",
+        "Runs created, succeeded, failed, lost and removed";
+    events_dropped: Counter = Counter::default(), "events_dropped",
+        "Kubernetes Events not sent because there were too many";
+    watches: Family<WatchLabels, Gauge> = Family::default(), "watches",
+        "Kinds that are watched, polled for want of rights, or polled because their watch fails";
+    own_watches: Family<OwnWatchLabels, Gauge> = Family::default(), "own_watches_failing",
+        "Whether the watch of something that the controller itself needs fails or may not be had, by resource: what it would tell of is noticed late";
+    runnables: Gauge = Gauge::default(), "runnables",
+        "Runnables known";
+    unknown_runs: Counter = Counter::default(), "unknown_runs",
+        "Objects that claim to be runs of a Runnable whose ledger cannot know them: forged, or left by a restored backup";
+    unlistable_kinds: Counter = Counter::default(), "unlistable_kinds",
+        "Kinds that were left out when the runs of a Runnable without a ledger were listed, because its ServiceAccount may not list them: a right that was taken away too early hides runs";
+    sightings_dropped: Counter = Counter::default(), "sightings_dropped",
+        "Objects that claim to be runs of one Runnable and are not kept in mind, because there are more than 1,000, or as many that went: probably forged";
+    undecodable: Counter = Counter::default(), "undecodable_objects",
+        "Objects that could not be read and are ignored";
+    refused: Counter = Counter::default(), "status_refusals",
+        "Reads and writes of a Runnable's status that failed for another reason than a conflict; nothing is run for a Runnable whose status cannot be written";
+    panics: Counter = Counter::default(), "panics",
+        "Reconciliations of a Runnable that a mistake in the controller ended; report it";
+    task_restarts: Counter = Counter::default(), "task_restarts",
+        "Watches that ended by a mistake of the controller and were begun anew: please report what the log says";
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -97,99 +131,17 @@ pub enum WatchLabel {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let mut registry = Registry::with_prefix("cartouche");
-        let metrics = Self {
-            registry: Arc::default(),
-            requests: Family::default(),
-            reconciles: Family::default(),
-            reconcile_seconds: Histogram::new(exponential_buckets(0.000_1, 4.0, 9)),
-            problems: Family::default(),
-            runs: Family::default(),
-            events_dropped: Counter::default(),
-            watches: Family::default(),
-            own_watches: Family::default(),
-            runnables: Gauge::default(),
-            unknown_runs: Counter::default(),
-            unlistable_kinds: Counter::default(),
-            sightings_dropped: Counter::default(),
-            undecodable: Counter::default(),
-            refused: Counter::default(),
-            panics: Counter::default(),
-            task_restarts: Counter::default(),
-        };
-        metrics.register(&mut registry);
+        let metrics = Self::registered();
         for category in Category::ALL {
             drop(metrics.problems.get_or_create(&ProblemLabels {
                 category: category.as_str(),
             }));
         }
-        Self {
-            registry: Arc::new(registry),
-            ..metrics
-        }
+        metrics
     }
 }
 
 impl Metrics {
-    fn register(&self, registry: &mut Registry) {
-        registry.register("api_requests", "Requests to the API server by method, identity (controller or account) and class of answer; a rising share of none or 5xx means that the API server is in trouble", self.requests.clone());
-        registry.register("reconciles", "Reconciliations of a Runnable by outcome; many that wait or have a problem deserve a look at conditions", self.reconciles.clone());
-        registry.register(
-            "reconcile_seconds",
-            "How long a reconciliation took, requests included",
-            self.reconcile_seconds.clone(),
-        );
-        registry.register(
-            "problems",
-            "Problems met, by the reason that the Runnable's condition shows",
-            self.problems.clone(),
-        );
-        registry.register(
-            "runs",
-            "Runs created, succeeded, failed, lost and removed",
-            self.runs.clone(),
-        );
-        registry.register(
-            "events_dropped",
-            "Kubernetes Events not sent because there were too many",
-            self.events_dropped.clone(),
-        );
-        registry.register(
-            "watches",
-            "Kinds that are watched, polled for want of rights, or polled because their watch fails",
-            self.watches.clone(),
-        );
-        registry.register(
-            "own_watches_failing",
-            "Whether the watch of something that the controller itself needs fails or may not be had, by resource: what it would tell of is noticed late",
-            self.own_watches.clone(),
-        );
-        registry.register("runnables", "Runnables known", self.runnables.clone());
-        registry.register("unknown_runs", "Objects that claim to be runs of a Runnable whose ledger cannot know them: forged, or left by a restored backup", self.unknown_runs.clone());
-        registry.register("unlistable_kinds", "Kinds that were left out when the runs of a Runnable without a ledger were listed, because its ServiceAccount may not list them: a right that was taken away too early hides runs", self.unlistable_kinds.clone());
-        registry.register("sightings_dropped", "Objects that claim to be runs of one Runnable and are not kept in mind, because there are more than 10,000 of them: probably forged", self.sightings_dropped.clone());
-        registry.register(
-            "undecodable_objects",
-            "Objects that could not be read and are ignored",
-            self.undecodable.clone(),
-        );
-        registry.register(
-            "status_refusals",
-            "Reads and writes of a Runnable's status that failed for another reason than a conflict; nothing is run for a Runnable whose status cannot be written",
-            self.refused.clone(),
-        );
-        registry.register(
-            "panics",
-            "Reconciliations of a Runnable that a mistake in the controller ended; report it",
-            self.panics.clone(),
-        );
-        registry.register(
-            "task_restarts",
-            "Watches that ended by a mistake of the controller and were begun anew: please report what the log says",
-            self.task_restarts.clone(),
-        );
-    }
-
     /// All metrics as text, in the OpenMetrics format.
     #[must_use]
     pub fn text(&self) -> String {

@@ -36,7 +36,7 @@ use crate::{
     memory::{Leaving, Memory, Operation, lock},
     mutants,
     runnable_key::RunnableKey,
-    watch::{Progress, Purpose, Watched, supervised},
+    watch::{Progress, Purpose, Watched, runs::RunWatch, selected::SelectedWatch, supervised},
 };
 pub use context::Context;
 use reconciliation::{End, Reconciliation};
@@ -158,7 +158,21 @@ impl Context {
             move || registry.restarted(&kind, &enqueuer)
         };
         let (what, metrics) = (kind.kind.resource(), self.metrics.clone());
-        let (runs, selected) = (self.run_watch.clone(), self.selected_watch.clone());
+        let runs = RunWatch {
+            runs: self.runs.clone(),
+            runnables: self.runnables.clone(),
+            templates: self.templates.clone(),
+            memories: self.memories.clone(),
+            enqueuer: self.enqueuer.clone(),
+            watches: self.watches.clone(),
+            metrics: self.metrics.clone(),
+        };
+        let selected = SelectedWatch {
+            selections: self.selections.clone(),
+            memories: self.memories.clone(),
+            enqueuer: self.enqueuer.clone(),
+            watches: self.watches.clone(),
+        };
         let run = move || {
             let (client, kind, progress) = (client.clone(), kind.clone(), progress.clone());
             match kind.purpose {
@@ -213,7 +227,7 @@ impl Context {
         {
             return;
         }
-        let back = key.find(&self.run_watch.runnables);
+        let back = key.find(&self.runnables);
         // One that is back, because it can be read again, is shown its runs already.
         if back.is_none_or(|back| back.uid().as_deref() != Some(uid)) {
             self.runs.forget(uid);

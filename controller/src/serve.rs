@@ -19,7 +19,7 @@ use kube::{
 };
 use references::watch_references;
 use runnables::Runnables;
-use templates::serve_templates;
+use templates::TemplateServer;
 use tokio::{net::TcpListener, sync::Semaphore};
 use unreadable::Untold;
 
@@ -31,18 +31,11 @@ use crate::{
     events::Events,
     flags::Flags,
     identity::Identity,
-    memory::Memories,
     metrics::Metrics,
     picked::PickedObjects,
     reconcile::Context,
     templates::Templates,
-    watch::{
-        Enqueuer, Watches,
-        own::OwnWatches,
-        references::{ACCOUNTS, Accounts, References},
-        runs::{RunWatch, Runs},
-        selected::{SelectedWatch, Selections},
-    },
+    watch::{Enqueuer, Watches, own::OwnWatches, references::ACCOUNTS, runs::Runs},
 };
 
 const RUNNABLES: &str = "runnables.carto.run";
@@ -94,49 +87,37 @@ pub async fn serve_over(
     readiness: Readiness,
     stop: impl Future<Output = ()> + Send + Sync + 'static,
 ) {
-    let (templates_store, templates_writer) = reflector::store::<ClusterRunTemplate>();
-    let (runnables_store, runnables_writer) = reflector::store::<CachedRunnable>();
+    let (templates, templates_writer) = reflector::store::<ClusterRunTemplate>();
+    let (store, runnables_writer) = reflector::store::<CachedRunnable>();
     let (enqueuer, queued) = Enqueuer::new();
     let ctx = Arc::new(wire(
         flags,
         &connection,
         &metrics,
-        templates_store.clone(),
-        runnables_store.clone(),
+        templates.clone(),
+        store.clone(),
         enqueuer,
         &readiness,
     ));
-
-    let untold = Untold::start(
-        ctx.identity.own().clone(),
-        connection.clone(),
-        ctx.events.clone(),
-        metrics.clone(),
-    );
+    let untold = Untold::start(&ctx);
     let watches = OwnWatches {
-        readiness: readiness.clone(),
-        metrics: metrics.clone(),
-        deadline: connection.deadline(),
-    };
-    let references = References {
-        client: ctx.identity.own().client(),
-        namespace: flags.namespace.clone(),
-        own: watches.clone(),
-    };
-    let accounts_synced = watch_references(references, &ctx, &runnables_store);
-    let mut template_task = tokio::spawn(serve_templates(
-        ctx.clone(),
-        templates_store,
-        templates_writer,
-        runnables_store.clone(),
-        watches.clone(),
-        untold.clone(),
-    ));
-    let runnables = Runnables {
-        ctx,
-        store: runnables_store,
         readiness,
         metrics,
+        deadline: connection.deadline(),
+    };
+    let namespace = flags.namespace.clone();
+    let accounts_synced = watch_references(namespace, watches.clone(), &ctx, &store);
+    let templates = TemplateServer {
+        ctx: ctx.clone(),
+        store: templates,
+        runnables: store.clone(),
+        watches: watches.clone(),
+        untold: untold.clone(),
+    };
+    let mut template_task = tokio::spawn(templates.serve(templates_writer));
+    let runnables = Runnables {
+        ctx,
+        store,
         untold,
         watches,
         large: Semaphore::new(1),
@@ -173,53 +154,31 @@ pub(crate) fn wire(
     readiness: &Readiness,
 ) -> Context {
     let identity = Identity::new(connection.clone(), flags.identity);
-    let templates = Arc::new(Templates::new(templates));
-    let runs = Arc::new(Runs::counted_by(metrics.clone()));
-    let memories = Arc::new(Memories::default());
-    let selections = Arc::new(Selections::default());
-    let most = usize::try_from(flags.max_watched_kinds).unwrap_or(usize::MAX);
-    let watches = Arc::new(Watches::new(
-        most,
+    let own = identity.own();
+    let watches = Watches::new(
+        usize::try_from(flags.max_watched_kinds).unwrap_or(usize::MAX),
         flags.namespace.clone(),
         connection.deadline(),
         metrics.clone(),
         readiness.clone(),
-    ));
+    );
     Context {
-        kinds: Kinds::new(identity.own().clone()),
-        events: Events::start(
-            identity.own().clone(),
-            metrics.clone(),
-            flags.events_per_second,
-        ),
-        run_watch: RunWatch {
-            runs: runs.clone(),
-            runnables,
-            templates: templates.clone(),
-            memories: memories.clone(),
-            enqueuer: enqueuer.clone(),
-            watches: watches.clone(),
-            metrics: metrics.clone(),
-        },
-        selected_watch: SelectedWatch {
-            selections: selections.clone(),
-            memories: memories.clone(),
-            enqueuer: enqueuer.clone(),
-            watches: watches.clone(),
-        },
-        accounts: Arc::new(Accounts::default()),
+        kinds: Kinds::new(own.clone()),
+        events: Events::start(own.clone(), metrics.clone(), flags.events_per_second),
+        accounts: Arc::default(),
         metrics: metrics.clone(),
         limits: BreakerLimits {
             max_runs: flags.runaway_runs,
         },
         poll: flags.poll(),
         identity,
-        templates,
-        watches,
-        runs,
-        selections,
+        runnables,
+        templates: Arc::new(Templates::new(templates)),
+        watches: Arc::new(watches),
+        runs: Arc::new(Runs::counted_by(metrics.clone())),
+        selections: Arc::default(),
         picked: PickedObjects::default(),
-        memories,
+        memories: Arc::default(),
         enqueuer,
     }
 }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_crds::{API_VERSION, ClusterRunTemplate, ClusterRunTemplateStatus};
+use cartouche_crds::{ClusterRunTemplate, ClusterRunTemplateStatus};
 use cartouche_protocol::{compiled::Compiled, problem::bounded, status::STALLED};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
@@ -17,7 +17,7 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 
 use crate::{
-    api::{Connection, Requests, ResourcePath},
+    api::{Connection, Requests},
     backoff::{FIFTH, STEPS},
     clock::boot_time,
     templates::Templates,
@@ -81,18 +81,12 @@ impl Acceptance {
             self.refusals.remove(&name);
             return Action::await_change();
         }
-        let body = json!({
-            "apiVersion": API_VERSION,
-            "kind": "ClusterRunTemplate",
-            "metadata": { "name": name, "uid": template.uid(), "resourceVersion": template.resource_version() },
-            "spec": template.spec,
-            "status": status,
-        });
-        let path = ResourcePath::new(API_VERSION, "clusterruntemplates", None);
+        let version = template.resource_version().unwrap_or_default();
+        let spec = json!(template.spec);
         // Of the answer only whether there is one is read: a template may be large.
         let written = self
             .requests
-            .replace_status::<IgnoredAny>(&path, &name, &body)
+            .replace_status::<IgnoredAny, _>(&*template, &version, spec, &status)
             .await;
         match written {
             Err(error) if error.is_conflict() => Action::requeue(FIFTH.over(PAUSE)),

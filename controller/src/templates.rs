@@ -91,21 +91,12 @@ impl Templates {
     }
 
     /// The kinds of all templates that name theirs without a tag.
-    #[must_use]
-    pub fn literal_kinds(&self) -> Vec<(String, String)> {
-        let mut kinds: Vec<(String, String)> = self
-            .store
-            .state()
-            .iter()
-            .filter_map(|object| {
-                let compiled = self.compile(object);
-                let (api_version, kind) = compiled.template.as_ref().ok()?.literal_kind()?;
-                Some((api_version.to_owned(), kind.to_owned()))
-            })
-            .collect();
-        kinds.sort();
-        kinds.dedup();
-        kinds
+    pub fn literal_kinds(&self) -> impl Iterator<Item = (String, String)> {
+        self.store.state().into_iter().filter_map(|object| {
+            let compiled = self.compile(&object);
+            let (api_version, kind) = compiled.template.as_ref().ok()?.literal_kind()?;
+            Some((api_version.to_owned(), kind.to_owned()))
+        })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Compiled>>> {

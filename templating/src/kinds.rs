@@ -185,6 +185,13 @@ pub fn known(api_version: &str, kind: &str) -> Option<&'static KnownKind> {
         .or_else(|| of_group().find(|known| known.kind.is_none()))
 }
 
+/// Whether objects of a kind may hold what only few may see, so that no message repeats it. In a group that is
+/// not known, a kind of such a name counts as well.
+#[must_use]
+pub fn holds_secrets(kind: &str) -> bool {
+    all().any(|known| known.kind == Some(kind) && known.outputs == OutputsFrom::Refused)
+}
+
 /// What is known of a kind in the very version whose fields are known.
 #[must_use]
 pub fn known_fields(api_version: &str, kind: &str) -> Option<&'static KnownKind> {

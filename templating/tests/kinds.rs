@@ -205,6 +205,7 @@ fn each_kind_gives_outputs_as_it_says() {
         assert_eq!(is_job(&run), by_pods, "{kind:?}");
         let refused = kind.outputs == OutputsFrom::Refused;
         assert_eq!(template.warnings().len(), usize::from(refused), "{kind:?}");
+        assert_eq!(kinds::holds_secrets(kind_name), refused, "{kind:?}");
         // What speaks by its pods, or is one, has a policy by which they are started again.
         let speaks = kind.outputs.has_termination_message();
         assert_eq!(speaks, kind.restart_policy.is_some(), "{kind:?}");

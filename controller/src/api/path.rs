@@ -43,6 +43,16 @@ impl ResourcePath {
     }
 }
 
+/// The query for what carries these labels.
+#[must_use]
+pub fn label_query<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let pairs = labels
+        .into_iter()
+        .map(|(key, value)| format!("{key}={value}"));
+    let pairs: Vec<String> = pairs.collect();
+    format!("labelSelector={}", percent_encoded(&pairs.join(",")))
+}
+
 /// Encodes everything but letters, digits and `-._~`, so that a name or a label is never read as
 /// anything else.
 #[must_use]

@@ -1,6 +1,6 @@
 //! Carries out the steps of a reconciliation. I/O.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use cartouche_crds::{RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase};
 use cartouche_protocol::{
@@ -10,7 +10,10 @@ use cartouche_protocol::{
     object::Object,
     problem::{Category, ReconcileError},
 };
-use cartouche_templating::{HASH_VERSION, contains};
+use cartouche_templating::{
+    HASH_VERSION, contains,
+    kinds::{self, PodsOf},
+};
 use serde_json::Value;
 
 use super::{
@@ -19,7 +22,7 @@ use super::{
     watched::own_runs,
 };
 use crate::{
-    api::{ApiError, Requests, ResourcePath},
+    api::{ApiError, Requests, ResourcePath, label_query},
     discovery::{DiscoveryError, Kind},
     memory::{Operation, lock},
     mutants,
@@ -31,30 +34,17 @@ impl Reconciliation<'_> {
         let (Ok(rendering), Some(account)) = (&self.facts.rendering, &self.account) else {
             return Ok(());
         };
+        let document = &rendering.document;
         let rendered = (
-            rendering.document.api_version().to_owned(),
-            rendering.document.kind().to_owned(),
+            document.api_version().to_owned(),
+            document.kind().to_owned(),
         );
         let name = unapplied_name(rendering);
-        let mut kinds = vec![rendered.clone()];
-        if every_kind {
-            let ledger = &self.facts.ledger;
-            kinds.extend(
-                ledger
-                    .history
-                    .iter()
-                    .map(|entry| (entry.api_version.clone(), entry.kind.clone())),
-            );
-            kinds.extend(
-                ledger
-                    .current
-                    .iter()
-                    .map(|current| (current.api_version.clone(), current.kind.clone())),
-            );
-            kinds.extend(self.ctx.templates.literal_kinds());
-            kinds.sort();
-            kinds.dedup();
-        }
+        let kinds = if every_kind {
+            self.every_kind(rendered.clone())
+        } else {
+            BTreeSet::from([rendered.clone()])
+        };
         let mut found = Vec::new();
         for kind in kinds {
             match self.list_kind(account, &kind).await {
@@ -80,6 +70,17 @@ impl Reconciliation<'_> {
         self.facts.listed_every_kind = every_kind;
         lock(&self.memory).succeeded(&Operation::List);
         Ok(())
+    }
+
+    /// The kinds that runs may be of: the rendered one, and those that the ledger or any template names.
+    fn every_kind(&self, rendered: (String, String)) -> BTreeSet<(String, String)> {
+        let ledger = &self.facts.ledger;
+        let history = ledger.history.iter();
+        let history = history.map(|run| (run.api_version.clone(), run.kind.clone()));
+        let current = ledger.current.iter();
+        let current = current.map(|run| (run.api_version.clone(), run.kind.clone()));
+        let known = history.chain(current).chain([rendered]);
+        known.chain(self.ctx.templates.literal_kinds()).collect()
     }
 
     /// Those of one kind.
@@ -169,7 +170,7 @@ impl Reconciliation<'_> {
         })
     }
 
-    /// Reads the outputs of a Job out of the last words of its pods.
+    /// Reads the outputs of a run, a Job, out of the last words of its pods.
     async fn read_pods(
         &self,
         run: &RunIdentity,
@@ -178,30 +179,17 @@ impl Reconciliation<'_> {
         let (Some(account), Some(compiled)) = (&self.account, &self.compiled) else {
             return Ok(None);
         };
-        let path = ResourcePath::new("v1", "pods", Some(&self.key.namespace));
-        let query = format!(
-            "labelSelector=batch.kubernetes.io%2Fcontroller-uid%3D{}",
-            run.uid
-        );
-        // Anybody may give pods the label: only its own are kept, and of each no more than is read.
-        let is_own = |pod: &Value| {
-            let owners = pod.pointer("/metadata/ownerReferences");
-            let mut owners = owners.and_then(Value::as_array).into_iter().flatten();
-            owners.any(|owner| owner.get("uid").and_then(Value::as_str) == Some(&run.uid))
+        let known = kinds::known_fields(&run.api_version, &run.kind);
+        let Some(PodsOf::Labelled(label)) = known.map(|known| known.pods) else {
+            return Ok(None);
         };
+        let path = ResourcePath::new("v1", "pods", Some(&self.key.namespace));
+        let query = label_query([(label, &*run.name)]);
         let mut pods = Vec::new();
-        let keep = |mut pod: Value| {
-            if !is_own(&pod) {
-                return false;
-            }
-            if let Value::Object(fields) = &mut pod {
-                fields.retain(|field, _| field == "metadata" || field == "status");
-            }
-            if let Some(Value::Object(metadata)) = pod.get_mut("metadata") {
-                metadata.retain(|field, _| field == "ownerReferences" || field == "uid");
-            }
-            pods.push(pod);
-            true
+        let keep = |pod: Value| {
+            let before = pods.len();
+            pods.extend(own_pod(&run.uid, pod));
+            pods.len() > before
         };
         match account.each(&path, &query, keep).await {
             Ok(()) => {
@@ -209,9 +197,9 @@ impl Reconciliation<'_> {
                 Ok(reading_with_pods(compiled, history, job, &pods))
             }
             Err(error) => {
-                let (namespace, name) = (&self.key.namespace, &run.name);
+                let (namespace, kind, name) = (&self.key.namespace, &run.kind, &run.name);
                 let text = format!(
-                    "unable to read the termination message of Job [{namespace}/{name}]: unable to list its pods: {error}"
+                    "unable to read the termination message of {kind} [{namespace}/{name}]: unable to list its pods: {error}"
                 );
                 Err(ReconcileError::new(
                     Category::OutputPathNotSatisfied,
@@ -289,6 +277,18 @@ impl Reconciliation<'_> {
             ),
         )
     }
+}
+
+/// What is read of a pod. Anybody may give pods the label of a run: only its own are kept.
+fn own_pod(run_uid: &str, mut pod: Value) -> Option<Value> {
+    let owners = pod.pointer("/metadata/ownerReferences")?.as_array()?;
+    let mut owners = owners.iter().filter_map(|owner| owner.get("uid"));
+    owners.find(|uid| *uid == run_uid)?;
+    let fields = pod.as_object_mut()?;
+    fields.retain(|field, _| field == "metadata" || field == "status");
+    let metadata = pod.get_mut("metadata")?.as_object_mut()?;
+    metadata.retain(|field, _| field == "ownerReferences" || field == "uid");
+    Some(pod)
 }
 
 /// Whether a list that fails says for good that it has nothing to show: the account may not list the kind,

@@ -11,7 +11,7 @@ use cartouche_protocol::{
 
 use super::{CONFLICT_PAUSE, reconciliation::Reconciliation};
 use crate::{
-    api::ApiError,
+    api::{ApiError, Requests},
     clock::boot_time,
     events::Occasion,
     memory::{Operation, lock},
@@ -45,24 +45,8 @@ impl Reconciliation<'_> {
         let account = self.account.clone()?;
         let mut again = plan.again;
         for entry in &plan.delete {
-            let Some(Watched { kind, .. }) = self.runs_of(entry) else {
-                continue;
-            };
-            let Some(uid) = &entry.uid else { continue };
-            match account
-                .delete(&kind.path(&self.key.namespace), &entry.name, uid)
-                .await
-            {
-                Ok(()) => {
-                    lock(&self.memory).state.retired.insert(uid.clone());
-                    self.ctx.metrics.run(RunEvent::Removed);
-                    self.ctx.events.publish(
-                        &self.runnable,
-                        &Occasion::Removed(format!("{}/{}", kind.resource(), entry.name)),
-                        self.facts.now,
-                    );
-                }
-                Err(error) if error.is_not_found() => {}
+            match self.delete(&account, entry).await {
+                Ok(()) => {}
                 // Another object has the name: the watch will tell that this one is gone. Or the
                 // server was at odds with itself, and it is still there.
                 Err(error) if error.is_conflict() => {
@@ -73,6 +57,23 @@ impl Reconciliation<'_> {
         }
         lock(&self.memory).succeeded(&Operation::Delete);
         again
+    }
+
+    /// Deletes one run, unless it is gone.
+    async fn delete(&self, account: &Requests, entry: &HistoryEntry) -> Result<(), ApiError> {
+        let (Some(Watched { kind, .. }), Some(uid)) = (self.runs_of(entry), &entry.uid) else {
+            return Ok(());
+        };
+        let path = kind.path(&self.key.namespace);
+        match account.delete(&path, &entry.name, uid).await {
+            Err(error) if error.is_not_found() => return Ok(()),
+            outcome => outcome?,
+        }
+        lock(&self.memory).state.retired.insert(uid.clone());
+        self.ctx.metrics.run(RunEvent::Removed);
+        let object = format!("{}/{}", kind.resource(), entry.name);
+        self.publish(&Occasion::Removed(object));
+        Ok(())
     }
 
     /// Where an earlier run is watched.
@@ -149,13 +150,7 @@ impl Reconciliation<'_> {
         );
         let mut memory = lock(&self.memory);
         if memory.last_failure(&Operation::Delete).is_none() {
-            let occasion = Occasion::Warning {
-                reason: "RetentionFailed".to_owned(),
-                message: problem.message.clone(),
-            };
-            self.ctx
-                .events
-                .publish(&self.runnable, &occasion, self.facts.now);
+            self.publish_warning("RetentionFailed", problem.message.clone());
         }
         memory.failed(Operation::Delete, &problem, boot_time())
     }

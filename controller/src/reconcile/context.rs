@@ -3,8 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use cartouche_protocol::ledger::BreakerLimits;
+use kube::runtime::reflector::Store;
 
 use crate::{
+    cached_runnable::CachedRunnable,
     discovery::Kinds,
     events::Events,
     identity::Identity,
@@ -12,12 +14,7 @@ use crate::{
     metrics::Metrics,
     picked::PickedObjects,
     templates::Templates,
-    watch::{
-        Enqueuer, Watches,
-        references::Accounts,
-        runs::{RunWatch, Runs},
-        selected::{SelectedWatch, Selections},
-    },
+    watch::{Enqueuer, Watches, references::Accounts, runs::Runs, selected::Selections},
 };
 
 /// Everything that a reconciliation needs.
@@ -26,6 +23,8 @@ pub struct Context {
     pub identity: Identity,
     /// The kinds of the API server.
     pub kinds: Kinds,
+    /// The Runnables.
+    pub runnables: Store<CachedRunnable>,
     /// The templates.
     pub templates: Arc<Templates>,
     /// The ServiceAccounts.
@@ -40,10 +39,6 @@ pub struct Context {
     pub picked: PickedObjects,
     /// What is remembered.
     pub memories: Arc<Memories>,
-    /// How a watch of runs is made.
-    pub run_watch: RunWatch,
-    /// How a watch of selected objects is made.
-    pub selected_watch: SelectedWatch,
     /// Whom to enqueue.
     pub enqueuer: Enqueuer,
     /// Where events go.

@@ -2,14 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RerunRequest};
+use cartouche_crds::{CurrentRun, RERUN_REQUEST_ANNOTATION, RerunRequest};
 use cartouche_protocol::{
     evaluate::reading,
-    facts::{CachedRun, CreateOutcome},
+    facts::{CachedRun, CreateOutcome, Rendering},
     object::Object,
     problem::{Category, ReconcileError, Requeue},
 };
-use cartouche_templating::{Owner, Stamp, stamp};
+use cartouche_templating::{Owner, Stamp, kinds::holds_secrets, stamp};
 use kube::ResourceExt;
 use serde_json::Value;
 
@@ -32,8 +32,6 @@ use crate::{
 /// [`cartouche_protocol::retention::MINIMUM_AGE`].
 const LEDGER_FRESH_FOR: Duration = Duration::from_secs(20);
 
-const SECRET: &str = "Secret";
-
 impl Reconciliation<'_> {
     /// The object to create, and where.
     pub(super) fn stamped(
@@ -42,50 +40,39 @@ impl Reconciliation<'_> {
         name: Option<&str>,
     ) -> Result<(ResourcePath, Value), ReconcileError> {
         let rendering = self.facts.rendering.as_ref().map_err(Clone::clone)?;
-        let document = &rendering.document;
-        let kind = self
-            .ctx
-            .kinds
-            .known(document.api_version(), document.kind());
-        let unknown = DiscoveryError::Unknown {
-            api_version: document.api_version().to_owned(),
-            kind: document.kind().to_owned(),
-        };
-        let kind: Arc<Kind> =
-            kind.ok_or_else(|| self.unlisted(&unapplied_name(rendering), &unknown))?;
-        let runnable = &self.facts.runnable;
+        let kind = self.rendered_kind(rendering)?;
+        let (document, runnable) = (&rendering.document, &self.facts.runnable);
         let fresh = document.run_name(&runnable.uid, sequence);
-        let token = self
-            .facts
-            .ledger
-            .current
-            .as_ref()
-            .and_then(|current| current.rerun_token.clone());
-        let request = token.as_deref().and_then(|token| self.rerun_request(token));
-        let object = stamp(
-            document,
-            &Stamp {
-                owner: Owner {
-                    name: &runnable.name,
-                    namespace: &runnable.namespace,
-                    uid: &runnable.uid,
-                },
-                template_name: &runnable.template,
-                name: name.unwrap_or(&fresh),
-                sequence,
-                input_hash: document.input_hash(),
-                rerun_token: token.as_deref(),
-                rerun_request: request.as_deref(),
+        let current = self.facts.ledger.current.as_ref();
+        let token = current.and_then(|current| current.rerun_token.as_deref());
+        let request = token.and_then(|token| self.rerun_request(token));
+        let marks = Stamp {
+            owner: Owner {
+                name: &runnable.name,
+                namespace: &runnable.namespace,
+                uid: &runnable.uid,
             },
-        )
-        .map_err(|error| {
-            let text = format!(
-                "unable to stamp object for run template [{}]: {error}",
-                runnable.template
-            );
-            ReconcileError::new(Category::TemplateStampFailure, Requeue::OnChange, text)
-        })?;
+            template_name: &runnable.template,
+            name: name.unwrap_or(&fresh),
+            sequence,
+            input_hash: document.input_hash(),
+            rerun_token: token,
+            rerun_request: request.as_deref(),
+        };
+        let object = stamp(document, &marks).map_err(|error| self.stamp_failure(&error))?;
         Ok((kind.path(&runnable.namespace), object))
+    }
+
+    /// The kind of what was rendered, which was looked up then.
+    fn rendered_kind(&self, rendering: &Rendering) -> Result<Arc<Kind>, ReconcileError> {
+        let (api_version, kind) = (rendering.document.api_version(), rendering.document.kind());
+        self.ctx.kinds.known(api_version, kind).ok_or_else(|| {
+            let unknown = DiscoveryError::Unknown {
+                api_version: api_version.to_owned(),
+                kind: kind.to_owned(),
+            };
+            self.unlisted(&unapplied_name(rendering), &unknown)
+        })
     }
 
     /// Who asked for the re-run with this token, and why, if that is said.
@@ -101,10 +88,9 @@ impl Reconciliation<'_> {
         else {
             return Err(End::Conflict);
         };
-        let (path, object) = match self.stamped(current.sequence, Some(&current.name)) {
-            Ok(stamped) => stamped,
-            Err(problem) => return Err(self.fail(Operation::Create(current.sequence), problem)),
-        };
+        let (path, object) = self
+            .stamped(current.sequence, Some(&current.name))
+            .map_err(|problem| self.fail(Operation::Create(current.sequence), problem))?;
         if !self.has_written {
             self.confirm_ledger().await?;
         }
@@ -115,64 +101,58 @@ impl Reconciliation<'_> {
         let send = || account.create(&path, &object, CreateMode::Real);
         let answer = mutants::answer(send, ApiError::is_passing).await;
         self.facts.now = self.ctx.identity.connection().now();
-        let resource = self.facts.rendering.as_ref().ok().and_then(|rendering| {
-            self.ctx
-                .kinds
-                .known(rendering.document.api_version(), rendering.document.kind())
-        });
         let outcome = match answer {
-            Ok(Object(created)) => match self
-                .compiled
-                .as_ref()
-                .and_then(|compiled| reading(compiled, &[], &created))
-            {
-                Some(reading) => {
-                    let name = format!(
-                        "{}/{}",
-                        resource.map(|kind| kind.resource()).unwrap_or_default(),
-                        reading.run.name
-                    );
-                    self.ctx.events.publish(
-                        &self.runnable,
-                        &Occasion::Applied(name),
-                        self.facts.now,
-                    );
-                    self.ctx.metrics.run(RunEvent::Created);
-                    let mut memory = lock(&self.memory);
-                    memory.state.made = Some(CachedRun::of(&reading));
-                    memory.succeeded(&Operation::Create(current.sequence));
-                    if (self.others_wait)() {
-                        memory.state.unconfirmed = Some(Box::new(reading));
-                        return Err(End::PutOff);
-                    }
-                    drop(memory);
-                    CreateOutcome::Created(Box::new(reading))
-                }
-                None => CreateOutcome::Unknown(self.refusal(
-                    &current.name,
-                    &ApiError::Unanswered("the answer is no object".to_owned()),
-                )),
-            },
+            Ok(Object(object)) => self.created(&current, &object)?,
             Err(error) if error.is_already_exists() => CreateOutcome::AlreadyExists,
-            Err(error) => {
-                if error.is_not_found() {
-                    self.ctx.kinds.forget(&current.api_version);
-                }
-                let problem = self.refusal(&current.name, &error);
-                lock(&self.memory).failed(
-                    Operation::Create(current.sequence),
-                    &problem,
-                    boot_time(),
-                );
-                if error.is_definite_refusal() {
-                    CreateOutcome::Refused(problem)
-                } else {
-                    CreateOutcome::Unknown(problem)
-                }
-            }
+            Err(error) => self.not_created(&current, &error),
         };
         self.facts.created = Some(outcome);
         Ok(())
+    }
+
+    /// The API server has made the object. `Err` if the rest is left for later.
+    fn created(&self, current: &CurrentRun, object: &Value) -> Result<CreateOutcome, End> {
+        let compiled = self.compiled.as_ref();
+        let Some(reading) = compiled.and_then(|compiled| reading(compiled, &[], object)) else {
+            let error = ApiError::Unanswered("the answer is no object".to_owned());
+            return Ok(CreateOutcome::Unknown(self.refusal(&current.name, &error)));
+        };
+        let resource = self.resource_of(current);
+        self.publish(&Occasion::Applied(format!(
+            "{resource}/{}",
+            reading.run.name
+        )));
+        self.ctx.metrics.run(RunEvent::Created);
+        let mut memory = lock(&self.memory);
+        memory.state.made = Some(CachedRun::of(&reading));
+        memory.succeeded(&Operation::Create(current.sequence));
+        if (self.others_wait)() {
+            memory.state.unconfirmed = Some(Box::new(reading));
+            return Err(End::PutOff);
+        }
+        Ok(CreateOutcome::Created(Box::new(reading)))
+    }
+
+    /// The API server has not said that it made the object.
+    fn not_created(&self, current: &CurrentRun, error: &ApiError) -> CreateOutcome {
+        if error.is_not_found() {
+            self.ctx.kinds.forget(&current.api_version);
+        }
+        let problem = self.refusal(&current.name, error);
+        let operation = Operation::Create(current.sequence);
+        lock(&self.memory).failed(operation, &problem, boot_time());
+        if error.is_definite_refusal() {
+            CreateOutcome::Refused(problem)
+        } else {
+            CreateOutcome::Unknown(problem)
+        }
+    }
+
+    /// `resource.group` of the current run, as events have it.
+    pub(super) fn resource_of(&self, current: &CurrentRun) -> String {
+        let kinds = &self.ctx.kinds;
+        let kind = kinds.known(&current.api_version, &current.kind);
+        kind.map(|kind| kind.resource()).unwrap_or_default()
     }
 
     /// A cache may be of any age, and a create must not be sent for a ledger that has long moved on:
@@ -213,7 +193,7 @@ impl Reconciliation<'_> {
         let selector = self.runnable.spec.selector.as_ref();
         let selected = selector.and_then(|selector| selector.resource.kind.as_deref());
         let rendered = self.facts.rendering.as_ref().ok();
-        selected == Some(SECRET)
-            || rendered.is_some_and(|rendering| rendering.document.kind() == SECRET)
+        let rendered = rendered.map(|rendering| rendering.document.kind());
+        selected.into_iter().chain(rendered).any(holds_secrets)
     }
 }

@@ -1,6 +1,6 @@
 //! What a reconciliation begins with: mostly caches, and what they cannot hold. I/O.
 
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 use cartouche_crds::{API_VERSION, GROUP};
 use cartouche_protocol::{
@@ -9,7 +9,7 @@ use cartouche_protocol::{
     ledger::Cause,
     problem::{Category, ReconcileError, Requeue},
 };
-use cartouche_templating::Context;
+use cartouche_templating::{Context, Rendered, Template};
 use serde_json::{Value, json, value::RawValue};
 
 use super::reconciliation::{End, Reconciliation};
@@ -52,18 +52,10 @@ impl Reconciliation<'_> {
     async fn render(&mut self, consistent: bool) -> Result<Rendering, ReconcileError> {
         let account = self.account().await?;
         let compiled = self.template(consistent).await?;
-        let template = self.facts.runnable.template.clone();
-        let stamp_failure = |error: String| {
-            ReconcileError::new(
-                Category::TemplateStampFailure,
-                Requeue::OnChange,
-                format!("unable to stamp object for run template [{template}]: {error}"),
-            )
-        };
-        let ready = compiled
+        let template = compiled
             .template
             .as_ref()
-            .map_err(|problems| stamp_failure(problems.to_string()))?;
+            .map_err(|problems| self.stamp_failure(problems))?;
         self.compiled = Some(compiled.clone());
         let selected = match self.runnable.spec.selector.clone() {
             None => None,
@@ -85,24 +77,12 @@ impl Reconciliation<'_> {
                 ..before.clone()
             });
         }
-        let mut runnable = json!({
-            "apiVersion": API_VERSION, "kind": "Runnable", "metadata": self.runnable.metadata, "spec": self.runnable.spec,
-        });
-        // Who wrote its status is nothing that a run is made of.
-        if let Some(Value::Object(metadata)) = runnable.get_mut("metadata") {
-            metadata.remove("managedFields");
-        }
-        let context = Context::new(&runnable, selected.as_deref())
-            .map_err(|problems| stamp_failure(problems.to_string()))?;
-        let document = ready
-            .render(&context)
-            .map_err(|problems| stamp_failure(problems.to_string()))?;
         let rendering = Rendering {
             consistent,
-            document: Arc::new(document),
+            document: Arc::new(self.document(template, selected.as_deref())?),
             rules_hash: compiled.rules_hash.clone(),
-            has_outputs: ready.has_outputs(),
-            has_health_rule: ready.has_health_rule(),
+            has_outputs: template.has_outputs(),
+            has_health_rule: template.has_health_rule(),
             cause: Cause {
                 generation: self.facts.runnable.generation,
                 template_uid: compiled.uid.clone(),
@@ -112,6 +92,33 @@ impl Reconciliation<'_> {
         self.check_kind(&rendering).await?;
         self.sources = Some(sources);
         Ok(rendering)
+    }
+
+    /// What a template renders for the Runnable.
+    fn document(
+        &self,
+        template: &Template,
+        selected: Option<&Value>,
+    ) -> Result<Rendered, ReconcileError> {
+        let mut runnable = json!({
+            "apiVersion": API_VERSION, "kind": "Runnable", "metadata": self.runnable.metadata, "spec": self.runnable.spec,
+        });
+        // Who wrote its status is nothing that a run is made of.
+        if let Some(Value::Object(metadata)) = runnable.get_mut("metadata") {
+            metadata.remove("managedFields");
+        }
+        Context::new(&runnable, selected)
+            .and_then(|context| template.render(&context))
+            .map_err(|problems| self.stamp_failure(&problems))
+    }
+
+    pub(super) fn stamp_failure(&self, error: &dyn Display) -> ReconcileError {
+        let template = &self.facts.runnable.template;
+        ReconcileError::new(
+            Category::TemplateStampFailure,
+            Requeue::OnChange,
+            format!("unable to stamp object for run template [{template}]: {error}"),
+        )
     }
 
     /// Requests as the Runnable's ServiceAccount, which must exist.
@@ -172,23 +179,16 @@ impl Reconciliation<'_> {
 
     /// Runs live in the Runnable's namespace.
     async fn check_kind(&mut self, rendering: &Rendering) -> Result<(), ReconcileError> {
-        let (document, template) = (&rendering.document, &self.facts.runnable.template);
+        let document = &rendering.document;
         let (api_version, kind) = (document.api_version(), document.kind());
-        let stamp_failure = |error: String| {
-            Err(ReconcileError::new(
-                Category::TemplateStampFailure,
-                Requeue::OnChange,
-                format!("unable to stamp object for run template [{template}]: {error}"),
-            ))
-        };
-        if let Err(error) = document.check_namespace(&self.key.namespace) {
-            return stamp_failure(error.to_string());
-        }
+        document
+            .check_namespace(&self.key.namespace)
+            .map_err(|error| self.stamp_failure(&error))?;
         match self.ctx.kinds.find(api_version, kind).await {
             Ok(found) if found.namespaced => Ok(()),
-            Ok(_) => stamp_failure(format!(
+            Ok(_) => Err(self.stamp_failure(&format!(
                 "{kind} of {api_version} is a cluster-scoped kind: a run must live in the namespace of its Runnable"
-            )),
+            ))),
             Err(error) => Err(self.unlisted(&unapplied_name(rendering), &error)),
         }
     }

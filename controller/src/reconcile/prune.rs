@@ -8,7 +8,7 @@ use cartouche_protocol::{
 };
 
 use super::reconciliation::Reconciliation;
-use crate::{backoff::TENTH, clock::boot_time, events::Occasion, memory::lock, watch::Watched};
+use crate::{backoff::TENTH, clock::boot_time, memory::lock, watch::Watched};
 
 impl Reconciliation<'_> {
     /// The pause of polling, while a kind that matters may not be watched, or discovery fails for it; and
@@ -32,13 +32,7 @@ impl Reconciliation<'_> {
                 polled.kind.resource(),
                 self.ctx.poll.as_secs(),
             );
-            let occasion = Occasion::Warning {
-                reason: "KindNotWatched".to_owned(),
-                message,
-            };
-            self.ctx
-                .events
-                .publish(&self.runnable, &occasion, self.facts.now);
+            self.publish_warning("KindNotWatched", message);
         }
         // Those that begin together do not stay together.
         Some(TENTH.over(self.ctx.poll))

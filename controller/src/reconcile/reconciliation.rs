@@ -22,6 +22,7 @@ use crate::{
     api::Requests,
     backoff::HALF,
     clock::boot_time,
+    events::Occasion,
     memory::{Memory, Operation, lock},
     runnable_key::RunnableKey,
 };
@@ -161,6 +162,20 @@ impl<'a> Reconciliation<'a> {
         End::Stuck(problem, Some(wait))
     }
 
+    /// Hands in an event about the Runnable.
+    pub(super) fn publish(&self, occasion: &Occasion) {
+        let events = &self.ctx.events;
+        events.publish(&self.runnable, occasion, self.facts.now);
+    }
+
+    /// The same of something that is wrong.
+    pub(super) fn publish_warning(&self, reason: &str, message: String) {
+        self.publish(&Occasion::Warning {
+            reason: reason.to_owned(),
+            message,
+        });
+    }
+
     /// Writes what is left to say, cleans up, and says when to reconcile again.
     pub(super) async fn finish(mut self, end: End) -> Option<Duration> {
         let again = match end {
@@ -297,7 +312,7 @@ fn up_to_date(
         return Some(runnable);
     }
     // The event may have come a moment ago, and was taken for an echo.
-    let newer = RunnableKey::of(&runnable).find(&ctx.run_watch.runnables);
+    let newer = RunnableKey::of(&runnable).find(&ctx.runnables);
     let newer = newer.filter(|newer| newer.uid() == runnable.uid() && !behind(newer));
     newer.and_then(|newer| newer.whole().ok())
 }

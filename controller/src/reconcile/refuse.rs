@@ -10,7 +10,6 @@ use super::reconciliation::{End, Reconciliation};
 use crate::{
     api::{ApiError, ResourcePath},
     clock::boot_time,
-    events::Occasion,
     memory::{Operation, lock},
 };
 
@@ -55,12 +54,7 @@ impl Reconciliation<'_> {
         self.ctx.metrics.status_refused();
         let mut memory = lock(&self.memory);
         if memory.last_failure(&what).is_none() {
-            let occasion = Occasion::Warning {
-                reason: "StatusRefused".to_owned(),
-                message: problem.message.clone(),
-            };
-            let events = &self.ctx.events;
-            events.publish(&self.runnable, &occasion, self.facts.now);
+            self.publish_warning("StatusRefused", problem.message.clone());
         }
         End::Refused(memory.failed(what, &problem, boot_time()))
     }

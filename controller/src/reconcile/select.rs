@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::reconciliation::Reconciliation;
 use crate::{
-    api::{ApiError, Requests, percent_encoded},
+    api::{ApiError, Requests, label_query},
     backoff::FIFTH,
     discovery::{DiscoveryError, Kind},
     memory::lock,
@@ -65,56 +65,63 @@ impl Reconciliation<'_> {
         consistent: bool,
     ) -> Result<Arc<Value>, Cause> {
         check_labels(&selector.matching_labels)?;
-        let api_version = selector.resource.api_version.as_deref().unwrap_or_default();
-        let kind = selector.resource.kind.as_deref().unwrap_or_default();
-        let kind = self
-            .ctx
-            .kinds
-            .find(api_version, kind)
-            .await
-            .map_err(|error| unserved(&error))?;
+        let resource = &selector.resource;
+        let api_version = resource.api_version.as_deref().unwrap_or_default();
+        let kind = resource.kind.as_deref().unwrap_or_default();
+        let kind = self.ctx.kinds.find(api_version, kind).await;
         let watched = Watched {
             purpose: Purpose::Selected,
-            kind: kind.clone(),
+            kind: kind.map_err(|error| unserved(&error))?,
         };
-        let kept = lock(&self.memory)
-            .picked
-            .clone()
-            .filter(|picked| picked.selector == *selector);
+        let kept = lock(&self.memory).picked.clone();
+        let kept = kept.filter(|picked| picked.selector == *selector);
         if let (Some(kept), WatchState::Synced, false) =
             (kept, self.ctx.watches.state(&watched), consistent)
         {
             return Ok(kept.object.value());
         }
-        let (selections, labels) = (&self.ctx.selections, &selector.matching_labels);
-        selections.ask(&watched, &self.key, labels);
         // An event that comes while the list is under way makes its answer old.
         let began = lock(&self.memory).changes;
-        let listed = list_two(account, &kind, &self.key.namespace, labels).await;
+        let object = self.list_one(account, &watched, selector).await?;
+        Ok(self.keep(selector, Arc::new(object), began))
+    }
+
+    /// Lists what the selector matches, and has the watch know what that was.
+    async fn list_one(
+        &self,
+        account: &Requests,
+        watched: &Watched,
+        selector: &Selector,
+    ) -> Result<Value, Cause> {
+        let (selections, labels) = (&self.ctx.selections, &selector.matching_labels);
+        selections.ask(watched, &self.key, labels);
+        let listed = list_two(account, &watched.kind, &self.key.namespace, labels).await;
         let uids = listed.iter().flatten().filter_map(uid).collect();
-        if selections.answer(&watched, &self.key, uids) {
+        if selections.answer(watched, &self.key, uids) {
             lock(&self.memory).changes += 1;
             self.ctx.enqueuer.enqueue(&self.key);
         }
-        let object = Arc::new(only(listed?)?);
+        only(listed?)
+    }
+
+    /// Remembers the object, unless it may have changed since so many `changes`.
+    fn keep(&self, selector: &Selector, object: Arc<Value>, changes: u64) -> Arc<Value> {
         // One that no template may see is not worth its place.
         let kept = json_bytes_within(&object, MAX_CONTEXT_BYTES)
             .and_then(|_| self.ctx.picked.keep(&object));
         let mut memory = lock(&self.memory);
-        if memory.changes != began {
-            return Ok(object);
+        if memory.changes != changes {
+            return object;
         }
         let shared = kept.as_ref().map(|kept| kept.value());
-        let before = std::mem::replace(
-            &mut memory.picked,
-            kept.map(|object| Picked {
-                selector: selector.clone(),
-                object,
-            }),
-        );
+        let picked = kept.map(|object| Picked {
+            selector: selector.clone(),
+            object,
+        });
+        let before = std::mem::replace(&mut memory.picked, picked);
         drop(memory);
         drop(before);
-        Ok(shared.unwrap_or(object))
+        shared.unwrap_or(object)
     }
 }
 
@@ -129,11 +136,7 @@ async fn list_two(
     namespace: &str,
     labels: &BTreeMap<String, String>,
 ) -> Result<Vec<Value>, Cause> {
-    let pairs: Vec<String> = labels
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
-    let query = format!("labelSelector={}", percent_encoded(&pairs.join(",")));
+    let query = label_query(labels.iter().map(|(key, value)| (&**key, &**value)));
     account
         .list_some(&kind.path(namespace), &query, 2)
         .await

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use super::reconciliation::{End, Reconciliation};
 use crate::{
     api::CreateMode,
-    events::Occasion,
     memory::{Operation, lock},
 };
 
@@ -126,13 +125,8 @@ impl Reconciliation<'_> {
         let kinds = &self.ctx.kinds;
         let resource = kinds.known(&stranger.api_version, &stranger.kind);
         let resource = resource.map_or_else(|| stranger.kind.clone(), |kind| kind.resource());
-        let occasion = Occasion::Warning {
-            reason: "UnknownRun".to_owned(),
-            message: format!("{resource}/{} {told}", stranger.name),
-        };
-        self.ctx
-            .events
-            .publish(&self.runnable, &occasion, self.facts.now);
+        let message = format!("{resource}/{} {told}", stranger.name);
+        self.publish_warning("UnknownRun", message);
     }
 }
 

@@ -16,7 +16,7 @@ use cartouche_templating::label_value;
 
 use super::reconciliation::Reconciliation;
 use crate::{
-    api::ApiError,
+    api::{ApiError, label_query},
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
     memory::lock,
@@ -28,19 +28,7 @@ impl Reconciliation<'_> {
     /// Has the kinds watched that matter, and takes in what their watches have shown.
     pub(super) async fn look_around(&mut self) {
         self.unfound.clear();
-        let current = self
-            .facts
-            .ledger
-            .current
-            .as_ref()
-            .map(|current| (current.api_version.clone(), current.kind.clone()));
-        let kind = match &current {
-            Some((api_version, kind)) => self.kind(Purpose::Runs, api_version, kind).await,
-            None => Ok(None),
-        };
-        if let (Some((api_version, name)), Err(_)) = (&current, &kind) {
-            self.unfound.insert((api_version.clone(), name.clone()));
-        }
+        let kind = self.current_kind().await;
         self.watch_kinds(kind.as_ref().ok().and_then(Option::as_ref))
             .await;
         let Ok(kind) = kind else {
@@ -49,20 +37,13 @@ impl Reconciliation<'_> {
             return;
         };
         self.facts.resource = kind.as_ref().map(|kind| kind.resource());
-        {
-            let (memory, now) = (lock(&self.memory), boot_time());
-            let unobserved = memory.state.unobserved(now);
-            self.facts.unobserved_run = unobserved.map(|(uid, _)| uid.to_owned());
-            let grace = memory.state.grace_left(&self.facts.ledger, now);
-            self.facts.grace_over = grace.is_some_and(|left| left.is_zero());
-        }
+        self.take_in_waits();
+        let runs = &self.ctx.runs;
         let Some(kind) = kind else {
             // Objects of a kind that is not served do not exist; what was seen to go with it stays seen.
             self.facts.watch = WatchState::Synced;
-            self.facts.cached_runs = self.ctx.runs.cached_runs(&self.facts.runnable.uid);
-            self.facts
-                .cached_runs
-                .retain(|cached_run| cached_run.deleted);
+            self.facts.cached_runs = runs.cached_runs(&self.facts.runnable.uid);
+            self.facts.cached_runs.retain(|run| run.deleted);
             return;
         };
         let watched = Watched {
@@ -72,10 +53,30 @@ impl Reconciliation<'_> {
         self.facts.watch = self.ctx.watches.state(&watched);
         self.facts.cached_runs = match self.facts.watch {
             WatchState::Polled => self.poll(&watched).await,
-            WatchState::Starting | WatchState::Synced => {
-                self.ctx.runs.cached_runs(&self.facts.runnable.uid)
-            }
+            WatchState::Starting | WatchState::Synced => runs.cached_runs(&self.facts.runnable.uid),
         };
+    }
+
+    /// What this process still waits for, of what it remembers of the current run.
+    fn take_in_waits(&mut self) {
+        let (memory, now) = (lock(&self.memory), boot_time());
+        let unobserved = memory.state.unobserved(now);
+        self.facts.unobserved_run = unobserved.map(|(uid, _)| uid.to_owned());
+        let grace = memory.state.grace_left(&self.facts.ledger, now);
+        self.facts.grace_over = grace.is_some_and(|left| left.is_zero());
+    }
+
+    /// The kind of the current run; see [`Self::kind`].
+    async fn current_kind(&mut self) -> Result<Option<Arc<Kind>>, DiscoveryError> {
+        let Some(current) = &self.facts.ledger.current else {
+            return Ok(None);
+        };
+        let (api_version, kind) = (current.api_version.clone(), current.kind.clone());
+        let found = self.kind(Purpose::Runs, &api_version, &kind).await;
+        if found.is_err() {
+            self.unfound.insert((api_version, kind));
+        }
+        found
     }
 
     /// A kind that is to be watched; `None` if it is not served. An API server that does not answer has
@@ -111,51 +112,7 @@ impl Reconciliation<'_> {
     }
 
     async fn watch_kinds(&mut self, current: Option<&Arc<Kind>>) {
-        let mut wanted: BTreeSet<Watched> = current
-            .map(|kind| Watched {
-                purpose: Purpose::Runs,
-                kind: kind.clone(),
-            })
-            .into_iter()
-            .collect();
-        // Finished runs too: retention has to know whether they are still there.
-        let history = &self.facts.ledger.history;
-        let mut runs: BTreeSet<(String, String)> = history
-            .iter()
-            .map(|entry| (entry.api_version.clone(), entry.kind.clone()))
-            .collect();
-        if let Ok(rendering) = &self.facts.rendering {
-            let document = &rendering.document;
-            runs.insert((
-                document.api_version().to_owned(),
-                document.kind().to_owned(),
-            ));
-        }
-        for (api_version, kind) in runs {
-            match self.kind(Purpose::Runs, &api_version, &kind).await {
-                Ok(Some(kind)) => drop(wanted.insert(Watched {
-                    purpose: Purpose::Runs,
-                    kind,
-                })),
-                Ok(None) => {}
-                Err(_) => drop(self.unfound.insert((api_version, kind))),
-            }
-        }
-        let resource = self
-            .runnable
-            .spec
-            .selector
-            .as_ref()
-            .map(|selector| &selector.resource);
-        if let Some((api_version, kind)) =
-            resource.and_then(|resource| resource.api_version.as_ref().zip(resource.kind.as_ref()))
-            && let Ok(Some(kind)) = self.kind(Purpose::Selected, api_version, kind).await
-        {
-            wanted.insert(Watched {
-                purpose: Purpose::Selected,
-                kind,
-            });
-        }
+        let wanted = self.wanted(current).await;
         let before = std::mem::replace(&mut lock(&self.memory).watched, wanted.clone());
         for gone in before
             .difference(&wanted)
@@ -169,6 +126,37 @@ impl Reconciliation<'_> {
         }
         self.ctx.serve(&self.key, &before, &wanted);
         self.facts.unwatched = self.unwatched(&wanted);
+    }
+
+    /// The kinds of which something may happen that concerns the Runnable.
+    async fn wanted(&mut self, current: Option<&Arc<Kind>>) -> BTreeSet<Watched> {
+        let of = |purpose| move |kind| Watched { purpose, kind };
+        let current = current.cloned().map(of(Purpose::Runs));
+        let mut wanted: BTreeSet<Watched> = current.into_iter().collect();
+        // Finished runs too: retention has to know whether they are still there.
+        let history = self.facts.ledger.history.iter();
+        let history = history.map(|run| (run.api_version.clone(), run.kind.clone()));
+        let rendering = self.facts.rendering.iter();
+        let documents = rendering.map(|rendering| &rendering.document);
+        let rendered = documents.map(|it| (it.api_version().to_owned(), it.kind().to_owned()));
+        let runs: BTreeSet<(String, String)> = history.chain(rendered).collect();
+        for (api_version, kind) in runs {
+            match self.kind(Purpose::Runs, &api_version, &kind).await {
+                Ok(kind) => wanted.extend(kind.map(of(Purpose::Runs))),
+                Err(_) => drop(self.unfound.insert((api_version, kind))),
+            }
+        }
+        let selector = self.runnable.spec.selector.as_ref();
+        let selected = selector.and_then(|selector| {
+            let resource = &selector.resource;
+            resource.api_version.as_ref().zip(resource.kind.as_ref())
+        });
+        if let Some((api_version, kind)) = selected
+            && let Ok(kind) = self.kind(Purpose::Selected, api_version, kind).await
+        {
+            wanted.extend(kind.map(of(Purpose::Selected)));
+        }
+        wanted
     }
 
     /// What is to be said of watches that fail, and of those that cannot begin.
@@ -244,11 +232,7 @@ impl Reconciliation<'_> {
 
 /// The query for the runs that carry a Runnable's name.
 pub(super) fn own_runs(key: &RunnableKey) -> String {
-    format!(
-        "labelSelector={}%3D{}",
-        RUNNABLE_NAME_LABEL.replace('/', "%2F"),
-        label_value(&key.name)
-    )
+    label_query([(RUNNABLE_NAME_LABEL, &*label_value(&key.name))])
 }
 
 fn unfindable(api_version: &str, kind: &str, why: &str) -> String {

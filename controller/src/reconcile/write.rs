@@ -11,8 +11,8 @@ use cartouche_protocol::{
     retention::trimmed,
     status,
 };
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::reconciliation::{End, Reconciliation};
 use crate::{
@@ -23,38 +23,6 @@ use crate::{
     metrics::RunEvent,
     mutants::{self, Mutant},
 };
-
-/// A Runnable as far as a write of its status must give it: which one, and the status.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct StatusWrite<'a> {
-    api_version: &'static str,
-    kind: &'static str,
-    metadata: WriteMeta<'a>,
-    spec: WriteSpec<'a>,
-    status: &'a RunnableStatus,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WriteMeta<'a> {
-    name: &'a str,
-    namespace: &'a str,
-    uid: &'a str,
-    resource_version: &'a str,
-}
-
-/// Ignored by the server, but its schema wants it.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WriteSpec<'a> {
-    run_template_ref: WriteReference<'a>,
-}
-
-#[derive(Serialize)]
-struct WriteReference<'a> {
-    name: &'a str,
-}
 
 /// Of a Runnable, only which version it is.
 #[derive(Deserialize)]
@@ -141,32 +109,29 @@ impl Reconciliation<'_> {
             // A refusal to read was no hindrance to confirm; to follow the run it is.
             self.facts.reads.retain(|_, read| *read != NameRead::Denied);
         }
+        self.announce(before);
+    }
+
+    /// Counts a result that is new, and says that there are new outputs.
+    fn announce(&self, before: &Ledger) {
         let Some(current) = &self.facts.ledger.current else {
             return;
         };
         let result = |ledger: &Ledger| ledger.current.as_ref().and_then(|current| current.result);
-        if result(before) != current.result {
-            match current.result {
-                Some(RunResult::Succeeded) => self.ctx.metrics.run(RunEvent::Succeeded),
-                Some(RunResult::Failed) => self.ctx.metrics.run(RunEvent::Failed),
-                Some(RunResult::Lost) => self.ctx.metrics.run(RunEvent::Lost),
-                None => {}
-            }
+        if result(before) != current.result
+            && let Some(result) = current.result
+        {
+            self.ctx.metrics.run(match result {
+                RunResult::Succeeded => RunEvent::Succeeded,
+                RunResult::Failed => RunEvent::Failed,
+                RunResult::Lost => RunEvent::Lost,
+            });
         }
         if before.outputs != self.facts.ledger.outputs
             && let Some(from) = &self.facts.ledger.outputs_from
         {
-            let kind = self
-                .ctx
-                .kinds
-                .known(&current.api_version, &current.kind)
-                .map(|kind| kind.resource())
-                .unwrap_or_default();
-            self.ctx.events.publish(
-                &self.runnable,
-                &Occasion::OutputChanged(format!("{kind}/{}", from.name)),
-                self.facts.now,
-            );
+            let object = format!("{}/{}", self.resource_of(current), from.name);
+            self.publish(&Occasion::OutputChanged(object));
         }
     }
 
@@ -176,23 +141,12 @@ impl Reconciliation<'_> {
         let (own, name) = (self.ctx.identity.own(), &self.key.name);
         let latest = || async move { own.get::<Value>(path, name).await.ok() };
         let version = mutants::precondition(&self.resource_version, latest).await;
-        let body = StatusWrite {
-            api_version: API_VERSION,
-            kind: "Runnable",
-            metadata: WriteMeta {
-                name: &self.key.name,
-                namespace: &self.key.namespace,
-                uid: &self.facts.runnable.uid,
-                resource_version: &version,
-            },
-            spec: WriteSpec {
-                run_template_ref: WriteReference {
-                    name: &self.runnable.spec.run_template_ref.name,
-                },
-            },
-            status: &status,
-        };
-        match own.replace_status::<Written>(path, name, &body).await {
+        let template = &self.runnable.spec.run_template_ref.name;
+        let spec = json!({ "runTemplateRef": { "name": template } });
+        match own
+            .replace_status::<Written, _>(&*self.runnable, &version, spec, &status)
+            .await
+        {
             Ok(written) => {
                 let version = written.metadata.resource_version;
                 self.warn(&status);
@@ -231,13 +185,7 @@ impl Reconciliation<'_> {
                     && stored.message == condition.message
             });
             if !told {
-                let occasion = Occasion::Warning {
-                    reason: condition.reason.clone(),
-                    message: condition.message.clone(),
-                };
-                self.ctx
-                    .events
-                    .publish(&self.runnable, &occasion, self.facts.now);
+                self.publish_warning(&condition.reason, condition.message.clone());
             }
         }
     }

@@ -58,38 +58,23 @@ impl Queue {
         let (mut enqueued, mut ready, mut stop) = (pin!(enqueued), pin!(ready), pin!(stop));
         let (mut is_ready, mut stops) = (false, false);
         let mut running = FuturesUnordered::new();
-        let (mut delayed, mut panics) = (DelayedQueue::default(), HashMap::new());
+        let mut delayed = DelayedQueue::default();
         while !(stops && running.is_empty()) {
             let due = tokio::select! {
                 Some(key) = enqueued.next() => Some(key),
                 Some(key) = delayed.next() => Some(key),
                 Some((key, end)) = running.next() => {
-                    let after = match end {
-                        Ok(after) => {
-                            panics.remove(&key);
-                            after
-                        }
-                        Err(_) => Some(self.panicked(&key, &mut panics)),
-                    };
-                    if !self.lock().done(&key) && let Some(after) = after {
-                        delayed.set(key, after);
-                    }
+                    self.done(key, &end, &mut delayed);
                     None
                 }
-                () = &mut ready, if !is_ready => {
-                    is_ready = true;
-                    None
-                }
-                () = &mut stop, if !stops => {
-                    stops = true;
-                    None
-                }
+                () = &mut ready, if !is_ready => { is_ready = true; None }
+                () = &mut stop, if !stops => { stops = true; None }
             };
             if let Some(key) = due {
                 delayed.cancel(&key);
                 match reason(&key) {
                     Some(reason) => self.lock().enqueue(&key, reason),
-                    None => drop(panics.remove(&key)),
+                    None => drop(delayed.panics.remove(&key)),
                 }
             }
             while is_ready
@@ -105,6 +90,26 @@ impl Queue {
                     self.lock().done(&key);
                 }
             }
+        }
+    }
+
+    /// A reconciliation has ended, with the time after which the next one is due, or in a panic.
+    fn done(
+        &self,
+        key: RunnableKey,
+        end: &std::thread::Result<Option<Duration>>,
+        delayed: &mut DelayedQueue,
+    ) {
+        let panics = &mut delayed.panics;
+        let after = if let Ok(after) = end {
+            panics.remove(&key);
+            *after
+        } else {
+            Some(self.panicked(&key, panics))
+        };
+        let again = self.lock().done(&key);
+        if let Some(after) = after.filter(|_| !again) {
+            delayed.set(key, after);
         }
     }
 
@@ -132,6 +137,8 @@ impl Queue {
 struct DelayedQueue {
     queue: DelayQueue<RunnableKey>,
     keys: HashMap<RunnableKey, delay_queue::Key>,
+    /// How many reconciliations of a Runnable have ended in a panic, one after the other.
+    panics: HashMap<RunnableKey, u32>,
 }
 
 impl DelayedQueue {

@@ -12,6 +12,7 @@ use crate::{
     reconcile::Context,
     runnable_key::RunnableKey,
     watch::{
+        own::OwnWatches,
         references::{
             ACCOUNTS, Reference, References, watch_accounts, watch_definitions, watch_rights,
         },
@@ -21,11 +22,17 @@ use crate::{
 
 /// Watches what Runnables refer to. The receiver turns true when the accounts are known.
 pub(super) fn watch_references(
-    references: References,
+    namespace: Option<String>,
+    own: OwnWatches,
     ctx: &Arc<Context>,
     runnables: &Store<CachedRunnable>,
 ) -> watch::Receiver<bool> {
     let (synced, receiver) = watch::channel(false);
+    let references = References {
+        client: ctx.identity.own().client(),
+        namespace,
+        own,
+    };
     let enqueue = {
         let (ctx, runnables) = (ctx.clone(), runnables.clone());
         let requeues = Arc::new(Requeues::default());

@@ -26,8 +26,7 @@ use super::{
 };
 use crate::{
     backoff::HALF, cached_runnable::CachedRunnable, endpoints::Readiness, flags::Flags,
-    memory::lock, metrics::Metrics, reconcile::Context, runnable_key::RunnableKey,
-    watch::own::OwnWatches,
+    memory::lock, reconcile::Context, runnable_key::RunnableKey, watch::own::OwnWatches,
 };
 
 /// How long reconciliations under way may take to end after a signal to stop.
@@ -40,8 +39,6 @@ const LARGE_PAUSE: Duration = Duration::from_millis(200);
 pub(super) struct Runnables {
     pub(super) ctx: Arc<Context>,
     pub(super) store: Store<CachedRunnable>,
-    pub(super) readiness: Readiness,
-    pub(super) metrics: Metrics,
     pub(super) untold: Untold,
     pub(super) watches: OwnWatches,
     /// The large ones are reconciled one at a time: see [`CachedRunnable::is_large`].
@@ -82,10 +79,10 @@ impl Runnables {
             tracing::info!("stopping: no new work is begun");
             stopping.send_replace(true);
         };
-        let queue = Queue::new(flags.concurrency, self.metrics.clone());
+        let queue = Queue::new(flags.concurrency, self.ctx.metrics.clone());
         let serving = queue.serve(
             stream::select(triggers, enqueued).boxed(),
-            prepared(self.readiness.clone(), accounts),
+            prepared(self.watches.readiness.clone(), accounts),
             stop,
             |key| Some(reason(&self.ctx, &*key.find(&self.store)?)),
             |key| Some(self.reconcile_one(&queue, key.clone())),
@@ -132,12 +129,8 @@ impl Runnables {
 
     /// What events of Runnables mean beside a reconciliation.
     fn noting(&self) -> impl Fn(&watcher::Event<CachedRunnable>) + Send + 'static {
-        let (ctx, store, readiness, metrics) = (
-            self.ctx.clone(),
-            self.store.clone(),
-            self.readiness.clone(),
-            self.metrics.clone(),
-        );
+        let (ctx, store) = (self.ctx.clone(), self.store.clone());
+        let readiness = self.watches.readiness.clone();
         move |event| {
             match event {
                 watcher::Event::Delete(runnable) => ctx.forget(runnable),
@@ -150,7 +143,7 @@ impl Runnables {
                 }
                 watcher::Event::Init | watcher::Event::InitApply(_) | watcher::Event::Apply(_) => {}
             }
-            metrics.runnables(store.len());
+            ctx.metrics.runnables(store.len());
         }
     }
 }

@@ -59,68 +59,79 @@ fn to_reconcile<E>(
     events.map_ok(templates).try_flatten()
 }
 
-/// Watches templates: keeps them compiled, writes their status, enqueues their Runnables.
-pub(super) async fn serve_templates(
-    ctx: Arc<Context>,
-    store: Store<ClusterRunTemplate>,
-    writer: reflector::store::Writer<ClusterRunTemplate>,
-    runnables: Store<CachedRunnable>,
-    watches: OwnWatches,
-    untold: Untold,
-) {
-    let api: Api<Guarded<ClusterRunTemplate>> = Api::all(ctx.identity.own().client());
-    let events = guarded(api, &watches, TEMPLATES, untold);
-    let mut waking = {
-        let (ctx, store) = (ctx.clone(), store.clone());
+/// What serving templates needs.
+pub(super) struct TemplateServer {
+    pub(super) ctx: Arc<Context>,
+    pub(super) store: Store<ClusterRunTemplate>,
+    pub(super) runnables: Store<CachedRunnable>,
+    pub(super) watches: OwnWatches,
+    pub(super) untold: Untold,
+}
+
+impl TemplateServer {
+    /// Watches templates: keeps them compiled, writes their status, enqueues their Runnables.
+    pub(super) async fn serve(self, writer: reflector::store::Writer<ClusterRunTemplate>) {
+        let own = self.ctx.identity.own().clone();
+        let api: Api<Guarded<ClusterRunTemplate>> = Api::all(own.client());
+        let events = guarded(api, &self.watches, TEMPLATES, self.untold.clone());
+        let acceptance = Arc::new(Acceptance {
+            templates: self.ctx.templates.clone(),
+            requests: own,
+            connection: self.ctx.identity.connection().clone(),
+            refusals: Refusals::default(),
+        });
+        let store = self.store.clone();
         let mut enqueued = Generations::default();
-        move |event: &watcher::Event<ClusterRunTemplate>| match event {
+        // Runnables are enqueued when the store has the event already.
+        let trigger = events.reflect(writer).inspect(move |event| {
+            if let Ok(event) = event {
+                self.enqueue(event, &mut enqueued);
+            }
+        });
+        let trigger = to_reconcile(trigger, store.clone());
+        Controller::for_stream(trigger, store)
+            .with_config(controller::Config::default().concurrency(4))
+            .run(
+                |template, acceptance: Arc<Acceptance>| async move {
+                    Ok::<_, std::convert::Infallible>(acceptance.reconcile(template).await)
+                },
+                |_, error, _| match *error {},
+                acceptance,
+            )
+            .for_each(|_| std::future::ready(()))
+            .await;
+    }
+
+    /// Enqueues the Runnables that an event of a template concerns.
+    fn enqueue(&self, event: &watcher::Event<ClusterRunTemplate>, enqueued: &mut Generations) {
+        match event {
             watcher::Event::Apply(template) if !enqueued.is_news(template) => {}
-            watcher::Event::Apply(template) | watcher::Event::Delete(template) => {
+            watcher::Event::Apply(template) => self.edited(&template.name_any()),
+            watcher::Event::Delete(template) => {
                 let name = template.name_any();
-                if let watcher::Event::Delete(_) = event {
-                    enqueued.0.remove(&name);
-                }
-                enqueue_where(&ctx, &runnables, |runnable| {
-                    let concerned = runnable.spec.run_template_ref.name == name;
-                    if concerned
-                        && let Some(memory) = ctx.memories.known(&RunnableKey::of(runnable))
-                    {
-                        lock(&memory).of_edited_template = true;
-                    }
-                    concerned
-                });
+                enqueued.0.remove(&name);
+                self.edited(&name);
             }
             watcher::Event::InitDone => {
-                watches.readiness.reached(TEMPLATES);
+                self.watches.readiness.reached(TEMPLATES);
                 enqueued.0.clear();
-                for template in store.state() {
+                for template in self.store.state() {
                     enqueued.is_news(&template);
                 }
-                enqueue_where(&ctx, &runnables, |_| true);
+                enqueue_where(&self.ctx, &self.runnables, |_| true);
             }
             watcher::Event::Init | watcher::Event::InitApply(_) => {}
         }
-    };
-    // Runnables are enqueued when the store has the event already.
-    let trigger = events
-        .reflect(writer)
-        .inspect(move |event| event.iter().for_each(&mut waking));
-    let trigger = to_reconcile(trigger, store.clone());
-    let acceptance = Arc::new(Acceptance {
-        templates: ctx.templates.clone(),
-        requests: ctx.identity.own().clone(),
-        connection: ctx.identity.connection().clone(),
-        refusals: Refusals::default(),
-    });
-    Controller::for_stream(trigger, store)
-        .with_config(controller::Config::default().concurrency(4))
-        .run(
-            |template, acceptance: Arc<Acceptance>| async move {
-                Ok::<_, std::convert::Infallible>(acceptance.reconcile(template).await)
-            },
-            |_, error, _| match *error {},
-            acceptance,
-        )
-        .for_each(|_| std::future::ready(()))
-        .await;
+    }
+
+    /// A template is another one than before.
+    fn edited(&self, name: &str) {
+        enqueue_where(&self.ctx, &self.runnables, |runnable| {
+            let concerned = runnable.spec.run_template_ref.name == name;
+            if concerned && let Some(memory) = self.ctx.memories.known(&RunnableKey::of(runnable)) {
+                lock(&memory).of_edited_template = true;
+            }
+            concerned
+        });
+    }
 }

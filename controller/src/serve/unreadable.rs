@@ -12,7 +12,7 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 use kube::Resource;
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{
     Value, json,
     value::{RawValue, to_raw_value},
@@ -29,15 +29,15 @@ use crate::{
     cached_runnable::CachedRunnable,
     events::{Events, Occasion},
     metrics::Metrics,
+    reconcile::Context,
     template_status,
 };
 
 /// A kind whose objects can be told that they cannot be read.
 pub(super) trait Told: Served {
-    /// What the status says of an object that cannot be read, where it said `stored` before.
+    /// What the status says of an object that cannot be read, of which it says otherwise what it said before.
     fn conditions(
-        stored: &[Condition],
-        why: &str,
+        unreadable: &Unreadable,
         generation: Option<i64>,
         now: Timestamp,
     ) -> Vec<Condition>;
@@ -51,12 +51,16 @@ pub(super) trait Told: Served {
 
 impl Told for CachedRunnable {
     fn conditions(
-        stored: &[Condition],
-        why: &str,
+        unreadable: &Unreadable,
         generation: Option<i64>,
         now: Timestamp,
     ) -> Vec<Condition> {
-        status::unreadable(stored, &message(why), generation, now)
+        status::unreadable(
+            &unreadable.stored,
+            &message(&unreadable.why),
+            generation,
+            now,
+        )
     }
 
     fn placeholder() -> Value {
@@ -75,14 +79,13 @@ impl Told for CachedRunnable {
 
 impl Told for ClusterRunTemplate {
     fn conditions(
-        stored: &[Condition],
-        why: &str,
+        unreadable: &Unreadable,
         generation: Option<i64>,
         now: Timestamp,
     ) -> Vec<Condition> {
-        let why = without_place(why);
+        let why = without_place(&unreadable.why);
         let message = bounded(format!("the template cannot be read: {why}"));
-        template_status::refused(stored, &message, generation, now)
+        template_status::refused(&unreadable.stored, &message, generation, now)
     }
 
     fn placeholder() -> Value {
@@ -127,18 +130,14 @@ const TEMPLATES: &str = "clusterruntemplates";
 
 impl Untold {
     /// Starts the task that tells.
-    pub(super) fn start(
-        requests: Requests,
-        connection: Connection,
-        events: Events,
-        metrics: Metrics,
-    ) -> Self {
+    pub(super) fn start(ctx: &Context) -> Self {
         let (places, waiting) = unbounded_channel();
+        let connection = ctx.identity.connection().clone();
         let teller = Teller {
-            requests,
+            requests: ctx.identity.own().clone(),
             connection: connection.clone(),
-            events,
-            metrics,
+            events: ctx.events.clone(),
+            metrics: ctx.metrics.clone(),
         };
         tokio::spawn(teller.tell_all(waiting));
         Self { places, connection }
@@ -147,7 +146,7 @@ impl Untold {
     /// Has an object told, unless its status says it already.
     pub(super) fn tell<K: Told>(&self, metadata: &ObjectMeta, unreadable: &Unreadable) {
         let now = self.connection.now().unwrap_or_default();
-        if says::<K>(metadata, unreadable, now) {
+        if K::conditions(unreadable, metadata.generation, now) == unreadable.stored {
             return;
         }
         let resource = if K::kind(&()) == Runnable::kind(&()) {
@@ -162,17 +161,6 @@ impl Untold {
                 .send((resource, metadata.namespace.clone(), name));
         }
     }
-}
-
-/// Whether the status says already what is wrong.
-fn says<K: Told>(metadata: &ObjectMeta, unreadable: &Unreadable, now: Timestamp) -> bool {
-    let next = K::conditions(
-        &unreadable.stored,
-        &unreadable.why,
-        metadata.generation,
-        now,
-    );
-    next == unreadable.stored
 }
 
 struct Teller {
@@ -238,66 +226,47 @@ impl Teller {
     /// Replaces conditions and observedGeneration, on the condition that nobody has written since.
     async fn tell<K: Told>(&self, path: &ResourcePath, name: &str) -> Result<(), ApiError> {
         let text: Box<RawValue> = self.requests.get(path, name).await?;
-        let unread =
-            |error: serde_json::Error| ApiError::Unanswered(format!("it is no object: {error}"));
-        let object: Guarded<K> = serde_json::from_str(text.get()).map_err(unread)?;
+        let object: Guarded<K> =
+            serde_json::from_str(text.get()).map_err(|error| no_object(&error))?;
         let metadata = object.meta().clone();
         // It was mended meanwhile: the watch brings it.
         let Err(unreadable) = object.object else {
             return Ok(());
         };
         let now = self.connection.now().unwrap_or_default();
-        if says::<K>(&metadata, &unreadable, now) {
+        let conditions = K::conditions(&unreadable, metadata.generation, now);
+        if conditions == unreadable.stored {
             return Ok(());
         }
-        let conditions = K::conditions(
-            &unreadable.stored,
-            &unreadable.why,
-            metadata.generation,
-            now,
-        );
-        let stored: OnlyStatus = serde_json::from_str(text.get()).map_err(unread)?;
-        let mut status = stored.status.unwrap_or_default();
-        status.insert(
-            "conditions".to_owned(),
-            to_raw_value(&conditions).map_err(unread)?,
-        );
-        if let Some(generation) = metadata.generation {
-            status.insert(
-                "observedGeneration".to_owned(),
-                to_raw_value(&generation).map_err(unread)?,
-            );
-        }
-        let body = StatusWrite {
-            api_version: API_VERSION,
-            kind: K::kind(&()).into_owned(),
-            metadata: json!({
-                "name": name, "namespace": metadata.namespace, "uid": metadata.uid, "resourceVersion": metadata.resource_version,
-            }),
-            spec: K::placeholder(),
-            status,
-        };
+        let status = status_with(&text, &conditions, metadata.generation)
+            .map_err(|error| no_object(&error))?;
+        let version = metadata.resource_version.clone().unwrap_or_default();
+        let object = K::of(metadata, K::blank(), None);
         self.requests
-            .replace_status::<serde::de::IgnoredAny>(path, name, &body)
+            .replace_status::<IgnoredAny, _>(&object, &version, K::placeholder(), &status)
             .await?;
-        K::of(metadata, K::blank(), None).announce(
-            unreadable.why,
-            &self.events,
-            &self.metrics,
-            now,
-        );
+        object.announce(unreadable.why, &self.events, &self.metrics, now);
         Ok(())
     }
 }
 
-#[derive(serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-struct StatusWrite {
-    api_version: &'static str,
-    kind: String,
-    metadata: Value,
-    spec: Value,
-    status: BTreeMap<String, Box<RawValue>>,
+fn no_object(error: &serde_json::Error) -> ApiError {
+    ApiError::Unanswered(format!("it is no object: {error}"))
+}
+
+/// The status of an object with other conditions.
+fn status_with(
+    text: &RawValue,
+    conditions: &[Condition],
+    generation: Option<i64>,
+) -> serde_json::Result<BTreeMap<String, Box<RawValue>>> {
+    let stored: OnlyStatus = serde_json::from_str(text.get())?;
+    let mut status = stored.status.unwrap_or_default();
+    status.insert("conditions".to_owned(), to_raw_value(conditions)?);
+    if let Some(generation) = generation {
+        status.insert("observedGeneration".to_owned(), to_raw_value(&generation)?);
+    }
+    Ok(status)
 }
 
 #[cfg(test)]
@@ -305,7 +274,7 @@ mod tests {
     use k8s_openapi::jiff::Timestamp;
     use serde_json::json;
 
-    use super::{CachedRunnable, Guarded, ObjectMeta, Told, Unreadable, says, without_place};
+    use super::{CachedRunnable, Guarded, Told, Unreadable, without_place};
 
     fn unreadable(labels: &serde_json::Value) -> Unreadable {
         let text = json!({
@@ -322,12 +291,9 @@ mod tests {
         let first = unreadable(&json!({}));
         let mut second = unreadable(&json!({ "another": "label" }));
         assert_ne!(first.why, second.why, "the places differ");
-        second.stored = CachedRunnable::conditions(&[], &first.why, Some(1), now);
-        let metadata = ObjectMeta {
-            generation: Some(1),
-            ..ObjectMeta::default()
-        };
-        assert!(says::<CachedRunnable>(&metadata, &second, now));
+        second.stored = CachedRunnable::conditions(&first, Some(1), now);
+        let again = CachedRunnable::conditions(&second, Some(1), now);
+        assert_eq!(again, second.stored);
     }
 
     #[test]

@@ -143,20 +143,24 @@ fn rebuilt(
     {
         next = next.migrate_hash(rendering.document.input_hash());
     }
-    next = next.made_under(&rendering.rules_hash);
-    // Strangers may have put very many there, of which the ledger has taken the newest.
-    let numbers: HashMap<String, i64> = next.numbers().collect();
-    let number = |one: &&Found| numbers.get(&one.reading.run.uid).copied();
-    let mut newest_first: Vec<&Found> = found
-        .into_iter()
-        .filter(|it| number(it).is_some())
-        .collect();
-    newest_first.sort_by_key(|one| Reverse(number(one)));
-    for one in newest_first {
-        next = next.record(&one.reading, facts.now);
-    }
+    let next = next.made_under(&rendering.rules_hash);
+    let mut next = recorded(facts, next, found);
     next.cap_history();
     Some(next)
+}
+
+/// What was read in runs, the newest first. Strangers may have put very many there, of which the ledger has
+/// taken the newest.
+fn recorded(facts: &Facts, ledger: Ledger, found: Vec<&Found>) -> Ledger {
+    let numbers: HashMap<String, i64> = ledger.numbers().collect();
+    let mut taken: Vec<(&i64, &Found)> = found
+        .into_iter()
+        .filter_map(|one| Some((numbers.get(&one.reading.run.uid)?, one)))
+        .collect();
+    taken.sort_by_key(|(number, _)| Reverse(*number));
+    taken.into_iter().fold(ledger, |ledger, (_, one)| {
+        ledger.record(&one.reading, facts.now)
+    })
 }
 
 /// The hash of the current run was made by another version of the hash (or the run by another

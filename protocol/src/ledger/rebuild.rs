@@ -57,19 +57,7 @@ pub fn rebuild(
         .filter(|one| !next.knows(&one.run.uid))
         .partition(|one| top.is_none_or(|(_, top)| one.is_newer_than(top)));
     next.place_below(top.map(|(sequence, _)| sequence), &older);
-
-    let mut last = top;
-    let mut number = top
-        .map_or(0, |(sequence, _)| sequence)
-        .max(next.next_sequence() - 1);
-    for one in newer {
-        if let Some((sequence, before)) = last {
-            next.place(entry(before.run, sequence));
-        }
-        number += 1;
-        last = Some((number, one));
-    }
-    let (sequence, newest) = last?;
+    let (sequence, newest) = next.place_above(top, newer)?;
     let same = known.filter(|known| known.uid.as_ref() == Some(&newest.run.uid));
     next.current = Some(same.cloned().unwrap_or_else(|| {
         let answered = match known {
@@ -194,6 +182,23 @@ impl Ledger {
         self.history
             .retain(|other| other.sequence != entry.sequence || other.uid.is_some());
         self.insert_history(entry);
+    }
+
+    /// Runs newer than the highest number take those that follow. The last run, which is to be current, and its
+    /// number.
+    fn place_above<'a>(
+        &mut self,
+        top: Option<(i64, Listed<'a>)>,
+        newer: Vec<Listed<'a>>,
+    ) -> Option<(i64, Listed<'a>)> {
+        let highest = top.map_or(0, |(sequence, _)| sequence);
+        let first = highest.max(self.next_sequence() - 1) + 1;
+        let mut runs: Vec<_> = top.into_iter().chain((first..).zip(newer)).collect();
+        let last = runs.pop()?;
+        for (sequence, one) in runs {
+            self.place(entry(one.run, sequence));
+        }
+        Some(last)
     }
 
     /// Runs older than the highest number take the free numbers below it, the newest the highest.
