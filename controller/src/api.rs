@@ -92,6 +92,19 @@ impl Requests {
         self.read(&path.named(name)).await
     }
 
+    /// A read of one object that is at least as new as a version of it that was seen: the API server need not ask
+    /// its store.
+    pub async fn get_since<T: DeserializeOwned>(
+        &self,
+        path: &ResourcePath,
+        name: &str,
+        version: u64,
+    ) -> Result<T, ApiError> {
+        let path = path.named(name);
+        self.read(&format!("{path}?resourceVersion={version}"))
+            .await
+    }
+
     /// Looks at each object of a consistent list, of which `look` says whether it kept any of it; only a
     /// page of text and one object are held meanwhile.
     pub async fn each(

@@ -8,6 +8,8 @@ use kube::Resource;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::clock::moment;
+
 /// Inputs of more bytes than this are kept as text: as values, very many small maps take 35 times as much, and
 /// whoever may write Runnables would decide how much memory is left for others.
 const MOST_AS_VALUES: usize = 1024;
@@ -20,6 +22,8 @@ pub struct CachedRunnable {
     runnable: Arc<Runnable>,
     /// The inputs that it lacks.
     inputs: Option<Arc<RawValue>>,
+    /// When it was read out of an answer of the API server.
+    arrived: u64,
 }
 
 /// The inputs of a Runnable, unread.
@@ -61,6 +65,12 @@ impl CachedRunnable {
         Ok(Arc::new(runnable))
     }
 
+    /// When it came, as [`moment`] counts: in this version it was on the API server then.
+    #[must_use]
+    pub fn arrived(&self) -> u64 {
+        self.arrived
+    }
+
     /// Whether it takes so much memory as a whole that few should be whole at the same time.
     #[must_use]
     pub fn is_large(&self) -> bool {
@@ -74,6 +84,7 @@ impl From<Runnable> for CachedRunnable {
         Self {
             runnable: Arc::new(runnable),
             inputs: None,
+            arrived: moment(),
         }
     }
 }

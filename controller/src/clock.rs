@@ -1,8 +1,15 @@
 //! The clock that waits and ages are measured by.
 
-use std::{sync::OnceLock, time::Duration};
+use std::{
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 static PLAYED: OnceLock<fn() -> Duration> = OnceLock::new();
+static MOMENTS: AtomicU64 = AtomicU64::new(1);
 
 /// The time since the machine started, on a clock that counts the time while it sleeps and never
 /// goes back.
@@ -18,6 +25,12 @@ pub fn boot_time() -> Duration {
 /// is its own needs that; nothing else does. `false` if that was done before.
 pub fn play_time(clock: fn() -> Duration) -> bool {
     PLAYED.set(clock).is_ok()
+}
+
+/// Counts up: what was taken earlier is less, in whichever thread.
+#[must_use]
+pub fn moment() -> u64 {
+    MOMENTS.fetch_add(1, Ordering::SeqCst)
 }
 
 fn real_boot_time() -> Duration {

@@ -47,15 +47,11 @@ const MAX_STEPS: usize = 400;
 const CONFLICT_PAUSE: Duration = Duration::from_secs(2);
 
 impl Context {
-    /// One reconciliation. It never fails as a whole: what is wrong becomes a condition, and a time after
-    /// which to reconcile again. While `others_wait` with a change, what is not urgent is left for the next reconciliation.
-    pub async fn reconcile(
-        &self,
-        runnable: Arc<Runnable>,
-        others_wait: &(dyn Fn() -> bool + Send + Sync),
-    ) -> Option<Duration> {
+    /// One reconciliation of a Runnable, which reached the cache at that [`crate::clock::moment`]. It never fails as a
+    /// whole: what is wrong becomes a condition, and a time after which to reconcile again.
+    pub async fn reconcile(&self, runnable: Arc<Runnable>, arrived: u64) -> Option<Duration> {
         let began = Instant::now();
-        let Some(mut reconciliation) = Reconciliation::begin(self, runnable, others_wait) else {
+        let Some(mut reconciliation) = Reconciliation::begin(self, runnable, arrived) else {
             self.metrics
                 .reconcile("stale", began.elapsed().as_secs_f64());
             return None;

@@ -1,5 +1,7 @@
 //! The templates, compiled once per generation.
 
+mod reads;
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
@@ -13,6 +15,9 @@ use kube::{
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+use reads::Read;
+pub use reads::TemplateUnread;
 
 /// What tells one state of a template from another.
 #[derive(Deserialize)]
@@ -31,6 +36,7 @@ struct HeadMeta {
 pub struct Templates {
     store: Store<ClusterRunTemplate>,
     compiled: Mutex<HashMap<String, Arc<Compiled>>>,
+    reads: Mutex<HashMap<String, Read>>,
 }
 
 impl Templates {
@@ -40,6 +46,7 @@ impl Templates {
         Self {
             store,
             compiled: Mutex::default(),
+            reads: Mutex::default(),
         }
     }
 
@@ -54,7 +61,7 @@ impl Templates {
     }
 
     /// The answer to a read of a template, which is read no further if it is compiled already.
-    pub fn read(&self, answer: &RawValue) -> serde_json::Result<Arc<Compiled>> {
+    fn answered(&self, answer: &RawValue) -> serde_json::Result<Arc<Compiled>> {
         let Head { metadata } = serde_json::from_str(answer.get())?;
         match self.kept(&metadata.name, Some(&metadata.uid), metadata.generation) {
             Some(kept) => Ok(kept),

@@ -68,7 +68,13 @@ pub fn digested(
         health,
         outputs: OutputsDigest::of(&outputs),
         rules_hash,
+        version: version(object),
     }
+}
+
+fn version(object: &Value) -> Option<u64> {
+    let version = object.pointer("/metadata/resourceVersion")?;
+    version.as_str()?.parse().ok()
 }
 
 /// The template, unless its rules are others than those that the run was made under.

@@ -128,7 +128,8 @@ impl Reconciliation<'_> {
 
     /// Reads one name.
     pub(super) async fn read_run(&mut self, name: RunName) -> Result<(), End> {
-        let object = match self.read_object(&name).await {
+        let seen = self.facts.sighting(&name);
+        let object = match self.read_object(&name, seen).await {
             Ok(object) => object,
             Err(error) if is_denied(&error) && !self.is_current(&name) => {
                 self.facts.reads.insert(name, NameRead::Denied);
@@ -211,7 +212,12 @@ impl Reconciliation<'_> {
     }
 
     /// The rights that Cartographer needed are enough: where `get` is forbidden, `list` finds it.
-    pub(super) async fn read_object(&self, name: &RunName) -> Result<Option<Value>, ApiError> {
+    /// A read for the sake of what was `seen` need not be of a later version.
+    pub(super) async fn read_object(
+        &self,
+        name: &RunName,
+        seen: Option<u64>,
+    ) -> Result<Option<Value>, ApiError> {
         let Some(account) = &self.account else {
             return Ok(None);
         };
@@ -226,7 +232,7 @@ impl Reconciliation<'_> {
                 Err(DiscoveryError::Unknown { .. }) => return Ok(None),
                 Err(DiscoveryError::Api(error)) => return Err(error),
             };
-            match self.read_from(account, &kind, &name.name).await {
+            match self.read_from(account, &kind, &name.name, seen).await {
                 // Another version may serve the object; if discovery does not know yet, that is no answer.
                 Err(error) if error.is_unserved() && !is_told => {
                     kinds.forget(&kind.api_version);
@@ -244,13 +250,23 @@ impl Reconciliation<'_> {
         account: &Requests,
         kind: &Kind,
         name: &str,
+        seen: Option<u64>,
     ) -> Result<Option<Value>, ApiError> {
         let path = kind.path(&self.key.namespace);
         let only_list = lock(&self.memory).only_list;
         if only_list {
             return account.find(&path, name).await;
         }
-        match account.get::<Object>(&path, name).await {
+        let mut read = match seen {
+            Some(version) => account.get_since::<Object>(&path, name, version).await,
+            None => account.get(&path, name).await,
+        };
+        // A replica of the API server may be behind the one that showed it.
+        let is_answer = |error: &ApiError| error.is_not_found() || error.is_forbidden();
+        if seen.is_some() && read.as_ref().is_err_and(|error| !is_answer(error)) {
+            read = account.get(&path, name).await;
+        }
+        match read {
             Ok(Object(object)) => Ok(Some(object)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) if error.is_forbidden() => {

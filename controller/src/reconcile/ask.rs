@@ -10,7 +10,7 @@ use crate::{api::CreateMode, memory::Operation};
 impl Reconciliation<'_> {
     /// Asks what the server makes of the rendered document, and whether the run has all of it.
     pub(super) async fn ask_server(&mut self, name: RunName) -> Result<(), End> {
-        let live = match self.read_object(&name).await {
+        let live = match self.read_object(&name, None).await {
             Ok(live) => live,
             Err(error) => {
                 let problem = self.unreadable(&error);

@@ -102,7 +102,7 @@ impl Reconciliation<'_> {
         let answer = mutants::answer(send, ApiError::is_passing).await;
         self.facts.now = self.ctx.identity.connection().now();
         let outcome = match answer {
-            Ok(Object(object)) => self.created(&current, &object)?,
+            Ok(Object(object)) => return Err(self.created(&current, &object)),
             Err(error) if error.is_already_exists() => CreateOutcome::AlreadyExists,
             Err(error) => self.not_created(&current, &error),
         };
@@ -110,12 +110,15 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// The API server has made the object. `Err` if the rest is left for later.
-    fn created(&self, current: &CurrentRun, object: &Value) -> Result<CreateOutcome, End> {
+    /// The API server has made the object. It is confirmed later: if it has ended by then, in the write of its result.
+    fn created(&self, current: &CurrentRun, object: &Value) -> End {
         let compiled = self.compiled.as_ref();
         let Some(reading) = compiled.and_then(|compiled| reading(compiled, &[], object)) else {
             let error = ApiError::Unanswered("the answer is no object".to_owned());
-            return Ok(CreateOutcome::Unknown(self.refusal(&current.name, &error)));
+            return self.fail(
+                Operation::Create(current.sequence),
+                self.refusal(&current.name, &error),
+            );
         };
         let resource = self.resource_of(current);
         self.publish(&Occasion::Applied(format!(
@@ -126,11 +129,8 @@ impl Reconciliation<'_> {
         let mut memory = lock(&self.memory);
         memory.state.made = Some(CachedRun::of(&reading));
         memory.succeeded(&Operation::Create(current.sequence));
-        if (self.others_wait)() {
-            memory.state.unconfirmed = Some(Box::new(reading));
-            return Err(End::PutOff);
-        }
-        Ok(CreateOutcome::Created(Box::new(reading)))
+        memory.state.unconfirmed = Some(Box::new(reading));
+        End::PutOff
     }
 
     /// The API server has not said that it made the object.

@@ -10,13 +10,14 @@ use cartouche_protocol::{
     problem::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::{Context, Rendered, Template};
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
 
 use super::reconciliation::{End, Reconciliation};
 use crate::{
-    api::{Requests, ResourcePath},
+    api::Requests,
     discovery::DiscoveryError,
     mutants::{self, Mutant},
+    templates::TemplateUnread,
 };
 
 /// What a rendering was made of, beside the Runnable, of which a reconciliation has only one state.
@@ -159,21 +160,11 @@ impl Reconciliation<'_> {
         if !consistent || mutants::makes(Mutant::StaleTemplate) {
             return self.ctx.templates.cached(name).ok_or_else(absent);
         }
-        let path = ResourcePath::new(API_VERSION, "clusterruntemplates", None);
-        match self
-            .ctx
-            .identity
-            .own()
-            .get::<Box<RawValue>>(&path, name)
-            .await
-        {
-            Ok(answer) => self
-                .ctx
-                .templates
-                .read(&answer)
-                .map_err(|error| missing(Requeue::Backoff, error.to_string())),
-            Err(error) if error.is_not_found() => Err(absent()),
-            Err(error) => Err(missing(Requeue::Backoff, error.to_string())),
+        let own = self.ctx.identity.own();
+        match self.ctx.templates.read(name, self.arrived, own).await {
+            Ok(compiled) => Ok(compiled),
+            Err(TemplateUnread::Absent) => Err(absent()),
+            Err(TemplateUnread::Failed(error)) => Err(missing(Requeue::Backoff, error)),
         }
     }
 

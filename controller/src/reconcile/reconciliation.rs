@@ -30,8 +30,8 @@ use crate::{
 /// How often it is said that another controller writes the same status.
 const OTHER_PAUSE: Duration = Duration::from_secs(10);
 
-/// When a run that was made is confirmed at the latest, unless others still have their turn first. An
-/// engine that is quick has often finished it by then, which saves a write.
+/// When a run that was made is confirmed at the latest, unless others have their turn first. An engine that is quick
+/// has finished it by then, which saves a write, and lets nobody wait for outputs that are there.
 const PUT_OFF: Duration = Duration::from_millis(100);
 
 /// How a reconciliation ends.
@@ -49,7 +49,7 @@ pub(super) enum End {
     Refused(Duration),
     /// The Runnable is not there any more.
     Gone,
-    /// The run is made, and confirmed when the changes of others that wait have been begun.
+    /// The run is made, and confirmed a little later.
     PutOff,
 }
 
@@ -76,8 +76,8 @@ pub(super) struct Reconciliation<'a> {
     pub(super) has_unpicked: bool,
     /// Kinds of runs, with their `apiVersion`, of which discovery did not say where their objects are.
     pub(super) unfound: BTreeSet<(String, String)>,
-    /// Whether other Runnables of the namespace wait with a change.
-    pub(super) others_wait: &'a (dyn Fn() -> bool + Send + Sync),
+    /// When the Runnable reached the cache, as [`crate::clock::moment`] counts.
+    pub(super) arrived: u64,
     /// This reconciliation has written the status, so that what it read was no stale cache.
     pub(super) has_written: bool,
 }
@@ -85,15 +85,11 @@ pub(super) struct Reconciliation<'a> {
 impl<'a> Reconciliation<'a> {
     /// Begins with the Runnable out of the cache. `None` when the cache is older than our own last
     /// write: the event that brings it enqueues the Runnable.
-    pub(super) fn begin(
-        ctx: &'a Context,
-        runnable: Arc<Runnable>,
-        others_wait: &'a (dyn Fn() -> bool + Send + Sync),
-    ) -> Option<Self> {
+    pub(super) fn begin(ctx: &'a Context, runnable: Arc<Runnable>, arrived: u64) -> Option<Self> {
         let key = RunnableKey::of(&runnable);
         let uid = runnable.uid().unwrap_or_default();
         let memory = ctx.memories.of(&key, &uid);
-        let runnable = up_to_date(ctx, &memory, runnable)?;
+        let (runnable, arrived) = up_to_date(ctx, &memory, runnable, arrived)?;
         let resource_version = runnable.resource_version().unwrap_or_default();
         let stored = Arc::new(runnable.status.clone().unwrap_or_default());
         let began = StoredStatus {
@@ -126,7 +122,7 @@ impl<'a> Reconciliation<'a> {
             problem: None,
             has_unpicked: false,
             unfound: BTreeSet::new(),
-            others_wait,
+            arrived,
             has_written: false,
         })
     }
@@ -302,17 +298,18 @@ fn up_to_date(
     ctx: &Context,
     memory: &Mutex<Memory>,
     runnable: Arc<Runnable>,
-) -> Option<Arc<Runnable>> {
+    arrived: u64,
+) -> Option<(Arc<Runnable>, u64)> {
     let behind = |runnable: &Runnable| {
         lock(memory)
             .state
             .is_behind(runnable.metadata.resource_version.as_deref())
     };
     if !behind(&runnable) {
-        return Some(runnable);
+        return Some((runnable, arrived));
     }
     // The event may have come a moment ago, and was taken for an echo.
     let newer = RunnableKey::of(&runnable).find(&ctx.runnables);
     let newer = newer.filter(|newer| newer.uid() == runnable.uid() && !behind(newer));
-    newer.and_then(|newer| newer.whole().ok())
+    newer.and_then(|newer| Some((newer.whole().ok()?, newer.arrived())))
 }

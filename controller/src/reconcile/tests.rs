@@ -74,7 +74,7 @@ fn ctx(meanwhile: Meanwhile) -> Arc<Context> {
 
 async fn look(ctx: &Context, uid: &str) {
     let runnable = Arc::new(runnable(uid));
-    let _ = ctx.reconcile(runnable, &|| false).await;
+    let _ = ctx.reconcile(runnable, crate::clock::moment()).await;
 }
 
 /// Whom watches serve.

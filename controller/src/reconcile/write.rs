@@ -59,10 +59,6 @@ impl Reconciliation<'_> {
         let kept_back = change == Change::Intent && mutants::makes(Mutant::NoIntent);
         if !kept_back && let Err(end) = self.put(status).await {
             self.facts.ledger = before;
-            // However long it takes to write that down: what was made is not made again.
-            if let Some(CreateOutcome::Created(made)) = self.facts.created.take() {
-                lock(&self.memory).state.unconfirmed = Some(made);
-            }
             return Err(end);
         }
         self.after_write(&before, change);

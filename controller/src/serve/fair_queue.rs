@@ -130,14 +130,6 @@ impl FairQueue {
         }
         again.is_some()
     }
-
-    /// Whether a Runnable of the namespace waits for which a run may have to begin: with a change, or one
-    /// of its template.
-    pub(super) fn changes_wait(&self, namespace: &str) -> bool {
-        self.namespaces.get(namespace).is_some_and(|namespace| {
-            !namespace.changed.is_empty() || !namespace.of_templates.is_empty()
-        })
-    }
 }
 
 impl Namespace {

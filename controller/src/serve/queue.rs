@@ -35,11 +35,6 @@ impl Queue {
         }
     }
 
-    /// See [`FairQueue::changes_wait`].
-    pub(super) fn changes_wait(&self, namespace: &str) -> bool {
-        self.lock().changes_wait(namespace)
-    }
-
     fn lock(&self) -> MutexGuard<'_, FairQueue> {
         self.fair.lock().unwrap_or_else(PoisonError::into_inner)
     }

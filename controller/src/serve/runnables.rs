@@ -85,7 +85,7 @@ impl Runnables {
             prepared(self.watches.readiness.clone(), accounts),
             stop,
             |key| Some(reason(&self.ctx, &*key.find(&self.store)?)),
-            |key| Some(self.reconcile_one(&queue, key.clone())),
+            |key| Some(self.reconcile_one(key.clone())),
         );
         tokio::select! {
             () = serving => {}
@@ -96,21 +96,21 @@ impl Runnables {
         }
     }
 
-    async fn reconcile_one(&self, queue: &Queue, key: RunnableKey) -> Option<Duration> {
+    async fn reconcile_one(&self, key: RunnableKey) -> Option<Duration> {
         let is_large = key.find(&self.store)?.is_large();
         // Whoever has to wait gives its turn to others meanwhile.
         let place = is_large.then(|| self.large.try_acquire());
         if matches!(place, Some(Err(_))) {
             return Some(HALF.over(LARGE_PAUSE));
         }
-        let runnable = key.find(&self.store)?.whole();
-        let runnable = runnable
+        let cached = key.find(&self.store)?;
+        let runnable = cached
+            .whole()
             .inspect_err(
                 |error| tracing::error!(%error, "inputs that were read cannot be read again"),
             )
             .ok()?;
-        let others_wait = || queue.changes_wait(&key.namespace);
-        self.ctx.reconcile(runnable, &others_wait).await
+        self.ctx.reconcile(runnable, cached.arrived()).await
     }
 
     /// Whether an event says more than that our own write has arrived.

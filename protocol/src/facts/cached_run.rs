@@ -5,11 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use cartouche_templating::Health;
 use serde_json::Value;
 
+use super::{CreateOutcome, Facts, RunName};
 use crate::ledger::{FetchedRun, Ledger, OutputsRead, RunIdentity, result_of};
 
 /// A run that a watch (or a poll) showed, with what a reading of it would say. It was seen with the
 /// controller's rights, so it only tells when to read; its words go nowhere.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct CachedRun {
     /// What the object says about itself.
     pub run: RunIdentity,
@@ -21,6 +22,45 @@ pub struct CachedRun {
     pub outputs: OutputsDigest,
     /// The rules; empty for what is known of its kind, where its template was not at hand.
     pub rules_hash: Arc<str>,
+    /// The resourceVersion that it was seen in: a read for its sake need not be of a later one.
+    pub version: Option<u64>,
+}
+
+/// Two of them are equal if they say the same, in whichever version.
+impl PartialEq for CachedRun {
+    fn eq(&self, other: &Self) -> bool {
+        let Self {
+            run,
+            deleted,
+            health,
+            outputs,
+            rules_hash,
+            version: _,
+        } = self;
+        *run == other.run
+            && *deleted == other.deleted
+            && *health == other.health
+            && *outputs == other.outputs
+            && *rules_hash == other.rules_hash
+    }
+}
+
+impl Facts {
+    /// The version of the sighting for whose sake this name is read: that of the end of a run that the ledger knows or is
+    /// about to know. Any other read has to be consistent.
+    #[must_use]
+    pub fn sighting(&self, name: &RunName) -> Option<u64> {
+        let mut seen = self.cached_runs.iter();
+        let seen =
+            seen.find(|it| !it.deleted && it.finished() && RunName::of_run(&it.run) == *name)?;
+        let is_made = match &self.created {
+            None => false,
+            Some(CreateOutcome::MadeBefore(made)) => made.run.uid == seen.run.uid,
+            Some(_) => return None,
+        };
+        seen.version
+            .filter(|_| is_made || self.ledger.knows(&seen.run.uid))
+    }
 }
 
 /// Outputs, only to be compared.
@@ -71,6 +111,7 @@ impl CachedRun {
             health: reading.health.clone(),
             outputs: OutputsDigest::of(&reading.outputs),
             rules_hash: reading.rules_hash.clone(),
+            version: None,
         }
     }
 

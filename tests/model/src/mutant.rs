@@ -274,6 +274,7 @@ fn invent_end(facts: &mut Facts) {
         health: unknown(),
         outputs: OutputsDigest::None,
         rules_hash: rendering.rules_hash.clone(),
+        version: None,
     });
 }
 

@@ -105,7 +105,8 @@ fn whoever_is_woken_while_it_is_looked_at_is_looked_at_once_more_after_that() {
     }
     assert_eq!(begun(&mut fair), [], "never twice at a time");
     assert!(fair.done(&key("many", 1)));
-    assert!(fair.changes_wait("many"), "for the most urgent reason");
+    let changed = &fair.namespaces["many"].changed;
+    assert_eq!(changed.len(), 1, "for the most urgent reason");
     assert_eq!(begun(&mut fair), [key("many", 1)]);
     assert!(!fair.done(&key("many", 1)));
     assert!(is_empty(&fair));
@@ -180,18 +181,6 @@ fn those_that_became_more_urgent_do_not_pile_up_where_somebody_always_waits() {
     let of_templates = namespace.of_templates.len();
     assert_eq!((namespace.waiting.len(), changed), (9, 9));
     assert!(others + of_templates < 20, "{others} {of_templates}");
-}
-
-#[test]
-fn whether_others_of_a_namespace_wait_with_a_change_is_known() {
-    let mut fair = FairQueue::new(1);
-    waking(&mut fair, "many", [0]);
-    assert_eq!(begun(&mut fair), [key("many", 0)]);
-    assert!(!fair.changes_wait("many"));
-    fair.enqueue(&key("many", 1), Reason::Other);
-    assert!(!fair.changes_wait("many"), "a result can wait as well");
-    fair.enqueue(&key("many", 2), Reason::Changed);
-    assert!(fair.changes_wait("many") && !fair.changes_wait("one"));
 }
 
 #[test]

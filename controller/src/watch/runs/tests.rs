@@ -22,6 +22,7 @@ fn seen(verdict: Verdict) -> CachedRun {
         health: health(verdict),
         outputs: OutputsDigest::None,
         rules_hash: "rules".into(),
+        version: None,
     }
 }
 

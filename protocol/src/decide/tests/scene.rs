@@ -184,6 +184,7 @@ pub(crate) fn seen(reading: &FetchedRun) -> CachedRun {
         health: reading.health.clone(),
         outputs: OutputsDigest::of(&reading.outputs),
         rules_hash: reading.rules_hash.clone(),
+        version: None,
     }
 }
 
