@@ -12,6 +12,7 @@ mod gone;
 mod history;
 mod laws;
 mod put_off;
+mod reporting;
 mod restored;
 pub(crate) mod scene;
 mod suspended;
