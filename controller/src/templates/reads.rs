@@ -107,3 +107,6 @@ impl Templates {
         reads.unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests;
