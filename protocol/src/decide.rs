@@ -98,12 +98,16 @@ pub fn decide_without_rendering(facts: &Facts) -> Step {
     unless_put_back(facts, decided_without_rendering(facts))
 }
 
-/// Where somebody else has written the status, it is found out before a step that this was not the ledger:
-/// no watch may show the newer runs, if they are of a kind that it does not name, and whoever writes takes away
-/// the note of who did before.
+/// Where somebody else has written the status, it is found out whether that was the ledger before anything is made or
+/// written, be it a condition: no watch may show the newer runs, if they are of a kind that it does not name, and whoever
+/// writes takes away the note of who did before.
 fn unless_put_back(facts: &Facts, step: Step) -> Step {
     match step {
-        Step::Write(..) | Step::Create if is_marked(facts) => Step::ReadLedgerWriter,
+        Step::Write(..) | Step::Create | Step::Settled | Step::Stuck(_)
+            if is_marked(facts) && !facts.runnable.deleting =>
+        {
+            Step::ReadLedgerWriter
+        }
         step => step,
     }
 }
@@ -113,28 +117,13 @@ fn is_marked(facts: &Facts) -> bool {
     facts.other_writer && facts.ledger_writer.is_none() && facts.ledger.current.is_some()
 }
 
-/// Whether a status may be written that leaves the ledger as it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reporting {
-    /// Nobody would miss the note of who wrote before.
-    Allowed,
-    /// First it must be read who wrote the ledger last.
-    Unread,
-    /// Somebody else did, and the runs that exist were not compared with it yet.
-    Barred,
-}
-
-/// Conditions are written with the rest of the status, and whoever writes takes away the note of who did before:
-/// a ledger that was put back would then be taken for the latest.
+/// Whether a status may be written that leaves the ledger as it is. Conditions are written with the rest of the status,
+/// and whoever writes takes away the note of who did before: a ledger that was put back would then be taken for the
+/// latest. So nothing is, before it is known who wrote it, and that no run that exists is ahead of it.
 #[must_use]
-pub fn reporting(facts: &Facts) -> Reporting {
-    if is_marked(facts) {
-        return Reporting::Unread;
-    }
-    match facts.ledger_writer {
-        Some(LedgerWriter::Another) if !facts.listed_every_kind => Reporting::Barred,
-        _ => Reporting::Allowed,
-    }
+pub fn may_report(facts: &Facts) -> bool {
+    let put_back = facts.ledger_writer == Some(LedgerWriter::Another) && !facts.listed_every_kind;
+    !is_marked(facts) && !put_back
 }
 
 fn decided(facts: &Facts) -> Step {
@@ -231,10 +220,6 @@ fn intend(
     fate: &Fate,
     message: &str,
 ) -> Step {
-    // Whatever keeps the run from being made keeps nobody from finding out what there is.
-    if is_marked(facts) {
-        return Step::ReadLedgerWriter;
-    }
     if facts.runnable.suspended {
         return Step::Stuck(suspended(facts));
     }

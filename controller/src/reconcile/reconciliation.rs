@@ -9,7 +9,7 @@ use std::{
 use cartouche_crds::{Runnable, RunnableStatus};
 use cartouche_protocol::{
     compiled::Compiled,
-    decide::{Change, Reporting, Step, Waiting, reporting},
+    decide::{Change, Step, Waiting, may_report},
     facts::{Facts, RunnableFacts},
     problem::{Category, ReconcileError, Requeue},
     process_state::StoredStatus,
@@ -208,9 +208,6 @@ impl<'a> Reconciliation<'a> {
             return Some(wait);
         }
         lock(&self.memory).is_well();
-        if self.facts.listed_every_kind {
-            lock(&self.memory).state.compared(&self.facts.ledger);
-        }
         self.apply_retention().await
     }
 
@@ -271,25 +268,23 @@ impl<'a> Reconciliation<'a> {
 
     /// Writes the status if it says anything new. `Err`: when to try again.
     async fn report(&mut self, status: RunnableStatus) -> Result<(), Duration> {
+        if self.facts.listed_every_kind {
+            let state = &mut lock(&self.memory).state;
+            state.compared(&self.facts.ledger);
+            state.looked_up(self.runnable.managed_fields(), self.facts.now);
+        }
         if !status::differs(&self.facts.stored, &status) {
             return Ok(());
         }
-        match self.replace(status).await {
+        if !may_report(&self.facts) {
+            self.say_put_back(&status);
+            return Ok(());
+        }
+        match self.put(status).await {
             Ok(()) | Err(End::Gone) => Ok(()),
             Err(End::Refused(wait)) => Err(wait),
             Err(_) => Err(HALF.over(CONFLICT_PAUSE)),
         }
-    }
-
-    async fn replace(&mut self, status: RunnableStatus) -> Result<(), End> {
-        if reporting(&self.facts) == Reporting::Unread {
-            self.read_ledger_writer().await?;
-        }
-        if reporting(&self.facts) == Reporting::Barred {
-            self.say_put_back(&status);
-            return Ok(());
-        }
-        self.put(status).await
     }
 }
 

@@ -32,6 +32,10 @@ impl Reconciliation<'_> {
     /// Says, once for each write of somebody else, that nothing is written while it is not known whether the ledger was
     /// put back, and what would have been.
     pub(super) fn say_put_back(&self, status: &RunnableStatus) {
+        // Who wrote it could not be read, which is told where that is tried again.
+        if self.facts.ledger_writer.is_none() {
+            return;
+        }
         let version = Some(self.resource_version.clone());
         if std::mem::replace(&mut lock(&self.memory).reported_put_back, version.clone()) == version
         {

@@ -2,7 +2,7 @@
 
 use cartouche_crds::{CurrentRun, RunPhase};
 
-use super::{Change, Step, crowded, is_marked, suspended};
+use super::{Change, Step, crowded, suspended};
 use crate::{
     facts::{CachedRun, CreateOutcome, Facts, NameRead, Rendering, RunName},
     ledger::{FetchedRun, MAX_HISTORY, result_of},
@@ -85,9 +85,6 @@ pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
 
 /// A further attempt after a refusal is recorded before it is sent.
 fn send(facts: &Facts, current: &CurrentRun) -> Step {
-    if is_marked(facts) {
-        return Step::ReadLedgerWriter;
-    }
     if facts.runnable.suspended {
         return Step::Stuck(suspended(facts));
     }
