@@ -141,7 +141,7 @@ fn status_of(form: Form, earlier: usize, change: usize) -> Value {
         });
         written["history"] = objects.collect();
     }
-    let mut current = run(earlier + change);
+    let mut current = run(earlier + change + 1);
     current["phase"] = "Created".into();
     current["attempted"] = true.into();
     written["currentRun"] = current;
