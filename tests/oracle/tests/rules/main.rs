@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 mod history;
+mod loss;
+mod outputs;
 
-use cartouche_crds::RunnableStatus;
 use cartouche_oracle::{
     Actor::{Controller, Person, Stranger},
     Excuse, Object, Run, Sight, Verb,
 };
-use serde_json::json;
 
 use history::{
     History, breaks, current, earlier, empty, gives, holds, intent, is_excused, run, second, told,
@@ -76,42 +76,6 @@ fn what_outlives_its_runnable_is_excused() {
     let gone = History::begun().status(Person, Verb::Deleted, empty());
     let again = gone.make(run(1, "v1:a", "two"));
     is_excused(again, Excuse::OutlivedItsRunnable);
-}
-
-#[test]
-fn i3_deleted_and_forgotten() {
-    let again = |history: History| history.write(intent(1, "v1:a")).make(run(1, "v1:a", "two"));
-    let forgotten = History::begun().delete(Person, "one").edit(empty());
-    is_excused(again(forgotten), Excuse::DeletedAndForgotten);
-    // It is there still: neither may the ledger begin anew, nor its number be used.
-    let there = again(History::begun().edit(empty())).found();
-    assert_eq!(there, (vec!["S3", "S1"], vec![]));
-}
-
-#[test]
-fn i3_runs_of_another_kind_are_lost_with_the_whole_status() {
-    let other_kind = |loss: RunnableStatus, history: History| {
-        let mut anew = intent(1, "v1:b");
-        anew.current_run.as_mut().unwrap().kind = "Build".to_owned();
-        let mut made = run(1, "v1:b", "two");
-        made.kind = "Build".to_owned();
-        history.edit(loss).write(anew).make(made)
-    };
-    let runs_lost = RunnableStatus {
-        observed_generation: Some(1),
-        ..empty()
-    };
-    is_excused(
-        other_kind(empty(), History::begun()),
-        Excuse::LostWithItsKind,
-    );
-    is_excused(
-        other_kind(runs_lost.clone(), History::begun()),
-        Excuse::LostWithItsKind,
-    );
-    // A template stands for the kind: it is looked for.
-    let found = other_kind(runs_lost, History::begun().template("Task")).found();
-    assert_eq!(found, (vec!["S3", "S1"], vec![]));
 }
 
 #[test]
@@ -223,28 +187,6 @@ fn s3_a_ledger_that_goes_back_or_away() {
 }
 
 #[test]
-fn s3_after_a_loss_the_newest_run_is_found_first() {
-    let two = || {
-        let made = History::begun().write(second()).make(run(2, "v1:b", "two"));
-        made.write(current(second(), "two"))
-    };
-    let found = current(second(), "two");
-    holds(two().edit(empty()).write(found.clone()));
-    breaks(
-        "S3",
-        two().edit(empty()).write(current(intent(1, "v1:a"), "one")),
-    );
-    // A backup: the newest run is found, or the next one is another.
-    let backup = || two().edit(current(intent(1, "v1:a"), "one"));
-    holds(backup().write(found));
-    holds(backup().write(earlier(intent(3, "v1:c"), 1, "v1:a", "one")));
-    breaks(
-        "S3",
-        backup().write(earlier(intent(3, "v1:b"), 1, "v1:a", "one")),
-    );
-}
-
-#[test]
 fn s3_a_ledger_that_was_not_written_down_did_not_begin_anew() {
     let unwritten = |sight| {
         let given_up = History::new(sight).status(Controller, Verb::GivenUp, intent(1, "v1:a"));
@@ -253,61 +195,6 @@ fn s3_a_ledger_that_was_not_written_down_did_not_begin_anew() {
     };
     holds(unwritten(Sight::Record));
     breaks("S3", unwritten(Sight::Whole));
-}
-
-#[test]
-fn i3_lost_while_a_create_was_on_its_way() {
-    let lost = || History::new(Sight::Whole).write(intent(1, "v1:a"));
-    let late = lost().edit(empty()).make(run(1, "v1:a", "one"));
-    is_excused(late.write(intent(2, "v1:b")), Excuse::LostWhileOnItsWay);
-    let early = lost().make(run(1, "v1:a", "one")).edit(empty());
-    breaks("S3", early.write(intent(2, "v1:b")));
-}
-
-#[test]
-fn s4_outputs_that_go_back_away_or_are_of_no_run() {
-    let ended = || History::begun().write(gives(current(intent(1, "v1:a"), "one"), 1, "one"));
-    let two = || {
-        let made = ended()
-            .write(gives(second(), 1, "one"))
-            .make(run(2, "v1:b", "two"));
-        made.write(gives(current(second(), "two"), 1, "one"))
-    };
-    let of_two = || gives(current(second(), "two"), 2, "two");
-    holds(two().end("two", true).write(of_two()));
-    // It has not ended, or has failed.
-    breaks("S4", two().write(of_two()));
-    breaks("S4", two().end("two", false).write(of_two()));
-    let back = gives(current(second(), "two"), 1, "one");
-    breaks("S4", two().end("two", true).write(of_two()).write(back));
-    breaks(
-        "S4",
-        ended().write(gives(current(intent(1, "v1:a"), "one"), 2, "one")),
-    );
-    let gone = ended().write(current(intent(1, "v1:a"), "one")).found();
-    assert_eq!(gone.0, ["S4", "S4"]);
-    let mut nothing = gives(current(intent(1, "v1:a"), "one"), 1, "one");
-    nothing.outputs = None;
-    breaks("S4", History::begun().write(nothing));
-    // Somebody else took them away.
-    let emptied = ended().edit(current(intent(1, "v1:a"), "one"));
-    holds(emptied.write(current(intent(1, "v1:a"), "one")));
-}
-
-#[test]
-fn s4_outputs_are_what_the_run_gave() {
-    let mut one = run(1, "v1:a", "one");
-    one.answer = Some(json!("one"));
-    one.result = Some(true);
-    let made = |one: Run| {
-        let intended = History::new(Sight::Whole)
-            .write(intent(1, "v1:a"))
-            .make(one);
-        intended.write(gives(current(intent(1, "v1:a"), "one"), 1, "one"))
-    };
-    holds(made(one.clone()));
-    one.answer = Some(json!("other"));
-    breaks("S4", made(one));
 }
 
 #[test]
