@@ -23,17 +23,22 @@
 //!   somebody before a ledger knew it or while a create for it was on its way, and both must be made of the
 //!   same. Runs were counted by the name of their Runnable where the audit log is read: now by its uid.
 //! - **S2**. The simulation compared entries by uid, the model by number as well; the tests on the API server
-//!   did not. Now by both, unless the status was lost since the run was made.
+//!   did not. Now by both, unless the status was lost since the run was made. Only of a run that another release
+//!   made may a ledger say another hash than the run's.
 //! - **S3**. That a create is intended was asked of answered creates only; now of each that made a run. That
 //!   a ledger must not vanish was asked in the simulation only. The model let a number be passed over if its
-//!   run was never made, the simulation if a stranger held its name; now both must be so, as promise 3 says.
+//!   run was never made, the simulation if a stranger held its name; now both must be so, as promise 3 says, and
+//!   the stranger's object must have been there when the number was given, or later.
 //!   After a backup the model let only a document run that is not the newest run's; now everybody does.
 //! - **S4**. Each asked for another part of it; now all of it is asked, by the status before, whoever wrote
-//!   it. What a status lost that somebody emptied, its controllers cannot keep. Where the
-//!   audit log is read, neither what a run gave nor whether it succeeded is asked, only the source and its order.
+//!   it. What a status lost that somebody emptied, its controllers cannot keep, but they find it again: the next
+//!   outputs are of no run that is older than one that is there and had succeeded before. Where the audit log is
+//!   read, neither what a run gave nor whether it succeeded is asked, only the source and its order.
 //! - **S5**. The model forgave a delete of a run that no ledger knows wherever there was no ledger, the simulation
 //!   never. Now a run must have been known before its ledger was lost. The fault plans counted deletes only;
 //!   they still do not ask how old a run was, since the adapter of the audit log tells no seconds.
+//! - **I3**. Any change of a status by somebody else excused what followed. Now one that takes away nothing of what
+//!   the status says of runs excuses nothing.
 
 mod cleanup;
 mod content;
@@ -45,5 +50,6 @@ mod past;
 mod verdict;
 
 pub use history::{Actor, Event, Object, Run, Runnable, Time, Verb};
+pub use loss::is_loss;
 pub use past::{Known, Past, Served, Sight};
 pub use verdict::{Excuse, Verdict, Violation};

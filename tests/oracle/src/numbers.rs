@@ -57,19 +57,25 @@ impl Past {
         if served.is_some_and(|served| served.gone) {
             return Some(Excuse::OutlivedItsRunnable);
         }
-        if one.gone && one.unrecorded && one.run.hash == other.run.hash {
+        if !one.is_there() && one.unrecorded && one.run.hash == other.run.hash {
             return Some(Excuse::DeletedUnrecorded);
         }
-        if one.gone && one.forgettable {
+        if !one.is_there() && one.forgettable {
             return Some(Excuse::DeletedAndForgotten);
         }
+        let lost = self.is_lost_with_its_kind(one, &other.run.kind);
+        lost.then_some(Excuse::LostWithItsKind)
+    }
+
+    /// Whether a ledger of runs of a kind need not know a run of another kind that it has lost.
+    pub(crate) fn is_lost_with_its_kind(&self, one: &Known, kind: &str) -> bool {
         let losses = self.losses(&one.run.runnable).iter();
         let mut since = losses.filter(|loss| loss.at > one.at);
         let unseen = since.any(|loss| match loss.lost {
             Lost::Since | Lost::Everything => true,
             Lost::Runs => !self.is_stood_for(&one.run.kind),
         });
-        (unseen && one.run.kind != other.run.kind).then_some(Excuse::LostWithItsKind)
+        unseen && one.run.kind != kind
     }
 
     /// S3: a ledger gave the number to this hash and name before.
@@ -133,7 +139,7 @@ impl Past {
         let behind = newest.filter(|it| it.run.number >= Some(before.sequence));
         if let Some(newest) = behind.filter(|_| restored) {
             let same = newest.run.hash == after.input_hash && newest.run.token == after.rerun_token;
-            return newest.gone || !same;
+            return !newest.is_there() || !same;
         }
         let run = before.uid.as_deref().and_then(|uid| self.run(uid));
         before.input_hash != after.input_hash
@@ -155,27 +161,32 @@ impl Past {
         own.max_by_key(|it| it.run.number)
     }
 
-    /// Somebody else's object had the name of a number that no run was made for; one that somebody deleted
-    /// too early (I1) does not count.
+    /// Somebody else's object had the name of a number, at its intent or later, and no run was made for it; one
+    /// that somebody deleted too early (I1) does not count.
     fn is_taken(&self, runnable: &str, before: &CurrentRun) -> bool {
-        let mut runs = self.runs.iter();
+        let intended = self
+            .runnables
+            .get(runnable)
+            .map_or(0, |served| served.since);
+        let holds = |it: &Known| {
+            it.run.name == before.name
+                && it.run.kind == before.kind
+                && it.gone.is_none_or(|gone| gone > intended)
+        };
+        let mut others = self.runs.iter().filter(|it| !it.is_of(runnable));
         let mut own = self.runs.iter().filter(|it| {
             it.is_of(runnable)
                 && it.run.number == Some(before.sequence)
                 && it.run.hash == before.input_hash
         });
-        before.phase != RunPhase::Created
-            && runs.any(|it| {
-                !it.is_of(runnable) && it.run.name == before.name && it.run.kind == before.kind
-            })
-            && own.all(|it| it.unrecorded)
+        before.phase != RunPhase::Created && others.any(holds) && own.all(|it| it.unrecorded)
     }
 
     /// S3: a ledger where there was none begins with the newest run that there is.
     fn judge_beginning(&mut self, runnable: &str, after: &CurrentRun) {
         let adopted = after.uid.as_deref().and_then(|uid| self.run(uid));
         let mut live = self.runs.iter().filter(|it| {
-            !it.gone
+            it.is_there()
                 && it.is_of(runnable)
                 && (it.is_ours() || !self.sight.is_partial())
                 && adopted.is_none_or(|adopted| it.is_newer_than(adopted))
@@ -206,7 +217,10 @@ impl Past {
             let mut entries = status.into_iter().flat_map(crate::past::entries);
             entries.any(|(_, _, known)| known == Some(uid))
         };
-        let there = self.runs.iter().filter(|it| !it.gone && it.is_of(runnable));
+        let there = self
+            .runs
+            .iter()
+            .filter(|it| it.is_there() && it.is_of(runnable));
         for run in there.filter(|it| !knows(&it.run.uid)) {
             if let Some(excuse) = self.unknown_for(run) {
                 found.excuse(excuse);
@@ -246,8 +260,17 @@ impl Past {
     }
 }
 
-/// Whether two hashes say the same, as far as one can tell: of another version of the hash nobody can.
-pub(crate) fn may_be_same(one: &str, other: &str) -> bool {
-    let is_ours = |hash: &str| hash.starts_with(HASH_VERSION);
-    one == other || !is_ours(one) || !is_ours(other)
+/// Whether a ledger may say this hash of a run that was made with the other one. A run keeps the hash that its
+/// release gave it; a later release writes what its own version of the hash says of the same document.
+pub(crate) fn may_be_same(said: &str, made: &str) -> bool {
+    let is_other = version(made).is_some_and(|version| version != HASH_VERSION);
+    said == made || is_other && said.starts_with(HASH_VERSION)
+}
+
+/// The version that stands before a hash, if one does: `v`, a number, and a colon.
+fn version(hash: &str) -> Option<&str> {
+    let (version, _) = hash.split_at_checked(hash.find(':')? + 1)?;
+    let number = version.strip_prefix('v')?.strip_suffix(':')?;
+    let is_number = !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit());
+    is_number.then_some(version)
 }

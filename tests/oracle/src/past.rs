@@ -9,7 +9,7 @@ use cartouche_crds::RunnableStatus;
 
 use crate::{
     history::{Actor, Event, Object, Run, Runnable, Time, Verb},
-    loss::{Loss, Lost},
+    loss::{Loss, Lost, is_loss},
     verdict::Verdict,
 };
 
@@ -53,8 +53,8 @@ pub struct Known {
     pub at: Time,
     /// The same in seconds.
     pub second: Option<i64>,
-    /// It does not exist any more.
-    pub gone: bool,
+    /// When it went, if it does not exist any more.
+    pub gone: Option<Time>,
     /// It was deleted before it had ended.
     pub cut_short: bool,
     /// Somebody deleted it before a ledger knew it, or while a create for it was on its way (I1).
@@ -63,6 +63,10 @@ pub struct Known {
     pub forgettable: bool,
     /// A ledger has named its uid.
     pub recorded: bool,
+    /// A ledger has said that the outputs are its.
+    pub gave: bool,
+    /// It had succeeded, or given the outputs, when the status was lost (I3).
+    pub had_succeeded: bool,
     /// It is a stranger's, and was taken for a run, which is excused.
     pub overtaken: bool,
 }
@@ -76,13 +80,20 @@ impl Known {
             maker,
             at,
             second: None,
-            gone: false,
+            gone: None,
             cut_short: false,
             unrecorded: false,
             forgettable: false,
             recorded: false,
+            gave: false,
+            had_succeeded: false,
             overtaken: false,
         }
+    }
+
+    /// Whether it exists.
+    pub(crate) fn is_there(&self) -> bool {
+        self.gone.is_none()
     }
 
     /// Whether a Runnable's controllers made it: ours, or the original.
@@ -112,6 +123,8 @@ pub struct Served {
     /// A backup was put back, and no run was intended since.
     pub restored: bool,
     pub(crate) gone: bool,
+    /// Since when the present number is that.
+    pub(crate) since: Time,
     pub(crate) losses: Vec<Loss>,
     /// Numbers, hashes and names that a ledger gave, with the first time and its `intentAt` in seconds.
     pub(crate) intents: BTreeMap<(i64, String, String), (Time, Option<i64>)>,
@@ -217,8 +230,8 @@ impl Past {
                 self.retired(at.1, index);
             }
             let known = &mut self.runs[index];
-            if !known.gone {
-                known.gone = true;
+            if known.is_there() {
+                known.gone = Some(at.0);
                 known.cut_short = known.run.result.is_none();
                 known.unrecorded |= actor != Actor::Controller && !known.recorded;
             }
@@ -252,13 +265,18 @@ impl Past {
             self.confirm(at, &status);
             self.announce(at, runnable);
             self.judge_written(&uid, &old, &status);
-        } else if known && *old != *status {
+            let source = status.outputs_from.as_ref();
+            if let Some(run) = source.and_then(|from| self.run_mut(&from.uid)) {
+                run.gave = true;
+            }
+        } else if known && is_loss(&old, &status) {
             let lost = Lost::from(&status);
             let served = self.served(&uid);
             served.losses.push(Loss { at, lost });
             served.restored |= lost == Lost::Since;
-            for run in &mut self.runs {
-                run.forgettable |= run.run.runnable == uid;
+            for run in self.runs.iter_mut().filter(|it| it.run.runnable == uid) {
+                run.forgettable = true;
+                run.had_succeeded |= run.gave || run.run.result == Some(true);
             }
         }
         for (_, _, uid) in entries(&status) {
@@ -266,7 +284,11 @@ impl Past {
                 self.runs[index].recorded = true;
             }
         }
-        self.served(&uid).status = status;
+        let served = self.served(&uid);
+        if numbered(&served.status) != numbered(&status) {
+            served.since = at;
+        }
+        served.status = status;
     }
 
     fn judge_written(&mut self, runnable: &str, old: &RunnableStatus, new: &RunnableStatus) {
@@ -334,6 +356,12 @@ impl Past {
     pub(crate) fn is_stood_for(&self, kind: &str) -> bool {
         self.templates.values().any(|stands| stands == kind)
     }
+}
+
+/// The number and the name of the current run.
+fn numbered(status: &RunnableStatus) -> Option<(i64, &str)> {
+    let current = status.current_run.as_ref();
+    current.map(|run| (run.sequence, &*run.name))
 }
 
 /// The runs that a status knows: number, hash, uid.

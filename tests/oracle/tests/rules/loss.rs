@@ -1,0 +1,135 @@
+//! What a status is that somebody emptied or put back, and what follows from that.
+
+use cartouche_crds::RunnableStatus;
+use cartouche_oracle::{Actor::Person, Excuse, Sight, is_loss};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde_json::json;
+
+use crate::history::{
+    History, breaks, current, earlier, empty, gives, holds, intent, is_excused, run, second,
+};
+
+#[test]
+fn i3_deleted_and_forgotten() {
+    let again = |history: History| history.write(intent(1, "v1:a")).make(run(1, "v1:a", "two"));
+    let forgotten = History::begun().delete(Person, "one").edit(empty());
+    is_excused(again(forgotten), Excuse::DeletedAndForgotten);
+    // It is there still: neither may the ledger begin anew, nor its number be used.
+    let there = again(History::begun().edit(empty())).found();
+    assert_eq!(there, (vec!["S3", "S1"], vec![]));
+}
+
+#[test]
+fn i3_an_edit_that_loses_nothing_of_runs_excuses_nothing() {
+    let again = |loss: RunnableStatus| {
+        let deleted = History::begun().delete(Person, "one").edit(loss);
+        deleted.make(run(1, "v1:a", "two"))
+    };
+    let known = || current(intent(1, "v1:a"), "one");
+    let reported = RunnableStatus {
+        conditions: vec![condition()],
+        observed_generation: Some(2),
+        ..known()
+    };
+    breaks("S1", again(reported));
+    let mut unlike = known();
+    unlike.current_run.as_mut().unwrap().uid = None;
+    is_excused(again(unlike), Excuse::DeletedAndForgotten);
+}
+
+#[test]
+fn i3_what_is_lost_by_an_edit() {
+    let old = || gives(second(), 1, "one");
+    let with = |change: fn(&mut RunnableStatus)| {
+        let mut new = old();
+        change(&mut new);
+        is_loss(&old(), &new)
+    };
+    assert!(with(|new| new.current_run = None));
+    assert!(with(|new| new.current_run.as_mut().unwrap().sequence = 3));
+    assert!(with(|new| new.history.clear()));
+    assert!(with(|new| new.history[0].uid = None));
+    assert!(with(|new| new.outputs_from = None));
+    assert!(!with(|_| {}));
+    assert!(!with(|new| new.observed_generation = None));
+    assert!(!with(|new| new.conditions.push(condition())));
+    assert!(!with(|new| new.history[0].message = "done".to_owned()));
+    assert!(!with(|new| new.history.push(new.history[0].clone())));
+    assert!(!is_loss(
+        &intent(1, "v1:a"),
+        &gives(intent(1, "v1:a"), 1, "one")
+    ));
+    // A ledger is put back, or the last sign that there was one is taken away.
+    let served = || RunnableStatus {
+        conditions: vec![condition()],
+        ..empty()
+    };
+    assert!(is_loss(&served(), &intent(1, "v1:a")));
+    assert!(is_loss(&served(), &empty()));
+    assert!(!is_loss(&empty(), &served()));
+}
+
+fn condition() -> Condition {
+    let condition = json!({
+        "type": "Ready", "status": "True", "reason": "Ready", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    serde_json::from_value(condition).unwrap()
+}
+
+#[test]
+fn i3_runs_of_another_kind_are_lost_with_the_whole_status() {
+    let other_kind = |loss: RunnableStatus, history: History| {
+        let mut anew = intent(1, "v1:b");
+        anew.current_run.as_mut().unwrap().kind = "Build".to_owned();
+        let mut made = run(1, "v1:b", "two");
+        made.kind = "Build".to_owned();
+        history.edit(loss).write(anew).make(made)
+    };
+    let runs_lost = RunnableStatus {
+        observed_generation: Some(1),
+        ..empty()
+    };
+    is_excused(
+        other_kind(empty(), History::begun()),
+        Excuse::LostWithItsKind,
+    );
+    is_excused(
+        other_kind(runs_lost.clone(), History::begun()),
+        Excuse::LostWithItsKind,
+    );
+    // A template stands for the kind: it is looked for.
+    let found = other_kind(runs_lost, History::begun().template("Task")).found();
+    assert_eq!(found, (vec!["S3", "S1"], vec![]));
+}
+
+#[test]
+fn s3_after_a_loss_the_newest_run_is_found_first() {
+    let two = || {
+        let made = History::begun().write(second()).make(run(2, "v1:b", "two"));
+        made.write(current(second(), "two"))
+    };
+    let found = current(second(), "two");
+    holds(two().edit(empty()).write(found.clone()));
+    breaks(
+        "S3",
+        two().edit(empty()).write(current(intent(1, "v1:a"), "one")),
+    );
+    // A backup: the newest run is found, or the next one is another.
+    let backup = || two().edit(current(intent(1, "v1:a"), "one"));
+    holds(backup().write(found));
+    holds(backup().write(earlier(intent(3, "v1:c"), 1, "v1:a", "one")));
+    breaks(
+        "S3",
+        backup().write(earlier(intent(3, "v1:b"), 1, "v1:a", "one")),
+    );
+}
+
+#[test]
+fn i3_lost_while_a_create_was_on_its_way() {
+    let lost = || History::new(Sight::Whole).write(intent(1, "v1:a"));
+    let late = lost().edit(empty()).make(run(1, "v1:a", "one"));
+    is_excused(late.write(intent(2, "v1:b")), Excuse::LostWhileOnItsWay);
+    let early = lost().make(run(1, "v1:a", "one")).edit(empty());
+    breaks("S3", early.write(intent(2, "v1:b")));
+}
