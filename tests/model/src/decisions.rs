@@ -11,7 +11,7 @@ use cartouche_crds::{
     HistoryEntry, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, RunnableStatus,
 };
 use cartouche_protocol::{
-    decide::{Change, Step, decide, decide_without_rendering},
+    decide::{Change, Step, decide, decide_without_rendering, may_report},
     evaluate::is_relevant,
     facts::{CreateOutcome, Facts, is_latest},
     ledger::{Ledger, RunIdentity},
@@ -69,8 +69,6 @@ pub struct End {
     pub retire: Vec<Uid>,
     /// Looked at again without an event.
     pub again: bool,
-    /// Nothing is left to do.
-    pub settled: bool,
 }
 
 /// The controller's decisions about one configuration, each made once.
@@ -144,7 +142,6 @@ impl Decisions {
             retire: Vec::new(),
             again: problem.requeue != Requeue::OnChange
                 || problem.category == Category::OtherController,
-            settled: false,
         })
     }
 
@@ -213,12 +210,12 @@ impl Decisions {
             tell: self.news(facts, &status),
             retire,
             again: plan.again.is_some() || setup.polled,
-            settled: true,
         })
     }
 
     fn news(&self, facts: &Facts, status: &RunnableStatus) -> Option<StatusId> {
-        status::differs(&facts.stored, status).then(|| self.pool.status(status))
+        let is_told = status::differs(&facts.stored, status) && may_report(facts);
+        is_told.then(|| self.pool.status(status))
     }
 
     /// Whether an event of a run is kept, with this status in the cache.

@@ -219,7 +219,7 @@ impl Checked {
     fn replace(&self, world: &mut World, status: StatusId) -> bool {
         let old = self.decisions.pool.stored(world.runnable.status);
         let new = self.decisions.pool.stored(status);
-        world.runnable.marked |= new.current_run != old.current_run;
+        world.runnable.marked |= new != old;
         world.runnable.status = status;
         world.touch();
         let lost = is_loss(&old, &new);

@@ -7,6 +7,7 @@ use cartouche_protocol::{
 };
 
 use crate::{
+    cast::NOW,
     decisions::{End, Move},
     judge,
     model::Checked,
@@ -87,7 +88,7 @@ impl Checked {
                 let stored = StoredStatus {
                     status: &stored,
                     resource_version: &version,
-                    managed_fields: &writers(cached.writers),
+                    managed_fields: &writers(noted(&cached)),
                 };
                 let stored = mutant.bend_stored(state, stored);
                 (!state.is_behind(Some(&version))).then(|| state.begin(stored, CLOCK))
@@ -103,6 +104,7 @@ impl Checked {
         worker.pass = Some(Pass {
             version: cached.version,
             knowledge: known_at_first(&cached, input, &begun, worker.memory.unconfirmed),
+            writers: noted(&cached),
             stage: Stage::Deciding,
             prompt: true,
             has_written: false,
@@ -210,22 +212,12 @@ impl Checked {
     }
 
     fn end(&self, world: &mut World, index: usize, end: &End) {
+        self.remember_comparison(world, index);
         let told = end
             .tell
             .is_none_or(|status| self.put(world, index, status, None));
         let worker = &mut world.workers[index];
         worker.woken |= end.again || !told;
-        if let Some(pass) = &worker.pass
-            && told
-            && end.settled
-            && pass.knowledge.listed_every_kind
-        {
-            let ledger = self.decisions.ledger(pass.knowledge.stored);
-            self.decisions
-                .remember(self.setup.mutant, &mut worker.memory, |state| {
-                    state.compared(&ledger);
-                });
-        }
         if let Some(pass) = &mut worker.pass {
             let retire = if told { end.retire.clone() } else { Vec::new() };
             pass.stage = Stage::Retiring(retire);
@@ -234,6 +226,31 @@ impl Checked {
             }
         }
     }
+}
+
+impl Checked {
+    /// All runs that exist were compared with the ledger.
+    fn remember_comparison(&self, world: &mut World, index: usize) {
+        let worker = &mut world.workers[index];
+        let Some(pass) = &worker.pass else {
+            return;
+        };
+        if !pass.knowledge.listed_every_kind {
+            return;
+        }
+        let ledger = self.decisions.ledger(pass.knowledge.stored);
+        let entries = writers(pass.writers);
+        self.decisions
+            .remember(self.setup.mutant, &mut worker.memory, |state| {
+                state.compared(&ledger);
+                state.looked_up(&entries, Some(NOW));
+            });
+    }
+}
+
+/// How often others have written the status, as far as that is noted.
+fn noted(cached: &Cached) -> u8 {
+    if cached.marked { cached.writers } else { 0 }
 }
 
 /// A pass that would have to wait ends; the next one begins with what there is then.

@@ -140,7 +140,7 @@ pub struct Cached {
     pub mistyped: bool,
     /// Its status.
     pub status: StatusId,
-    /// Somebody else wrote `currentRun` last, as the API server notes it.
+    /// Somebody else wrote the status last, as the API server notes it.
     pub marked: bool,
     /// How often somebody else has written the status: the API server notes the latest time.
     pub writers: u8,
@@ -234,6 +234,8 @@ pub struct Pass {
     pub version: u8,
     /// What it decides by.
     pub knowledge: Knowledge,
+    /// How often others had written the status when it began, as far as that is noted.
+    pub writers: u8,
     /// Where it stands.
     pub stage: Stage,
     /// The ledger was read so recently that a create may be sent.
