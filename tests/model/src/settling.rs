@@ -254,8 +254,12 @@ impl Checked {
         (!is_it && (!own || self.setup.fixed_name)).then_some(holder.uid)
     }
 
-    /// Whether no run can be made for now, and the status says why.
+    /// Whether no run can be made for now, and the status says why. Where somebody else has written it and no list can be
+    /// had to compare it with, nothing is written into it, and an event says why.
     fn says_what_is_in_the_way(&self, world: &World) -> bool {
+        if world.runnable.mistyped && world.runnable.marked {
+            return true;
+        }
         let expected = if world.runnable.mistyped {
             Category::RunTemplateNotFound
         } else if world.runnable.suspended {
