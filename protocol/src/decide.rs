@@ -182,8 +182,8 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
         let name = RunName::of(current);
         fate = match facts.reads.get(&name) {
             None => return Step::ReadRun(name),
-            Some(NameRead::Found(found)) if facts.is_run_of(&found.reading.run, current) => {
-                Fate::Found(found.reading.run.clone())
+            Some(NameRead::Found(found)) if facts.is_run_of(&found.run, current) => {
+                Fate::Found(found.run.clone())
             }
             Some(NameRead::Absent | NameRead::Found(_)) => Fate::Absent,
             // It stays in the history without a uid, as what is not there, but may be there already.

@@ -64,7 +64,7 @@ pub struct Facts {
     /// A number that nobody outside can know in advance, drawn for this reconciliation.
     pub chance: u64,
     /// Runs by a consistent LIST, if one was made in this reconciliation.
-    pub listed: Option<Vec<Found>>,
+    pub listed: Option<Vec<FetchedRun>>,
     /// That list was of every kind that a template or the ledger names.
     pub listed_every_kind: bool,
     /// Runs by consistent reads of their names, if made in this reconciliation.
@@ -247,15 +247,6 @@ impl RunName {
     }
 }
 
-/// A run that was read, and whether it contains what the template renders now.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Found {
-    /// What was read in it.
-    pub reading: FetchedRun,
-    /// Whether it contains the rendered document.
-    pub matches: bool,
-}
-
 /// What a consistent read of a name said.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NameRead {
@@ -264,7 +255,7 @@ pub enum NameRead {
     /// Nothing has this name.
     Absent,
     /// This has.
-    Found(Box<Found>),
+    Found(Box<FetchedRun>),
 }
 
 /// What became of a create.
@@ -326,14 +317,23 @@ impl Facts {
 
     /// What was read in the run with this uid in this reconciliation.
     #[must_use]
-    pub fn reading(&self, uid: &str) -> Option<&Found> {
+    pub fn fetched_run(&self, uid: &str) -> Option<&FetchedRun> {
         let named = self.reads.values().filter_map(|read| match read {
             NameRead::Found(found) => Some(&**found),
             NameRead::Absent | NameRead::Denied => None,
         });
         named
             .chain(self.listed.iter().flatten())
-            .find(|found| found.reading.run.uid == uid)
+            .find(|found| found.run.uid == uid)
+    }
+
+    /// The run with this uid, if this reconciliation made it: as the answer to its create showed it.
+    #[must_use]
+    pub fn created_run(&self, uid: &str) -> Option<&FetchedRun> {
+        match &self.created {
+            Some(CreateOutcome::Created(created)) if created.run.uid == uid => Some(created),
+            _ => None,
+        }
     }
 
     /// The cached run of the run with this uid.

@@ -307,13 +307,8 @@ fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&ReconcileError>) -> 
         return lost(current);
     }
     let uid = current.uid.as_deref().unwrap_or_default();
-    if let Some(found) = facts.reading(uid) {
-        return ConditionValue::of_run(&found.reading.health);
-    }
-    if let Some(crate::facts::CreateOutcome::Created(reading)) = &facts.created
-        && reading.run.uid == uid
-    {
-        return ConditionValue::of_run(&reading.health);
+    if let Some(run) = facts.fetched_run(uid).or(facts.created_run(uid)) {
+        return ConditionValue::of_run(&run.health);
     }
     let word = stored();
     let same_run = facts

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use cartouche_crds::{CurrentRun, RERUN_REQUEST_ANNOTATION, RerunRequest};
 use cartouche_protocol::{
-    evaluate::reading,
+    evaluate::fetched_run,
     facts::{CachedRun, CreateOutcome, Rendering},
     object::Object,
     problem::{Category, ReconcileError, Requeue},
@@ -113,24 +113,24 @@ impl Reconciliation<'_> {
     /// The API server has made the object. `Err` if the rest is left for later.
     fn created(&self, current: &CurrentRun, object: &Value) -> Result<CreateOutcome, End> {
         let compiled = self.compiled.as_ref();
-        let Some(reading) = compiled.and_then(|compiled| reading(compiled, &[], object)) else {
+        let Some(fetched) = compiled.and_then(|compiled| fetched_run(compiled, &[], object)) else {
             let error = ApiError::Unanswered("the answer is no object".to_owned());
             return Ok(CreateOutcome::Unknown(self.refusal(&current.name, &error)));
         };
         let resource = self.resource_of(current);
         self.publish(&Occasion::Applied(format!(
             "{resource}/{}",
-            reading.run.name
+            fetched.run.name
         )));
         self.ctx.metrics.run(RunEvent::Created);
         let mut memory = lock(&self.memory);
-        memory.state.made = Some(CachedRun::of(&reading));
+        memory.state.made = Some(CachedRun::of(&fetched));
         memory.succeeded(&Operation::Create(current.sequence));
         if (self.others_wait)() {
-            memory.state.unconfirmed = Some(Box::new(reading));
+            memory.state.unconfirmed = Some(Box::new(fetched));
             return Err(End::PutOff);
         }
-        Ok(CreateOutcome::Created(Box::new(reading)))
+        Ok(CreateOutcome::Created(Box::new(fetched)))
     }
 
     /// The API server has not said that it made the object.

@@ -7,7 +7,7 @@ use std::{
 
 use cartouche_crds::RUNNABLE_NAME_LABEL;
 use cartouche_protocol::{
-    evaluate::{current_sequence, is_relevant, reading},
+    evaluate::{current_sequence, fetched_run, is_relevant},
     facts::{CachedRun, WatchState, doubted},
     ledger::RunIdentity,
     problem::{ReconcileError, bounded},
@@ -200,8 +200,8 @@ impl Reconciliation<'_> {
         let history = &self.facts.ledger.history;
         let listed = account
             .each(&path, &own_runs(&self.key), |object| {
-                let reading = reading(compiled, history, &object);
-                let own = reading.filter(|reading| reading.run.is_owned_by(owner));
+                let fetched = fetched_run(compiled, history, &object);
+                let own = fetched.filter(|fetched| fetched.run.is_owned_by(owner));
                 found.extend(own.as_ref().map(CachedRun::of));
                 own.is_some()
             })

@@ -70,8 +70,8 @@ impl Runs {
 
     /// A run was read: its cached run, if it is still the one that was seen `before` the read, is
     /// brought up to date, so that it is not read again for the same news. A newer one is left
-    /// alone: it has enqueued the Runnable, and the reading may be older.
-    pub fn refresh(&self, runnable_uid: &str, before: Option<&CachedRun>, reading: &FetchedRun) {
+    /// alone: it has enqueued the Runnable, and what was read may be older.
+    pub fn refresh(&self, runnable_uid: &str, before: Option<&CachedRun>, fetched: &FetchedRun) {
         let mut inner = self.lock();
         let (Some(before), Some(owner)) = (before, inner.owners.get_mut(&short(runnable_uid)))
         else {
@@ -83,11 +83,11 @@ impl Runs {
             return;
         }
         if let Some(known) = owner.cached_runs.iter_mut().find(|known| *known == before) {
-            known.health = reading.health.clone();
-            known.rules_hash = reading.rules_hash.clone();
+            known.health = fetched.health.clone();
+            known.rules_hash = fetched.rules_hash.clone();
             // Outputs out of pods are not in the object that the watch shows.
             if known.outputs != OutputsDigest::Elsewhere {
-                known.outputs = OutputsDigest::of(&reading.outputs);
+                known.outputs = OutputsDigest::of(&fetched.outputs);
             }
         }
     }

@@ -17,11 +17,11 @@ pub(super) fn pending(facts: &Facts, rendering: &Rendering, current: &CurrentRun
         None => seen_to_go(facts, current)
             .or_else(|| landed(facts, current))
             .unwrap_or_else(|| send(facts, current)),
-        Some(CreateOutcome::Created(reading)) => {
-            confirm(facts, reading).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
+        Some(CreateOutcome::Created(fetched)) => {
+            confirm(facts, fetched).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
         }
-        Some(CreateOutcome::MadeBefore(reading)) => seen_to_go(facts, current)
-            .or_else(|| made_before(facts, current, reading))
+        Some(CreateOutcome::MadeBefore(fetched)) => seen_to_go(facts, current)
+            .or_else(|| made_before(facts, current, fetched))
             .unwrap_or_else(|| Step::Stuck(strange(facts, current))),
         Some(CreateOutcome::AlreadyExists) => taken(facts, rendering, current),
         Some(CreateOutcome::Refused(problem)) => refused(facts, current, problem),
@@ -32,27 +32,25 @@ pub(super) fn pending(facts: &Facts, rendering: &Rendering, current: &CurrentRun
 /// A run that an earlier reconciliation made is confirmed even while something else is stuck.
 pub(super) fn known_made(facts: &Facts) -> Option<Step> {
     match &facts.created {
-        Some(CreateOutcome::MadeBefore(reading)) => confirm(facts, reading),
+        Some(CreateOutcome::MadeBefore(fetched)) => confirm(facts, fetched),
         _ => None,
     }
 }
 
 /// What the watch has shown meanwhile is read first, so that one write confirms the run and records
 /// how it ended.
-fn made_before(facts: &Facts, current: &CurrentRun, reading: &FetchedRun) -> Option<Step> {
+fn made_before(facts: &Facts, current: &CurrentRun, fetched: &FetchedRun) -> Option<Step> {
     let name = RunName::of(current);
     match facts.reads.get(&name) {
-        Some(NameRead::Found(found)) if found.reading.run.uid == reading.run.uid => {
-            confirm(facts, &found.reading)
-        }
-        None if has_ended(facts, reading) => Some(Step::ReadRun(name)),
-        _ => confirm(facts, reading),
+        Some(NameRead::Found(found)) if found.run.uid == fetched.run.uid => confirm(facts, found),
+        None if has_ended(facts, fetched) => Some(Step::ReadRun(name)),
+        _ => confirm(facts, fetched),
     }
 }
 
-fn has_ended(facts: &Facts, reading: &FetchedRun) -> bool {
+fn has_ended(facts: &Facts, fetched: &FetchedRun) -> bool {
     facts
-        .cached_run(&reading.run.uid)
+        .cached_run(&fetched.run.uid)
         .is_some_and(CachedRun::finished)
 }
 
@@ -69,8 +67,8 @@ pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     }
     let name = RunName::of(current);
     match facts.reads.get(&name) {
-        Some(NameRead::Found(found)) if facts.is_run_of(&found.reading.run, current) => {
-            confirm(facts, &found.reading)
+        Some(NameRead::Found(found)) if facts.is_run_of(&found.run, current) => {
+            confirm(facts, found)
         }
         Some(_) => None,
         None => {
@@ -114,11 +112,11 @@ fn seen_to_go(facts: &Facts, current: &CurrentRun) -> Option<Step> {
 }
 
 /// `None` unless the object's sequence and hash are the ledger's.
-fn confirm(facts: &Facts, reading: &FetchedRun) -> Option<Step> {
+fn confirm(facts: &Facts, fetched: &FetchedRun) -> Option<Step> {
     let confirmed = facts
         .ledger
-        .confirm(&reading.run)?
-        .record(reading, facts.now);
+        .confirm(&fetched.run)?
+        .record(fetched, facts.now);
     Some(Step::Write(Box::new(confirmed), Change::Confirm))
 }
 
@@ -143,10 +141,10 @@ fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
         Some(NameRead::Absent) => return Step::Stuck(vanished(facts, current)),
         Some(NameRead::Found(found)) => found,
     };
-    let run = &found.reading.run;
+    let run = &found.run;
     let confirmed = facts
         .is_run_of(run, current)
-        .then(|| confirm(facts, &found.reading))
+        .then(|| confirm(facts, found))
         .flatten();
     if let Some(step) = confirmed {
         return step;
@@ -168,7 +166,7 @@ fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     match facts.probe {
         None => Step::Probe,
         Some(probe) if probe.marked && probe.with_status && own && run.answers(current) => {
-            confirm(facts, &found.reading).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
+            confirm(facts, found).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
         }
         Some(probe) if probe.marked => renumber(facts, rendering, current, &run.uid),
         // It may be ours: another number might be one more run.

@@ -4,7 +4,7 @@ use cartouche_crds::{CurrentRun, RunResult};
 
 use super::{RUN_TEMPLATE_READY, find};
 use crate::{
-    facts::{CreateOutcome, Facts, OutputsDigest, RunName},
+    facts::{Facts, OutputsDigest, RunName},
     ledger::{Ledger, OutputsRead},
     problem::{Category, ReconcileError, Requeue},
 };
@@ -17,12 +17,8 @@ pub(super) fn unsatisfied(facts: &Facts, ledger: &Ledger) -> Option<ReconcileErr
         .as_ref()
         .filter(|current| current.result == Some(RunResult::Succeeded) && rendering.has_outputs)?;
     let uid = current.uid.as_deref()?;
-    let created = match &facts.created {
-        Some(CreateOutcome::Created(reading)) if reading.run.uid == uid => Some(&**reading),
-        _ => None,
-    };
-    if let Some(reading) = facts.reading(uid).map(|found| &found.reading).or(created) {
-        let OutputsRead::Unsatisfied(why) = &reading.outputs else {
+    if let Some(run) = facts.fetched_run(uid).or(facts.created_run(uid)) {
+        let OutputsRead::Unsatisfied(why) = &run.outputs else {
             return None;
         };
         return Some(waiting(facts, current, why));

@@ -200,7 +200,7 @@ fn adopt_anything(facts: &mut Facts) {
         return;
     };
     if let Some(NameRead::Found(found)) = facts.reads.get_mut(&RunName::of(current)) {
-        let run = &mut found.reading.run;
+        let run = &mut found.run;
         run.owner_uid = Some(facts.runnable.uid.clone());
         run.sequence = Some(current.sequence);
         run.input_hash = Some(current.input_hash.clone());
@@ -212,7 +212,7 @@ fn adopt_anything(facts: &mut Facts) {
 fn believe_what_is_ahead(facts: &mut Facts) {
     facts.ledger_writer = Some(LedgerWriter::Another);
     for found in facts.listed.iter_mut().flatten() {
-        found.reading.run.made_with_status = false;
+        found.run.made_with_status = false;
     }
 }
 
@@ -221,7 +221,7 @@ fn look_the_same(facts: &mut Facts) {
         return;
     };
     if let Some(NameRead::Found(found)) = facts.reads.get_mut(&RunName::of(current)) {
-        let run = &mut found.reading.run;
+        let run = &mut found.run;
         run.created = current.intent_at.as_ref().map(|at| at.0);
         run.made_with_status = false;
     }
@@ -286,21 +286,21 @@ fn take_latest_outputs(facts: &Facts, ledger: &mut Ledger) {
         .history
         .iter()
         .filter(|entry| entry.result == Some(RunResult::Succeeded) && !had_ended(entry.sequence));
-    let reading = ended
+    let Some(fetched) = ended
         .next_back()
-        .and_then(|entry| facts.reading(entry.uid.as_deref()?));
-    let Some(reading) = reading.map(|found| &found.reading) else {
+        .and_then(|entry| facts.fetched_run(entry.uid.as_deref()?))
+    else {
         return;
     };
-    let OutputsRead::Values(values) = &reading.outputs else {
+    let OutputsRead::Values(values) = &fetched.outputs else {
         return;
     };
     ledger.outputs = Some(values.clone());
     ledger.outputs_from = Some(OutputsFrom {
-        sequence: reading.run.sequence.unwrap_or_default(),
-        name: reading.run.name.clone(),
-        uid: reading.run.uid.clone(),
-        input_hash: reading.run.input_hash.clone().unwrap_or_default(),
-        rules_hash: reading.rules_hash.to_string(),
+        sequence: fetched.run.sequence.unwrap_or_default(),
+        name: fetched.run.name.clone(),
+        uid: fetched.run.uid.clone(),
+        input_hash: fetched.run.input_hash.clone().unwrap_or_default(),
+        rules_hash: fetched.rules_hash.to_string(),
     });
 }

@@ -10,8 +10,8 @@ use crate::{
     problem::{Category, Requeue},
 };
 
-fn made(reading: crate::ledger::FetchedRun) -> CreateOutcome {
-    CreateOutcome::Created(Box::new(reading))
+fn made(fetched: crate::ledger::FetchedRun) -> CreateOutcome {
+    CreateOutcome::Created(Box::new(fetched))
 }
 
 fn already_exists(current: CurrentRun) -> Facts {

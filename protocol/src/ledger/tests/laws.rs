@@ -62,7 +62,7 @@ fn read(sequence: i64, verdict: Verdict, has: bool) -> FetchedRun {
         (Verdict::Succeeded, false) => OutputsRead::Unsatisfied("no path".to_owned()),
         _ => OutputsRead::None,
     };
-    reading(run(sequence, "A"), verdict, outputs)
+    fetched(run(sequence, "A"), verdict, outputs)
 }
 
 fn step(ledger: Ledger, event: &Event) -> Ledger {

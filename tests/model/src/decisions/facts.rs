@@ -1,16 +1,14 @@
 //! What a worker knows, as the facts that the controller decides by.
 
 use cartouche_protocol::{
-    evaluate::{digested, reading},
+    evaluate::{contains_rendered, digested, fetched_run},
     facts::{
-        CachedRun, CreateOutcome, Facts, Found, NameRead, Probe, Rendering, RunnableFacts,
-        WatchState,
+        CachedRun, CreateOutcome, Facts, NameRead, Probe, Rendering, RunnableFacts, WatchState,
     },
     ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity},
     problem::{Category, ReconcileError, Requeue},
     process_state::Remembered,
 };
-use cartouche_templating::{HASH_VERSION, contains};
 
 use super::Decisions;
 use crate::{
@@ -24,19 +22,15 @@ impl Decisions {
         let stored = self.pool.stored(knowledge.stored);
         let document = self.cast.document(setup.document(knowledge.input));
         let ledger = Ledger::of(&stored);
-        let foreign = ledger
-            .current
-            .as_ref()
-            .is_none_or(|current| !current.input_hash.starts_with(HASH_VERSION));
         let object = |shown: &Shown| {
             self.cast
                 .object(&self.pool, shown.uid, &shown.make, shown.result)
         };
         let found = |shown: &Shown| {
             let object = object(shown);
-            let reading = reading(&document.compiled, &ledger.history, &object)?;
-            let matches = foreign && contains(&object, &document.rendered);
-            Some(Found { reading, matches })
+            let matches = contains_rendered(&ledger, &document.rendered, &object);
+            let fetched = fetched_run(&document.compiled, &ledger.history, &object)?;
+            Some(FetchedRun { matches, ..fetched })
         };
         let cached_run = |(shown, deleted): &(Shown, bool)| -> Option<CachedRun> {
             let object = object(shown);
@@ -49,9 +43,7 @@ impl Decisions {
             let read = read.map_or(NameRead::Absent, |found| NameRead::Found(Box::new(found)));
             ((*self.pool.named(*name)).clone(), read)
         });
-        let created = knowledge
-            .created
-            .map(|outcome| created(&outcome, |shown| found(shown).map(|it| it.reading)));
+        let created = knowledge.created.map(|outcome| created(&outcome, found));
         let rendering = Rendering {
             consistent: knowledge.consistent,
             document: document.rendered.clone(),
@@ -120,11 +112,11 @@ impl Decisions {
 fn created(outcome: &Outcome, read: impl Fn(&Shown) -> Option<FetchedRun>) -> CreateOutcome {
     let no_object = || CreateOutcome::Unknown(refusal("the answer is no object", Requeue::Backoff));
     match outcome {
-        Outcome::Created(shown) => read(shown).map_or_else(no_object, |reading| {
-            CreateOutcome::Created(Box::new(reading))
+        Outcome::Created(shown) => read(shown).map_or_else(no_object, |fetched| {
+            CreateOutcome::Created(Box::new(fetched))
         }),
-        Outcome::MadeBefore(shown) => read(shown).map_or_else(no_object, |reading| {
-            CreateOutcome::MadeBefore(Box::new(reading))
+        Outcome::MadeBefore(shown) => read(shown).map_or_else(no_object, |fetched| {
+            CreateOutcome::MadeBefore(Box::new(fetched))
         }),
         Outcome::Exists => CreateOutcome::AlreadyExists,
         Outcome::Refused => CreateOutcome::Refused(refusal("forbidden", Requeue::OnRbac)),
