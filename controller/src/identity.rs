@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_protocol::problem::{Category, ReconcileError, Requeue};
+use cartouche_protocol::reconcile_error::{Category, ReconcileError, Requeue};
 use clap::ValueEnum;
 use http::HeaderValue;
 use serde::Deserialize;

@@ -8,8 +8,8 @@ use std::{
 };
 
 use cartouche_protocol::{
-    problem::{ReconcileError, Requeue},
     process_state::ProcessState,
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 use crate::{

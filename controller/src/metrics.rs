@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cartouche_protocol::problem::Category;
+use cartouche_protocol::reconcile_error::Category;
 use http::{Method, StatusCode};
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeLabelValue, text::encode},

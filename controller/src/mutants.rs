@@ -11,7 +11,7 @@ use cartouche_protocol::{
     decide::{Change, Step},
     facts::{CreateOutcome, Facts},
     ledger::{FetchedRun, Ledger, OutputsRead},
-    problem::{Category, ReconcileError, Requeue},
+    reconcile_error::{Category, ReconcileError, Requeue},
     retention::MINIMUM_AGE,
 };
 use k8s_openapi::jiff::Timestamp;

@@ -11,7 +11,7 @@ mod prune;
 mod reconciliation;
 mod refuse;
 mod select;
-mod strangers;
+mod unknown_runs;
 mod watched;
 mod write;
 
@@ -24,8 +24,8 @@ use std::{
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
     decide::{MOST_RENUMBERED, Step, Waiting, decide, decide_without_rendering},
-    problem::ReconcileError,
     process_state::CREATES_SETTLE_IN,
+    reconcile_error::ReconcileError,
 };
 use futures::FutureExt;
 use kube::ResourceExt;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use cartouche_crds::{ClusterRunTemplate, ClusterRunTemplateStatus};
-use cartouche_protocol::{compiled::Compiled, problem::bounded, status::STALLED};
+use cartouche_protocol::{compiled::Compiled, reconcile_error::bounded, status::STALLED};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
     jiff::Timestamp,

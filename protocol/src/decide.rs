@@ -17,7 +17,7 @@ use k8s_openapi::jiff::Timestamp;
 use crate::facts::{Facts, LedgerState, NameRead, Rendering, RunName, WatchState};
 use crate::{
     ledger::{Due, Fate, Ledger, MAX_HISTORY, Pace, may_land},
-    problem::{Category, ReconcileError, Requeue},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 
 /// One step.

@@ -14,7 +14,7 @@ use crate::{
     compiled::Compiled,
     ledger::{FetchedRun, Ledger, OutputsRead, RunIdentity},
     object::{MAX_DEPTH, is_shortened},
-    problem::bounded,
+    reconcile_error::bounded,
 };
 
 /// Reads health and outputs. `None` for something that is no object with a name and a uid. An earlier

@@ -13,8 +13,8 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::{
     ledger::{BreakerLimits, Cause, FetchedRun, Intent, Ledger, RunIdentity},
-    problem::{Category, ReconcileError, Requeue},
     process_state::Remembered,
+    reconcile_error::{Category, ReconcileError, Requeue},
     rerun,
 };
 pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};

@@ -14,7 +14,7 @@ use k8s_openapi::{
 use crate::facts::Facts;
 use crate::{
     ledger::Ledger,
-    problem::{Category, ReconcileError, Requeue, bounded},
+    reconcile_error::{Category, ReconcileError, Requeue, bounded},
 };
 use unsatisfied::unsatisfied;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use cartouche_protocol::problem::Requeue;
+use cartouche_protocol::reconcile_error::Requeue;
 
 /// A request that did not give what it was sent for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -187,7 +187,7 @@ impl From<kube::Error> for ApiError {
 
 /// Bytes of a refusal that are read: conditions and events hold no more, and the API server does not
 /// cut what it says.
-const MOST_READ: usize = 4 * cartouche_protocol::problem::TEXT_BYTES;
+const MOST_READ: usize = 4 * cartouche_protocol::reconcile_error::TEXT_BYTES;
 
 /// Admission errors echo the values they refuse, which may have come out of a Secret that only the
 /// account may read. Long ones are left out.

@@ -8,7 +8,7 @@ use cartouche_protocol::{
     facts::{NameRead, RunName},
     ledger::{FetchedRun, OutputsRead, RunIdentity},
     object::Object,
-    problem::{Category, ReconcileError},
+    reconcile_error::{Category, ReconcileError},
 };
 use cartouche_templating::kinds::{self, PodsOf};
 use serde_json::Value;

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use cartouche_crds::HistoryEntry;
 use cartouche_protocol::{
     facts::WatchState,
-    problem::{Category, ReconcileError},
+    reconcile_error::{Category, ReconcileError},
     retention::{old_enough, retention, surplus},
 };
 

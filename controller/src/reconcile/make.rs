@@ -7,7 +7,7 @@ use cartouche_protocol::{
     evaluate::fetched_run,
     facts::{CachedRun, CreateOutcome, Rendering},
     object::Object,
-    problem::{Category, ReconcileError, Requeue},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::{Owner, Stamp, kinds::holds_secrets, stamp};
 use kube::ResourceExt;

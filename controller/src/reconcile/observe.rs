@@ -7,7 +7,7 @@ use cartouche_protocol::{
     compiled::Compiled,
     facts::Rendering,
     ledger::Cause,
-    problem::{Category, ReconcileError, Requeue},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::{Context, Rendered, Template};
 use serde_json::{Value, json, value::RawValue};

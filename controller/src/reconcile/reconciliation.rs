@@ -11,8 +11,8 @@ use cartouche_protocol::{
     compiled::Compiled,
     decide::{Change, Step, Waiting},
     facts::{Facts, RunnableFacts},
-    problem::{Category, ReconcileError, Requeue},
     process_state::StoredStatus,
+    reconcile_error::{Category, ReconcileError, Requeue},
     status,
 };
 use kube::ResourceExt;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cartouche_crds::API_VERSION;
-use cartouche_protocol::problem::{Category, ReconcileError};
+use cartouche_protocol::reconcile_error::{Category, ReconcileError};
 use serde::de::DeserializeOwned;
 
 use super::reconciliation::{End, Reconciliation};

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use cartouche_crds::Selector;
 use cartouche_protocol::{
     facts::WatchState,
-    problem::{Category, ReconcileError, Requeue},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::bounds::{MAX_CONTEXT_BYTES, json_bytes_within};
 use serde_json::Value;

@@ -10,7 +10,7 @@ use cartouche_protocol::{
     evaluate::{current_sequence, fetched_run, is_relevant},
     facts::{CachedRun, WatchState, doubted},
     ledger::RunIdentity,
-    problem::{ReconcileError, bounded},
+    reconcile_error::{ReconcileError, bounded},
 };
 use cartouche_templating::label_value;
 

@@ -7,7 +7,7 @@ use cartouche_protocol::{
     decide::{Change, Step, decide},
     facts::{CreateOutcome, LedgerWriter, NameRead},
     ledger::Ledger,
-    problem::ReconcileError,
+    reconcile_error::ReconcileError,
     retention::trimmed,
     status,
 };

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_protocol::problem::Requeue;
+use cartouche_protocol::reconcile_error::Requeue;
 
 use crate::{
     discovery::DiscoveryError,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use cartouche_crds::{API_VERSION, ClusterRunTemplate, Runnable};
 use cartouche_protocol::{
-    problem::{Category, bounded},
+    reconcile_error::{Category, bounded},
     status,
 };
 use k8s_openapi::{

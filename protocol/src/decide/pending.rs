@@ -6,7 +6,7 @@ use super::{Change, Step, crowded, is_marked, suspended};
 use crate::{
     facts::{CachedRun, CreateOutcome, Facts, NameRead, Rendering, RunName},
     ledger::{FetchedRun, MAX_HISTORY, result_of},
-    problem::{Category, ReconcileError, Requeue},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 
 /// Numbers that are given up in one reconciliation at most; after them the next waits, longer each time.

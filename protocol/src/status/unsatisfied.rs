@@ -6,7 +6,7 @@ use super::{RUN_TEMPLATE_READY, find};
 use crate::{
     facts::{Facts, OutputsDigest, RunName},
     ledger::{Ledger, OutputsRead},
-    problem::{Category, ReconcileError, Requeue},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 
 /// The current run succeeded, but its outputs are not those in the status.

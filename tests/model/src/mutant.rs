@@ -13,8 +13,8 @@ use cartouche_protocol::{
         RunName,
     },
     ledger::{Ledger, OutputsRead, RunIdentity},
-    problem::{Category, ReconcileError, Requeue},
     process_state::{ProcessState, StoredStatus},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::{Health, Verdict};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration};

@@ -7,7 +7,7 @@ use crate::{
     decide::{Change, Step, decide},
     facts::{CreateOutcome, Facts, Probe},
     ledger::{RunIdentity, tests::sample::*},
-    problem::{Category, Requeue},
+    reconcile_error::{Category, Requeue},
 };
 
 fn made(fetched: crate::ledger::FetchedRun) -> CreateOutcome {

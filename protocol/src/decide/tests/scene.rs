@@ -12,8 +12,8 @@ use crate::{
         RunnableFacts, WatchState,
     },
     ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity, tests::sample::*},
-    problem::{Category, ReconcileError, Requeue},
     process_state::Remembered,
+    reconcile_error::{Category, ReconcileError, Requeue},
     status,
 };
 

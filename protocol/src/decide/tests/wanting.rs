@@ -7,7 +7,7 @@ use crate::{
     decide::{Change, Step, Waiting, decide},
     facts::{Facts, LedgerState, WatchState},
     ledger::{Ledger, MAX_HISTORY, RunIdentity, tests::sample::*},
-    problem::{Category, ReconcileError, Requeue},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 
 #[test]

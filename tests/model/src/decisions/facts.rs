@@ -6,8 +6,8 @@ use cartouche_protocol::{
         CachedRun, CreateOutcome, Facts, NameRead, Probe, Rendering, RunnableFacts, WatchState,
     },
     ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity},
-    problem::{Category, ReconcileError, Requeue},
     process_state::Remembered,
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 
 use super::Decisions;
