@@ -53,7 +53,7 @@ pub struct Backoff {
     /// What it was.
     pub what: Operation,
     /// What was wrong.
-    pub problem: ReconcileError,
+    pub error: ReconcileError,
     /// How often it has failed in a row.
     pub attempts: u32,
     /// When it is tried again, on the clock that goes on while the machine sleeps.
@@ -83,7 +83,7 @@ pub enum Operation {
 
 impl Memory {
     /// Puts a failure down, and says how long to wait. The same failure waits longer each time.
-    pub fn failed(&mut self, what: Operation, problem: &ReconcileError, now: Duration) -> Duration {
+    pub fn failed(&mut self, what: Operation, error: &ReconcileError, now: Duration) -> Duration {
         // What has not failed again long after it could have been tried is over.
         self.backoffs
             .retain(|backoff| backoff.until + 2 * STEPS.longest > now || backoff.what == what);
@@ -92,7 +92,7 @@ impl Memory {
             .iter()
             .position(|backoff| backoff.what == what);
         let attempts = known.map_or(0, |at| self.backoffs.swap_remove(at).attempts);
-        let delay = match problem.requeue {
+        let delay = match error.requeue {
             Requeue::After(wait) => wait.max(Duration::from_millis(100)),
             _ => STEPS.delay(attempts),
         };
@@ -103,7 +103,7 @@ impl Memory {
         }
         self.backoffs.push(Backoff {
             what,
-            problem: problem.clone(),
+            error: error.clone(),
             attempts: attempts + 1,
             until: now + delay,
         });
@@ -120,7 +120,7 @@ impl Memory {
         let backoff = self
             .last_failure(what)
             .filter(|backoff| backoff.until > now)?;
-        Some((&backoff.problem, backoff.until.saturating_sub(now)))
+        Some((&backoff.error, backoff.until.saturating_sub(now)))
     }
 
     /// The failure of a step that has not gone well since.
@@ -157,7 +157,7 @@ impl Memory {
         for backoff in self
             .backoffs
             .iter_mut()
-            .filter(|backoff| failed(&backoff.problem))
+            .filter(|backoff| failed(&backoff.error))
         {
             // Not zero: what is over and what may be tried at once are not the same.
             backoff.until = backoff.until.min(boot_time());
@@ -231,7 +231,7 @@ impl Memories {
         for (key, memory) in &*self.lock() {
             let mut memory = lock(memory);
             if namespace.is_none_or(|namespace| namespace == key.namespace)
-                && memory.retry_where(|problem| problem.requeue == requeue)
+                && memory.retry_where(|error| error.requeue == requeue)
             {
                 enqueued.push(key.clone());
             }

@@ -85,13 +85,13 @@ impl Context {
         reconciliation.observe().await;
         for _ in 0..MAX_STEPS {
             let step = mutants::decided(decide(&reconciliation.facts), &reconciliation.facts);
-            if let Some((problem, left)) = reconciliation.in_backoff(&step) {
-                return self.stuck(reconciliation, problem, Some(left)).await;
+            if let Some((error, left)) = reconciliation.in_backoff(&step) {
+                return self.stuck(reconciliation, error, Some(left)).await;
             }
             match carry_out(reconciliation, step).await {
                 Ok(()) => {}
-                Err(End::Stuck(problem, wait)) => {
-                    return self.stuck(reconciliation, problem, wait).await;
+                Err(End::Stuck(error, wait)) => {
+                    return self.stuck(reconciliation, error, wait).await;
                 }
                 Err(end) => return end,
             }
@@ -108,12 +108,12 @@ impl Context {
     async fn stuck(
         &self,
         reconciliation: &mut Reconciliation<'_>,
-        problem: ReconcileError,
+        error: ReconcileError,
         wait: Option<Duration>,
     ) -> End {
-        let mut waits = vec![wait.or_else(|| reconciliation.pause(&problem))];
+        let mut waits = vec![wait.or_else(|| reconciliation.pause(&error))];
         if reconciliation.compiled.is_some() {
-            reconciliation.problem = Some(problem.clone());
+            reconciliation.stuck_on = Some(error.clone());
             for _ in 0..MAX_STEPS {
                 let step = mutants::decided(
                     decide_without_rendering(&reconciliation.facts),
@@ -137,7 +137,7 @@ impl Context {
                 }
             }
         }
-        End::Stuck(problem, waits.into_iter().flatten().min())
+        End::Stuck(error, waits.into_iter().flatten().min())
     }
 
     /// Has exactly these kinds watched for a Runnable.
@@ -257,9 +257,9 @@ async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Resul
         Step::Settled => Err(End::Settled),
         Step::Wait(waiting) => {
             if waiting == Waiting::FirstList
-                && let Some(problem) = reconciliation.undiscovered()
+                && let Some(error) = reconciliation.undiscovered()
             {
-                return Err(End::Stuck(problem, None));
+                return Err(End::Stuck(error, None));
             }
             if waiting == Waiting::GracePeriod {
                 reconciliation.note_missing();
@@ -267,10 +267,10 @@ async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Resul
             Err(End::Waiting(waiting))
         }
         // Our own writes come back and enqueue the Runnable: without this it would go on at once.
-        Step::Stuck(problem) if reconciliation.facts.renumbered >= MOST_RENUMBERED => {
-            Err(reconciliation.fail(Operation::Renumber, problem))
+        Step::Stuck(error) if reconciliation.facts.renumbered >= MOST_RENUMBERED => {
+            Err(reconciliation.fail(Operation::Renumber, error))
         }
-        Step::Stuck(problem) => Err(End::Stuck(problem, None)),
+        Step::Stuck(error) => Err(End::Stuck(error, None)),
         Step::RenderAgain => reconciliation.render_again().await,
         Step::ListRuns { every_kind } => reconciliation.list_runs(every_kind).await,
         Step::ReadRun(name) => reconciliation.read_run(name).await,
@@ -296,9 +296,9 @@ fn patience(waiting: Waiting, memory: &Mutex<Memory>) -> Option<Duration> {
     Some(until.saturating_sub(crate::clock::boot_time()) + Duration::from_millis(50))
 }
 
-/// A problem as the log shows it.
-fn log(key: &RunnableKey, problem: &ReconcileError) {
-    tracing::info!(namespace = key.namespace, runnable = key.name, category = %problem.category, "a Runnable has a problem");
+/// An error as the log shows it.
+fn log(key: &RunnableKey, error: &ReconcileError) {
+    tracing::info!(namespace = key.namespace, runnable = key.name, category = %error.category, "a Runnable has a problem");
 }
 
 #[cfg(test)]

@@ -119,7 +119,7 @@ fn status(
                 .collect::<Vec<_>>()
                 .join("; "),
         ),
-        Err(problems) => ("False", "Invalid", problems.to_string()),
+        Err(diagnostics) => ("False", "Invalid", diagnostics.to_string()),
     };
     let word = (status, reason, bounded(message));
     let conditions = conditions(&stored.conditions, &word, Some(compiled.generation), now);

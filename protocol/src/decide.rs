@@ -128,7 +128,7 @@ fn decided(facts: &Facts) -> Step {
     }
     let rendering = match &facts.rendering {
         Ok(rendering) => rendering,
-        Err(problem) => return Step::Stuck(problem.clone()),
+        Err(error) => return Step::Stuck(error.clone()),
     };
     let Some(current) = &facts.ledger.current else {
         return first_run::first_run(facts, rendering);

@@ -81,16 +81,16 @@ impl ConditionValue {
         }
     }
 
-    fn of_problem(problem: &ReconcileError) -> Self {
+    fn of_error(error: &ReconcileError) -> Self {
         Self {
             // Nothing is wrong with what somebody wants.
-            status: if problem.category == Category::Suspended {
+            status: if error.category == Category::Suspended {
                 UNKNOWN
             } else {
                 FALSE
             },
-            reason: problem.category.as_str().to_owned(),
-            message: problem.message.clone(),
+            reason: error.category.as_str().to_owned(),
+            message: error.message.clone(),
         }
     }
 }
@@ -102,26 +102,26 @@ pub fn tells(stored: &RunnableStatus, health: &Health) -> bool {
         .is_some_and(|condition| ConditionValue::of(condition) == ConditionValue::of_run(health))
 }
 
-/// The whole status for a ledger and, if something is wrong, the problem.
+/// The whole status for a ledger and, if something is wrong, the error.
 #[must_use]
-pub fn status(facts: &Facts, ledger: &Ledger, problem: Option<&ReconcileError>) -> RunnableStatus {
-    let left_over = problem
+pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> RunnableStatus {
+    let left_over = error
         .is_none()
         .then(|| unsatisfied(facts, ledger))
         .flatten();
-    let problem = problem.or(left_over.as_ref());
-    let template = problem.map_or(
+    let error = error.or(left_over.as_ref());
+    let template = error.map_or(
         ConditionValue {
             status: TRUE,
             reason: READY.to_owned(),
             message: String::new(),
         },
-        ConditionValue::of_problem,
+        ConditionValue::of_error,
     );
-    let stamped = (!problem.is_some_and(|problem| problem.category.precedes_stamping()))
-        .then(|| stamped(facts, ledger, problem));
+    let stamped = (!error.is_some_and(|error| error.category.precedes_stamping()))
+        .then(|| stamped(facts, ledger, error));
     let ready = aggregate(&template, stamped.as_ref());
-    let extra = abnormal(&ready, ledger, problem);
+    let extra = abnormal(&ready, ledger, error);
 
     let words = [
         (RUN_TEMPLATE_READY, Some(template)),
@@ -236,7 +236,7 @@ pub fn blocking(status: &RunnableStatus) -> Option<&Condition> {
 fn abnormal(
     ready: &ConditionValue,
     ledger: &Ledger,
-    problem: Option<&ReconcileError>,
+    error: Option<&ReconcileError>,
 ) -> Option<(&'static str, ConditionValue)> {
     if ready.status == TRUE || ready.reason == Category::Suspended.as_str() {
         return None;
@@ -246,10 +246,10 @@ fn abnormal(
             .result
             .is_some_and(|result| result != RunResult::Succeeded)
     });
-    let stalled = match problem {
-        Some(problem) if problem.category == Category::Suspended => ended,
-        Some(problem) => {
-            problem.requeue == Requeue::OnChange && problem.category != Category::OtherController
+    let stalled = match error {
+        Some(error) if error.category == Category::Suspended => ended,
+        Some(error) => {
+            error.requeue == Requeue::OnChange && error.category != Category::OtherController
         }
         None => ended,
     };
@@ -281,12 +281,12 @@ fn unwatched(facts: &Facts) -> Option<(&'static str, ConditionValue)> {
 }
 
 /// What is said of the run for the present rendering; of no other.
-fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&ReconcileError>) -> ConditionValue {
+fn stamped(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> ConditionValue {
     let stored = || {
         find(&facts.stored, STAMPED_OBJECT_CONDITION)
             .map_or_else(ConditionValue::unknown, ConditionValue::of)
     };
-    let stuck_on = |category| problem.is_some_and(|problem| problem.category == category);
+    let stuck_on = |category| error.is_some_and(|error| error.category == category);
     if stuck_on(Category::OtherController) {
         return stored();
     }

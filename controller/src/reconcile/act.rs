@@ -55,8 +55,8 @@ impl Reconciliation<'_> {
                         // What is known of it is old: the next try asks anew.
                         self.ctx.kinds.forget(&kind.0);
                     }
-                    let problem = self.unlisted(&name, &error);
-                    return Err(self.fail(Operation::List, problem));
+                    let error = self.unlisted(&name, &error);
+                    return Err(self.fail(Operation::List, error));
                 }
             }
         }
@@ -122,8 +122,8 @@ impl Reconciliation<'_> {
                 return Ok(());
             }
             Err(error) => {
-                let problem = self.unreadable(&error);
-                return Err(self.fail(Operation::Read(name.name), problem));
+                let error = self.unreadable(&error);
+                return Err(self.fail(Operation::Read(name.name), error));
             }
         };
         let found = object.as_ref().and_then(|object| self.fetched(object));
@@ -133,7 +133,7 @@ impl Reconciliation<'_> {
         {
             match self.read_pods(&found.run, job).await {
                 Ok(outputs) => found.outputs = outputs,
-                Err(problem) => return Err(self.fail(Operation::Read(name.name), problem)),
+                Err(error) => return Err(self.fail(Operation::Read(name.name), error)),
             }
         }
         if let Some(fetched) = &found {

@@ -143,15 +143,15 @@ impl Reconciliation<'_> {
             "unable to delete finished run [{}/{name}]: {error}: grant the ServiceAccount the right to delete, or raise spec.retentionPolicy",
             self.key.namespace
         );
-        let problem = ReconcileError::new(
+        let error = ReconcileError::new(
             Category::StampedObjectRejectedByAPIServer,
             error.requeue(),
             text,
         );
         let mut memory = lock(&self.memory);
         if memory.last_failure(&Operation::Delete).is_none() {
-            self.publish_warning("RetentionFailed", problem.message.clone());
+            self.publish_warning("RetentionFailed", error.message.clone());
         }
-        memory.failed(Operation::Delete, &problem, boot_time())
+        memory.failed(Operation::Delete, &error, boot_time())
     }
 }

@@ -90,7 +90,7 @@ impl Reconciliation<'_> {
         };
         let (path, object) = self
             .stamped(current.sequence, Some(&current.name))
-            .map_err(|problem| self.fail(Operation::Create(current.sequence), problem))?;
+            .map_err(|error| self.fail(Operation::Create(current.sequence), error))?;
         if !self.has_written {
             self.confirm_ledger().await?;
         }
@@ -138,13 +138,13 @@ impl Reconciliation<'_> {
         if error.is_not_found() {
             self.ctx.kinds.forget(&current.api_version);
         }
-        let problem = self.refusal(&current.name, error);
+        let refusal = self.refusal(&current.name, error);
         let operation = Operation::Create(current.sequence);
-        lock(&self.memory).failed(operation, &problem, boot_time());
+        lock(&self.memory).failed(operation, &refusal, boot_time());
         if error.is_definite_refusal() {
-            CreateOutcome::Refused(problem)
+            CreateOutcome::Refused(refusal)
         } else {
-            CreateOutcome::Unknown(problem)
+            CreateOutcome::Unknown(refusal)
         }
     }
 

@@ -55,7 +55,7 @@ impl Reconciliation<'_> {
         let template = compiled
             .template
             .as_ref()
-            .map_err(|problems| self.stamp_failure(problems))?;
+            .map_err(|diagnostics| self.stamp_failure(diagnostics))?;
         self.compiled = Some(compiled.clone());
         let selected = match self.runnable.spec.selector.clone() {
             None => None,
@@ -109,7 +109,7 @@ impl Reconciliation<'_> {
         }
         Context::new(&runnable, selected)
             .and_then(|context| template.render(&context))
-            .map_err(|problems| self.stamp_failure(&problems))
+            .map_err(|diagnostics| self.stamp_failure(&diagnostics))
     }
 
     pub(super) fn stamp_failure(&self, error: &dyn Display) -> ReconcileError {

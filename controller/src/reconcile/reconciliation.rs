@@ -71,7 +71,7 @@ pub(super) struct Reconciliation<'a> {
     /// The template, if it can be used.
     pub(super) compiled: Option<Arc<Compiled>>,
     /// What this reconciliation is stuck on, while it looks after the runs that exist.
-    pub(super) problem: Option<ReconcileError>,
+    pub(super) stuck_on: Option<ReconcileError>,
     /// The selector does not pick one object.
     pub(super) has_unpicked: bool,
     /// Kinds of runs, with their `apiVersion`, of which discovery did not say where their objects are.
@@ -123,7 +123,7 @@ impl<'a> Reconciliation<'a> {
             account: None,
             sources: None,
             compiled: None,
-            problem: None,
+            stuck_on: None,
             has_unpicked: false,
             unfound: BTreeSet::new(),
             others_wait,
@@ -136,7 +136,7 @@ impl<'a> Reconciliation<'a> {
         let what = self.what(step)?;
         lock(&self.memory)
             .in_backoff(&what, boot_time())
-            .map(|(problem, left)| (problem.clone(), left))
+            .map(|(error, left)| (error.clone(), left))
     }
 
     /// What a step is called when it is held back.
@@ -157,9 +157,9 @@ impl<'a> Reconciliation<'a> {
     }
 
     /// A step failed: how long it is left alone.
-    pub(super) fn fail(&self, what: Operation, problem: ReconcileError) -> End {
-        let wait = lock(&self.memory).failed(what, &problem, boot_time());
-        End::Stuck(problem, Some(wait))
+    pub(super) fn fail(&self, what: Operation, error: ReconcileError) -> End {
+        let wait = lock(&self.memory).failed(what, &error, boot_time());
+        End::Stuck(error, Some(wait))
     }
 
     /// Hands in an event about the Runnable.
@@ -188,7 +188,7 @@ impl<'a> Reconciliation<'a> {
                 // A controller's silence is no news: nothing is written while it waits.
                 return patience(waiting, &self.memory);
             }
-            End::Stuck(problem, wait) => self.finish_err(problem, wait).await,
+            End::Stuck(error, wait) => self.finish_err(error, wait).await,
         };
         self.prune();
         let [grace, unobserved] = self.waits();
@@ -220,18 +220,18 @@ impl<'a> Reconciliation<'a> {
 
     async fn finish_err(
         &mut self,
-        problem: ReconcileError,
+        error: ReconcileError,
         wait: Option<Duration>,
     ) -> Option<Duration> {
-        log(&self.key, &problem);
-        self.ctx.metrics.problem(problem.category);
-        let wait = wait.or_else(|| self.pause(&problem));
-        if problem.category == Category::OtherController
+        log(&self.key, &error);
+        self.ctx.metrics.problem(error.category);
+        let wait = wait.or_else(|| self.pause(&error));
+        if error.category == Category::OtherController
             && let Some(left) = self.reported_other()
         {
             return wait.into_iter().chain([left]).min();
         }
-        let status = status::status(&self.facts, &self.facts.ledger, Some(&problem));
+        let status = status::status(&self.facts, &self.facts.ledger, Some(&error));
         match self.report(status).await {
             Ok(()) => wait,
             Err(sooner) => Some(wait.map_or(sooner, |wait| wait.min(sooner))),
@@ -253,9 +253,9 @@ impl<'a> Reconciliation<'a> {
         left
     }
 
-    /// How long a problem that no single step was held back for is left alone.
-    pub(super) fn pause(&self, problem: &ReconcileError) -> Option<Duration> {
-        if problem.category == Category::OtherController {
+    /// How long an error that no single step was held back for is left alone.
+    pub(super) fn pause(&self, error: &ReconcileError) -> Option<Duration> {
+        if error.category == Category::OtherController {
             return patience(Waiting::CreatesSettle, &self.memory);
         }
         let now = boot_time();
@@ -264,13 +264,12 @@ impl<'a> Reconciliation<'a> {
         let left = memory
             .backoffs
             .iter()
-            .filter(|backoff| backoff.problem == *problem)
+            .filter(|backoff| backoff.error == *error)
             .map(|backoff| backoff.until.saturating_sub(now))
             .find(|left| !left.is_zero());
         let generation = self.facts.runnable.generation;
-        let wait =
-            left.unwrap_or_else(|| memory.failed(Operation::Render(generation), problem, now));
-        (problem.requeue != Requeue::OnChange).then_some(wait)
+        let wait = left.unwrap_or_else(|| memory.failed(Operation::Render(generation), error, now));
+        (error.requeue != Requeue::OnChange).then_some(wait)
     }
 
     /// Writes the status if it says anything new. `Err`: when to try again.

@@ -45,7 +45,7 @@ impl Reconciliation<'_> {
 
     /// The ledger cannot be read or written: said once, and tried again later each time.
     pub(super) fn refuse(&self, what: Operation, doing: &str, error: &ApiError) -> End {
-        let problem = ReconcileError::new(
+        let refusal = ReconcileError::new(
             Category::UnknownError,
             error.requeue(),
             format!("unable to {doing} the status of the Runnable: {error}"),
@@ -54,8 +54,8 @@ impl Reconciliation<'_> {
         self.ctx.metrics.status_refused();
         let mut memory = lock(&self.memory);
         if memory.last_failure(&what).is_none() {
-            self.publish_warning("StatusRefused", problem.message.clone());
+            self.publish_warning("StatusRefused", refusal.message.clone());
         }
-        End::Refused(memory.failed(what, &problem, boot_time()))
+        End::Refused(memory.failed(what, &refusal, boot_time()))
     }
 }

@@ -67,13 +67,13 @@ impl Reconciliation<'_> {
         let (sequence, name) = (current.sequence, current.name.clone());
         let made = match self.stamped(sequence, Some(&format!("{name}-probe"))) {
             Ok((path, object)) => account.create(&path, &object, CreateMode::DryRun).await,
-            Err(problem) => return Err(self.fail(Operation::Create(sequence), problem)),
+            Err(error) => return Err(self.fail(Operation::Create(sequence), error)),
         };
         let probe = match made {
             Ok(Object(made)) => probed(current, &self.facts.runnable.uid, &made),
             Err(error) if error.is_passing() => {
-                let problem = self.refusal(&name, &error);
-                return Err(self.fail(Operation::Create(sequence), problem));
+                let error = self.refusal(&name, &error);
+                return Err(self.fail(Operation::Create(sequence), error));
             }
             Err(_) => Probe::default(),
         };

@@ -44,13 +44,13 @@ impl Reconciliation<'_> {
         let ledger = trimmed(ledger, policy, now, |entry, uid| {
             self.is_missing(entry, uid)
         });
-        let problem = match (&self.facts.created, change) {
-            _ if self.problem.is_some() => self.problem.clone(),
-            (Some(CreateOutcome::Refused(problem)), Change::Reject) => Some(problem.clone()),
+        let error = match (&self.facts.created, change) {
+            _ if self.stuck_on.is_some() => self.stuck_on.clone(),
+            (Some(CreateOutcome::Refused(error)), Change::Reject) => Some(error.clone()),
             (Some(CreateOutcome::AlreadyExists), Change::Reject) => self.conflict(),
             _ => None,
         };
-        let mut status = status::status(&self.facts, &ledger, problem.as_ref());
+        let mut status = status::status(&self.facts, &ledger, error.as_ref());
         if change == Change::Attempt {
             // What is wrong is not known to be cured.
             status.conditions.clone_from(&self.facts.stored.conditions);
@@ -70,14 +70,14 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// The problem that the next decision will name, for the write that comes before it.
+    /// The error that the next decision will name, for the write that comes before it.
     fn conflict(&self) -> Option<ReconcileError> {
         let mut facts = self.facts.clone();
         if let Some(current) = &mut facts.ledger.current {
             current.phase = RunPhase::Rejected;
         }
         match decide(&facts) {
-            Step::Stuck(problem) => Some(problem),
+            Step::Stuck(error) => Some(error),
             _ => None,
         }
     }

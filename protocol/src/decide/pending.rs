@@ -24,8 +24,8 @@ pub(super) fn pending(facts: &Facts, rendering: &Rendering, current: &CurrentRun
             .or_else(|| made_before(facts, current, fetched))
             .unwrap_or_else(|| Step::Stuck(strange(facts, current))),
         Some(CreateOutcome::AlreadyExists) => taken(facts, rendering, current),
-        Some(CreateOutcome::Refused(problem)) => refused(facts, current, problem),
-        Some(CreateOutcome::Unknown(problem)) => Step::Stuck(problem.clone()),
+        Some(CreateOutcome::Refused(error)) => refused(facts, current, error),
+        Some(CreateOutcome::Unknown(error)) => Step::Stuck(error.clone()),
     }
 }
 
@@ -120,9 +120,9 @@ fn confirm(facts: &Facts, fetched: &FetchedRun) -> Option<Step> {
     Some(Step::Write(Box::new(confirmed), Change::Confirm))
 }
 
-fn refused(facts: &Facts, current: &CurrentRun, problem: &ReconcileError) -> Step {
+fn refused(facts: &Facts, current: &CurrentRun, error: &ReconcileError) -> Step {
     if current.phase == RunPhase::Rejected {
-        return Step::Stuck(problem.clone());
+        return Step::Stuck(error.clone());
     }
     Step::Write(
         Box::new(facts.ledger.clone().reject(facts.only_attempt)),
@@ -231,13 +231,13 @@ fn vanished(facts: &Facts, current: &CurrentRun) -> ReconcileError {
 }
 
 fn unreadable(facts: &Facts, current: &CurrentRun) -> ReconcileError {
-    let mut problem = rejected(
+    let mut error = rejected(
         facts,
         current,
         "it exists already, and the ServiceAccount may neither get nor list it to see whose it is",
     );
-    problem.requeue = Requeue::OnRbac;
-    problem
+    error.requeue = Requeue::OnRbac;
+    error
 }
 
 fn strange(facts: &Facts, current: &CurrentRun) -> ReconcileError {

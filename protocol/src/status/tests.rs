@@ -29,8 +29,8 @@ fn told(status: &RunnableStatus) -> Vec<String> {
     status.conditions.iter().map(text).collect()
 }
 
-fn report(facts: &Facts, problem: Option<&ReconcileError>) -> RunnableStatus {
-    status(facts, &facts.ledger, problem)
+fn report(facts: &Facts, error: Option<&ReconcileError>) -> RunnableStatus {
+    status(facts, &facts.ledger, error)
 }
 
 fn message<'a>(status: &'a RunnableStatus, name: &str) -> &'a str {

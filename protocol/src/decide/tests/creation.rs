@@ -53,14 +53,14 @@ fn an_object_that_came_back_without_its_marks_is_not_confirmed() {
         input_hash: None,
         ..run(2, "A")
     };
-    let problem = stuck(
+    let error = stuck(
         &with(pending(2, "A"), "A").after(made(running(bare))),
         Category::StampedObjectRejectedByAPIServer,
     );
     assert!(
-        problem.message.contains("admission webhook"),
+        error.message.contains("admission webhook"),
         "{}",
-        problem.message
+        error.message
     );
 }
 

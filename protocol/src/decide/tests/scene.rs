@@ -224,7 +224,7 @@ pub(crate) fn written(facts: &Facts, change: Change) -> Ledger {
 /// Decides, and expects to be stuck on this.
 pub(crate) fn stuck(facts: &Facts, category: Category) -> ReconcileError {
     match decide(facts) {
-        Step::Stuck(problem) if problem.category == category => problem,
+        Step::Stuck(error) if error.category == category => error,
         step => panic!("expected {category}, decided {step:?}"),
     }
 }
