@@ -35,7 +35,7 @@ const CREATE_TIMEOUT: &str = "10s";
 pub(crate) const PAGE_SIZE: u32 = 100;
 const PAGE: usize = PAGE_SIZE as usize;
 /// Objects that are kept of one list at most: more of one Runnable would be nobody's intent. How many
-/// others there are is up to strangers, and costs time only.
+/// others there are is up to whoever makes them, and costs time only.
 const MAX_KEPT: usize = 20_000;
 /// Pages that are asked for at most, so that a list ends even where a server says for ever that it goes on.
 /// Full ones have two million objects, more than a cluster holds.

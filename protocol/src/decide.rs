@@ -56,7 +56,7 @@ pub enum Step {
 pub enum Change {
     /// A new run is intended.
     Intent,
-    /// The intended run gets another number, since a stranger holds its name.
+    /// The intended run gets another number, since an unknown run holds its name.
     Renumber,
     /// A further attempt follows a refusal.
     Attempt,

@@ -58,8 +58,8 @@ pub struct Facts {
     /// Who wrote `currentRun` last, by a consistent read, if one was made in this reconciliation.
     pub ledger_writer: Option<LedgerWriter>,
     /// Objects that have claimed to be ahead of a ledger of ours, by uid.
-    pub strangers: BTreeSet<String>,
-    /// How often a number was given up in this reconciliation because a stranger held its name.
+    pub unknown_runs: BTreeSet<String>,
+    /// How often a number was given up in this reconciliation because an unknown run held its name.
     pub renumbered: u8,
     /// A number that nobody outside can know in advance, drawn for this reconciliation.
     pub chance: u64,
@@ -300,7 +300,7 @@ impl Facts {
             grace_over: false,
             other_writer: remembered.other_writer,
             ledger_writer: None,
-            strangers: remembered.strangers,
+            unknown_runs: remembered.unknown_runs,
             renumbered: 0,
             chance: 0,
             listed: None,
@@ -367,7 +367,7 @@ impl Facts {
     pub fn is_run_of(&self, run: &RunIdentity, current: &CurrentRun) -> bool {
         run.is_owned_by(&self.runnable.uid)
             && run.is_made_for(current)
-            && !self.strangers.contains(&run.uid)
+            && !self.unknown_runs.contains(&run.uid)
     }
 
     /// The same of an earlier entry whose run was not seen yet.
@@ -375,7 +375,7 @@ impl Facts {
     pub fn is_run_of_past(&self, run: &RunIdentity, entry: &HistoryEntry) -> bool {
         run.is_owned_by(&self.runnable.uid)
             && run.is_of(entry)
-            && !self.strangers.contains(&run.uid)
+            && !self.unknown_runs.contains(&run.uid)
     }
 }
 

@@ -56,16 +56,16 @@ impl Reconciliation<'_> {
             return;
         };
         let uid = &self.facts.runnable.uid;
-        let mut strangers = Vec::new();
+        let mut unknown_runs = Vec::new();
         self.ctx.runs.retain(uid, |cached_run| {
             let (run, deleted) = (&cached_run.run, cached_run.deleted);
             let needed = is_needed(ledger, self.facts.is_latest(), uid, run, deleted);
             if !needed && !deleted && !ledger.knows(&run.uid) {
-                strangers.push(run.clone());
+                unknown_runs.push(run.clone());
             }
             needed
         });
-        self.report_unknown_runs(current, &strangers);
+        self.report_unknown_runs(current, &unknown_runs);
         lock(&self.memory).state.prune(
             ledger,
             |uid| self.facts.cached_run(uid).is_some(),

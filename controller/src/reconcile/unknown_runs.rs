@@ -1,5 +1,5 @@
-//! Objects that look like runs of a Runnable and are somebody else's: how they are told from runs, and who
-//! hears of them. I/O.
+//! Objects that look like runs of a Runnable and that no ledger knows: how they are told from runs, and how
+//! they are reported. I/O.
 
 use cartouche_crds::{CurrentRun, FIELD_MANAGER};
 use cartouche_protocol::{
@@ -18,8 +18,9 @@ use crate::{
     memory::{Operation, lock},
 };
 
-/// Unknown runs of one Runnable that are told of at most.
-const MAX_TOLD: usize = 100;
+/// Unknown runs of one Runnable that are reported at most.
+const MAX_REPORTED: usize = 100;
+
 impl Reconciliation<'_> {
     /// Reads who wrote the ledger last. `Err` if somebody has written since this reconciliation read it.
     pub(super) async fn read_ledger_writer(&mut self) -> Result<(), End> {
@@ -31,14 +32,14 @@ impl Reconciliation<'_> {
         if writer == LedgerWriter::Ours {
             let entries = self.runnable.managed_fields();
             lock(&self.memory).state.looked_up(entries, self.facts.now);
-            self.know_strangers();
+            self.note_unknown_runs();
         }
         Ok(())
     }
 
-    /// What claims to be ahead of a ledger of ours is a stranger's, and stays that when the number that it
+    /// What claims to be ahead of a ledger of ours is an unknown run, and stays that when the number that it
     /// bears is given.
-    fn know_strangers(&mut self) {
+    fn note_unknown_runs(&mut self) {
         let uid = &self.facts.runnable.uid;
         let ledger = &self.facts.ledger;
         let ahead = self
@@ -54,8 +55,8 @@ impl Reconciliation<'_> {
             self.report_unknown_runs(current, &ahead);
         }
         let state = &mut lock(&self.memory).state;
-        state.note_strangers(ahead, self.facts.now);
-        self.facts.strangers = state.strangers.keys().cloned().collect();
+        state.note_unknown_runs(ahead, self.facts.now);
+        self.facts.unknown_runs = state.unknown_runs.keys().cloned().collect();
     }
 
     /// Asks what becomes of an object like that of the pending run. A refusal that does not pass says
@@ -83,7 +84,7 @@ impl Reconciliation<'_> {
 
     /// Objects that claim to be runs of this Runnable, and that its ledger cannot know: forged, or
     /// left by a backup. An old run that the ledger has dropped is none of them.
-    pub(super) fn report_unknown_runs(&self, current: &CurrentRun, strangers: &[RunIdentity]) {
+    pub(super) fn report_unknown_runs(&self, current: &CurrentRun, runs: &[RunIdentity]) {
         let oldest = self
             .facts
             .ledger
@@ -91,41 +92,41 @@ impl Reconciliation<'_> {
             .first()
             .and_then(|entry| entry.started_at.as_ref());
         let mut memory = lock(&self.memory);
-        for run in strangers {
+        for run in runs {
             let dropped = match run.genuine_sequence(&self.facts.runnable.uid) {
                 Some(sequence) => sequence < current.sequence,
                 None => run.sequence.is_none() && run.created < oldest.map(|at| at.0),
             };
             if dropped
-                || memory.reported.len() >= MAX_TOLD
+                || memory.reported.len() >= MAX_REPORTED
                 || !memory.reported.insert(run.uid.clone())
             {
                 continue;
             }
-            let told = "claims to be a run of this Runnable, but its record of runs does not know it: it gives no outputs and is never deleted; \
+            let message = "claims to be a run of this Runnable, but its record of runs does not know it: it gives no outputs and is never deleted; \
                         delete it if it is not yours";
-            self.warn_of_stranger(&RunName::of_run(run), told);
+            self.report_unknown_run(&RunName::of_run(run), message);
         }
     }
 
-    /// The number of the entry before was given up, since a stranger held its name.
-    pub(super) fn tell_of_taken_name(&self, before: &Ledger) {
+    /// The number of the entry before was given up, since an unknown run held its name.
+    pub(super) fn report_taken_name(&self, before: &Ledger) {
         let (Some(given_up), Some(next)) = (&before.current, &self.facts.ledger.current) else {
             return;
         };
-        let told = format!(
+        let message = format!(
             "holds the name of run {} and was not made for it: it gives no outputs and is never deleted; run {} is made instead",
             given_up.sequence, next.sequence
         );
-        self.warn_of_stranger(&RunName::of(given_up), &told);
+        self.report_unknown_run(&RunName::of(given_up), &message);
     }
 
-    fn warn_of_stranger(&self, stranger: &RunName, told: &str) {
+    fn report_unknown_run(&self, run: &RunName, message: &str) {
         self.ctx.metrics.unknown_run();
         let kinds = &self.ctx.kinds;
-        let resource = kinds.known(&stranger.api_version, &stranger.kind);
-        let resource = resource.map_or_else(|| stranger.kind.clone(), |kind| kind.resource());
-        let message = format!("{resource}/{} {told}", stranger.name);
+        let resource = kinds.known(&run.api_version, &run.kind);
+        let resource = resource.map_or_else(|| run.kind.clone(), |kind| kind.resource());
+        let message = format!("{resource}/{} {message}", run.name);
         self.publish_warning("UnknownRun", message);
     }
 }

@@ -94,7 +94,7 @@ impl Reconciliation<'_> {
         // What was written by us is the latest.
         self.facts.ledger_writer = self.facts.ledger_writer.map(|_| LedgerWriter::Ours);
         if change == Change::Renumber {
-            self.tell_of_taken_name(before);
+            self.report_taken_name(before);
         }
         if intended {
             self.facts.created = None;

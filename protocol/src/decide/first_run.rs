@@ -42,7 +42,7 @@ pub(super) fn first_run(facts: &Facts, rendering: &Rendering) -> Step {
 ///
 /// An intent is written before its create, so that no run of ours is ahead of the latest ledger. What
 /// claims to be is believed only if this process has written a higher number itself, or if somebody
-/// else wrote the ledger last, which takes the right to write statuses; else it is a stranger's.
+/// else wrote the ledger last, which takes the permission to write statuses; else it is an unknown run.
 pub(super) fn catch_up(facts: &Facts, rendering: &Rendering) -> Option<Step> {
     match put_back(facts) {
         PutBack::No => return None,
@@ -113,7 +113,7 @@ fn rebuilt(
     gone: &[&RunIdentity],
 ) -> Option<Ledger> {
     let known = |run: &RunIdentity| {
-        facts.strangers.contains(&run.uid) || facts.ledger.is_known_strangers(&run.uid)
+        facts.unknown_runs.contains(&run.uid) || facts.ledger.has_taken_a_name(&run.uid)
     };
     let found: Vec<&FetchedRun> = found.iter().filter(|one| !known(&one.run)).collect();
     let found_runs = found.iter().map(|one| (&one.run, one.matches));
@@ -146,7 +146,7 @@ fn rebuilt(
     Some(next)
 }
 
-/// What was read in runs, the newest first. Strangers may have put very many there, of which the ledger has
+/// What was read in runs, the newest first. Anybody may have put very many there, of which the ledger has
 /// taken the newest.
 fn recorded(facts: &Facts, ledger: Ledger, found: Vec<&FetchedRun>) -> Ledger {
     let numbers: HashMap<String, i64> = ledger.numbers().collect();

@@ -130,7 +130,7 @@ fn refused(facts: &Facts, current: &CurrentRun, error: &ReconcileError) -> Step 
     )
 }
 
-/// Something has the name: our own earlier create, or a stranger. Where it is certain that no create of
+/// Something has the name: our own earlier create, or an unknown run. Where it is certain that no create of
 /// ours made it, the number is given up and the next one taken. Else it never gets a second name: an
 /// admission webhook, say, may have taken from our own run what it is known by.
 fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
@@ -158,7 +158,7 @@ fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
         );
     }
     let hash = run.input_hash.as_ref();
-    let known = facts.strangers.contains(&run.uid);
+    let known = facts.unknown_runs.contains(&run.uid);
     if known || run.is_older_than(current) || hash.is_some_and(|hash| *hash != current.input_hash) {
         return renumber(facts, rendering, current, &run.uid);
     }

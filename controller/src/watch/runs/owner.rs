@@ -48,7 +48,7 @@ impl Owner {
     /// Drops what is too much, and says how much that was.
     ///
     /// The numbers next to the current one stay: one that is ahead of the ledger has all runs listed, and is
-    /// known for a stranger's when its number is given. Whatever else hangs on an object that is there is found
+    /// known for an unknown run when its number is given. Whatever else hangs on an object that is there is found
     /// out by its name as well, by a read or by a create that finds the name taken, and when it goes its watch
     /// shows it once more. What was seen to go is the only word of that; a run of which it is forgotten
     /// is `Lost`.
