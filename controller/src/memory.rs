@@ -39,11 +39,11 @@ pub struct Memory {
     pub only_list: bool,
     /// What is watched for it.
     pub watched: BTreeSet<Watched>,
-    /// When it was last said that another controller writes the status.
+    /// When it was last reported that another controller writes the status.
     pub reported_other: Option<Duration>,
-    /// The unknown runs that were told of, by uid.
+    /// The unknown runs that were reported, by uid.
     pub reported: BTreeSet<String>,
-    /// That the kind of its runs is polled was said.
+    /// That the kind of its runs is polled was reported.
     pub reported_polling: bool,
 }
 

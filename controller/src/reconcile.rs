@@ -150,7 +150,7 @@ impl Context {
     /// Begins a watch.
     fn start(&self, watched: &Watched, progress: Arc<Progress>) -> AbortHandle {
         let (client, kind) = (self.identity.own().client(), watched.clone());
-        let told = {
+        let on_restart = {
             let (registry, enqueuer) = (self.watches.clone(), self.enqueuer.clone());
             let kind = kind.clone();
             move || registry.restarted(&kind, &enqueuer)
@@ -178,7 +178,7 @@ impl Context {
                 Purpose::Selected => selected.clone().watch(client, kind, progress).boxed(),
             }
         };
-        tokio::spawn(supervised(what, metrics, run, told)).abort_handle()
+        tokio::spawn(supervised(what, metrics, run, on_restart)).abort_handle()
     }
 
     /// Nobody needs these watches any more.
@@ -234,7 +234,7 @@ impl Context {
         for watched in &lock(memory).watched {
             self.selections.remove(watched, key);
         }
-        // Another of the same name has its first look after this one. It finds nothing watched, and must
+        // Another of the same name has its first reconciliation after this one. It finds nothing watched, and must
         // not take it that anything is.
         if let Some(newcomer) = known {
             lock(&newcomer).watched.clear();

@@ -21,7 +21,7 @@ use references::watch_references;
 use runnables::Runnables;
 use templates::TemplateServer;
 use tokio::{net::TcpListener, sync::Semaphore};
-use unreadable::Untold;
+use unreadable::UnreadableReporter;
 
 use crate::{
     api::Connection,
@@ -99,7 +99,7 @@ pub async fn serve_over(
         enqueuer,
         &readiness,
     ));
-    let untold = Untold::start(&ctx);
+    let reporter = UnreadableReporter::start(&ctx);
     let watches = OwnWatches {
         readiness,
         metrics,
@@ -112,13 +112,13 @@ pub async fn serve_over(
         store: templates,
         runnables: store.clone(),
         watches: watches.clone(),
-        untold: untold.clone(),
+        reporter: reporter.clone(),
     };
     let mut template_task = tokio::spawn(templates.serve(templates_writer));
     let runnables = Runnables {
         ctx,
         store,
-        untold,
+        reporter,
         watches,
         large: Semaphore::new(1),
     };

@@ -60,7 +60,7 @@ pub struct Watched {
     pub kind: Arc<Kind>,
 }
 
-/// Enqueuer Runnables.
+/// Enqueues Runnables.
 #[derive(Clone)]
 pub struct Enqueuer(mpsc::UnboundedSender<RunnableKey>);
 
@@ -72,7 +72,7 @@ impl Enqueuer {
         (Self(sender), receiver)
     }
 
-    /// Has the Runnable looked at soon.
+    /// Has the Runnable reconciled soon.
     pub fn enqueue(&self, key: &RunnableKey) {
         // Nobody listens only while the process stops.
         let _ = self.0.send(key.clone());
@@ -219,7 +219,7 @@ impl Watches {
     }
 
     /// Starts the watches of kinds that found no place, as far as there are places now. They stay polled
-    /// until their lists have come, which turns their state.
+    /// until their lists have come, which changes their state.
     fn fill(
         &self,
         open: &mut HashMap<Watched, Open>,
@@ -254,14 +254,14 @@ impl Watches {
     pub fn restarted(&self, watched: &Watched, enqueuer: &Enqueuer) {
         let progress = self.lock().get(watched).map(|open| open.progress.clone());
         if progress.is_some_and(|progress| progress.restart()) {
-            for key in self.turned(watched) {
+            for key in self.state_changed(watched) {
                 enqueuer.enqueue(&key);
             }
         }
     }
 
     /// A watch fares otherwise than before: those whom it serves.
-    fn turned(&self, watched: &Watched) -> Vec<RunnableKey> {
+    fn state_changed(&self, watched: &Watched) -> Vec<RunnableKey> {
         self.count(&self.lock());
         self.users(watched)
     }
@@ -344,7 +344,7 @@ impl Failures {
         }
     }
 
-    /// Whether the rights do not reach, and the pause before the next try.
+    /// Whether a permission is missing, and the pause before the next try.
     pub(crate) fn after(&mut self, error: &watcher::Error) -> (bool, Duration) {
         use watcher::Error::{
             InitialListFailed, NoResourceVersion, WatchError, WatchFailed, WatchStartFailed,

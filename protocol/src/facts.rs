@@ -39,7 +39,7 @@ pub struct Facts {
     pub rendering: Result<Rendering, ReconcileError>,
     /// How well runs of the current kind are watched.
     pub watch: WatchState,
-    /// What is said of watches that fail and that the Runnable needs.
+    /// What is reported of watches that fail and that the Runnable needs.
     pub unwatched: Option<String>,
     /// Runs that the watch showed.
     pub cached_runs: Vec<CachedRun>,
@@ -175,7 +175,7 @@ impl Rendering {
 }
 
 /// Who wrote `currentRun` last, as the API server has noted it. To write another name there takes the
-/// right to write statuses.
+/// permission to write statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LedgerWriter {
     /// A controller like this one: then no run of ours is ahead of the ledger.
@@ -344,7 +344,7 @@ impl Facts {
             .find(|cached_run| cached_run.run.uid == uid)
     }
 
-    /// It was found out in this pass that the ledger did not go back, or has caught up since.
+    /// It was found out in this reconciliation that the ledger did not go back, or has caught up since.
     #[must_use]
     pub fn is_latest(&self) -> bool {
         is_latest(self.ledger_writer, self.listed_every_kind)

@@ -71,7 +71,7 @@ pub struct ProcessState {
     /// Objects that claimed to be ahead of a ledger of ours, by uid.
     pub unknown_runs: BTreeMap<String, UnknownRun>,
     /// The old runs that retention has deleted, by uid, while the history knows them: one that a finalizer
-    /// keeps is neither deleted nor told of again.
+    /// keeps is neither deleted nor reported again.
     pub retired: BTreeSet<String>,
 }
 
@@ -267,7 +267,7 @@ impl ProcessState {
         }
     }
 
-    /// The current run was found missing: how long another's word is waited for is remembered. `list`:
+    /// The current run was found missing: how long another's report is waited for is remembered. `list`:
     /// how long another controller that polls may take to its next list.
     pub fn note_missing(&mut self, ledger: &Ledger, list: Duration, now: Duration) {
         let Some(uid) = current_uid(ledger) else {

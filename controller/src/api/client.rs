@@ -270,7 +270,7 @@ pub fn configure(config: &mut Config) {
     config.reset_reader_on_write = true;
 }
 
-/// An empty identity would fall back to the controller's own rights.
+/// An empty identity would fall back to the controller's own permissions.
 fn assert_named(identity: &HeaderValue) -> kube::Result<()> {
     if identity.is_empty() {
         return Err(kube::Error::Service(

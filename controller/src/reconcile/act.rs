@@ -192,7 +192,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// The rights that Cartographer needed are enough: where `get` is forbidden, `list` finds it.
+    /// The permissions that Cartographer needed are enough: where `get` is forbidden, `list` finds it.
     pub(super) async fn read_object(&self, name: &RunName) -> Result<Option<Value>, ApiError> {
         let Some(account) = &self.account else {
             return Ok(None);
@@ -201,7 +201,7 @@ impl Reconciliation<'_> {
             return Ok(None);
         }
         let kinds = &self.ctx.kinds;
-        let mut is_told = false;
+        let mut forgotten = false;
         loop {
             let kind = match kinds.find_objects(&name.api_version, &name.kind).await {
                 Ok(kind) => kind,
@@ -210,9 +210,9 @@ impl Reconciliation<'_> {
             };
             match self.read_from(account, &kind, &name.name).await {
                 // Another version may serve the object; if discovery does not know yet, that is no answer.
-                Err(error) if error.is_unserved() && !is_told => {
+                Err(error) if error.is_unserved() && !forgotten => {
                     kinds.forget(&kind.api_version);
-                    is_told = true;
+                    forgotten = true;
                 }
                 Err(error) if error.is_unserved() => return Err(error),
                 Err(error) if error.is_not_found() => return Ok(None),

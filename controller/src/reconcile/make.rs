@@ -75,10 +75,10 @@ impl Reconciliation<'_> {
         })
     }
 
-    /// Who asked for the re-run with this token, and why, if that is said.
+    /// Who asked for the re-run with this token, and why, if that is known.
     fn rerun_request(&self, token: &str) -> Option<String> {
-        let said = self.runnable.annotations().get(RERUN_REQUEST_ANNOTATION)?;
-        Some(RerunRequest::of(said, token)?.annotation())
+        let annotation = self.runnable.annotations().get(RERUN_REQUEST_ANNOTATION)?;
+        Some(RerunRequest::of(annotation, token)?.annotation())
     }
 
     /// Creates the run of the pending entry.

@@ -38,14 +38,14 @@ impl Reconciliation<'_> {
             return;
         }
         self.facts.rendering = self.render(false).await;
-        self.look_around().await;
+        self.observe_watches().await;
     }
 
     /// Reads template and selected object consistently, after the Runnable.
     pub(super) async fn render_again(&mut self) -> Result<(), End> {
         self.facts.rendering = self.render(true).await;
         self.facts.now = self.ctx.identity.connection().now();
-        self.look_around().await;
+        self.observe_watches().await;
         Ok(())
     }
 

@@ -27,7 +27,7 @@ use crate::{
     runnable_key::RunnableKey,
 };
 
-/// How often it is said that another controller writes the same status.
+/// How often it is reported that another controller writes the same status.
 const OTHER_PAUSE: Duration = Duration::from_secs(10);
 
 /// When a run that was made is confirmed at the latest, unless others still have their turn first. An
@@ -238,7 +238,7 @@ impl<'a> Reconciliation<'a> {
         }
     }
 
-    /// The other controller may answer at once each time it is told of: how long until it is told of
+    /// The other controller may answer at once each time it is reported: how long until it is reported
     /// again.
     fn reported_other(&self) -> Option<Duration> {
         let now = boot_time();

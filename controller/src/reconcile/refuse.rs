@@ -43,7 +43,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// The ledger cannot be read or written: said once, and tried again later each time.
+    /// The ledger cannot be read or written: reported once, and tried again later each time.
     pub(super) fn refuse(&self, what: Operation, doing: &str, error: &ApiError) -> End {
         let refusal = ReconcileError::new(
             Category::UnknownError,

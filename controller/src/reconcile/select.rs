@@ -43,7 +43,7 @@ impl Reconciliation<'_> {
         selector: &Selector,
         consistent: bool,
     ) -> Result<Arc<Value>, ReconcileError> {
-        self.pick(account, selector, consistent)
+        self.resolve(account, selector, consistent)
             .await
             .map_err(|cause| {
                 let resource = &selector.resource;
@@ -58,7 +58,7 @@ impl Reconciliation<'_> {
             })
     }
 
-    async fn pick(
+    async fn resolve(
         &self,
         account: &Requests,
         selector: &Selector,

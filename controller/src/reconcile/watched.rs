@@ -26,7 +26,7 @@ use crate::{
 
 impl Reconciliation<'_> {
     /// Has the kinds watched that matter, and takes in what their watches have shown.
-    pub(super) async fn look_around(&mut self) {
+    pub(super) async fn observe_watches(&mut self) {
         self.unfound.clear();
         let kind = self.current_kind().await;
         self.watch_kinds(kind.as_ref().ok().and_then(Option::as_ref))
@@ -119,7 +119,7 @@ impl Reconciliation<'_> {
             .filter(|watched| watched.purpose == Purpose::Selected)
         {
             self.ctx.selections.remove(gone, &self.key);
-            // What happens to it from now on is not told.
+            // What happens to it from now on is not noticed.
             let mut memory = lock(&self.memory);
             memory.picked = None;
             memory.changes += 1;
@@ -159,7 +159,7 @@ impl Reconciliation<'_> {
         wanted
     }
 
-    /// What is to be said of watches that fail, and of those that cannot begin.
+    /// What is reported of watches that fail, and of those that cannot begin.
     fn unwatched(&self, wanted: &BTreeSet<Watched>) -> Option<String> {
         let seconds = self.ctx.poll.as_secs();
         let failing = wanted.iter().filter_map(|watched| {

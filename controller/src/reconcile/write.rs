@@ -66,7 +66,7 @@ impl Reconciliation<'_> {
             return Err(end);
         }
         self.after_write(&before, change);
-        self.look_around().await;
+        self.observe_watches().await;
         Ok(())
     }
 
@@ -178,13 +178,13 @@ impl Reconciliation<'_> {
             .iter()
             .filter(|condition| condition.status == "False" && condition.type_ != status::READY)
         {
-            let told = self.facts.stored.conditions.iter().any(|stored| {
+            let reported = self.facts.stored.conditions.iter().any(|stored| {
                 stored.type_ == condition.type_
                     && stored.status == condition.status
                     && stored.reason == condition.reason
                     && stored.message == condition.message
             });
-            if !told {
+            if !reported {
                 self.publish_warning(&condition.reason, condition.message.clone());
             }
         }

@@ -28,12 +28,12 @@ pub(super) enum Reason {
 
 /// Who is reconciled, and who waits for it.
 pub(super) struct FairQueue {
-    /// Looks at the same time at most.
+    /// Reconciliations at the same time at most.
     most: usize,
-    /// Looks of all namespaces that have some. A quarter of all stays free for those that had no work
+    /// Reconciliations of all namespaces that have some. A quarter of all stays free for those that had no work
     /// until now.
     shared: usize,
-    /// Looks that go on, and the namespaces that have any.
+    /// Reconciliations that go on, and the namespaces that have any.
     running: usize,
     busy: usize,
     namespaces: HashMap<String, Namespace>,

@@ -13,7 +13,7 @@ use kube::{Api, Resource, runtime::watcher};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
-use super::unreadable::{Told, Untold};
+use super::unreadable::{ReportUnreadable, UnreadableReporter};
 use crate::{
     cached_runnable::{CachedRunnable, kind_of},
     metrics::Metrics,
@@ -22,7 +22,7 @@ use crate::{
 use metadata::ReadMeta;
 
 /// How much text may stand in an object of ours: a little more than a template can see, so that one that is
-/// only just too large is followed, and told that by the renderer. What the API server and we write into it
+/// only just too large is followed, and refused by the renderer. What the API server and we write into it
 /// beside does not count.
 const MAX_BYTES: usize = 1024 * 1024 + 64 * 1024;
 
@@ -71,7 +71,7 @@ impl Served for CachedRunnable {
     type Status = RunnableStatus;
 
     /// That somebody else wrote the status is kept: the ledger may have been put back. That anybody did is kept of
-    /// a Runnable without a ledger only: it tells one that was never served from one whose ledger was taken.
+    /// a Runnable without a ledger only: it sets one that was never served apart from one whose ledger was taken.
     fn of(mut metadata: ObjectMeta, spec: RunnableSpec, status: Option<RunnableStatus>) -> Self {
         let ledger = status
             .as_ref()
@@ -287,15 +287,15 @@ pub(super) fn guarded<K>(
     api: Api<Guarded<K>>,
     own: &OwnWatches,
     what: &'static str,
-    untold: Untold,
+    reporter: UnreadableReporter,
 ) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + use<K>
 where
-    K: Told + Clone + std::fmt::Debug + Send + 'static,
+    K: ReportUnreadable + Clone + std::fmt::Debug + Send + 'static,
 {
     let metrics = own.metrics.clone();
     own.follow(what, watcher(api, config()), why)
         .filter_map(move |event| {
-            let event = opened(event, &metrics, &untold);
+            let event = opened(event, &metrics, &reporter);
             std::future::ready(event.map(Ok))
         })
 }
@@ -312,29 +312,29 @@ fn why(error: &watcher::Error) -> String {
 
 /// What cannot be read is not there, as far as the cache goes: nothing is done by what stood in it before,
 /// and what comes afterwards finds the object as a restart would.
-fn opened<K: Told>(
+fn opened<K: ReportUnreadable>(
     event: watcher::Event<Guarded<K>>,
     metrics: &Metrics,
-    untold: &Untold,
+    reporter: &UnreadableReporter,
 ) -> Option<watcher::Event<K>> {
     let gone = |metadata: ObjectMeta| K::of(metadata, K::blank(), None);
-    let tell = |metadata: &ObjectMeta, unreadable: &Unreadable| {
+    let report = |metadata: &ObjectMeta, unreadable: &Unreadable| {
         tracing::warn!(kind = %K::kind(&()), namespace = metadata.namespace, name = metadata.name, error = unreadable.why, "an object cannot be read and is left alone");
         metrics.undecodable();
-        untold.tell::<K>(metadata, unreadable);
+        reporter.report::<K>(metadata, unreadable);
     };
     Some(match event {
         watcher::Event::Apply(Guarded { object, metadata }) => match object {
             Ok(object) => watcher::Event::Apply(object),
             Err(unreadable) => {
-                tell(&metadata, &unreadable);
+                report(&metadata, &unreadable);
                 watcher::Event::Delete(gone(metadata))
             }
         },
         watcher::Event::InitApply(Guarded { object, metadata }) => match object {
             Ok(object) => watcher::Event::InitApply(object),
             Err(unreadable) => {
-                tell(&metadata, &unreadable);
+                report(&metadata, &unreadable);
                 return None;
             }
         },

@@ -1,4 +1,4 @@
-//! What Runnables refer to: their accounts, the rights of these, and definitions of kinds.
+//! What Runnables refer to: their accounts, the permissions of these, and definitions of kinds.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::{
     watch::{
         own::OwnWatches,
         references::{
-            ACCOUNTS, Reference, References, watch_accounts, watch_definitions, watch_rights,
+            ACCOUNTS, Reference, References, watch_accounts, watch_definitions, watch_permissions,
         },
         supervised,
     },
@@ -38,7 +38,7 @@ pub(super) fn watch_references(
         let requeues = Arc::new(Requeues::default());
         move |reference| match reference {
             Reference::Accounts(accounts) => refer(&ctx, &runnables, &accounts),
-            reference => requeues.tell(&ctx, reference),
+            reference => requeues.trigger(&ctx, reference),
         }
     };
     let metrics = || ctx.metrics.clone();
@@ -50,13 +50,18 @@ pub(super) fn watch_references(
             watch_accounts(references.clone(), accounts, synced, enqueue.clone())
         }
     };
-    let rights = {
+    let permissions = {
         let (references, enqueue) = (references.clone(), enqueue.clone());
-        move || watch_rights(references.clone(), enqueue.clone())
+        move || watch_permissions(references.clone(), enqueue.clone())
     };
     let definitions = move || watch_definitions(references.clone(), enqueue.clone());
     tokio::spawn(supervised(ACCOUNTS.to_owned(), metrics(), accounts, || {}));
-    tokio::spawn(supervised("rights".to_owned(), metrics(), rights, || {}));
+    tokio::spawn(supervised(
+        "permissions".to_owned(),
+        metrics(),
+        permissions,
+        || {},
+    ));
     let what = "definitions".to_owned();
     tokio::spawn(supervised(what, metrics(), definitions, || {}));
     receiver

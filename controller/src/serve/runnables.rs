@@ -22,7 +22,7 @@ use super::{
     fair_queue::Reason,
     guarded::{Guarded, guarded},
     queue::Queue,
-    unreadable::Untold,
+    unreadable::UnreadableReporter,
 };
 use crate::{
     backoff::HALF, cached_runnable::CachedRunnable, endpoints::Readiness, flags::Flags,
@@ -39,7 +39,7 @@ const LARGE_PAUSE: Duration = Duration::from_millis(200);
 pub(super) struct Runnables {
     pub(super) ctx: Arc<Context>,
     pub(super) store: Store<CachedRunnable>,
-    pub(super) untold: Untold,
+    pub(super) reporter: UnreadableReporter,
     pub(super) watches: OwnWatches,
     /// The large ones are reconciled one at a time: see [`CachedRunnable::is_large`].
     pub(super) large: Semaphore,
@@ -61,7 +61,7 @@ impl Runnables {
             None => Api::all(client),
         };
         let noting = self.noting();
-        let events = guarded(api, &self.watches, RUNNABLES, self.untold.clone());
+        let events = guarded(api, &self.watches, RUNNABLES, self.reporter.clone());
         let trigger = events
             .reflect(writer)
             .inspect(move |event| event.iter().for_each(&noting))

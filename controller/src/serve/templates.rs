@@ -17,7 +17,7 @@ use super::{
     TEMPLATES,
     guarded::{Guarded, guarded},
     references::enqueue_where,
-    unreadable::Untold,
+    unreadable::UnreadableReporter,
 };
 use crate::{
     cached_runnable::CachedRunnable,
@@ -65,7 +65,7 @@ pub(super) struct TemplateServer {
     pub(super) store: Store<ClusterRunTemplate>,
     pub(super) runnables: Store<CachedRunnable>,
     pub(super) watches: OwnWatches,
-    pub(super) untold: Untold,
+    pub(super) reporter: UnreadableReporter,
 }
 
 impl TemplateServer {
@@ -73,7 +73,7 @@ impl TemplateServer {
     pub(super) async fn serve(self, writer: reflector::store::Writer<ClusterRunTemplate>) {
         let own = self.ctx.identity.own().clone();
         let api: Api<Guarded<ClusterRunTemplate>> = Api::all(own.client());
-        let events = guarded(api, &self.watches, TEMPLATES, self.untold.clone());
+        let events = guarded(api, &self.watches, TEMPLATES, self.reporter.clone());
         let acceptance = Arc::new(Acceptance {
             templates: self.ctx.templates.clone(),
             requests: own,

@@ -151,7 +151,7 @@ impl Runs {
     }
 
     /// An object that was a run of somebody's has lost that owner: nothing more is heard of it, so what was seen
-    /// of it is no word any more. Whom that concerns.
+    /// of it counts no more. Whom that concerns.
     fn disowned(&self, watched: &Watched, uid: &str, owner: Option<&str>) -> Option<RunnableKey> {
         let run = short(uid);
         let mut inner = self.lock();
@@ -253,13 +253,13 @@ impl RunWatch {
         let mut listed = HashMap::new();
         let take = |event| self.take(&watched, &mut listed, event);
         // Another state concerns every Runnable that waits for this watch.
-        let turned = || {
-            for key in self.watches.turned(&watched) {
+        let on_change = || {
+            for key in self.watches.state_changed(&watched) {
                 self.enqueuer.enqueue(&key);
             }
         };
         let what = watched.kind.resource();
-        progress.follow(&what, events, take, turned).await;
+        progress.follow(&what, events, take, on_change).await;
     }
 
     fn take(
@@ -323,7 +323,7 @@ impl RunWatch {
         Some(run)
     }
 
-    /// Whether the pass that made this run knows all that the watch shows of it.
+    /// Whether the reconciliation that made this run knows all that the watch shows of it.
     fn is_as_made(&self, key: &RunnableKey, cached_run: &CachedRun) -> bool {
         let memory = self.memories.known(key);
         memory.is_some_and(|memory| lock(&memory).state.is_as_made(cached_run))

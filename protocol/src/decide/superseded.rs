@@ -82,7 +82,7 @@ fn unseen(facts: &Facts, entry: &HistoryEntry, uid: &str, ledger: Ledger) -> Res
     Ok(ledger.ended(uid, RunResult::Lost, "gone while nobody watched", facts.now))
 }
 
-/// Whether a read under its name did not find this run. A right that is missing for a while says
+/// Whether a read under its name did not find this run. A permission that is missing for a while says
 /// nothing of it. `Err`: the read that is missing.
 fn read_says_gone(facts: &Facts, entry: &HistoryEntry) -> Result<bool, Step> {
     let name = RunName::past(entry);
