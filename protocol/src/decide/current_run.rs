@@ -39,14 +39,14 @@ pub(super) fn current_run(
         Some(_) => gone(facts, rendering, current),
         None => match facts.fetched_run(uid) {
             Some(found) => note(facts, found),
-            None => look(facts, rendering, current).then_some(Step::ReadRun(name)),
+            None => must_read(facts, rendering, current).then_some(Step::ReadRun(name)),
         },
     };
     step.unwrap_or_else(|| superseded::superseded(facts))
 }
 
 /// Whether the run has to be read: it differs from what is stored, or it may be gone.
-fn look(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> bool {
+fn must_read(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> bool {
     let uid = current.uid.as_deref().unwrap_or_default();
     match facts.cached_run(uid) {
         Some(cached_run) if cached_run.deleted => current.result.is_none(),
@@ -75,7 +75,7 @@ fn differs(
     };
     if cached_run.rules_hash != rendering.rules_hash
         || result_of(cached_run.health.verdict) != current.result
-        || !status::tells(&facts.stored, &cached_run.health)
+        || !status::reports(&facts.stored, &cached_run.health)
     {
         return true;
     }

@@ -385,7 +385,7 @@ fn a_long_word_of_an_engine_is_cut() {
     assert!(message(&status, READY).len() <= 1_000);
     let facts = read(&fetched).stored_as_reported();
     assert!(
-        tells(&facts.stored, &fetched.health),
+        reports(&facts.stored, &fetched.health),
         "a cut message is no news"
     );
 }

@@ -2,7 +2,7 @@
 
 use cartouche_crds::{CurrentRun, RunResult};
 
-use super::{RUN_TEMPLATE_READY, find};
+use super::{RUN_TEMPLATE_READY, find, is_stored};
 use crate::{
     facts::{Facts, OutputsDigest, RunName},
     ledger::{Ledger, OutputsRead},
@@ -23,18 +23,13 @@ pub(super) fn unsatisfied(facts: &Facts, ledger: &Ledger) -> Option<ReconcileErr
         };
         return Some(waiting(facts, current, why));
     }
-    let told = find(&facts.stored, RUN_TEMPLATE_READY)
+    let reported = find(&facts.stored, RUN_TEMPLATE_READY)
         .filter(|condition| condition.reason == Category::OutputPathNotSatisfied.as_str());
-    let same_run = facts
-        .stored
-        .current_run
-        .as_ref()
-        .is_some_and(|stored| stored.sequence == current.sequence);
-    if let (Some(told), true) = (told, same_run) {
+    if let Some(reported) = reported.filter(|_| is_stored(facts, current)) {
         return Some(ReconcileError::new(
             Category::OutputPathNotSatisfied,
             Requeue::OnChange,
-            told.message.clone(),
+            reported.message.clone(),
         ));
     }
     // It succeeded and was deleted before it could be read.
