@@ -37,7 +37,7 @@ use crate::{
     runnable_key::RunnableKey,
     watch::{Progress, Purpose, Watched, runs::RunWatch, selected::SelectedWatch, supervised},
 };
-pub use context::Context;
+pub use context::ControllerContext;
 use reconciliation::{End, Reconciliation};
 
 /// Steps of one reconciliation at most: more would be a loop.
@@ -45,7 +45,7 @@ const MAX_STEPS: usize = 400;
 /// After a conflict the watch brings what changed; this is for the case that it does not.
 const CONFLICT_PAUSE: Duration = Duration::from_secs(2);
 
-impl Context {
+impl ControllerContext {
     /// One reconciliation. It never fails as a whole: what is wrong becomes a condition, and a time after
     /// which to reconcile again. While `others_wait` with a change, what is not urgent is left for the next reconciliation.
     pub async fn reconcile(

@@ -33,7 +33,7 @@ use crate::{
     identity::Identity,
     metrics::Metrics,
     picked::PickedObjects,
-    reconcile::Context,
+    reconcile::ControllerContext,
     templates::Templates,
     watch::{Enqueuer, Watches, own::OwnWatches, references::ACCOUNTS, runs::Runs},
 };
@@ -152,7 +152,7 @@ pub(crate) fn wire(
     runnables: Store<CachedRunnable>,
     enqueuer: Enqueuer,
     readiness: &Readiness,
-) -> Context {
+) -> ControllerContext {
     let identity = Identity::new(connection.clone(), flags.identity);
     let own = identity.own();
     let watches = Watches::new(
@@ -162,7 +162,7 @@ pub(crate) fn wire(
         metrics.clone(),
         readiness.clone(),
     );
-    Context {
+    ControllerContext {
         kinds: Kinds::new(own.clone()),
         events: Events::start(own.clone(), metrics.clone(), flags.events_per_second),
         accounts: Arc::default(),

@@ -16,12 +16,12 @@ use serde_json::value::RawValue;
 
 /// What tells one state of a template from another.
 #[derive(Deserialize)]
-struct Head {
-    metadata: HeadMeta,
+struct TemplateHead {
+    metadata: TemplateHeadMeta,
 }
 
 #[derive(Deserialize)]
-struct HeadMeta {
+struct TemplateHeadMeta {
     name: String,
     uid: String,
     generation: Option<i64>,
@@ -55,7 +55,7 @@ impl Templates {
 
     /// The answer to a read of a template, which is read no further if it is compiled already.
     pub fn read(&self, answer: &RawValue) -> serde_json::Result<Arc<Compiled>> {
-        let Head { metadata } = serde_json::from_str(answer.get())?;
+        let TemplateHead { metadata } = serde_json::from_str(answer.get())?;
         match self.kept(&metadata.name, Some(&metadata.uid), metadata.generation) {
             Some(kept) => Ok(kept),
             None => Ok(self.compile(&serde_json::from_str(answer.get())?)),

@@ -81,7 +81,7 @@ impl Enqueuer {
 
 /// The watches of all kinds.
 pub struct Watches {
-    open: Mutex<HashMap<Watched, Open>>,
+    open: Mutex<HashMap<Watched, OpenWatch>>,
     /// Watches that are open at most: kinds are chosen by those who write templates and selectors.
     most: usize,
     /// The only namespace in which anything is watched, if there is one.
@@ -92,14 +92,14 @@ pub struct Watches {
     readiness: Readiness,
 }
 
-struct Open {
+struct OpenWatch {
     progress: Arc<Progress>,
     users: HashSet<RunnableKey>,
     /// None while there is no place for it.
     task: Option<AbortHandle>,
 }
 
-impl Open {
+impl OpenWatch {
     fn stop(&self) {
         if let Some(task) = &self.task {
             task.abort();
@@ -108,7 +108,7 @@ impl Open {
 }
 
 /// The places that are taken: kinds that only wait for one take none.
-fn taken(open: &HashMap<Watched, Open>) -> usize {
+fn taken(open: &HashMap<Watched, OpenWatch>) -> usize {
     open.values().filter(|entry| entry.task.is_some()).count()
 }
 
@@ -202,7 +202,7 @@ impl Watches {
         watched: &Watched,
         room: bool,
         start: impl Fn(&Watched, Arc<Progress>) -> AbortHandle,
-    ) -> Open {
+    ) -> OpenWatch {
         let state = if room {
             WatchState::Starting
         } else {
@@ -211,7 +211,7 @@ impl Watches {
             WatchState::Polled
         };
         let progress = Arc::new(Progress::new(state, self.deadline));
-        Open {
+        OpenWatch {
             task: room.then(|| start(watched, progress.clone())),
             progress,
             users: HashSet::new(),
@@ -222,7 +222,7 @@ impl Watches {
     /// until their lists have come, which changes their state.
     fn fill(
         &self,
-        open: &mut HashMap<Watched, Open>,
+        open: &mut HashMap<Watched, OpenWatch>,
         start: impl Fn(&Watched, Arc<Progress>) -> AbortHandle,
     ) {
         let room = self.most.saturating_sub(taken(open));
@@ -295,7 +295,7 @@ impl Watches {
             .unwrap_or_default()
     }
 
-    fn count(&self, open: &HashMap<Watched, Open>) {
+    fn count(&self, open: &HashMap<Watched, OpenWatch>) {
         let mut failing = Vec::new();
         let mut polled = 0;
         for (watched, open) in open {
@@ -319,7 +319,7 @@ impl Watches {
         self.readiness.warn(failing);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Watched, Open>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Watched, OpenWatch>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

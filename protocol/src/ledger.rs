@@ -22,7 +22,7 @@ use serde_json::Value;
 use crate::retention::old_enough;
 pub use breaker::{BreakerLimits, Cause, Pace};
 pub use due::Due;
-pub use rebuild::{Listed, UNKNOWN_HASH, rebuild};
+pub use rebuild::{ListedRun, UNKNOWN_HASH, rebuild};
 pub use record::{MESSAGE_BYTES, short_message};
 pub use run::{FetchedRun, OutputsRead, RunIdentity, controlling_runnable, result_of};
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::{
     observe::unapplied_name,
     reconciliation::{End, Reconciliation},
-    write::Written,
+    write::RunnableVersion,
 };
 use crate::{
     api::{ApiError, CreateMode, ResourcePath},
@@ -159,7 +159,7 @@ impl Reconciliation<'_> {
     /// a pending entry that this reconciliation did not write is read once more.
     async fn confirm_ledger(&mut self) -> Result<(), End> {
         let read_at = boot_time();
-        self.read_again(|found: &Written| found.metadata.resource_version.as_str())
+        self.read_again(|found: &RunnableVersion| found.metadata.resource_version.as_str())
             .await?;
         self.read_at = read_at;
         Ok(())

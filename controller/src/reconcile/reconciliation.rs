@@ -17,7 +17,7 @@ use cartouche_protocol::{
 };
 use kube::ResourceExt;
 
-use super::{CONFLICT_PAUSE, Context, log, observe::Sources, patience};
+use super::{CONFLICT_PAUSE, ControllerContext, log, observe::Sources, patience};
 use crate::{
     api::Requests,
     backoff::HALF,
@@ -55,7 +55,7 @@ pub(super) enum End {
 
 /// One reconciliation of one Runnable.
 pub(super) struct Reconciliation<'a> {
-    pub(super) ctx: &'a Context,
+    pub(super) ctx: &'a ControllerContext,
     pub(super) runnable: Arc<Runnable>,
     pub(super) key: RunnableKey,
     pub(super) memory: Arc<Mutex<Memory>>,
@@ -86,7 +86,7 @@ impl<'a> Reconciliation<'a> {
     /// Begins with the Runnable out of the cache. `None` when the cache is older than our own last
     /// write: the event that brings it enqueues the Runnable.
     pub(super) fn begin(
-        ctx: &'a Context,
+        ctx: &'a ControllerContext,
         runnable: Arc<Runnable>,
         others_wait: &'a (dyn Fn() -> bool + Send + Sync),
     ) -> Option<Self> {
@@ -287,7 +287,7 @@ impl<'a> Reconciliation<'a> {
 
 /// The Runnable, unless the cache is behind our own last write.
 fn up_to_date(
-    ctx: &Context,
+    ctx: &ControllerContext,
     memory: &Mutex<Memory>,
     runnable: Arc<Runnable>,
 ) -> Option<Arc<Runnable>> {

@@ -25,7 +25,7 @@ impl Reconciliation<'_> {
     /// Reads who wrote the ledger last. `Err` if somebody has written since this reconciliation read it.
     pub(super) async fn read_ledger_writer(&mut self) -> Result<(), End> {
         let found = self
-            .read_again(|found: &WrittenBy| found.metadata.resource_version.as_str())
+            .read_again(|found: &RunnableWriters| found.metadata.resource_version.as_str())
             .await?;
         let writer = found.ledger_writer();
         self.facts.ledger_writer = Some(writer);
@@ -133,19 +133,19 @@ impl Reconciliation<'_> {
 
 /// A Runnable as far as it says who wrote its status.
 #[derive(Deserialize)]
-struct WrittenBy {
-    metadata: WrittenByMeta,
+struct RunnableWriters {
+    metadata: WritersMeta,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WrittenByMeta {
+struct WritersMeta {
     resource_version: String,
     #[serde(default)]
     managed_fields: Vec<ManagedFieldsEntry>,
 }
 
-impl WrittenBy {
+impl RunnableWriters {
     /// Whoever changed `currentRun` last owns it, since it is written as a whole, and as a part of the
     /// status, since the rest of an object is written without it. (What more than ten have written of an
     /// object, the API server merges into an entry of nobody's, which names no part: it may well be ours.)
@@ -191,11 +191,11 @@ fn probed(current: &CurrentRun, owner: &str, made: &Value) -> Probe {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{LedgerWriter, WrittenBy};
+    use super::{LedgerWriter, RunnableWriters};
 
     fn ledger_writer(entries: &[Value]) -> LedgerWriter {
         let runnable = json!({ "metadata": { "resourceVersion": "1", "managedFields": entries } });
-        let written: WrittenBy = serde_json::from_value(runnable).unwrap();
+        let written: RunnableWriters = serde_json::from_value(runnable).unwrap();
         written.ledger_writer()
     }
 

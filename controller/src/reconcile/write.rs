@@ -26,13 +26,13 @@ use crate::{
 
 /// Of a Runnable, only which version it is.
 #[derive(Deserialize)]
-pub(super) struct Written {
-    pub(super) metadata: WrittenMeta,
+pub(super) struct RunnableVersion {
+    pub(super) metadata: VersionMeta,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenMeta {
+pub(super) struct VersionMeta {
     pub(super) resource_version: String,
 }
 
@@ -144,7 +144,7 @@ impl Reconciliation<'_> {
         let template = &self.runnable.spec.run_template_ref.name;
         let spec = json!({ "runTemplateRef": { "name": template } });
         match own
-            .replace_status::<Written, _>(&*self.runnable, &version, spec, &status)
+            .replace_status::<RunnableVersion, _>(&*self.runnable, &version, spec, &status)
             .await
         {
             Ok(written) => {

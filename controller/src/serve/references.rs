@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::requeues::Requeues;
 use crate::{
     cached_runnable::CachedRunnable,
-    reconcile::Context,
+    reconcile::ControllerContext,
     runnable_key::RunnableKey,
     watch::{
         own::OwnWatches,
@@ -24,7 +24,7 @@ use crate::{
 pub(super) fn watch_references(
     namespace: Option<String>,
     own: OwnWatches,
-    ctx: &Arc<Context>,
+    ctx: &Arc<ControllerContext>,
     runnables: &Store<CachedRunnable>,
 ) -> watch::Receiver<bool> {
     let (synced, receiver) = watch::channel(false);
@@ -68,7 +68,11 @@ pub(super) fn watch_references(
 }
 
 /// Accounts that came, changed or went concern the Runnables that name them.
-fn refer(ctx: &Context, runnables: &Store<CachedRunnable>, accounts: &[(String, String)]) {
+fn refer(
+    ctx: &ControllerContext,
+    runnables: &Store<CachedRunnable>,
+    accounts: &[(String, String)],
+) {
     for (namespace, name) in accounts {
         ctx.identity.forget(namespace, name);
     }
@@ -83,7 +87,7 @@ fn refer(ctx: &Context, runnables: &Store<CachedRunnable>, accounts: &[(String, 
 }
 
 pub(super) fn enqueue_where(
-    ctx: &Context,
+    ctx: &ControllerContext,
     runnables: &Store<CachedRunnable>,
     concerned: impl Fn(&Runnable) -> bool,
 ) {

@@ -14,7 +14,7 @@ use cartouche_protocol::reconcile_error::Requeue;
 
 use crate::{
     discovery::DiscoveryError,
-    reconcile::Context,
+    reconcile::ControllerContext,
     runnable_key::RunnableKey,
     watch::{Watched, references::Reference},
 };
@@ -40,7 +40,7 @@ pub(super) struct Requeues {
 
 impl Requeues {
     /// An event may have cured what some wait for.
-    pub(super) fn trigger(self: &Arc<Self>, ctx: &Arc<Context>, reference: Reference) {
+    pub(super) fn trigger(self: &Arc<Self>, ctx: &Arc<ControllerContext>, reference: Reference) {
         let Some(mut task) = self.begin(reference) else {
             return;
         };
@@ -135,7 +135,7 @@ impl Drop for RequeueTask {
     }
 }
 
-async fn requeue(ctx: &Context, reference: &Reference) {
+async fn requeue(ctx: &ControllerContext, reference: &Reference) {
     match reference {
         Reference::Accounts(_) => {}
         Reference::Permissions(namespace) => {
@@ -158,13 +158,13 @@ async fn requeue(ctx: &Context, reference: &Reference) {
 }
 
 /// Whether the very version that is watched is served still: if not, its objects may be seen in another.
-async fn is_served(ctx: &Context, watched: &Watched) -> bool {
+async fn is_served(ctx: &ControllerContext, watched: &Watched) -> bool {
     let (api_version, kind) = (&watched.kind.api_version, &watched.kind.kind);
     let found = ctx.kinds.find(api_version, kind).await;
     !matches!(found, Err(DiscoveryError::Unknown { .. }))
 }
 
-async fn enqueue(ctx: &Context, keys: Vec<RunnableKey>) {
+async fn enqueue(ctx: &ControllerContext, keys: Vec<RunnableKey>) {
     let portion = keys.len().div_ceil(PORTIONS).max(AT_ONCE);
     for (number, keys) in keys.chunks(portion).enumerate() {
         if number > 0 {

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     cached_runnable::CachedRunnable,
     memory::lock,
-    reconcile::Context,
+    reconcile::ControllerContext,
     runnable_key::RunnableKey,
     template_status::{Acceptance, Refusals},
     watch::own::OwnWatches,
@@ -61,7 +61,7 @@ fn to_reconcile<E>(
 
 /// What serving templates needs.
 pub(super) struct TemplateServer {
-    pub(super) ctx: Arc<Context>,
+    pub(super) ctx: Arc<ControllerContext>,
     pub(super) store: Store<ClusterRunTemplate>,
     pub(super) runnables: Store<CachedRunnable>,
     pub(super) watches: OwnWatches,

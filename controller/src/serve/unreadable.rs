@@ -22,19 +22,19 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::guarded::{Guarded, Served, Unreadable};
+use super::guarded::{Guarded, OwnKind, Unreadable};
 use crate::{
     api::{ApiError, Connection, Requests, ResourcePath},
     backoff::STEPS,
     cached_runnable::CachedRunnable,
     events::{Events, Occasion},
     metrics::Metrics,
-    reconcile::Context,
+    reconcile::ControllerContext,
     template_status,
 };
 
 /// A kind whose objects say in their status that they cannot be read.
-pub(super) trait ReportUnreadable: Served {
+pub(super) trait ReportUnreadable: OwnKind {
     /// The conditions of an object that cannot be read, beside those that stay.
     fn conditions(
         unreadable: &Unreadable,
@@ -130,7 +130,7 @@ const TEMPLATES: &str = "clusterruntemplates";
 
 impl UnreadableReporter {
     /// Starts the task that writes the statuses.
-    pub(super) fn start(ctx: &Context) -> Self {
+    pub(super) fn start(ctx: &ControllerContext) -> Self {
         let (keys, waiting) = unbounded_channel();
         let connection = ctx.identity.connection().clone();
         let task = ReportTask {

@@ -26,13 +26,13 @@ const SLACK: Duration = Duration::from_secs(5);
 /// worked until then, unless a list is under way, which may take its time and still come to nothing.
 #[derive(Debug)]
 pub struct Progress {
-    inner: Mutex<Inner>,
+    inner: Mutex<ProgressState>,
     /// How long a try takes at most that gets no watch.
     a_try: Duration,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ProgressState {
     state: WatchState,
     /// Its list has come.
     listed: bool,
@@ -49,7 +49,7 @@ struct Inner {
     refused: Option<String>,
 }
 
-impl Inner {
+impl ProgressState {
     /// Once its list has come, a watch that works shows everything, whatever it was refused meanwhile.
     fn works(&mut self) {
         if self.listed {
@@ -90,7 +90,7 @@ impl Progress {
     /// A watch that is about to begin, or never will; its requests are given up after the deadline.
     #[must_use]
     pub fn new(state: WatchState, deadline: Duration) -> Self {
-        let inner = Inner {
+        let inner = ProgressState {
             state,
             listed: false,
             listing: true,
@@ -133,7 +133,7 @@ impl Progress {
         })
     }
 
-    fn change(&self, change: impl FnOnce(&mut Inner)) -> bool {
+    fn change(&self, change: impl FnOnce(&mut ProgressState)) -> bool {
         let mut inner = self.lock();
         let before = (inner.effective(), inner.failing.is_some());
         change(&mut inner);
@@ -174,10 +174,10 @@ impl Progress {
     }
 
     fn calm(&self) -> bool {
-        self.change(Inner::calm)
+        self.change(ProgressState::calm)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, ProgressState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -35,13 +35,13 @@ type Uid = u128;
 /// What the watches of runs have shown.
 #[derive(Default)]
 pub struct Runs {
-    inner: Mutex<Inner>,
+    inner: Mutex<SeenRuns>,
     metrics: Metrics,
 }
 
 #[derive(Default)]
-struct Inner {
-    owners: HashMap<Uid, Owner>,
+struct SeenRuns {
+    owners: HashMap<Uid, RunOwner>,
     /// Run to owner, for every run that exists, by kind.
     live: HashMap<Watched, HashMap<Uid, Uid>>,
     /// Owners whose runs were listed because the kind is polled, and when, by kind.
@@ -118,7 +118,7 @@ impl Runs {
         let owner = short(runnable_uid);
         let mut inner = self.lock();
         inner.owners.remove(&owner);
-        let Inner { live, polled, .. } = &mut *inner;
+        let SeenRuns { live, polled, .. } = &mut *inner;
         for (watched, polled) in polled {
             if polled.remove(&owner).is_some()
                 && let Some(live) = live.get_mut(watched)
@@ -155,7 +155,7 @@ impl Runs {
     fn disowned(&self, watched: &Watched, uid: &str, owner: Option<&str>) -> Option<RunnableKey> {
         let run = short(uid);
         let mut inner = self.lock();
-        let Inner { live, owners, .. } = &mut *inner;
+        let SeenRuns { live, owners, .. } = &mut *inner;
         let Entry::Occupied(known) = live.get_mut(watched)?.entry(run) else {
             return None;
         };
@@ -190,7 +190,7 @@ impl Runs {
     /// Keeps a cached run, while the Runnable is at the number `current`. Whether it is news.
     fn put(
         &self,
-        inner: &mut Inner,
+        inner: &mut SeenRuns,
         owner: Uid,
         key: &RunnableKey,
         cached_run: CachedRun,
@@ -199,7 +199,7 @@ impl Runs {
         let owner = inner
             .owners
             .entry(owner)
-            .or_insert_with(|| Owner::new(key.clone()));
+            .or_insert_with(|| RunOwner::new(key.clone()));
         let news = owner.put(cached_run);
         if news {
             self.metrics.sightings_dropped(owner.make_room(current));
@@ -207,7 +207,7 @@ impl Runs {
         news
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, SeenRuns> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -358,7 +358,7 @@ fn owner(object: &Value) -> Option<RunnableKey> {
 
 mod owner;
 mod polled;
-use owner::Owner;
+use owner::RunOwner;
 pub use polled::Poll;
 
 #[cfg(test)]

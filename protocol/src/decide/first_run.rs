@@ -8,7 +8,7 @@ use cartouche_templating::HASH_VERSION;
 use super::{Change, Step, Waiting, intend, supersede};
 use crate::{
     facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName},
-    ledger::{Fate, FetchedRun, Ledger, Listed, RunIdentity, rebuild},
+    ledger::{Fate, FetchedRun, Ledger, ListedRun, RunIdentity, rebuild},
 };
 
 /// The first reconciliation, a takeover, or a status that was lost: whatever runs exist become the ledger;
@@ -118,9 +118,9 @@ fn rebuilt(
     let found: Vec<&FetchedRun> = found.iter().filter(|one| !known(&one.run)).collect();
     let found_runs = found.iter().map(|one| (&one.run, one.matches));
     let gone_runs = gone.iter().map(|run| (*run, false));
-    let listed: Vec<Listed<'_>> = found_runs
+    let listed: Vec<ListedRun<'_>> = found_runs
         .chain(gone_runs)
-        .map(|(run, matches)| Listed { run, matches })
+        .map(|(run, matches)| ListedRun { run, matches })
         .collect();
     let mut next = rebuild(
         &facts.ledger,

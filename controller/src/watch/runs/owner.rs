@@ -11,14 +11,14 @@ pub(super) const MOST: usize = 1_000;
 pub(super) const SLACK: usize = MOST / 10;
 
 /// A Runnable whose runs were seen.
-pub(super) struct Owner {
+pub(super) struct RunOwner {
     pub(super) key: RunnableKey,
     pub(super) cached_runs: Vec<CachedRun>,
     /// That some were dropped is in the log.
     logged: bool,
 }
 
-impl Owner {
+impl RunOwner {
     pub(super) fn new(key: RunnableKey) -> Self {
         Self {
             key,
