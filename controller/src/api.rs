@@ -35,7 +35,7 @@ const CREATE_TIMEOUT: &str = "10s";
 pub(crate) const PAGE_SIZE: u32 = 100;
 const PAGE: usize = PAGE_SIZE as usize;
 /// Objects that are kept of one list at most: more of one Runnable would be nobody's intent. How many
-/// others there are is up to strangers, and costs time only.
+/// others there are is up to whoever makes them, and costs time only.
 const MAX_KEPT: usize = 20_000;
 /// Pages that are asked for at most, so that a list ends even where a server says for ever that it goes on.
 /// Full ones have two million objects, more than a cluster holds.
@@ -105,32 +105,21 @@ impl Requests {
             .await
     }
 
-    /// Looks at each object of a consistent list, of which `look` says whether it kept any of it; only a
-    /// page of text and one object are held meanwhile.
+    /// Gives each object of a consistent list to `keep`, which says whether it kept any of it; only a page of
+    /// text and one object are held meanwhile.
     pub async fn each(
         &self,
         path: &ResourcePath,
         selector: &str,
-        look: impl FnMut(Value) -> bool,
+        keep: impl FnMut(Value) -> bool,
     ) -> Result<(), ApiError> {
-        let more = self.pages(path, selector, PAGE, MAX_KEPT, look).await?;
+        let more = self.pages(path, selector, PAGE, MAX_KEPT, keep).await?;
         if more {
             return Err(ApiError::Unsent(format!(
                 "there are more than {MAX_KEPT} objects: delete those that nobody needs"
             )));
         }
         Ok(())
-    }
-
-    /// A consistent list of objects of which there cannot be many.
-    pub async fn list(&self, path: &ResourcePath, selector: &str) -> Result<Vec<Value>, ApiError> {
-        let mut found = Vec::new();
-        let keep = |object| {
-            found.push(object);
-            true
-        };
-        self.each(path, selector, keep).await?;
-        Ok(found)
     }
 
     /// At most so many objects of a consistent list.
@@ -149,14 +138,14 @@ impl Requests {
         Ok(found)
     }
 
-    /// Looks at the objects of a list until so `many` were kept, and says whether there are more.
+    /// Gives the objects of a list to `keep` until it kept so `many`, and says whether there are more.
     async fn pages(
         &self,
         path: &ResourcePath,
         selector: &str,
         limit: usize,
         many: usize,
-        mut look: impl FnMut(Value) -> bool,
+        mut keep: impl FnMut(Value) -> bool,
     ) -> Result<bool, ApiError> {
         let (mut kept, mut token) = (0, String::new());
         for _ in 0..MAX_PAGES {
@@ -168,7 +157,7 @@ impl Requests {
             let text = self.read_text(&uri).await?;
             let page: Page<'_> = parsed(&text)?;
             for object in page.objects() {
-                kept += usize::from(look(object.map_err(|error| unreadable(&error))?));
+                kept += usize::from(keep(object.map_err(|error| unreadable(&error))?));
             }
             match page.next() {
                 None => return Ok(false),
@@ -182,13 +171,16 @@ impl Requests {
         Err(endless())
     }
 
-    /// Reads one object by name with the right to list only.
+    /// Reads one object by name with the permission to list only.
     pub async fn find(&self, path: &ResourcePath, name: &str) -> Result<Option<Value>, ApiError> {
         let query = format!(
             "fieldSelector=metadata.name%3D{}",
             percent_encoded(&literal(name))
         );
-        Ok(self.list(path, &query).await?.pop())
+        let mut found = None;
+        let keep = |object| found.replace(object).is_none();
+        self.each(path, &query, keep).await?;
+        Ok(found)
     }
 
     /// Reads anything by its path, again if need be.

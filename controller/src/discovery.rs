@@ -13,7 +13,7 @@ use crate::{
     api::{ApiError, Requests, ResourcePath},
     clock::boot_time,
 };
-use known::{Known, Look, ObjectsOf};
+use known::{Known, Lookup, ObjectsOf};
 
 /// A group is a DNS name and a version a DNS label: no longer one names anything.
 const MAX_API_VERSION: usize = 253 + 1 + 63;
@@ -114,9 +114,9 @@ impl Kinds {
         }
         let known = self.lock().look_up(api_version, kind, boot_time());
         match known {
-            Look::Found(kind) => Ok(kind),
-            Look::Absent => Err(unknown()),
-            Look::Unknown => {
+            Lookup::Found(kind) => Ok(kind),
+            Lookup::Absent => Err(unknown()),
+            Lookup::Unknown => {
                 let kinds = self.read(api_version).await?;
                 let found = kinds.get(kind).cloned();
                 self.lock().put(api_version, kinds, boot_time());
@@ -158,9 +158,9 @@ impl Kinds {
         };
         let known = self.lock().look_up_moved(key, boot_time());
         match known {
-            Look::Found(kind) => return Ok(kind),
-            Look::Absent => return Err(unknown()),
-            Look::Unknown => {}
+            Lookup::Found(kind) => return Ok(kind),
+            Lookup::Absent => return Err(unknown()),
+            Lookup::Unknown => {}
         }
         match self.find(api_version, kind).await {
             Err(DiscoveryError::Unknown { .. }) => {}

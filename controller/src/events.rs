@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cartouche_crds::{API_VERSION, Runnable};
-use cartouche_protocol::problem::bounded;
+use cartouche_protocol::reconcile_error::bounded;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::Instant};

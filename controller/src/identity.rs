@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_protocol::problem::{Category, ReconcileError, Requeue};
+use cartouche_protocol::reconcile_error::{Category, ReconcileError, Requeue};
 use clap::ValueEnum;
 use http::HeaderValue;
 use serde::Deserialize;
@@ -23,9 +23,9 @@ const TOKEN_LIFETIME: Duration = Duration::from_hours(2);
 /// How the controller acts as a ServiceAccount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum IdentityMode {
-    /// With `Impersonate-User`: needs the right to impersonate ServiceAccounts.
+    /// With `Impersonate-User`: needs the permission to impersonate ServiceAccounts.
     Impersonate,
-    /// With a token of the account: needs the right to create `serviceaccounts/token`.
+    /// With a token of the account: needs the permission to create `serviceaccounts/token`.
     Token,
 }
 

@@ -8,8 +8,8 @@ use std::{
 };
 
 use cartouche_protocol::{
-    problem::{ReconcileError, Requeue},
     process_state::ProcessState,
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 use crate::{
@@ -39,11 +39,11 @@ pub struct Memory {
     pub only_list: bool,
     /// What is watched for it.
     pub watched: BTreeSet<Watched>,
-    /// When it was last said that another controller writes the status.
+    /// When it was last reported that another controller writes the status.
     pub reported_other: Option<Duration>,
-    /// The unknown runs that were told of, by uid.
+    /// The unknown runs that were reported, by uid.
     pub reported: BTreeSet<String>,
-    /// That the kind of its runs is polled was said.
+    /// That the kind of its runs is polled was reported.
     pub reported_polling: bool,
     /// Of so many lines of its history it was said that they cannot be read.
     pub reported_history: usize,
@@ -57,7 +57,7 @@ pub struct Backoff {
     /// What it was.
     pub what: Operation,
     /// What was wrong.
-    pub problem: ReconcileError,
+    pub error: ReconcileError,
     /// How often it has failed in a row.
     pub attempts: u32,
     /// When it is tried again, on the clock that goes on while the machine sleeps.
@@ -87,7 +87,7 @@ pub enum Operation {
 
 impl Memory {
     /// Puts a failure down, and says how long to wait. The same failure waits longer each time.
-    pub fn failed(&mut self, what: Operation, problem: &ReconcileError, now: Duration) -> Duration {
+    pub fn failed(&mut self, what: Operation, error: &ReconcileError, now: Duration) -> Duration {
         // What has not failed again long after it could have been tried is over.
         self.backoffs
             .retain(|backoff| backoff.until + 2 * STEPS.longest > now || backoff.what == what);
@@ -96,7 +96,7 @@ impl Memory {
             .iter()
             .position(|backoff| backoff.what == what);
         let attempts = known.map_or(0, |at| self.backoffs.swap_remove(at).attempts);
-        let delay = match problem.requeue {
+        let delay = match error.requeue {
             Requeue::After(wait) => wait.max(Duration::from_millis(100)),
             _ => STEPS.delay(attempts),
         };
@@ -107,7 +107,7 @@ impl Memory {
         }
         self.backoffs.push(Backoff {
             what,
-            problem: problem.clone(),
+            error: error.clone(),
             attempts: attempts + 1,
             until: now + delay,
         });
@@ -124,7 +124,7 @@ impl Memory {
         let backoff = self
             .last_failure(what)
             .filter(|backoff| backoff.until > now)?;
-        Some((&backoff.problem, backoff.until.saturating_sub(now)))
+        Some((&backoff.error, backoff.until.saturating_sub(now)))
     }
 
     /// The failure of a step that has not gone well since.
@@ -161,7 +161,7 @@ impl Memory {
         for backoff in self
             .backoffs
             .iter_mut()
-            .filter(|backoff| failed(&backoff.problem))
+            .filter(|backoff| failed(&backoff.error))
         {
             // Not zero: what is over and what may be tried at once are not the same.
             backoff.until = backoff.until.min(boot_time());
@@ -235,7 +235,7 @@ impl Memories {
         for (key, memory) in &*self.lock() {
             let mut memory = lock(memory);
             if namespace.is_none_or(|namespace| namespace == key.namespace)
-                && memory.retry_where(|problem| problem.requeue == requeue)
+                && memory.retry_where(|error| error.requeue == requeue)
             {
                 enqueued.push(key.clone());
             }

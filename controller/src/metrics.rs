@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cartouche_protocol::problem::Category;
+use cartouche_protocol::reconcile_error::Category;
 use http::{Method, StatusCode};
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeLabelValue, text::encode},
@@ -50,7 +50,7 @@ metrics! {
     events_dropped: Counter = Counter::default(), "events_dropped",
         "Kubernetes Events not sent because there were too many";
     watches: Family<WatchLabels, Gauge> = Family::default(), "watches",
-        "Kinds that are watched, polled for want of rights, or polled because their watch fails";
+        "Kinds that are watched, polled for want of permissions, or polled because their watch fails";
     own_watches: Family<OwnWatchLabels, Gauge> = Family::default(), "own_watches_failing",
         "Whether the watch of something that the controller itself needs fails or may not be had, by resource: what it would tell of is noticed late";
     runnables: Gauge = Gauge::default(), "runnables",
@@ -58,7 +58,7 @@ metrics! {
     unknown_runs: Counter = Counter::default(), "unknown_runs",
         "Objects that claim to be runs of a Runnable whose ledger cannot know them: forged, or left by a restored backup";
     unlistable_kinds: Counter = Counter::default(), "unlistable_kinds",
-        "Kinds that were left out when the runs of a Runnable without a ledger were listed, because its ServiceAccount may not list them: a right that was taken away too early hides runs";
+        "Kinds that were left out when the runs of a Runnable without a ledger were listed, because its ServiceAccount may not list them: a permission that was taken away too early hides runs";
     sightings_dropped: Counter = Counter::default(), "sightings_dropped",
         "Objects that claim to be runs of one Runnable and are not kept in mind, because there are more than 1,000, or as many that went: probably forged";
     undecodable: Counter = Counter::default(), "undecodable_objects",
@@ -123,7 +123,7 @@ pub enum RunEvent {
 pub enum WatchLabel {
     /// By a watch.
     Watched,
-    /// By lists now and then, for want of rights.
+    /// By lists now and then, for want of permissions.
     Polled,
     /// By lists now and then, because the watch fails.
     Failing,

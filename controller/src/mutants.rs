@@ -9,9 +9,9 @@ use std::future::Future;
 use cartouche_crds::{HistoryEntry, OutputsFrom};
 use cartouche_protocol::{
     decide::{Change, Step},
-    facts::{CreateOutcome, Facts, Found},
-    ledger::{Ledger, OutputsRead},
-    problem::{Category, ReconcileError, Requeue},
+    facts::{CreateOutcome, Facts},
+    ledger::{FetchedRun, Ledger, OutputsRead},
+    reconcile_error::{Category, ReconcileError, Requeue},
     retention::MINIMUM_AGE,
 };
 use k8s_openapi::jiff::Timestamp;
@@ -120,17 +120,17 @@ fn name_of_hash(ledger: &mut Ledger) {
 fn outputs_by_time(ledger: &mut Ledger, facts: &Facts) {
     let unfinished = |entry: &&HistoryEntry| entry.result.is_none();
     for entry in facts.ledger.history.iter().filter(unfinished) {
-        let ended = entry.uid.as_ref().and_then(|uid| facts.reading(uid));
-        let Some(reading) = ended.map(|found| &found.reading) else {
+        let ended = entry.uid.as_ref().and_then(|uid| facts.fetched_run(uid));
+        let Some(fetched) = ended else {
             continue;
         };
-        if let OutputsRead::Values(values) = &reading.outputs {
+        if let OutputsRead::Values(values) = &fetched.outputs {
             ledger.outputs = Some(values.clone());
             ledger.outputs_from = Some(OutputsFrom {
                 sequence: entry.sequence,
-                name: reading.run.name.clone(),
-                uid: reading.run.uid.clone(),
-                rules_hash: reading.rules_hash.to_string(),
+                name: fetched.run.name.clone(),
+                uid: fetched.run.uid.clone(),
+                rules_hash: fetched.rules_hash.to_string(),
             });
         }
     }
@@ -172,13 +172,13 @@ where
 }
 
 /// What was read under the name of the current run.
-pub(crate) fn found(mut found: Option<Found>, facts: &Facts) -> Option<Found> {
+pub(crate) fn found(mut found: Option<FetchedRun>, facts: &Facts) -> Option<FetchedRun> {
     if makes(Mutant::AdoptUnchecked)
         && let (Some(found), Some(current)) = (&mut found, &facts.ledger.current)
         && current.uid.is_none()
-        && found.reading.run.name == current.name
+        && found.run.name == current.name
     {
-        let run = &mut found.reading.run;
+        let run = &mut found.run;
         run.owner_uid = Some(facts.runnable.uid.clone());
         run.sequence = Some(current.sequence);
         run.input_hash = Some(current.input_hash.clone());

@@ -12,7 +12,7 @@ mod reconciliation;
 mod refuse;
 mod select;
 mod stored;
-mod strangers;
+mod unknown_runs;
 mod watched;
 mod write;
 
@@ -25,8 +25,8 @@ use std::{
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
     decide::{MOST_RENUMBERED, Step, Waiting, decide, decide_without_rendering},
-    problem::ReconcileError,
     process_state::CREATES_SETTLE_IN,
+    reconcile_error::ReconcileError,
 };
 use futures::FutureExt;
 use kube::ResourceExt;
@@ -38,7 +38,7 @@ use crate::{
     runnable_key::RunnableKey,
     watch::{Progress, Purpose, Watched, runs::RunWatch, selected::SelectedWatch, supervised},
 };
-pub use context::Context;
+pub use context::ControllerContext;
 use reconciliation::{End, Reconciliation};
 
 /// Steps of one reconciliation at most: more would be a loop.
@@ -46,7 +46,7 @@ const MAX_STEPS: usize = 400;
 /// After a conflict the watch brings what changed; this is for the case that it does not.
 const CONFLICT_PAUSE: Duration = Duration::from_secs(2);
 
-impl Context {
+impl ControllerContext {
     /// One reconciliation of a Runnable, which reached the cache at that [`crate::clock::moment`]. It never fails as a
     /// whole: what is wrong becomes a condition, and a time after which to reconcile again.
     pub async fn reconcile(&self, runnable: Arc<Runnable>, arrived: u64) -> Option<Duration> {
@@ -83,13 +83,13 @@ impl Context {
         reconciliation.observe().await;
         for _ in 0..MAX_STEPS {
             let step = mutants::decided(decide(&reconciliation.facts), &reconciliation.facts);
-            if let Some((problem, left)) = reconciliation.in_backoff(&step) {
-                return self.stuck(reconciliation, problem, Some(left)).await;
+            if let Some((error, left)) = reconciliation.in_backoff(&step) {
+                return self.stuck(reconciliation, error, Some(left)).await;
             }
             match carry_out(reconciliation, step).await {
                 Ok(()) => {}
-                Err(End::Stuck(problem, wait)) => {
-                    return self.stuck(reconciliation, problem, wait).await;
+                Err(End::Stuck(error, wait)) => {
+                    return self.stuck(reconciliation, error, wait).await;
                 }
                 Err(end) => return end,
             }
@@ -106,12 +106,12 @@ impl Context {
     async fn stuck(
         &self,
         reconciliation: &mut Reconciliation<'_>,
-        problem: ReconcileError,
+        error: ReconcileError,
         wait: Option<Duration>,
     ) -> End {
-        let mut waits = vec![wait.or_else(|| reconciliation.pause(&problem))];
+        let mut waits = vec![wait.or_else(|| reconciliation.pause(&error))];
         if reconciliation.compiled.is_some() {
-            reconciliation.problem = Some(problem.clone());
+            reconciliation.stuck_on = Some(error.clone());
             for _ in 0..MAX_STEPS {
                 let step = mutants::decided(
                     decide_without_rendering(&reconciliation.facts),
@@ -135,7 +135,7 @@ impl Context {
                 }
             }
         }
-        End::Stuck(problem, waits.into_iter().flatten().min())
+        End::Stuck(error, waits.into_iter().flatten().min())
     }
 
     /// Has exactly these kinds watched for a Runnable.
@@ -148,7 +148,7 @@ impl Context {
     /// Begins a watch.
     fn start(&self, watched: &Watched, progress: Arc<Progress>) -> AbortHandle {
         let (client, kind) = (self.identity.own().client(), watched.clone());
-        let told = {
+        let on_restart = {
             let (registry, enqueuer) = (self.watches.clone(), self.enqueuer.clone());
             let kind = kind.clone();
             move || registry.restarted(&kind, &enqueuer)
@@ -176,7 +176,7 @@ impl Context {
                 Purpose::Selected => selected.clone().watch(client, kind, progress).boxed(),
             }
         };
-        tokio::spawn(supervised(what, metrics, run, told)).abort_handle()
+        tokio::spawn(supervised(what, metrics, run, on_restart)).abort_handle()
     }
 
     /// Nobody needs these watches any more.
@@ -232,7 +232,7 @@ impl Context {
         for watched in &lock(memory).watched {
             self.selections.remove(watched, key);
         }
-        // Another of the same name has its first look after this one. It finds nothing watched, and must
+        // Another of the same name has its first reconciliation after this one. It finds nothing watched, and must
         // not take it that anything is.
         if let Some(newcomer) = known {
             lock(&newcomer).watched.clear();
@@ -255,9 +255,9 @@ async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Resul
         Step::Settled => Err(End::Settled),
         Step::Wait(waiting) => {
             if waiting == Waiting::FirstList
-                && let Some(problem) = reconciliation.undiscovered()
+                && let Some(error) = reconciliation.undiscovered()
             {
-                return Err(End::Stuck(problem, None));
+                return Err(End::Stuck(error, None));
             }
             if waiting == Waiting::GracePeriod {
                 reconciliation.note_missing();
@@ -265,10 +265,10 @@ async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Resul
             Err(End::Waiting(waiting))
         }
         // Our own writes come back and enqueue the Runnable: without this it would go on at once.
-        Step::Stuck(problem) if reconciliation.facts.renumbered >= MOST_RENUMBERED => {
-            Err(reconciliation.fail(Operation::Renumber, problem))
+        Step::Stuck(error) if reconciliation.facts.renumbered >= MOST_RENUMBERED => {
+            Err(reconciliation.fail(Operation::Renumber, error))
         }
-        Step::Stuck(problem) => Err(End::Stuck(problem, None)),
+        Step::Stuck(error) => Err(End::Stuck(error, None)),
         Step::RenderAgain => reconciliation.render_again().await,
         Step::ListRuns { every_kind } => reconciliation.list_runs(every_kind).await,
         Step::ReadRun(name) => reconciliation.read_run(name).await,
@@ -294,9 +294,9 @@ fn patience(waiting: Waiting, memory: &Mutex<Memory>) -> Option<Duration> {
     Some(until.saturating_sub(crate::clock::boot_time()) + Duration::from_millis(50))
 }
 
-/// A problem as the log shows it.
-fn log(key: &RunnableKey, problem: &ReconcileError) {
-    tracing::info!(namespace = key.namespace, runnable = key.name, category = %problem.category, "a Runnable has a problem");
+/// An error as the log shows it.
+fn log(key: &RunnableKey, error: &ReconcileError) {
+    tracing::info!(namespace = key.namespace, runnable = key.name, category = %error.category, "a Runnable has a problem");
 }
 
 #[cfg(test)]

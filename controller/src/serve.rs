@@ -21,7 +21,7 @@ use references::watch_references;
 use runnables::Runnables;
 use templates::TemplateServer;
 use tokio::{net::TcpListener, sync::Semaphore};
-use unreadable::Untold;
+use unreadable::UnreadableReporter;
 
 use crate::{
     api::Connection,
@@ -33,7 +33,7 @@ use crate::{
     identity::Identity,
     metrics::Metrics,
     picked::PickedObjects,
-    reconcile::Context,
+    reconcile::ControllerContext,
     templates::Templates,
     watch::{Enqueuer, Watches, own::OwnWatches, references::ACCOUNTS, runs::Runs},
 };
@@ -99,7 +99,7 @@ pub async fn serve_over(
         enqueuer,
         &readiness,
     ));
-    let untold = Untold::start(&ctx);
+    let reporter = UnreadableReporter::start(&ctx);
     let watches = OwnWatches {
         readiness,
         metrics,
@@ -112,13 +112,13 @@ pub async fn serve_over(
         store: templates,
         runnables: store.clone(),
         watches: watches.clone(),
-        untold: untold.clone(),
+        reporter: reporter.clone(),
     };
     let mut template_task = tokio::spawn(templates.serve(templates_writer));
     let runnables = Runnables {
         ctx,
         store,
-        untold,
+        reporter,
         watches,
         large: Semaphore::new(1),
     };
@@ -152,7 +152,7 @@ pub(crate) fn wire(
     runnables: Store<CachedRunnable>,
     enqueuer: Enqueuer,
     readiness: &Readiness,
-) -> Context {
+) -> ControllerContext {
     let identity = Identity::new(connection.clone(), flags.identity);
     let own = identity.own();
     let watches = Watches::new(
@@ -162,7 +162,7 @@ pub(crate) fn wire(
         metrics.clone(),
         readiness.clone(),
     );
-    Context {
+    ControllerContext {
         kinds: Kinds::new(own.clone()),
         events: Events::start(own.clone(), metrics.clone(), flags.events_per_second),
         accounts: Arc::default(),

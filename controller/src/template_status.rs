@@ -7,11 +7,12 @@ use std::{
 };
 
 use cartouche_crds::{ClusterRunTemplate, ClusterRunTemplateStatus};
-use cartouche_protocol::{compiled::Compiled, problem::bounded, status::STALLED};
-use k8s_openapi::{
-    apimachinery::pkg::apis::meta::v1::{Condition, Time},
-    jiff::Timestamp,
+use cartouche_protocol::{
+    compiled::Compiled,
+    reconcile_error::bounded,
+    status::{ConditionValue, FALSE, STALLED, TRUE, condition},
 };
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 use kube::{ResourceExt, runtime::controller::Action};
 use serde::de::IgnoredAny;
 use serde_json::json;
@@ -68,7 +69,7 @@ impl Refusals {
 }
 
 impl Acceptance {
-    /// One look at a template.
+    /// Reconciles one template.
     pub async fn reconcile(&self, template: Arc<ClusterRunTemplate>) -> Action {
         let compiled = self.templates.compile(&template);
         let stored = template.status.clone().unwrap_or_default();
@@ -108,21 +109,23 @@ fn status(
     now: Timestamp,
 ) -> ClusterRunTemplateStatus {
     let (status, reason, message) = match &compiled.template {
-        Ok(template) if template.warnings().is_empty() => ("True", "Accepted", String::new()),
-        Ok(template) => (
-            "True",
-            "AcceptedWithWarnings",
-            template
+        Ok(template) if template.warnings().is_empty() => (TRUE, "Accepted", String::new()),
+        Ok(template) => {
+            let warnings: Vec<String> = template
                 .warnings()
                 .iter()
                 .map(ToString::to_string)
-                .collect::<Vec<_>>()
-                .join("; "),
-        ),
-        Err(problems) => ("False", "Invalid", problems.to_string()),
+                .collect();
+            (TRUE, "AcceptedWithWarnings", warnings.join("; "))
+        }
+        Err(diagnostics) => (FALSE, "Invalid", diagnostics.to_string()),
     };
-    let word = (status, reason, bounded(message));
-    let conditions = conditions(&stored.conditions, &word, Some(compiled.generation), now);
+    let value = ConditionValue {
+        status,
+        reason: reason.to_owned(),
+        message: bounded(message),
+    };
+    let conditions = conditions(&stored.conditions, value, Some(compiled.generation), now);
     ClusterRunTemplateStatus {
         observed_generation: Some(compiled.generation),
         conditions,
@@ -137,37 +140,28 @@ pub fn refused(
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {
-    let word = ("False", "Invalid", message.to_owned());
-    conditions(stored, &word, generation, now)
+    let value = ConditionValue {
+        status: FALSE,
+        reason: "Invalid".to_owned(),
+        message: message.to_owned(),
+    };
+    conditions(stored, value, generation, now)
 }
 
 fn conditions(
     stored: &[Condition],
-    (status, reason, message): &(&str, &str, String),
+    value: ConditionValue,
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {
-    let condition = |name: &str, status: &str| {
-        let kept = stored
-            .iter()
-            .find(|condition| condition.type_ == name && condition.status == status);
-        Condition {
-            type_: name.to_owned(),
-            status: status.to_owned(),
-            reason: (*reason).to_owned(),
-            message: message.clone(),
-            last_transition_time: kept.map_or(Time(now), |condition| {
-                condition.last_transition_time.clone()
-            }),
-            observed_generation: generation,
-        }
-    };
-    let mut conditions = vec![condition(ACCEPTED, status)];
-    if *status == "False" {
-        // Tools that know no Accepted take this for what it is: only a change helps.
-        conditions.push(condition(STALLED, "True"));
-    }
-    conditions
+    // Tools that know no Accepted take this for what it is: only a change helps.
+    let stalled = (value.status == FALSE).then(|| ConditionValue {
+        status: TRUE,
+        ..value.clone()
+    });
+    let accepted = condition(stored, ACCEPTED, value, generation, now);
+    let stalled = stalled.map(|value| condition(stored, STALLED, value, generation, now));
+    [accepted].into_iter().chain(stalled).collect()
 }
 
 #[cfg(test)]

@@ -21,12 +21,12 @@ pub use reads::TemplateUnread;
 
 /// What tells one state of a template from another.
 #[derive(Deserialize)]
-struct Head {
-    metadata: HeadMeta,
+struct TemplateHead {
+    metadata: TemplateHeadMeta,
 }
 
 #[derive(Deserialize)]
-struct HeadMeta {
+struct TemplateHeadMeta {
     name: String,
     uid: String,
     generation: Option<i64>,
@@ -62,7 +62,7 @@ impl Templates {
 
     /// The answer to a read of a template, which is read no further if it is compiled already.
     fn answered(&self, answer: &RawValue) -> serde_json::Result<Arc<Compiled>> {
-        let Head { metadata } = serde_json::from_str(answer.get())?;
+        let TemplateHead { metadata } = serde_json::from_str(answer.get())?;
         match self.kept(&metadata.name, Some(&metadata.uid), metadata.generation) {
             Some(kept) => Ok(kept),
             None => Ok(self.compile(&serde_json::from_str(answer.get())?)),

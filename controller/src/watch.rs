@@ -60,7 +60,7 @@ pub struct Watched {
     pub kind: Arc<Kind>,
 }
 
-/// Enqueuer Runnables.
+/// Enqueues Runnables.
 #[derive(Clone)]
 pub struct Enqueuer(mpsc::UnboundedSender<RunnableKey>);
 
@@ -72,7 +72,7 @@ impl Enqueuer {
         (Self(sender), receiver)
     }
 
-    /// Has the Runnable looked at soon.
+    /// Has the Runnable reconciled soon.
     pub fn enqueue(&self, key: &RunnableKey) {
         // Nobody listens only while the process stops.
         let _ = self.0.send(key.clone());
@@ -81,7 +81,7 @@ impl Enqueuer {
 
 /// The watches of all kinds.
 pub struct Watches {
-    open: Mutex<HashMap<Watched, Open>>,
+    open: Mutex<HashMap<Watched, OpenWatch>>,
     /// Watches that are open at most: kinds are chosen by those who write templates and selectors.
     most: usize,
     /// The only namespace in which anything is watched, if there is one.
@@ -92,14 +92,14 @@ pub struct Watches {
     readiness: Readiness,
 }
 
-struct Open {
+struct OpenWatch {
     progress: Arc<Progress>,
     users: HashSet<RunnableKey>,
     /// None while there is no place for it.
     task: Option<AbortHandle>,
 }
 
-impl Open {
+impl OpenWatch {
     fn stop(&self) {
         if let Some(task) = &self.task {
             task.abort();
@@ -108,7 +108,7 @@ impl Open {
 }
 
 /// The places that are taken: kinds that only wait for one take none.
-fn taken(open: &HashMap<Watched, Open>) -> usize {
+fn taken(open: &HashMap<Watched, OpenWatch>) -> usize {
     open.values().filter(|entry| entry.task.is_some()).count()
 }
 
@@ -202,7 +202,7 @@ impl Watches {
         watched: &Watched,
         room: bool,
         start: impl Fn(&Watched, Arc<Progress>) -> AbortHandle,
-    ) -> Open {
+    ) -> OpenWatch {
         let state = if room {
             WatchState::Starting
         } else {
@@ -211,7 +211,7 @@ impl Watches {
             WatchState::Polled
         };
         let progress = Arc::new(Progress::new(state, self.deadline));
-        Open {
+        OpenWatch {
             task: room.then(|| start(watched, progress.clone())),
             progress,
             users: HashSet::new(),
@@ -219,10 +219,10 @@ impl Watches {
     }
 
     /// Starts the watches of kinds that found no place, as far as there are places now. They stay polled
-    /// until their lists have come, which turns their state.
+    /// until their lists have come, which changes their state.
     fn fill(
         &self,
-        open: &mut HashMap<Watched, Open>,
+        open: &mut HashMap<Watched, OpenWatch>,
         start: impl Fn(&Watched, Arc<Progress>) -> AbortHandle,
     ) {
         let room = self.most.saturating_sub(taken(open));
@@ -254,14 +254,14 @@ impl Watches {
     pub fn restarted(&self, watched: &Watched, enqueuer: &Enqueuer) {
         let progress = self.lock().get(watched).map(|open| open.progress.clone());
         if progress.is_some_and(|progress| progress.restart()) {
-            for key in self.turned(watched) {
+            for key in self.state_changed(watched) {
                 enqueuer.enqueue(&key);
             }
         }
     }
 
     /// A watch fares otherwise than before: those whom it serves.
-    fn turned(&self, watched: &Watched) -> Vec<RunnableKey> {
+    fn state_changed(&self, watched: &Watched) -> Vec<RunnableKey> {
         self.count(&self.lock());
         self.users(watched)
     }
@@ -295,7 +295,7 @@ impl Watches {
             .unwrap_or_default()
     }
 
-    fn count(&self, open: &HashMap<Watched, Open>) {
+    fn count(&self, open: &HashMap<Watched, OpenWatch>) {
         let mut failing = Vec::new();
         let mut polled = 0;
         for (watched, open) in open {
@@ -319,7 +319,7 @@ impl Watches {
         self.readiness.warn(failing);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Watched, Open>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Watched, OpenWatch>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -344,7 +344,7 @@ impl Failures {
         }
     }
 
-    /// Whether the rights do not reach, and the pause before the next try.
+    /// Whether a permission is missing, and the pause before the next try.
     pub(crate) fn after(&mut self, error: &watcher::Error) -> (bool, Duration) {
         use watcher::Error::{
             InitialListFailed, NoResourceVersion, WatchError, WatchFailed, WatchStartFailed,

@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::{
-    problem::Category,
+    reconcile_error::Category,
     status::{FALSE, RUN_LOST},
 };
 

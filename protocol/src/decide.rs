@@ -17,7 +17,7 @@ use k8s_openapi::jiff::Timestamp;
 use crate::facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName, WatchState};
 use crate::{
     ledger::{Due, Fate, Ledger, MAX_HISTORY, Pace, may_land},
-    problem::{Category, ReconcileError, Requeue},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 
 /// One step.
@@ -56,7 +56,7 @@ pub enum Step {
 pub enum Change {
     /// A new run is intended.
     Intent,
-    /// The intended run gets another number, since a stranger holds its name.
+    /// The intended run gets another number, since an unknown run holds its name.
     Renumber,
     /// A further attempt follows a refusal.
     Attempt,
@@ -141,7 +141,7 @@ fn decided(facts: &Facts) -> Step {
     }
     let rendering = match &facts.rendering {
         Ok(rendering) => rendering,
-        Err(problem) => return Step::Stuck(problem.clone()),
+        Err(error) => return Step::Stuck(error.clone()),
     };
     let Some(current) = &facts.ledger.current else {
         return first_run::first_run(facts, rendering);
@@ -195,8 +195,8 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
         let name = RunName::of(current);
         fate = match facts.reads.get(&name) {
             None => return Step::ReadRun(name),
-            Some(NameRead::Found(found)) if facts.is_run_of(&found.reading.run, current) => {
-                Fate::Found(found.reading.run.clone())
+            Some(NameRead::Found(found)) if facts.is_run_of(&found.run, current) => {
+                Fate::Found(found.run.clone())
             }
             Some(NameRead::Absent | NameRead::Found(_)) => Fate::Absent,
             // It stays in the history without a uid, as what is not there, but may be there already.

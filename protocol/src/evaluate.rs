@@ -4,23 +4,24 @@ use std::{borrow::Cow, sync::Arc};
 
 use cartouche_crds::{HistoryEntry, Runnable};
 use cartouche_templating::{
-    Health, Template, Verdict, add_message_of, add_own_message, built_in_health, is_job,
+    HASH_VERSION, Health, Rendered, Template, Verdict, add_message_of, add_own_message,
+    built_in_health, contains, is_job,
 };
 use serde_json::Value;
 
 use crate::facts::{CachedRun, OutputsDigest};
 use crate::{
     compiled::Compiled,
-    ledger::{FetchedRun, OutputsRead, RunIdentity},
+    ledger::{FetchedRun, Ledger, OutputsRead, RunIdentity},
     object::{MAX_DEPTH, is_shortened},
-    problem::bounded,
+    reconcile_error::bounded,
 };
 
 /// Reads health and outputs. `None` for something that is no object with a name and a uid. An earlier
 /// run that is in the history, unfinished, is judged by the template only as long as the rules are
 /// those that it was made under.
 #[must_use]
-pub fn reading(
+pub fn fetched_run(
     compiled: &Compiled,
     history: &[HistoryEntry],
     object: &Value,
@@ -32,27 +33,27 @@ pub fn reading(
         health,
         outputs,
         rules_hash,
+        matches: false,
     })
 }
 
-/// The same of a Job whose outputs are elsewhere, with the pods that were read beside it.
+/// Whether a run contains what is rendered. Nobody asks while the hash of the current run says it.
 #[must_use]
-pub fn reading_with_pods(
-    compiled: &Compiled,
-    history: &[HistoryEntry],
-    mut job: Value,
-    pods: &[Value],
-) -> Option<FetchedRun> {
-    let reading = reading(compiled, history, &job)?;
-    add_message_of(&mut job, pods);
-    let template = compiled.template.as_ref().ok()?;
-    Some(FetchedRun {
-        outputs: outputs(template, &job),
-        ..reading
-    })
+pub fn contains_rendered(ledger: &Ledger, rendered: &Rendered, object: &Value) -> bool {
+    let current = ledger.current.as_ref();
+    current.is_none_or(|current| !current.input_hash.starts_with(HASH_VERSION))
+        && contains(object, rendered)
 }
 
-/// The same, as a watch may keep it; without the template by what is known of the run's kind.
+/// The outputs of a Job that are elsewhere, with the pods that were read beside it.
+#[must_use]
+pub fn outputs_with_pods(compiled: &Compiled, mut job: Value, pods: &[Value]) -> OutputsRead {
+    add_message_of(&mut job, pods);
+    let template = compiled.template.as_ref();
+    template.map_or(OutputsRead::Elsewhere, |template| outputs(template, &job))
+}
+
+/// A run as a watch may keep it; without the template by what is known of the run's kind.
 #[must_use]
 pub fn digested(
     compiled: Option<&Compiled>,

@@ -13,8 +13,8 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::{
     ledger::{BreakerLimits, Cause, FetchedRun, Intent, Ledger, RunIdentity},
-    problem::{Category, ReconcileError, Requeue},
     process_state::Remembered,
+    reconcile_error::{Category, ReconcileError, Requeue},
     rerun,
 };
 pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};
@@ -39,7 +39,7 @@ pub struct Facts {
     pub rendering: Result<Rendering, ReconcileError>,
     /// How well runs of the current kind are watched.
     pub watch: WatchState,
-    /// What is said of watches that fail and that the Runnable needs.
+    /// What is reported of watches that fail and that the Runnable needs.
     pub unwatched: Option<String>,
     /// Runs that the watch showed.
     pub cached_runs: Vec<CachedRun>,
@@ -58,13 +58,13 @@ pub struct Facts {
     /// Who wrote `currentRun` last, by a consistent read, if one was made in this reconciliation.
     pub ledger_writer: Option<LedgerWriter>,
     /// Objects that have claimed to be ahead of a ledger of ours, by uid.
-    pub strangers: BTreeSet<String>,
-    /// How often a number was given up in this reconciliation because a stranger held its name.
+    pub unknown_runs: BTreeSet<String>,
+    /// How often a number was given up in this reconciliation because an unknown run held its name.
     pub renumbered: u8,
     /// A number that nobody outside can know in advance, drawn for this reconciliation.
     pub chance: u64,
     /// Runs by a consistent LIST, if one was made in this reconciliation.
-    pub listed: Option<Vec<Found>>,
+    pub listed: Option<Vec<FetchedRun>>,
     /// That list was of every kind that a template or the ledger names.
     pub listed_every_kind: bool,
     /// Runs by consistent reads of their names, if made in this reconciliation.
@@ -175,7 +175,7 @@ impl Rendering {
 }
 
 /// Who wrote `currentRun` last, as the API server has noted it. To write another name there takes the
-/// right to write statuses.
+/// permission to write statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LedgerWriter {
     /// A controller like this one: then no run of ours is ahead of the ledger.
@@ -247,15 +247,6 @@ impl RunName {
     }
 }
 
-/// A run that was read, and whether it contains what the template renders now.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Found {
-    /// What was read in it.
-    pub reading: FetchedRun,
-    /// Whether it contains the rendered document.
-    pub matches: bool,
-}
-
 /// What a consistent read of a name said.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NameRead {
@@ -264,7 +255,7 @@ pub enum NameRead {
     /// Nothing has this name.
     Absent,
     /// This has.
-    Found(Box<Found>),
+    Found(Box<FetchedRun>),
 }
 
 /// What became of a create.
@@ -309,7 +300,7 @@ impl Facts {
             grace_over: false,
             other_writer: remembered.other_writer,
             ledger_writer: None,
-            strangers: remembered.strangers,
+            unknown_runs: remembered.unknown_runs,
             renumbered: 0,
             chance: 0,
             listed: None,
@@ -326,14 +317,23 @@ impl Facts {
 
     /// What was read in the run with this uid in this reconciliation.
     #[must_use]
-    pub fn reading(&self, uid: &str) -> Option<&Found> {
+    pub fn fetched_run(&self, uid: &str) -> Option<&FetchedRun> {
         let named = self.reads.values().filter_map(|read| match read {
             NameRead::Found(found) => Some(&**found),
             NameRead::Absent | NameRead::Denied => None,
         });
         named
             .chain(self.listed.iter().flatten())
-            .find(|found| found.reading.run.uid == uid)
+            .find(|found| found.run.uid == uid)
+    }
+
+    /// The run with this uid, if this reconciliation made it: as the answer to its create showed it.
+    #[must_use]
+    pub fn created_run(&self, uid: &str) -> Option<&FetchedRun> {
+        match &self.created {
+            Some(CreateOutcome::Created(created)) if created.run.uid == uid => Some(created),
+            _ => None,
+        }
     }
 
     /// The cached run of the run with this uid.
@@ -344,7 +344,7 @@ impl Facts {
             .find(|cached_run| cached_run.run.uid == uid)
     }
 
-    /// It was found out in this pass that the ledger did not go back, or has caught up since.
+    /// It was found out in this reconciliation that the ledger did not go back, or has caught up since.
     #[must_use]
     pub fn is_latest(&self) -> bool {
         is_latest(self.ledger_writer, self.listed_every_kind)
@@ -367,7 +367,7 @@ impl Facts {
     pub fn is_run_of(&self, run: &RunIdentity, current: &CurrentRun) -> bool {
         run.is_owned_by(&self.runnable.uid)
             && run.is_made_for(current)
-            && !self.strangers.contains(&run.uid)
+            && !self.unknown_runs.contains(&run.uid)
     }
 
     /// The same of an earlier entry whose run was not seen yet.
@@ -375,7 +375,7 @@ impl Facts {
     pub fn is_run_of_past(&self, run: &RunIdentity, entry: &HistoryEntry) -> bool {
         run.is_owned_by(&self.runnable.uid)
             && run.is_of(entry)
-            && !self.strangers.contains(&run.uid)
+            && !self.unknown_runs.contains(&run.uid)
     }
 }
 

@@ -23,17 +23,17 @@ use serde_json::Value;
 use crate::retention::old_enough;
 pub use breaker::{BreakerLimits, Cause, Pace};
 pub use due::Due;
-pub use rebuild::{Listed, UNKNOWN_HASH, rebuild};
+pub use rebuild::{ListedRun, UNKNOWN_HASH, rebuild};
 pub use run::{FetchedRun, OutputsRead, RunIdentity, controlling_runnable, result_of};
 
 /// History entries that are kept at most. A status of about 1.7 MB is refused by etcd, which would
 /// jam the ledger for good.
 pub const MAX_HISTORY: usize = 200;
 /// How far a run may be ahead of what the ledger knows. A number that nothing can have counted up to is
-/// a stranger's, and would leave no room for those that follow.
+/// an unknown run's, and would leave no room for those that follow.
 pub(crate) const MAX_JUMP: i64 = 1 << 30;
-/// How much further each number is at least from the last run that was made, while strangers hold the
-/// names.
+/// How much further each number is at least from the last run that was made, while unknown runs hold
+/// the names.
 const STRIDE: i64 = 8;
 
 /// The part of a Runnable's status that decides about runs.
@@ -237,7 +237,7 @@ impl Ledger {
     }
 
     /// The name of the current entry is held by an object that no create for it made: its number is given
-    /// up, and the same input gets a later one. Strangers may hold the names after it as well, so each
+    /// up, and the same input gets a later one. Unknown runs may hold the names after it as well, so each
     /// further number is eight to sixteen times as far from the last run that was made, and many names
     /// that were taken in advance cost a few numbers.
     ///
@@ -324,7 +324,7 @@ impl Ledger {
 
     /// Whether the object with this uid held the name of a number that was given up.
     #[must_use]
-    pub fn is_known_strangers(&self, uid: &str) -> bool {
+    pub fn has_taken_a_name(&self, uid: &str) -> bool {
         let mut history = self.history.iter();
         history.any(|entry| entry.taken_by.as_deref() == Some(uid))
     }

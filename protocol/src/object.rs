@@ -30,8 +30,8 @@ pub fn is_shortened(object: &Value) -> bool {
 impl<'de> Deserialize<'de> for Object {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut shortened = false;
-        let mut value = Part {
-            place: Place::Object,
+        let mut value = ValueSeed {
+            position: Position::Object,
             depth: 1,
             shortened: &mut shortened,
         }
@@ -44,30 +44,30 @@ impl<'de> Deserialize<'de> for Object {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum Position {
     Object,
     Metadata,
     Elsewhere,
 }
 
 /// A value that may hold others down to [`MAX_DEPTH`].
-struct Part<'a> {
-    place: Place,
+struct ValueSeed<'a> {
+    position: Position,
     depth: usize,
     shortened: &'a mut bool,
 }
 
-impl Part<'_> {
-    fn inside(&mut self, place: Place) -> Part<'_> {
-        Part {
-            place,
+impl ValueSeed<'_> {
+    fn inside(&mut self, position: Position) -> ValueSeed<'_> {
+        ValueSeed {
+            position,
             depth: self.depth + 1,
             shortened: self.shortened,
         }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Part<'_> {
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -84,7 +84,7 @@ impl<'de> DeserializeSeed<'de> for Part<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Part<'_> {
+impl<'de> Visitor<'de> for ValueSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -115,7 +115,7 @@ impl<'de> Visitor<'de> for Part<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Value, A::Error> {
         let mut array = Vec::new();
-        while let Some(item) = items.next_element_seed(self.inside(Place::Elsewhere))? {
+        while let Some(item) = items.next_element_seed(self.inside(Position::Elsewhere))? {
             array.push(item);
         }
         Ok(Value::Array(array))
@@ -124,16 +124,16 @@ impl<'de> Visitor<'de> for Part<'_> {
     fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some(key) = fields.next_key::<String>()? {
-            let place = match (self.place, key.as_str()) {
-                (Place::Metadata, "managedFields") => {
+            let position = match (self.position, key.as_str()) {
+                (Position::Metadata, "managedFields") => {
                     let writers = fields.next_value::<Writers>()?;
                     object.extend(writers.shortened().map(|writers| (key, writers)));
                     continue;
                 }
-                (Place::Object, "metadata") => Place::Metadata,
-                _ => Place::Elsewhere,
+                (Position::Object, "metadata") => Position::Metadata,
+                _ => Position::Elsewhere,
             };
-            let value = fields.next_value_seed(self.inside(place))?;
+            let value = fields.next_value_seed(self.inside(position))?;
             object.insert(key, value);
         }
         Ok(Value::Object(object))

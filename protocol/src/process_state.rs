@@ -32,10 +32,10 @@ pub const UNOBSERVED_FOR: Duration = Duration::from_mins(1);
 /// Writers of a status are noted in whole seconds: within so long of the latest, the same note may be of
 /// another write.
 const NOTED_WITHIN: SignedDuration = SignedDuration::from_secs(2);
-/// Strangers of one Runnable that are remembered, so that none is taken for the run whose name it holds.
-const MAX_STRANGERS: usize = 10_000;
+/// Unknown runs of one Runnable that are remembered, so that none is taken for the run whose name it holds.
+const MAX_UNKNOWN_RUNS: usize = 10_000;
 /// So old an object is older than any intent after it, whatever the clocks.
-const STRANGE_FOR: SignedDuration = SignedDuration::from_mins(5);
+const YOUNG_FOR: SignedDuration = SignedDuration::from_mins(5);
 
 /// What is remembered.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -69,15 +69,15 @@ pub struct ProcessState {
     /// A run whose create was answered and that is still to be confirmed in the ledger.
     pub unconfirmed: Option<Box<FetchedRun>>,
     /// Objects that claimed to be ahead of a ledger of ours, by uid.
-    pub strangers: BTreeMap<String, Stranger>,
+    pub unknown_runs: BTreeMap<String, UnknownRun>,
     /// The old runs that retention has deleted, by uid, while the history knows them: one that a finalizer
-    /// keeps is neither deleted nor told of again.
+    /// keeps is neither deleted nor reported again.
     pub retired: BTreeSet<String>,
 }
 
 /// An object that claimed to be ahead of a ledger of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stranger {
+pub struct UnknownRun {
     /// When it was created.
     pub created: Option<Timestamp>,
     /// The number that it claims.
@@ -107,8 +107,8 @@ pub struct Remembered {
     pub last_written_sequence: i64,
     /// See [`crate::facts::Facts::other_writer`].
     pub other_writer: bool,
-    /// The uids of the strangers that are known.
-    pub strangers: BTreeSet<String>,
+    /// The uids of the unknown runs that are remembered.
+    pub unknown_runs: BTreeSet<String>,
 }
 
 impl ProcessState {
@@ -119,7 +119,7 @@ impl ProcessState {
             created: self.made_before(stored.status),
             last_written_sequence: self.last_written_sequence,
             other_writer: self.is_written_by_others(stored.managed_fields),
-            strangers: self.strangers.keys().cloned().collect(),
+            unknown_runs: self.unknown_runs.keys().cloned().collect(),
         }
     }
 
@@ -242,33 +242,33 @@ impl ProcessState {
         }
     }
 
-    /// What claims to be ahead of a ledger of ours is a stranger's, and stays that when the number that it
+    /// What claims to be ahead of a ledger of ours is an unknown run, and stays that when the number that it
     /// bears is given.
-    pub fn note_strangers(&mut self, ahead: Vec<RunIdentity>, now: Option<Timestamp>) {
+    pub fn note_unknown_runs(&mut self, ahead: Vec<RunIdentity>, now: Option<Timestamp>) {
         // What is older than any intent that is still to come is told by its age.
         let is_young = |created: Option<Timestamp>| {
             let age = now
                 .zip(created)
                 .map(|(now, created)| now.duration_since(created));
-            age.is_none_or(|age| age < STRANGE_FOR)
+            age.is_none_or(|age| age < YOUNG_FOR)
         };
-        self.strangers.retain(|_, it| is_young(it.created));
+        self.unknown_runs.retain(|_, it| is_young(it.created));
         for run in ahead.into_iter().filter(|run| is_young(run.created)) {
             let (created, sequence) = (run.created, run.sequence.unwrap_or(i64::MAX));
-            self.strangers
-                .insert(run.uid, Stranger { created, sequence });
+            self.unknown_runs
+                .insert(run.uid, UnknownRun { created, sequence });
         }
         // Those that are far ahead are the last whose numbers are given.
-        let surplus = self.strangers.len().saturating_sub(MAX_STRANGERS);
+        let surplus = self.unknown_runs.len().saturating_sub(MAX_UNKNOWN_RUNS);
         if surplus > 0 {
-            let mut numbers: Vec<i64> = self.strangers.values().map(|it| it.sequence).collect();
+            let mut numbers: Vec<i64> = self.unknown_runs.values().map(|it| it.sequence).collect();
             numbers.sort_unstable_by_key(|sequence| std::cmp::Reverse(*sequence));
             let last = numbers[surplus - 1];
-            self.strangers.retain(|_, it| it.sequence < last);
+            self.unknown_runs.retain(|_, it| it.sequence < last);
         }
     }
 
-    /// The current run was found missing: how long another's word is waited for is remembered. `list`:
+    /// The current run was found missing: how long another's report is waited for is remembered. `list`:
     /// how long another controller that polls may take to its next list.
     pub fn note_missing(&mut self, ledger: &Ledger, list: Duration, now: Duration) {
         let Some(uid) = current_uid(ledger) else {

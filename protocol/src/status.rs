@@ -14,7 +14,7 @@ use k8s_openapi::{
 use crate::facts::Facts;
 use crate::{
     ledger::Ledger,
-    problem::{Category, ReconcileError, Requeue, bounded},
+    reconcile_error::{Category, ReconcileError, Requeue, bounded},
 };
 use unsatisfied::unsatisfied;
 
@@ -34,16 +34,21 @@ pub const STALLED: &str = "Stalled";
 /// Present and True while a watch that the Runnable needs fails.
 pub const WATCH_UNAVAILABLE: &str = "WatchUnavailable";
 
-const TRUE: &str = "True";
-pub(crate) const FALSE: &str = "False";
+/// The status of a condition that holds.
+pub const TRUE: &str = "True";
+/// The status of a condition that does not hold.
+pub const FALSE: &str = "False";
 const UNKNOWN: &str = "Unknown";
 
 /// A condition without its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct ConditionValue {
-    status: &'static str,
-    reason: String,
-    message: String,
+pub struct ConditionValue {
+    /// Its status.
+    pub status: &'static str,
+    /// Its reason.
+    pub reason: String,
+    /// Its message.
+    pub message: String,
 }
 
 impl ConditionValue {
@@ -51,6 +56,14 @@ impl ConditionValue {
         Self {
             status: UNKNOWN,
             reason: UNKNOWN.to_owned(),
+            message: String::new(),
+        }
+    }
+
+    fn ready() -> Self {
+        Self {
+            status: TRUE,
+            reason: READY.to_owned(),
             message: String::new(),
         }
     }
@@ -81,62 +94,55 @@ impl ConditionValue {
         }
     }
 
-    fn of_problem(problem: &ReconcileError) -> Self {
+    fn of_error(error: &ReconcileError) -> Self {
         Self {
             // Nothing is wrong with what somebody wants.
-            status: if problem.category == Category::Suspended {
+            status: if error.category == Category::Suspended {
                 UNKNOWN
             } else {
                 FALSE
             },
-            reason: problem.category.as_str().to_owned(),
-            message: problem.message.clone(),
+            reason: error.category.as_str().to_owned(),
+            message: error.message.clone(),
         }
     }
 }
 
 /// Whether the stored status already says this of its run.
 #[must_use]
-pub fn tells(stored: &RunnableStatus, health: &Health) -> bool {
+pub fn reports(stored: &RunnableStatus, health: &Health) -> bool {
     find(stored, STAMPED_OBJECT_CONDITION)
         .is_some_and(|condition| ConditionValue::of(condition) == ConditionValue::of_run(health))
 }
 
-/// The whole status for a ledger and, if something is wrong, the problem.
+/// The whole status for a ledger and, if something is wrong, the error.
 #[must_use]
-pub fn status(facts: &Facts, ledger: &Ledger, problem: Option<&ReconcileError>) -> RunnableStatus {
-    let left_over = problem
+pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> RunnableStatus {
+    let left_over = error
         .is_none()
         .then(|| unsatisfied(facts, ledger))
         .flatten();
-    let problem = problem.or(left_over.as_ref());
-    let template = problem.map_or(
-        ConditionValue {
-            status: TRUE,
-            reason: READY.to_owned(),
-            message: String::new(),
-        },
-        ConditionValue::of_problem,
-    );
-    let stamped = (!problem.is_some_and(|problem| problem.category.precedes_stamping()))
-        .then(|| stamped(facts, ledger, problem));
+    let error = error.or(left_over.as_ref());
+    let template = error.map_or_else(ConditionValue::ready, ConditionValue::of_error);
+    let stamped = (!error.is_some_and(|error| error.category.precedes_stamping()))
+        .then(|| stamped(facts, ledger, error));
     let ready = aggregate(&template, stamped.as_ref());
-    let extra = abnormal(&ready, ledger, problem);
+    let extra = abnormal(&ready, ledger, error);
 
-    let words = [
-        (RUN_TEMPLATE_READY, Some(template)),
-        (STAMPED_OBJECT_CONDITION, stamped),
-        (READY, Some(ready)),
-    ];
-    let words = words
+    let values = [Some((RUN_TEMPLATE_READY, template))]
         .into_iter()
-        .filter_map(|(name, word)| word.map(|word| (name, word)))
-        .chain(extra)
-        .chain(unwatched(facts));
+        .chain([stamped.map(|stamped| (STAMPED_OBJECT_CONDITION, stamped))])
+        .chain([Some((READY, ready)), extra, unwatched(facts)]);
+    let (stored, now) = (
+        &facts.stored.conditions,
+        facts.now.unwrap_or(Timestamp::UNIX_EPOCH),
+    );
+    let generation = Some(facts.runnable.generation);
     RunnableStatus {
-        observed_generation: Some(facts.runnable.generation),
-        conditions: words
-            .map(|(name, word)| condition(facts, name, word))
+        observed_generation: generation,
+        conditions: values
+            .flatten()
+            .map(|(name, value)| condition(stored, name, value, generation, now))
             .collect(),
         outputs: ledger.outputs.clone(),
         outputs_from: ledger.outputs_from.clone(),
@@ -155,44 +161,38 @@ pub fn unreadable(
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {
-    let word = |status| ConditionValue {
+    let value = |status| ConditionValue {
         status,
         reason: Category::InvalidRunnable.as_str().to_owned(),
         message: message.to_owned(),
     };
-    let of = |name: &str| stored.iter().find(|condition| condition.type_ == name);
-    let said = |name: &str, word| timed(of(name), generation, now, name, word);
-    [
-        Some(said(RUN_TEMPLATE_READY, word(FALSE))),
-        of(STAMPED_OBJECT_CONDITION).cloned(),
-        Some(said(READY, word(FALSE))),
-        Some(said(STALLED, word(TRUE))),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let set = |name, status| condition(stored, name, value(status), generation, now);
+    let of_run = stored
+        .iter()
+        .find(|condition| condition.type_ == STAMPED_OBJECT_CONDITION);
+    let template = set(RUN_TEMPLATE_READY, FALSE);
+    let others = [set(READY, FALSE), set(STALLED, TRUE)];
+    let first = [template].into_iter().chain(of_run.cloned());
+    first.chain(others).collect()
 }
 
-fn condition(facts: &Facts, name: &str, word: ConditionValue) -> Condition {
-    let now = facts.now.unwrap_or(Timestamp::UNIX_EPOCH);
-    let generation = Some(facts.runnable.generation);
-    timed(find(&facts.stored, name), generation, now, name, word)
-}
-
-fn timed(
-    stored: Option<&Condition>,
+/// A condition of an object whose conditions are `stored`: its time changes only with its status.
+#[must_use]
+pub fn condition(
+    stored: &[Condition],
+    name: &str,
+    value: ConditionValue,
     generation: Option<i64>,
     now: Timestamp,
-    name: &str,
-    word: ConditionValue,
 ) -> Condition {
-    let kept = stored.filter(|stored| stored.status == word.status);
+    let mut stored = stored.iter();
+    let kept = stored.find(|it| it.type_ == name && it.status == value.status);
     Condition {
         type_: name.to_owned(),
-        status: word.status.to_owned(),
-        reason: word.reason,
-        message: word.message,
-        last_transition_time: kept.map_or(Time(now), |stored| stored.last_transition_time.clone()),
+        status: value.status.to_owned(),
+        reason: value.reason,
+        message: value.message,
+        last_transition_time: kept.map_or(Time(now), |kept| kept.last_transition_time.clone()),
         observed_generation: generation,
     }
 }
@@ -207,11 +207,7 @@ fn find<'a>(status: &'a RunnableStatus, name: &str) -> Option<&'a Condition> {
 fn aggregate(template: &ConditionValue, stamped: Option<&ConditionValue>) -> ConditionValue {
     let both = [Some(template), stamped].into_iter().flatten();
     let blocking = first_blocking(both, |value| value.status);
-    blocking.cloned().unwrap_or_else(|| ConditionValue {
-        status: TRUE,
-        reason: READY.to_owned(),
-        message: String::new(),
-    })
+    blocking.cloned().unwrap_or_else(ConditionValue::ready)
 }
 
 /// What keeps Ready from being True: the last False; if there is none, the first Unknown.
@@ -237,7 +233,7 @@ pub fn blocking(status: &RunnableStatus) -> Option<&Condition> {
 fn abnormal(
     ready: &ConditionValue,
     ledger: &Ledger,
-    problem: Option<&ReconcileError>,
+    error: Option<&ReconcileError>,
 ) -> Option<(&'static str, ConditionValue)> {
     if ready.status == TRUE || ready.reason == Category::Suspended.as_str() {
         return None;
@@ -247,10 +243,10 @@ fn abnormal(
             .result
             .is_some_and(|result| result != RunResult::Succeeded)
     });
-    let stalled = match problem {
-        Some(problem) if problem.category == Category::Suspended => ended,
-        Some(problem) => {
-            problem.requeue == Requeue::OnChange && problem.category != Category::OtherController
+    let stalled = match error {
+        Some(error) if error.category == Category::Suspended => ended,
+        Some(error) => {
+            error.requeue == Requeue::OnChange && error.category != Category::OtherController
         }
         None => ended,
     };
@@ -273,21 +269,21 @@ fn abnormal(
 /// That what happens is noticed late, whatever else is said.
 fn unwatched(facts: &Facts) -> Option<(&'static str, ConditionValue)> {
     let message = facts.unwatched.clone()?;
-    let word = ConditionValue {
+    let value = ConditionValue {
         status: TRUE,
         reason: "WatchFailing".to_owned(),
         message,
     };
-    Some((WATCH_UNAVAILABLE, word))
+    Some((WATCH_UNAVAILABLE, value))
 }
 
 /// What is said of the run for the present rendering; of no other.
-fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&ReconcileError>) -> ConditionValue {
+fn stamped(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> ConditionValue {
     let stored = || {
         find(&facts.stored, STAMPED_OBJECT_CONDITION)
             .map_or_else(ConditionValue::unknown, ConditionValue::of)
     };
-    let stuck_on = |category| problem.is_some_and(|problem| problem.category == category);
+    let stuck_on = |category| error.is_some_and(|error| error.category == category);
     if stuck_on(Category::OtherController) {
         return stored();
     }
@@ -308,26 +304,22 @@ fn stamped(facts: &Facts, ledger: &Ledger, problem: Option<&ReconcileError>) -> 
         return lost(current);
     }
     let uid = current.uid.as_deref().unwrap_or_default();
-    if let Some(found) = facts.reading(uid) {
-        return ConditionValue::of_run(&found.reading.health);
+    if let Some(run) = facts.fetched_run(uid).or(facts.created_run(uid)) {
+        return ConditionValue::of_run(&run.health);
     }
-    if let Some(crate::facts::CreateOutcome::Created(reading)) = &facts.created
-        && reading.run.uid == uid
-    {
-        return ConditionValue::of_run(&reading.health);
-    }
-    let word = stored();
-    let same_run = facts
-        .stored
-        .current_run
-        .as_ref()
-        .is_some_and(|stored| stored.sequence == current.sequence);
-    if same_run && result(word.status) == current.result {
-        word
+    let value = stored();
+    if is_stored(facts, current) && result(value.status) == current.result {
+        value
     } else {
         let there = facts.cached_run(uid).is_some_and(|seen| !seen.deleted);
         recorded(current, there)
     }
+}
+
+/// Whether it is this run that the stored status speaks of.
+fn is_stored(facts: &Facts, current: &CurrentRun) -> bool {
+    let stored = facts.stored.current_run.as_ref();
+    stored.is_some_and(|stored| stored.sequence == current.sequence)
 }
 
 fn result(status: &str) -> Option<RunResult> {
@@ -342,14 +334,14 @@ fn result(status: &str) -> Option<RunResult> {
 /// left. What a watch shows must not be repeated here, since the account may not be allowed to see it.
 fn recorded(current: &CurrentRun, there: bool) -> ConditionValue {
     let end = if there { "" } else { "; its object is gone" };
-    let word = |status, did: &str| ConditionValue {
+    let value = |status, did: &str| ConditionValue {
         status,
         reason: "SucceededCondition".to_owned(),
         message: format!("run [{}] {did}{end}", current.name),
     };
     match current.result {
-        Some(RunResult::Succeeded) => word(TRUE, "succeeded"),
-        Some(RunResult::Failed) => word(FALSE, "failed"),
+        Some(RunResult::Succeeded) => value(TRUE, "succeeded"),
+        Some(RunResult::Failed) => value(FALSE, "failed"),
         Some(RunResult::Lost) => lost(current),
         None => ConditionValue::unknown(),
     }

@@ -123,6 +123,7 @@ fn reading(template: &Template, object: &Value) -> Option<FetchedRun> {
         health,
         outputs,
         rules_hash: template.rules_hash().into(),
+        matches: false,
     })
 }
 

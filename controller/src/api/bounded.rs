@@ -94,13 +94,13 @@ pub(super) fn lines(body: Body) -> UnsyncBoxBody<Bytes, kube::Error> {
 
 /// A page of a list that a request asks for.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct PageRequest {
     uri: Uri,
     pub(super) limit: usize,
     token: Option<String>,
 }
 
-impl Asked {
+impl PageRequest {
     /// `None` for a request of anything else, and for a list that is asked for as a whole.
     pub(super) fn by(request: &Request<Body>) -> Option<Self> {
         let query = request.uri().query()?;
@@ -154,7 +154,7 @@ pub(super) struct Fitting(Mutex<HashMap<String, usize>>);
 
 impl Fitting {
     /// How many objects to ask for.
-    pub(super) fn of(&self, asked: &Asked) -> usize {
+    pub(super) fn of(&self, asked: &PageRequest) -> usize {
         let known = asked
             .token
             .as_ref()
@@ -164,7 +164,7 @@ impl Fitting {
 
     /// A page of so many objects was read. The one after it has as many as fit into half the room, if they
     /// are like these: a few large objects do not make pages small for long.
-    pub(super) fn note(&self, asked: &Asked, limit: usize, page: &[u8]) {
+    pub(super) fn note(&self, asked: &PageRequest, limit: usize, page: &[u8]) {
         if limit >= asked.limit {
             return;
         }
@@ -191,10 +191,10 @@ mod tests {
     use http::Request;
     use kube::client::Body;
 
-    use super::{Asked, Fitting, PAGE_BYTES, smaller};
+    use super::{Fitting, PAGE_BYTES, PageRequest, smaller};
 
-    fn asked(uri: &str) -> Option<Asked> {
-        Asked::by(&Request::get(uri).body(Body::empty()).unwrap())
+    fn asked(uri: &str) -> Option<PageRequest> {
+        PageRequest::by(&Request::get(uri).body(Body::empty()).unwrap())
     }
 
     #[test]

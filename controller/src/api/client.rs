@@ -12,7 +12,7 @@ use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, heade
 use k8s_openapi::jiff::{Timestamp, fmt::rfc2822};
 use kube::{Client, Config, client::Body};
 
-use super::bounded::{self, Asked, Fitting, Large, Unread};
+use super::bounded::{self, Fitting, Large, PageRequest, Unread};
 use crate::{identity::IdentityMode, metrics::Metrics};
 
 /// How long the API server may be silent on a connection that it owes an answer: longer than a watch
@@ -160,7 +160,7 @@ impl Connection {
         mut request: Request<Body>,
     ) -> kube::Result<Response<Body>> {
         Self::identify(caller, &mut request)?;
-        match Asked::by(&request) {
+        match PageRequest::by(&request) {
             Some(asked) => self.page(caller, request, &asked).await,
             None => self.within(self.one(caller, request)).await,
         }
@@ -171,7 +171,7 @@ impl Connection {
         &self,
         caller: &Caller,
         request: Request<Body>,
-        asked: &Asked,
+        asked: &PageRequest,
     ) -> kube::Result<Response<Body>> {
         let (mut parts, _) = request.into_parts();
         let mut limit = self.fitting.of(asked);
@@ -270,7 +270,7 @@ pub fn configure(config: &mut Config) {
     config.reset_reader_on_write = true;
 }
 
-/// An empty identity would fall back to the controller's own rights.
+/// An empty identity would fall back to the controller's own permissions.
 fn assert_named(identity: &HeaderValue) -> kube::Result<()> {
     if identity.is_empty() {
         return Err(kube::Error::Service(

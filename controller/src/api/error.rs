@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use cartouche_protocol::problem::Requeue;
+use cartouche_protocol::reconcile_error::Requeue;
 
 /// A request that did not give what it was sent for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,7 +51,7 @@ impl ApiError {
         }
     }
 
-    /// The rights do not reach.
+    /// A permission is missing.
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
         self.code() == Some(403)
@@ -187,15 +187,15 @@ impl From<kube::Error> for ApiError {
 
 /// Bytes of a refusal that are read: conditions and events hold no more, and the API server does not
 /// cut what it says.
-const MOST_READ: usize = 4 * cartouche_protocol::problem::TEXT_BYTES;
+const MOST_READ: usize = 4 * cartouche_protocol::reconcile_error::TEXT_BYTES;
 
 /// Admission errors echo the values they refuse, which may have come out of a Secret that only the
 /// account may read. Long ones are left out.
 fn withheld(message: &str) -> String {
     const MARK: &str = "Invalid value: ";
     const MOST: usize = 64;
-    let (mut told, mut rest) = (String::new(), message);
-    while told.len() < MOST_READ
+    let (mut text, mut rest) = (String::new(), message);
+    while text.len() < MOST_READ
         && let Some(at) = rest.find(MARK).map(|at| at + MARK.len())
     {
         let value = &rest[at..];
@@ -203,19 +203,19 @@ fn withheld(message: &str) -> String {
             Some('"') => closing_quote(value),
             _ => value.find(": ").unwrap_or(value.len()),
         };
-        told.push_str(&rest[..at]);
+        text.push_str(&rest[..at]);
         if end > MOST {
             // Writing into a String cannot fail.
-            let _ = write!(told, "(a value of {end} bytes)");
+            let _ = write!(text, "(a value of {end} bytes)");
         } else {
-            told.push_str(&value[..end]);
+            text.push_str(&value[..end]);
         }
         rest = &value[end..];
     }
-    if told.len() < MOST_READ {
-        told.push_str(&rest[..rest.floor_char_boundary(MOST_READ)]);
+    if text.len() < MOST_READ {
+        text.push_str(&rest[..rest.floor_char_boundary(MOST_READ)]);
     }
-    told
+    text
 }
 
 fn closing_quote(text: &str) -> usize {

@@ -49,7 +49,7 @@ impl Page<'_> {
         token.filter(|token| !token.is_empty())
     }
 
-    /// Its items, each read when it is its turn.
+    /// Its items, each read when it is asked for.
     pub(super) fn objects(&self) -> impl Iterator<Item = serde_json::Result<Value>> {
         let kind = self.kind.trim_end_matches("List");
         let items = self.items.iter().flatten();

@@ -40,7 +40,7 @@ struct Moved {
 struct Failing {
     /// When it began, and when the last one was.
     errors: (Duration, Duration),
-    /// The first word stays, so that what is said of it does not change with every try.
+    /// The first message stays, so that what is reported of it does not change with every try.
     why: String,
 }
 
@@ -60,7 +60,7 @@ pub(super) type ObjectsOf = (String, String);
 
 /// What is known of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum Lookup {
     Found(Arc<Kind>),
     /// It was not there a moment ago.
     Absent,
@@ -121,19 +121,19 @@ impl Known {
     }
 
     /// What is known of a kind without asking.
-    pub(super) fn look_up(&mut self, api_version: &str, kind: &str, now: Duration) -> Look {
+    pub(super) fn look_up(&mut self, api_version: &str, kind: &str, now: Duration) -> Lookup {
         if self.is_absent(api_version, now) {
-            return Look::Absent;
+            return Lookup::Absent;
         }
         let version = self.served.get_mut(api_version);
         let Some(version) = version.filter(|version| !version.stale) else {
-            return Look::Unknown;
+            return Lookup::Unknown;
         };
         version.used = now;
         match version.kinds.get(kind) {
-            Some(kind) => Look::Found(kind.clone()),
-            None if is_fresh(version.read, now) => Look::Absent,
-            None => Look::Unknown,
+            Some(kind) => Lookup::Found(kind.clone()),
+            None if is_fresh(version.read, now) => Lookup::Absent,
+            None => Lookup::Unknown,
         }
     }
 
@@ -152,14 +152,14 @@ impl Known {
     }
 
     /// What is known without asking of the objects of a kind that is served no more as it was.
-    pub(super) fn look_up_moved(&mut self, key: &ObjectsOf, now: Duration) -> Look {
+    pub(super) fn look_up_moved(&mut self, key: &ObjectsOf, now: Duration) -> Lookup {
         let Some(moved) = self.moved.get(key).filter(|moved| !moved.stale) else {
-            return Look::Unknown;
+            return Lookup::Unknown;
         };
         match moved.found.clone() {
             Some(found) => self.look_up(&found.api_version, &found.kind, now),
-            None if is_fresh(moved.read, now) => Look::Absent,
-            None => Look::Unknown,
+            None if is_fresh(moved.read, now) => Lookup::Absent,
+            None => Lookup::Unknown,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cartouche_protocol::problem::{Category, ReconcileError, Requeue};
+use cartouche_protocol::reconcile_error::{Category, ReconcileError, Requeue};
 
 use super::{
     Leaving, MAX_BACKOFFS, Memories, Memory, Operation, RunnableKey, STEPS, left::MAX_LEFT, lock,

@@ -4,16 +4,13 @@ use std::collections::{BTreeSet, HashSet};
 
 use cartouche_crds::{RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase};
 use cartouche_protocol::{
-    evaluate::{reading, reading_with_pods},
-    facts::{Found, NameRead, RunName},
+    evaluate::{contains_rendered, fetched_run, outputs_with_pods},
+    facts::{NameRead, RunName},
     ledger::{FetchedRun, OutputsRead, RunIdentity},
     object::Object,
-    problem::{Category, ReconcileError},
+    reconcile_error::{Category, ReconcileError},
 };
-use cartouche_templating::{
-    HASH_VERSION, contains,
-    kinds::{self, PodsOf},
-};
+use cartouche_templating::kinds::{self, PodsOf};
 use serde_json::Value;
 
 use super::{
@@ -58,14 +55,14 @@ impl Reconciliation<'_> {
                         // What is known of it is old: the next try asks anew.
                         self.ctx.kinds.forget(&kind.0);
                     }
-                    let problem = self.unlisted(&name, &error);
-                    return Err(self.fail(Operation::List, problem));
+                    let error = self.unlisted(&name, &error);
+                    return Err(self.fail(Operation::List, error));
                 }
             }
         }
         // Two versions of a kind show the same objects.
         let mut seen = HashSet::new();
-        found.retain(|found| seen.insert(found.reading.run.uid.clone()));
+        found.retain(|found| seen.insert(found.run.uid.clone()));
         self.facts.listed = Some(found);
         self.facts.listed_every_kind = every_kind;
         lock(&self.memory).succeeded(&Operation::List);
@@ -88,7 +85,7 @@ impl Reconciliation<'_> {
         &self,
         account: &Requests,
         (api_version, kind): &(String, String),
-    ) -> Result<Vec<Found>, DiscoveryError> {
+    ) -> Result<Vec<FetchedRun>, DiscoveryError> {
         let kind = self.ctx.kinds.find_objects(api_version, kind).await?;
         if !kind.namespaced {
             return Ok(Vec::new());
@@ -97,9 +94,9 @@ impl Reconciliation<'_> {
         let mut found = Vec::new();
         account
             .each(&path, &own_runs(&self.key), |object| {
-                let run = self.found(&object);
+                let run = self.fetched(&object);
                 let owner = &self.facts.runnable.uid;
-                let own = run.filter(|found| found.reading.run.is_owned_by(owner));
+                let own = run.filter(|found| found.run.is_owned_by(owner));
                 let is_own = own.is_some();
                 found.extend(own);
                 is_own
@@ -108,22 +105,12 @@ impl Reconciliation<'_> {
         Ok(found)
     }
 
-    fn found(&self, object: &Value) -> Option<Found> {
-        let history = &self.facts.ledger.history;
-        let reading = reading(self.compiled.as_ref()?, history, object)?;
-        let foreign = self
-            .facts
-            .ledger
-            .current
-            .as_ref()
-            .is_none_or(|current| !current.input_hash.starts_with(HASH_VERSION));
-        let matches = foreign
-            && self
-                .facts
-                .rendering
-                .as_ref()
-                .is_ok_and(|rendering| contains(object, &rendering.document));
-        Some(Found { reading, matches })
+    fn fetched(&self, object: &Value) -> Option<FetchedRun> {
+        let ledger = &self.facts.ledger;
+        let fetched = fetched_run(self.compiled.as_ref()?, &ledger.history, object)?;
+        let rendering = self.facts.rendering.as_ref();
+        let matches = rendering.is_ok_and(|it| contains_rendered(ledger, &it.document, object));
+        Some(FetchedRun { matches, ..fetched })
     }
 
     /// Reads one name.
@@ -136,25 +123,24 @@ impl Reconciliation<'_> {
                 return Ok(());
             }
             Err(error) => {
-                let problem = self.unreadable(&error);
-                return Err(self.fail(Operation::Read(name.name), problem));
+                let error = self.unreadable(&error);
+                return Err(self.fail(Operation::Read(name.name), error));
             }
         };
-        let found = object.as_ref().and_then(|object| self.found(object));
+        let found = object.as_ref().and_then(|object| self.fetched(object));
         let mut found = mutants::found(found, &self.facts);
         if let (Some(found), Some(job)) = (&mut found, object)
-            && found.reading.outputs == OutputsRead::Elsewhere
+            && found.outputs == OutputsRead::Elsewhere
         {
-            match self.read_pods(&found.reading.run, job).await {
-                Ok(reading) => found.reading = reading.unwrap_or_else(|| found.reading.clone()),
-                Err(problem) => return Err(self.fail(Operation::Read(name.name), problem)),
+            match self.read_pods(&found.run, job).await {
+                Ok(outputs) => found.outputs = outputs,
+                Err(error) => return Err(self.fail(Operation::Read(name.name), error)),
             }
         }
-        if let Some(found) = &found {
-            let reading = &found.reading;
-            let before = self.facts.cached_run(&reading.run.uid);
+        if let Some(fetched) = &found {
+            let before = self.facts.cached_run(&fetched.run.uid);
             let owner = &self.facts.runnable.uid;
-            self.ctx.runs.refresh(owner, before, reading);
+            self.ctx.runs.refresh(owner, before, fetched);
         }
         let read = found.map_or(NameRead::Absent, |found| NameRead::Found(Box::new(found)));
         lock(&self.memory).succeeded(&Operation::Read(name.name.clone()));
@@ -176,13 +162,12 @@ impl Reconciliation<'_> {
         &self,
         run: &RunIdentity,
         job: Value,
-    ) -> Result<Option<FetchedRun>, ReconcileError> {
-        let (Some(account), Some(compiled)) = (&self.account, &self.compiled) else {
-            return Ok(None);
-        };
+    ) -> Result<OutputsRead, ReconcileError> {
         let known = kinds::known_fields(&run.api_version, &run.kind);
-        let Some(PodsOf::Labelled(label)) = known.map(|known| known.pods) else {
-            return Ok(None);
+        let (Some(account), Some(compiled), Some(PodsOf::Labelled(label))) =
+            (&self.account, &self.compiled, known.map(|known| known.pods))
+        else {
+            return Ok(OutputsRead::Elsewhere);
         };
         let path = ResourcePath::new("v1", "pods", Some(&self.key.namespace));
         let query = label_query([(label, &*run.name)]);
@@ -193,10 +178,7 @@ impl Reconciliation<'_> {
             pods.len() > before
         };
         match account.each(&path, &query, keep).await {
-            Ok(()) => {
-                let history = &self.facts.ledger.history;
-                Ok(reading_with_pods(compiled, history, job, &pods))
-            }
+            Ok(()) => Ok(outputs_with_pods(compiled, job, &pods)),
             Err(error) => {
                 let (namespace, kind, name) = (&self.key.namespace, &run.kind, &run.name);
                 let text = format!(
@@ -211,7 +193,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// The rights that Cartographer needed are enough: where `get` is forbidden, `list` finds it.
+    /// The permissions that Cartographer needed are enough: where `get` is forbidden, `list` finds it.
     /// A read for the sake of what was `seen` need not be of a later version.
     pub(super) async fn read_object(
         &self,
@@ -225,7 +207,7 @@ impl Reconciliation<'_> {
             return Ok(None);
         }
         let kinds = &self.ctx.kinds;
-        let mut is_told = false;
+        let mut forgotten = false;
         loop {
             let kind = match kinds.find_objects(&name.api_version, &name.kind).await {
                 Ok(kind) => kind,
@@ -234,9 +216,9 @@ impl Reconciliation<'_> {
             };
             match self.read_from(account, &kind, &name.name, seen).await {
                 // Another version may serve the object; if discovery does not know yet, that is no answer.
-                Err(error) if error.is_unserved() && !is_told => {
+                Err(error) if error.is_unserved() && !forgotten => {
                     kinds.forget(&kind.api_version);
-                    is_told = true;
+                    forgotten = true;
                 }
                 Err(error) if error.is_unserved() => return Err(error),
                 Err(error) if error.is_not_found() => return Ok(None),

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use cartouche_crds::HistoryEntry;
 use cartouche_protocol::{
     facts::WatchState,
-    problem::{Category, ReconcileError},
+    reconcile_error::{Category, ReconcileError},
     retention::{old_enough, retention, surplus},
 };
 
@@ -47,7 +47,7 @@ impl Reconciliation<'_> {
         for entry in &plan.delete {
             match self.delete(&account, entry).await {
                 Ok(()) => {}
-                // Another object has the name: the watch will tell that this one is gone. Or the
+                // Another object has the name: the watch will show that this one is gone. Or the
                 // server was at odds with itself, and it is still there.
                 Err(error) if error.is_conflict() => {
                     again = again.into_iter().chain([CONFLICT_PAUSE]).min();
@@ -140,18 +140,18 @@ impl Reconciliation<'_> {
     /// One Warning, and a pause that gets longer.
     fn undeletable(&self, name: &str, error: &ApiError) -> Duration {
         let text = format!(
-            "unable to delete finished run [{}/{name}]: {error}: grant the ServiceAccount the right to delete, or raise spec.retentionPolicy",
+            "unable to delete finished run [{}/{name}]: {error}: grant the ServiceAccount the permission to delete, or raise spec.retentionPolicy",
             self.key.namespace
         );
-        let problem = ReconcileError::new(
+        let error = ReconcileError::new(
             Category::StampedObjectRejectedByAPIServer,
             error.requeue(),
             text,
         );
         let mut memory = lock(&self.memory);
         if memory.last_failure(&Operation::Delete).is_none() {
-            self.publish_warning("RetentionFailed", problem.message.clone());
+            self.publish_warning("RetentionFailed", error.message.clone());
         }
-        memory.failed(Operation::Delete, &problem, boot_time())
+        memory.failed(Operation::Delete, &error, boot_time())
     }
 }

@@ -13,8 +13,8 @@ impl Reconciliation<'_> {
         let live = match self.read_object(&name, None).await {
             Ok(live) => live,
             Err(error) => {
-                let problem = self.unreadable(&error);
-                return Err(self.fail(Operation::Read(name.name), problem));
+                let error = self.unreadable(&error);
+                return Err(self.fail(Operation::Read(name.name), error));
             }
         };
         let sequence = self.facts.ledger.next_sequence();
@@ -24,8 +24,8 @@ impl Reconciliation<'_> {
                     Ok(Object(made)) => Some(made),
                     // Nobody said what the server makes of it: to take it for a change would be a run.
                     Err(error) if error.is_passing() || error.is_forbidden() => {
-                        let problem = self.refusal(&name.name, &error);
-                        return Err(self.fail(Operation::Read(name.name), problem));
+                        let error = self.refusal(&name.name, &error);
+                        return Err(self.fail(Operation::Read(name.name), error));
                     }
                     // Nobody can say: as with a run that is gone, a takeover must not run a cluster again.
                     Err(error) if error.is_about_the_dry_run() => {
@@ -36,7 +36,7 @@ impl Reconciliation<'_> {
                 },
                 None => None,
             },
-            Err(problem) => return Err(self.fail(Operation::Read(name.name), problem)),
+            Err(error) => return Err(self.fail(Operation::Read(name.name), error)),
         };
         let rendered = self
             .facts

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Everything that a reconciliation needs.
-pub struct Context {
+pub struct ControllerContext {
     /// Who acts.
     pub identity: Identity,
     /// The kinds of the API server.

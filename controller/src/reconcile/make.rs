@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use cartouche_crds::{CurrentRun, RERUN_REQUEST_ANNOTATION, RerunRequest};
 use cartouche_protocol::{
-    evaluate::reading,
+    evaluate::fetched_run,
     facts::{CachedRun, CreateOutcome, Rendering},
     object::Object,
-    problem::{Category, ReconcileError, Requeue},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::{Owner, Stamp, kinds::holds_secrets, stamp};
 use kube::ResourceExt;
@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::{
     observe::unapplied_name,
     reconciliation::{End, Reconciliation},
-    write::Written,
+    write::RunnableVersion,
 };
 use crate::{
     api::{ApiError, CreateMode, ResourcePath},
@@ -75,10 +75,10 @@ impl Reconciliation<'_> {
         })
     }
 
-    /// Who asked for the re-run with this token, and why, if that is said.
+    /// Who asked for the re-run with this token, and why, if that is known.
     fn rerun_request(&self, token: &str) -> Option<String> {
-        let said = self.runnable.annotations().get(RERUN_REQUEST_ANNOTATION)?;
-        Some(RerunRequest::of(said, token)?.annotation())
+        let annotation = self.runnable.annotations().get(RERUN_REQUEST_ANNOTATION)?;
+        Some(RerunRequest::of(annotation, token)?.annotation())
     }
 
     /// Creates the run of the pending entry.
@@ -90,7 +90,7 @@ impl Reconciliation<'_> {
         };
         let (path, object) = self
             .stamped(current.sequence, Some(&current.name))
-            .map_err(|problem| self.fail(Operation::Create(current.sequence), problem))?;
+            .map_err(|error| self.fail(Operation::Create(current.sequence), error))?;
         if !self.has_written {
             self.confirm_ledger().await?;
         }
@@ -113,7 +113,7 @@ impl Reconciliation<'_> {
     /// The API server has made the object. It is confirmed later: if it has ended by then, in the write of its result.
     fn created(&self, current: &CurrentRun, object: &Value) -> End {
         let compiled = self.compiled.as_ref();
-        let Some(reading) = compiled.and_then(|compiled| reading(compiled, &[], object)) else {
+        let Some(fetched) = compiled.and_then(|compiled| fetched_run(compiled, &[], object)) else {
             let error = ApiError::Unanswered("the answer is no object".to_owned());
             return self.fail(
                 Operation::Create(current.sequence),
@@ -123,13 +123,13 @@ impl Reconciliation<'_> {
         let resource = self.resource_of(current);
         self.publish(&Occasion::Applied(format!(
             "{resource}/{}",
-            reading.run.name
+            fetched.run.name
         )));
         self.ctx.metrics.run(RunEvent::Created);
         let mut memory = lock(&self.memory);
-        memory.state.made = Some(CachedRun::of(&reading));
+        memory.state.made = Some(CachedRun::of(&fetched));
         memory.succeeded(&Operation::Create(current.sequence));
-        memory.state.unconfirmed = Some(Box::new(reading));
+        memory.state.unconfirmed = Some(Box::new(fetched));
         End::PutOff
     }
 
@@ -138,13 +138,13 @@ impl Reconciliation<'_> {
         if error.is_not_found() {
             self.ctx.kinds.forget(&current.api_version);
         }
-        let problem = self.refusal(&current.name, error);
+        let refusal = self.refusal(&current.name, error);
         let operation = Operation::Create(current.sequence);
-        lock(&self.memory).failed(operation, &problem, boot_time());
+        lock(&self.memory).failed(operation, &refusal, boot_time());
         if error.is_definite_refusal() {
-            CreateOutcome::Refused(problem)
+            CreateOutcome::Refused(refusal)
         } else {
-            CreateOutcome::Unknown(problem)
+            CreateOutcome::Unknown(refusal)
         }
     }
 
@@ -159,7 +159,7 @@ impl Reconciliation<'_> {
     /// a pending entry that this reconciliation did not write is read once more.
     async fn confirm_ledger(&mut self) -> Result<(), End> {
         let read_at = boot_time();
-        self.read_again(|found: &Written| found.metadata.resource_version.as_str())
+        self.read_again(|found: &RunnableVersion| found.metadata.resource_version.as_str())
             .await?;
         self.read_at = read_at;
         Ok(())

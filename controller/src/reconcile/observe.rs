@@ -7,7 +7,7 @@ use cartouche_protocol::{
     compiled::Compiled,
     facts::Rendering,
     ledger::Cause,
-    problem::{Category, ReconcileError, Requeue},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::{Context, Rendered, Template};
 use serde_json::{Value, json};
@@ -39,14 +39,14 @@ impl Reconciliation<'_> {
             return;
         }
         self.facts.rendering = self.render(false).await;
-        self.look_around().await;
+        self.observe_watches().await;
     }
 
     /// Reads template and selected object consistently, after the Runnable.
     pub(super) async fn render_again(&mut self) -> Result<(), End> {
         self.facts.rendering = self.render(true).await;
         self.facts.now = self.ctx.identity.connection().now();
-        self.look_around().await;
+        self.observe_watches().await;
         Ok(())
     }
 
@@ -56,7 +56,7 @@ impl Reconciliation<'_> {
         let template = compiled
             .template
             .as_ref()
-            .map_err(|problems| self.stamp_failure(problems))?;
+            .map_err(|diagnostics| self.stamp_failure(diagnostics))?;
         self.compiled = Some(compiled.clone());
         let selected = match self.runnable.spec.selector.clone() {
             None => None,
@@ -110,7 +110,7 @@ impl Reconciliation<'_> {
         }
         Context::new(&runnable, selected)
             .and_then(|context| template.render(&context))
-            .map_err(|problems| self.stamp_failure(&problems))
+            .map_err(|diagnostics| self.stamp_failure(&diagnostics))
     }
 
     pub(super) fn stamp_failure(&self, error: &dyn Display) -> ReconcileError {

@@ -12,7 +12,7 @@ use crate::{backoff::TENTH, clock::boot_time, memory::lock, watch::Watched};
 
 impl Reconciliation<'_> {
     /// The pause of polling, while a kind that matters may not be watched, or discovery fails for it; and
-    /// a word about it, once.
+    /// an event about it, once.
     pub(super) fn polling(&self) -> Option<Duration> {
         let mut memory = lock(&self.memory);
         let watches = &self.ctx.watches;
@@ -56,16 +56,16 @@ impl Reconciliation<'_> {
             return;
         };
         let uid = &self.facts.runnable.uid;
-        let mut strangers = Vec::new();
+        let mut unknown_runs = Vec::new();
         self.ctx.runs.retain(uid, |cached_run| {
             let (run, deleted) = (&cached_run.run, cached_run.deleted);
             let needed = is_needed(ledger, self.facts.is_latest(), uid, run, deleted);
             if !needed && !deleted && !ledger.knows(&run.uid) {
-                strangers.push(run.clone());
+                unknown_runs.push(run.clone());
             }
             needed
         });
-        self.report_unknown_runs(current, &strangers);
+        self.report_unknown_runs(current, &unknown_runs);
         lock(&self.memory).state.prune(
             ledger,
             |uid| self.facts.cached_run(uid).is_some(),
@@ -73,7 +73,7 @@ impl Reconciliation<'_> {
         );
     }
 
-    /// An earlier run could not be read for want of a right, which may be given back.
+    /// An earlier run could not be read for want of a permission, which may be granted again.
     pub(super) fn denied(&self) -> Option<Duration> {
         let mut reads = self.facts.reads.values();
         reads
@@ -81,7 +81,7 @@ impl Reconciliation<'_> {
             .then_some(self.ctx.poll)
     }
 
-    /// The current run was found missing: how long another's word is waited for is remembered.
+    /// The current run was found missing: how long another's report is waited for is remembered.
     pub(super) fn note_missing(&self) {
         // Another controller that polls too sees it go with its next list.
         let list = match self.facts.watch {
@@ -94,7 +94,7 @@ impl Reconciliation<'_> {
             .note_missing(&self.facts.ledger, list, boot_time());
     }
 
-    /// How long is waited for another's word about the missing run, and for the watch to show the one that
+    /// How long is waited for another's report about the missing run, and for the watch to show the one that
     /// was made. When that is over, this reconciliation has looked for it already.
     pub(super) fn waits(&self) -> [Option<Duration>; 2] {
         let (memory, now) = (lock(&self.memory), boot_time());

@@ -11,13 +11,13 @@ use cartouche_protocol::{
     compiled::Compiled,
     decide::{Change, Step, Waiting, may_report},
     facts::{Facts, RunnableFacts},
-    problem::{Category, ReconcileError, Requeue},
     process_state::StoredStatus,
+    reconcile_error::{Category, ReconcileError, Requeue},
     status,
 };
 use kube::ResourceExt;
 
-use super::{CONFLICT_PAUSE, Context, log, observe::Sources, patience};
+use super::{CONFLICT_PAUSE, ControllerContext, log, observe::Sources, patience};
 use crate::{
     api::Requests,
     backoff::HALF,
@@ -27,7 +27,7 @@ use crate::{
     runnable_key::RunnableKey,
 };
 
-/// How often it is said that another controller writes the same status.
+/// How often it is reported that another controller writes the same status.
 const OTHER_PAUSE: Duration = Duration::from_secs(10);
 
 /// When a run that was made is confirmed at the latest, unless others have their turn first. An engine that is quick
@@ -55,7 +55,7 @@ pub(super) enum End {
 
 /// One reconciliation of one Runnable.
 pub(super) struct Reconciliation<'a> {
-    pub(super) ctx: &'a Context,
+    pub(super) ctx: &'a ControllerContext,
     pub(super) runnable: Arc<Runnable>,
     pub(super) key: RunnableKey,
     pub(super) memory: Arc<Mutex<Memory>>,
@@ -71,7 +71,7 @@ pub(super) struct Reconciliation<'a> {
     /// The template, if it can be used.
     pub(super) compiled: Option<Arc<Compiled>>,
     /// What this reconciliation is stuck on, while it looks after the runs that exist.
-    pub(super) problem: Option<ReconcileError>,
+    pub(super) stuck_on: Option<ReconcileError>,
     /// The selector does not pick one object.
     pub(super) has_unpicked: bool,
     /// Kinds of runs, with their `apiVersion`, of which discovery did not say where their objects are.
@@ -85,7 +85,11 @@ pub(super) struct Reconciliation<'a> {
 impl<'a> Reconciliation<'a> {
     /// Begins with the Runnable out of the cache. `None` when the cache is older than our own last
     /// write: the event that brings it enqueues the Runnable.
-    pub(super) fn begin(ctx: &'a Context, runnable: Arc<Runnable>, arrived: u64) -> Option<Self> {
+    pub(super) fn begin(
+        ctx: &'a ControllerContext,
+        runnable: Arc<Runnable>,
+        arrived: u64,
+    ) -> Option<Self> {
         let key = RunnableKey::of(&runnable);
         let uid = runnable.uid().unwrap_or_default();
         let memory = ctx.memories.of(&key, &uid);
@@ -119,7 +123,7 @@ impl<'a> Reconciliation<'a> {
             account: None,
             sources: None,
             compiled: None,
-            problem: None,
+            stuck_on: None,
             has_unpicked: false,
             unfound: BTreeSet::new(),
             arrived,
@@ -132,7 +136,7 @@ impl<'a> Reconciliation<'a> {
         let what = self.what(step)?;
         lock(&self.memory)
             .in_backoff(&what, boot_time())
-            .map(|(problem, left)| (problem.clone(), left))
+            .map(|(error, left)| (error.clone(), left))
     }
 
     /// What a step is called when it is held back.
@@ -153,9 +157,9 @@ impl<'a> Reconciliation<'a> {
     }
 
     /// A step failed: how long it is left alone.
-    pub(super) fn fail(&self, what: Operation, problem: ReconcileError) -> End {
-        let wait = lock(&self.memory).failed(what, &problem, boot_time());
-        End::Stuck(problem, Some(wait))
+    pub(super) fn fail(&self, what: Operation, error: ReconcileError) -> End {
+        let wait = lock(&self.memory).failed(what, &error, boot_time());
+        End::Stuck(error, Some(wait))
     }
 
     /// Hands in an event about the Runnable.
@@ -184,7 +188,7 @@ impl<'a> Reconciliation<'a> {
                 // A controller's silence is no news: nothing is written while it waits.
                 return patience(waiting, &self.memory);
             }
-            End::Stuck(problem, wait) => self.finish_err(problem, wait).await,
+            End::Stuck(error, wait) => self.finish_err(error, wait).await,
         };
         self.prune();
         let [grace, unobserved] = self.waits();
@@ -213,25 +217,25 @@ impl<'a> Reconciliation<'a> {
 
     async fn finish_err(
         &mut self,
-        problem: ReconcileError,
+        error: ReconcileError,
         wait: Option<Duration>,
     ) -> Option<Duration> {
-        log(&self.key, &problem);
-        self.ctx.metrics.problem(problem.category);
-        let wait = wait.or_else(|| self.pause(&problem));
-        if problem.category == Category::OtherController
+        log(&self.key, &error);
+        self.ctx.metrics.problem(error.category);
+        let wait = wait.or_else(|| self.pause(&error));
+        if error.category == Category::OtherController
             && let Some(left) = self.reported_other()
         {
             return wait.into_iter().chain([left]).min();
         }
-        let status = status::status(&self.facts, &self.facts.ledger, Some(&problem));
+        let status = status::status(&self.facts, &self.facts.ledger, Some(&error));
         match self.report(status).await {
             Ok(()) => wait,
             Err(sooner) => Some(wait.map_or(sooner, |wait| wait.min(sooner))),
         }
     }
 
-    /// The other controller may answer at once each time it is told of: how long until it is told of
+    /// The other controller may answer at once each time it is reported: how long until it is reported
     /// again.
     fn reported_other(&self) -> Option<Duration> {
         let now = boot_time();
@@ -246,9 +250,9 @@ impl<'a> Reconciliation<'a> {
         left
     }
 
-    /// How long a problem that no single step was held back for is left alone.
-    pub(super) fn pause(&self, problem: &ReconcileError) -> Option<Duration> {
-        if problem.category == Category::OtherController {
+    /// How long an error that no single step was held back for is left alone.
+    pub(super) fn pause(&self, error: &ReconcileError) -> Option<Duration> {
+        if error.category == Category::OtherController {
             return patience(Waiting::CreatesSettle, &self.memory);
         }
         let now = boot_time();
@@ -257,13 +261,12 @@ impl<'a> Reconciliation<'a> {
         let left = memory
             .backoffs
             .iter()
-            .filter(|backoff| backoff.problem == *problem)
+            .filter(|backoff| backoff.error == *error)
             .map(|backoff| backoff.until.saturating_sub(now))
             .find(|left| !left.is_zero());
         let generation = self.facts.runnable.generation;
-        let wait =
-            left.unwrap_or_else(|| memory.failed(Operation::Render(generation), problem, now));
-        (problem.requeue != Requeue::OnChange).then_some(wait)
+        let wait = left.unwrap_or_else(|| memory.failed(Operation::Render(generation), error, now));
+        (error.requeue != Requeue::OnChange).then_some(wait)
     }
 
     /// Writes the status if it says anything new. `Err`: when to try again.
@@ -290,7 +293,7 @@ impl<'a> Reconciliation<'a> {
 
 /// The Runnable, unless the cache is behind our own last write.
 fn up_to_date(
-    ctx: &Context,
+    ctx: &ControllerContext,
     memory: &Mutex<Memory>,
     runnable: Arc<Runnable>,
     arrived: u64,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cartouche_crds::API_VERSION;
-use cartouche_protocol::problem::{Category, ReconcileError};
+use cartouche_protocol::reconcile_error::{Category, ReconcileError};
 use serde::de::DeserializeOwned;
 
 use super::reconciliation::{End, Reconciliation};
@@ -43,9 +43,9 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// The ledger cannot be read or written: said once, and tried again later each time.
+    /// The ledger cannot be read or written: reported once, and tried again later each time.
     pub(super) fn refuse(&self, what: Operation, doing: &str, error: &ApiError) -> End {
-        let problem = ReconcileError::new(
+        let refusal = ReconcileError::new(
             Category::UnknownError,
             error.requeue(),
             format!("unable to {doing} the status of the Runnable: {error}"),
@@ -54,8 +54,8 @@ impl Reconciliation<'_> {
         self.ctx.metrics.status_refused();
         let mut memory = lock(&self.memory);
         if memory.last_failure(&what).is_none() {
-            self.publish_warning("StatusRefused", problem.message.clone());
+            self.publish_warning("StatusRefused", refusal.message.clone());
         }
-        End::Refused(memory.failed(what, &problem, boot_time()))
+        End::Refused(memory.failed(what, &refusal, boot_time()))
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use cartouche_crds::Selector;
 use cartouche_protocol::{
     facts::WatchState,
-    problem::{Category, ReconcileError, Requeue},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::bounds::{MAX_CONTEXT_BYTES, json_bytes_within};
 use serde_json::Value;
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Why a selector picks nothing.
-struct Cause {
+struct SelectError {
     requeue: Requeue,
     text: String,
 }
@@ -43,7 +43,7 @@ impl Reconciliation<'_> {
         selector: &Selector,
         consistent: bool,
     ) -> Result<Arc<Value>, ReconcileError> {
-        self.pick(account, selector, consistent)
+        self.resolve(account, selector, consistent)
             .await
             .map_err(|cause| {
                 let resource = &selector.resource;
@@ -58,12 +58,12 @@ impl Reconciliation<'_> {
             })
     }
 
-    async fn pick(
+    async fn resolve(
         &self,
         account: &Requests,
         selector: &Selector,
         consistent: bool,
-    ) -> Result<Arc<Value>, Cause> {
+    ) -> Result<Arc<Value>, SelectError> {
         check_labels(&selector.matching_labels)?;
         let resource = &selector.resource;
         let api_version = resource.api_version.as_deref().unwrap_or_default();
@@ -92,7 +92,7 @@ impl Reconciliation<'_> {
         account: &Requests,
         watched: &Watched,
         selector: &Selector,
-    ) -> Result<Value, Cause> {
+    ) -> Result<Value, SelectError> {
         let (selections, labels) = (&self.ctx.selections, &selector.matching_labels);
         selections.ask(watched, &self.key, labels);
         let listed = list_two(account, &watched.kind, &self.key.namespace, labels).await;
@@ -135,7 +135,7 @@ async fn list_two(
     kind: &Kind,
     namespace: &str,
     labels: &BTreeMap<String, String>,
-) -> Result<Vec<Value>, Cause> {
+) -> Result<Vec<Value>, SelectError> {
     let query = label_query(labels.iter().map(|(key, value)| (&**key, &**value)));
     account
         .list_some(&kind.path(namespace), &query, 2)
@@ -144,8 +144,8 @@ async fn list_two(
 }
 
 /// The object, without who wrote which field: no template sees that.
-fn only(mut found: Vec<Value>) -> Result<Value, Cause> {
-    let change = |text: &str| Cause {
+fn only(mut found: Vec<Value>) -> Result<Value, SelectError> {
+    let change = |text: &str| SelectError {
         requeue: Requeue::OnChange,
         text: text.to_owned(),
     };
@@ -162,7 +162,7 @@ fn only(mut found: Vec<Value>) -> Result<Value, Cause> {
 }
 
 /// Labels are values: what could be read as more than one requirement is refused.
-fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Cause> {
+fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), SelectError> {
     for (key, value) in labels {
         let name = match key.split_once('/') {
             Some((prefix, name)) if is_label_text(prefix, 253) => name,
@@ -176,7 +176,7 @@ fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Cause> {
         } else {
             continue;
         };
-        return Err(Cause {
+        return Err(SelectError {
             requeue: Requeue::OnChange,
             text: wrong,
         });
@@ -204,19 +204,19 @@ fn go_map(map: &BTreeMap<String, String>) -> String {
     format!("map[{}]", pairs.join(" "))
 }
 
-fn unserved(error: &DiscoveryError) -> Cause {
+fn unserved(error: &DiscoveryError) -> SelectError {
     let requeue = if matches!(error, DiscoveryError::Unknown { .. }) {
         Requeue::OnKind
     } else {
         Requeue::Backoff
     };
-    Cause {
+    SelectError {
         requeue,
         text: format!("failed to list server api resources: {error}"),
     }
 }
 
-fn unlistable(kind: &Kind, labels: &BTreeMap<String, String>, error: &ApiError) -> Cause {
+fn unlistable(kind: &Kind, labels: &BTreeMap<String, String>, error: &ApiError) -> SelectError {
     let requeue = if error.is_not_found() {
         Requeue::OnKind
     } else {
@@ -227,7 +227,7 @@ fn unlistable(kind: &Kind, labels: &BTreeMap<String, String>, error: &ApiError) 
     } else {
         "at cluster scope"
     };
-    Cause {
+    SelectError {
         requeue,
         text: format!(
             "failed to list objects {place} matching selector [{}]: {error}",

@@ -11,7 +11,7 @@ use http::{Request, Response, StatusCode};
 use kube::{Client, client::Body, runtime::reflector};
 use serde_json::{Value, json};
 
-use super::Context;
+use super::ControllerContext;
 use crate::{
     api::Connection, endpoints::Readiness, flags::Flags, metrics::Metrics,
     runnable_key::RunnableKey, serve::wire, watch::Enqueuer,
@@ -21,7 +21,7 @@ const API_VERSION: &str = "example.dev/v1";
 const KIND: &str = "Build";
 
 /// Something that happens to the Runnable while its reconciliation waits for the kind of its run.
-type Meanwhile = fn(&Context);
+type Meanwhile = fn(&ControllerContext);
 
 fn key() -> RunnableKey {
     RunnableKey::of(&runnable("any"))
@@ -39,8 +39,8 @@ fn runnable(uid: &str) -> Runnable {
 }
 
 /// A controller whose API server knows one kind and nothing else.
-fn ctx(meanwhile: Meanwhile) -> Arc<Context> {
-    let ctx = Arc::new(Mutex::new(Weak::<Context>::new()));
+fn ctx(meanwhile: Meanwhile) -> Arc<ControllerContext> {
+    let ctx = Arc::new(Mutex::new(Weak::<ControllerContext>::new()));
     let asked = ctx.clone();
     let service = tower::service_fn(move |request: Request<Body>| {
         let (status, body) = if request.uri().path() == format!("/apis/{API_VERSION}") {
@@ -72,13 +72,13 @@ fn ctx(meanwhile: Meanwhile) -> Arc<Context> {
     made
 }
 
-async fn look(ctx: &Context, uid: &str) {
+async fn look(ctx: &ControllerContext, uid: &str) {
     let runnable = Arc::new(runnable(uid));
     let _ = ctx.reconcile(runnable, crate::clock::moment()).await;
 }
 
 /// Whom watches serve.
-fn users(ctx: &Context) -> Vec<RunnableKey> {
+fn users(ctx: &ControllerContext) -> Vec<RunnableKey> {
     let open = ctx.watches.open();
     let users = |watched| ctx.watches.users(&watched);
     open.into_iter().flat_map(users).collect()

@@ -7,10 +7,10 @@ use std::{
 
 use cartouche_crds::RUNNABLE_NAME_LABEL;
 use cartouche_protocol::{
-    evaluate::{current_sequence, is_relevant, reading},
+    evaluate::{current_sequence, fetched_run, is_relevant},
     facts::{CachedRun, WatchState, doubted},
     ledger::RunIdentity,
-    problem::{ReconcileError, bounded},
+    reconcile_error::{ReconcileError, bounded},
 };
 use cartouche_templating::label_value;
 
@@ -26,7 +26,7 @@ use crate::{
 
 impl Reconciliation<'_> {
     /// Has the kinds watched that matter, and takes in what their watches have shown.
-    pub(super) async fn look_around(&mut self) {
+    pub(super) async fn observe_watches(&mut self) {
         self.unfound.clear();
         let kind = self.current_kind().await;
         self.watch_kinds(kind.as_ref().ok().and_then(Option::as_ref))
@@ -119,7 +119,7 @@ impl Reconciliation<'_> {
             .filter(|watched| watched.purpose == Purpose::Selected)
         {
             self.ctx.selections.remove(gone, &self.key);
-            // What happens to it from now on is not told.
+            // What happens to it from now on is not noticed.
             let mut memory = lock(&self.memory);
             memory.picked = None;
             memory.changes += 1;
@@ -159,7 +159,7 @@ impl Reconciliation<'_> {
         wanted
     }
 
-    /// What is to be said of watches that fail, and of those that cannot begin.
+    /// What is reported of watches that fail, and of those that cannot begin.
     fn unwatched(&self, wanted: &BTreeSet<Watched>) -> Option<String> {
         let seconds = self.ctx.poll.as_secs();
         let failing = wanted.iter().filter_map(|watched| {
@@ -200,8 +200,8 @@ impl Reconciliation<'_> {
         let history = &self.facts.ledger.history;
         let listed = account
             .each(&path, &own_runs(&self.key), |object| {
-                let reading = reading(compiled, history, &object);
-                let own = reading.filter(|reading| reading.run.is_owned_by(owner));
+                let fetched = fetched_run(compiled, history, &object);
+                let own = fetched.filter(|fetched| fetched.run.is_owned_by(owner));
                 found.extend(own.as_ref().map(CachedRun::of));
                 own.is_some()
             })

@@ -7,7 +7,7 @@ use cartouche_protocol::{
     decide::{Change, Step, decide},
     facts::{CreateOutcome, LedgerWriter, NameRead},
     ledger::Ledger,
-    problem::ReconcileError,
+    reconcile_error::ReconcileError,
     retention::trimmed,
     status,
 };
@@ -26,13 +26,13 @@ use crate::{
 
 /// Of a Runnable, only which version it is.
 #[derive(Deserialize)]
-pub(super) struct Written {
-    pub(super) metadata: WrittenMeta,
+pub(super) struct RunnableVersion {
+    pub(super) metadata: VersionMeta,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenMeta {
+pub(super) struct VersionMeta {
     pub(super) resource_version: String,
 }
 
@@ -44,13 +44,13 @@ impl Reconciliation<'_> {
         let ledger = trimmed(ledger, policy, now, |entry, uid| {
             self.is_missing(entry, uid)
         });
-        let problem = match (&self.facts.created, change) {
-            _ if self.problem.is_some() => self.problem.clone(),
-            (Some(CreateOutcome::Refused(problem)), Change::Reject) => Some(problem.clone()),
+        let error = match (&self.facts.created, change) {
+            _ if self.stuck_on.is_some() => self.stuck_on.clone(),
+            (Some(CreateOutcome::Refused(error)), Change::Reject) => Some(error.clone()),
             (Some(CreateOutcome::AlreadyExists), Change::Reject) => self.conflict(),
             _ => None,
         };
-        let mut status = status::status(&self.facts, &ledger, problem.as_ref());
+        let mut status = status::status(&self.facts, &ledger, error.as_ref());
         if change == Change::Attempt {
             // What is wrong is not known to be cured.
             status.conditions.clone_from(&self.facts.stored.conditions);
@@ -62,18 +62,18 @@ impl Reconciliation<'_> {
             return Err(end);
         }
         self.after_write(&before, change);
-        self.look_around().await;
+        self.observe_watches().await;
         Ok(())
     }
 
-    /// The problem that the next decision will name, for the write that comes before it.
+    /// The error that the next decision will name, for the write that comes before it.
     fn conflict(&self) -> Option<ReconcileError> {
         let mut facts = self.facts.clone();
         if let Some(current) = &mut facts.ledger.current {
             current.phase = RunPhase::Rejected;
         }
         match decide(&facts) {
-            Step::Stuck(problem) => Some(problem),
+            Step::Stuck(error) => Some(error),
             _ => None,
         }
     }
@@ -90,7 +90,7 @@ impl Reconciliation<'_> {
         // What was written by us is the latest.
         self.facts.ledger_writer = self.facts.ledger_writer.map(|_| LedgerWriter::Ours);
         if change == Change::Renumber {
-            self.tell_of_taken_name(before);
+            self.report_taken_name(before);
         }
         if intended {
             self.facts.created = None;
@@ -140,7 +140,7 @@ impl Reconciliation<'_> {
         let template = &self.runnable.spec.run_template_ref.name;
         let spec = json!({ "runTemplateRef": { "name": template } });
         match own
-            .replace_status::<Written, _>(&*self.runnable, &version, spec, &status)
+            .replace_status::<RunnableVersion, _>(&*self.runnable, &version, spec, &status)
             .await
         {
             Ok(written) => {
@@ -174,13 +174,13 @@ impl Reconciliation<'_> {
             .iter()
             .filter(|condition| condition.status == "False" && condition.type_ != status::READY)
         {
-            let told = self.facts.stored.conditions.iter().any(|stored| {
+            let reported = self.facts.stored.conditions.iter().any(|stored| {
                 stored.type_ == condition.type_
                     && stored.status == condition.status
                     && stored.reason == condition.reason
                     && stored.message == condition.message
             });
-            if !told {
+            if !reported {
                 self.publish_warning(&condition.reason, condition.message.clone());
             }
         }

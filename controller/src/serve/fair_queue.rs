@@ -15,9 +15,9 @@ const CHANGES_IN_A_ROW: u32 = 3;
 /// One of so many reconciliations is for the Runnables of edited templates, whatever else waits.
 const FOR_TEMPLATES: u32 = 8;
 
-/// Why a Runnable is reconciled, the most urgent first.
+/// How urgent it is to reconcile a Runnable, and why; the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Reason {
+pub(super) enum Priority {
     /// Its spec has changed.
     Changed,
     /// Its template has changed, and with it that of many others, perhaps.
@@ -28,12 +28,12 @@ pub(super) enum Reason {
 
 /// Who is reconciled, and who waits for it.
 pub(super) struct FairQueue {
-    /// Looks at the same time at most.
+    /// Reconciliations at the same time at most.
     most: usize,
-    /// Looks of all namespaces that have some. A quarter of all stays free for those that had no work
+    /// Reconciliations of all namespaces that have some. A quarter of all stays free for those that had no work
     /// until now.
     shared: usize,
-    /// Looks that go on, and the namespaces that have any.
+    /// Reconciliations that go on, and the namespaces that have any.
     running: usize,
     busy: usize,
     namespaces: HashMap<String, Namespace>,
@@ -43,11 +43,11 @@ pub(super) struct FairQueue {
 
 #[derive(Default)]
 struct Namespace {
-    /// Those that are reconciled, and why they are to be reconciled once more.
-    reconciling: HashMap<String, Option<Reason>>,
-    /// Those that wait, and the most urgent reason of each.
-    waiting: HashMap<String, Reason>,
-    /// Those that wait in their order, for each reason. One that has become more urgent is in two.
+    /// Those that are reconciled, and how urgently they are to be reconciled once more.
+    reconciling: HashMap<String, Option<Priority>>,
+    /// Those that wait, and the highest priority of each.
+    waiting: HashMap<String, Priority>,
+    /// Those that wait in their order, for each priority. One that has become more urgent is in two.
     changed: VecDeque<String>,
     of_templates: VecDeque<String>,
     others: VecDeque<String>,
@@ -72,10 +72,10 @@ impl FairQueue {
     }
 
     /// A Runnable is to be reconciled; if it is being reconciled, once more after that.
-    pub(super) fn enqueue(&mut self, key: &RunnableKey, reason: Reason) {
+    pub(super) fn enqueue(&mut self, key: &RunnableKey, priority: Priority) {
         let namespace = self.namespaces.entry(key.namespace.clone()).or_default();
         let nobody_waited = namespace.waiting.is_empty();
-        namespace.enqueue(&key.name, reason);
+        namespace.enqueue(&key.name, priority);
         if nobody_waited && !namespace.waiting.is_empty() {
             self.order.push_back(key.namespace.clone());
         }
@@ -123,8 +123,8 @@ impl FairQueue {
         };
         self.running -= 1;
         self.busy -= usize::from(namespace.reconciling.is_empty());
-        if let Some(reason) = again {
-            self.enqueue(key, reason);
+        if let Some(priority) = again {
+            self.enqueue(key, priority);
         } else if namespace.reconciling.is_empty() && namespace.waiting.is_empty() {
             self.namespaces.remove(&key.namespace);
         }
@@ -133,16 +133,20 @@ impl FairQueue {
 }
 
 impl Namespace {
-    fn enqueue(&mut self, name: &str, reason: Reason) {
+    fn enqueue(&mut self, name: &str, priority: Priority) {
         if let Some(again) = self.reconciling.get_mut(name) {
-            *again = Some(again.map_or(reason, |again| again.min(reason)));
+            *again = Some(again.map_or(priority, |again| again.min(priority)));
             return;
         }
-        if self.waiting.get(name).is_some_and(|known| *known <= reason) {
+        if self
+            .waiting
+            .get(name)
+            .is_some_and(|known| *known <= priority)
+        {
             return;
         }
-        self.waiting.insert(name.to_owned(), reason);
-        self.queue(reason).push_back(name.to_owned());
+        self.waiting.insert(name.to_owned(), priority);
+        self.queue(priority).push_back(name.to_owned());
     }
 
     /// Takes the next of those that wait.
@@ -160,43 +164,43 @@ impl Namespace {
     fn next(&mut self) -> Option<String> {
         self.since_template = self.since_template.saturating_add(1);
         if self.since_template >= FOR_TEMPLATES
-            && let Some(name) = self.take(Reason::Template)
+            && let Some(name) = self.take(Priority::Template)
         {
             self.since_template = 0;
             return Some(name);
         }
         if self.row >= CHANGES_IN_A_ROW
-            && let Some(other) = self.take(Reason::Other)
+            && let Some(other) = self.take(Priority::Other)
         {
             self.row = 0;
             return Some(other);
         }
-        let changed = self.take(Reason::Changed);
+        let changed = self.take(Priority::Changed);
         if changed.is_some() {
             self.row = self.row.saturating_add(1);
         }
         changed
-            .or_else(|| self.take(Reason::Other))
-            .or_else(|| self.take(Reason::Template))
+            .or_else(|| self.take(Priority::Other))
+            .or_else(|| self.take(Priority::Template))
     }
 
-    /// Takes the first that waits for this reason, and drops those before it that have become more urgent
+    /// Takes the first that waits with this priority, and drops those before it that have become more urgent
     /// since: were they left, they would pile up where there is always somebody who waits.
-    fn take(&mut self, reason: Reason) -> Option<String> {
+    fn take(&mut self, priority: Priority) -> Option<String> {
         loop {
-            let name = self.queue(reason).pop_front()?;
-            if self.waiting.get(&name) == Some(&reason) {
+            let name = self.queue(priority).pop_front()?;
+            if self.waiting.get(&name) == Some(&priority) {
                 self.waiting.remove(&name);
                 return Some(name);
             }
         }
     }
 
-    fn queue(&mut self, reason: Reason) -> &mut VecDeque<String> {
-        match reason {
-            Reason::Changed => &mut self.changed,
-            Reason::Template => &mut self.of_templates,
-            Reason::Other => &mut self.others,
+    fn queue(&mut self, priority: Priority) -> &mut VecDeque<String> {
+        match priority {
+            Priority::Changed => &mut self.changed,
+            Priority::Template => &mut self.of_templates,
+            Priority::Other => &mut self.others,
         }
     }
 }

@@ -13,7 +13,7 @@ use kube::{Api, Resource, runtime::watcher};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
-use super::unreadable::{Told, Untold};
+use super::unreadable::{ReportUnreadable, UnreadableReporter};
 use crate::{
     cached_runnable::{CachedRunnable, kind_of},
     metrics::Metrics,
@@ -22,7 +22,7 @@ use crate::{
 use metadata::ReadMeta;
 
 /// How much text may stand in an object of ours: a little more than a template can see, so that one that is
-/// only just too large is followed, and told that by the renderer. What the API server and we write into it
+/// only just too large is followed, and refused by the renderer. What the API server and we write into it
 /// beside does not count.
 const MAX_BYTES: usize = 1024 * 1024 + 64 * 1024;
 
@@ -48,7 +48,7 @@ pub(super) struct Unreadable {
 }
 
 /// A kind of our own that is watched.
-pub(super) trait Served: Resource<DynamicType = ()> + Sized {
+pub(super) trait OwnKind: Resource<DynamicType = ()> + Sized {
     /// What users write.
     type Spec: DeserializeOwned;
     /// What we write.
@@ -66,12 +66,12 @@ pub(super) trait Served: Resource<DynamicType = ()> + Sized {
     }
 }
 
-impl Served for CachedRunnable {
+impl OwnKind for CachedRunnable {
     type Spec = RunnableSpec;
     type Status = RunnableStatus;
 
     /// That somebody else wrote the status is kept: the ledger may have been put back. That anybody did is kept of
-    /// a Runnable without a ledger only: it tells one that was never served from one whose ledger was taken.
+    /// a Runnable without a ledger only: it sets one that was never served apart from one whose ledger was taken.
     fn of(mut metadata: ObjectMeta, spec: RunnableSpec, status: Option<RunnableStatus>) -> Self {
         let ledger = status
             .as_ref()
@@ -113,7 +113,7 @@ impl Served for CachedRunnable {
     }
 }
 
-impl Served for ClusterRunTemplate {
+impl OwnKind for ClusterRunTemplate {
     type Spec = ClusterRunTemplateSpec;
     type Status = ClusterRunTemplateStatus;
 
@@ -142,13 +142,13 @@ impl Served for ClusterRunTemplate {
 
 #[derive(Deserialize)]
 #[serde(bound = "")]
-struct Parts<K: Served> {
+struct ReadParts<K: OwnKind> {
     metadata: ReadMeta,
     spec: K::Spec,
     status: Option<K::Status>,
 }
 
-impl<K: Served> Parts<K> {
+impl<K: OwnKind> ReadParts<K> {
     fn whole(self) -> K {
         K::of(self.metadata.into(), self.spec, self.status)
     }
@@ -172,7 +172,7 @@ struct Outline<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Written<'a> {
+struct OnlyManagedFields<'a> {
     #[serde(borrow)]
     managed_fields: Option<&'a RawValue>,
 }
@@ -189,14 +189,14 @@ impl Outline<'_> {
         let size = |part: Option<&RawValue>| part.map_or(0, |part| part.get().len());
         let fields = self
             .metadata
-            .and_then(|metadata| serde_json::from_str::<Written<'_>>(metadata.get()).ok())
-            .and_then(|written| written.managed_fields);
+            .and_then(|metadata| serde_json::from_str::<OnlyManagedFields<'_>>(metadata.get()).ok())
+            .and_then(|only| only.managed_fields);
         size(self.spec) + size(self.metadata).saturating_sub(size(fields))
     }
 }
 
 /// What an object says, unless it is too large or cannot be read.
-fn whole<K: Served>(text: &str) -> Result<K, Unreadable> {
+fn whole<K: OwnKind>(text: &str) -> Result<K, Unreadable> {
     let why = if text.len() > MAX_BYTES
         && let Ok(outline) = serde_json::from_str::<Outline<'_>>(text)
         && outline.bytes() > MAX_BYTES
@@ -204,7 +204,7 @@ fn whole<K: Served>(text: &str) -> Result<K, Unreadable> {
         let bytes = outline.bytes();
         format!("it has {bytes} bytes, and {MAX_BYTES} are read at most")
     } else {
-        match serde_json::from_str::<Parts<K>>(text) {
+        match serde_json::from_str::<ReadParts<K>>(text) {
             Ok(parts) => return Ok(parts.whole().kept(text)),
             Err(error) => reason::<K>(text, &error),
         }
@@ -221,7 +221,7 @@ fn whole<K: Served>(text: &str) -> Result<K, Unreadable> {
 }
 
 /// What keeps an object from being read, and in which part of it.
-fn reason<K: Served>(text: &str, error: &serde_json::Error) -> String {
+fn reason<K: OwnKind>(text: &str, error: &serde_json::Error) -> String {
     let outline = serde_json::from_str::<Outline<'_>>(text).ok();
     let fails = |part: Option<&RawValue>, read: fn(&str) -> serde_json::Result<()>| {
         part.is_some_and(|part| read(part.get()).is_err())
@@ -250,7 +250,7 @@ fn reason<K: Served>(text: &str, error: &serde_json::Error) -> String {
     }
 }
 
-impl<'de, K: Served> Deserialize<'de> for Guarded<K> {
+impl<'de, K: OwnKind> Deserialize<'de> for Guarded<K> {
     /// Never fails for what one object says: the list would fail with it.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
@@ -287,15 +287,15 @@ pub(super) fn guarded<K>(
     api: Api<Guarded<K>>,
     own: &OwnWatches,
     what: &'static str,
-    untold: Untold,
+    reporter: UnreadableReporter,
 ) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + use<K>
 where
-    K: Told + Clone + std::fmt::Debug + Send + 'static,
+    K: ReportUnreadable + Clone + std::fmt::Debug + Send + 'static,
 {
     let metrics = own.metrics.clone();
     own.follow(what, watcher(api, config()), why)
         .filter_map(move |event| {
-            let event = opened(event, &metrics, &untold);
+            let event = opened(event, &metrics, &reporter);
             std::future::ready(event.map(Ok))
         })
 }
@@ -312,29 +312,29 @@ fn why(error: &watcher::Error) -> String {
 
 /// What cannot be read is not there, as far as the cache goes: nothing is done by what stood in it before,
 /// and what comes afterwards finds the object as a restart would.
-fn opened<K: Told>(
+fn opened<K: ReportUnreadable>(
     event: watcher::Event<Guarded<K>>,
     metrics: &Metrics,
-    untold: &Untold,
+    reporter: &UnreadableReporter,
 ) -> Option<watcher::Event<K>> {
     let gone = |metadata: ObjectMeta| K::of(metadata, K::blank(), None);
-    let tell = |metadata: &ObjectMeta, unreadable: &Unreadable| {
+    let report = |metadata: &ObjectMeta, unreadable: &Unreadable| {
         tracing::warn!(kind = %K::kind(&()), namespace = metadata.namespace, name = metadata.name, error = unreadable.why, "an object cannot be read and is left alone");
         metrics.undecodable();
-        untold.tell::<K>(metadata, unreadable);
+        reporter.report::<K>(metadata, unreadable);
     };
     Some(match event {
         watcher::Event::Apply(Guarded { object, metadata }) => match object {
             Ok(object) => watcher::Event::Apply(object),
             Err(unreadable) => {
-                tell(&metadata, &unreadable);
+                report(&metadata, &unreadable);
                 watcher::Event::Delete(gone(metadata))
             }
         },
         watcher::Event::InitApply(Guarded { object, metadata }) => match object {
             Ok(object) => watcher::Event::InitApply(object),
             Err(unreadable) => {
-                tell(&metadata, &unreadable);
+                report(&metadata, &unreadable);
                 return None;
             }
         },

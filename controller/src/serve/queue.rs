@@ -14,7 +14,7 @@ use std::{
 use futures::{FutureExt, Stream, StreamExt, stream::FuturesUnordered};
 use tokio_util::time::{DelayQueue, delay_queue};
 
-use super::fair_queue::{FairQueue, Reason};
+use super::fair_queue::{FairQueue, Priority};
 use crate::{backoff::STEPS, metrics::Metrics, runnable_key::RunnableKey};
 
 /// The longest wait: a reconciliation too many costs little, and a wait of years ends the process.
@@ -40,14 +40,14 @@ impl Queue {
     }
 
     /// Reconciles whoever is enqueued, from when it is `ready` to when it has to `stop` and the reconciliations that go
-    /// on have ended. There is no `reason` and no `reconcile` for a Runnable that is not there any more; a reconciliation
+    /// on have ended. There is no `priority` and no `reconcile` for a Runnable that is not there any more; a reconciliation
     /// says after which time the next one is due.
     pub(super) async fn serve<L: Future<Output = Option<Duration>>>(
         &self,
         enqueued: impl Stream<Item = RunnableKey>,
         ready: impl Future<Output = ()>,
         stop: impl Future<Output = ()>,
-        reason: impl Fn(&RunnableKey) -> Option<Reason>,
+        priority: impl Fn(&RunnableKey) -> Option<Priority>,
         reconcile: impl Fn(&RunnableKey) -> Option<L>,
     ) {
         let (mut enqueued, mut ready, mut stop) = (pin!(enqueued), pin!(ready), pin!(stop));
@@ -67,8 +67,8 @@ impl Queue {
             };
             if let Some(key) = due {
                 delayed.cancel(&key);
-                match reason(&key) {
-                    Some(reason) => self.lock().enqueue(&key, reason),
+                match priority(&key) {
+                    Some(priority) => self.lock().enqueue(&key, priority),
                     None => drop(delayed.panics.remove(&key)),
                 }
             }

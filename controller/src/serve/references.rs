@@ -1,4 +1,4 @@
-//! What Runnables refer to: their accounts, the rights of these, and definitions of kinds.
+//! What Runnables refer to: their accounts, the permissions of these, and definitions of kinds.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -9,12 +9,12 @@ use tokio::sync::watch;
 use super::requeues::Requeues;
 use crate::{
     cached_runnable::CachedRunnable,
-    reconcile::Context,
+    reconcile::ControllerContext,
     runnable_key::RunnableKey,
     watch::{
         own::OwnWatches,
         references::{
-            ACCOUNTS, Reference, References, watch_accounts, watch_definitions, watch_rights,
+            ACCOUNTS, Reference, References, watch_accounts, watch_definitions, watch_permissions,
         },
         supervised,
     },
@@ -24,7 +24,7 @@ use crate::{
 pub(super) fn watch_references(
     namespace: Option<String>,
     own: OwnWatches,
-    ctx: &Arc<Context>,
+    ctx: &Arc<ControllerContext>,
     runnables: &Store<CachedRunnable>,
 ) -> watch::Receiver<bool> {
     let (synced, receiver) = watch::channel(false);
@@ -38,7 +38,7 @@ pub(super) fn watch_references(
         let requeues = Arc::new(Requeues::default());
         move |reference| match reference {
             Reference::Accounts(accounts) => refer(&ctx, &runnables, &accounts),
-            reference => requeues.tell(&ctx, reference),
+            reference => requeues.trigger(&ctx, reference),
         }
     };
     let metrics = || ctx.metrics.clone();
@@ -50,20 +50,29 @@ pub(super) fn watch_references(
             watch_accounts(references.clone(), accounts, synced, enqueue.clone())
         }
     };
-    let rights = {
+    let permissions = {
         let (references, enqueue) = (references.clone(), enqueue.clone());
-        move || watch_rights(references.clone(), enqueue.clone())
+        move || watch_permissions(references.clone(), enqueue.clone())
     };
     let definitions = move || watch_definitions(references.clone(), enqueue.clone());
     tokio::spawn(supervised(ACCOUNTS.to_owned(), metrics(), accounts, || {}));
-    tokio::spawn(supervised("rights".to_owned(), metrics(), rights, || {}));
+    tokio::spawn(supervised(
+        "permissions".to_owned(),
+        metrics(),
+        permissions,
+        || {},
+    ));
     let what = "definitions".to_owned();
     tokio::spawn(supervised(what, metrics(), definitions, || {}));
     receiver
 }
 
 /// Accounts that came, changed or went concern the Runnables that name them.
-fn refer(ctx: &Context, runnables: &Store<CachedRunnable>, accounts: &[(String, String)]) {
+fn refer(
+    ctx: &ControllerContext,
+    runnables: &Store<CachedRunnable>,
+    accounts: &[(String, String)],
+) {
     for (namespace, name) in accounts {
         ctx.identity.forget(namespace, name);
     }
@@ -78,7 +87,7 @@ fn refer(ctx: &Context, runnables: &Store<CachedRunnable>, accounts: &[(String, 
 }
 
 pub(super) fn enqueue_where(
-    ctx: &Context,
+    ctx: &ControllerContext,
     runnables: &Store<CachedRunnable>,
     concerned: impl Fn(&Runnable) -> bool,
 ) {

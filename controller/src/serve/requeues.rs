@@ -1,8 +1,8 @@
-//! Rights and definitions that come: who waits for them tries again.
+//! Permissions and definitions that come: who waits for them tries again.
 //!
-//! They come in bursts, and the API server's authorizer and discovery may be behind the event that told
-//! of them. So what one event may cure is tried a moment later, once for all events that came meanwhile, and
-//! again a little after that.
+//! They come in bursts, and the API server's authorizer and discovery may be behind their events. So what one
+//! event may cure is tried a moment later, once for all events that came meanwhile, and again a little after
+//! that.
 
 use std::{
     collections::HashMap,
@@ -10,11 +10,11 @@ use std::{
     time::Duration,
 };
 
-use cartouche_protocol::problem::Requeue;
+use cartouche_protocol::reconcile_error::Requeue;
 
 use crate::{
     discovery::DiscoveryError,
-    reconcile::Context,
+    reconcile::ControllerContext,
     runnable_key::RunnableKey,
     watch::{Watched, references::Reference},
 };
@@ -22,9 +22,9 @@ use crate::{
 /// For how long events are gathered.
 const GATHERED: Duration = Duration::from_millis(100);
 /// When it is tried again, in seconds after the time before.
-const AFTER_RIGHTS: &[u64] = &[2];
+const AFTER_PERMISSIONS: &[u64] = &[2];
 const AFTER_DEFINITIONS: &[u64] = &[1, 2, 5];
-/// References that are told apart at most; more are taken for all of their sort.
+/// References that are kept apart at most; more are taken for all of their sort.
 const MOST: usize = 32;
 /// Runnables that are enqueued at once at least, and the pause between so many: nobody's own wait is
 /// noticed, and thousands do not come together.
@@ -32,7 +32,7 @@ const AT_ONCE: usize = 50;
 const PORTIONS: usize = 20;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The references that are being told of, and whether another event of each has come since.
+/// The references that have a task, and whether another event of each has come since.
 #[derive(Default)]
 pub(super) struct Requeues {
     under_way: Mutex<HashMap<Reference, bool>>,
@@ -40,36 +40,36 @@ pub(super) struct Requeues {
 
 impl Requeues {
     /// An event may have cured what some wait for.
-    pub(super) fn tell(self: &Arc<Self>, ctx: &Arc<Context>, reference: Reference) {
-        let Some(mut telling) = self.begin(reference) else {
+    pub(super) fn trigger(self: &Arc<Self>, ctx: &Arc<ControllerContext>, reference: Reference) {
+        let Some(mut task) = self.begin(reference) else {
             return;
         };
         let ctx = ctx.clone();
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(GATHERED).await;
-                telling.gathered();
-                requeue(&ctx, &telling.reference).await;
-                let pauses = match telling.reference {
+                task.gathered();
+                requeue(&ctx, &task.reference).await;
+                let pauses = match task.reference {
                     Reference::Definition(_) => AFTER_DEFINITIONS,
-                    Reference::Rights(_) | Reference::Accounts(_) => AFTER_RIGHTS,
+                    Reference::Permissions(_) | Reference::Accounts(_) => AFTER_PERMISSIONS,
                 };
                 for pause in pauses {
                     tokio::time::sleep(Duration::from_secs(*pause)).await;
-                    requeue(&ctx, &telling.reference).await;
+                    requeue(&ctx, &task.reference).await;
                 }
-                if telling.is_over() {
+                if task.is_over() {
                     break;
                 }
             }
         });
     }
 
-    /// The reference that a task has to tell of; `None` if one does already, and does it again.
-    fn begin(self: &Arc<Self>, reference: Reference) -> Option<Telling> {
+    /// The task of a reference; `None` if it has one already, which does its work once more.
+    fn begin(self: &Arc<Self>, reference: Reference) -> Option<RequeueTask> {
         let mut under_way = self.lock();
         let every = match &reference {
-            Reference::Rights(_) => Reference::Rights(None),
+            Reference::Permissions(_) => Reference::Permissions(None),
             Reference::Definition(_) => Reference::Definition(None),
             Reference::Accounts(_) => return None,
         };
@@ -85,7 +85,7 @@ impl Requeues {
             every
         };
         under_way.insert(reference.clone(), false);
-        Some(Telling {
+        Some(RequeueTask {
             requeues: self.clone(),
             reference,
             is_over: false,
@@ -99,16 +99,15 @@ impl Requeues {
     }
 }
 
-/// A reference that a task tells of, until it is over or the task ends otherwise: the next event of the same
-/// begins another.
-struct Telling {
+/// The task of a reference, until it is over or ends otherwise: the next event of the same begins another.
+struct RequeueTask {
     requeues: Arc<Requeues>,
     reference: Reference,
     is_over: bool,
 }
 
-impl Telling {
-    /// What has come until now is told of next.
+impl RequeueTask {
+    /// What has come until now is dealt with next.
     fn gathered(&self) {
         if let Some(again) = self.requeues.lock().get_mut(&self.reference) {
             *again = false;
@@ -121,14 +120,14 @@ impl Telling {
         let again = under_way.get(&self.reference).copied().unwrap_or_default();
         if !again {
             under_way.remove(&self.reference);
-            // Another task may tell of it from now on.
+            // It may get another task from now on.
             self.is_over = true;
         }
         !again
     }
 }
 
-impl Drop for Telling {
+impl Drop for RequeueTask {
     fn drop(&mut self) {
         if !self.is_over {
             self.requeues.lock().remove(&self.reference);
@@ -136,10 +135,10 @@ impl Drop for Telling {
     }
 }
 
-async fn requeue(ctx: &Context, reference: &Reference) {
+async fn requeue(ctx: &ControllerContext, reference: &Reference) {
     match reference {
         Reference::Accounts(_) => {}
-        Reference::Rights(namespace) => {
+        Reference::Permissions(namespace) => {
             let waiting_for = ctx
                 .memories
                 .waiting_for(Requeue::OnRbac, namespace.as_deref());
@@ -159,13 +158,13 @@ async fn requeue(ctx: &Context, reference: &Reference) {
 }
 
 /// Whether the very version that is watched is served still: if not, its objects may be seen in another.
-async fn is_served(ctx: &Context, watched: &Watched) -> bool {
+async fn is_served(ctx: &ControllerContext, watched: &Watched) -> bool {
     let (api_version, kind) = (&watched.kind.api_version, &watched.kind.kind);
     let found = ctx.kinds.find(api_version, kind).await;
     !matches!(found, Err(DiscoveryError::Unknown { .. }))
 }
 
-async fn enqueue(ctx: &Context, keys: Vec<RunnableKey>) {
+async fn enqueue(ctx: &ControllerContext, keys: Vec<RunnableKey>) {
     let portion = keys.len().div_ceil(PORTIONS).max(AT_ONCE);
     for (number, keys) in keys.chunks(portion).enumerate() {
         if number > 0 {
@@ -181,59 +180,59 @@ async fn enqueue(ctx: &Context, keys: Vec<RunnableKey>) {
 mod tests {
     use std::sync::Arc;
 
-    use super::{MOST, Reference, Requeues, Telling};
+    use super::{MOST, Reference, RequeueTask, Requeues};
 
-    fn rights(namespace: &str) -> Reference {
-        Reference::Rights(Some(namespace.to_owned()))
+    fn permissions(namespace: &str) -> Reference {
+        Reference::Permissions(Some(namespace.to_owned()))
     }
 
-    fn begun(requeues: &Arc<Requeues>, reference: &Reference) -> Telling {
-        let telling = requeues.begin(reference.clone()).unwrap();
-        assert_eq!(telling.reference, *reference);
-        telling
+    fn begun(requeues: &Arc<Requeues>, reference: &Reference) -> RequeueTask {
+        let task = requeues.begin(reference.clone()).unwrap();
+        assert_eq!(task.reference, *reference);
+        task
     }
 
     #[test]
     fn what_comes_while_it_is_told_of_is_told_of_once_more() {
         let requeues = Arc::new(Requeues::default());
-        let mut first = begun(&requeues, &rights("a"));
-        assert!(requeues.begin(rights("a")).is_none());
-        let _other = begun(&requeues, &rights("b"));
+        let mut first = begun(&requeues, &permissions("a"));
+        assert!(requeues.begin(permissions("a")).is_none());
+        let _other = begun(&requeues, &permissions("b"));
         first.gathered();
-        assert!(requeues.begin(rights("a")).is_none());
+        assert!(requeues.begin(permissions("a")).is_none());
         assert!(!first.is_over());
         first.gathered();
         assert!(first.is_over());
-        let _second = begun(&requeues, &rights("a"));
+        let _second = begun(&requeues, &permissions("a"));
         drop(first);
         assert!(
-            requeues.begin(rights("a")).is_none(),
-            "the second tells of it"
+            requeues.begin(permissions("a")).is_none(),
+            "the second has it"
         );
     }
 
     #[tokio::test]
     async fn what_a_task_told_of_that_panicked_is_told_of_by_the_next() {
         let requeues = Arc::new(Requeues::default());
-        let telling = begun(&requeues, &rights("a"));
+        let task = begun(&requeues, &permissions("a"));
         let task = tokio::spawn(async move {
-            let _telling = telling;
+            let _held = task;
             panic!("a mistake");
         });
         assert!(task.await.is_err());
-        begun(&requeues, &rights("a"));
+        begun(&requeues, &permissions("a"));
     }
 
     #[test]
     fn a_burst_over_many_namespaces_is_one_for_all() {
         let requeues = Arc::new(Requeues::default());
         let namespaces = 0..MOST;
-        let _all: Vec<Telling> = namespaces
-            .map(|namespace| begun(&requeues, &rights(&namespace.to_string())))
+        let _all: Vec<RequeueTask> = namespaces
+            .map(|namespace| begun(&requeues, &permissions(&namespace.to_string())))
             .collect();
-        let more = requeues.begin(rights("more")).unwrap();
-        assert_eq!(more.reference, Reference::Rights(None));
-        assert!(requeues.begin(rights("other")).is_none());
+        let more = requeues.begin(permissions("more")).unwrap();
+        assert_eq!(more.reference, Reference::Permissions(None));
+        assert!(requeues.begin(permissions("other")).is_none());
         assert_eq!(requeues.lock().len(), MOST + 1);
     }
 }

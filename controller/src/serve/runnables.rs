@@ -19,14 +19,14 @@ use tokio::sync::{Semaphore, mpsc::UnboundedReceiver, watch};
 
 use super::{
     ACCOUNTS, RUNNABLES, TEMPLATES,
-    fair_queue::Reason,
+    fair_queue::Priority,
     guarded::{Guarded, guarded},
     queue::Queue,
-    unreadable::Untold,
+    unreadable::UnreadableReporter,
 };
 use crate::{
     backoff::HALF, cached_runnable::CachedRunnable, endpoints::Readiness, flags::Flags,
-    memory::lock, reconcile::Context, runnable_key::RunnableKey, watch::own::OwnWatches,
+    memory::lock, reconcile::ControllerContext, runnable_key::RunnableKey, watch::own::OwnWatches,
 };
 
 /// How long reconciliations under way may take to end after a signal to stop.
@@ -37,9 +37,9 @@ const LARGE_PAUSE: Duration = Duration::from_millis(200);
 
 /// What serving Runnables needs.
 pub(super) struct Runnables {
-    pub(super) ctx: Arc<Context>,
+    pub(super) ctx: Arc<ControllerContext>,
     pub(super) store: Store<CachedRunnable>,
-    pub(super) untold: Untold,
+    pub(super) reporter: UnreadableReporter,
     pub(super) watches: OwnWatches,
     /// The large ones are reconciled one at a time: see [`CachedRunnable::is_large`].
     pub(super) large: Semaphore,
@@ -61,7 +61,7 @@ impl Runnables {
             None => Api::all(client),
         };
         let noting = self.noting();
-        let events = guarded(api, &self.watches, RUNNABLES, self.untold.clone());
+        let events = guarded(api, &self.watches, RUNNABLES, self.reporter.clone());
         let trigger = events
             .reflect(writer)
             .inspect(move |event| event.iter().for_each(&noting))
@@ -84,7 +84,7 @@ impl Runnables {
             stream::select(triggers, enqueued).boxed(),
             prepared(self.watches.readiness.clone(), accounts),
             stop,
-            |key| Some(reason(&self.ctx, &*key.find(&self.store)?)),
+            |key| Some(priority(&self.ctx, &*key.find(&self.store)?)),
             |key| Some(self.reconcile_one(key.clone())),
         );
         tokio::select! {
@@ -175,18 +175,18 @@ fn changed(event: watcher::Event<CachedRunnable>) -> Option<CachedRunnable> {
 }
 
 /// Whether the spec is not what was reconciled last, or the template.
-fn reason(ctx: &Context, runnable: &CachedRunnable) -> Reason {
+fn priority(ctx: &ControllerContext, runnable: &CachedRunnable) -> Priority {
     let observed = runnable
         .status
         .as_ref()
         .and_then(|status| status.observed_generation);
     if observed != runnable.metadata.generation {
-        return Reason::Changed;
+        return Priority::Changed;
     }
     let memory = ctx.memories.known(&RunnableKey::of(runnable));
     if memory.is_some_and(|memory| lock(&memory).of_edited_template) {
-        Reason::Template
+        Priority::Template
     } else {
-        Reason::Other
+        Priority::Other
     }
 }

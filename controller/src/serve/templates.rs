@@ -17,12 +17,12 @@ use super::{
     TEMPLATES,
     guarded::{Guarded, guarded},
     references::enqueue_where,
-    unreadable::Untold,
+    unreadable::UnreadableReporter,
 };
 use crate::{
     cached_runnable::CachedRunnable,
     memory::lock,
-    reconcile::Context,
+    reconcile::ControllerContext,
     runnable_key::RunnableKey,
     template_status::{Acceptance, Refusals},
     watch::own::OwnWatches,
@@ -61,11 +61,11 @@ fn to_reconcile<E>(
 
 /// What serving templates needs.
 pub(super) struct TemplateServer {
-    pub(super) ctx: Arc<Context>,
+    pub(super) ctx: Arc<ControllerContext>,
     pub(super) store: Store<ClusterRunTemplate>,
     pub(super) runnables: Store<CachedRunnable>,
     pub(super) watches: OwnWatches,
-    pub(super) untold: Untold,
+    pub(super) reporter: UnreadableReporter,
 }
 
 impl TemplateServer {
@@ -73,7 +73,7 @@ impl TemplateServer {
     pub(super) async fn serve(self, writer: reflector::store::Writer<ClusterRunTemplate>) {
         let own = self.ctx.identity.own().clone();
         let api: Api<Guarded<ClusterRunTemplate>> = Api::all(own.client());
-        let events = guarded(api, &self.watches, TEMPLATES, self.untold.clone());
+        let events = guarded(api, &self.watches, TEMPLATES, self.reporter.clone());
         let acceptance = Arc::new(Acceptance {
             templates: self.ctx.templates.clone(),
             requests: own,

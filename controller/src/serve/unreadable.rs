@@ -1,10 +1,10 @@
-//! Objects of our own kinds that cannot be read are told so in their status. I/O.
+//! The status of an object of our own kinds that cannot be read says so. I/O.
 
 use std::collections::{BTreeMap, HashMap};
 
 use cartouche_crds::{API_VERSION, ClusterRunTemplate, Runnable};
 use cartouche_protocol::{
-    problem::{Category, bounded},
+    reconcile_error::{Category, bounded},
     status,
 };
 use k8s_openapi::{
@@ -22,20 +22,20 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::guarded::{Guarded, Served, Unreadable};
+use super::guarded::{Guarded, OwnKind, Unreadable};
 use crate::{
     api::{ApiError, Connection, Requests, ResourcePath},
     backoff::STEPS,
     cached_runnable::CachedRunnable,
     events::{Events, Occasion},
     metrics::Metrics,
-    reconcile::Context,
+    reconcile::ControllerContext,
     template_status,
 };
 
-/// A kind whose objects can be told that they cannot be read.
-pub(super) trait Told: Served {
-    /// What the status says of an object that cannot be read, of which it says otherwise what it said before.
+/// A kind whose objects say in their status that they cannot be read.
+pub(super) trait ReportUnreadable: OwnKind {
+    /// The conditions of an object that cannot be read, beside those that stay.
     fn conditions(
         unreadable: &Unreadable,
         generation: Option<i64>,
@@ -45,11 +45,11 @@ pub(super) trait Told: Served {
     /// The spec that the schema wants in a write of the status; the server ignores it.
     fn placeholder() -> Value;
 
-    /// Says it beside the status, when it is news.
+    /// Reports it beside the status, when it is news.
     fn announce(self, _: String, _: &Events, _: &Metrics, _: Timestamp) {}
 }
 
-impl Told for CachedRunnable {
+impl ReportUnreadable for CachedRunnable {
     fn conditions(
         unreadable: &Unreadable,
         generation: Option<i64>,
@@ -77,7 +77,7 @@ impl Told for CachedRunnable {
     }
 }
 
-impl Told for ClusterRunTemplate {
+impl ReportUnreadable for ClusterRunTemplate {
     fn conditions(
         unreadable: &Unreadable,
         generation: Option<i64>,
@@ -101,7 +101,7 @@ fn message(why: &str) -> String {
 }
 
 /// Without the line and column at which it was noticed. They mean nothing to people, since it is the API
-/// server's text, and another write of any field moves them: what has not changed would be said anew.
+/// server's text, and another write of any field moves them: what has not changed would be reported anew.
 fn without_place(why: &str) -> &str {
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let mut why = why;
@@ -116,35 +116,39 @@ fn without_place(why: &str) -> &str {
 }
 
 /// An object, by kind, namespace and name.
-type Place = (&'static str, Option<String>, String);
+type ObjectKey = (&'static str, Option<String>, String);
 
-/// Takes note of objects that are to be told.
+/// Takes note of objects whose status is to say it.
 #[derive(Clone)]
-pub(super) struct Untold {
-    places: UnboundedSender<Place>,
+pub(super) struct UnreadableReporter {
+    keys: UnboundedSender<ObjectKey>,
     connection: Connection,
 }
 
 const RUNNABLES: &str = "runnables";
 const TEMPLATES: &str = "clusterruntemplates";
 
-impl Untold {
-    /// Starts the task that tells.
-    pub(super) fn start(ctx: &Context) -> Self {
-        let (places, waiting) = unbounded_channel();
+impl UnreadableReporter {
+    /// Starts the task that writes the statuses.
+    pub(super) fn start(ctx: &ControllerContext) -> Self {
+        let (keys, waiting) = unbounded_channel();
         let connection = ctx.identity.connection().clone();
-        let teller = Teller {
+        let task = ReportTask {
             requests: ctx.identity.own().clone(),
             connection: connection.clone(),
             events: ctx.events.clone(),
             metrics: ctx.metrics.clone(),
         };
-        tokio::spawn(teller.tell_all(waiting));
-        Self { places, connection }
+        tokio::spawn(task.run(waiting));
+        Self { keys, connection }
     }
 
-    /// Has an object told, unless its status says it already.
-    pub(super) fn tell<K: Told>(&self, metadata: &ObjectMeta, unreadable: &Unreadable) {
+    /// Has the status of an object say it, unless it does already.
+    pub(super) fn report<K: ReportUnreadable>(
+        &self,
+        metadata: &ObjectMeta,
+        unreadable: &Unreadable,
+    ) {
         let now = self.connection.now().unwrap_or_default();
         if K::conditions(unreadable, metadata.generation, now) == unreadable.stored {
             return;
@@ -156,51 +160,49 @@ impl Untold {
         };
         if let Some(name) = metadata.name.clone() {
             // Nobody listens only while the process stops.
-            let _ = self
-                .places
-                .send((resource, metadata.namespace.clone(), name));
+            let _ = self.keys.send((resource, metadata.namespace.clone(), name));
         }
     }
 }
 
-struct Teller {
+struct ReportTask {
     requests: Requests,
     connection: Connection,
     events: Events,
     metrics: Metrics,
 }
 
-/// The fields of a status, unread: what is not said anew stays as it is, to the letter.
+/// The fields of a status, unread: what is not replaced stays as it is, to the letter.
 #[derive(Deserialize)]
 struct OnlyStatus {
     status: Option<BTreeMap<String, Box<RawValue>>>,
 }
 
-impl Teller {
-    async fn tell_all(self, mut waiting: UnboundedReceiver<Place>) {
+impl ReportTask {
+    async fn run(self, mut waiting: UnboundedReceiver<ObjectKey>) {
         // When each is tried, and how often it has failed.
-        let mut due: HashMap<Place, (Instant, u32)> = HashMap::new();
+        let mut due: HashMap<ObjectKey, (Instant, u32)> = HashMap::new();
         loop {
             let first = due.iter().min_by_key(|(_, (at, _))| *at);
-            let first = first.map(|(place, (at, _))| (place.clone(), *at));
+            let first = first.map(|(key, (at, _))| (key.clone(), *at));
             tokio::select! {
-                place = waiting.recv() => match place {
-                    Some(place) => {
-                        due.entry(place).or_insert_with(|| (Instant::now(), 0));
+                key = waiting.recv() => match key {
+                    Some(key) => {
+                        due.entry(key).or_insert_with(|| (Instant::now(), 0));
                     }
                     None => return,
                 },
-                Some(place) = async {
-                    let (place, at) = first?;
+                Some(key) = async {
+                    let (key, at) = first?;
                     sleep_until(at).await;
-                    Some(place)
-                } => match self.told(&place).await {
+                    Some(key)
+                } => match self.report_one(&key).await {
                     Ok(()) => {
-                        due.remove(&place);
+                        due.remove(&key);
                     }
                     Err(error) => {
-                        tracing::debug!(name = place.2, %error, "an object was not told that it cannot be read");
-                        if let Some((at, failures)) = due.get_mut(&place) {
+                        tracing::debug!(name = key.2, %error, "the status of an object that cannot be read was not written");
+                        if let Some((at, failures)) = due.get_mut(&key) {
                             *at = Instant::now() + STEPS.delay(*failures);
                             *failures = failures.saturating_add(1);
                         }
@@ -210,12 +212,12 @@ impl Teller {
         }
     }
 
-    async fn told(&self, (resource, namespace, name): &Place) -> Result<(), ApiError> {
+    async fn report_one(&self, (resource, namespace, name): &ObjectKey) -> Result<(), ApiError> {
         let path = ResourcePath::new(API_VERSION, resource, namespace.as_deref());
         let outcome = if *resource == RUNNABLES {
-            self.tell::<CachedRunnable>(&path, name).await
+            self.report::<CachedRunnable>(&path, name).await
         } else {
-            self.tell::<ClusterRunTemplate>(&path, name).await
+            self.report::<ClusterRunTemplate>(&path, name).await
         };
         match outcome {
             Err(error) if error.is_not_found() => Ok(()),
@@ -224,7 +226,11 @@ impl Teller {
     }
 
     /// Replaces conditions and observedGeneration, on the condition that nobody has written since.
-    async fn tell<K: Told>(&self, path: &ResourcePath, name: &str) -> Result<(), ApiError> {
+    async fn report<K: ReportUnreadable>(
+        &self,
+        path: &ResourcePath,
+        name: &str,
+    ) -> Result<(), ApiError> {
         let text: Box<RawValue> = self.requests.get(path, name).await?;
         let object: Guarded<K> =
             serde_json::from_str(text.get()).map_err(|error| no_object(&error))?;
@@ -274,7 +280,7 @@ mod tests {
     use k8s_openapi::jiff::Timestamp;
     use serde_json::json;
 
-    use super::{CachedRunnable, Guarded, Told, Unreadable, without_place};
+    use super::{CachedRunnable, Guarded, ReportUnreadable, Unreadable, without_place};
 
     fn unreadable(labels: &serde_json::Value) -> Unreadable {
         let text = json!({

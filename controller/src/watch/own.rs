@@ -1,5 +1,5 @@
 //! Watches of what the controller itself needs: Runnables and templates, and what they refer to without naming
-//! a kind. Nothing is polled in their place: that one fails is said to operators, for as long as it does.
+//! a kind. Nothing is polled in their place: that one fails is reported to operators, for as long as it does.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{endpoints::Readiness, metrics::Metrics};
 
-/// Who is told how the controller's own watches fare.
+/// Where it is reported how the controller's own watches fare.
 #[derive(Clone)]
 pub struct OwnWatches {
     /// What the process does without.
@@ -25,7 +25,7 @@ pub struct OwnWatches {
 }
 
 impl OwnWatches {
-    /// The events of a watch. Errors are waited out, and said: each, in the words of `why`, while the watch is
+    /// The events of a watch. Errors are waited out, and reported: each, as `why` has it, while the watch is
     /// waited for, and later once they last.
     pub fn follow<K, E, W>(
         &self,
@@ -39,9 +39,9 @@ impl OwnWatches {
         W: Fn(&watcher::Error) -> String + Send,
     {
         let progress = Arc::new(Progress::new(WatchState::Starting, self.deadline));
-        let turned = {
+        let on_change = {
             let (own, progress) = (self.clone(), progress.clone());
-            move || own.say(what, progress.silent())
+            move || own.report(what, progress.silent())
         };
         let readiness = self.readiness.clone();
         let events = events.inspect(move |event| {
@@ -49,14 +49,14 @@ impl OwnWatches {
                 readiness.because(what, why(error));
             }
         });
-        let following = Following::new(progress, what.to_owned(), Box::pin(events), turned);
+        let following = Following::new(progress, what.to_owned(), Box::pin(events), on_change);
         stream::unfold(following, |mut following| async move {
             let event = following.next().await?;
             Some((event, following))
         })
     }
 
-    /// The same for a watch whose errors are said in few words.
+    /// The same for a watch whose errors are reported in few words.
     pub fn follow_plainly<K, E>(
         &self,
         what: &'static str,
@@ -69,7 +69,7 @@ impl OwnWatches {
         self.follow(what, events, reason)
     }
 
-    fn say(&self, what: &'static str, silent: Option<String>) {
+    fn report(&self, what: &'static str, silent: Option<String>) {
         self.metrics.own_watch(what, silent.is_some());
         match silent {
             Some(why) => self.readiness.lacks(what, why),

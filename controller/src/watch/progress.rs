@@ -13,26 +13,26 @@ use tokio::time::{Instant, timeout};
 use super::Failures;
 use crate::api::answers;
 
-/// How long a watch that is needed may be without success before that is said, and its kind is polled.
+/// How long a watch that is needed may be without success before that is reported, and its kind is polled.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// What a try may take beyond the deadline of its request.
 const SLACK: Duration = Duration::from_secs(5);
 
 /// How one watch fares, as its task knows it.
 ///
-/// Nothing tells that a watch has begun: kube's stream shows neither that, nor a bookmark, nor that the API
+/// Nothing says that a watch has begun: kube's stream shows neither that, nor a bookmark, nor that the API
 /// server ended it after its time. But a try that gets no watch is over by the deadline of its request. So a
 /// watch that nothing was heard of for longer than that goes on, and one that breaks later than that has
 /// worked until then, unless a list is under way, which may take its time and still come to nothing.
 #[derive(Debug)]
 pub struct Progress {
-    inner: Mutex<Inner>,
+    inner: Mutex<ProgressState>,
     /// How long a try takes at most that gets no watch.
     a_try: Duration,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ProgressState {
     state: WatchState,
     /// Its list has come.
     listed: bool,
@@ -42,15 +42,15 @@ struct Inner {
     since: Instant,
     /// The first of the errors that nothing good came between.
     erred: Option<Instant>,
-    /// Why it fails, once that has lasted. The first word stays, so that a status does not change with
+    /// Why it fails, once that has lasted. The first message stays, so that a status does not change with
     /// every try.
     failing: Option<String>,
     /// Why it may not be had.
     refused: Option<String>,
 }
 
-impl Inner {
-    /// Once its list has come, a watch that works tells everything, whatever it was refused meanwhile.
+impl ProgressState {
+    /// Once its list has come, a watch that works shows everything, whatever it was refused meanwhile.
     fn works(&mut self) {
         if self.listed {
             self.state = WatchState::Synced;
@@ -90,7 +90,7 @@ impl Progress {
     /// A watch that is about to begin, or never will; its requests are given up after the deadline.
     #[must_use]
     pub fn new(state: WatchState, deadline: Duration) -> Self {
-        let inner = Inner {
+        let inner = ProgressState {
             state,
             listed: false,
             listing: true,
@@ -133,7 +133,7 @@ impl Progress {
         })
     }
 
-    fn change(&self, change: impl FnOnce(&mut Inner)) -> bool {
+    fn change(&self, change: impl FnOnce(&mut ProgressState)) -> bool {
         let mut inner = self.lock();
         let before = (inner.effective(), inner.failing.is_some());
         change(&mut inner);
@@ -174,22 +174,22 @@ impl Progress {
     }
 
     fn calm(&self) -> bool {
-        self.change(Inner::calm)
+        self.change(ProgressState::calm)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, ProgressState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Follows a watch to its end: each event is taken, and then it is said if that `turned` the state.
+    /// Follows a watch to its end: each event is taken, and `on_change` called if that changed the state.
     pub(super) async fn follow<K>(
         self: &Arc<Self>,
         what: &str,
         events: impl Stream<Item = watcher::Result<watcher::Event<K>>> + Unpin,
         mut take: impl FnMut(watcher::Event<K>),
-        turned: impl Fn(),
+        on_change: impl Fn(),
     ) {
-        let mut following = Following::new(self.clone(), what.to_owned(), events, turned);
+        let mut following = Following::new(self.clone(), what.to_owned(), events, on_change);
         while let Some(event) = following.next().await {
             take(event);
         }
@@ -201,7 +201,7 @@ pub(super) struct Following<E, T> {
     progress: Arc<Progress>,
     what: String,
     events: E,
-    turned: T,
+    on_change: T,
     failures: Failures,
     /// The event that was given out last; it counts when it was taken.
     given: Option<Seen>,
@@ -232,12 +232,12 @@ where
     E: Stream<Item = watcher::Result<watcher::Event<K>>> + Unpin,
     T: Fn(),
 {
-    pub(super) fn new(progress: Arc<Progress>, what: String, events: E, turned: T) -> Self {
+    pub(super) fn new(progress: Arc<Progress>, what: String, events: E, on_change: T) -> Self {
         Self {
             progress,
             what,
             events,
-            turned,
+            on_change,
             failures: Failures::default(),
             given: None,
         }
@@ -248,7 +248,7 @@ where
         if let Some(given) = self.given.take()
             && self.progress.came(given)
         {
-            (self.turned)();
+            (self.on_change)();
         }
         loop {
             match timeout(self.progress.a_try, self.events.next()).await {
@@ -259,7 +259,7 @@ where
                 }
                 Ok(Some(Err(error))) => self.wait_out(&error).await,
                 Ok(None) => return None,
-                Err(_) if self.progress.calm() => (self.turned)(),
+                Err(_) if self.progress.calm() => (self.on_change)(),
                 Err(_) => {}
             }
         }
@@ -269,7 +269,7 @@ where
         let (forbidden, pause) = self.failures.after(error);
         tracing::warn!(what = self.what, %error, forbidden, "a watch failed");
         if self.progress.last_failure(error, forbidden) {
-            (self.turned)();
+            (self.on_change)();
         }
         tokio::time::sleep(pause).await;
         self.progress.goes_on();

@@ -1,7 +1,7 @@
-//! What Runnables refer to without naming a kind: ServiceAccounts, rights, definitions.
+//! What Runnables refer to without naming a kind: ServiceAccounts, permissions, definitions.
 //!
 //! Only metadata is watched, and of ServiceAccounts only the names are kept: the first list of a
-//! large cluster is looked at and dropped.
+//! large cluster is read and dropped.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -35,8 +35,8 @@ pub const ACCOUNTS: &str = "serviceaccounts";
 pub enum Reference {
     /// Accounts came, changed or went: namespace and name of each.
     Accounts(Vec<(String, String)>),
-    /// Rights changed: in a namespace, or everywhere.
-    Rights(Option<String>),
+    /// Permissions changed: in a namespace, or everywhere.
+    Permissions(Option<String>),
     /// A definition came, changed or went: its name, or any of them.
     Definition(Option<String>),
 }
@@ -84,14 +84,14 @@ impl Accounts {
     }
 }
 
-/// Where references are watched, and who is told of those that may not be.
+/// Where references are watched, and where it is reported that some may not be.
 #[derive(Clone)]
 pub struct References {
     /// With the controller's own identity.
     pub client: Client,
     /// The only namespace that is served, if there is one.
     pub namespace: Option<String>,
-    /// How their watches fare is said.
+    /// Where it is reported how their watches fare.
     pub own: OwnWatches,
 }
 
@@ -122,7 +122,7 @@ pub async fn watch_accounts(
     let api = references.here::<PartialObjectMeta<ServiceAccount>>();
     let events = watcher(api, config());
     let mut events = references.own.follow_plainly(ACCOUNTS, events).boxed();
-    let tell = |accounts: Vec<(String, String)>| {
+    let notify = |accounts: Vec<(String, String)>| {
         if !accounts.is_empty() {
             enqueue(Reference::Accounts(accounts));
         }
@@ -132,16 +132,16 @@ pub async fn watch_accounts(
             watcher::Event::Init => listed.clear(),
             watcher::Event::InitApply(object) => listed.push(named(&object.metadata)),
             watcher::Event::InitDone => {
-                tell(relist(&accounts, &std::mem::take(&mut listed)));
+                notify(relist(&accounts, &std::mem::take(&mut listed)));
                 synced.send_replace(true);
             }
             watcher::Event::Apply(object) => {
                 accounts.put(&object.metadata);
-                tell(key(&object.metadata).into_iter().collect());
+                notify(key(&object.metadata).into_iter().collect());
             }
             watcher::Event::Delete(object) => {
                 accounts.remove(&object.metadata);
-                tell(key(&object.metadata).into_iter().collect());
+                notify(key(&object.metadata).into_iter().collect());
             }
         }
     }
@@ -184,10 +184,10 @@ fn relist(accounts: &Accounts, listed: &[ObjectMeta]) -> Vec<(String, String)> {
     changed
 }
 
-/// Watches everything that grants rights, for ever.
-pub async fn watch_rights(references: References, enqueue: impl Fn(Reference) + Clone) {
-    let there = |object: &ObjectMeta| enqueue(Reference::Rights(object.namespace.clone()));
-    let everywhere = |_: &ObjectMeta| enqueue(Reference::Rights(None));
+/// Watches everything that grants permissions, for ever.
+pub async fn watch_permissions(references: References, enqueue: impl Fn(Reference) + Clone) {
+    let there = |object: &ObjectMeta| enqueue(Reference::Permissions(object.namespace.clone()));
+    let everywhere = |_: &ObjectMeta| enqueue(Reference::Permissions(None));
     tokio::join!(
         watch_all::<Role>(&references, references.here(), "roles", there),
         watch_all::<RoleBinding>(&references, references.here(), "rolebindings", there),
@@ -209,17 +209,17 @@ pub async fn watch_rights(references: References, enqueue: impl Fn(Reference) + 
 /// Watches the definitions of custom resources, for ever.
 pub async fn watch_definitions(references: References, enqueue: impl Fn(Reference)) {
     let api = references.everywhere();
-    let tell = |object: &ObjectMeta| enqueue(Reference::Definition(object.name.clone()));
-    watch_all::<CustomResourceDefinition>(&references, api, "customresourcedefinitions", tell)
+    let notify = |object: &ObjectMeta| enqueue(Reference::Definition(object.name.clone()));
+    watch_all::<CustomResourceDefinition>(&references, api, "customresourcedefinitions", notify)
         .await;
 }
 
-/// Tells of every event; of a complete list once, since what happened before it is not known.
+/// Notifies of every event; of a complete list once, since what happened before it is not known.
 async fn watch_all<K>(
     references: &References,
     api: Api<PartialObjectMeta<K>>,
     what: &'static str,
-    tell: impl Fn(&ObjectMeta),
+    notify: impl Fn(&ObjectMeta),
 ) where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
 {
@@ -228,9 +228,9 @@ async fn watch_all<K>(
     while let Some(event) = events.next().await {
         match event {
             watcher::Event::Init | watcher::Event::InitApply(_) => {}
-            watcher::Event::InitDone => tell(&ObjectMeta::default()),
+            watcher::Event::InitDone => notify(&ObjectMeta::default()),
             watcher::Event::Apply(object) | watcher::Event::Delete(object) => {
-                tell(&object.metadata);
+                notify(&object.metadata);
             }
         }
     }

@@ -21,7 +21,7 @@ const RUNNABLE: &str = "Runnable";
 /// Any object.
 #[derive(Clone, Debug)]
 pub(super) struct RunObject {
-    head: Head,
+    head: RunHead,
     metadata: ObjectMeta,
     /// Of an object that no Runnable controls there is none.
     text: Option<Box<RawValue>>,
@@ -32,15 +32,15 @@ pub(super) struct RunObject {
 /// What an object says about itself, as far as it makes it somebody's run.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Head {
+struct RunHead {
     api_version: Option<String>,
     kind: Option<String>,
-    metadata: HeadMeta,
+    metadata: RunHeadMeta,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
-struct HeadMeta {
+struct RunHeadMeta {
     name: Option<String>,
     namespace: Option<String>,
     uid: Option<String>,
@@ -116,9 +116,9 @@ impl<'de> Deserialize<'de> for RunObject {
     /// Never fails for what one object says: the list would fail with it.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
-        let (head, unreadable) = match serde_json::from_str::<Head>(text.get()) {
+        let (head, unreadable) = match serde_json::from_str::<RunHead>(text.get()) {
             Ok(head) => (head, None),
-            Err(error) => (Head::default(), Some(error.to_string())),
+            Err(error) => (RunHead::default(), Some(error.to_string())),
         };
         let metadata = ObjectMeta {
             name: head.metadata.name.clone(),

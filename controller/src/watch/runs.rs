@@ -35,13 +35,13 @@ type Uid = u128;
 /// What the watches of runs have shown.
 #[derive(Default)]
 pub struct Runs {
-    inner: Mutex<Inner>,
+    inner: Mutex<SeenRuns>,
     metrics: Metrics,
 }
 
 #[derive(Default)]
-struct Inner {
-    owners: HashMap<Uid, Owner>,
+struct SeenRuns {
+    owners: HashMap<Uid, RunOwner>,
     /// Run to owner, for every run that exists, by kind.
     live: HashMap<Watched, HashMap<Uid, Uid>>,
     /// Owners whose runs were listed because the kind is polled, and when, by kind.
@@ -70,8 +70,8 @@ impl Runs {
 
     /// A run was read: its cached run, if it is still the one that was seen `before` the read, is
     /// brought up to date, so that it is not read again for the same news. A newer one is left
-    /// alone: it has enqueued the Runnable, and the reading may be older.
-    pub fn refresh(&self, runnable_uid: &str, before: Option<&CachedRun>, reading: &FetchedRun) {
+    /// alone: it has enqueued the Runnable, and what was read may be older.
+    pub fn refresh(&self, runnable_uid: &str, before: Option<&CachedRun>, fetched: &FetchedRun) {
         let mut inner = self.lock();
         let (Some(before), Some(owner)) = (before, inner.owners.get_mut(&short(runnable_uid)))
         else {
@@ -83,11 +83,11 @@ impl Runs {
             return;
         }
         if let Some(known) = owner.cached_runs.iter_mut().find(|known| *known == before) {
-            known.health = reading.health.clone();
-            known.rules_hash = reading.rules_hash.clone();
+            known.health = fetched.health.clone();
+            known.rules_hash = fetched.rules_hash.clone();
             // Outputs out of pods are not in the object that the watch shows.
             if known.outputs != OutputsDigest::Elsewhere {
-                known.outputs = OutputsDigest::of(&reading.outputs);
+                known.outputs = OutputsDigest::of(&fetched.outputs);
             }
         }
     }
@@ -118,7 +118,7 @@ impl Runs {
         let owner = short(runnable_uid);
         let mut inner = self.lock();
         inner.owners.remove(&owner);
-        let Inner { live, polled, .. } = &mut *inner;
+        let SeenRuns { live, polled, .. } = &mut *inner;
         for (watched, polled) in polled {
             if polled.remove(&owner).is_some()
                 && let Some(live) = live.get_mut(watched)
@@ -151,11 +151,11 @@ impl Runs {
     }
 
     /// An object that was a run of somebody's has lost that owner: nothing more is heard of it, so what was seen
-    /// of it is no word any more. Whom that concerns.
+    /// of it counts no more. Whom that concerns.
     fn disowned(&self, watched: &Watched, uid: &str, owner: Option<&str>) -> Option<RunnableKey> {
         let run = short(uid);
         let mut inner = self.lock();
-        let Inner { live, owners, .. } = &mut *inner;
+        let SeenRuns { live, owners, .. } = &mut *inner;
         let Entry::Occupied(known) = live.get_mut(watched)?.entry(run) else {
             return None;
         };
@@ -190,7 +190,7 @@ impl Runs {
     /// Keeps a cached run, while the Runnable is at the number `current`. Whether it is news.
     fn put(
         &self,
-        inner: &mut Inner,
+        inner: &mut SeenRuns,
         owner: Uid,
         key: &RunnableKey,
         cached_run: CachedRun,
@@ -199,7 +199,7 @@ impl Runs {
         let owner = inner
             .owners
             .entry(owner)
-            .or_insert_with(|| Owner::new(key.clone()));
+            .or_insert_with(|| RunOwner::new(key.clone()));
         let news = owner.put(cached_run);
         if news {
             self.metrics.sightings_dropped(owner.make_room(current));
@@ -207,7 +207,7 @@ impl Runs {
         news
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, SeenRuns> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -253,13 +253,13 @@ impl RunWatch {
         let mut listed = HashMap::new();
         let take = |event| self.take(&watched, &mut listed, event);
         // Another state concerns every Runnable that waits for this watch.
-        let turned = || {
-            for key in self.watches.turned(&watched) {
+        let on_change = || {
+            for key in self.watches.state_changed(&watched) {
                 self.enqueuer.enqueue(&key);
             }
         };
         let what = watched.kind.resource();
-        progress.follow(&what, events, take, turned).await;
+        progress.follow(&what, events, take, on_change).await;
     }
 
     fn take(
@@ -323,7 +323,7 @@ impl RunWatch {
         Some(run)
     }
 
-    /// Whether the pass that made this run knows all that the watch shows of it.
+    /// Whether the reconciliation that made this run knows all that the watch shows of it.
     fn is_as_made(&self, key: &RunnableKey, cached_run: &CachedRun) -> bool {
         let memory = self.memories.known(key);
         memory.is_some_and(|memory| lock(&memory).state.is_as_made(cached_run))
@@ -358,7 +358,7 @@ fn owner(object: &Value) -> Option<RunnableKey> {
 
 mod owner;
 mod polled;
-use owner::Owner;
+use owner::RunOwner;
 pub use polled::Poll;
 
 #[cfg(test)]

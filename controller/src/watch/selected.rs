@@ -134,9 +134,9 @@ impl SelectedWatch {
         let api: Api<SelectedObject> = self.watches.api(client, &watched.kind);
         let events = watcher(api, config()).boxed();
         let take = |event| self.take(&watched, event);
-        let turned = || self.enqueue(self.watches.turned(&watched));
+        let on_change = || self.enqueue(self.watches.state_changed(&watched));
         let what = watched.kind.resource();
-        progress.follow(&what, events, take, turned).await;
+        progress.follow(&what, events, take, on_change).await;
     }
 
     fn take(&self, watched: &Watched, event: watcher::Event<SelectedObject>) {

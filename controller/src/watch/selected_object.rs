@@ -14,13 +14,13 @@ pub(super) struct SelectedObject {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Parts {
-    metadata: Metadata,
+struct OnlySelectedMetadata {
+    metadata: SelectedMetadata,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Metadata {
+struct SelectedMetadata {
     name: Option<String>,
     namespace: Option<String>,
     uid: Option<String>,
@@ -32,7 +32,8 @@ impl<'de> Deserialize<'de> for SelectedObject {
     /// Never fails for what one object says: the list would fail with it.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
-        let Parts { metadata } = serde_json::from_str(text.get()).unwrap_or_default();
+        let OnlySelectedMetadata { metadata } =
+            serde_json::from_str(text.get()).unwrap_or_default();
         Ok(Self {
             metadata: ObjectMeta {
                 name: metadata.name,

@@ -7,13 +7,13 @@ use tokio::time::{Instant, sleep};
 
 use crate::{backoff::TASKS, metrics::Metrics};
 
-/// Runs a task for ever: whenever it has ended or panicked that is said, counted and `told`, and it is
+/// Runs a task for ever: whenever it has ended or panicked that is logged and counted, `on_end` is called, and it is
 /// begun anew after a pause.
 pub async fn supervised<Task: Future<Output = ()>>(
     what: String,
     metrics: Metrics,
     run: impl Fn() -> Task,
-    told: impl Fn(),
+    on_end: impl Fn(),
 ) {
     let mut failures = 0;
     loop {
@@ -23,7 +23,7 @@ pub async fn supervised<Task: Future<Output = ()>>(
         let panicked = outcome.is_err();
         tracing::error!(what, panicked, "a task has ended and is begun anew");
         metrics.task_restarted();
-        told();
+        on_end();
         if begun.elapsed() > TASKS.longest {
             failures = 0;
         }
@@ -43,7 +43,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_task_that_panics_or_ends_is_begun_anew_and_that_is_told() {
-        let (runs, told) = (Cell::new(0), Cell::new(0));
+        let (runs, on_end) = (Cell::new(0), Cell::new(0));
         let metrics = Metrics::default();
         let run = || {
             runs.set(runs.get() + 1);
@@ -55,11 +55,11 @@ mod tests {
                 }
             }
         };
-        let told_once_more = || told.set(told.get() + 1);
+        let told_once_more = || on_end.set(on_end.get() + 1);
         let task = supervised("test".to_owned(), metrics.clone(), run, told_once_more);
         let ended = timeout(Duration::from_mins(5), task).await;
         assert!(ended.is_err());
-        assert_eq!((runs.get(), told.get()), (3, 2));
+        assert_eq!((runs.get(), on_end.get()), (3, 2));
         assert!(metrics.text().contains("cartouche_task_restarts_total 2"));
     }
 }

@@ -101,7 +101,8 @@ async fn who_gets_a_place_late_is_polled_until_its_list_has_come_and_that_is_tol
     let (watched, progress) = scene.begun.lock().unwrap()[1].clone();
     let told = Mutex::new(Vec::new());
     let list = stream::iter([Ok(watcher::Event::<()>::Init), Ok(watcher::Event::InitDone)]);
-    let tell = || told.lock().unwrap().extend(scene.watches.turned(&watched));
+    let changed = || scene.watches.state_changed(&watched);
+    let tell = || told.lock().unwrap().extend(changed());
     progress.follow("b", list, drop, tell).await;
     assert_eq!(scene.state("B"), WatchState::Synced);
     assert_eq!(*told.lock().unwrap(), [key("second")]);

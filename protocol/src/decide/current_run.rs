@@ -5,10 +5,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{Change, Step, Waiting, intend, superseded};
 use crate::{
-    facts::{
-        CachedRun, CreateOutcome, Facts, Found, NameRead, OutputsDigest, Rendering, RunName, digest,
-    },
-    ledger::{Fate, RunIdentity, result_of},
+    facts::{CachedRun, Facts, NameRead, OutputsDigest, Rendering, RunName, digest},
+    ledger::{Fate, FetchedRun, RunIdentity, result_of},
     status,
 };
 
@@ -23,36 +21,32 @@ pub(super) fn current_run(
 ) -> Step {
     let name = RunName::of(current);
     let uid = current.uid.as_deref().unwrap_or_default();
-    if just_created(facts, uid) {
+    // What was read under its name is older than it: runs with a fixed name have one after another under the
+    // same name.
+    if facts.created_run(uid).is_some() {
         return superseded::superseded(facts);
     }
     let step = match facts.reads.get(&name) {
-        Some(NameRead::Found(found)) if found.reading.run.uid == uid => note(facts, found),
-        Some(NameRead::Found(found)) if is_late_create(facts, current, found) => {
+        Some(NameRead::Found(found)) if found.run.uid == uid => note(facts, found),
+        Some(NameRead::Found(found)) if is_late_run(facts, current, &found.run) => {
             let next = facts
                 .ledger
                 .clone()
-                .sighted(&found.reading.run, None, facts.now)
-                .record(&found.reading, facts.now);
+                .sighted(&found.run, None, facts.now)
+                .record(found, facts.now);
             Some(Step::Write(Box::new(next), Change::Record))
         }
         Some(_) => gone(facts, rendering, current),
-        None => match facts.reading(uid) {
+        None => match facts.fetched_run(uid) {
             Some(found) => note(facts, found),
-            None => look(facts, rendering, current).then_some(Step::ReadRun(name)),
+            None => must_read(facts, rendering, current).then_some(Step::ReadRun(name)),
         },
     };
     step.unwrap_or_else(|| superseded::superseded(facts))
 }
 
-/// This very reconciliation made the run: what was read under its name is older than it. (Runs with a fixed
-/// name have one after another under the same name.)
-fn just_created(facts: &Facts, uid: &str) -> bool {
-    matches!(&facts.created, Some(CreateOutcome::Created(reading)) if reading.run.uid == uid)
-}
-
 /// Whether the run has to be read: it differs from what is stored, or it may be gone.
-fn look(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> bool {
+fn must_read(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> bool {
     let uid = current.uid.as_deref().unwrap_or_default();
     match facts.cached_run(uid) {
         Some(cached_run) if cached_run.deleted => current.result.is_none(),
@@ -63,16 +57,12 @@ fn look(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> b
                 || facts
                     .cached_runs
                     .iter()
-                    .any(|cached_run| is_late(facts, current, cached_run))
+                    .any(|it| !it.deleted && is_late_run(facts, current, &it.run))
         }
     }
 }
 
-fn is_late(facts: &Facts, current: &CurrentRun, cached_run: &CachedRun) -> bool {
-    !cached_run.deleted && is_late_run(facts, current, &cached_run.run)
-}
-
-/// Whether a reading would say anything that the status does not say yet.
+/// Whether a read would say anything that the status does not say yet.
 fn differs(
     facts: &Facts,
     rendering: Option<&Rendering>,
@@ -85,7 +75,7 @@ fn differs(
     };
     if cached_run.rules_hash != rendering.rules_hash
         || result_of(cached_run.health.verdict) != current.result
-        || !status::tells(&facts.stored, &cached_run.health)
+        || !status::reports(&facts.stored, &cached_run.health)
     {
         return true;
     }
@@ -103,17 +93,12 @@ fn differs(
 }
 
 /// Records what was read, if it is news.
-fn note(facts: &Facts, found: &Found) -> Option<Step> {
-    let next = facts.ledger.clone().record(&found.reading, facts.now);
+fn note(facts: &Facts, found: &FetchedRun) -> Option<Step> {
+    let next = facts.ledger.clone().record(found, facts.now);
     (next != facts.ledger).then(|| Step::Write(Box::new(next), Change::Record))
 }
 
-/// A create of ours whose answer never came has landed after the confirmed object went away.
-fn is_late_create(facts: &Facts, current: &CurrentRun, found: &Found) -> bool {
-    is_late_run(facts, current, &found.reading.run)
-}
-
-/// Of a run whose end is known another one may be there, but gives no outputs: anybody can make an object
+/// A create of ours whose answer never came has landed after the confirmed object went away. Of a run whose end is known another one may be there, but gives no outputs: anybody can make an object
 /// under a name that is free again.
 fn is_late_run(facts: &Facts, current: &CurrentRun, run: &RunIdentity) -> bool {
     current.result.is_none() && facts.is_run_of(run, current) && run.is_late_for(current)

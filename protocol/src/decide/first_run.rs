@@ -7,8 +7,8 @@ use cartouche_templating::HASH_VERSION;
 
 use super::{Change, Step, Waiting, intend, supersede};
 use crate::{
-    facts::{Facts, Found, LedgerState, LedgerWriter, NameRead, Rendering, RunName},
-    ledger::{Fate, Ledger, Listed, RunIdentity, rebuild},
+    facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName},
+    ledger::{Fate, FetchedRun, Ledger, ListedRun, RunIdentity, rebuild},
 };
 
 /// The first reconciliation, a takeover, or a status that was lost: whatever runs exist become the ledger;
@@ -28,7 +28,7 @@ pub(super) fn first_run(facts: &Facts, rendering: &Rendering) -> Step {
     // A status that was emptied leaves no trace. A run with a number tells that there was a ledger, and
     // with it perhaps runs of other kinds.
     let uid = &facts.runnable.uid;
-    let is_numbered = |found: &Found| found.reading.run.genuine_sequence(uid).is_some();
+    let is_numbered = |found: &FetchedRun| found.run.genuine_sequence(uid).is_some();
     if !facts.listed_every_kind && found.iter().any(is_numbered) {
         return Step::ListRuns { every_kind: true };
     }
@@ -42,7 +42,7 @@ pub(super) fn first_run(facts: &Facts, rendering: &Rendering) -> Step {
 ///
 /// An intent is written before its create, so that no run of ours is ahead of the latest ledger. What
 /// claims to be is believed only if this process has written a higher number itself, or if somebody
-/// else wrote the ledger last, which takes the right to write statuses; else it is a stranger's.
+/// else wrote the ledger last, which takes the permission to write statuses; else it is an unknown run.
 pub(super) fn catch_up(facts: &Facts, rendering: &Rendering) -> Option<Step> {
     match put_back(facts) {
         PutBack::No => return None,
@@ -66,7 +66,7 @@ pub(super) fn catch_up(facts: &Facts, rendering: &Rendering) -> Option<Step> {
         .map(|cached_run| &cached_run.run)
         .filter(|run| behind(run))
         .collect();
-    if gone.is_empty() && !found.iter().any(|found| behind(&found.reading.run)) {
+    if gone.is_empty() && !found.iter().any(|found| behind(&found.run)) {
         return None;
     }
     rebuilt(facts, rendering, found, &gone)
@@ -109,21 +109,18 @@ fn put_back(facts: &Facts) -> PutBack {
 fn rebuilt(
     facts: &Facts,
     rendering: &Rendering,
-    found: &[Found],
+    found: &[FetchedRun],
     gone: &[&RunIdentity],
 ) -> Option<Ledger> {
     let known = |run: &RunIdentity| {
-        facts.strangers.contains(&run.uid) || facts.ledger.is_known_strangers(&run.uid)
+        facts.unknown_runs.contains(&run.uid) || facts.ledger.has_taken_a_name(&run.uid)
     };
-    let found: Vec<&Found> = found
-        .iter()
-        .filter(|one| !known(&one.reading.run))
-        .collect();
-    let found_runs = found.iter().map(|one| (&one.reading.run, one.matches));
+    let found: Vec<&FetchedRun> = found.iter().filter(|one| !known(&one.run)).collect();
+    let found_runs = found.iter().map(|one| (&one.run, one.matches));
     let gone_runs = gone.iter().map(|run| (*run, false));
-    let listed: Vec<Listed<'_>> = found_runs
+    let listed: Vec<ListedRun<'_>> = found_runs
         .chain(gone_runs)
-        .map(|(run, matches)| Listed { run, matches })
+        .map(|(run, matches)| ListedRun { run, matches })
         .collect();
     let mut next = rebuild(
         &facts.ledger,
@@ -139,7 +136,7 @@ fn rebuilt(
         .and_then(|current| current.uid.clone());
     if found
         .iter()
-        .any(|one| one.matches && Some(&one.reading.run.uid) == newest.as_ref())
+        .any(|one| one.matches && Some(&one.run.uid) == newest.as_ref())
     {
         next = next.migrate_hash(rendering.document.input_hash());
     }
@@ -149,18 +146,18 @@ fn rebuilt(
     Some(next)
 }
 
-/// What was read in runs, the newest first. Strangers may have put very many there, of which the ledger has
+/// What was read in runs, the newest first. Anybody may have put very many there, of which the ledger has
 /// taken the newest.
-fn recorded(facts: &Facts, ledger: Ledger, found: Vec<&Found>) -> Ledger {
+fn recorded(facts: &Facts, ledger: Ledger, found: Vec<&FetchedRun>) -> Ledger {
     let numbers: HashMap<String, i64> = ledger.numbers().collect();
-    let mut taken: Vec<(&i64, &Found)> = found
+    let mut taken: Vec<(&i64, &FetchedRun)> = found
         .into_iter()
-        .filter_map(|one| Some((numbers.get(&one.reading.run.uid)?, one)))
+        .filter_map(|one| Some((numbers.get(&one.run.uid)?, one)))
         .collect();
     taken.sort_by_key(|(number, _)| Reverse(*number));
-    taken.into_iter().fold(ledger, |ledger, (_, one)| {
-        ledger.record(&one.reading, facts.now)
-    })
+    taken
+        .into_iter()
+        .fold(ledger, |ledger, (_, one)| ledger.record(one, facts.now))
 }
 
 /// The hash of the current run was made by another version of the hash (or the run by another
@@ -169,7 +166,11 @@ pub(super) fn migrate_hash(facts: &Facts, rendering: &Rendering, current: &Curre
     if !rendering.consistent {
         return Step::RenderAgain;
     }
-    let Some(found) = current.uid.as_deref().and_then(|uid| facts.reading(uid)) else {
+    let Some(found) = current
+        .uid
+        .as_deref()
+        .and_then(|uid| facts.fetched_run(uid))
+    else {
         return relink_unread(facts, rendering, current);
     };
     let same_kind = current.api_version == rendering.document.api_version()
@@ -183,7 +184,7 @@ pub(super) fn migrate_hash(facts: &Facts, rendering: &Rendering, current: &Curre
             rendering,
             facts.ledger.clone(),
             &Fate::Known,
-            &found.reading.health.message,
+            &found.health.message,
         ),
     }
 }
@@ -196,8 +197,8 @@ fn relink_unread(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> 
     };
     if current.phase != RunPhase::Created {
         let confirmed = match read {
-            NameRead::Found(found) if facts.is_run_of(&found.reading.run, current) => {
-                facts.ledger.confirm(&found.reading.run)
+            NameRead::Found(found) if facts.is_run_of(&found.run, current) => {
+                facts.ledger.confirm(&found.run)
             }
             NameRead::Found(_) | NameRead::Absent | NameRead::Denied => None,
         };

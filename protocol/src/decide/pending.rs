@@ -6,7 +6,7 @@ use super::{Change, Step, crowded, suspended};
 use crate::{
     facts::{CachedRun, CreateOutcome, Facts, NameRead, Rendering, RunName},
     ledger::{FetchedRun, MAX_HISTORY, result_of},
-    problem::{Category, ReconcileError, Requeue},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 
 /// Numbers that are given up in one reconciliation at most; after them the next waits, longer each time.
@@ -17,42 +17,40 @@ pub(super) fn pending(facts: &Facts, rendering: &Rendering, current: &CurrentRun
         None => seen_to_go(facts, current)
             .or_else(|| landed(facts, current))
             .unwrap_or_else(|| send(facts, current)),
-        Some(CreateOutcome::Created(reading)) => {
-            confirm(facts, reading).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
+        Some(CreateOutcome::Created(fetched)) => {
+            confirm(facts, fetched).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
         }
-        Some(CreateOutcome::MadeBefore(reading)) => seen_to_go(facts, current)
-            .or_else(|| made_before(facts, current, reading))
+        Some(CreateOutcome::MadeBefore(fetched)) => seen_to_go(facts, current)
+            .or_else(|| made_before(facts, current, fetched))
             .unwrap_or_else(|| Step::Stuck(strange(facts, current))),
         Some(CreateOutcome::AlreadyExists) => taken(facts, rendering, current),
-        Some(CreateOutcome::Refused(problem)) => refused(facts, current, problem),
-        Some(CreateOutcome::Unknown(problem)) => Step::Stuck(problem.clone()),
+        Some(CreateOutcome::Refused(error)) => refused(facts, current, error),
+        Some(CreateOutcome::Unknown(error)) => Step::Stuck(error.clone()),
     }
 }
 
 /// A run that an earlier reconciliation made is confirmed even while something else is stuck.
 pub(super) fn known_made(facts: &Facts) -> Option<Step> {
     match &facts.created {
-        Some(CreateOutcome::MadeBefore(reading)) => confirm(facts, reading),
+        Some(CreateOutcome::MadeBefore(fetched)) => confirm(facts, fetched),
         _ => None,
     }
 }
 
 /// What the watch has shown meanwhile is read first, so that one write confirms the run and records
 /// how it ended.
-fn made_before(facts: &Facts, current: &CurrentRun, reading: &FetchedRun) -> Option<Step> {
+fn made_before(facts: &Facts, current: &CurrentRun, fetched: &FetchedRun) -> Option<Step> {
     let name = RunName::of(current);
     match facts.reads.get(&name) {
-        Some(NameRead::Found(found)) if found.reading.run.uid == reading.run.uid => {
-            confirm(facts, &found.reading)
-        }
-        None if has_ended(facts, reading) => Some(Step::ReadRun(name)),
-        _ => confirm(facts, reading),
+        Some(NameRead::Found(found)) if found.run.uid == fetched.run.uid => confirm(facts, found),
+        None if has_ended(facts, fetched) => Some(Step::ReadRun(name)),
+        _ => confirm(facts, fetched),
     }
 }
 
-fn has_ended(facts: &Facts, reading: &FetchedRun) -> bool {
+fn has_ended(facts: &Facts, fetched: &FetchedRun) -> bool {
     facts
-        .cached_run(&reading.run.uid)
+        .cached_run(&fetched.run.uid)
         .is_some_and(CachedRun::finished)
 }
 
@@ -69,8 +67,8 @@ pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     }
     let name = RunName::of(current);
     match facts.reads.get(&name) {
-        Some(NameRead::Found(found)) if facts.is_run_of(&found.reading.run, current) => {
-            confirm(facts, &found.reading)
+        Some(NameRead::Found(found)) if facts.is_run_of(&found.run, current) => {
+            confirm(facts, found)
         }
         Some(_) => None,
         None => {
@@ -111,17 +109,17 @@ fn seen_to_go(facts: &Facts, current: &CurrentRun) -> Option<Step> {
 }
 
 /// `None` unless the object's sequence and hash are the ledger's.
-fn confirm(facts: &Facts, reading: &FetchedRun) -> Option<Step> {
+fn confirm(facts: &Facts, fetched: &FetchedRun) -> Option<Step> {
     let confirmed = facts
         .ledger
-        .confirm(&reading.run)?
-        .record(reading, facts.now);
+        .confirm(&fetched.run)?
+        .record(fetched, facts.now);
     Some(Step::Write(Box::new(confirmed), Change::Confirm))
 }
 
-fn refused(facts: &Facts, current: &CurrentRun, problem: &ReconcileError) -> Step {
+fn refused(facts: &Facts, current: &CurrentRun, error: &ReconcileError) -> Step {
     if current.phase == RunPhase::Rejected {
-        return Step::Stuck(problem.clone());
+        return Step::Stuck(error.clone());
     }
     Step::Write(
         Box::new(facts.ledger.clone().reject(facts.only_attempt)),
@@ -129,7 +127,7 @@ fn refused(facts: &Facts, current: &CurrentRun, problem: &ReconcileError) -> Ste
     )
 }
 
-/// Something has the name: our own earlier create, or a stranger. Where it is certain that no create of
+/// Something has the name: our own earlier create, or an unknown run. Where it is certain that no create of
 /// ours made it, the number is given up and the next one taken. Else it never gets a second name: an
 /// admission webhook, say, may have taken from our own run what it is known by.
 fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
@@ -140,10 +138,10 @@ fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
         Some(NameRead::Absent) => return Step::Stuck(vanished(facts, current)),
         Some(NameRead::Found(found)) => found,
     };
-    let run = &found.reading.run;
+    let run = &found.run;
     let confirmed = facts
         .is_run_of(run, current)
-        .then(|| confirm(facts, &found.reading))
+        .then(|| confirm(facts, found))
         .flatten();
     if let Some(step) = confirmed {
         return step;
@@ -157,7 +155,7 @@ fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
         );
     }
     let hash = run.input_hash.as_ref();
-    let known = facts.strangers.contains(&run.uid);
+    let known = facts.unknown_runs.contains(&run.uid);
     if known || run.is_older_than(current) || hash.is_some_and(|hash| *hash != current.input_hash) {
         return renumber(facts, rendering, current, &run.uid);
     }
@@ -165,7 +163,7 @@ fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     match facts.probe {
         None => Step::Probe,
         Some(probe) if probe.marked && probe.with_status && own && run.answers(current) => {
-            confirm(facts, &found.reading).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
+            confirm(facts, found).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
         }
         Some(probe) if probe.marked => renumber(facts, rendering, current, &run.uid),
         // It may be ours: another number might be one more run.
@@ -230,13 +228,13 @@ fn vanished(facts: &Facts, current: &CurrentRun) -> ReconcileError {
 }
 
 fn unreadable(facts: &Facts, current: &CurrentRun) -> ReconcileError {
-    let mut problem = rejected(
+    let mut error = rejected(
         facts,
         current,
         "it exists already, and the ServiceAccount may neither get nor list it to see whose it is",
     );
-    problem.requeue = Requeue::OnRbac;
-    problem
+    error.requeue = Requeue::OnRbac;
+    error
 }
 
 fn strange(facts: &Facts, current: &CurrentRun) -> ReconcileError {

@@ -37,8 +37,8 @@ fn caught_up(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledg
     let Some(uid) = &entry.uid else {
         return unconfirmed(facts, entry, ledger);
     };
-    if let Some(found) = facts.reading(uid) {
-        return Ok(ledger.record(&found.reading, facts.now));
+    if let Some(found) = facts.fetched_run(uid) {
+        return Ok(ledger.record(found, facts.now));
     }
     let Some(cached_run) = facts.cached_run(uid) else {
         return unseen(facts, entry, uid, ledger);
@@ -61,7 +61,7 @@ fn caught_up(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledg
     Ok(ledger.ended(uid, result, message, facts.now))
 }
 
-/// Whether a watch has judged the run by other rules than those that a reading now goes by.
+/// Whether a watch has judged the run by other rules than those that a read now goes by.
 fn is_judged_otherwise(facts: &Facts, entry: &HistoryEntry, cached_run: &CachedRun) -> bool {
     let Ok(rendering) = &facts.rendering else {
         return false;
@@ -82,7 +82,7 @@ fn unseen(facts: &Facts, entry: &HistoryEntry, uid: &str, ledger: Ledger) -> Res
     Ok(ledger.ended(uid, RunResult::Lost, "gone while nobody watched", facts.now))
 }
 
-/// Whether a read under its name did not find this run. A right that is missing for a while says
+/// Whether a read under its name did not find this run. A permission that is missing for a while says
 /// nothing of it. `Err`: the read that is missing.
 fn read_says_gone(facts: &Facts, entry: &HistoryEntry) -> Result<bool, Step> {
     let name = RunName::past(entry);
@@ -98,7 +98,7 @@ fn read_says_gone(facts: &Facts, entry: &HistoryEntry) -> Result<bool, Step> {
 fn unconfirmed(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledger, Step> {
     let name = RunName::past(entry);
     let named = match facts.reads.get(&name) {
-        Some(NameRead::Found(found)) => Some(&found.reading.run),
+        Some(NameRead::Found(found)) => Some(&found.run),
         _ => None,
     };
     let run = facts

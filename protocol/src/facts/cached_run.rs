@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::{CreateOutcome, Facts, RunName};
 use crate::ledger::{FetchedRun, Ledger, OutputsRead, RunIdentity, result_of};
 
-/// A run that a watch (or a poll) showed, with what a reading of it would say. It was seen with the
-/// controller's rights, so it only tells when to read; its words go nowhere.
+/// A run that a watch (or a poll) showed, with what a read of it would say. It was seen with the
+/// controller's permissions, so it only says when to read; its messages go nowhere.
 #[derive(Clone, Debug)]
 pub struct CachedRun {
     /// What the object says about itself.
@@ -102,15 +102,15 @@ pub fn digest(values: &BTreeMap<String, Value>) -> u64 {
 }
 
 impl CachedRun {
-    /// The cached run that goes with a reading.
+    /// The cached run that goes with a fetched one.
     #[must_use]
-    pub fn of(reading: &FetchedRun) -> Self {
+    pub fn of(fetched: &FetchedRun) -> Self {
         Self {
-            run: reading.run.clone(),
+            run: fetched.run.clone(),
             deleted: false,
-            health: reading.health.clone(),
-            outputs: OutputsDigest::of(&reading.outputs),
-            rules_hash: reading.rules_hash.clone(),
+            health: fetched.health.clone(),
+            outputs: OutputsDigest::of(&fetched.outputs),
+            rules_hash: fetched.rules_hash.clone(),
             version: None,
         }
     }

@@ -15,9 +15,9 @@ pub const UNKNOWN_HASH: &str = "v0:unknown";
 /// Runs without a sequence that are taken over at most, the newest first.
 const MAX_ADOPTED: usize = 100;
 
-/// A run that a consistent LIST, as the Runnable's `ServiceAccount`, showed.
+/// A run that a consistent LIST, as the Runnable's `ServiceAccount`, showed, or that was seen to go.
 #[derive(Clone, Copy, Debug)]
-pub struct Listed<'a> {
+pub struct ListedRun<'a> {
     /// What it says about itself.
     pub run: &'a RunIdentity,
     /// Whether it contains what the template renders now.
@@ -33,7 +33,7 @@ pub struct Listed<'a> {
 #[must_use]
 pub fn rebuild(
     ledger: &Ledger,
-    listed: &[Listed<'_>],
+    listed: &[ListedRun<'_>],
     runnable_uid: &str,
     token: Option<&str>,
     now: Option<Timestamp>,
@@ -41,7 +41,7 @@ pub fn rebuild(
     let known = ledger.current.as_ref();
     let highest = ledger.next_sequence() + MAX_JUMP;
     let (mut numbered, unnumbered) = in_order(listed, runnable_uid, highest);
-    let behind = |(_, one): &(i64, Listed<'_>)| ledger.is_behind(one.run, runnable_uid);
+    let behind = |(_, one): &(i64, ListedRun<'_>)| ledger.is_behind(one.run, runnable_uid);
     if known.is_some() && !numbered.iter().any(behind) {
         return None;
     }
@@ -78,15 +78,15 @@ pub fn rebuild(
 /// The runs that carry a sequence, up to the highest that can be ours, lowest first, and those that do
 /// not, oldest first.
 fn in_order<'a>(
-    listed: &[Listed<'a>],
+    listed: &[ListedRun<'a>],
     runnable_uid: &str,
     highest: i64,
-) -> (Vec<(i64, Listed<'a>)>, Vec<Listed<'a>>) {
-    let mut numbered: Vec<(i64, Listed<'_>)> = Vec::new();
-    let mut unnumbered: Vec<Listed<'_>> = Vec::new();
+) -> (Vec<(i64, ListedRun<'a>)>, Vec<ListedRun<'a>>) {
+    let mut numbered: Vec<(i64, ListedRun<'_>)> = Vec::new();
+    let mut unnumbered: Vec<ListedRun<'_>> = Vec::new();
     // Lists of two versions of one kind show the same runs; those that match come first.
     let mut seen = BTreeSet::new();
-    let (matching, others): (Vec<Listed<'_>>, Vec<Listed<'_>>) =
+    let (matching, others): (Vec<ListedRun<'_>>, Vec<ListedRun<'_>>) =
         listed.iter().copied().partition(|one| one.matches);
     let own = matching.into_iter().chain(others);
     let is_run = |run: &RunIdentity| run.is_owned_by(runnable_uid) && !run.made_with_status;
@@ -108,10 +108,10 @@ fn in_order<'a>(
     (numbered, unnumbered)
 }
 
-impl Listed<'_> {
+impl ListedRun<'_> {
     /// Whether it was created after a run that carries a sequence. Within one second nobody knows;
     /// then it is, if it alone is what is rendered now.
-    fn is_newer_than(&self, top: Listed<'_>) -> bool {
+    fn is_newer_than(&self, top: ListedRun<'_>) -> bool {
         (self.run.created, self.matches) > (top.run.created, top.matches)
     }
 }
@@ -122,7 +122,7 @@ impl Ledger {
     fn keep_superseded(
         &mut self,
         known: Option<&CurrentRun>,
-        top: Option<(i64, Listed<'_>)>,
+        top: Option<(i64, ListedRun<'_>)>,
         now: Option<Timestamp>,
     ) {
         let kept = known.filter(|known| match &known.uid {
@@ -188,9 +188,9 @@ impl Ledger {
     /// number.
     fn place_above<'a>(
         &mut self,
-        top: Option<(i64, Listed<'a>)>,
-        newer: Vec<Listed<'a>>,
-    ) -> Option<(i64, Listed<'a>)> {
+        top: Option<(i64, ListedRun<'a>)>,
+        newer: Vec<ListedRun<'a>>,
+    ) -> Option<(i64, ListedRun<'a>)> {
         let highest = top.map_or(0, |(sequence, _)| sequence);
         let first = highest.max(self.next_sequence() - 1) + 1;
         let mut runs: Vec<_> = top.into_iter().chain((first..).zip(newer)).collect();
@@ -202,7 +202,7 @@ impl Ledger {
     }
 
     /// Runs older than the highest number take the free numbers below it, the newest the highest.
-    fn place_below(&mut self, top: Option<i64>, older: &[Listed<'_>]) {
+    fn place_below(&mut self, top: Option<i64>, older: &[ListedRun<'_>]) {
         let mut number = top.unwrap_or(0);
         for one in older.iter().rev() {
             let Some(free) = (1..number)

@@ -14,15 +14,15 @@ impl Ledger {
     /// long as it is current; a superseded run is final at its first result. Outputs are taken only
     /// from a sequence that is not older than the one they came from.
     #[must_use]
-    pub fn record(mut self, reading: &FetchedRun, now: Option<Timestamp>) -> Self {
-        let uid = reading.run.uid.as_str();
+    pub fn record(mut self, fetched: &FetchedRun, now: Option<Timestamp>) -> Self {
+        let uid = fetched.run.uid.as_str();
         let sequence = if let Some(current) = self
             .current
             .as_mut()
             .filter(|current| current.uid.as_deref() == Some(uid))
         {
-            if current.result != reading.result() {
-                current.result = reading.result();
+            if current.result != fetched.result() {
+                current.result = fetched.result();
                 current.finished_at = current.result.and(now).map(Time);
             }
             // Where it is not known, which is so in what earlier releases wrote, nothing is written for it.
@@ -30,15 +30,15 @@ impl Ledger {
                 .rules_hash
                 .take()
                 .filter(|_| current.result.is_none());
-            current.rules_hash = known.map(|_| reading.rules_hash.to_string());
+            current.rules_hash = known.map(|_| fetched.rules_hash.to_string());
             current.sequence
         } else if let Some(entry) = self.unfinished(uid) {
-            entry.result = reading.result();
+            entry.result = fetched.result();
             if entry.result.is_some() {
                 entry.finished_at = now.map(Time);
-                entry.message = short_message(&reading.health.message);
+                entry.message = short_message(&fetched.health.message);
                 entry.rules_hash = None;
-            } else if reading.rules_hash.is_empty() && entry.message != JUDGED_BY_ITS_KIND {
+            } else if fetched.rules_hash.is_empty() && entry.message != JUDGED_BY_ITS_KIND {
                 JUDGED_BY_ITS_KIND.clone_into(&mut entry.message);
             }
             if entry.taken_by.is_some() {
@@ -48,7 +48,7 @@ impl Ledger {
         } else {
             return self;
         };
-        self.take_outputs(sequence, reading);
+        self.take_outputs(sequence, fetched);
         self
     }
 
@@ -58,15 +58,15 @@ impl Ledger {
             .find(|entry| entry.uid.as_deref() == Some(uid) && entry.result.is_none())
     }
 
-    fn take_outputs(&mut self, sequence: i64, reading: &FetchedRun) {
-        let OutputsRead::Values(values) = &reading.outputs else {
+    fn take_outputs(&mut self, sequence: i64, fetched: &FetchedRun) {
+        let OutputsRead::Values(values) = &fetched.outputs else {
             return;
         };
         let newer_gave = self
             .outputs_from
             .as_ref()
             .is_some_and(|from| from.sequence > sequence);
-        if reading.result() != Some(RunResult::Succeeded)
+        if fetched.result() != Some(RunResult::Succeeded)
             || newer_gave
             || self.succeeded_since(sequence)
         {
@@ -75,9 +75,9 @@ impl Ledger {
         self.outputs = Some(values.clone());
         self.outputs_from = Some(OutputsFrom {
             sequence,
-            name: reading.run.name.clone(),
-            uid: reading.run.uid.clone(),
-            rules_hash: reading.rules_hash.to_string(),
+            name: fetched.run.name.clone(),
+            uid: fetched.run.uid.clone(),
+            rules_hash: fetched.rules_hash.to_string(),
         });
     }
 

@@ -194,6 +194,8 @@ pub struct FetchedRun {
     pub outputs: OutputsRead,
     /// The rules that `health` and `outputs` were read by.
     pub rules_hash: Arc<str>,
+    /// Whether it contains what the template renders now, where that was asked.
+    pub matches: bool,
 }
 
 impl FetchedRun {

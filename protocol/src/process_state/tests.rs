@@ -9,8 +9,8 @@ use k8s_openapi::{
 };
 
 use super::{
-    CREATES_SETTLE_IN, GRACE_PERIOD, MAX_STRANGERS, ProcessState, Remembered, STRANGE_FOR,
-    StoredStatus, UNOBSERVED_FOR,
+    CREATES_SETTLE_IN, GRACE_PERIOD, MAX_UNKNOWN_RUNS, ProcessState, Remembered, StoredStatus,
+    UNOBSERVED_FOR, YOUNG_FOR,
 };
 use crate::{
     decide::{Change, tests::scene::LOST},
@@ -315,15 +315,15 @@ fn strangers_are_known_while_their_age_does_not_tell_and_never_more_than_fit() {
         created: Some(at(0)),
         ..RunIdentity::default()
     };
-    let most = i64::try_from(MAX_STRANGERS).unwrap();
+    let most = i64::try_from(MAX_UNKNOWN_RUNS).unwrap();
     let mut state = ProcessState::default();
-    state.note_strangers((0..=most).map(stranger).collect(), Some(at(1)));
-    assert_eq!(state.strangers.len(), MAX_STRANGERS);
-    assert!(state.strangers.contains_key("stranger-0"));
-    assert!(!state.strangers.contains_key(&format!("stranger-{most}")));
-    let later = at(0) + STRANGE_FOR + SignedDuration::from_secs(1);
-    state.note_strangers(vec![stranger(1)], Some(later));
-    assert!(state.strangers.is_empty());
+    state.note_unknown_runs((0..=most).map(stranger).collect(), Some(at(1)));
+    assert_eq!(state.unknown_runs.len(), MAX_UNKNOWN_RUNS);
+    assert!(state.unknown_runs.contains_key("stranger-0"));
+    assert!(!state.unknown_runs.contains_key(&format!("stranger-{most}")));
+    let later = at(0) + YOUNG_FOR + SignedDuration::from_secs(1);
+    state.note_unknown_runs(vec![stranger(1)], Some(later));
+    assert!(state.unknown_runs.is_empty());
 }
 
 #[test]

@@ -29,8 +29,8 @@ fn told(status: &RunnableStatus) -> Vec<String> {
     status.conditions.iter().map(text).collect()
 }
 
-fn report(facts: &Facts, problem: Option<&ReconcileError>) -> RunnableStatus {
-    status(facts, &facts.ledger, problem)
+fn report(facts: &Facts, error: Option<&ReconcileError>) -> RunnableStatus {
+    status(facts, &facts.ledger, error)
 }
 
 fn message<'a>(status: &'a RunnableStatus, name: &str) -> &'a str {
@@ -38,9 +38,9 @@ fn message<'a>(status: &'a RunnableStatus, name: &str) -> &'a str {
 }
 
 /// Facts after the current run was read and recorded.
-fn read(reading: &FetchedRun) -> Facts {
-    let mut facts = with(created(2, "A"), "A").reading_found(&name(2), reading.clone());
-    facts.ledger = facts.ledger.record(reading, facts.now);
+fn read(fetched: &FetchedRun) -> Facts {
+    let mut facts = with(created(2, "A"), "A").reading_found(&name(2), fetched.clone());
+    facts.ledger = facts.ledger.record(fetched, facts.now);
     facts
 }
 
@@ -117,9 +117,9 @@ fn a_failure_is_not_ready_and_stalled_with_the_message_of_the_run() {
 
 #[test]
 fn a_run_that_succeeds_at_once_is_told_with_its_confirmation() {
-    let reading = succeeded(run(2, "A"), "x");
-    let facts = with(created(2, "A"), "A").after(CreateOutcome::Created(Box::new(reading.clone())));
-    let ledger = facts.ledger.clone().record(&reading, facts.now);
+    let fetched = succeeded(run(2, "A"), "x");
+    let facts = with(created(2, "A"), "A").after(CreateOutcome::Created(Box::new(fetched.clone())));
+    let ledger = facts.ledger.clone().record(&fetched, facts.now);
     assert_eq!(told(&status(&facts, &ledger, None))[2], "Ready=True/Ready");
 }
 
@@ -287,7 +287,7 @@ fn a_slowed_loop_still_tells_of_the_current_run() {
 fn a_run_that_is_held_back_is_neither_a_failure_nor_under_way() {
     let held = of(Category::Suspended, Requeue::OnChange);
     let after =
-        |reading: &FetchedRun| report(&read(reading).rendered_as(document("B")), Some(&held));
+        |fetched: &FetchedRun| report(&read(fetched).rendered_as(document("B")), Some(&held));
     assert_eq!(
         told(&after(&succeeded(run(2, "A"), "x"))),
         [
@@ -379,13 +379,13 @@ fn the_whole_ledger_is_in_the_status_and_comes_back_from_it() {
 
 #[test]
 fn a_long_word_of_an_engine_is_cut() {
-    let mut reading = running(run(2, "A"));
-    reading.health.message = "é".repeat(2_000);
-    let status = report(&read(&reading), None);
+    let mut fetched = running(run(2, "A"));
+    fetched.health.message = "é".repeat(2_000);
+    let status = report(&read(&fetched), None);
     assert!(message(&status, READY).len() <= 1_000);
-    let facts = read(&reading).stored_as_reported();
+    let facts = read(&fetched).stored_as_reported();
     assert!(
-        tells(&facts.stored, &reading.health),
+        reports(&facts.stored, &fetched.health),
         "a cut message is no news"
     );
 }

@@ -2,11 +2,11 @@
 
 use cartouche_crds::{CurrentRun, RunResult};
 
-use super::{RUN_TEMPLATE_READY, find};
+use super::{RUN_TEMPLATE_READY, find, is_stored};
 use crate::{
-    facts::{CreateOutcome, Facts, OutputsDigest, RunName},
+    facts::{Facts, OutputsDigest, RunName},
     ledger::{Ledger, OutputsRead},
-    problem::{Category, ReconcileError, Requeue},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 
 /// The current run succeeded, but its outputs are not those in the status.
@@ -17,28 +17,19 @@ pub(super) fn unsatisfied(facts: &Facts, ledger: &Ledger) -> Option<ReconcileErr
         .as_ref()
         .filter(|current| current.result == Some(RunResult::Succeeded) && rendering.has_outputs)?;
     let uid = current.uid.as_deref()?;
-    let created = match &facts.created {
-        Some(CreateOutcome::Created(reading)) if reading.run.uid == uid => Some(&**reading),
-        _ => None,
-    };
-    if let Some(reading) = facts.reading(uid).map(|found| &found.reading).or(created) {
-        let OutputsRead::Unsatisfied(why) = &reading.outputs else {
+    if let Some(run) = facts.fetched_run(uid).or(facts.created_run(uid)) {
+        let OutputsRead::Unsatisfied(why) = &run.outputs else {
             return None;
         };
         return Some(waiting(facts, current, why));
     }
-    let told = find(&facts.stored, RUN_TEMPLATE_READY)
+    let reported = find(&facts.stored, RUN_TEMPLATE_READY)
         .filter(|condition| condition.reason == Category::OutputPathNotSatisfied.as_str());
-    let same_run = facts
-        .stored
-        .current_run
-        .as_ref()
-        .is_some_and(|stored| stored.sequence == current.sequence);
-    if let (Some(told), true) = (told, same_run) {
+    if let Some(reported) = reported.filter(|_| is_stored(facts, current)) {
         return Some(ReconcileError::new(
             Category::OutputPathNotSatisfied,
             Requeue::OnChange,
-            told.message.clone(),
+            reported.message.clone(),
         ));
     }
     // It succeeded and was deleted before it could be read.

@@ -15,8 +15,8 @@ use cartouche_protocol::{
     evaluate::is_relevant,
     facts::{CreateOutcome, Facts, is_latest},
     ledger::{Ledger, RunIdentity},
-    problem::{Category, ReconcileError, Requeue},
     process_state::is_needed,
+    reconcile_error::{Category, ReconcileError, Requeue},
     retention::{retention, trimmed},
     status,
 };

@@ -13,8 +13,8 @@ use cartouche_protocol::{
         RunName,
     },
     ledger::{Ledger, OutputsRead, RunIdentity},
-    problem::{Category, ReconcileError, Requeue},
     process_state::{ProcessState, StoredStatus},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::{Health, Verdict};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration};
@@ -203,7 +203,7 @@ fn adopt_anything(facts: &mut Facts) {
         return;
     };
     if let Some(NameRead::Found(found)) = facts.reads.get_mut(&RunName::of(current)) {
-        let run = &mut found.reading.run;
+        let run = &mut found.run;
         run.owner_uid = Some(facts.runnable.uid.clone());
         run.sequence = Some(current.sequence);
         run.input_hash = Some(current.input_hash.clone());
@@ -215,7 +215,7 @@ fn adopt_anything(facts: &mut Facts) {
 fn believe_what_is_ahead(facts: &mut Facts) {
     facts.ledger_writer = Some(LedgerWriter::Another);
     for found in facts.listed.iter_mut().flatten() {
-        found.reading.run.made_with_status = false;
+        found.run.made_with_status = false;
     }
 }
 
@@ -224,7 +224,7 @@ fn look_the_same(facts: &mut Facts) {
         return;
     };
     if let Some(NameRead::Found(found)) = facts.reads.get_mut(&RunName::of(current)) {
-        let run = &mut found.reading.run;
+        let run = &mut found.run;
         run.created = current.intent_at.as_ref().map(|at| at.0);
         run.made_with_status = false;
     }
@@ -302,18 +302,17 @@ fn take_oldest_outputs(facts: &Facts, ledger: &mut Ledger) {
 }
 
 fn take_outputs_of(uid: Option<String>, facts: &Facts, ledger: &mut Ledger) {
-    let reading = uid.and_then(|uid| facts.reading(&uid));
-    let Some(reading) = reading.map(|found| &found.reading) else {
+    let Some(fetched) = uid.and_then(|uid| facts.fetched_run(&uid)) else {
         return;
     };
-    let OutputsRead::Values(values) = &reading.outputs else {
+    let OutputsRead::Values(values) = &fetched.outputs else {
         return;
     };
     ledger.outputs = Some(values.clone());
     ledger.outputs_from = Some(OutputsFrom {
-        sequence: reading.run.sequence.unwrap_or_default(),
-        name: reading.run.name.clone(),
-        uid: reading.run.uid.clone(),
-        rules_hash: reading.rules_hash.to_string(),
+        sequence: fetched.run.sequence.unwrap_or_default(),
+        name: fetched.run.name.clone(),
+        uid: fetched.run.uid.clone(),
+        rules_hash: fetched.rules_hash.to_string(),
     });
 }

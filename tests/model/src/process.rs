@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cartouche_protocol::{
-    evaluate::reading,
+    evaluate::fetched_run,
     ledger::{FetchedRun, Ledger},
     process_state::{CREATES_SETTLE_IN, ProcessState},
 };
@@ -101,7 +101,7 @@ impl Decisions {
         let (cast, make) = (&self.cast, &shown.make);
         let object = cast.object(&self.pool, shown.uid, make, shown.result);
         let compiled = &cast.document(make.document).compiled;
-        reading(compiled, &[], &object).map(Box::new)
+        fetched_run(compiled, &[], &object).map(Box::new)
     }
 
     /// The ledger of a status.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use cartouche_crds::{RunPhase, RunResult};
-use cartouche_protocol::{facts::RunName, problem::Category, status::RUN_TEMPLATE_READY};
+use cartouche_protocol::{facts::RunName, reconcile_error::Category, status::RUN_TEMPLATE_READY};
 
 use crate::{
     cast::{run_of, token},

@@ -1,6 +1,6 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use super::{ABSENT_FOR, Kind, Known, Look, MAX_ABSENT, PATIENCE, UNASKED_FOR, UNUSED_FOR};
+use super::{ABSENT_FOR, Kind, Known, Lookup, MAX_ABSENT, PATIENCE, UNASKED_FOR, UNUSED_FOR};
 
 fn serves(kind: &str) -> HashMap<String, Arc<Kind>> {
     let resource = Kind {
@@ -20,10 +20,10 @@ fn of_versions_that_are_not_served_few_are_kept_and_not_for_long() {
         known.put(&format!("a{version}/v1"), HashMap::new(), now);
     }
     assert_eq!((known.absent.len(), known.served.len()), (MAX_ABSENT, 0));
-    assert_eq!(known.look_up("a0/v1", "Thing", now), Look::Absent);
+    assert_eq!(known.look_up("a0/v1", "Thing", now), Lookup::Absent);
     assert_eq!(
         known.look_up("a0/v1", "Thing", now + ABSENT_FOR),
-        Look::Unknown
+        Lookup::Unknown
     );
     known.put("b/v1", HashMap::new(), now + ABSENT_FOR);
     assert_eq!(known.absent.len(), 1);
@@ -36,14 +36,14 @@ fn a_version_that_is_served_no_more_or_not_asked_for_leaves() {
     known.put("b/v1", serves("Thing"), Duration::ZERO);
     assert!(matches!(
         known.look_up("a/v1", "Thing", UNUSED_FOR / 2),
-        Look::Found(_)
+        Lookup::Found(_)
     ));
     known.put("c/v1", serves("Thing"), UNUSED_FOR);
     let mut kept: Vec<_> = known.served.keys().cloned().collect();
     kept.sort();
     assert_eq!(kept, ["a/v1", "c/v1"]);
     known.put("a/v1", HashMap::new(), UNUSED_FOR);
-    assert_eq!(known.look_up("a/v1", "Thing", UNUSED_FOR), Look::Absent);
+    assert_eq!(known.look_up("a/v1", "Thing", UNUSED_FOR), Lookup::Absent);
     assert_eq!(known.served.len(), 1);
 }
 
@@ -55,15 +55,15 @@ fn where_the_objects_of_a_kind_are_is_asked_again_when_anything_of_it_is_doubted
     let moved = |known: &mut Known| {
         known.put("a/v1", serves("Thing"), now);
         known.put_moved(key.clone(), Some(serves("Thing")["Thing"].clone()), now);
-        assert!(matches!(known.look_up_moved(&key, now), Look::Found(_)));
+        assert!(matches!(known.look_up_moved(&key, now), Lookup::Found(_)));
     };
     moved(&mut known);
     known.doubt("a/v1");
-    assert_eq!(known.look_up_moved(&key, now), Look::Unknown);
+    assert_eq!(known.look_up_moved(&key, now), Lookup::Unknown);
     moved(&mut known);
     known.doubt_all();
     known.put("a/v1", serves("Thing"), now);
-    assert_eq!(known.look_up_moved(&key, now), Look::Unknown);
+    assert_eq!(known.look_up_moved(&key, now), Lookup::Unknown);
     assert!(known.moved(&key).is_some(), "it is what is known meanwhile");
 }
 
@@ -72,8 +72,8 @@ fn that_objects_are_nowhere_is_not_believed_for_long() {
     let mut known = Known::default();
     let key = ("a/v0".to_owned(), "Thing".to_owned());
     known.put_moved(key.clone(), None, Duration::ZERO);
-    assert_eq!(known.look_up_moved(&key, Duration::ZERO), Look::Absent);
-    assert_eq!(known.look_up_moved(&key, ABSENT_FOR), Look::Unknown);
+    assert_eq!(known.look_up_moved(&key, Duration::ZERO), Lookup::Absent);
+    assert_eq!(known.look_up_moved(&key, ABSENT_FOR), Lookup::Unknown);
 }
 
 #[test]

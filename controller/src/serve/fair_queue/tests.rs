@@ -9,7 +9,7 @@ fn key(namespace: &str, name: usize) -> RunnableKey {
 
 fn waking(fair: &mut FairQueue, namespace: &str, names: impl IntoIterator<Item = usize>) {
     for name in names {
-        fair.enqueue(&key(namespace, name), Reason::Changed);
+        fair.enqueue(&key(namespace, name), Priority::Changed);
     }
 }
 
@@ -100,7 +100,7 @@ fn whoever_is_woken_while_it_is_looked_at_is_looked_at_once_more_after_that() {
     let mut fair = FairQueue::new(4);
     waking(&mut fair, "many", [1]);
     assert_eq!(begun(&mut fair), [key("many", 1)]);
-    for reason in [Reason::Other, Reason::Changed, Reason::Other] {
+    for reason in [Priority::Other, Priority::Changed, Priority::Other] {
         fair.enqueue(&key("many", 1), reason);
     }
     assert_eq!(begun(&mut fair), [], "never twice at a time");
@@ -117,9 +117,9 @@ fn changes_go_first_and_results_still_get_through() {
     let mut fair = FairQueue::new(1);
     for name in 1..=6 {
         let reason = if name > 2 {
-            Reason::Changed
+            Priority::Changed
         } else {
-            Reason::Other
+            Priority::Other
         };
         fair.enqueue(&key("many", name), reason);
     }
@@ -131,9 +131,9 @@ fn an_edited_template_waits_for_changes_and_results_but_not_for_ever() {
     let mut fair = FairQueue::new(1);
     for name in 1..=40 {
         let reason = match name {
-            1..=3 => Reason::Template,
-            4..=6 => Reason::Other,
-            _ => Reason::Changed,
+            1..=3 => Priority::Template,
+            4..=6 => Priority::Other,
+            _ => Priority::Changed,
         };
         fair.enqueue(&key("many", name), reason);
     }
@@ -142,9 +142,9 @@ fn an_edited_template_waits_for_changes_and_results_but_not_for_ever() {
     assert_eq!(names.len(), 40);
     assert_eq!([1, 2, 3].map(place), [7, 15, 23], "one of eight");
     for (name, reason) in [
-        (1, Reason::Template),
-        (2, Reason::Other),
-        (3, Reason::Changed),
+        (1, Priority::Template),
+        (2, Priority::Other),
+        (3, Priority::Changed),
     ] {
         fair.enqueue(&key("many", name), reason);
     }
@@ -154,9 +154,13 @@ fn an_edited_template_waits_for_changes_and_results_but_not_for_ever() {
 #[test]
 fn a_change_goes_first_though_its_runnable_waits_already() {
     let mut fair = FairQueue::new(1);
-    for reason in [Reason::Template, Reason::Other, Reason::Changed] {
+    for reason in [Priority::Template, Priority::Other, Priority::Changed] {
         for name in [1, 2, 1] {
-            let reason = if name == 2 { reason } else { Reason::Template };
+            let reason = if name == 2 {
+                reason
+            } else {
+                Priority::Template
+            };
             fair.enqueue(&key("many", name), reason);
         }
     }
@@ -169,7 +173,7 @@ fn those_that_became_more_urgent_do_not_pile_up_where_somebody_always_waits() {
     let mut fair = FairQueue::new(1);
     for _ in 0..1_000 {
         for name in 0..10 {
-            for reason in [Reason::Other, Reason::Template, Reason::Changed] {
+            for reason in [Priority::Other, Priority::Template, Priority::Changed] {
                 fair.enqueue(&key("many", name), reason);
             }
         }

@@ -45,7 +45,13 @@ async fn reconciling(
         })
     };
     let queue = Queue::new(concurrency, Metrics::default());
-    let serving = queue.serve(enqueued, ready, stop, |_| Some(Reason::Changed), reconcile);
+    let serving = queue.serve(
+        enqueued,
+        ready,
+        stop,
+        |_| Some(Priority::Changed),
+        reconcile,
+    );
     let _ = timeout(Duration::from_mins(1), serving).await;
     seen.into_inner().unwrap()
 }
@@ -112,7 +118,7 @@ async fn who_is_not_there_any_more_takes_no_turn() {
         enqueued,
         async {},
         std::future::pending(),
-        |key| (key.name != "gone").then_some(Reason::Other),
+        |key| (key.name != "gone").then_some(Priority::Other),
         |key| {
             seen.lock().unwrap().push(key.name.clone());
             (key.name == "a").then(|| std::future::ready(None))
@@ -131,7 +137,7 @@ async fn a_wait_of_years_is_an_hour() {
         enqueued(&[(0, "a")]),
         async {},
         std::future::pending(),
-        |_| Some(Reason::Other),
+        |_| Some(Priority::Other),
         |_| {
             running.lock().unwrap().push(began.elapsed().as_secs());
             Some(std::future::ready(Some(Duration::MAX)))
@@ -151,7 +157,7 @@ async fn a_look_that_panics_ends_no_other_and_comes_again_later_each_time() {
         enqueued(&[(0, "bad"), (0, "good")]),
         async {},
         std::future::pending(),
-        |_| Some(Reason::Other),
+        |_| Some(Priority::Other),
         |key| {
             let name = key.name.clone();
             seen.lock()

@@ -5,25 +5,25 @@ use cartouche_protocol::facts::CachedRun;
 use crate::runnable_key::RunnableKey;
 
 /// Runs of one Runnable that are there and kept in mind at most. Anybody may put objects there that look like
-/// some, and while a run is refused or waits none of them can be told from those that matter.
+/// some, and while a run is refused or waits none of them can be set apart from those that matter.
 pub(super) const MOST: usize = 1_000;
-/// So many more may come before some are dropped: to choose them takes a look at all.
+/// So many more may come before some are dropped: to choose them takes a walk over all.
 pub(super) const SLACK: usize = MOST / 10;
 
 /// A Runnable whose runs were seen.
-pub(super) struct Owner {
+pub(super) struct RunOwner {
     pub(super) key: RunnableKey,
     pub(super) cached_runs: Vec<CachedRun>,
     /// That some were dropped is in the log.
-    said: bool,
+    logged: bool,
 }
 
-impl Owner {
+impl RunOwner {
     pub(super) fn new(key: RunnableKey) -> Self {
         Self {
             key,
             cached_runs: Vec::new(),
-            said: false,
+            logged: false,
         }
     }
 
@@ -48,13 +48,13 @@ impl Owner {
     /// Drops what is too much, and says how much that was.
     ///
     /// The numbers next to the current one stay: one that is ahead of the ledger has all runs listed, and is
-    /// known for a stranger's when its number is given. Whatever else hangs on an object that is there is found
+    /// known for an unknown run when its number is given. Whatever else hangs on an object that is there is found
     /// out by its name as well, by a read or by a create that finds the name taken, and when it goes its watch
-    /// shows it once more. What was seen to go is the only word of that; a run of which it is forgotten
+    /// shows it once more. What was seen to go is all that says so; a run of which it is forgotten
     /// is `Lost`.
     pub(super) fn make_room(&mut self, current: i64) -> usize {
         let dropped = self.drop_farthest(false, current) + self.drop_farthest(true, current);
-        if dropped > 0 && !std::mem::replace(&mut self.said, true) {
+        if dropped > 0 && !std::mem::replace(&mut self.logged, true) {
             tracing::warn!(
                 namespace = self.key.namespace,
                 runnable = self.key.name,

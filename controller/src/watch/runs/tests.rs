@@ -32,6 +32,7 @@ fn read(verdict: Verdict) -> FetchedRun {
         health: health(verdict),
         outputs: OutputsRead::None,
         rules_hash: "new rules".into(),
+        matches: false,
     }
 }
 

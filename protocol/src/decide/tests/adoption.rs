@@ -7,7 +7,7 @@ use crate::{
     decide::{Change, Step, Waiting, decide},
     facts::Facts,
     ledger::{Ledger, RunIdentity, tests::sample::*},
-    problem::Category,
+    reconcile_error::Category,
 };
 
 fn takeover(input: &str) -> Facts {

@@ -7,11 +7,11 @@ use crate::{
     decide::{Change, Step, decide},
     facts::{CreateOutcome, Facts, Probe},
     ledger::{RunIdentity, tests::sample::*},
-    problem::{Category, Requeue},
+    reconcile_error::{Category, Requeue},
 };
 
-fn made(reading: crate::ledger::FetchedRun) -> CreateOutcome {
-    CreateOutcome::Created(Box::new(reading))
+fn made(fetched: crate::ledger::FetchedRun) -> CreateOutcome {
+    CreateOutcome::Created(Box::new(fetched))
 }
 
 fn already_exists(current: CurrentRun) -> Facts {
@@ -53,14 +53,14 @@ fn an_object_that_came_back_without_its_marks_is_not_confirmed() {
         input_hash: None,
         ..run(2, "A")
     };
-    let problem = stuck(
+    let error = stuck(
         &with(pending(2, "A"), "A").after(made(running(bare))),
         Category::StampedObjectRejectedByAPIServer,
     );
     assert!(
-        problem.message.contains("admission webhook"),
+        error.message.contains("admission webhook"),
         "{}",
-        problem.message
+        error.message
     );
 }
 

@@ -13,8 +13,8 @@ use crate::{
 };
 
 /// A look that has read the run and told all of it.
-pub(super) fn settled(reading: &FetchedRun) -> Facts {
-    let before = with(created(2, "A"), "A").reading_found(&name(2), reading.clone());
+pub(super) fn settled(fetched: &FetchedRun) -> Facts {
+    let before = with(created(2, "A"), "A").reading_found(&name(2), fetched.clone());
     let recorded = match decide(&before) {
         Step::Write(ledger, Change::Record) => *ledger,
         _ => before.ledger.clone(),
@@ -65,25 +65,25 @@ fn a_run_that_was_just_made_is_left_to_the_watch() {
 
 #[test]
 fn a_run_that_says_nothing_new_is_not_read() {
-    for reading in [
+    for fetched in [
         running(run(2, "A")),
         failed(run(2, "A")),
         succeeded(run(2, "A"), "x"),
     ] {
-        let facts = settled(&reading);
+        let facts = settled(&fetched);
         assert_eq!(
-            decide(&facts.seeing(seen(&reading))),
+            decide(&facts.seeing(seen(&fetched))),
             Step::Settled,
-            "{reading:?}"
+            "{fetched:?}"
         );
     }
 }
 
 #[test]
 fn whatever_a_run_says_anew_is_read_before_it_is_believed() {
-    let other_words = |mut reading: FetchedRun| {
-        reading.health.message = "step 2 of 3".to_owned();
-        reading
+    let other_words = |mut fetched: FetchedRun| {
+        fetched.health.message = "step 2 of 3".to_owned();
+        fetched
     };
     for (before, after) in [
         (running(run(2, "A")), failed(run(2, "A"))),
@@ -103,8 +103,8 @@ fn whatever_a_run_says_anew_is_read_before_it_is_believed() {
 
 #[test]
 fn other_rules_read_the_current_run_again_and_make_no_run() {
-    let reading = succeeded(run(2, "A"), "x");
-    let mut facts = settled(&reading).seeing(seen(&reading));
+    let fetched = succeeded(run(2, "A"), "x");
+    let mut facts = settled(&fetched).seeing(seen(&fetched));
     if let Ok(rendering) = &mut facts.rendering {
         rendering.rules_hash = Arc::from("other rules");
     }
@@ -119,14 +119,14 @@ fn other_rules_read_the_current_run_again_and_make_no_run() {
 
 #[test]
 fn outputs_that_are_in_its_pods_are_read_once() {
-    let reading = reading(run(2, "A"), Verdict::Succeeded, OutputsRead::Elsewhere);
+    let fetched = fetched(run(2, "A"), Verdict::Succeeded, OutputsRead::Elsewhere);
     let unread =
-        with(ended(2, "A", RunResult::Succeeded), "A").reading_found(&name(2), reading.clone());
+        with(ended(2, "A", RunResult::Succeeded), "A").reading_found(&name(2), fetched.clone());
     let mut unread = unread.stored_as_reported();
     unread.reads.clear();
-    assert_eq!(decide(&unread.seeing(seen(&reading))), read_of_two());
+    assert_eq!(decide(&unread.seeing(seen(&fetched))), read_of_two());
     assert_eq!(
-        decide(&settled(&succeeded(run(2, "A"), "x")).seeing(seen(&reading))),
+        decide(&settled(&succeeded(run(2, "A"), "x")).seeing(seen(&fetched))),
         Step::Settled
     );
 }
@@ -219,14 +219,14 @@ fn while_something_is_stuck_results_are_recorded_but_nothing_is_intended() {
 
 #[test]
 fn while_something_is_stuck_a_finished_run_is_not_read_by_newer_rules() {
-    let reading = succeeded(run(2, "A"), "x");
+    let fetched = succeeded(run(2, "A"), "x");
     let by_newer_rules = CachedRun {
         rules_hash: Arc::from("other rules"),
         ..seen(&succeeded(run(2, "A"), "y"))
     };
-    let facts = settled(&reading).seeing(by_newer_rules);
+    let facts = settled(&fetched).seeing(by_newer_rules);
     assert_eq!(decide_without_rendering(&facts), Step::Settled);
-    let unfinished = settled(&running(run(2, "A"))).seeing(seen(&reading));
+    let unfinished = settled(&running(run(2, "A"))).seeing(seen(&fetched));
     assert_eq!(decide_without_rendering(&unfinished), read_of_two());
     let no_news = settled(&running(run(2, "A"))).seeing(seen(&running(run(2, "A"))));
     assert_eq!(decide_without_rendering(&no_news), Step::Settled);

@@ -62,10 +62,10 @@ fn a_run_just_found_missing_may_have_been_seen_to_go_by_another_controller() {
 
 #[test]
 fn a_read_that_is_ahead_of_the_watch_makes_no_run_lost() {
-    let gone = |reading: &FetchedRun| {
+    let gone = |fetched: &FetchedRun| {
         with(created(2, "A"), "A")
             .fresh()
-            .seeing(seen(reading))
+            .seeing(seen(fetched))
             .reading_absent(&name(2))
     };
     assert_eq!(
@@ -115,9 +115,9 @@ fn a_run_that_was_seen_to_end_before_it_went_keeps_its_result() {
 
 #[test]
 fn a_run_that_went_while_its_template_was_not_there_is_judged_by_no_rule_but_its_own() {
-    let unjudged = |reading: &FetchedRun| CachedRun {
+    let unjudged = |fetched: &FetchedRun| CachedRun {
         rules_hash: Arc::from(""),
-        ..seen_to_go(reading)
+        ..seen_to_go(fetched)
     };
     let ended = with(created(2, "A"), "A")
         .fresh()
@@ -126,10 +126,10 @@ fn a_run_that_went_while_its_template_was_not_there_is_judged_by_no_rule_but_its
     let next = written(&ended, Change::Record).current.unwrap();
     assert_eq!(next.result, Some(RunResult::Succeeded));
     // By the template's own rule it may have been something else.
-    for reading in [succeeded(run(2, "A"), "x"), running(run(2, "A"))] {
+    for fetched in [succeeded(run(2, "A"), "x"), running(run(2, "A"))] {
         let mut facts = with(created(2, "A"), "A")
             .fresh()
-            .seeing(unjudged(&reading))
+            .seeing(unjudged(&fetched))
             .reading_absent(&name(2));
         if let Ok(rendering) = &mut facts.rendering {
             rendering.has_health_rule = true;
@@ -218,9 +218,9 @@ fn a_late_create_that_has_ended_gives_its_outputs_at_once() {
 
 #[test]
 fn a_run_with_a_fixed_name_is_not_lost_because_the_name_was_free_before() {
-    let reading = running(run(2, "A"));
+    let fetched = running(run(2, "A"));
     let facts = with(created(2, "A"), "A")
         .reading_absent(&name(2))
-        .after(CreateOutcome::Created(Box::new(reading)));
+        .after(CreateOutcome::Created(Box::new(fetched)));
     assert_eq!(decide(&facts), Step::Settled);
 }

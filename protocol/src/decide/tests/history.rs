@@ -188,7 +188,7 @@ fn what_was_known_for_a_strangers_before_never_stands_for_an_earlier_entry() {
         ..run(1, "old")
     })));
     written(&facts, Change::Record);
-    facts.strangers.insert(uid(1));
+    facts.unknown_runs.insert(uid(1));
     assert_eq!(decide(&facts), Step::Settled);
 }
 

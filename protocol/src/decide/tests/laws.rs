@@ -53,7 +53,7 @@ fn current() -> impl Strategy<Value = CurrentRun> {
         })
 }
 
-fn some_reading() -> impl Strategy<Value = FetchedRun> {
+fn some_fetched() -> impl Strategy<Value = FetchedRun> {
     (1..9i64, input(), 0..4u8, 0..3u8).prop_map(|(sequence, input, state, whose)| {
         let run = match whose {
             0 => run(sequence, input),
@@ -75,7 +75,7 @@ fn some_reading() -> impl Strategy<Value = FetchedRun> {
 fn outcome() -> impl Strategy<Value = Option<CreateOutcome>> {
     prop_oneof![
         4 => Just(None),
-        1 => some_reading().prop_map(|reading| Some(CreateOutcome::Created(Box::new(reading)))),
+        1 => some_fetched().prop_map(|fetched| Some(CreateOutcome::Created(Box::new(fetched)))),
         1 => Just(Some(CreateOutcome::AlreadyExists)),
         1 => Just(Some(CreateOutcome::Refused(problem("no")))),
         1 => Just(Some(CreateOutcome::Unknown(problem("what")))),
@@ -100,9 +100,9 @@ prop_compose! {
         history in history(),
         input in input(),
         (fresh, quiet, taken, asked, only_attempt) in any::<(bool, bool, bool, bool, bool)>(),
-        cached_runs in prop::collection::vec((some_reading(), any::<bool>()), 0..3),
-        reads in prop::collection::vec((some_reading(), any::<bool>()), 0..3),
-        listed in prop::option::of(prop::collection::vec((some_reading(), any::<bool>()), 0..3)),
+        cached_runs in prop::collection::vec((some_fetched(), any::<bool>()), 0..3),
+        reads in prop::collection::vec((some_fetched(), any::<bool>()), 0..3),
+        listed in prop::option::of(prop::collection::vec((some_fetched(), any::<bool>()), 0..3)),
         created in outcome(),
         watch in prop_oneof![1 => Just(WatchState::Starting), 3 => Just(WatchState::Synced), 1 => Just(WatchState::Polled)],
         server_agrees in any::<Option<bool>>(),
@@ -114,12 +114,12 @@ prop_compose! {
         }
         (facts.watch, facts.created, facts.server_agrees) = (watch, created, server_agrees);
         facts.runnable.rerun_token = asked.then(|| "t".to_owned());
-        for (reading, deleted) in cached_runs {
-            facts.cached_runs.push(if deleted { seen_to_go(&reading) } else { seen(&reading) });
+        for (fetched, deleted) in cached_runs {
+            facts.cached_runs.push(if deleted { seen_to_go(&fetched) } else { seen(&fetched) });
         }
-        for (reading, absent) in reads {
-            let name = reading.run.name.clone();
-            facts = if absent { facts.reading_absent(&name) } else { facts.reading_found(&name, reading) };
+        for (fetched, absent) in reads {
+            let name = fetched.run.name.clone();
+            facts = if absent { facts.reading_absent(&name) } else { facts.reading_found(&name, fetched) };
         }
         if let Some(listed) = listed {
             let matching: Vec<String> = listed.iter().filter(|one| one.1).map(|one| one.0.run.uid.clone()).collect();

@@ -7,7 +7,7 @@ use crate::{
     decide::{Change, Step, decide, decide_without_rendering},
     facts::{CreateOutcome, Facts, NameRead},
     ledger::tests::sample::*,
-    problem::Category,
+    reconcile_error::Category,
 };
 
 /// The second run was made by an earlier reconciliation.

@@ -249,7 +249,7 @@ fn what_once_claimed_to_be_ahead_is_never_taken_for_the_run_whose_name_it_holds(
         .after(CreateOutcome::AlreadyExists)
         .reading_found(&name(3), forged.clone());
     written(&facts, Change::Confirm);
-    facts.strangers.insert(forged.run.uid.clone());
+    facts.unknown_runs.insert(forged.run.uid.clone());
     let next = written(&facts, Change::Renumber);
     assert_eq!((next.current.unwrap().uid, next.outputs), (None, None));
     let gone = Facts {

@@ -8,12 +8,12 @@ use cartouche_templating::Rendered;
 use crate::{
     decide::{Change, Step, decide},
     facts::{
-        CachedRun, CreateOutcome, Facts, Found, LedgerState, NameRead, OutputsDigest, Rendering,
-        RunName, RunnableFacts, WatchState,
+        CachedRun, CreateOutcome, Facts, LedgerState, NameRead, OutputsDigest, Rendering, RunName,
+        RunnableFacts, WatchState,
     },
     ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity, tests::sample::*},
-    problem::{Category, ReconcileError, Requeue},
     process_state::Remembered,
+    reconcile_error::{Category, ReconcileError, Requeue},
     status,
 };
 
@@ -139,14 +139,9 @@ impl Facts {
     }
 
     /// A read of the name found this.
-    pub(crate) fn reading_found(mut self, name: &str, reading: FetchedRun) -> Self {
-        self.reads.insert(
-            run_name(name),
-            NameRead::Found(Box::new(Found {
-                reading,
-                matches: false,
-            })),
-        );
+    pub(crate) fn reading_found(mut self, name: &str, fetched: FetchedRun) -> Self {
+        self.reads
+            .insert(run_name(name), NameRead::Found(Box::new(fetched)));
         self
     }
 
@@ -158,9 +153,9 @@ impl Facts {
 
     /// The list showed these runs; those whose uid is given contain what is rendered.
     pub(crate) fn listing(mut self, runs: Vec<FetchedRun>, matching: &[&str]) -> Self {
-        let found = runs.into_iter().map(|reading| Found {
-            matches: matching.contains(&reading.run.uid.as_str()),
-            reading,
+        let found = runs.into_iter().map(|fetched| FetchedRun {
+            matches: matching.contains(&fetched.run.uid.as_str()),
+            ..fetched
         });
         self.listed = Some(found.collect());
         self.listed_every_kind = matches!(self.ledger_state, LedgerState::Lost { .. });
@@ -177,22 +172,22 @@ pub(crate) fn run_name(name: &str) -> RunName {
 }
 
 /// The watch shows a run in the state that a reading would find.
-pub(crate) fn seen(reading: &FetchedRun) -> CachedRun {
+pub(crate) fn seen(fetched: &FetchedRun) -> CachedRun {
     CachedRun {
-        run: reading.run.clone(),
+        run: fetched.run.clone(),
         deleted: false,
-        health: reading.health.clone(),
-        outputs: OutputsDigest::of(&reading.outputs),
-        rules_hash: reading.rules_hash.clone(),
+        health: fetched.health.clone(),
+        outputs: OutputsDigest::of(&fetched.outputs),
+        rules_hash: fetched.rules_hash.clone(),
         version: None,
     }
 }
 
 /// The watch showed it to be deleted in that state.
-pub(crate) fn seen_to_go(reading: &FetchedRun) -> CachedRun {
+pub(crate) fn seen_to_go(fetched: &FetchedRun) -> CachedRun {
     CachedRun {
         deleted: true,
-        ..seen(reading)
+        ..seen(fetched)
     }
 }
 
@@ -230,7 +225,7 @@ pub(crate) fn written(facts: &Facts, change: Change) -> Ledger {
 /// Decides, and expects to be stuck on this.
 pub(crate) fn stuck(facts: &Facts, category: Category) -> ReconcileError {
     match decide(facts) {
-        Step::Stuck(problem) if problem.category == category => problem,
+        Step::Stuck(error) if error.category == category => error,
         step => panic!("expected {category}, decided {step:?}"),
     }
 }

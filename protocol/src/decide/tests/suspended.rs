@@ -7,7 +7,7 @@ use crate::{
     decide::{Change, Step, decide, decide_without_rendering},
     facts::Facts,
     ledger::tests::sample::*,
-    problem::{Category, Requeue},
+    reconcile_error::{Category, Requeue},
 };
 
 fn suspended(mut facts: Facts) -> Facts {

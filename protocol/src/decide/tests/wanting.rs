@@ -7,7 +7,7 @@ use crate::{
     decide::{Change, Step, Waiting, decide},
     facts::{Facts, LedgerState, WatchState},
     ledger::{Ledger, MAX_HISTORY, RunIdentity, tests::sample::*},
-    problem::{Category, ReconcileError, Requeue},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 
 #[test]
@@ -43,13 +43,13 @@ fn a_runnable_that_is_being_deleted_intends_nothing() {
 #[test]
 fn what_cannot_be_rendered_is_a_problem_and_never_a_write() {
     let mut facts = with(created(1, "A"), "B").fresh();
-    let problem = ReconcileError::new(
+    let error = ReconcileError::new(
         Category::TemplateStampFailure,
         Requeue::OnChange,
         "no such field",
     );
-    facts.rendering = Err(problem.clone());
-    assert_eq!(decide(&facts), Step::Stuck(problem));
+    facts.rendering = Err(error.clone());
+    assert_eq!(decide(&facts), Step::Stuck(error));
 }
 
 #[test]
@@ -253,16 +253,16 @@ fn looping(runs: i64, last: i64) -> Facts {
 fn the_breaker_counts_runs_and_slows_the_one_above_the_limit() {
     let next = written(&looping(29, NOW - 1), Change::Intent);
     assert_eq!(next.breaker.unwrap().runs, 30);
-    let problem = stuck(&looping(30, NOW - 1), Category::RunawayDetected);
+    let error = stuck(&looping(30, NOW - 1), Category::RunawayDetected);
     assert_eq!(
-        problem.requeue,
+        error.requeue,
         Requeue::After(std::time::Duration::from_secs(299))
     );
     let time_of_the_next = at(NOW + 299).to_string();
     assert!(
-        problem.message.contains(&time_of_the_next),
+        error.message.contains(&time_of_the_next),
         "{}",
-        problem.message
+        error.message
     );
     assert_eq!(intended(&looping(30, NOW - 300)), (41, hash("B")));
 }
@@ -275,7 +275,7 @@ fn a_run_that_is_rendered_differently_at_each_look_is_stopped_as_a_loop() {
         facts = facts.rendered_as(document(&runs.to_string())).fresh();
         match decide(&facts) {
             Step::Write(next, Change::Intent) => facts.ledger = made(&next),
-            Step::Stuck(problem) => break problem,
+            Step::Stuck(error) => break error,
             _ => {}
         }
         runs += 1;
@@ -326,11 +326,11 @@ fn a_ledger_full_of_unfinished_runs_takes_no_more_and_says_so() {
         .map(|sequence| unfinished(sequence, "old"))
         .collect();
     let full = facts(ledger(created(201, "A"), history), "B").fresh();
-    let problem = stuck(&full, Category::UnknownError);
+    let error = stuck(&full, Category::UnknownError);
     assert!(
-        problem.message.contains(&MAX_HISTORY.to_string()),
+        error.message.contains(&MAX_HISTORY.to_string()),
         "{}",
-        problem.message
+        error.message
     );
 }
 

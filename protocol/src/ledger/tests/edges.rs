@@ -4,7 +4,7 @@
 use cartouche_crds::{HistoryEntry, RunResult};
 
 use super::sample::*;
-use crate::ledger::{Ledger, Listed, RunIdentity, rebuild};
+use crate::ledger::{Ledger, ListedRun, RunIdentity, rebuild};
 
 #[test]
 fn only_the_run_that_a_pending_entry_intends_is_awaited() {
@@ -95,7 +95,7 @@ fn exactly_as_many_runs_of_cartographer_as_may_be_are_all_taken_over() {
             .collect();
         let listed: Vec<_> = runs
             .iter()
-            .map(|run| Listed {
+            .map(|run| ListedRun {
                 run,
                 matches: false,
             })

@@ -7,7 +7,7 @@ use cartouche_templating::Verdict;
 use proptest::prelude::*;
 
 use super::sample::*;
-use crate::ledger::{Fate, FetchedRun, Ledger, Listed, OutputsRead, RunIdentity, rebuild};
+use crate::ledger::{Fate, FetchedRun, Ledger, ListedRun, OutputsRead, RunIdentity, rebuild};
 
 const INPUTS: [&str; 3] = ["A", "B", "C"];
 
@@ -62,7 +62,7 @@ fn read(sequence: i64, verdict: Verdict, has: bool) -> FetchedRun {
         (Verdict::Succeeded, false) => OutputsRead::Unsatisfied("no path".to_owned()),
         _ => OutputsRead::None,
     };
-    reading(run(sequence, "A"), verdict, outputs)
+    fetched(run(sequence, "A"), verdict, outputs)
 }
 
 fn step(ledger: Ledger, event: &Event) -> Ledger {
@@ -105,9 +105,9 @@ fn relisted(ledger: &Ledger, runs: &[(i64, usize)]) -> Option<Ledger> {
         .iter()
         .map(|(n, input)| run(*n, INPUTS[*input]))
         .collect();
-    let listed: Vec<Listed<'_>> = runs
+    let listed: Vec<ListedRun<'_>> = runs
         .iter()
-        .map(|run| Listed {
+        .map(|run| ListedRun {
             run,
             matches: false,
         })
@@ -197,7 +197,7 @@ proptest! {
             .into_iter()
             .map(|(n, input, copy)| RunIdentity { uid: format!("{n}/{input}/{copy}"), ..run(n, INPUTS[input]) })
             .collect();
-        let listed: Vec<Listed<'_>> = runs.iter().map(|run| Listed { run, matches: false }).collect();
+        let listed: Vec<ListedRun<'_>> = runs.iter().map(|run| ListedRun { run, matches: false }).collect();
         if let Some(next) = rebuild(&ledger, &listed, RUNNABLE, None, None) {
             prop_assert!(runs.iter().all(|run| !next.is_behind(run, RUNNABLE)));
             prop_assert_eq!(rebuild(&next, &listed, RUNNABLE, None, None), None);

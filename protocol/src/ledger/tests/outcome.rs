@@ -98,14 +98,14 @@ fn no_older_run_stands_in_for_a_newer_success_that_lacks_an_output() {
 fn outputs_stay_when_a_run_fails_or_declares_none() {
     let mut old = ledger(created(2, "A"), vec![]);
     (old.outputs, old.outputs_from) = (Some(values("old")), Some(outputs_from(1)));
-    let none = reading(run(2, "A"), Verdict::Succeeded, OutputsRead::None);
-    let odd = reading(
+    let none = fetched(run(2, "A"), Verdict::Succeeded, OutputsRead::None);
+    let odd = fetched(
         run(2, "A"),
         Verdict::Failed,
         OutputsRead::Values(values("of a failure")),
     );
-    for reading in [failed(run(2, "A")), lacking(run(2, "A")), none, odd] {
-        let next = old.clone().record(&reading, None);
+    for fetched in [failed(run(2, "A")), lacking(run(2, "A")), none, odd] {
+        let next = old.clone().record(&fetched, None);
         assert_eq!(outputs(&next), (Some("old".to_owned()), Some(1)));
     }
 }

@@ -4,7 +4,7 @@ use cartouche_crds::{CurrentRun, RunPhase, RunResult};
 use k8s_openapi::jiff::Timestamp;
 
 use super::sample::*;
-use crate::ledger::{Ledger, Listed, MAX_HISTORY, RunIdentity, UNKNOWN_HASH, rebuild};
+use crate::ledger::{Ledger, ListedRun, MAX_HISTORY, RunIdentity, UNKNOWN_HASH, rebuild};
 
 /// Rebuilds from runs, of which those whose name is given match what is rendered.
 fn rebuilt(ledger: &Ledger, runs: &[RunIdentity], matching: &[&str]) -> Option<Ledger> {
@@ -18,9 +18,9 @@ fn rebuilt_at(
     token: Option<&str>,
     now: Option<Timestamp>,
 ) -> Option<Ledger> {
-    let listed: Vec<Listed<'_>> = runs
+    let listed: Vec<ListedRun<'_>> = runs
         .iter()
-        .map(|run| Listed {
+        .map(|run| ListedRun {
             run,
             matches: matching.contains(&run.name.as_str()),
         })

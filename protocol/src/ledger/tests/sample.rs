@@ -225,31 +225,32 @@ pub(crate) fn health(verdict: Verdict) -> Health {
     }
 }
 
-pub(crate) fn reading(run: RunIdentity, verdict: Verdict, outputs: OutputsRead) -> FetchedRun {
+pub(crate) fn fetched(run: RunIdentity, verdict: Verdict, outputs: OutputsRead) -> FetchedRun {
     FetchedRun {
         run,
         health: health(verdict),
         outputs,
         rules_hash: Arc::from(RULES),
+        matches: false,
     }
 }
 
 pub(crate) fn running(run: RunIdentity) -> FetchedRun {
-    reading(run, Verdict::Unknown, OutputsRead::None)
+    fetched(run, Verdict::Unknown, OutputsRead::None)
 }
 
 pub(crate) fn failed(run: RunIdentity) -> FetchedRun {
-    reading(run, Verdict::Failed, OutputsRead::None)
+    fetched(run, Verdict::Failed, OutputsRead::None)
 }
 
 /// A run that succeeded with one output of this value.
 pub(crate) fn succeeded(run: RunIdentity, value: &str) -> FetchedRun {
-    reading(run, Verdict::Succeeded, OutputsRead::Values(values(value)))
+    fetched(run, Verdict::Succeeded, OutputsRead::Values(values(value)))
 }
 
 /// A run that succeeded without the output that its template declares.
 pub(crate) fn lacking(run: RunIdentity) -> FetchedRun {
-    reading(
+    fetched(
         run,
         Verdict::Succeeded,
         OutputsRead::Unsatisfied("no such path".to_owned()),

@@ -22,8 +22,8 @@ fn a_lost_run_says_how_to_run_again() {
 
 #[test]
 fn a_finished_run_that_is_gone_is_told_as_stored() {
-    for reading in [succeeded(run(2, "A"), "x"), failed(run(2, "A"))] {
-        let mut facts = read(&reading).stored_as_reported();
+    for fetched in [succeeded(run(2, "A"), "x"), failed(run(2, "A"))] {
+        let mut facts = read(&fetched).stored_as_reported();
         facts.reads.clear();
         assert_eq!(report(&facts, None).conditions, facts.stored.conditions);
     }

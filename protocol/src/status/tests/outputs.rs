@@ -40,10 +40,10 @@ fn a_missing_output_is_told_in_full_and_the_old_outputs_stay() {
 
 #[test]
 fn a_missing_output_of_a_run_that_was_just_made_is_told_too() {
-    let reading = lacking(run(2, "A"));
+    let fetched = lacking(run(2, "A"));
     let mut facts =
-        with(created(2, "A"), "A").after(CreateOutcome::Created(Box::new(reading.clone())));
-    facts.ledger = facts.ledger.record(&reading, facts.now);
+        with(created(2, "A"), "A").after(CreateOutcome::Created(Box::new(fetched.clone())));
+    facts.ledger = facts.ledger.record(&fetched, facts.now);
     assert_eq!(reason(&facts), "OutputPathNotSatisfied");
 }
 

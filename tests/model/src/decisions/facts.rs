@@ -1,17 +1,14 @@
 //! What a worker knows, as the facts that the controller decides by.
 
-use cartouche_crds::HistoryEntry;
 use cartouche_protocol::{
-    evaluate::{digested, reading},
+    evaluate::{contains_rendered, digested, fetched_run},
     facts::{
-        CachedRun, CreateOutcome, Facts, Found, NameRead, Probe, Rendering, RunnableFacts,
-        WatchState,
+        CachedRun, CreateOutcome, Facts, NameRead, Probe, Rendering, RunnableFacts, WatchState,
     },
     ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity},
-    problem::{Category, ReconcileError, Requeue},
     process_state::Remembered,
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
-use cartouche_templating::{HASH_VERSION, contains};
 use serde_json::Value;
 
 use super::Decisions;
@@ -28,11 +25,7 @@ impl Decisions {
         let reader = Reader {
             decisions: self,
             document: self.cast.document(setup.document(knowledge.input)),
-            is_foreign: ledger
-                .current
-                .as_ref()
-                .is_none_or(|current| !current.input_hash.starts_with(HASH_VERSION)),
-            history: &ledger.history,
+            ledger: &ledger,
         };
         let limits = BreakerLimits {
             max_runs: setup.runaway_runs,
@@ -85,9 +78,7 @@ impl Decisions {
 struct Reader<'a> {
     decisions: &'a Decisions,
     document: &'a Document,
-    /// The hash of the current run is not of this version, so that runs are compared by content.
-    is_foreign: bool,
-    history: &'a [HistoryEntry],
+    ledger: &'a Ledger,
 }
 
 impl Reader<'_> {
@@ -96,11 +87,11 @@ impl Reader<'_> {
         cast.object(pool, shown.uid, &shown.make, shown.result)
     }
 
-    fn found(&self, shown: &Shown) -> Option<Found> {
+    fn found(&self, shown: &Shown) -> Option<FetchedRun> {
         let object = self.object(shown);
-        let reading = reading(&self.document.compiled, self.history, &object)?;
-        let matches = self.is_foreign && contains(&object, &self.document.rendered);
-        Some(Found { reading, matches })
+        let matches = contains_rendered(self.ledger, &self.document.rendered, &object);
+        let fetched = fetched_run(&self.document.compiled, &self.ledger.history, &object)?;
+        Some(FetchedRun { matches, ..fetched })
     }
 
     fn read(&self, shown: Option<&Shown>) -> NameRead {
@@ -109,7 +100,7 @@ impl Reader<'_> {
     }
 
     fn remembered(&self, knowledge: &Knowledge) -> Remembered {
-        let read = |shown: &Shown| self.found(shown).map(|found| found.reading);
+        let read = |shown: &Shown| self.found(shown);
         Remembered {
             ledger_state: knowledge.ledger_state,
             created: knowledge.created.map(|outcome| created(&outcome, read)),
@@ -123,7 +114,13 @@ impl Reader<'_> {
         let object = self.object(shown);
         let run = RunIdentity::of(&object)?;
         let compiled = Some(&*self.document.compiled);
-        Some(digested(compiled, self.history, run, &object, deleted))
+        Some(digested(
+            compiled,
+            &self.ledger.history,
+            run,
+            &object,
+            deleted,
+        ))
     }
 }
 
@@ -156,11 +153,11 @@ fn watch_state(setup: &Configuration, knowledge: &Knowledge) -> WatchState {
 fn created(outcome: &Outcome, read: impl Fn(&Shown) -> Option<FetchedRun>) -> CreateOutcome {
     let no_object = || CreateOutcome::Unknown(refusal("the answer is no object", Requeue::Backoff));
     match outcome {
-        Outcome::Created(shown) => read(shown).map_or_else(no_object, |reading| {
-            CreateOutcome::Created(Box::new(reading))
+        Outcome::Created(shown) => read(shown).map_or_else(no_object, |fetched| {
+            CreateOutcome::Created(Box::new(fetched))
         }),
-        Outcome::MadeBefore(shown) => read(shown).map_or_else(no_object, |reading| {
-            CreateOutcome::MadeBefore(Box::new(reading))
+        Outcome::MadeBefore(shown) => read(shown).map_or_else(no_object, |fetched| {
+            CreateOutcome::MadeBefore(Box::new(fetched))
         }),
         Outcome::Exists => CreateOutcome::AlreadyExists,
         Outcome::Refused => CreateOutcome::Refused(refusal("forbidden", Requeue::OnRbac)),

@@ -1,5 +1,5 @@
-//! Objects that look like runs of a Runnable and are somebody else's: how they are told from runs, and who
-//! hears of them. I/O.
+//! Objects that look like runs of a Runnable and that no ledger knows: how they are told from runs, and how
+//! they are reported. I/O.
 
 use cartouche_crds::{CurrentRun, FIELD_MANAGER};
 use cartouche_protocol::{
@@ -18,27 +18,28 @@ use crate::{
     memory::{Operation, lock},
 };
 
-/// Unknown runs of one Runnable that are told of at most.
-const MAX_TOLD: usize = 100;
+/// Unknown runs of one Runnable that are reported at most.
+const MAX_REPORTED: usize = 100;
+
 impl Reconciliation<'_> {
     /// Reads who wrote the ledger last. `Err` if somebody has written since this reconciliation read it.
     pub(super) async fn read_ledger_writer(&mut self) -> Result<(), End> {
         let found = self
-            .read_again(|found: &WrittenBy| found.metadata.resource_version.as_str())
+            .read_again(|found: &RunnableWriters| found.metadata.resource_version.as_str())
             .await?;
         let writer = found.ledger_writer();
         self.facts.ledger_writer = Some(writer);
         if writer == LedgerWriter::Ours {
             let entries = self.runnable.managed_fields();
             lock(&self.memory).state.looked_up(entries, self.facts.now);
-            self.know_strangers();
+            self.note_unknown_runs();
         }
         Ok(())
     }
 
-    /// What claims to be ahead of a ledger of ours is a stranger's, and stays that when the number that it
+    /// What claims to be ahead of a ledger of ours is an unknown run, and stays that when the number that it
     /// bears is given.
-    fn know_strangers(&mut self) {
+    fn note_unknown_runs(&mut self) {
         let uid = &self.facts.runnable.uid;
         let ledger = &self.facts.ledger;
         let ahead = self
@@ -54,8 +55,8 @@ impl Reconciliation<'_> {
             self.report_unknown_runs(current, &ahead);
         }
         let state = &mut lock(&self.memory).state;
-        state.note_strangers(ahead, self.facts.now);
-        self.facts.strangers = state.strangers.keys().cloned().collect();
+        state.note_unknown_runs(ahead, self.facts.now);
+        self.facts.unknown_runs = state.unknown_runs.keys().cloned().collect();
     }
 
     /// Asks what becomes of an object like that of the pending run. A refusal that does not pass says
@@ -67,13 +68,13 @@ impl Reconciliation<'_> {
         let (sequence, name) = (current.sequence, current.name.clone());
         let made = match self.stamped(sequence, Some(&format!("{name}-probe"))) {
             Ok((path, object)) => account.create(&path, &object, CreateMode::DryRun).await,
-            Err(problem) => return Err(self.fail(Operation::Create(sequence), problem)),
+            Err(error) => return Err(self.fail(Operation::Create(sequence), error)),
         };
         let probe = match made {
             Ok(Object(made)) => probed(current, &self.facts.runnable.uid, &made),
             Err(error) if error.is_passing() => {
-                let problem = self.refusal(&name, &error);
-                return Err(self.fail(Operation::Create(sequence), problem));
+                let error = self.refusal(&name, &error);
+                return Err(self.fail(Operation::Create(sequence), error));
             }
             Err(_) => Probe::default(),
         };
@@ -83,7 +84,7 @@ impl Reconciliation<'_> {
 
     /// Objects that claim to be runs of this Runnable, and that its ledger cannot know: forged, or
     /// left by a backup. An old run that the ledger has dropped is none of them.
-    pub(super) fn report_unknown_runs(&self, current: &CurrentRun, strangers: &[RunIdentity]) {
+    pub(super) fn report_unknown_runs(&self, current: &CurrentRun, runs: &[RunIdentity]) {
         let oldest = self
             .facts
             .ledger
@@ -91,60 +92,60 @@ impl Reconciliation<'_> {
             .first()
             .and_then(|entry| entry.started_at.as_ref());
         let mut memory = lock(&self.memory);
-        for run in strangers {
+        for run in runs {
             let dropped = match run.genuine_sequence(&self.facts.runnable.uid) {
                 Some(sequence) => sequence < current.sequence,
                 None => run.sequence.is_none() && run.created < oldest.map(|at| at.0),
             };
             if dropped
-                || memory.reported.len() >= MAX_TOLD
+                || memory.reported.len() >= MAX_REPORTED
                 || !memory.reported.insert(run.uid.clone())
             {
                 continue;
             }
-            let told = "claims to be a run of this Runnable, but its record of runs does not know it: it gives no outputs and is never deleted; \
+            let message = "claims to be a run of this Runnable, but its record of runs does not know it: it gives no outputs and is never deleted; \
                         delete it if it is not yours";
-            self.warn_of_stranger(&RunName::of_run(run), told);
+            self.report_unknown_run(&RunName::of_run(run), message);
         }
     }
 
-    /// The number of the entry before was given up, since a stranger held its name.
-    pub(super) fn tell_of_taken_name(&self, before: &Ledger) {
+    /// The number of the entry before was given up, since an unknown run held its name.
+    pub(super) fn report_taken_name(&self, before: &Ledger) {
         let (Some(given_up), Some(next)) = (&before.current, &self.facts.ledger.current) else {
             return;
         };
-        let told = format!(
+        let message = format!(
             "holds the name of run {} and was not made for it: it gives no outputs and is never deleted; run {} is made instead",
             given_up.sequence, next.sequence
         );
-        self.warn_of_stranger(&RunName::of(given_up), &told);
+        self.report_unknown_run(&RunName::of(given_up), &message);
     }
 
-    fn warn_of_stranger(&self, stranger: &RunName, told: &str) {
+    fn report_unknown_run(&self, run: &RunName, message: &str) {
         self.ctx.metrics.unknown_run();
         let kinds = &self.ctx.kinds;
-        let resource = kinds.known(&stranger.api_version, &stranger.kind);
-        let resource = resource.map_or_else(|| stranger.kind.clone(), |kind| kind.resource());
-        let message = format!("{resource}/{} {told}", stranger.name);
+        let resource = kinds.known(&run.api_version, &run.kind);
+        let resource = resource.map_or_else(|| run.kind.clone(), |kind| kind.resource());
+        let message = format!("{resource}/{} {message}", run.name);
         self.publish_warning("UnknownRun", message);
     }
 }
 
 /// A Runnable as far as it says who wrote its status.
 #[derive(Deserialize)]
-struct WrittenBy {
-    metadata: WrittenByMeta,
+struct RunnableWriters {
+    metadata: WritersMeta,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WrittenByMeta {
+struct WritersMeta {
     resource_version: String,
     #[serde(default)]
     managed_fields: Vec<ManagedFieldsEntry>,
 }
 
-impl WrittenBy {
+impl RunnableWriters {
     /// Whoever changed `currentRun` last owns it, since it is written as a whole, and as a part of the
     /// status, since the rest of an object is written without it. (What more than ten have written of an
     /// object, the API server merges into an entry of nobody's, which names no part: it may well be ours.)
@@ -190,11 +191,11 @@ fn probed(current: &CurrentRun, owner: &str, made: &Value) -> Probe {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{LedgerWriter, WrittenBy};
+    use super::{LedgerWriter, RunnableWriters};
 
     fn ledger_writer(entries: &[Value]) -> LedgerWriter {
         let runnable = json!({ "metadata": { "resourceVersion": "1", "managedFields": entries } });
-        let written: WrittenBy = serde_json::from_value(runnable).unwrap();
+        let written: RunnableWriters = serde_json::from_value(runnable).unwrap();
         written.ledger_writer()
     }
 

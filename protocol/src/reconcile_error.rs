@@ -87,7 +87,7 @@ impl Category {
             .find(|category| category.as_str() == reason)
     }
 
-    /// Whether it stands before anything could be stamped, so that there is no word about a run.
+    /// Whether it stands before anything could be stamped, so that nothing is said of a run.
     #[must_use]
     pub fn precedes_stamping(self) -> bool {
         matches!(
