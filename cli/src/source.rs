@@ -50,6 +50,11 @@ impl Place {
         (before.matches('\n').count() + 1, line.chars().count() + 1)
     }
 
+    /// What stands there.
+    pub(crate) fn text(&self) -> &str {
+        self.source.text.get(self.span.clone()).unwrap_or_default()
+    }
+
     /// `file:line:column`.
     pub(crate) fn shown(&self) -> String {
         let (line, column) = self.line_and_column();

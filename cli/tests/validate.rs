@@ -355,6 +355,22 @@ fn a_template_with_too_many_tags_is_tried_with_no_runnable() {
     assert!(out.contains("1001 tags, more than 1000"), "{out}");
 }
 
+/// No template may have two megabytes, and that is told at once, and not after many minutes.
+#[test]
+fn a_text_with_very_many_tags_is_read_once() {
+    let tags = (0..50_000)
+        .map(|i| format!("        $(runnable.metadata.labels.l{i})$ $(runnable.metadata.name)$\n"));
+    let template = format!(
+        "apiVersion: carto.run/v1alpha1\nkind: ClusterRunTemplate\nmetadata: {{ name: many }}\n\
+         spec:\n  template:\n    apiVersion: v1\n    kind: ConfigMap\n    \
+         metadata: {{ generateName: x- }}\n    data:\n      all: |\n{}",
+        tags.collect::<String>()
+    );
+    assert!(template.len() > 2_000_000);
+    let out = validated(&template, "");
+    assert!(out.contains("it is larger than 262144 bytes"), "{out}");
+}
+
 #[test]
 fn the_hint_about_dots_is_given_only_where_they_are_what_is_wrong() {
     for (path, hint) in [

@@ -101,14 +101,9 @@ fn check_path(
         step,
         &impossible.reason,
     );
-    let written = document
-        .source
-        .text
-        .get(node.span.clone())
-        .unwrap_or_default();
     // A path in quotes or over several lines need not stand in the file as it is read.
     let place = document.place(&node.span);
-    let place = match (written.find(path), step) {
+    let place = match (place.text().find(path), step) {
         (Some(offset), Some(step)) => {
             template_file::part(&place, offset + step.span.start..offset + step.span.end)
         }
