@@ -1,40 +1,24 @@
 //! Findings for people: the source line, a marker, and what to do.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::fmt::Write as _;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-use super::{Finding, Severity};
+use super::{Finding, Severity, report::LeftOut};
 use crate::source::Place;
-
-/// How many findings of one file are shown; the others are counted. Nobody reads more at once, and each
-/// costs a search through the whole file.
-const SHOWN: usize = 100;
 
 /// The findings, with escape codes for colours; whoever prints them takes those away where there is no
 /// terminal.
-pub(super) fn render(findings: &[Finding]) -> String {
+pub(super) fn render(findings: &[&Finding], left_out: &[LeftOut<'_>]) -> String {
     let renderer = Renderer::styled();
     let mut out = String::new();
-    let mut counts = BTreeMap::new();
     for finding in findings {
-        let place = finding.place.as_ref();
-        let count = counts
-            .entry(place.map(|place| place.source.name.as_str()))
-            .or_insert(0_usize);
-        *count += 1;
-        if *count > SHOWN {
-            continue;
-        }
         out.push_str(&renderer.render(&[group(finding)]));
         out.push_str("\n\n");
     }
-    for (file, count) in counts {
-        if let more @ 1.. = count.saturating_sub(SHOWN) {
-            let of = file.map_or_else(String::new, |file| format!(" in {file}"));
-            // Writing to a string cannot fail.
-            let _ = writeln!(out, "and {more} more{of}: --output json has all of them\n");
-        }
+    for left_out in left_out {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{left_out}\n");
     }
     out
 }
