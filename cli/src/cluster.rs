@@ -49,7 +49,7 @@ pub(crate) struct Cluster {
 }
 
 /// A kind that the cluster serves.
-pub(crate) struct Served {
+pub(crate) struct ServedKind {
     pub(crate) resource: ApiResource,
     pub(crate) namespaced: bool,
 }
@@ -193,14 +193,14 @@ impl Cluster {
         &self,
         api_version: &str,
         kind: &str,
-    ) -> anyhow::Result<Option<Served>> {
+    ) -> anyhow::Result<Option<ServedKind>> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let name = GroupVersionKind::gvk(group, version, kind);
         let what = format!("looking up {kind} of {api_version}");
         let found =
             tokio::time::timeout(DEADLINE, discovery::pinned_kind(&self.client, &name)).await;
         match found.with_context(|| late(&what))? {
-            Ok((resource, capabilities)) => Ok(Some(Served {
+            Ok((resource, capabilities)) => Ok(Some(ServedKind {
                 resource,
                 namespaced: capabilities.scope == Scope::Namespaced,
             })),

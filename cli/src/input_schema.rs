@@ -4,7 +4,7 @@ use cartouche_templating::syntax::{PathStep, To};
 
 use crate::{
     schema::Schema,
-    source::{Document, Node, Step},
+    source::{Document, Node, Segment},
 };
 
 /// The steps of a path from `runnable` to the inputs.
@@ -27,7 +27,7 @@ pub(crate) fn below_inputs(steps: &[PathStep]) -> Option<&[PathStep]> {
 }
 
 /// Where an input is declared; of something below a declared input, that one.
-pub(crate) fn declared<'a>(template: &'a Document, steps: &[Step]) -> Option<&'a Node> {
+pub(crate) fn declared<'a>(template: &'a Document, steps: &[Segment]) -> Option<&'a Node> {
     let mut node = template.root.at(&["spec", "inputSchema"])?;
     for (depth, step) in steps.iter().enumerate() {
         match below(node, step) {
@@ -40,7 +40,7 @@ pub(crate) fn declared<'a>(template: &'a Document, steps: &[Step]) -> Option<&'a
 }
 
 /// The default that an input has when a Runnable does not give it, or one above it.
-pub(crate) fn default_of<'a>(template: &'a Document, steps: &[Step]) -> Option<&'a Node> {
+pub(crate) fn default_of<'a>(template: &'a Document, steps: &[Segment]) -> Option<&'a Node> {
     let mut node = template.root.at(&["spec", "inputSchema"])?;
     let mut default = None;
     for step in steps {
@@ -50,11 +50,11 @@ pub(crate) fn default_of<'a>(template: &'a Document, steps: &[Step]) -> Option<&
     default
 }
 
-fn below<'a>(node: &'a Node, step: &Step) -> Option<&'a Node> {
+fn below<'a>(node: &'a Node, step: &Segment) -> Option<&'a Node> {
     match step {
-        Step::Key(key) => node
+        Segment::Key(key) => node
             .at(&["properties", key])
             .or_else(|| node.get("additionalProperties")),
-        Step::Index(_) => node.get("items"),
+        Segment::Index(_) => node.get("items"),
     }
 }

@@ -79,12 +79,12 @@ impl Objects {
     }
 
     /// The object that a Runnable selects.
-    pub(crate) fn selected_by(&self, runnable: &Document) -> Selection<'_> {
+    pub(crate) fn selected_by(&self, runnable: &Document) -> Selected<'_> {
         let Some(selector) = runnable.value.pointer("/spec/selector") else {
-            return Selection::NotAsked;
+            return Selected::NotAsked;
         };
         let Ok(selector) = serde_json::from_value::<Selector>(selector.clone()) else {
-            return Selection::None;
+            return Selected::None;
         };
         let namespace = namespace_of(runnable);
         let mut found: Vec<&Document> = Vec::new();
@@ -98,9 +98,9 @@ impl Objects {
             }
         }
         match found.as_slice() {
-            [] => Selection::None,
-            [one] => Selection::One(one),
-            several => Selection::Many(several.len()),
+            [] => Selected::None,
+            [one] => Selected::One(one),
+            several => Selected::Many(several.len()),
         }
     }
 
@@ -115,7 +115,7 @@ impl Objects {
 
 /// What a selector picks.
 #[derive(Clone, Copy)]
-pub(crate) enum Selection<'a> {
+pub(crate) enum Selected<'a> {
     /// There is no selector.
     NotAsked,
     One(&'a Document),

@@ -91,8 +91,8 @@ pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, 
         .and_then(Value::as_str)
         .filter(|token| !token.is_empty());
     let request = rerun_token.and_then(|token| {
-        let said = annotations?.get(RERUN_REQUEST_ANNOTATION)?.as_str()?;
-        Some(RerunRequest::of(said, token)?.annotation())
+        let annotation = annotations?.get(RERUN_REQUEST_ANNOTATION)?.as_str()?;
+        Some(RerunRequest::of(annotation, token)?.annotation())
     });
     let object = stamp(
         &rendered,

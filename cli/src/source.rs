@@ -14,7 +14,7 @@ use anyhow::{Context as _, bail};
 use serde_json::Value;
 use serde_saphyr::Location;
 
-pub(crate) use cartouche_templating::Step;
+pub(crate) use cartouche_templating::Segment;
 pub(crate) use node::{Content, Node};
 pub(crate) use path::shown;
 
@@ -34,12 +34,12 @@ pub(crate) struct Source {
 
 /// Some bytes of a text.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct SourceSpan {
     pub(crate) source: Arc<Source>,
     pub(crate) span: Range<usize>,
 }
 
-impl Place {
+impl SourceSpan {
     /// Line and column (in characters), both from 1.
     pub(crate) fn line_and_column(&self) -> (usize, usize) {
         let text = &self.source.text;
@@ -80,8 +80,8 @@ impl Document {
         }
     }
 
-    pub(crate) fn place(&self, span: &Range<usize>) -> Place {
-        Place {
+    pub(crate) fn place(&self, span: &Range<usize>) -> SourceSpan {
+        SourceSpan {
             source: Arc::clone(&self.source),
             span: span.clone(),
         }
@@ -251,7 +251,7 @@ fn no_object(source: &Arc<Source>, node: &Node) -> Finding {
         .filter(|key| node.get(key).and_then(Node::text).is_none())
         .collect::<Vec<_>>()
         .join(" and ");
-    let place = Place {
+    let place = SourceSpan {
         source: Arc::clone(source),
         span: node.span.clone(),
     };
@@ -282,7 +282,7 @@ fn unreadable(source: &Arc<Source>, error: &serde_saphyr::Error) -> Finding {
     let message = message.replace(", set DuplicateKeyPolicy in Options if acceptable", "");
     let mut finding = Finding::error(Rule::Yaml, format!("this is no valid YAML: {message}"));
     if let Some(location) = error.location() {
-        let place = Place {
+        let place = SourceSpan {
             source: Arc::clone(source),
             span: at_position(&source.text, location),
         };

@@ -10,14 +10,14 @@ use cartouche_templating::syntax::{self, Tag};
 use cartouche_templating::{Diagnostic, Diagnostics, Draft, Root, Template};
 use serde_json::Value;
 
-use crate::source::{Content, Document, Node, Place, Step};
+use crate::source::{Content, Document, Node, Segment, SourceSpan};
 
 /// A tag, where it is, and the steps from the template to its text.
 pub(crate) struct PlacedTag {
     pub(crate) tag: Tag,
-    pub(crate) at: Vec<Step>,
+    pub(crate) at: Vec<Segment>,
     /// The place of the path between the markers.
-    pub(crate) path_place: Place,
+    pub(crate) path_place: SourceSpan,
 }
 
 /// The spec, as far as it can be read: each output and a healthRule of the wrong shape are left out, since
@@ -54,7 +54,7 @@ pub(crate) fn body(document: &Document) -> Option<&Node> {
 }
 
 /// The place that a diagnostic speaks of: the deepest part of it that is there.
-pub(crate) fn place_of(document: &Document, diagnostic: &Diagnostic) -> Place {
+pub(crate) fn place_of(document: &Document, diagnostic: &Diagnostic) -> SourceSpan {
     let spec = document.root.get("spec").unwrap_or(&document.root);
     let root = match diagnostic.root {
         Root::Spec => spec,
@@ -69,7 +69,7 @@ pub(crate) fn place_of(document: &Document, diagnostic: &Diagnostic) -> Place {
 }
 
 /// The place of the first tag with this path in a text, or of the text if it cannot be found as written.
-fn tag_place(document: &Document, leaf: &Node, path: &str) -> Place {
+fn tag_place(document: &Document, leaf: &Node, path: &str) -> SourceSpan {
     let whole = document.place(&leaf.span);
     let tag = format!("$({path})$");
     match whole.text().find(&tag) {
@@ -87,20 +87,20 @@ pub(crate) fn tags(document: &Document) -> Vec<PlacedTag> {
     found
 }
 
-fn collect(document: &Document, node: &Node, at: &mut Vec<Step>, found: &mut Vec<PlacedTag>) {
+fn collect(document: &Document, node: &Node, at: &mut Vec<Segment>, found: &mut Vec<PlacedTag>) {
     match &node.content {
         Content::Scalar(Value::String(text)) => found.extend(tags_of(document, node, text, at)),
         Content::Scalar(_) => {}
         Content::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                at.push(Step::Index(index));
+                at.push(Segment::Index(index));
                 collect(document, item, at, found);
                 at.pop();
             }
         }
         Content::Object(entries) => {
             for entry in entries {
-                at.push(Step::Key(entry.key.clone()));
+                at.push(Segment::Key(entry.key.clone()));
                 collect(document, &entry.value, at, found);
                 at.pop();
             }
@@ -110,7 +110,7 @@ fn collect(document: &Document, node: &Node, at: &mut Vec<Step>, found: &mut Vec
 
 /// The tags of a text. Of those with one path the first stands where the first is written, and so on; one that
 /// the file writes in another way than it is read, such as with an escape, has the place of the text.
-fn tags_of(document: &Document, leaf: &Node, text: &str, at: &[Step]) -> Vec<PlacedTag> {
+fn tags_of(document: &Document, leaf: &Node, text: &str, at: &[Segment]) -> Vec<PlacedTag> {
     let whole = document.place(&leaf.span);
     let mut written: HashMap<String, VecDeque<Range<usize>>> = HashMap::new();
     for Tag { path, span, .. } in syntax::tags(whole.text()) {
@@ -129,8 +129,8 @@ fn tags_of(document: &Document, leaf: &Node, text: &str, at: &[Step]) -> Vec<Pla
 }
 
 /// Some bytes of a place.
-pub(crate) fn part(place: &Place, bytes: Range<usize>) -> Place {
-    Place {
+pub(crate) fn part(place: &SourceSpan, bytes: Range<usize>) -> SourceSpan {
+    SourceSpan {
         source: place.source.clone(),
         span: place.span.start + bytes.start..(place.span.start + bytes.end).min(place.span.end),
     }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     bounds::{self, MAX_CONTEXT_BYTES, MAX_DEPTH, MAX_RENDERED_BYTES, Work},
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Step},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
     path::{Path, PathError},
     tag::TagError,
 };
@@ -38,7 +38,7 @@ impl Context {
     pub fn new(runnable: &Value, selected: Option<&Value>) -> Result<Self, Diagnostics> {
         let mut problems = Vec::new();
         let of = |name: &str, kind: DiagnosticKind| {
-            Diagnostic::new(Root::Context, vec![Step::Key(name.to_owned())], kind)
+            Diagnostic::new(Root::Context, vec![Segment::Key(name.to_owned())], kind)
         };
         for (name, value) in [(RUNNABLE, Some(runnable)), (SELECTED, selected)] {
             match value {
@@ -81,10 +81,10 @@ impl Context {
     }
 
     /// What is at the end of some steps.
-    pub(crate) fn at(&self, steps: &[Step]) -> Option<&Value> {
+    pub(crate) fn at(&self, steps: &[Segment]) -> Option<&Value> {
         steps.iter().try_fold(&self.root, |value, step| match step {
-            Step::Key(key) => value.get(key),
-            Step::Index(index) => value.get(*index),
+            Segment::Key(key) => value.get(key),
+            Segment::Index(index) => value.get(*index),
         })
     }
 
@@ -165,7 +165,7 @@ fn without_volatile(object: &Value, left_out: Option<&str>) -> Value {
 
 /// What no tag may read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum UnreadableField {
     /// The status of the Runnable.
     #[error(
         "runnable.status is not readable, because it changes with every run and a run would cause \
@@ -194,10 +194,10 @@ pub enum Unreadable {
 /// What can be told of a tag's path before there is a Runnable.
 pub(crate) fn check(path: &Path) -> Result<(), TagError> {
     match path.leading_keys().as_slice() {
-        [RUNNABLE, "status", ..] => Err(Unreadable::Status.into()),
-        [RUNNABLE, "spec", "suspend", ..] => Err(Unreadable::Suspend.into()),
+        [RUNNABLE, "status", ..] => Err(UnreadableField::Status.into()),
+        [RUNNABLE, "spec", "suspend", ..] => Err(UnreadableField::Suspend.into()),
         [root @ (RUNNABLE | SELECTED), "metadata", field, ..] if VOLATILE.contains(field) => {
-            Err(Unreadable::Volatile {
+            Err(UnreadableField::Volatile {
                 root: (*root).to_owned(),
                 field: (*field).to_owned(),
             }

@@ -13,10 +13,10 @@ pub use kind::DiagnosticKind;
 const SHOWN: usize = 10;
 
 /// One step into a document.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Step {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Segment<K = String> {
     /// To a member of an object.
-    Key(String),
+    Key(K),
     /// To an element of an array.
     Index(usize),
 }
@@ -38,7 +38,7 @@ pub struct Diagnostic {
     /// Where its steps begin.
     pub root: Root,
     /// The steps to what is wrong; none for the whole.
-    pub at: Vec<Step>,
+    pub at: Vec<Segment>,
     /// The tag that cannot be replaced, without its markers. A long one is cut.
     pub tag: Option<String>,
     /// What is wrong.
@@ -46,7 +46,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    pub(crate) fn new(root: Root, at: Vec<Step>, kind: impl Into<DiagnosticKind>) -> Self {
+    pub(crate) fn new(root: Root, at: Vec<Segment>, kind: impl Into<DiagnosticKind>) -> Self {
         Self {
             root,
             at,
@@ -90,8 +90,8 @@ impl Diagnostic {
             }
             // Writing to a string cannot fail.
             let _ = match step {
-                Step::Key(key) => write!(path, "{key}"),
-                Step::Index(index) => write!(path, "[{index}]"),
+                Segment::Key(key) => write!(path, "{key}"),
+                Segment::Index(index) => write!(path, "[{index}]"),
             };
         }
         if !value.is_empty() {
@@ -108,9 +108,9 @@ impl Diagnostic {
     }
 
     /// The steps to the input that does not fit, or is not there.
-    pub(crate) fn input(&self) -> Vec<Step> {
+    pub(crate) fn input(&self) -> Vec<Segment> {
         let missing = match &self.kind {
-            DiagnosticKind::MissingInput { key, .. } => Some(Step::Key(key.clone())),
+            DiagnosticKind::MissingInput { key, .. } => Some(Segment::Key(key.clone())),
             _ => None,
         };
         self.at.iter().cloned().chain(missing).collect()
@@ -118,13 +118,13 @@ impl Diagnostic {
 }
 
 /// The steps to a field with a name of ours: no key in it holds a dot.
-fn fields(path: &str) -> Vec<Step> {
+fn fields(path: &str) -> Vec<Segment> {
     let step = |name: &str| {
         let index = name
             .strip_prefix('[')
             .and_then(|name| name.strip_suffix(']'));
         let index = index.and_then(|index| index.parse().ok());
-        index.map_or_else(|| Step::Key(name.to_owned()), Step::Index)
+        index.map_or_else(|| Segment::Key(name.to_owned()), Segment::Index)
     };
     let names = path.split('.').filter(|name| !name.is_empty());
     names.map(step).collect()
@@ -200,23 +200,19 @@ impl fmt::Display for Diagnostics {
 impl std::error::Error for Diagnostics {}
 
 /// One step from the root of a document towards a leaf, while it is visited.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Segment<'a> {
-    Key(&'a str),
-    Index(usize),
-}
+pub(crate) type SegmentRef<'a> = Segment<&'a str>;
 
 /// The same to be kept.
-pub(crate) fn kept(segments: &[Segment<'_>]) -> Vec<Step> {
+pub(crate) fn kept(segments: &[SegmentRef<'_>]) -> Vec<Segment> {
     let steps = segments.iter().map(|segment| match segment {
-        Segment::Key(key) => Step::Key((*key).to_owned()),
-        Segment::Index(index) => Step::Index(*index),
+        SegmentRef::Key(key) => Segment::Key((*key).to_owned()),
+        SegmentRef::Index(index) => Segment::Index(*index),
     });
     steps.collect()
 }
 
 /// Writes the path of a leaf as Cartographer does.
-pub(crate) fn document_path(steps: &[Step]) -> String {
+pub(crate) fn document_path(steps: &[Segment]) -> String {
     let mut path = String::new();
     let mut after_key = false;
     for step in steps {
@@ -224,8 +220,8 @@ pub(crate) fn document_path(steps: &[Step]) -> String {
             path.push('.');
         }
         match step {
-            Step::Key(key) => path.push_str(key),
-            Step::Index(index) => {
+            Segment::Key(key) => path.push_str(key),
+            Segment::Index(index) => {
                 if !after_key {
                     path.push('.');
                 }
@@ -233,7 +229,7 @@ pub(crate) fn document_path(steps: &[Step]) -> String {
                 let _ = write!(path, "[{index}]");
             }
         }
-        after_key = matches!(step, Step::Key(_));
+        after_key = matches!(step, Segment::Key(_));
     }
     path
 }
@@ -243,13 +239,13 @@ mod tests {
     use super::*;
     use crate::{path::PathError, tag::TagError};
 
-    fn key(name: &str) -> Step {
-        Step::Key(name.to_owned())
+    fn key(name: &str) -> Segment {
+        Segment::Key(name.to_owned())
     }
 
     #[test]
     fn indexes_stand_after_a_dot_and_before_none() {
-        use Step::Index;
+        use Segment::Index;
         assert_eq!(
             document_path(&[key("spec"), key("steps"), Index(0), key("name")]),
             "spec.steps.[0]name"
@@ -277,7 +273,7 @@ mod tests {
     fn a_diagnostic_with_a_tag_reads_as_in_cartographer() {
         let diagnostic = Diagnostic {
             root: Root::Template,
-            at: vec![key("spec"), key("steps"), Step::Index(0), key("name")],
+            at: vec![key("spec"), key("steps"), Segment::Index(0), key("name")],
             tag: Some("x".into()),
             kind: DiagnosticKind::WholeValue {
                 text: "$(x)$".into(),

@@ -7,7 +7,7 @@ use cartouche_crds::{
 use serde_json::{Map, Value};
 
 use crate::{
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Step},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Segment},
     digest, name,
     warning::{Warning, WarningKind},
 };
@@ -142,10 +142,18 @@ pub(crate) fn finish(mut document: Value) -> Result<Rendered, Diagnostics> {
 }
 
 /// The same of a document of which some values are open, with what is wrong with the others.
-pub(crate) fn review(document: &mut Value, open: &[Vec<Step>], namespace: &str) -> Vec<Diagnostic> {
+pub(crate) fn review(
+    document: &mut Value,
+    open: &[Vec<Segment>],
+    namespace: &str,
+) -> Vec<Diagnostic> {
     for at in open {
         // A label of which nothing is known takes no other with it.
-        if let [Step::Key(metadata), Step::Key(labels), Step::Key(label)] = at.as_slice()
+        if let [
+            Segment::Key(metadata),
+            Segment::Key(labels),
+            Segment::Key(label),
+        ] = at.as_slice()
             && (metadata.as_str(), labels.as_str()) == ("metadata", LABELS)
             && let Some(value) = document.pointer_mut("/metadata/labels")
         {
@@ -154,7 +162,7 @@ pub(crate) fn review(document: &mut Value, open: &[Vec<Step>], namespace: &str) 
     }
     strip(document);
     let is_open = |at: &[&str]| {
-        let is = |step: &Step, key: &&str| matches!(step, Step::Key(name) if name == key);
+        let is = |step: &Segment, key: &&str| matches!(step, Segment::Key(name) if name == key);
         open.iter()
             .any(|open| open.len() <= at.len() && open.iter().zip(at).all(|(a, b)| is(a, b)))
     };
@@ -227,10 +235,10 @@ pub(crate) fn static_problems(template: &Value) -> Vec<Diagnostic> {
 }
 
 /// Whether the value at the end of some keys is not decided yet.
-type Open<'a> = &'a dyn Fn(&[&str], &Value) -> bool;
+type IsOpen<'a> = &'a dyn Fn(&[&str], &Value) -> bool;
 
 /// What is wrong with a document; nothing is said of a value that is still `open`.
-fn problems(document: &Value, open: Open<'_>) -> Vec<Diagnostic> {
+fn problems(document: &Value, open: IsOpen<'_>) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for field in ["apiVersion", "kind"] {
         let value = document.get(field);
@@ -262,7 +270,7 @@ pub fn is_own_kind(api_version: &str, kind: &str) -> bool {
     group == Some(GROUP) && matches!(kind, "Runnable" | "ClusterRunTemplate")
 }
 
-fn own_kind(document: &Value, open: Open<'_>) -> Option<Diagnostic> {
+fn own_kind(document: &Value, open: IsOpen<'_>) -> Option<Diagnostic> {
     let kind = text(document, "kind");
     let is_open = ["apiVersion", "kind"].iter().any(|field| {
         document
@@ -273,7 +281,7 @@ fn own_kind(document: &Value, open: Open<'_>) -> Option<Diagnostic> {
         .then(|| Diagnostic::in_template("kind", DiagnosticKind::OwnKind(kind.to_owned())))
 }
 
-fn metadata_problems(metadata: &Map<String, Value>, open: Open<'_>) -> Vec<Diagnostic> {
+fn metadata_problems(metadata: &Map<String, Value>, open: IsOpen<'_>) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     let annotations = metadata.get(ANNOTATIONS);
     if annotations.is_some_and(|value| {

@@ -8,7 +8,7 @@ mod rule;
 
 use serde_json::Value;
 
-pub(crate) use rule::Rule;
+pub(crate) use rule::CompiledRule;
 
 /// The condition by which Tekton and many others report.
 const SUCCEEDED: &str = "Succeeded";
@@ -54,7 +54,7 @@ impl Health {
 }
 
 /// Judges a run of that `apiVersion` and kind by the rule, if there is one.
-pub(crate) fn health(rule: Option<&Rule>, kind: (&str, &str), run: &Value) -> Health {
+pub(crate) fn health(rule: Option<&CompiledRule>, kind: (&str, &str), run: &Value) -> Health {
     match rule {
         Some(rule) => rule.judge(run),
         None => by_condition(run, SUCCEEDED, "SucceededCondition")

@@ -21,46 +21,46 @@ use serde_json::{Number, Value};
 
 use crate::{
     bounds::{self, MAX_DEPTH, MAX_INPUT_SCHEMA_BYTES},
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, kept},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, SegmentRef, kept},
 };
 pub use format::{fits_format, matches_pattern};
 
 /// The field of the template that holds the schema.
 const FIELD: &str = "inputSchema";
 /// Where inputs are, as a template reads them.
-const INPUTS: [Segment<'static>; 3] = [
-    Segment::Key("runnable"),
-    Segment::Key("spec"),
-    Segment::Key("inputs"),
+const INPUTS: [SegmentRef<'static>; 3] = [
+    SegmentRef::Key("runnable"),
+    SegmentRef::Key("spec"),
+    SegmentRef::Key("inputs"),
 ];
 
 /// A schema of inputs that can be used.
 #[derive(Clone, Debug)]
 pub(crate) struct InputSchema {
-    root: Node,
+    root: SchemaNode,
 }
 
 /// What a value may be.
 #[derive(Clone, Debug, Default)]
-struct Node {
-    kind: Kind,
+struct SchemaNode {
+    kind: SchemaType,
     nullable: bool,
     description: String,
     default: Option<Value>,
-    properties: BTreeMap<String, Node>,
+    properties: BTreeMap<String, SchemaNode>,
     others: Others,
     required: Vec<String>,
-    items: Option<Box<Node>>,
+    items: Option<Box<SchemaNode>>,
     limits: Limits,
-    all_of: Vec<Node>,
-    any_of: Vec<Node>,
-    one_of: Vec<Node>,
-    not: Option<Box<Node>>,
+    all_of: Vec<SchemaNode>,
+    any_of: Vec<SchemaNode>,
+    one_of: Vec<SchemaNode>,
+    not: Option<Box<SchemaNode>>,
 }
 
 /// The type of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Kind {
+enum SchemaType {
     /// Anything: `x-kubernetes-preserve-unknown-fields`, or a part of a combination such as `anyOf`.
     #[default]
     Any,
@@ -83,7 +83,7 @@ enum Others {
     /// There may be none.
     Closed,
     /// Each fits this.
-    Each(Box<Node>),
+    Each(Box<SchemaNode>),
 }
 
 /// What a value of the right type must keep to.
@@ -160,7 +160,7 @@ impl InputSchema {
     }
 }
 
-impl Kind {
+impl SchemaType {
     const NAMED: [(&'static str, Self); 6] = [
         ("object", Self::Object),
         ("array", Self::Array),

@@ -50,8 +50,8 @@ mod warning;
 
 pub use bounds::Exhausted;
 pub use contains::{contains, contains_document};
-pub use context::{Context, Unreadable};
-pub use diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Step};
+pub use context::{Context, UnreadableField};
+pub use diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment};
 pub use digest::VERSION as HASH_VERSION;
 pub use document::{OWN_ANNOTATIONS, OWN_LABELS, Rendered, StampError, is_own_kind};
 pub use health::{Health, Verdict, built_in_health};

@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::{
     bounds::{self, MAX_DEPTH, MAX_OUTPUT_BYTES, MAX_OUTPUTS, MAX_OUTPUTS_BYTES, Work},
-    diagnostic::{Diagnostic, DiagnosticKind, Root, Step},
-    kinds::{OutputsFrom, known_fields},
+    diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
+    kinds::{OutputSource, known_fields},
     path::{Path, shown},
 };
 
 /// Whether runs of a kind give no outputs.
 pub(crate) fn is_refused((api_version, kind): (&str, &str)) -> bool {
-    known_fields(api_version, kind).is_some_and(|known| known.outputs == OutputsFrom::Refused)
+    known_fields(api_version, kind).is_some_and(|known| known.outputs == OutputSource::Refused)
 }
 
 /// Why a run gives no outputs. What the Runnable has from an earlier run stays.
@@ -110,7 +110,10 @@ impl Outputs {
                 Ok(path) => outputs.push((name.clone(), path)),
                 Err(error) => problems.push(Diagnostic::new(
                     Root::Spec,
-                    vec![Step::Key("outputs".to_owned()), Step::Key(name.clone())],
+                    vec![
+                        Segment::Key("outputs".to_owned()),
+                        Segment::Key(name.clone()),
+                    ],
                     DiagnosticKind::Path {
                         path: shown(raw).into_owned(),
                         error,

@@ -29,13 +29,13 @@ use crate::bounds::{MAX_PATH_BYTES, Work};
 pub use error::{PathError, SearchError, SyntaxError};
 use evaluate::Absent;
 pub(crate) use parse::ends_word;
-pub(crate) use step::{Node, Slice};
+pub(crate) use step::{PathNode, Slice};
 
 /// A path that was parsed, to be evaluated many times.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     raw: String,
-    nodes: Vec<Node>,
+    nodes: Vec<PathNode>,
 }
 
 /// A dot between quotes parts two names, as in kubectl: most who write one mean one name.
@@ -65,7 +65,7 @@ pub(crate) fn parted_names(raw: &str) -> Vec<Range<usize>> {
 }
 
 /// The steps of a path with the bytes that each stands on, up to the first that cannot be read.
-pub(crate) fn spans(raw: &str) -> Vec<(Node, Range<usize>)> {
+pub(crate) fn spans(raw: &str) -> Vec<(PathNode, Range<usize>)> {
     placed(raw, parse::spans, |(node, span), in_raw| {
         (node, in_raw(span))
     })
@@ -115,7 +115,7 @@ impl Path {
 
     /// The keys that the path begins with, up to its first step that is no key.
     pub(crate) fn leading_keys(&self) -> Vec<&str> {
-        self.nodes.iter().map_while(Node::key).collect()
+        self.nodes.iter().map_while(PathNode::key).collect()
     }
 
     /// The one value that the path leads to. A null is a value; none, or more than one, is an error.

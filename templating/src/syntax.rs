@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::{
-    path::{self, Node, Slice, ends_word},
+    path::{self, PathNode, Slice, ends_word},
     tag::{self, Raw},
 };
 
@@ -70,14 +70,18 @@ pub enum To {
 pub fn steps(path: &str) -> Vec<PathStep> {
     let steps = path::spans(path).into_iter().map_while(|(node, span)| {
         let to = match node {
-            Node::Key(key) if !key.is_empty() => To::Key(key),
-            Node::Slice(Slice {
+            PathNode::Key(key) if !key.is_empty() => To::Key(key),
+            PathNode::Slice(Slice {
                 start,
                 single: true,
                 ..
             }) => To::Index(start.unwrap_or(0)),
-            Node::Slice(_) | Node::Filter(_) => To::Elements,
-            Node::Key(_) | Node::Wildcard | Node::Descend | Node::Union(_) | Node::Literal(_) => {
+            PathNode::Slice(_) | PathNode::Filter(_) => To::Elements,
+            PathNode::Key(_)
+            | PathNode::Wildcard
+            | PathNode::Descend
+            | PathNode::Union(_)
+            | PathNode::Literal(_) => {
                 return None;
             }
         };

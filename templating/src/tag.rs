@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     bounds::{MAX_RENDERED_BYTES, Work, json_bytes_within},
-    context::{self, Context, Unreadable},
+    context::{self, Context, UnreadableField},
     diagnostic::DiagnosticKind,
     json_text,
     path::{Path, PathError, shown},
@@ -48,7 +48,7 @@ pub enum TagError {
     Path(#[from] PathError),
     /// It reads what is not to be read.
     #[error(transparent)]
-    Unreadable(#[from] Unreadable),
+    UnreadableField(#[from] UnreadableField),
     /// It reads from neither root.
     #[error("{missing}: a tag reads runnable or selected, not '{root}'")]
     UnknownRoot {

@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use crate::{
     bounds::{self, MAX_DEPTH, MAX_LEAVES, MAX_RENDERED_BYTES, MAX_TAGS, MAX_TEMPLATE_BYTES},
     context::Context,
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Step},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
     digest,
     document::{self, Rendered},
-    health::{Health, Rule},
+    health::{CompiledRule, Health},
     input_schema::InputSchema,
     outputs::{self, OutputError, Outputs},
     termination_message::TERMINATION_MESSAGE,
@@ -31,7 +31,7 @@ pub struct Template {
     inputs: Option<InputSchema>,
     literal_kind: Option<(String, String)>,
     outputs: Outputs,
-    rule: Option<Rule>,
+    rule: Option<CompiledRule>,
     rules_hash: String,
     warnings: Vec<Warning>,
 }
@@ -66,7 +66,7 @@ impl Template {
         let rule = spec
             .health_rule
             .as_ref()
-            .and_then(|rule| Rule::compile(rule, &mut problems));
+            .and_then(|rule| CompiledRule::compile(rule, &mut problems));
         let inputs = spec
             .input_schema
             .as_ref()
@@ -78,7 +78,7 @@ impl Template {
         {
             warnings.push(Warning {
                 root: Root::Spec,
-                at: vec![Step::Key("outputs".to_owned())],
+                at: vec![Segment::Key("outputs".to_owned())],
                 kind: WarningKind::OutputsOfSecret,
             });
         }

@@ -11,7 +11,7 @@ use kube::{
 use crate::outcome::Outcome;
 use crate::{
     cluster::{CLIENT, Cluster, ClusterArgs, within},
-    live::runs::{self, KnownRun},
+    live::runs::{self, LedgerRun},
 };
 
 /// Stop the run that is at work
@@ -93,7 +93,7 @@ pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Res
     )))
 }
 
-fn not_running(name: &str, run: &KnownRun) -> Outcome {
+fn not_running(name: &str, run: &LedgerRun) -> Outcome {
     let text = match run.state {
         "Pending" | "Rejected" => format!(
             "run {} of {name} has not begun ({}): nothing to stop\n",

@@ -55,7 +55,7 @@ enum ReportFormat {
 }
 
 /// What is said of one object.
-struct Entry {
+struct ObjectRemarks {
     object: String,
     remarks: Vec<Remark>,
 }
@@ -70,7 +70,7 @@ pub(crate) fn check_files(args: &CheckArgs) -> anyhow::Result<Outcome> {
     for document in &objects.templates {
         let remarks =
             template_file::spec(document).map_or_else(Vec::new, |spec| remarks::of_template(&spec));
-        entries.push(Entry {
+        entries.push(ObjectRemarks {
             object: format!("ClusterRunTemplate {}", document.name()),
             remarks,
         });
@@ -83,14 +83,14 @@ pub(crate) fn check_files(args: &CheckArgs) -> anyhow::Result<Outcome> {
                 "its template is not among these files, so that it was not looked at",
             ));
         }
-        entries.push(Entry {
+        entries.push(ObjectRemarks {
             object: format!("Runnable {}", document.name()),
             remarks: found,
         });
     }
     entries.extend(objects.others.iter().filter_map(|document| {
         let kind = remarks::not_served(document.api_version(), document.kind())?;
-        Some(Entry {
+        Some(ObjectRemarks {
             object: format!("{} {}", document.kind(), document.name()),
             remarks: vec![kind],
         })
@@ -118,7 +118,7 @@ pub(crate) async fn check_cluster(args: &CheckArgs, cluster: &Cluster) -> anyhow
             Some(template) => remarks::of_template(&template.spec),
             None => vec![Remark::new(Level::Change, "there is no such template")],
         };
-        entries.push(Entry {
+        entries.push(ObjectRemarks {
             object: format!("ClusterRunTemplate {name}"),
             remarks,
         });
@@ -137,7 +137,7 @@ async fn live_entry(
     runnable: &Runnable,
     templates: &[ClusterRunTemplate],
     cluster: &Cluster,
-) -> anyhow::Result<Entry> {
+) -> anyhow::Result<ObjectRemarks> {
     let namespace = runnable.namespace().unwrap_or_default();
     let mut remarks = remarks::of_runnable(&serde_json::to_value(runnable)?);
     let template = templates
@@ -147,13 +147,13 @@ async fn live_entry(
     if let Some(template) = template {
         remarks.push(adoption::of(runnable, template, &here).await?);
     }
-    Ok(Entry {
+    Ok(ObjectRemarks {
         object: format!("Runnable {namespace}/{}", runnable.name_any()),
         remarks,
     })
 }
 
-fn report(entries: &[Entry], format: ReportFormat) -> anyhow::Result<Outcome> {
+fn report(entries: &[ObjectRemarks], format: ReportFormat) -> anyhow::Result<Outcome> {
     let levels = || {
         entries
             .iter()

@@ -17,7 +17,7 @@ use crate::{
     cluster::{self, Cluster, ClusterArgs},
     commands::diff::{Edited, prospect},
     finding::{Finding, Rule, report},
-    objects::{self, DEFAULT_NAMESPACE, Objects, RUNNABLE, Selection, TEMPLATE},
+    objects::{self, DEFAULT_NAMESPACE, Objects, RUNNABLE, Selected, TEMPLATE},
     outcome::Outcome,
     source::Document,
     template_file, validate, yaml,
@@ -83,7 +83,7 @@ pub(crate) enum RunFormat {
 }
 
 /// A run with what is said beside it.
-struct Shown {
+struct RenderedRun {
     run: Run,
     title: String,
     notes: Vec<String>,
@@ -153,7 +153,7 @@ async fn live(args: &RenderArgs) -> anyhow::Result<Outcome> {
         } else {
             "is the present run"
         };
-        shown.push(Shown {
+        shown.push(RenderedRun {
             title: format!(
                 "run {} of Runnable {}/{name}: {what}",
                 prospect.sequence, cluster.namespace
@@ -173,7 +173,7 @@ fn render(
     args: &RenderArgs,
     objects: &Objects,
     runnable: &Document,
-) -> Result<Shown, Vec<Finding>> {
+) -> Result<RenderedRun, Vec<Finding>> {
     let Some(document) = objects.template_of(runnable) else {
         let mut finding = objects.missing_template(runnable);
         finding.severity = crate::finding::Severity::Error;
@@ -198,7 +198,7 @@ fn render(
         runnable,
         selected,
     };
-    Ok(Shown {
+    Ok(RenderedRun {
         title: format!(
             "run 1 of Runnable {namespace}/{} by ClusterRunTemplate {}",
             runnable.name(),
@@ -213,20 +213,20 @@ fn render(
 }
 
 fn unrendered(document: &Document, runnable: &Document, problems: &[Diagnostic]) -> Vec<Finding> {
-    let told = problems
+    let findings = problems
         .iter()
         .map(|problem| validate::for_runnable(document, runnable, problem));
-    told.collect()
+    findings.collect()
 }
 
 fn compiled(document: &Document) -> Result<Template, Vec<Finding>> {
     match template_file::compile(document) {
         Some(Ok(template)) => Ok(template),
         Some(Err(problems)) => {
-            let told = problems
+            let findings = problems
                 .iter()
                 .map(|problem| validate::for_every_runnable(document, problem));
-            Err(told.collect())
+            Err(findings.collect())
         }
         None => Err(vec![
             Finding::error(
@@ -269,14 +269,14 @@ fn selected<'a>(
         Finding::error(Rule::Selector, message).at(place)
     };
     match objects.selected_by(runnable) {
-        Selection::NotAsked => Ok(None),
-        Selection::One(one) => Ok(Some(one)),
-        Selection::Many(count) => {
+        Selected::NotAsked => Ok(None),
+        Selected::One(one) => Ok(Some(one)),
+        Selected::Many(count) => {
             let message =
                 format!("the selector matches {count} objects, and has to match exactly one");
             Err(vec![fault(message).help("add labels until one is left")])
         }
-        Selection::None => {
+        Selected::None => {
             let mut finding = fault("no object among these files matches the selector".to_owned());
             let selector = runnable.value.pointer("/spec/selector").cloned();
             let selector =
@@ -308,11 +308,11 @@ fn selected<'a>(
     }
 }
 
-fn as_yaml(shown: &[Shown]) -> anyhow::Result<String> {
+fn as_yaml(shown: &[RenderedRun]) -> anyhow::Result<String> {
     let mut out = String::new();
     for (
         index,
-        Shown {
+        RenderedRun {
             run,
             title,
             notes,
@@ -335,8 +335,8 @@ fn as_yaml(shown: &[Shown]) -> anyhow::Result<String> {
     Ok(out)
 }
 
-fn as_json(shown: &[Shown]) -> String {
-    let entry = |shown: &Shown| match &shown.origins {
+fn as_json(shown: &[RenderedRun]) -> String {
+    let entry = |shown: &RenderedRun| match &shown.origins {
         None => shown.run.object.clone(),
         Some(origins) => json!({
             "inputHash": shown.run.rendered.input_hash(),

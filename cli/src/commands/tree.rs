@@ -10,7 +10,7 @@ use crate::outcome::Outcome;
 use crate::{
     cluster::{Cluster, ClusterArgs},
     commands::get::{colour, ready},
-    live::runs::{self, KnownRun},
+    live::runs::{self, LedgerRun},
 };
 
 /// Show what a Runnable is made of: template, account, selected object, runs
@@ -120,7 +120,7 @@ fn root(runnable: &Runnable, accepted: &str) -> Branch {
     }
 }
 
-fn run_line(run: &KnownRun) -> String {
+fn run_line(run: &LedgerRun) -> String {
     let marks = [(run.current, "current"), (run.gives_outputs, "outputs")];
     let marks: Vec<&str> = marks
         .iter()

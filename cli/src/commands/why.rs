@@ -17,7 +17,7 @@ use crate::{
     },
     live::{
         age, object_diff, rerun_request,
-        runs::{self, KnownRun},
+        runs::{self, LedgerRun},
     },
 };
 
@@ -79,7 +79,7 @@ fn state(runnable: &Runnable) -> String {
 }
 
 /// What the last run was made for.
-async fn cause(runs: &[KnownRun], cluster: &Cluster) -> anyhow::Result<String> {
+async fn cause(runs: &[LedgerRun], cluster: &Cluster) -> anyhow::Result<String> {
     let Some(current) = runs.iter().find(|run| run.current) else {
         return Ok("no run yet\n".to_owned());
     };
@@ -146,7 +146,7 @@ async fn cause(runs: &[KnownRun], cluster: &Cluster) -> anyhow::Result<String> {
 }
 
 /// The object of a run, if there is one that is it.
-async fn object(run: &KnownRun, cluster: &Cluster) -> anyhow::Result<Option<Value>> {
+async fn object(run: &LedgerRun, cluster: &Cluster) -> anyhow::Result<Option<Value>> {
     let found = cluster
         .object(&run.api_version, &run.kind, &run.name)
         .await?;

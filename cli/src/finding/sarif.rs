@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Finding, Rule, report::LeftOut};
-use crate::source::Place;
+use crate::source::SourceSpan;
 
 pub(super) fn document(findings: &[&Finding], left_out: &[LeftOut<'_>]) -> Value {
     let rules = Rule::ALL.map(|rule| {
@@ -60,7 +60,7 @@ fn result(finding: &Finding) -> Value {
     })
 }
 
-fn location(place: &Place) -> Value {
+fn location(place: &SourceSpan) -> Value {
     let (line, column) = place.line_and_column();
     json!({
         "physicalLocation": {

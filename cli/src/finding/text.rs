@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::{Finding, Severity, report::LeftOut};
-use crate::source::Place;
+use crate::source::SourceSpan;
 
 /// The findings, with escape codes for colours; whoever prints them takes those away where there is no
 /// terminal.
@@ -40,7 +40,7 @@ fn group(finding: &Finding) -> Group<'_> {
         group = group.element(snippet);
     }
     for (other, label) in &finding.related {
-        let same = |place: &Place| place.source.name == other.source.name;
+        let same = |place: &SourceSpan| place.source.name == other.source.name;
         if !finding.place.as_ref().is_some_and(same) {
             let mark = AnnotationKind::Context
                 .span(mark(other))
@@ -59,8 +59,8 @@ fn group(finding: &Finding) -> Group<'_> {
 
 fn related_in_same_file<'a>(
     finding: &'a Finding,
-    place: &'a Place,
-) -> impl Iterator<Item = (&'a Place, &'a str)> {
+    place: &'a SourceSpan,
+) -> impl Iterator<Item = (&'a SourceSpan, &'a str)> {
     finding
         .related
         .iter()
@@ -68,7 +68,7 @@ fn related_in_same_file<'a>(
         .map(|(other, label)| (other, label.as_str()))
 }
 
-fn snippet(place: &Place) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
+fn snippet(place: &SourceSpan) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
     Snippet::source(place.source.text.as_str())
         .path(place.source.name.as_str())
         .fold(true)
@@ -76,7 +76,7 @@ fn snippet(place: &Place) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
 
 /// At least one character, at most to the end of the line: a marker over many lines hides more than it
 /// shows.
-fn mark(place: &Place) -> std::ops::Range<usize> {
+fn mark(place: &SourceSpan) -> std::ops::Range<usize> {
     let text = &place.source.text;
     let start = place.span.start.min(text.len());
     let rest = text.get(start..).unwrap_or_default();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Run, Subject, value_of};
 use crate::{
     input_schema,
-    source::{self, Document, Node, Step},
+    source::{self, Document, Node, Segment},
     template_file,
 };
 
@@ -39,7 +39,7 @@ pub(crate) struct Files<'a> {
 
 /// All values with tags, in the order of the template.
 pub(crate) fn origins(files: &Files<'_>, subject: &Subject<'_>, run: &Run) -> Vec<Origin> {
-    let mut origins: Vec<(Vec<Step>, Origin)> = Vec::new();
+    let mut origins: Vec<(Vec<Segment>, Origin)> = Vec::new();
     let Some(body) = template_file::body(files.template) else {
         return Vec::new();
     };
@@ -68,10 +68,10 @@ pub(crate) fn origins(files: &Files<'_>, subject: &Subject<'_>, run: &Run) -> Ve
     origins.into_iter().map(|(_, origin)| origin).collect()
 }
 
-fn at<'a>(value: &'a Value, steps: &[Step]) -> Option<&'a Value> {
+fn at<'a>(value: &'a Value, steps: &[Segment]) -> Option<&'a Value> {
     steps.iter().try_fold(value, |value, step| match step {
-        Step::Key(key) => value.get(key),
-        Step::Index(index) => value.get(*index),
+        Segment::Key(key) => value.get(key),
+        Segment::Index(index) => value.get(*index),
     })
 }
 
@@ -110,11 +110,11 @@ fn written(files: &Files<'_>, path: &str) -> Option<String> {
 fn by_default(template: &Document, path: &str) -> Option<String> {
     let steps = syntax::steps(path);
     let inputs = input_schema::below_inputs(&steps)?;
-    let steps: Vec<Step> = inputs
+    let steps: Vec<Segment> = inputs
         .iter()
         .map_while(|step| match &step.to {
-            To::Key(key) => Some(Step::Key(key.clone())),
-            To::Index(index) => Some(Step::Index(usize::try_from(*index).unwrap_or_default())),
+            To::Key(key) => Some(Segment::Key(key.clone())),
+            To::Index(index) => Some(Segment::Index(usize::try_from(*index).unwrap_or_default())),
             To::Elements => None,
         })
         .collect();

@@ -7,7 +7,7 @@ use super::{
     Member, Schema,
     limits::{mismatched, out_of_range, wrong_length, wrong_size},
 };
-use crate::{source::Step, suggestion};
+use crate::{source::Segment, suggestion};
 
 /// A value of which some parts are decided later, by tags.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ impl From<&Value> for Partial {
 #[derive(Clone, Debug)]
 pub(crate) struct Mismatch {
     /// Where in the value.
-    pub(crate) at: Vec<Step>,
+    pub(crate) at: Vec<Segment>,
     pub(crate) fault: Fault,
     pub(crate) help: Option<String>,
 }
@@ -80,20 +80,20 @@ impl Mismatch {
 
 /// All that does not fit.
 pub(crate) fn check(schema: Schema<'_>, value: &Partial) -> Vec<Mismatch> {
-    let mut walk = Walk::default();
+    let mut walk = Checker::default();
     walk.value(schema, value);
     walk.found
 }
 
 #[derive(Default)]
-struct Walk<'a> {
+struct Checker<'a> {
     /// The schemas of the objects above.
     above: Vec<Schema<'a>>,
-    at: Vec<Step>,
+    at: Vec<Segment>,
     found: Vec<Mismatch>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Checker<'a> {
     fn report(&mut self, fault: Fault, help: Option<String>) {
         self.found.push(Mismatch {
             at: self.at.clone(),
@@ -151,7 +151,7 @@ impl<'a> Walk<'a> {
             Partial::Array(items) => {
                 if let Some(item_schema) = schema.items() {
                     for (index, item) in items.iter().enumerate() {
-                        self.below(Step::Index(index), |walk| walk.value(item_schema, item));
+                        self.below(Segment::Index(index), |walk| walk.value(item_schema, item));
                     }
                 }
             }
@@ -160,7 +160,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn below(&mut self, step: Step, visit: impl FnOnce(&mut Self)) {
+    fn below(&mut self, step: Segment, visit: impl FnOnce(&mut Self)) {
         self.at.push(step);
         visit(self);
         self.at.pop();
@@ -169,7 +169,7 @@ impl<'a> Walk<'a> {
     fn object(&mut self, schema: Schema<'a>, fields: &[(String, Partial)]) {
         self.above.push(schema);
         for (key, value) in fields {
-            self.below(Step::Key(key.clone()), |walk| match schema.member(key) {
+            self.below(Segment::Key(key.clone()), |walk| match schema.member(key) {
                 Member::Known(member) => walk.value(member, value),
                 Member::Open => {}
                 Member::Unknown => {
@@ -220,7 +220,7 @@ impl<'a> Walk<'a> {
         let objects = self
             .at
             .iter()
-            .filter(|step| matches!(step, Step::Key(_)))
+            .filter(|step| matches!(step, Segment::Key(_)))
             .take(depth)
             .cloned();
         match crate::source::shown(&objects.collect::<Vec<_>>()).as_str() {

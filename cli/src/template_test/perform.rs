@@ -7,7 +7,7 @@ use cartouche_templating::{Diagnostic, Template};
 use serde_json::{Value, json};
 
 use crate::template_test::{
-    Case, EXPECTED, EXPECTED_ERROR, PLAYED, PLAYED_EXPECTED, difference, find, play::Stage,
+    Case, EXPECTED, EXPECTED_ERROR, PLAYED, PLAYED_EXPECTED, difference, find, play::PlayedRun,
 };
 use crate::{
     objects,
@@ -149,7 +149,7 @@ impl Expectations<'_> {
         if files.is_empty() {
             return Ok(());
         }
-        let mut stage = Stage::new(template, run, runnable)?;
+        let mut stage = PlayedRun::new(template, run, runnable)?;
         for file in files {
             let played = source::load_one(&file)?.map_err(|finding| finding.as_error())?;
             let summary = stage.play(&played.value)?;

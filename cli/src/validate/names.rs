@@ -5,13 +5,13 @@ use serde_json::Value;
 
 use crate::{
     finding::{Finding, Rule},
-    source::{Document, Node, Step},
+    source::{Document, Node, Segment},
     template_file,
 };
 
 /// A name or a label that is not allowed.
 pub(super) struct Refused {
-    pub(super) at: Vec<Step>,
+    pub(super) at: Vec<Segment>,
     pub(super) rule: Rule,
     pub(super) because: String,
     pub(super) help: &'static str,
@@ -31,7 +31,7 @@ pub(super) fn check_template(document: &Document) -> Vec<Finding> {
         .collect()
 }
 
-fn leaf<'a>(body: &'a Node, at: &[Step]) -> &'a str {
+fn leaf<'a>(body: &'a Node, at: &[Segment]) -> &'a str {
     body.follow(at).0.text().unwrap_or_default()
 }
 
@@ -54,7 +54,7 @@ pub(super) fn check(object: &Value) -> Vec<Refused> {
             .and_then(Value::as_str);
         if let Some(name) = name.filter(|name| !name.is_empty() && !is_subdomain(name, is_prefix)) {
             refused.push(Refused {
-                at: vec![Step::Key("metadata".into()), Step::Key(field.into())],
+                at: vec![Segment::Key("metadata".into()), Segment::Key(field.into())],
                 rule: Rule::Name,
                 because: format!("metadata.{field} '{name}' is not allowed as a name"),
                 help: "names consist of lower-case letters, digits, - and ., and begin with a letter or digit",
@@ -67,7 +67,7 @@ pub(super) fn check(object: &Value) -> Vec<Refused> {
     for (key, value) in labels.into_iter().flatten() {
         if let Some(text) = value.as_str().filter(|text| !is_label_value(text)) {
             refused.push(Refused {
-                at: ["metadata", "labels", key].map(|key| Step::Key(key.into())).to_vec(),
+                at: ["metadata", "labels", key].map(|key| Segment::Key(key.into())).to_vec(),
                 rule: Rule::Name,
                 because: format!("the label {key} cannot be '{text}'"),
                 help: "values of labels have at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit",

@@ -6,11 +6,11 @@ use cartouche_templating::{
 };
 use serde_json::json;
 
-use super::{tags::describe, words::unescaped_dots};
+use super::{message::unescaped_dots, tags::describe};
 use crate::{
     finding::{Finding, Rule},
     schema::{catalog::KindSchema, walk::walk},
-    source::{Document, Node, Step},
+    source::{Document, Node, Segment},
     template_file,
 };
 
@@ -18,7 +18,7 @@ use crate::{
 pub(super) fn check(document: &Document, kind: &KindSchema) -> Vec<Finding> {
     let mut findings = Vec::new();
     let draft = template_file::draft(document);
-    let refused: Vec<&[Step]> = draft
+    let refused: Vec<&[Segment]> = draft
         .iter()
         .flat_map(Draft::problems)
         .filter(|problem| problem.root == Root::Spec)
@@ -33,7 +33,7 @@ pub(super) fn check(document: &Document, kind: &KindSchema) -> Vec<Finding> {
         // What is no path at all is said already.
         if refused.contains(
             &["outputs", &entry.key]
-                .map(|key| Step::Key(key.to_owned()))
+                .map(|key| Segment::Key(key.to_owned()))
                 .as_slice(),
         ) {
             continue;

@@ -2,14 +2,14 @@
 
 use cartouche_templating::syntax::{self, PathStep, To};
 
-use super::{Knowledge, words::unescaped_dots};
+use super::{Knowledge, message::unescaped_dots};
 use crate::{
     finding::{Finding, Rule},
     input_schema,
     schema::{
         Schema,
         check::with_article,
-        walk::{Impossible, Reached, Reason, walk},
+        walk::{Impossible, ImpossibleStep, Reached, walk},
     },
     source::Document,
     suggestion,
@@ -93,16 +93,16 @@ fn impossible_path(
         .maybe_help(unescaped_dots(&tag.tag.path, step))
 }
 
-/// Why a path cannot lead anywhere, in words.
+/// What is said of a path that cannot lead anywhere.
 pub(super) fn describe(
     rule: Rule,
     what: &str,
     of: &str,
     step: Option<&PathStep>,
-    reason: &Reason<'_>,
+    reason: &ImpossibleStep<'_>,
 ) -> Finding {
     match reason {
-        Reason::NoMember { of: parent } => {
+        ImpossibleStep::NoMember { of: parent } => {
             let key = match step.map(|step| &step.to) {
                 Some(To::Key(key)) => key.as_str(),
                 _ => "",
@@ -118,7 +118,7 @@ pub(super) fn describe(
                 parent.member_names(),
             ))
         }
-        Reason::NotA { wanted, is } => {
+        ImpossibleStep::NotA { wanted, is } => {
             let help = match (*wanted, *is) {
                 ("object", "array") => {
                     "pick an element of the list first: [0], [-1] or [?(@.name==\"x\")]"

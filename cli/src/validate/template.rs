@@ -1,8 +1,8 @@
 //! What is wrong with a template whatever a Runnable says.
 
-use cartouche_templating::{Diagnostic, Root, Step, Template, Warning, WarningKind};
+use cartouche_templating::{Diagnostic, Root, Segment, Template, Warning, WarningKind};
 
-use super::{Knowledge, inputs, names, outputs, run_kind, shape, tags, words};
+use super::{Knowledge, inputs, message, names, outputs, run_kind, shape, tags};
 use crate::{
     finding::{Finding, Rule},
     schema::catalog::KindName,
@@ -40,10 +40,10 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
     }
 }
 
-/// A problem at its place, in words for its author.
+/// What is said of a problem to its author, at its place.
 pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Finding {
     let first = match problem.at.first() {
-        Some(Step::Key(key)) => key.as_str(),
+        Some(Segment::Key(key)) => key.as_str(),
         _ => "",
     };
     let rule = match (problem.root, first) {
@@ -54,12 +54,12 @@ pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Find
         (Root::Template, "kind" | "apiVersion") => Rule::Kind,
         _ => Rule::Template,
     };
-    let words = words::of(problem);
-    let mut finding = Finding::error(rule, words.message)
+    let message = message::of(problem);
+    let mut finding = Finding::error(rule, message.text)
         .at(template_file::place_of(document, problem))
-        .maybe_help(words.help);
-    if !words.label.is_empty() {
-        finding = finding.label(words.label);
+        .maybe_help(message.help);
+    if !message.label.is_empty() {
+        finding = finding.label(message.label);
     }
     finding
 }

@@ -18,7 +18,7 @@ const MATCHED_FIELD: &str = "MatchedField";
 
 /// A rule, with its paths parsed.
 #[derive(Clone, Debug)]
-pub(crate) enum Rule {
+pub(crate) enum CompiledRule {
     AlwaysHealthy,
     SingleCondition {
         kind: String,
@@ -45,7 +45,7 @@ struct Field {
     message: Option<Path>,
 }
 
-impl Rule {
+impl CompiledRule {
     pub(crate) fn compile(rule: &HealthRule, problems: &mut Vec<Diagnostic>) -> Option<Self> {
         let HealthRule {
             always_healthy,

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{FIELD, Kind, Node, Others, defaults, fit};
-use crate::diagnostic::{Diagnostic, DiagnosticKind, Root, Step};
+use super::{FIELD, Others, SchemaNode, SchemaType, defaults, fit};
+use crate::diagnostic::{Diagnostic, DiagnosticKind, Root, Segment};
 
 const ADDITIONAL: &str = "additionalProperties";
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
@@ -56,15 +56,15 @@ const LIMITS: [&str; 27] = [
 ];
 
 /// The schema of all inputs.
-pub(super) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> Node {
+pub(super) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> SchemaNode {
     let mut reader = Reader {
-        at: vec![Step::Key(FIELD.to_owned())],
+        at: vec![Segment::Key(FIELD.to_owned())],
         problems,
         is_unsound: false,
     };
     if schema.is_object() && schema.get("type").is_none_or(|kind| kind != "object") {
         reader.refuse("type", "inputs are an object: write type: object");
-        return Node::default();
+        return SchemaNode::default();
     }
     let node = reader.node(schema, Where::Structure);
     if node.default.is_some() {
@@ -74,18 +74,18 @@ pub(super) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> Node {
 }
 
 /// Defaults and allowed values that do not fit the schema which they stand in.
-pub(super) fn misfits(root: &Node) -> Vec<Diagnostic> {
+pub(super) fn misfits(root: &SchemaNode) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
-    let mut at = vec![Step::Key(FIELD.to_owned())];
+    let mut at = vec![Segment::Key(FIELD.to_owned())];
     check_defaults(root, &mut at, &mut problems);
     problems
 }
 
-fn check_defaults(node: &Node, at: &mut Vec<Step>, problems: &mut Vec<Diagnostic>) {
+fn check_defaults(node: &SchemaNode, at: &mut Vec<Segment>, problems: &mut Vec<Diagnostic>) {
     if let Some(default) = &node.default {
         let mut completed = default.clone();
-        let path = |below: Vec<Step>| {
-            let default = std::iter::once(Step::Key("default".to_owned()));
+        let path = |below: Vec<Segment>| {
+            let default = std::iter::once(Segment::Key("default".to_owned()));
             at.iter().cloned().chain(default).chain(below).collect()
         };
         match defaults::add(node, &mut completed) {
@@ -101,9 +101,9 @@ fn check_defaults(node: &Node, at: &mut Vec<Step>, problems: &mut Vec<Diagnostic
             Err(error) => problems.push(Diagnostic::new(Root::Spec, path(Vec::new()), error)),
         }
     }
-    let mut below = |steps: &[&str], node: &Node| {
+    let mut below = |steps: &[&str], node: &SchemaNode| {
         let length = at.len();
-        at.extend(steps.iter().map(|key| Step::Key((*key).to_owned())));
+        at.extend(steps.iter().map(|key| Segment::Key((*key).to_owned())));
         check_defaults(node, at, problems);
         at.truncate(length);
     };
@@ -118,8 +118,8 @@ fn check_defaults(node: &Node, at: &mut Vec<Step>, problems: &mut Vec<Diagnostic
     }
 }
 
-fn key(name: &str) -> Step {
-    Step::Key(name.to_owned())
+fn key(name: &str) -> Segment {
+    Segment::Key(name.to_owned())
 }
 
 /// Where a schema stands.
@@ -132,7 +132,7 @@ enum Where {
 }
 
 struct Reader<'a> {
-    at: Vec<Step>,
+    at: Vec<Segment>,
     problems: &'a mut Vec<Diagnostic>,
     /// Whether something is wrong with the schema that is read, not only below it.
     is_unsound: bool,
@@ -141,12 +141,12 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn refuse(&mut self, key: &str, kind: impl Into<DiagnosticKind>) {
         let mut at = self.at.clone();
-        at.push(Step::Key(key.to_owned()));
+        at.push(Segment::Key(key.to_owned()));
         self.is_unsound = true;
         self.problems.push(Diagnostic::new(Root::Spec, at, kind));
     }
 
-    fn below<T>(&mut self, steps: &[Step], visit: impl FnOnce(&mut Self) -> T) -> T {
+    fn below<T>(&mut self, steps: &[Segment], visit: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.at.len();
         self.at.extend_from_slice(steps);
         let value = visit(self);
@@ -154,19 +154,19 @@ impl Reader<'_> {
         value
     }
 
-    fn node(&mut self, schema: &Value, place: Where) -> Node {
+    fn node(&mut self, schema: &Value, place: Where) -> SchemaNode {
         let Some(schema) = schema.as_object() else {
             let message = "a schema is an object: write {type: string}, or whatever it is";
             let at = self.at.clone();
             self.problems.push(Diagnostic::new(Root::Spec, at, message));
-            return Node::default();
+            return SchemaNode::default();
         };
         let around = std::mem::replace(&mut self.is_unsound, false);
         for key in schema.keys() {
             self.keyword(key, place);
         }
         let kind = self.kind(schema, place);
-        let mut node = Node {
+        let mut node = SchemaNode {
             kind,
             nullable: self.flag(schema, "nullable"),
             description: self
@@ -193,12 +193,12 @@ impl Reader<'_> {
         }
         if std::mem::replace(&mut self.is_unsound, around) {
             // Nobody knows what was meant, so inputs are not measured by it.
-            node = Node {
+            node = SchemaNode {
                 kind: node.kind,
                 nullable: node.nullable,
                 properties: node.properties,
                 items: node.items,
-                ..Node::default()
+                ..SchemaNode::default()
             };
         }
         node
@@ -231,18 +231,18 @@ impl Reader<'_> {
         self.refuse(key, message);
     }
 
-    fn kind(&mut self, schema: &Map<String, Value>, place: Where) -> Kind {
+    fn kind(&mut self, schema: &Map<String, Value>, place: Where) -> SchemaType {
         if place == Where::Combination {
-            return Kind::Any;
+            return SchemaType::Any;
         }
         let open = self.flag(schema, PRESERVE);
         let int_or_string = self.flag(schema, INT_OR_STRING);
         match schema.get("type") {
             Some(Value::String(name)) => {
-                if let Some((_, kind)) = Kind::NAMED.iter().find(|(known, _)| known == name) {
+                if let Some((_, kind)) = SchemaType::NAMED.iter().find(|(known, _)| known == name) {
                     return *kind;
                 }
-                let known = Kind::NAMED.iter().map(|(name, _)| *name).collect();
+                let known = SchemaType::NAMED.iter().map(|(name, _)| *name).collect();
                 let name = name.clone();
                 self.refuse("type", DiagnosticKind::UnknownType { name, known });
             }
@@ -253,7 +253,7 @@ impl Reader<'_> {
                 );
             }
             Some(_) => self.refuse("type", "it has to be a string, such as integer"),
-            None if int_or_string => return Kind::IntOrString,
+            None if int_or_string => return SchemaType::IntOrString,
             // What stands there instead is told already.
             None if open || schema.contains_key("$ref") => {}
             None => {
@@ -264,16 +264,23 @@ impl Reader<'_> {
                 self.refuse("type", kind);
             }
         }
-        Kind::Any
+        SchemaType::Any
     }
 
-    fn properties(&mut self, schema: &Map<String, Value>, place: Where) -> BTreeMap<String, Node> {
+    fn properties(
+        &mut self,
+        schema: &Map<String, Value>,
+        place: Where,
+    ) -> BTreeMap<String, SchemaNode> {
         match schema.get("properties") {
             None => BTreeMap::new(),
             Some(Value::Object(properties)) => properties
                 .iter()
                 .map(|(key, property)| {
-                    let steps = [Step::Key("properties".to_owned()), Step::Key(key.clone())];
+                    let steps = [
+                        Segment::Key("properties".to_owned()),
+                        Segment::Key(key.clone()),
+                    ];
                     (
                         key.clone(),
                         self.below(&steps, |reader| reader.node(property, place)),
@@ -310,14 +317,14 @@ impl Reader<'_> {
         }
     }
 
-    fn combination(&mut self, schema: &Map<String, Value>, key: &str) -> Vec<Node> {
+    fn combination(&mut self, schema: &Map<String, Value>, key: &str) -> Vec<SchemaNode> {
         match schema.get(key) {
             None => Vec::new(),
             Some(Value::Array(parts)) if !parts.is_empty() => parts
                 .iter()
                 .enumerate()
                 .map(|(index, part)| {
-                    let steps = [Step::Key(key.to_owned()), Step::Index(index)];
+                    let steps = [Segment::Key(key.to_owned()), Segment::Index(index)];
                     self.below(&steps, |reader| reader.node(part, Where::Combination))
                 })
                 .collect(),

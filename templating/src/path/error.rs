@@ -126,20 +126,20 @@ pub enum SearchError {
 }
 
 /// What can be wrong inside the braces.
-pub(super) enum Fault {
+pub(super) enum ParseError {
     /// The text is no path.
     Syntax(SyntaxError),
     /// It is one, but evaluating it always fails.
     Find(SearchError),
 }
 
-impl From<SyntaxError> for Fault {
+impl From<SyntaxError> for ParseError {
     fn from(error: SyntaxError) -> Self {
         Self::Syntax(error)
     }
 }
 
-impl From<SearchError> for Fault {
+impl From<SearchError> for ParseError {
     fn from(error: SearchError) -> Self {
         Self::Find(error)
     }

@@ -5,14 +5,14 @@ use serde_json::{Map, Value};
 use crate::{
     bounds::{MAX_RENDERED_BYTES, Work},
     context::Context,
-    diagnostic::{Diagnostic, Diagnostics, Root, Segment, Step, kept},
+    diagnostic::{Diagnostic, Diagnostics, Root, Segment, SegmentRef, kept},
     tag::{BadTag, Leaf},
 };
 
 /// A document with its tags replaced: null where that failed, which is where it is open.
 pub(super) struct Replaced {
     pub(super) document: Value,
-    pub(super) open: Vec<Vec<Step>>,
+    pub(super) open: Vec<Vec<Segment>>,
     pub(super) problems: Vec<Diagnostic>,
 }
 
@@ -64,10 +64,10 @@ impl Body {
     /// Where the strings with tags are, with the paths of their tags.
     pub(super) fn tagged<'a>(
         &'a self,
-        at: &mut Vec<Step>,
-        found: &mut Vec<(Vec<Step>, Vec<&'a str>)>,
+        at: &mut Vec<Segment>,
+        found: &mut Vec<(Vec<Segment>, Vec<&'a str>)>,
     ) {
-        let mut below = |step: Step, body: &'a Self| {
+        let mut below = |step: Segment, body: &'a Self| {
             at.push(step);
             body.tagged(at, found);
             at.pop();
@@ -79,12 +79,12 @@ impl Body {
             }
             Self::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    below(Step::Index(index), item);
+                    below(Segment::Index(index), item);
                 }
             }
             Self::Object(fields) => {
                 for (key, field) in fields {
-                    below(Step::Key(key.clone()), field);
+                    below(Segment::Key(key.clone()), field);
                 }
             }
         }
@@ -101,7 +101,7 @@ impl Body {
 
     /// Replaces every tag that can be replaced.
     pub(super) fn attempt(&self, context: &Context) -> Replaced {
-        let mut rendering = Rendering {
+        let mut rendering = Renderer {
             context,
             work: Work::new(),
             room: MAX_RENDERED_BYTES,
@@ -121,7 +121,7 @@ impl Body {
 
 fn compile<'a>(
     value: &'a Value,
-    at: &mut Vec<Segment<'a>>,
+    at: &mut Vec<SegmentRef<'a>>,
     problems: &mut Vec<Diagnostic>,
 ) -> Body {
     match value {
@@ -140,13 +140,15 @@ fn compile<'a>(
         }
         Value::Array(items) => {
             let bodies = items.iter().enumerate().map(|(index, item)| {
-                within(at, Segment::Index(index), |at| compile(item, at, problems))
+                within(at, SegmentRef::Index(index), |at| {
+                    compile(item, at, problems)
+                })
             });
             collapse_array(bodies.collect())
         }
         Value::Object(fields) => {
             let bodies = fields.iter().map(|(key, field)| {
-                let body = within(at, Segment::Key(key), |at| compile(field, at, problems));
+                let body = within(at, SegmentRef::Key(key), |at| compile(field, at, problems));
                 (key.clone(), body)
             });
             collapse_object(bodies.collect())
@@ -181,9 +183,9 @@ fn collapse_object(bodies: Vec<(String, Body)>) -> Body {
 }
 
 fn within<'a, T>(
-    at: &mut Vec<Segment<'a>>,
-    segment: Segment<'a>,
-    visit: impl FnOnce(&mut Vec<Segment<'a>>) -> T,
+    at: &mut Vec<SegmentRef<'a>>,
+    segment: SegmentRef<'a>,
+    visit: impl FnOnce(&mut Vec<SegmentRef<'a>>) -> T,
 ) -> T {
     at.push(segment);
     let outcome = visit(at);
@@ -191,7 +193,7 @@ fn within<'a, T>(
     outcome
 }
 
-fn located(at: &[Segment<'_>], errors: Vec<BadTag>) -> impl Iterator<Item = Diagnostic> {
+fn located(at: &[SegmentRef<'_>], errors: Vec<BadTag>) -> impl Iterator<Item = Diagnostic> {
     let at = kept(at);
     errors.into_iter().map(move |error| Diagnostic {
         root: Root::Template,
@@ -201,19 +203,19 @@ fn located(at: &[Segment<'_>], errors: Vec<BadTag>) -> impl Iterator<Item = Diag
     })
 }
 
-struct Rendering<'a> {
+struct Renderer<'a> {
     context: &'a Context,
     work: Work,
     room: usize,
     problems: Vec<Diagnostic>,
-    at: Vec<Segment<'a>>,
+    at: Vec<SegmentRef<'a>>,
     /// Where nothing could be put in.
-    open: Vec<Vec<Step>>,
+    open: Vec<Vec<Segment>>,
     /// Whether a limit was reached: then the rest is not looked at.
     stopped: bool,
 }
 
-impl<'a> Rendering<'a> {
+impl<'a> Renderer<'a> {
     fn render(&mut self, body: &'a Body) -> Value {
         match body {
             Body::Literal(value) => value.clone(),
@@ -225,12 +227,12 @@ impl<'a> Rendering<'a> {
             Body::Array(items) => {
                 let items = items.iter().enumerate();
                 items
-                    .map(|(index, item)| self.below(Segment::Index(index), item))
+                    .map(|(index, item)| self.below(SegmentRef::Index(index), item))
                     .collect()
             }
             Body::Object(fields) => {
                 let fields = fields.iter().map(|(key, field)| {
-                    let value = self.below(Segment::Key(key), field);
+                    let value = self.below(SegmentRef::Key(key), field);
                     (key.clone(), value)
                 });
                 Value::Object(fields.collect::<Map<_, _>>())
@@ -238,7 +240,7 @@ impl<'a> Rendering<'a> {
         }
     }
 
-    fn below(&mut self, segment: Segment<'a>, body: &'a Body) -> Value {
+    fn below(&mut self, segment: SegmentRef<'a>, body: &'a Body) -> Value {
         self.at.push(segment);
         let value = self.render(body);
         self.at.pop();

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    diagnostic::{Root, Segment, kept},
+    diagnostic::{Root, SegmentRef, kept},
     tag,
     warning::{Warning, WarningKind},
 };
@@ -15,7 +15,7 @@ pub(super) fn warnings(document: &Value) -> Vec<Warning> {
     warnings
 }
 
-fn suspect(at: &[Segment<'_>], kind: WarningKind) -> Warning {
+fn suspect(at: &[SegmentRef<'_>], kind: WarningKind) -> Warning {
     Warning {
         root: Root::Template,
         at: kept(at),
@@ -23,7 +23,7 @@ fn suspect(at: &[Segment<'_>], kind: WarningKind) -> Warning {
     }
 }
 
-fn visit<'a>(value: &'a Value, at: &mut Vec<Segment<'a>>, warnings: &mut Vec<Warning>) {
+fn visit<'a>(value: &'a Value, at: &mut Vec<SegmentRef<'a>>, warnings: &mut Vec<Warning>) {
     match value {
         Value::String(text) if tag::has_unclosed_tag(text) => {
             warnings.push(suspect(at, WarningKind::UnclosedTag));
@@ -35,14 +35,14 @@ fn visit<'a>(value: &'a Value, at: &mut Vec<Segment<'a>>, warnings: &mut Vec<War
 
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                at.push(Segment::Index(index));
+                at.push(SegmentRef::Index(index));
                 visit(item, at, warnings);
                 at.pop();
             }
         }
         Value::Object(fields) => {
             for (key, field) in fields {
-                at.push(Segment::Key(key));
+                at.push(SegmentRef::Key(key));
                 if tag::has_tag(key) {
                     warnings.push(suspect(at, WarningKind::TagInKey));
                 }

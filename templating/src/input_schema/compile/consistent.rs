@@ -5,15 +5,15 @@ use serde_json::{Map, Value};
 use crate::diagnostic::DiagnosticKind;
 
 use super::{
-    super::{Kind, Node, fit},
+    super::{SchemaNode, SchemaType, fit},
     ADDITIONAL, Reader,
 };
 
 impl Reader<'_> {
     /// What keywords say of each other.
-    pub(super) fn consistent(&mut self, schema: &Map<String, Value>, node: &Node) {
-        let belongs = |keys: &[&'static str], kind: Kind| {
-            (node.kind != kind && node.kind != Kind::Any)
+    pub(super) fn consistent(&mut self, schema: &Map<String, Value>, node: &SchemaNode) {
+        let belongs = |keys: &[&'static str], kind: SchemaType| {
+            (node.kind != kind && node.kind != SchemaType::Any)
                 .then(|| keys.iter().find(|key| schema.contains_key(**key)).copied())
                 .flatten()
         };
@@ -27,10 +27,11 @@ impl Reader<'_> {
         let lists = ["items", "minItems", "maxItems", "uniqueItems"];
         let texts = ["minLength", "maxLength"];
         let misplaced = [
-            (belongs(&objects, Kind::Object), "an object", "object"),
-            (belongs(&lists, Kind::Array), "an array", "array"),
+            (belongs(&objects, SchemaType::Object), "an object", "object"),
+            (belongs(&lists, SchemaType::Array), "an array", "array"),
             (
-                belongs(&texts, Kind::String).filter(|_| node.kind != Kind::IntOrString),
+                belongs(&texts, SchemaType::String)
+                    .filter(|_| node.kind != SchemaType::IntOrString),
                 "a string",
                 "string",
             ),
@@ -42,7 +43,7 @@ impl Reader<'_> {
                 self.refuse(key, DiagnosticKind::with_cure(what, cure));
             }
         }
-        if node.kind == Kind::Array && node.items.is_none() {
+        if node.kind == SchemaType::Array && node.items.is_none() {
             self.refuse(
                 "items",
                 "the schema of the elements is missing: write items: {type: string}, or whatever they are",
@@ -56,10 +57,10 @@ impl Reader<'_> {
             }
         }
         if let Some(allowed) = &node.limits.allowed {
-            let plain = Node {
+            let plain = SchemaNode {
                 kind: node.kind,
                 nullable: node.nullable,
-                ..Node::default()
+                ..SchemaNode::default()
             };
             for value in allowed {
                 if !fit::problems(&plain, value, &[]).is_empty() {

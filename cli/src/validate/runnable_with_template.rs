@@ -8,13 +8,13 @@ use cartouche_templating::{
 };
 use serde_json::Value;
 
-use super::{Knowledge, chained, inputs, names, shape, template, words};
+use super::{Knowledge, chained, inputs, message, names, shape, template};
 use crate::{
     finding::{Finding, Rule},
-    objects::{self, Objects, Selection, namespace_of},
+    objects::{self, Objects, Selected, namespace_of},
     render,
     schema::check::{self, Partial},
-    source::{Content, Document, Step},
+    source::{Content, Document, Segment},
     suggestion, template_file,
 };
 
@@ -35,8 +35,11 @@ pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledg
     let context = match Context::new(&prepared, selected.map(|selected| &selected.value)) {
         Ok(context) => context,
         Err(problems) => {
-            let told = problems.iter();
-            findings.extend(told.map(|problem| problem_finding(document, runnable, problem)));
+            findings.extend(
+                problems
+                    .iter()
+                    .map(|problem| problem_finding(document, runnable, problem)),
+            );
             return findings;
         }
     };
@@ -75,9 +78,9 @@ fn selected<'a>(objects: &'a Objects, runnable: &Document) -> (Option<&'a Docume
         runnable.place(entry.map_or(&runnable.root.span, |entry| &entry.key_span))
     };
     match objects.selected_by(runnable) {
-        Selection::NotAsked => (None, Vec::new()),
-        Selection::One(one) => (Some(one), Vec::new()),
-        Selection::None => {
+        Selected::NotAsked => (None, Vec::new()),
+        Selected::One(one) => (Some(one), Vec::new()),
+        Selected::None => {
             let message = format!(
                 "what the template makes of Runnable {} was not checked: no object among these files matches its selector",
                 runnable.name()
@@ -91,7 +94,7 @@ fn selected<'a>(objects: &'a Objects, runnable: &Document) -> (Option<&'a Docume
                 ],
             )
         }
-        Selection::Many(count) => {
+        Selected::Many(count) => {
             let message =
                 format!("the selector matches {count} objects, and has to match exactly one");
             let help = "add labels until one is left";
@@ -120,7 +123,7 @@ pub(crate) fn problem_finding(
     let missing = problem
         .tag
         .as_deref()
-        .filter(|_| words::has_no_value(problem))
+        .filter(|_| message::has_no_value(problem))
         .and_then(|tag| missing_input(runnable, tag));
     let Some(missing) = missing else {
         let finding = template::problem_finding(document, problem);
@@ -148,7 +151,6 @@ pub(crate) fn problem_finding(
     } else {
         format!("'{key}' in its inputs")
     };
-    let words = words::of(problem);
     let add =
         (steps == 0).then(|| format!("give it under spec.inputs of the Runnable: {key}: ..."));
     Finding::error(
@@ -162,10 +164,10 @@ pub(crate) fn problem_finding(
         problem
             .tag
             .as_deref()
-            .and_then(|tag| words::unescaped_dots(tag, Some(&step)))
+            .and_then(|tag| message::unescaped_dots(tag, Some(&step)))
             .or_else(|| suggestion::hint(&key, "it gives", known.iter().map(String::as_str)))
             .or(add)
-            .or(words.help),
+            .or(message::of(problem).help),
     )
 }
 
@@ -173,7 +175,7 @@ struct Missing {
     key: String,
     known: Vec<String>,
     /// The keys above it that are there.
-    above: Vec<Step>,
+    above: Vec<Segment>,
     /// How far below the inputs it is.
     steps: usize,
     /// The step to it.
@@ -195,7 +197,10 @@ fn missing_input(runnable: &Document, path: &str) -> Option<Missing> {
     if leading != ["runnable", "spec", "inputs"] {
         return None;
     }
-    let mut above = vec![Step::Key("spec".to_owned()), Step::Key("inputs".to_owned())];
+    let mut above = vec![
+        Segment::Key("spec".to_owned()),
+        Segment::Key("inputs".to_owned()),
+    ];
     let mut value = runnable
         .value
         .pointer("/spec/inputs")
@@ -216,13 +221,13 @@ fn missing_input(runnable: &Document, path: &str) -> Option<Missing> {
             });
         };
         value = below;
-        above.push(Step::Key(key));
+        above.push(Segment::Key(key));
     }
     None
 }
 
 /// The place of a part of the Runnable; of its name where that part is not there.
-fn subject_place(runnable: &Document, at: &[Step]) -> crate::source::Place {
+fn subject_place(runnable: &Document, at: &[Segment]) -> crate::source::SourceSpan {
     let (_, _, taken) = runnable.root.follow(at);
     if at.is_empty() || taken < at.len() {
         let name = runnable
@@ -246,11 +251,11 @@ fn check_run(
         return Vec::new();
     };
     let tagged = tagged(document);
-    let is_open = |at: &[Step]| {
-        let open = |open: &Vec<Step>| at.starts_with(open) || open.starts_with(at);
+    let is_open = |at: &[Segment]| {
+        let open = |open: &Vec<Segment>| at.starts_with(open) || open.starts_with(at);
         attempt.open.iter().any(open)
     };
-    let from_a_tag = |at: &[Step]| tagged(at) && !is_open(at);
+    let from_a_tag = |at: &[Segment]| tagged(at) && !is_open(at);
     let mut findings = Vec::new();
     let text = |key: &str| run.get(key).and_then(Value::as_str).unwrap_or_default();
     let known = knowledge.catalog.get(text("apiVersion"), text("kind"));
@@ -274,13 +279,13 @@ fn check_run(
 }
 
 /// Whether a part of the run is what a tag yields, or below that.
-fn tagged(document: &Document) -> impl Fn(&[Step]) -> bool {
-    let tagged: HashSet<Vec<Step>> = template_file::tags(document)
+fn tagged(document: &Document) -> impl Fn(&[Segment]) -> bool {
+    let tagged: HashSet<Vec<Segment>> = template_file::tags(document)
         .into_iter()
         .map(|tag| tag.at)
         .collect();
     let body = template_file::body(document).cloned();
-    move |at: &[Step]| {
+    move |at: &[Segment]| {
         let Some(body) = &body else {
             return false;
         };
