@@ -206,7 +206,7 @@ fn mix(
                 tag: tag.raw().to_owned(),
                 kind: DiagnosticKind::NullInText(tag.raw().to_owned()),
             }),
-            Ok(other) => json_text::append_json(&mut out, other),
+            Ok(other) => out.push_str(&json_text::json(other, json_text::float)),
             Err(error) => {
                 let is_final = error.is_final();
                 errors.push(BadTag {

@@ -220,11 +220,7 @@ impl Field {
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
-        value if bounds::is_shallow(value) => {
-            let mut text = String::new();
-            json_text::append_json(&mut text, value);
-            Some(text)
-        }
+        value if bounds::is_shallow(value) => Some(json_text::json(value, json_text::float)),
         _ => None,
     }
 }
