@@ -298,7 +298,8 @@ fn help_shows_examples_for_every_command() {
 fn as_a_plugin_of_kubectl_it_calls_itself_so() {
     let folder = tempfile::tempdir().unwrap();
     let plugin = folder.path().join("kubectl-cartouche");
-    fs::copy(env!("CARGO_BIN_EXE_cartouche"), &plugin).unwrap();
+    // A copy could still be open for writing in a process that another test starts.
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_cartouche"), &plugin).unwrap();
     let output = std::process::Command::new(&plugin)
         .args(["render", "--help"])
         .output()
