@@ -13,7 +13,7 @@ use cartouche_protocol::{
 use cartouche_templating::Template;
 use clap::Args;
 use kube::{
-    Api, ResourceExt as _,
+    ResourceExt as _,
     api::{DynamicObject, PostParams},
 };
 use serde::de::DeserializeOwned;
@@ -299,8 +299,7 @@ async fn dry_run(prospect: &Prospect, cluster: &Cluster) -> anyhow::Result<Value
     let Some(served) = cluster.served(api_version, kind).await? else {
         bail!("the cluster has no kind {kind} of {api_version}\nhint: install what serves it");
     };
-    let api: Api<DynamicObject> =
-        Api::namespaced_with(cluster.client.clone(), &cluster.namespace, &served.resource);
+    let api = cluster.objects(&served);
     let mut object = prospect.run.object.clone();
     if !prospect.is_new()
         && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)

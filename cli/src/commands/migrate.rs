@@ -3,14 +3,14 @@
 mod adoption;
 mod remarks;
 
-use std::{fmt::Write as _, path::PathBuf};
+use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::bail;
 use cartouche_crds::{ClusterRunTemplate, Runnable};
 use clap::{Args, Subcommand, ValueEnum};
 use kube::ResourceExt as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::{
@@ -98,7 +98,7 @@ pub(crate) fn check_files(args: &CheckArgs) -> anyhow::Result<Outcome> {
     if entries.is_empty() {
         bail!("there are no objects of carto.run in these files");
     }
-    report(&entries, args.output)
+    Ok(report(&entries, args.output))
 }
 
 /// A cluster: also what happens to the runs that exist.
@@ -130,7 +130,7 @@ pub(crate) async fn check_cluster(args: &CheckArgs, cluster: &Cluster) -> anyhow
     if entries.is_empty() {
         bail!("there are no Runnables here\nhint: --all-namespaces looks at every namespace");
     }
-    report(&entries, args.output)
+    Ok(report(&entries, args.output))
 }
 
 async fn live_entry(
@@ -153,59 +153,46 @@ async fn live_entry(
     })
 }
 
-fn report(entries: &[ObjectRemarks], format: ReportFormat) -> anyhow::Result<Outcome> {
-    let levels = || {
-        entries
-            .iter()
-            .flat_map(|entry| &entry.remarks)
-            .map(|remark| remark.level)
+fn report(entries: &[ObjectRemarks], format: ReportFormat) -> Outcome {
+    let count = |level: Level| {
+        let remarks = entries.iter().flat_map(|entry| &entry.remarks);
+        remarks.filter(|remark| remark.level == level).count()
     };
-    let changes = levels().filter(|level| *level == Level::Change).count();
-    let differences = levels().filter(|level| *level == Level::Differs).count();
-    let code = if changes > 0 { FOUND } else { GOOD };
-    if format == ReportFormat::Json {
-        let entries: Vec<_> = entries
-            .iter()
-            .map(|entry| {
-                let remarks = entry
-                    .remarks
-                    .iter()
-                    .map(|remark| json!({ "level": remark.level.as_str(), "text": remark.text }));
-                json!({ "object": entry.object, "remarks": remarks.collect::<Vec<_>>() })
-            })
-            .collect();
-        return Ok(Outcome {
-            out: format!("{:#}\n", json!(entries)),
-            code,
-            ..Outcome::default()
-        });
-    }
-    let mut out = String::new();
-    for entry in entries {
-        writeln!(out, "{}", entry.object)?;
-        if entry.remarks.is_empty() {
-            writeln!(
-                out,
-                "  {0}same{0:#}     works as before",
-                style(Level::Same)
-            )?;
+    let (changes, differences) = (count(Level::Change), count(Level::Differs));
+    let out = match format {
+        ReportFormat::Json => {
+            let entries: Vec<_> = entries.iter().map(as_json).collect();
+            format!("{:#}\n", json!(entries))
         }
-        for remark in &entry.remarks {
-            writeln!(
-                out,
-                "  {0}{1:<8}{0:#} {2}",
-                style(remark.level),
-                remark.level.as_str(),
-                remark.text
-            )?;
+        ReportFormat::Text => {
+            let entries: String = entries.iter().map(as_text).collect();
+            format!("{entries}{changes} to change, {differences} that differ\n")
         }
-    }
-    writeln!(out, "{changes} to change, {differences} that differ")?;
-    Ok(Outcome {
+    };
+    Outcome {
         out,
-        code,
+        code: if changes > 0 { FOUND } else { GOOD },
         ..Outcome::default()
-    })
+    }
+}
+
+fn as_json(entry: &ObjectRemarks) -> Value {
+    let remarks = entry.remarks.iter();
+    let remarks =
+        remarks.map(|remark| json!({ "level": remark.level.as_str(), "text": remark.text }));
+    json!({ "object": entry.object, "remarks": remarks.collect::<Vec<_>>() })
+}
+
+fn as_text(entry: &ObjectRemarks) -> String {
+    let line = |Remark { level, text }: &Remark| {
+        let style = style(*level);
+        format!("  {style}{:<8}{style:#} {text}\n", level.as_str())
+    };
+    let lines: String = match entry.remarks.as_slice() {
+        [] => line(&Remark::new(Level::Same, "works as before")),
+        remarks => remarks.iter().map(line).collect(),
+    };
+    format!("{}\n{lines}", entry.object)
 }
 
 fn style(level: Level) -> Style {

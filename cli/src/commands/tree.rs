@@ -8,7 +8,7 @@ use kube::ResourceExt as _;
 
 use crate::outcome::Outcome;
 use crate::{
-    cluster::{Cluster, ClusterArgs},
+    cluster::{Cluster, ClusterArgs, wanted_labels},
     commands::get::{colour, ready},
     live::runs::{self, LedgerRun},
 };
@@ -83,11 +83,7 @@ fn root(runnable: &Runnable, accepted: &str) -> Branch {
         leaf(format!("ServiceAccount {}", spec.service_account())),
     ];
     if let Some(selector) = &spec.selector {
-        let labels: Vec<String> = selector
-            .matching_labels
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"))
-            .collect();
+        let labels = wanted_labels(selector);
         let kind = selector.resource.kind.as_deref().unwrap_or("?");
         below.push(leaf(format!("selects {kind} with {}", labels.join(", "))));
     }

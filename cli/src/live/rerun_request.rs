@@ -8,7 +8,7 @@ use cartouche_crds::{
 };
 use cartouche_templating::label_value;
 use kube::{
-    Api, ResourceExt as _,
+    ResourceExt as _,
     api::{ListParams, ObjectMeta, PartialObjectMeta},
     core::DynamicObject,
 };
@@ -33,8 +33,7 @@ pub(crate) async fn add(
         let Some(served) = cluster.served(&api_version, &kind).await? else {
             continue;
         };
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(cluster.client.clone(), &cluster.namespace, &served.resource);
+        let api = cluster.objects(&served);
         let parameters =
             ListParams::default().labels(&format!("{RUNNABLE_UID_LABEL}={}", label_value(&uid)));
         let listed = within("listing the runs", api.list_metadata(&parameters)).await;
