@@ -170,11 +170,6 @@ impl Finding {
         self
     }
 
-    pub(crate) fn note_line(mut self, note: impl Into<String>) -> Self {
-        self.notes.push(note.into());
-        self
-    }
-
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
@@ -202,12 +197,7 @@ impl Finding {
 
     /// The place of the key or value that stands for a document as a whole.
     pub(crate) fn at_document(self, document: &Document) -> Self {
-        let span = document
-            .root
-            .at(&["metadata", "name"])
-            .map_or(&document.root.span, |node| &node.span);
-        let place = document.place(span);
-        self.at(place)
+        self.at(document.place_of(&["metadata", "name"]))
     }
 }
 

@@ -71,8 +71,7 @@ pub(crate) fn run(subject: &Subject<'_>) -> Result<Run, Vec<Diagnostic>> {
 
 /// A run with its number.
 pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, Vec<Diagnostic>> {
-    let rendered =
-        rendered(subject).map_err(|problems| problems.iter().cloned().collect::<Vec<_>>())?;
+    let rendered = rendered(subject).map_err(|problems| problems.to_vec())?;
     let text = |pointer: &str| {
         subject
             .runnable

@@ -87,6 +87,19 @@ impl Document {
         }
     }
 
+    /// The place of what is at the end of some keys; of the whole where nothing is.
+    pub(crate) fn place_of(&self, keys: &[&str]) -> SourceSpan {
+        self.place(&self.root.at(keys).unwrap_or(&self.root).span)
+    }
+
+    /// The same of the last key.
+    pub(crate) fn place_of_key(&self, keys: &[&str]) -> SourceSpan {
+        let key = keys
+            .split_last()
+            .and_then(|(key, above)| self.root.at(above)?.entry(key));
+        self.place(key.map_or(&self.root.span, |entry| &entry.key_span))
+    }
+
     fn text(&self, pointer: &str) -> &str {
         self.value
             .pointer(pointer)

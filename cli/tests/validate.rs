@@ -245,6 +245,19 @@ fn a_kind_that_cannot_be_run_is_refused_offline_where_the_engine_refuses_it() {
     }
 }
 
+/// A kind that is written as quoted text is that kind.
+#[test]
+fn the_kind_of_a_template_is_what_the_engine_takes_it_for() {
+    let folder = copy_of("job");
+    let template = folder.path().join("template.yaml");
+    replace(&template, "batch/v1", "$('batch/v1')$");
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    assert_eq!((output.code, output.out.as_str()), (0, ""));
+    replace(&template, "backoffLimit", "backofLimit");
+    let out = cartouche_in(folder.path(), &["validate", "."]).out;
+    assert!(out.contains("did you mean 'backoffLimit'?"), "{out}");
+}
+
 /// A wrong type is said of a tag only when it is known; what cannot be read is one mistake.
 #[test]
 fn a_path_that_is_followed_only_in_part_has_no_type() {

@@ -13,7 +13,7 @@ use cartouche_crds::{API_VERSION, RetentionPolicy};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    bounds::{self, MAX_CONTEXT_BYTES, MAX_DEPTH, MAX_RENDERED_BYTES, Work},
+    bounds::{self, MAX_CONTEXT_BYTES, MAX_RENDERED_BYTES, Work},
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
     path::{Path, PathError},
     tag::TagError,
@@ -37,22 +37,13 @@ impl Context {
     /// them. Fails when they are too large or too deep.
     pub fn new(runnable: &Value, selected: Option<&Value>) -> Result<Self, Diagnostics> {
         let mut problems = Vec::new();
-        let of = |name: &str, kind: DiagnosticKind| {
-            Diagnostic::new(Root::Context, vec![Segment::Key(name.to_owned())], kind)
-        };
         for (name, value) in [(RUNNABLE, Some(runnable)), (SELECTED, selected)] {
-            match value {
-                Some(value) if !value.is_object() => {
-                    problems.push(of(name, "is not an object".into()));
-                }
-                Some(value) if !bounds::is_shallow(value) => problems.push(of(
-                    name,
-                    DiagnosticKind::Limit(format!(
-                        "objects and arrays are nested more than {MAX_DEPTH} deep"
-                    )),
-                )),
-                _ => {}
-            }
+            let kind = match value {
+                Some(value) if !value.is_object() => "is not an object".into(),
+                Some(value) if !bounds::is_shallow(value) => DiagnosticKind::too_deep(),
+                _ => continue,
+            };
+            problems.push(Diagnostic::new(Root::Context, Segment::keys([name]), kind));
         }
         Diagnostics::check(problems)?;
         let root = json!({
@@ -82,10 +73,7 @@ impl Context {
 
     /// What is at the end of some steps.
     pub(crate) fn at(&self, steps: &[Segment]) -> Option<&Value> {
-        steps.iter().try_fold(&self.root, |value, step| match step {
-            Segment::Key(key) => value.get(key),
-            Segment::Index(index) => value.get(*index),
-        })
+        Segment::value_at(steps, &self.root)
     }
 
     /// The namespace of the Runnable.

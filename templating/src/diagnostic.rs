@@ -5,9 +5,13 @@
 
 mod kind;
 
-use std::fmt::{self, Write as _};
+use std::{
+    fmt::{self, Write as _},
+    ops::Deref,
+};
 
 pub use kind::DiagnosticKind;
+use serde_json::Value;
 
 /// How many diagnostics are spelled out; the others are counted.
 const SHOWN: usize = 10;
@@ -19,6 +23,28 @@ pub enum Segment<K = String> {
     Key(K),
     /// To an element of an array.
     Index(usize),
+}
+
+impl Segment {
+    /// Steps through members of objects.
+    pub fn keys<'a>(keys: impl IntoIterator<Item = &'a str>) -> Vec<Self> {
+        keys.into_iter().map(Self::from).collect()
+    }
+
+    /// What they lead to.
+    #[must_use]
+    pub fn value_at<'a>(at: &[Self], root: &'a Value) -> Option<&'a Value> {
+        at.iter().try_fold(root, |value, step| match step {
+            Self::Key(key) => value.get(key),
+            Self::Index(index) => value.get(*index),
+        })
+    }
+}
+
+impl From<&str> for Segment {
+    fn from(key: &str) -> Self {
+        Self::Key(key.to_owned())
+    }
 }
 
 /// What the steps of a diagnostic begin at.
@@ -75,36 +101,20 @@ impl Diagnostic {
     /// nothing after them, such as `spec.steps.[0]name`.
     #[must_use]
     pub fn path(&self) -> String {
-        if self.root != Root::Spec {
-            return document_path(&self.at);
-        }
-        let inside = match &self.kind {
-            DiagnosticKind::Default { inside, .. } => *inside,
-            _ => 0,
-        };
-        let (fields, value) = self.at.split_at(self.at.len().saturating_sub(inside));
-        let mut path = String::new();
-        for step in fields {
-            if !path.is_empty() {
-                path.push('.');
+        let fields = match (self.root, &self.kind) {
+            (Root::Spec, DiagnosticKind::Default { inside, .. }) => {
+                self.at.len().saturating_sub(*inside)
             }
-            // Writing to a string cannot fail.
-            let _ = match step {
-                Segment::Key(key) => write!(path, "{key}"),
-                Segment::Index(index) => write!(path, "[{index}]"),
-            };
-        }
-        if !value.is_empty() {
-            path.push('.');
-            path.push_str(document_path(value).trim_start_matches('.'));
-        }
-        path
+            (Root::Spec, _) => self.at.len(),
+            (Root::Template | Root::Context, _) => 0,
+        };
+        path(&self.at, fields)
     }
 
-    /// What is wrong, without where.
+    /// What is wrong and what to do about it, without where.
     #[must_use]
     pub fn message(&self) -> String {
-        self.kind.to_string()
+        self.kind.message()
     }
 
     /// The steps to the input that does not fit, or is not there.
@@ -119,30 +129,28 @@ impl Diagnostic {
 
 /// The steps to a field with a name of ours: no key in it holds a dot.
 fn fields(path: &str) -> Vec<Segment> {
-    let step = |name: &str| {
-        let index = name
-            .strip_prefix('[')
-            .and_then(|name| name.strip_suffix(']'));
-        let index = index.and_then(|index| index.parse().ok());
-        index.map_or_else(|| Segment::Key(name.to_owned()), Segment::Index)
-    };
+    let index = |name: &str| name.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
     let names = path.split('.').filter(|name| !name.is_empty());
-    names.map(step).collect()
+    names
+        .map(|name| index(name).map_or_else(|| name.into(), Segment::Index))
+        .collect()
 }
 
 /// One with a tag reads as it does in Cartographer.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (path, kind) = (self.path(), &self.kind);
+        let (path, message) = (self.path(), self.message());
         if self.tag.is_some() {
             f.write_str("failed to recursively evaluate template: ")?;
-            return write!(f, "failed to interpolate template at path [{path}]: {kind}");
+            return write!(
+                f,
+                "failed to interpolate template at path [{path}]: {message}"
+            );
         }
-        if path.is_empty() {
-            write!(f, "{kind}")
-        } else {
-            write!(f, "{path}: {kind}")
+        if !path.is_empty() {
+            write!(f, "{path}: ")?;
         }
+        f.write_str(&message)
     }
 }
 
@@ -159,25 +167,20 @@ impl Diagnostics {
             Err(Self(diagnostics))
         }
     }
+}
 
-    /// All of them, not only those that are displayed.
-    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
-        self.0.iter()
+/// All of them, not only those that are displayed.
+impl Deref for Diagnostics {
+    type Target = [Diagnostic];
+
+    fn deref(&self) -> &[Diagnostic] {
+        &self.0
     }
 }
 
 impl From<Diagnostic> for Diagnostics {
     fn from(diagnostic: Diagnostic) -> Self {
         Self(vec![diagnostic])
-    }
-}
-
-impl<'a> IntoIterator for &'a Diagnostics {
-    type Item = &'a Diagnostic;
-    type IntoIter = std::slice::Iter<'a, Diagnostic>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
     }
 }
 
@@ -213,23 +216,21 @@ pub(crate) fn kept(segments: &[SegmentRef<'_>]) -> Vec<Segment> {
 
 /// Writes the path of a leaf as Cartographer does.
 pub(crate) fn document_path(steps: &[Segment]) -> String {
+    path(steps, 0)
+}
+
+/// The same, but that the first steps are fields: a dot stands after every one of them.
+fn path(steps: &[Segment], fields: usize) -> String {
     let mut path = String::new();
-    let mut after_key = false;
-    for step in steps {
-        if after_key {
-            path.push('.');
-        }
-        match step {
-            Segment::Key(key) => path.push_str(key),
-            Segment::Index(index) => {
-                if !after_key {
-                    path.push('.');
-                }
-                // Writing to a string cannot fail.
-                let _ = write!(path, "[{index}]");
-            }
-        }
-        after_key = matches!(step, Segment::Key(_));
+    let mut dot = "";
+    for (index, step) in steps.iter().enumerate() {
+        // Writing to a string cannot fail.
+        let _ = match step {
+            Segment::Key(key) => write!(path, "{dot}{key}"),
+            Segment::Index(index) => write!(path, ".[{index}]"),
+        };
+        let is_parted = index < fields || matches!(step, Segment::Key(_));
+        dot = if is_parted { "." } else { "" };
     }
     path
 }

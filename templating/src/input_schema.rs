@@ -20,7 +20,7 @@ use regex::Regex;
 use serde_json::{Number, Value};
 
 use crate::{
-    bounds::{self, MAX_DEPTH, MAX_INPUT_SCHEMA_BYTES},
+    bounds::{self, MAX_INPUT_SCHEMA_BYTES},
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, SegmentRef, kept},
 };
 pub use format::{fits_format, matches_pattern};
@@ -110,15 +110,16 @@ impl InputSchema {
     /// Finds everything that is wrong with a schema: what no structural schema has, what cannot be
     /// read, defaults that do not fit.
     pub(crate) fn compile(schema: &Value, problems: &mut Vec<Diagnostic>) -> Option<Self> {
-        let refuse = |message: String| Diagnostic::in_spec(FIELD, DiagnosticKind::Limit(message));
-        if !bounds::is_shallow(schema) {
-            let message = format!("objects and arrays are nested more than {MAX_DEPTH} deep");
-            problems.push(refuse(message));
-            return None;
-        }
-        if bounds::json_bytes_within(schema, MAX_INPUT_SCHEMA_BYTES).is_none() {
+        let refused = if !bounds::is_shallow(schema) {
+            Some(DiagnosticKind::too_deep())
+        } else if bounds::json_bytes_within(schema, MAX_INPUT_SCHEMA_BYTES).is_none() {
             let message = format!("it is larger than {MAX_INPUT_SCHEMA_BYTES} bytes");
-            problems.push(refuse(message));
+            Some(DiagnosticKind::Limit(message))
+        } else {
+            None
+        };
+        if let Some(kind) = refused {
+            problems.push(Diagnostic::in_spec(FIELD, kind));
             return None;
         }
         let root = compile::root(schema, problems);
@@ -169,6 +170,12 @@ impl SchemaType {
         ("number", Self::Number),
         ("boolean", Self::Boolean),
     ];
+
+    /// As a schema has it.
+    fn name(self) -> &'static str {
+        let named = Self::NAMED.iter().find(|(_, kind)| *kind == self);
+        named.map_or("", |(name, _)| name)
+    }
 
     /// As people say it.
     fn with_article(self) -> &'static str {

@@ -44,8 +44,7 @@ fn hint(raw: &str) -> &'static str {
         .split("['")
         .skip(1)
         .filter_map(|rest| rest.split("']").next());
-    let parts = quoted.any(parts_names);
-    if parts {
+    if quoted.any(parts_names) {
         ": a dot within a name is written \\."
     } else {
         ""
@@ -59,32 +58,26 @@ fn parts_names(quoted: &str) -> bool {
 
 /// Where names between `['` and `']` stand that are read as several.
 pub(crate) fn parted_names(raw: &str) -> Vec<Range<usize>> {
-    let names = placed(raw, parse::quoted_names, |name, in_raw| in_raw(name));
-    let is_parted = |name: &Range<usize>| raw.get(name.clone()).is_some_and(parts_names);
-    names.into_iter().filter(is_parted).collect()
+    let names = parse::quoted_names(&wrap(raw)).into_iter();
+    names
+        .map(|name| unwrapped(name, raw))
+        .filter(|name| raw.get(name.clone()).is_some_and(parts_names))
+        .collect()
 }
 
 /// The steps of a path with the bytes that each stands on, up to the first that cannot be read.
 pub(crate) fn spans(raw: &str) -> Vec<(PathNode, Range<usize>)> {
-    placed(raw, parse::spans, |(node, span), in_raw| {
-        (node, in_raw(span))
-    })
+    let spans = parse::spans(&wrap(raw)).into_iter();
+    spans
+        .map(|(node, span)| (node, unwrapped(span, raw)))
+        .collect()
 }
 
-/// What `find` finds in a path with all its braces, with each place as it is in the path without them.
-fn placed<T>(
-    raw: &str,
-    find: impl Fn(&str) -> Vec<T>,
-    placed: impl Fn(T, &dyn Fn(Range<usize>) -> Range<usize>) -> T,
-) -> Vec<T> {
-    if raw.len() > MAX_PATH_BYTES {
-        return Vec::new();
-    }
+/// A place in a path with all its braces as it is in the path without them.
+fn unwrapped(span: Range<usize>, raw: &str) -> Range<usize> {
     let before = opening(raw).len();
-    let in_raw = |at: usize| at.saturating_sub(before).min(raw.len());
-    let in_raw = |span: Range<usize>| in_raw(span.start)..in_raw(span.end);
-    let found = find(&wrap(raw)).into_iter();
-    found.map(|one| placed(one, &in_raw)).collect()
+    let at = |at: usize| at.saturating_sub(before).min(raw.len());
+    at(span.start)..at(span.end)
 }
 
 impl Path {
@@ -152,9 +145,7 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if text.len() <= LIMIT {
         return Cow::Borrowed(text);
     }
-    let head = text
-        .get(..text.floor_char_boundary(LIMIT))
-        .unwrap_or_default();
+    let head = &text[..text.floor_char_boundary(LIMIT)];
     Cow::Owned(format!("{head}..."))
 }
 

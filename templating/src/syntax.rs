@@ -45,6 +45,12 @@ pub fn tags(text: &str) -> Vec<Tag> {
     pieces.collect()
 }
 
+/// Whether a text may become another when its tags are replaced.
+#[must_use]
+pub fn may_hold_tags(text: &str) -> bool {
+    text.contains(tag::START)
+}
+
 /// One step of a path, and the bytes of the path that it stands on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathStep {
@@ -96,6 +102,14 @@ pub fn steps(path: &str) -> Vec<PathStep> {
 pub fn whole_steps(path: &str) -> Option<Vec<PathStep>> {
     let read = tag::parse(path).ok()?;
     Some(steps(path)).filter(|steps| steps.len() == read.steps())
+}
+
+/// The steps below some keys; nothing where the path does not begin with these.
+#[must_use]
+pub fn below<'a>(steps: &'a [PathStep], keys: &[&str]) -> Option<&'a [PathStep]> {
+    let (above, below) = steps.split_at_checked(keys.len())?;
+    let is = |(step, name): (&PathStep, &&str)| matches!(&step.to, To::Key(key) if key == name);
+    above.iter().zip(keys).all(is).then_some(below)
 }
 
 /// A name as it is written in a path: `\` before each dot, and before whatever else would end it.

@@ -18,7 +18,7 @@ use crate::{
     path::{Path, PathError, shown},
 };
 
-const START: &str = "$(";
+pub(crate) const START: &str = "$(";
 const END: &str = ")$";
 const QUOTED_START: &str = "$('";
 const QUOTED_END: &str = "')$";
@@ -146,19 +146,26 @@ impl Leaf {
         (leaf, errors)
     }
 
-    /// The paths of its tags.
-    pub(crate) fn paths(&self) -> Vec<&str> {
-        match self {
-            Self::Plain(_) => Vec::new(),
-            Self::Value { tag, .. } => vec![tag.raw()],
-            Self::Mixed(pieces) => pieces
-                .iter()
-                .filter_map(|piece| match piece {
-                    Piece::Tag(tag) => Some(tag.raw()),
-                    Piece::Text(_) => None,
-                })
-                .collect(),
+    /// The text of a string without tags.
+    pub(crate) fn literal(text: &str) -> Option<String> {
+        match Self::compile(text) {
+            (Self::Plain(text), errors) if errors.is_empty() => Some(text),
+            _ => None,
         }
+    }
+
+    /// The paths of its tags.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+        let (alone, pieces) = match self {
+            Self::Plain(_) => (None, &[][..]),
+            Self::Value { tag, .. } => (Some(tag), &[][..]),
+            Self::Mixed(pieces) => (None, pieces.as_slice()),
+        };
+        let among_text = pieces.iter().filter_map(|piece| match piece {
+            Piece::Tag(tag) => Some(tag),
+            Piece::Text(_) => None,
+        });
+        alone.into_iter().chain(among_text).map(Path::raw)
     }
 
     /// Replaces the tags. `room` is what the rendered document may still grow by, in bytes.

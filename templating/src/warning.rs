@@ -48,13 +48,9 @@ pub enum WarningKind {
 }
 
 impl Warning {
-    pub(crate) fn of_field(keys: &[&str], kind: WarningKind) -> Self {
-        let at = keys.iter().map(|key| Segment::Key((*key).to_owned()));
-        Self {
-            root: Root::Template,
-            at: at.collect(),
-            kind,
-        }
+    pub(crate) fn in_template(at: Vec<Segment>, kind: WarningKind) -> Self {
+        let root = Root::Template;
+        Self { root, at, kind }
     }
 }
 

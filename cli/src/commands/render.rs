@@ -260,52 +260,41 @@ fn selected<'a>(
     objects: &'a Objects,
     runnable: &Document,
 ) -> Result<Option<&'a Document>, Vec<Finding>> {
-    let fault = |message: String| {
-        let entry = runnable
-            .root
-            .get("spec")
-            .and_then(|spec| spec.entry("selector"));
-        let place = runnable.place(entry.map_or(&runnable.root.span, |entry| &entry.key_span));
-        Finding::error(Rule::Selector, message).at(place)
-    };
     match objects.selected_by(runnable) {
         Selected::NotAsked => Ok(None),
         Selected::One(one) => Ok(Some(one)),
-        Selected::Many(count) => {
-            let message =
-                format!("the selector matches {count} objects, and has to match exactly one");
-            Err(vec![fault(message).help("add labels until one is left")])
-        }
+        Selected::Many(count) => Err(vec![objects::several_selected(runnable, count)]),
         Selected::None => {
-            let mut finding = fault("no object among these files matches the selector".to_owned());
-            let selector = runnable.value.pointer("/spec/selector").cloned();
-            let selector =
-                selector.and_then(|selector| serde_json::from_value::<Selector>(selector).ok());
-            if let Some(selector) = selector {
-                let kind = selector.resource.kind.as_deref().unwrap_or_default();
-                let ours = |object: &Document| object.is_ours(RUNNABLE) || object.is_ours(TEMPLATE);
-                // Templates and Runnables are there for another reason, unless they are meant.
-                let given = objects
-                    .selectable()
-                    .filter(|object| !ours(object) || object.kind() == kind);
-                for object in given {
-                    let why = objects::mismatch(&selector, objects::namespace_of(runnable), object);
-                    finding = finding.note_line(format!(
-                        "not {} {}: {}",
-                        object.kind(),
-                        object.name(),
-                        why.unwrap_or_default()
-                    ));
-                }
-            }
+            let message = "no object among these files matches the selector";
             let help = if args.selected.is_empty() {
                 "give it with --selected"
             } else {
                 "correct the labels, or the selector"
             };
-            Err(vec![finding.help(help)])
+            let mut finding = Finding::error(Rule::Selector, message)
+                .at(objects::selector_place(runnable))
+                .help(help);
+            finding.notes = mismatches(objects, runnable).unwrap_or_default();
+            Err(vec![finding])
         }
     }
+}
+
+/// Why the objects that are there are not selected.
+fn mismatches(objects: &Objects, runnable: &Document) -> Option<Vec<String>> {
+    let selector = runnable.value.pointer("/spec/selector")?;
+    let selector: Selector = serde_json::from_value(selector.clone()).ok()?;
+    let kind = selector.resource.kind.as_deref().unwrap_or_default();
+    let ours = |object: &Document| object.is_ours(RUNNABLE) || object.is_ours(TEMPLATE);
+    // Templates and Runnables are there for another reason, unless they are meant.
+    let given = objects.selectable();
+    let given = given.filter(|object| !ours(object) || object.kind() == kind);
+    let why = given.map(|object| {
+        let why = objects::mismatch(&selector, objects::namespace_of(runnable), object);
+        let (kind, name) = (object.kind(), object.name());
+        format!("not {kind} {name}: {}", why.unwrap_or_default())
+    });
+    Some(why.collect())
 }
 
 fn as_yaml(shown: &[RenderedRun]) -> anyhow::Result<String> {

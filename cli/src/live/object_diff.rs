@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
-use cartouche_templating::{OWN_ANNOTATIONS, OWN_LABELS};
+use cartouche_templating::{may_be_left_out, remove_own_labels};
 use serde_json::Value;
 
 use crate::source::{self, Segment};
@@ -50,23 +50,13 @@ fn compare(
                 at.pop();
             }
         }
-        (old, new) if absent(old) && absent(new) => {}
+        (old, new) if [old, new].into_iter().flatten().all(may_be_left_out) => {}
         (old, new) if old == new => {}
         (old, new) => found.push(FieldChange {
             path: source::shown(at),
             old: old.cloned(),
             new: new.cloned(),
         }),
-    }
-}
-
-/// The API server drops nulls and empty maps and lists.
-fn absent(value: Option<&Value>) -> bool {
-    match value {
-        None | Some(Value::Null) => true,
-        Some(Value::Array(items)) => items.is_empty(),
-        Some(Value::Object(map)) => map.is_empty(),
-        Some(_) => false,
     }
 }
 
@@ -94,14 +84,7 @@ pub(crate) fn comparable(run: &Value) -> Value {
         return run;
     };
     metadata.retain(|key, _| matches!(key.as_str(), "generateName" | "labels" | "annotations"));
-    for (field, own) in [
-        ("labels", &OWN_LABELS[..]),
-        ("annotations", &OWN_ANNOTATIONS[..]),
-    ] {
-        if let Some(map) = metadata.get_mut(field).and_then(Value::as_object_mut) {
-            map.retain(|key, _| !own.contains(&key.as_str()));
-        }
-    }
+    remove_own_labels(metadata);
     run
 }
 
@@ -127,7 +110,10 @@ mod tests {
     #[test]
     fn what_the_api_server_drops_is_no_difference() {
         assert_eq!(
-            changes(&json!({ "a": {}, "b": null, "c": [] }), &json!({})),
+            changes(
+                &json!({ "a": {}, "b": null, "c": [], "d": { "e": null } }),
+                &json!({})
+            ),
             []
         );
     }

@@ -49,7 +49,6 @@ pub(crate) fn perform(case: &Case, mode: Mode) -> anyhow::Result<Vec<Difference>
     let template = match template_file::compile(&template_document) {
         Some(Ok(template)) => template,
         Some(Err(problems)) => {
-            let problems: Vec<Diagnostic> = problems.iter().cloned().collect();
             expectations.error(&problems)?;
             return Ok(expectations.differences);
         }

@@ -32,56 +32,56 @@ pub(super) fn misfit(
         return None;
     };
     let inputs = steps.get(TO_INPUTS..)?;
-    let (name, kind) = (runnable.name(), &problem.kind);
+    let kind = &problem.kind;
     let unknown = matches!(kind, DiagnosticKind::UnknownInput { .. });
-    let message = match (kind.what(), inputs.last()) {
+    let message = match (kind.to_string(), inputs.last()) {
         (_, Some(Segment::Key(key))) if unknown => format!("there is no input '{key}'"),
         (what, _) => match what.strip_prefix("it ") {
             Some(rest) => format!("{} {rest}", source::shown(steps)),
             None => what,
         },
     };
-    let help = match (kind, inputs.last()) {
-        (DiagnosticKind::MissingInput { key, .. }, _) => {
-            let more = kind.cure().map(|cure| format!("; {cure}"));
-            Some(format!(
-                "give it under {} of the Runnable, {key}: ...{}",
-                source::shown(steps),
-                more.unwrap_or_default()
-            ))
-        }
-        (DiagnosticKind::UnknownInput { known }, Some(Segment::Key(key))) => {
-            let hint = suggestion::hint(key, "the inputs are", known.iter().map(String::as_str));
-            hint.or_else(|| {
-                Some("take it out of the Runnable, or declare it in inputSchema".to_owned())
-            })
-        }
-        _ => kind.cure().or_else(|| {
-            Some("correct it in the Runnable, or inputSchema in the template".to_owned())
-        }),
-    };
-    let declared_at = match inputs.split_last() {
-        Some((_, parent)) if unknown => parent,
-        _ => inputs,
-    };
-    let declared = input_schema::declared(template, declared_at);
-    let mut finding = Finding::error(Rule::Input, format!("Runnable {name}: {message}"))
+    let message = format!("Runnable {}: {message}", runnable.name());
+    let finding = Finding::error(Rule::Input, message)
         .at(shape::place(runnable, &runnable.root, steps, unknown))
         .label(match kind {
             DiagnosticKind::MissingInput { key, .. } => format!("'{key}' is missing here"),
             DiagnosticKind::UnknownInput { .. } => "not declared by the template".to_owned(),
             _ => "does not fit".to_owned(),
         })
-        .maybe_help(help);
-    if let Some(node) = declared {
-        let label = if unknown {
-            "the inputs are declared here"
-        } else {
-            "declared here"
-        };
-        finding = finding.related(declared_place(template, node, declared_at), label);
+        .help(misfit_help(kind, steps));
+    let (declared_at, label) = match inputs.split_last() {
+        Some((_, parent)) if unknown => (parent, "the inputs are declared here"),
+        _ if unknown => (inputs, "the inputs are declared here"),
+        _ => (inputs, "declared here"),
+    };
+    Some(match input_schema::declared(template, declared_at) {
+        Some(node) => finding.related(declared_place(template, node, declared_at), label),
+        None => finding,
+    })
+}
+
+/// What to do about an input that does not fit, at the end of these steps of the Runnable.
+fn misfit_help(kind: &DiagnosticKind, steps: &[Segment]) -> String {
+    match (kind, steps.last()) {
+        (DiagnosticKind::MissingInput { key, .. }, _) => {
+            let more = kind.cure().map(|cure| format!("; {cure}"));
+            format!(
+                "give it under {} of the Runnable, {key}: ...{}",
+                source::shown(steps),
+                more.unwrap_or_default()
+            )
+        }
+        (DiagnosticKind::UnknownInput { known }, Some(Segment::Key(key))) => {
+            suggestion::hint(key, "the inputs are", known.iter().map(String::as_str))
+                .unwrap_or_else(|| {
+                    "take it out of the Runnable, or declare it in inputSchema".to_owned()
+                })
+        }
+        _ => kind.cure().unwrap_or_else(|| {
+            "correct it in the Runnable, or inputSchema in the template".to_owned()
+        }),
     }
-    Some(finding)
 }
 
 /// The key of a property says more than the first line below it.

@@ -185,9 +185,10 @@ pub(super) fn unescaped_dots(path: &str, lost: Option<&PathStep>) -> Option<Stri
 
 fn of_missing(what: &str, path: &str) -> Message {
     let help = unescaped_dots(path, None).unwrap_or_else(|| {
-        let help = if path.starts_with("selected.status") {
+        let steps = syntax::steps(path);
+        let help = if syntax::below(&steps, &["selected", "status"]).is_some() {
             "look for a misspelt name in the path; if the file lacks the status, give the object as it is on a cluster: kubectl get -o yaml"
-        } else if path.starts_with("selected") {
+        } else if syntax::below(&steps, &["selected"]).is_some() {
             "look for a misspelt name in the path; `selected` needs a selector in the Runnable"
         } else {
             "look for a misspelt name in the path, or give it a value"
@@ -258,11 +259,11 @@ fn of_field(diagnostic: &Diagnostic, kind: &DiagnosticKind) -> Message {
             "add, for example, apiVersion: batch/v1 and kind: Job",
         ),
         _ if path.is_empty() => Message {
-            text: kind.to_string(),
+            text: diagnostic.message(),
             ..Message::default()
         },
         _ => Message {
-            text: format!("{path}: {}", kind.what()),
+            text: format!("{path}: {kind}"),
             label: "here".to_owned(),
             help: kind
                 .cure()

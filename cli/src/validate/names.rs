@@ -1,6 +1,6 @@
 //! Names and labels that the API server refuses.
 
-use cartouche_templating::MAX_LABEL;
+use cartouche_templating::{MAX_LABEL, syntax};
 use serde_json::Value;
 
 use crate::{
@@ -23,16 +23,15 @@ pub(super) fn check_template(document: &Document) -> Vec<Finding> {
         return Vec::new();
     };
     let refused = check(&body.to_value());
-    let has_no_tag = |refused: &&Refused| !leaf(body, &refused.at).contains("$(");
+    let is_decided = |refused: &&Refused| {
+        let text = body.follow(&refused.at).0.text();
+        !text.is_some_and(syntax::may_hold_tags)
+    };
     refused
         .iter()
-        .filter(has_no_tag)
+        .filter(is_decided)
         .map(|refused| finding(document, body, refused))
         .collect()
-}
-
-fn leaf<'a>(body: &'a Node, at: &[Segment]) -> &'a str {
-    body.follow(at).0.text().unwrap_or_default()
 }
 
 pub(super) fn finding(document: &Document, body: &Node, refused: &Refused) -> Finding {

@@ -58,7 +58,7 @@ const LIMITS: [&str; 27] = [
 /// The schema of all inputs.
 pub(super) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> SchemaNode {
     let mut reader = Reader {
-        at: vec![Segment::Key(FIELD.to_owned())],
+        at: Segment::keys([FIELD]),
         problems,
         is_unsound: false,
     };
@@ -76,7 +76,7 @@ pub(super) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> SchemaNode
 /// Defaults and allowed values that do not fit the schema which they stand in.
 pub(super) fn misfits(root: &SchemaNode) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
-    let mut at = vec![Segment::Key(FIELD.to_owned())];
+    let mut at = Segment::keys([FIELD]);
     check_defaults(root, &mut at, &mut problems);
     problems
 }
@@ -84,26 +84,23 @@ pub(super) fn misfits(root: &SchemaNode) -> Vec<Diagnostic> {
 fn check_defaults(node: &SchemaNode, at: &mut Vec<Segment>, problems: &mut Vec<Diagnostic>) {
     if let Some(default) = &node.default {
         let mut completed = default.clone();
-        let path = |below: Vec<Segment>| {
-            let default = std::iter::once(Segment::Key("default".to_owned()));
-            at.iter().cloned().chain(default).chain(below).collect()
+        let mut refuse = |below: Vec<Segment>, kind| {
+            let at = at.iter().cloned().chain(["default".into()]).chain(below);
+            problems.push(Diagnostic::new(Root::Spec, at.collect(), kind));
         };
         match defaults::add(node, &mut completed) {
-            Ok(_) => problems.extend(fit::problems(node, &completed, &[]).into_iter().map(
-                |misfit| {
-                    let kind = DiagnosticKind::Default {
-                        inside: misfit.at.len(),
-                        misfit: Box::new(misfit.kind),
-                    };
-                    Diagnostic::new(Root::Spec, path(misfit.at), kind)
-                },
-            )),
-            Err(error) => problems.push(Diagnostic::new(Root::Spec, path(Vec::new()), error)),
+            Ok(_) => {
+                for Diagnostic { at, kind, .. } in fit::problems(node, &completed, &[]) {
+                    let (inside, misfit) = (at.len(), Box::new(kind));
+                    refuse(at, DiagnosticKind::Default { inside, misfit });
+                }
+            }
+            Err(error) => refuse(Vec::new(), error.into()),
         }
     }
     let mut below = |steps: &[&str], node: &SchemaNode| {
         let length = at.len();
-        at.extend(steps.iter().map(|key| Segment::Key((*key).to_owned())));
+        at.extend(steps.iter().map(|key| Segment::from(*key)));
         check_defaults(node, at, problems);
         at.truncate(length);
     };
@@ -116,10 +113,6 @@ fn check_defaults(node: &SchemaNode, at: &mut Vec<Segment>, problems: &mut Vec<D
     if let Others::Each(each) = &node.others {
         below(&[ADDITIONAL], each);
     }
-}
-
-fn key(name: &str) -> Segment {
-    Segment::Key(name.to_owned())
 }
 
 /// Where a schema stands.
@@ -141,17 +134,34 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn refuse(&mut self, key: &str, kind: impl Into<DiagnosticKind>) {
         let mut at = self.at.clone();
-        at.push(Segment::Key(key.to_owned()));
+        at.push(key.into());
         self.is_unsound = true;
         self.problems.push(Diagnostic::new(Root::Spec, at, kind));
     }
 
-    fn below<T>(&mut self, steps: &[Segment], visit: impl FnOnce(&mut Self) -> T) -> T {
+    /// Reads a schema below this one.
+    fn below<const N: usize>(
+        &mut self,
+        steps: [Segment; N],
+        schema: &Value,
+        place: Where,
+    ) -> SchemaNode {
         let length = self.at.len();
-        self.at.extend_from_slice(steps);
-        let value = visit(self);
+        self.at.extend(steps);
+        let node = self.node(schema, place);
         self.at.truncate(length);
-        value
+        node
+    }
+
+    /// Reads the schema that is the value of a keyword.
+    fn inner(
+        &mut self,
+        schema: &Map<String, Value>,
+        key: &str,
+        place: Where,
+    ) -> Option<Box<SchemaNode>> {
+        let inner = schema.get(key)?;
+        Some(Box::new(self.below([key.into()], inner, place)))
     }
 
     fn node(&mut self, schema: &Value, place: Where) -> SchemaNode {
@@ -169,24 +179,17 @@ impl Reader<'_> {
         let mut node = SchemaNode {
             kind,
             nullable: self.flag(schema, "nullable"),
-            description: self
-                .text(schema, "description")
-                .unwrap_or_default()
-                .to_owned(),
+            description: self.text(schema, "description").unwrap_or_default().into(),
             default: schema.get("default").cloned(),
             properties: self.properties(schema, place),
             others: self.others(schema),
             required: self.texts(schema, "required"),
-            items: schema.get("items").map(|items| {
-                Box::new(self.below(&[key("items")], |reader| reader.node(items, place)))
-            }),
+            items: self.inner(schema, "items", place),
             limits: self.limits(schema),
             all_of: self.combination(schema, "allOf"),
             any_of: self.combination(schema, "anyOf"),
             one_of: self.combination(schema, "oneOf"),
-            not: schema.get("not").map(|not| {
-                Box::new(self.below(&[key("not")], |reader| reader.node(not, Where::Combination)))
-            }),
+            not: self.inner(schema, "not", Where::Combination),
         };
         if place == Where::Structure {
             self.consistent(schema, &node);
@@ -274,24 +277,16 @@ impl Reader<'_> {
     ) -> BTreeMap<String, SchemaNode> {
         match schema.get("properties") {
             None => BTreeMap::new(),
-            Some(Value::Object(properties)) => properties
-                .iter()
-                .map(|(key, property)| {
-                    let steps = [
-                        Segment::Key("properties".to_owned()),
-                        Segment::Key(key.clone()),
-                    ];
-                    (
-                        key.clone(),
-                        self.below(&steps, |reader| reader.node(property, place)),
-                    )
-                })
-                .collect(),
+            Some(Value::Object(properties)) => {
+                let properties = properties.iter().map(|(key, property)| {
+                    let steps = ["properties".into(), key.as_str().into()];
+                    (key.clone(), self.below(steps, property, place))
+                });
+                properties.collect()
+            }
             Some(_) => {
-                self.refuse(
-                    "properties",
-                    "it has to be an object: a schema for each name",
-                );
+                let message = "it has to be an object: a schema for each name";
+                self.refuse("properties", message);
                 BTreeMap::new()
             }
         }
@@ -302,9 +297,7 @@ impl Reader<'_> {
             None | Some(Value::Bool(true)) => Others::Open,
             Some(Value::Bool(false)) => Others::Closed,
             Some(each @ Value::Object(_)) => {
-                let each = self.below(&[key(ADDITIONAL)], |reader| {
-                    reader.node(each, Where::Structure)
-                });
+                let each = self.below([ADDITIONAL.into()], each, Where::Structure);
                 Others::Each(Box::new(each))
             }
             Some(_) => {
@@ -320,14 +313,13 @@ impl Reader<'_> {
     fn combination(&mut self, schema: &Map<String, Value>, key: &str) -> Vec<SchemaNode> {
         match schema.get(key) {
             None => Vec::new(),
-            Some(Value::Array(parts)) if !parts.is_empty() => parts
-                .iter()
-                .enumerate()
-                .map(|(index, part)| {
-                    let steps = [Segment::Key(key.to_owned()), Segment::Index(index)];
-                    self.below(&steps, |reader| reader.node(part, Where::Combination))
-                })
-                .collect(),
+            Some(Value::Array(parts)) if !parts.is_empty() => {
+                let parts = parts.iter().enumerate().map(|(index, part)| {
+                    let steps = [key.into(), Segment::Index(index)];
+                    self.below(steps, part, Where::Combination)
+                });
+                parts.collect()
+            }
             Some(_) => {
                 self.refuse(key, "it has to be an array of schemas");
                 Vec::new()

@@ -3,7 +3,7 @@
 //! Types are named, values are not: what is said ends up in conditions and events, and an input may
 //! be confidential.
 
-use std::{cell::Cell, collections::HashSet};
+use std::{cell::Cell, cmp::Ordering, collections::HashSet};
 
 use serde_json::{Map, Number, Value};
 
@@ -76,16 +76,11 @@ impl<'a> FitCheck<'a, '_> {
             return;
         }
         if !is(node.kind, value) {
-            let what = format!(
-                "it has to be {}, and is {}",
-                node.kind.with_article(),
-                name_of(value)
-            );
-            self.say(DiagnosticKind::Other {
-                what,
+            let (wanted, is) = (node.kind.with_article(), name_of(value));
+            return self.say(DiagnosticKind::Other {
+                what: format!("it has to be {wanted}, and is {is}"),
                 cure: cure(node.kind, value).map(str::to_owned),
             });
-            return;
         }
         for message in node.limits.breaches(value) {
             self.say(DiagnosticKind::plain(message));
@@ -248,11 +243,8 @@ impl Limits {
             let more = if allowed.len() > LISTED { ", ..." } else { "" };
             breaches.push(format!("it has to be one of {}{more}", words.join(", ")));
         }
-        if let Some(format) = self
-            .format
-            .as_deref()
-            .filter(|format| !format::fits_format(format, value))
-        {
+        let format = self.format.as_deref();
+        if let Some(format) = format.filter(|format| !format::fits_format(format, value)) {
             breaches.push(format!("it has to have the format {format}"));
         }
         match value {
@@ -277,33 +269,25 @@ impl Limits {
     fn text(&self, text: &str, breaches: &mut Vec<String>) {
         let size = (self.min_length, self.max_length);
         breaches.extend(wrong_count(size, text.chars().count(), "character"));
-        if let Some(pattern) = self
-            .pattern
-            .as_ref()
-            .filter(|pattern| !pattern.is_match(text))
-        {
+        let pattern = self.pattern.as_ref();
+        if let Some(pattern) = pattern.filter(|pattern| !pattern.is_match(text)) {
             breaches.push(format!("it has to match the pattern {pattern}"));
         }
     }
 
     fn number(&self, value: &Number, breaches: &mut Vec<String>) {
-        use std::cmp::Ordering::{Equal, Greater, Less};
-        if let Some(least) = &self.minimum {
-            match number::compare(value, least) {
-                Less => breaches.push(format!("it has to be at least {least}")),
-                Equal if self.exclusive_minimum => {
-                    breaches.push(format!("it has to be more than {least}"));
-                }
-                _ => {}
-            }
-        }
-        if let Some(most) = &self.maximum {
-            match number::compare(value, most) {
-                Greater => breaches.push(format!("it has to be at most {most}")),
-                Equal if self.exclusive_maximum => {
-                    breaches.push(format!("it has to be less than {most}"));
-                }
-                _ => {}
+        let least = (Ordering::Less, self.exclusive_minimum);
+        let most = (Ordering::Greater, self.exclusive_maximum);
+        for (limit, (beyond, excluded), [within, strictly]) in [
+            (&self.minimum, least, ["at least", "more than"]),
+            (&self.maximum, most, ["at most", "less than"]),
+        ] {
+            let Some(limit) = limit else { continue };
+            let order = number::compare(value, limit);
+            if order == beyond {
+                breaches.push(format!("it has to be {within} {limit}"));
+            } else if excluded && order.is_eq() {
+                breaches.push(format!("it has to be {strictly} {limit}"));
             }
         }
         if let Some(step) = self.multiple_of
@@ -326,16 +310,12 @@ fn wrong_count(
     what: &str,
 ) -> Option<String> {
     let count = u64::try_from(count).unwrap_or(u64::MAX);
-    let plural = |number: u64| if number == 1 { "" } else { "s" };
-    if let Some(least) = least.filter(|least| count < *least) {
-        let s = plural(least);
-        return Some(format!(
-            "it has to have at least {least} {what}{s}, and has {count}"
-        ));
-    }
-    let most = most.filter(|most| count > *most)?;
-    let s = plural(most);
-    Some(format!(
-        "it has to have at most {most} {what}{s}, and has {count}"
-    ))
+    let wrong = |at: &str, limit: u64| {
+        let s = if limit == 1 { "" } else { "s" };
+        format!("it has to have at {at} {limit} {what}{s}, and has {count}")
+    };
+    let fewer = least.filter(|least| count < *least);
+    let more = most.filter(|most| count > *most);
+    let fewer = fewer.map(|least| wrong("least", least));
+    fewer.or_else(|| more.map(|most| wrong("most", most)))
 }

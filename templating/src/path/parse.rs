@@ -13,14 +13,14 @@ use super::{
     step::{Filter, Operator, PathNode, Slice},
     unquote::unquote,
 };
-use crate::bounds::MAX_NESTING;
+use crate::bounds::{MAX_NESTING, MAX_PATH_BYTES};
 
 /// Parses a path in braces.
 pub(super) fn parse(wrapped: &str) -> Result<Vec<PathNode>, PathError> {
     let mut parser = Parser::new(wrapped, 0);
     match parser.action() {
-        Ok(nodes) if parser.rest().is_empty() => Ok(nodes),
-        Ok(_) => Err(PathError::ManyQueries {
+        Ok(()) if parser.rest().is_empty() => Ok(parser.parsed.nodes),
+        Ok(()) => Err(PathError::ManyQueries {
             wrapped: shown(wrapped).into_owned(),
         }),
         Err(ParseError::Find(reason)) => Err(PathError::Find(reason)),
@@ -33,52 +33,53 @@ pub(super) fn parse(wrapped: &str) -> Result<Vec<PathNode>, PathError> {
 
 /// The steps of a path in braces with the bytes that each stands on, up to the first that cannot be read.
 pub(super) fn spans(wrapped: &str) -> Vec<(PathNode, Range<usize>)> {
-    let mut parser = Parser::new(wrapped, 0);
-    // What is wrong with it is told by `parse`.
-    let nodes = parser.action().unwrap_or(parser.nodes);
-    nodes.into_iter().zip(parser.spans).collect()
+    let Parsed { nodes, spans, .. } = as_far_as_readable(wrapped);
+    nodes.into_iter().zip(spans).collect()
 }
 
 /// Where names stand between `['` and `']`, also in filters, up to what cannot be read. Those in unions are
 /// left out.
 pub(super) fn quoted_names(wrapped: &str) -> Vec<Range<usize>> {
+    as_far_as_readable(wrapped).quoted_names
+}
+
+fn as_far_as_readable(wrapped: &str) -> Parsed {
+    if wrapped.len() > MAX_PATH_BYTES + "{.}".len() {
+        return Parsed::default();
+    }
     let mut parser = Parser::new(wrapped, 0);
     // What is wrong with it is told by `parse`.
     let _ = parser.action();
-    parser.quoted_names
-}
-
-/// A part of a path that stands in brackets, with places in `{part}`.
-struct Parsed {
-    nodes: Vec<PathNode>,
-    spans: Vec<Range<usize>>,
-    quoted_names: Vec<Range<usize>>,
+    parser.parsed
 }
 
 /// Parses a part of a path that stands in brackets; what follows a closing brace is ignored, as
-/// kubectl does.
+/// kubectl does. Places are those in `{part}`.
 fn parse_part(text: &str, nesting: usize) -> Result<Parsed, ParseError> {
     if nesting > MAX_NESTING {
         return Err(SyntaxError::TooDeep.into());
     }
     let part = format!("{{{text}}}");
     let mut parser = Parser::new(&part, nesting);
-    Ok(Parsed {
-        nodes: parser.action()?,
-        spans: parser.spans,
-        quoted_names: parser.quoted_names,
-    })
+    parser.action()?;
+    Ok(parser.parsed)
+}
+
+/// A path, or a part of one.
+#[derive(Default)]
+struct Parsed {
+    nodes: Vec<PathNode>,
+    /// The bytes of the input that each node stands on.
+    spans: Vec<Range<usize>>,
+    /// The bytes of the names between `['` and `']`.
+    quoted_names: Vec<Range<usize>>,
 }
 
 struct Parser<'a> {
     input: &'a str,
     at: usize,
     nesting: usize,
-    nodes: Vec<PathNode>,
-    /// The bytes of the input that each node stands on.
-    spans: Vec<Range<usize>>,
-    /// The bytes of the names between `['` and `']`.
-    quoted_names: Vec<Range<usize>>,
+    parsed: Parsed,
 }
 
 impl<'a> Parser<'a> {
@@ -87,16 +88,14 @@ impl<'a> Parser<'a> {
             input,
             at: 0,
             nesting,
-            nodes: Vec::new(),
-            spans: Vec::new(),
-            quoted_names: Vec::new(),
+            parsed: Parsed::default(),
         }
     }
 
     /// Adds what was read since `start`.
     fn push(&mut self, node: PathNode, start: usize) {
-        self.nodes.push(node);
-        self.spans.push(start..self.at);
+        self.parsed.nodes.push(node);
+        self.parsed.spans.push(start..self.at);
     }
 
     fn rest(&self) -> &'a str {
@@ -126,11 +125,11 @@ impl<'a> Parser<'a> {
     }
 
     /// Everything from an opening brace to the closing one.
-    fn action(&mut self) -> Result<Vec<PathNode>, ParseError> {
+    fn action(&mut self) -> Result<(), ParseError> {
         self.take("{");
         loop {
             if self.take("}") {
-                return Ok(std::mem::take(&mut self.nodes));
+                return Ok(());
             }
             if self.take("[?(") {
                 self.filter()?;
@@ -173,7 +172,7 @@ impl<'a> Parser<'a> {
     }
 
     fn descend(&mut self) -> Result<(), ParseError> {
-        if self.nodes.last() == Some(&PathNode::Descend) {
+        if self.parsed.nodes.last() == Some(&PathNode::Descend) {
             return Err(SyntaxError::Descent.into());
         }
         self.push(PathNode::Descend, self.at - "..".len());
@@ -252,7 +251,7 @@ impl<'a> Parser<'a> {
             self.push(PathNode::Union(members), start - 1);
         } else if let Some(key) = quoted_key(text) {
             let name = start + "'".len();
-            self.quoted_names.push(name..name + key.len());
+            self.parsed.quoted_names.push(name..name + key.len());
             let part = parse_part(&format!(".{key}"), self.nesting + 1)?;
             // The part is `{.key}`, and here stands `['key']`. Added first: a descent begins at the dot.
             let moved = |at: usize| name + at - "{.".len();
@@ -260,8 +259,8 @@ impl<'a> Parser<'a> {
                 .spans
                 .into_iter()
                 .map(|span| moved(span.start)..moved(span.end));
-            self.nodes.extend(part.nodes);
-            self.spans.extend(spans);
+            self.parsed.nodes.extend(part.nodes);
+            self.parsed.spans.extend(spans);
         } else {
             self.push(PathNode::Slice(slice(text)?), start - 1);
         }
@@ -271,23 +270,21 @@ impl<'a> Parser<'a> {
     fn filter(&mut self) -> Result<(), ParseError> {
         let start = self.at - "[?(".len();
         let text = self.filter_text()?;
-        let filter = match split_comparison(text) {
-            None => Filter {
-                left: self.side(text, start + "[?(".len())?,
-                comparison: None,
-            },
-            Some((left, operator, right)) => {
-                let left = self.side(left, start + "[?(".len())?;
+        let (left, comparison) = match split_comparison(text) {
+            None => (text, None),
+            Some((left, operator, right)) => (left, Some((operator, right))),
+        };
+        let left = self.side(left, start + "[?(".len())?;
+        let comparison = match comparison {
+            None => None,
+            Some((operator, right)) => {
                 let right = self.side(right, self.at - ")]".len() - right.len())?;
                 let operator = Operator::parse(operator)
                     .ok_or_else(|| SearchError::Operator(operator.to_owned()))?;
-                Filter {
-                    left,
-                    comparison: Some((operator, right)),
-                }
+                Some((operator, right))
             }
         };
-        self.push(PathNode::Filter(filter), start);
+        self.push(PathNode::Filter(Filter { left, comparison }), start);
         Ok(())
     }
 
@@ -298,7 +295,7 @@ impl<'a> Parser<'a> {
         let moved = |at: usize| start + at - "{".len();
         let names = part.quoted_names.iter();
         let names = names.map(|name| moved(name.start)..moved(name.end));
-        self.quoted_names.extend(names);
+        self.parsed.quoted_names.extend(names);
         Ok(part.nodes)
     }
 

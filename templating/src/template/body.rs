@@ -1,6 +1,6 @@
 //! The document of a template, with its strings compiled.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::{
     bounds::{MAX_RENDERED_BYTES, Work},
@@ -42,67 +42,24 @@ impl Body {
         match self {
             Self::Literal(_) => 0,
             Self::Broken { tags, .. } => *tags,
-            Self::Leaf(leaf) => leaf.paths().len(),
+            Self::Leaf(leaf) => leaf.paths().count(),
             Self::Array(items) => items.iter().map(Self::tag_count).sum(),
             Self::Object(fields) => fields.iter().map(|(_, body)| body.tag_count()).sum(),
         }
     }
 
-    /// The text of a top-level field without tags.
-    pub(super) fn literal(&self, key: &str) -> Option<String> {
-        let text = match self {
-            Self::Literal(document) => document.get(key)?.as_str()?,
-            Self::Object(fields) => match fields.iter().find(|(name, _)| name == key)? {
-                (_, Self::Literal(value)) => value.as_str()?,
-                _ => return None,
-            },
-            _ => return None,
-        };
-        Some(text.to_owned())
-    }
-
-    /// Where the strings with tags are, with the paths of their tags.
-    pub(super) fn tagged<'a>(
-        &'a self,
-        at: &mut Vec<Segment>,
-        found: &mut Vec<(Vec<Segment>, Vec<&'a str>)>,
-    ) {
-        let mut below = |step: Segment, body: &'a Self| {
-            at.push(step);
-            body.tagged(at, found);
-            at.pop();
-        };
-        match self {
-            Self::Literal(_) => {}
-            Self::Leaf(leaf) | Self::Broken { readable: leaf, .. } => {
-                found.push((at.clone(), leaf.paths()));
-            }
-            Self::Array(items) => {
-                for (index, item) in items.iter().enumerate() {
-                    below(Segment::Index(index), item);
-                }
-            }
-            Self::Object(fields) => {
-                for (key, field) in fields {
-                    below(Segment::Key(key.clone()), field);
-                }
-            }
-        }
-    }
-
     /// Replaces every tag. Fails with all that cannot be replaced, in document order.
     pub(super) fn render(&self, context: &Context) -> Result<Value, Diagnostics> {
-        let Replaced {
-            document, problems, ..
-        } = self.attempt(context);
-        Diagnostics::check(problems)?;
-        Ok(document)
+        let replaced = self.attempt(context, |_| false);
+        Diagnostics::check(replaced.problems)?;
+        Ok(replaced.document)
     }
 
-    /// Replaces every tag that can be replaced.
-    pub(super) fn attempt(&self, context: &Context) -> Replaced {
-        let mut rendering = Renderer {
+    /// Replaces every tag that can be replaced. Nothing is said of those with a path that is `unknown`.
+    pub(super) fn attempt(&self, context: &Context, unknown: impl Fn(&str) -> bool) -> Replaced {
+        let mut renderer = Renderer {
             context,
+            unknown,
             work: Work::new(),
             room: MAX_RENDERED_BYTES,
             problems: Vec::new(),
@@ -110,11 +67,22 @@ impl Body {
             open: Vec::new(),
             stopped: false,
         };
-        let document = rendering.render(self);
+        let document = renderer.render(self);
         Replaced {
             document,
-            open: rendering.open,
-            problems: rendering.problems,
+            open: renderer.open,
+            problems: renderer.problems,
+        }
+    }
+
+    fn is_literal(&self) -> bool {
+        matches!(self, Self::Literal(_))
+    }
+
+    fn into_literal(self) -> Value {
+        match self {
+            Self::Literal(value) => value,
+            _ => Value::Null,
         }
     }
 }
@@ -131,7 +99,7 @@ fn compile<'a>(
             problems.extend(located(at, errors));
             match leaf {
                 readable if broken > 0 => Body::Broken {
-                    tags: readable.paths().len() + broken,
+                    tags: readable.paths().count() + broken,
                     readable,
                 },
                 Leaf::Plain(text) => Body::Literal(Value::String(text)),
@@ -144,42 +112,29 @@ fn compile<'a>(
                     compile(item, at, problems)
                 })
             });
-            collapse_array(bodies.collect())
+            let bodies: Vec<Body> = bodies.collect();
+            if bodies.iter().all(Body::is_literal) {
+                Body::Literal(bodies.into_iter().map(Body::into_literal).collect())
+            } else {
+                Body::Array(bodies)
+            }
         }
         Value::Object(fields) => {
             let bodies = fields.iter().map(|(key, field)| {
                 let body = within(at, SegmentRef::Key(key), |at| compile(field, at, problems));
                 (key.clone(), body)
             });
-            collapse_object(bodies.collect())
+            let bodies: Vec<(String, Body)> = bodies.collect();
+            if bodies.iter().all(|(_, body)| body.is_literal()) {
+                let literals = bodies.into_iter();
+                let literals = literals.map(|(key, body)| (key, body.into_literal()));
+                Body::Literal(literals.collect())
+            } else {
+                Body::Object(bodies)
+            }
         }
         other => Body::Literal(other.clone()),
     }
-}
-
-fn collapse_array(bodies: Vec<Body>) -> Body {
-    if !bodies.iter().all(|body| matches!(body, Body::Literal(_))) {
-        return Body::Array(bodies);
-    }
-    let literals = bodies.into_iter().filter_map(|body| match body {
-        Body::Literal(value) => Some(value),
-        _ => None,
-    });
-    Body::Literal(literals.collect())
-}
-
-fn collapse_object(bodies: Vec<(String, Body)>) -> Body {
-    if !bodies
-        .iter()
-        .all(|(_, body)| matches!(body, Body::Literal(_)))
-    {
-        return Body::Object(bodies);
-    }
-    let literals = bodies.into_iter().filter_map(|(key, body)| match body {
-        Body::Literal(value) => Some((key, value)),
-        _ => None,
-    });
-    Body::Literal(Value::Object(literals.collect()))
 }
 
 fn within<'a, T>(
@@ -203,27 +158,26 @@ fn located(at: &[SegmentRef<'_>], errors: Vec<BadTag>) -> impl Iterator<Item = D
     })
 }
 
-struct Renderer<'a> {
+struct Renderer<'a, U> {
     context: &'a Context,
+    /// Whether nothing is known of what is at a path.
+    unknown: U,
     work: Work,
     room: usize,
     problems: Vec<Diagnostic>,
     at: Vec<SegmentRef<'a>>,
-    /// Where nothing could be put in.
+    /// Where nothing is known.
     open: Vec<Vec<Segment>>,
     /// Whether a limit was reached: then the rest is not looked at.
     stopped: bool,
 }
 
-impl<'a> Renderer<'a> {
+impl<'a, U: Fn(&str) -> bool> Renderer<'a, U> {
     fn render(&mut self, body: &'a Body) -> Value {
         match body {
             Body::Literal(value) => value.clone(),
-            Body::Leaf(leaf) => self.leaf(leaf).unwrap_or_else(|| self.nothing()),
-            Body::Broken { readable, .. } => {
-                self.leaf(readable);
-                self.nothing()
-            }
+            Body::Leaf(leaf) => self.leaf(leaf, true),
+            Body::Broken { readable, .. } => self.leaf(readable, false),
             Body::Array(items) => {
                 let items = items.iter().enumerate();
                 items
@@ -235,7 +189,7 @@ impl<'a> Renderer<'a> {
                     let value = self.below(SegmentRef::Key(key), field);
                     (key.clone(), value)
                 });
-                Value::Object(fields.collect::<Map<_, _>>())
+                fields.collect()
             }
         }
     }
@@ -247,19 +201,23 @@ impl<'a> Renderer<'a> {
         value
     }
 
-    fn nothing(&mut self) -> Value {
-        self.open.push(kept(&self.at));
-        Value::Null
+    fn leaf(&mut self, leaf: &Leaf, is_whole: bool) -> Value {
+        let value = self.replaced(leaf).filter(|_| is_whole);
+        if value.is_none() || leaf.paths().any(&self.unknown) {
+            self.open.push(kept(&self.at));
+        }
+        value.unwrap_or_default()
     }
 
-    fn leaf(&mut self, leaf: &Leaf) -> Option<Value> {
+    fn replaced(&mut self, leaf: &Leaf) -> Option<Value> {
         if self.stopped {
             return None;
         }
         match leaf.render(self.context, &mut self.work, &mut self.room) {
             Ok(value) => Some(value),
-            Err(errors) => {
+            Err(mut errors) => {
                 self.stopped = errors.iter().any(BadTag::is_final);
+                errors.retain(|error| !(self.unknown)(&error.tag));
                 self.problems.extend(located(&self.at, errors));
                 None
             }

@@ -37,7 +37,7 @@ impl Draft {
     #[must_use]
     pub fn new(spec: &ClusterRunTemplateSpec) -> Self {
         let (template, problems) = Template::read(spec);
-        let whole = [Segment::Key("template".to_owned())];
+        let whole = Segment::keys(["template"]);
         let is_refused = problems
             .iter()
             .any(|problem| problem.root == Root::Spec && problem.at == whole);
@@ -78,26 +78,15 @@ impl Draft {
         if self.is_refused {
             return Attempt::unknown(problems);
         }
-        let mut rendered = self.template.body.attempt(&completed);
-        rendered.problems.retain(|problem| {
-            let tag = problem.tag.as_deref();
-            !tag.is_some_and(|path| reads(path, &unfit))
-        });
+        let is_unfit = |path: &str| !unfit.is_empty() && reads(path, &unfit);
+        let mut rendered = self.template.body.attempt(&completed, is_unfit);
         problems.append(&mut rendered.problems);
         if let Err(refused) = check_rendered_size(&rendered.document) {
             // What an input makes too large that does not fit is one mistake, too.
             if unfit.is_empty() {
-                problems.extend(refused.iter().cloned());
+                problems.extend_from_slice(&refused);
             }
             return Attempt::unknown(problems);
-        }
-        if !unfit.is_empty() {
-            let mut tagged = Vec::new();
-            self.template.body.tagged(&mut Vec::new(), &mut tagged);
-            let unfit = tagged
-                .into_iter()
-                .filter(|(_, paths)| paths.iter().any(|path| reads(path, &unfit)));
-            rendered.open.extend(unfit.map(|(at, _)| at));
         }
         let mut document = rendered.document;
         problems.extend(document::review(
