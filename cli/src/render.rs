@@ -3,6 +3,7 @@
 pub(crate) mod explain;
 
 use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest};
+use cartouche_protocol::rerun;
 use cartouche_templating::{
     Context, Diagnostic, Diagnostics, Owner, Rendered, Stamp, StampError, Template, stamp,
 };
@@ -88,8 +89,9 @@ pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, 
     let rerun_token = annotations
         .and_then(|annotations| annotations.get(RERUN_TOKEN_ANNOTATION))
         .and_then(Value::as_str)
-        .filter(|token| !token.is_empty());
-    let request = rerun_token.and_then(|token| {
+        .filter(|token| !token.is_empty())
+        .map(rerun::bounded);
+    let request = rerun_token.as_deref().and_then(|token| {
         let annotation = annotations?.get(RERUN_REQUEST_ANNOTATION)?.as_str()?;
         Some(RerunRequest::of(annotation, token)?.annotation())
     });
@@ -101,7 +103,7 @@ pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, 
             name: &rendered.run_name(owner.uid, sequence),
             sequence,
             input_hash: rendered.input_hash(),
-            rerun_token,
+            rerun_token: rerun_token.as_deref(),
             rerun_request: request.as_deref(),
         },
     );
@@ -109,7 +111,7 @@ pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, 
         Ok(object) => Ok(Run {
             object,
             rendered,
-            rerun_token: rerun_token.map(str::to_owned),
+            rerun_token,
         }),
         Err(StampError::Namespace) => Err(vec![Diagnostic::of_namespace()]),
     }
