@@ -49,7 +49,7 @@ pub(crate) struct Cluster {
 }
 
 /// A kind that the cluster serves.
-pub(crate) struct Served {
+pub(crate) struct ServedKind {
     pub(crate) resource: ApiResource,
     pub(crate) namespaced: bool,
 }
@@ -112,20 +112,14 @@ impl Cluster {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    fn all<K: Resource<DynamicType = ()>>(&self) -> Api<K> {
-        Api::all(self.client.clone())
-    }
-
     /// A Runnable by its name; `namespace/name` names one of another namespace.
     pub(crate) async fn runnable(&self, name: &str) -> anyhow::Result<Runnable> {
         let api: Api<Runnable> = self.api();
         if let Some(found) = within(&format!("reading Runnable {name}"), api.get_opt(name)).await? {
             return Ok(found);
         }
-        let others = within("listing Runnables", api.list(&ListParams::default())).await;
-        let names: Vec<String> = others
-            .map(|list| list.items.iter().map(ResourceExt::name_any).collect())
-            .unwrap_or_default();
+        let others = self.runnables(false).await.unwrap_or_default();
+        let names: Vec<String> = others.iter().map(ResourceExt::name_any).collect();
         let hint = suggestion::hint(name, "the Runnables are", names.iter().map(String::as_str))
             .unwrap_or_else(|| {
                 "`cartouche get --all-namespaces` shows those of all namespaces".to_owned()
@@ -137,21 +131,20 @@ impl Cluster {
     }
 
     pub(crate) async fn runnables(&self, everywhere: bool) -> anyhow::Result<Vec<Runnable>> {
-        let api: Api<Runnable> = if everywhere { self.all() } else { self.api() };
-        Ok(
-            within("listing Runnables", api.list(&ListParams::default()))
-                .await?
-                .items,
-        )
+        let api: Api<Runnable> = if everywhere {
+            Api::all(self.client.clone())
+        } else {
+            self.api()
+        };
+        let parameters = ListParams::default();
+        let list = within("listing Runnables", api.list(&parameters)).await?;
+        Ok(list.items)
     }
 
     pub(crate) async fn template(&self, name: &str) -> anyhow::Result<Option<ClusterRunTemplate>> {
         let api: Api<ClusterRunTemplate> = self.cluster_api();
-        within(
-            &format!("reading ClusterRunTemplate {name}"),
-            api.get_opt(name),
-        )
-        .await
+        let what = format!("reading ClusterRunTemplate {name}");
+        within(&what, api.get_opt(name)).await
     }
 
     fn cluster_api<K>(&self) -> Api<K>
@@ -193,14 +186,14 @@ impl Cluster {
         &self,
         api_version: &str,
         kind: &str,
-    ) -> anyhow::Result<Option<Served>> {
+    ) -> anyhow::Result<Option<ServedKind>> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let name = GroupVersionKind::gvk(group, version, kind);
         let what = format!("looking up {kind} of {api_version}");
         let found =
             tokio::time::timeout(DEADLINE, discovery::pinned_kind(&self.client, &name)).await;
         match found.with_context(|| late(&what))? {
-            Ok((resource, capabilities)) => Ok(Some(Served {
+            Ok((resource, capabilities)) => Ok(Some(ServedKind {
                 resource,
                 namespaced: capabilities.scope == Scope::Namespaced,
             })),
@@ -220,9 +213,18 @@ impl Cluster {
         let Some(served) = self.served(api_version, kind).await? else {
             return Ok(None);
         };
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(self.client.clone(), &self.namespace, &served.resource);
+        let api = self.objects(&served);
         within(&format!("reading {kind} {name}"), api.get_opt(name)).await
+    }
+
+    /// The objects of a kind, in the namespace if they are in one.
+    pub(crate) fn objects(&self, served: &ServedKind) -> Api<DynamicObject> {
+        let (client, resource) = (self.client.clone(), &served.resource);
+        if served.namespaced {
+            Api::namespaced_with(client, &self.namespace, resource)
+        } else {
+            Api::all_with(client, resource)
+        }
     }
 
     /// The object that a selector picks.
@@ -234,23 +236,10 @@ impl Cluster {
                 "the cluster has no kind {kind} of {api_version}, which the Runnable selects"
             ));
         };
-        let api: Api<DynamicObject> = if served.namespaced {
-            Api::namespaced_with(self.client.clone(), &self.namespace, &served.resource)
-        } else {
-            Api::all_with(self.client.clone(), &served.resource)
-        };
-        let labels: Vec<String> = selector
-            .matching_labels
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"))
-            .collect();
-        let parameters = ListParams::default().labels(&labels.join(","));
-        let mut found = within(
-            &format!("listing {kind} for the selector"),
-            api.list(&parameters),
-        )
-        .await?
-        .items;
+        let parameters = ListParams::default().labels(&wanted_labels(selector).join(","));
+        let api = self.objects(&served);
+        let what = format!("listing {kind} for the selector");
+        let mut found = within(&what, api.list(&parameters)).await?.items;
         match (found.pop(), found.len()) {
             (Some(mut one), 0) => {
                 one.types = Some(kube::api::TypeMeta {
@@ -266,6 +255,14 @@ impl Cluster {
             )),
         }
     }
+}
+
+/// The labels that a selector asks for, as `key=value`.
+pub(crate) fn wanted_labels(selector: &Selector) -> Vec<String> {
+    let labels = selector.matching_labels.iter();
+    labels
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect()
 }
 
 fn late(what: &str) -> String {

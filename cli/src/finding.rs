@@ -6,7 +6,7 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use crate::source::{Document, Place};
+use crate::source::{Document, SourceSpan};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,11 +118,11 @@ pub(crate) struct Finding {
     /// What is wrong, in one sentence.
     pub(crate) message: String,
     /// Where.
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<SourceSpan>,
     /// What to write next to the marker.
     pub(crate) label: Option<String>,
     /// Other places that have to do with it.
-    pub(crate) related: Vec<(Place, String)>,
+    pub(crate) related: Vec<(SourceSpan, String)>,
     /// What else is known.
     pub(crate) notes: Vec<String>,
     /// What to do.
@@ -155,7 +155,7 @@ impl Finding {
         Self::new(Severity::Note, rule, message)
     }
 
-    pub(crate) fn at(mut self, place: Place) -> Self {
+    pub(crate) fn at(mut self, place: SourceSpan) -> Self {
         self.place = Some(place);
         self
     }
@@ -165,13 +165,8 @@ impl Finding {
         self
     }
 
-    pub(crate) fn related(mut self, place: Place, label: impl Into<String>) -> Self {
+    pub(crate) fn related(mut self, place: SourceSpan, label: impl Into<String>) -> Self {
         self.related.push((place, label.into()));
-        self
-    }
-
-    pub(crate) fn note_line(mut self, note: impl Into<String>) -> Self {
-        self.notes.push(note.into());
         self
     }
 
@@ -202,12 +197,7 @@ impl Finding {
 
     /// The place of the key or value that stands for a document as a whole.
     pub(crate) fn at_document(self, document: &Document) -> Self {
-        let span = document
-            .root
-            .at(&["metadata", "name"])
-            .map_or(&document.root.span, |node| &node.span);
-        let place = document.place(span);
-        self.at(place)
+        self.at(document.place_of(&["metadata", "name"]))
     }
 }
 

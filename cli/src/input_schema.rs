@@ -1,14 +1,11 @@
 //! The inputs that a template declares, with their places in its file.
 
-use cartouche_templating::syntax::{PathStep, To};
+use cartouche_templating::syntax::{self, PathStep, To};
 
 use crate::{
     schema::Schema,
-    source::{Document, Node, Step},
+    source::{Document, Node, Segment},
 };
-
-/// The steps of a path from `runnable` to the inputs.
-const TO_INPUTS: [&str; 3] = ["runnable", "spec", "inputs"];
 
 /// The schema of a template, if it declares its inputs.
 pub(crate) fn of(template: &Document) -> Option<Schema<'_>> {
@@ -17,17 +14,11 @@ pub(crate) fn of(template: &Document) -> Option<Schema<'_>> {
 
 /// The steps of a path below the inputs; `None` for a path to anything else.
 pub(crate) fn below_inputs(steps: &[PathStep]) -> Option<&[PathStep]> {
-    let leads = TO_INPUTS
-        .iter()
-        .zip(steps)
-        .all(|(name, step)| matches!(&step.to, To::Key(key) if key == name));
-    (leads && steps.len() >= TO_INPUTS.len())
-        .then(|| steps.get(TO_INPUTS.len()..))
-        .flatten()
+    syntax::below(steps, &["runnable", "spec", "inputs"])
 }
 
 /// Where an input is declared; of something below a declared input, that one.
-pub(crate) fn declared<'a>(template: &'a Document, steps: &[Step]) -> Option<&'a Node> {
+pub(crate) fn declared<'a>(template: &'a Document, steps: &[Segment]) -> Option<&'a Node> {
     let mut node = template.root.at(&["spec", "inputSchema"])?;
     for (depth, step) in steps.iter().enumerate() {
         match below(node, step) {
@@ -40,21 +31,27 @@ pub(crate) fn declared<'a>(template: &'a Document, steps: &[Step]) -> Option<&'a
 }
 
 /// The default that an input has when a Runnable does not give it, or one above it.
-pub(crate) fn default_of<'a>(template: &'a Document, steps: &[Step]) -> Option<&'a Node> {
+pub(crate) fn default_of<'a>(template: &'a Document, steps: &[PathStep]) -> Option<&'a Node> {
     let mut node = template.root.at(&["spec", "inputSchema"])?;
     let mut default = None;
     for step in steps {
-        node = below(node, step)?;
+        node = match &step.to {
+            To::Key(key) => member(node, key)?,
+            To::Index(_) | To::Elements => node.get("items")?,
+        };
         default = node.get("default").or(default);
     }
     default
 }
 
-fn below<'a>(node: &'a Node, step: &Step) -> Option<&'a Node> {
+fn below<'a>(node: &'a Node, step: &Segment) -> Option<&'a Node> {
     match step {
-        Step::Key(key) => node
-            .at(&["properties", key])
-            .or_else(|| node.get("additionalProperties")),
-        Step::Index(_) => node.get("items"),
+        Segment::Key(key) => member(node, key),
+        Segment::Index(_) => node.get("items"),
     }
+}
+
+fn member<'a>(node: &'a Node, key: &str) -> Option<&'a Node> {
+    let declared = node.at(&["properties", key]);
+    declared.or_else(|| node.get("additionalProperties"))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     finding::{Finding, Rule},
-    source::{self, Document},
+    source::{self, Document, SourceSpan},
     suggestion,
 };
 
@@ -67,8 +67,7 @@ impl Objects {
     /// What to say of a Runnable whose template is not among the objects.
     pub(crate) fn missing_template(&self, runnable: &Document) -> Finding {
         let name = template_name(runnable);
-        let node = runnable.root.at(&["spec", "runTemplateRef", "name"]);
-        let place = runnable.place(node.map_or(&runnable.root.span, |node| &node.span));
+        let place = runnable.place_of(&["spec", "runTemplateRef", "name"]);
         let names = self.templates.iter().map(Document::name);
         Finding::warning(
             Rule::Reference,
@@ -79,12 +78,12 @@ impl Objects {
     }
 
     /// The object that a Runnable selects.
-    pub(crate) fn selected_by(&self, runnable: &Document) -> Selection<'_> {
+    pub(crate) fn selected_by(&self, runnable: &Document) -> Selected<'_> {
         let Some(selector) = runnable.value.pointer("/spec/selector") else {
-            return Selection::NotAsked;
+            return Selected::NotAsked;
         };
         let Ok(selector) = serde_json::from_value::<Selector>(selector.clone()) else {
-            return Selection::None;
+            return Selected::None;
         };
         let namespace = namespace_of(runnable);
         let mut found: Vec<&Document> = Vec::new();
@@ -98,9 +97,9 @@ impl Objects {
             }
         }
         match found.as_slice() {
-            [] => Selection::None,
-            [one] => Selection::One(one),
-            several => Selection::Many(several.len()),
+            [] => Selected::None,
+            [one] => Selected::One(one),
+            several => Selected::Many(several.len()),
         }
     }
 
@@ -115,7 +114,7 @@ impl Objects {
 
 /// What a selector picks.
 #[derive(Clone, Copy)]
-pub(crate) enum Selection<'a> {
+pub(crate) enum Selected<'a> {
     /// There is no selector.
     NotAsked,
     One(&'a Document),
@@ -153,6 +152,19 @@ pub(crate) fn mismatch(selector: &Selector, namespace: &str, object: &Document) 
     Some(format!("its label {} is not {}", differing.0, differing.1))
 }
 
+/// Where a Runnable says what it selects.
+pub(crate) fn selector_place(runnable: &Document) -> SourceSpan {
+    runnable.place_of_key(&["spec", "selector"])
+}
+
+/// What to say of a Runnable that selects several objects.
+pub(crate) fn several_selected(runnable: &Document, count: usize) -> Finding {
+    let message = format!("the selector matches {count} objects, and has to match exactly one");
+    Finding::error(Rule::Selector, message)
+        .at(selector_place(runnable))
+        .help("add labels until one is left")
+}
+
 pub(crate) fn template_name(runnable: &Document) -> &str {
     let name = runnable.value.pointer("/spec/runTemplateRef/name");
     name.and_then(Value::as_str).unwrap_or_default()
@@ -172,12 +184,12 @@ pub(crate) fn duplicates(documents: &[Document]) -> Vec<Finding> {
     for document in documents {
         let name = (document.kind(), document.namespace(), document.name());
         if let Some(first) = seen.insert(name, document) {
-            let place = first.root.at(&["metadata", "name"]).unwrap_or(&first.root);
+            let place = first.place_of(&["metadata", "name"]);
             let message = format!("there are two of {} '{}'", document.kind(), document.name());
             findings.push(
                 Finding::warning(Rule::Manifest, message)
                     .at_document(document)
-                    .related(first.place(&place.span), "the other one")
+                    .related(place, "the other one")
                     .help("give one of them another name, or look at their folders one by one"),
             );
         }

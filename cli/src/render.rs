@@ -3,6 +3,7 @@
 pub(crate) mod explain;
 
 use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest};
+use cartouche_protocol::rerun;
 use cartouche_templating::{
     Context, Diagnostic, Diagnostics, Owner, Rendered, Stamp, StampError, Template, stamp,
 };
@@ -71,8 +72,7 @@ pub(crate) fn run(subject: &Subject<'_>) -> Result<Run, Vec<Diagnostic>> {
 
 /// A run with its number.
 pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, Vec<Diagnostic>> {
-    let rendered =
-        rendered(subject).map_err(|problems| problems.iter().cloned().collect::<Vec<_>>())?;
+    let rendered = rendered(subject).map_err(|problems| problems.to_vec())?;
     let text = |pointer: &str| {
         subject
             .runnable
@@ -89,10 +89,11 @@ pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, 
     let rerun_token = annotations
         .and_then(|annotations| annotations.get(RERUN_TOKEN_ANNOTATION))
         .and_then(Value::as_str)
-        .filter(|token| !token.is_empty());
-    let request = rerun_token.and_then(|token| {
-        let said = annotations?.get(RERUN_REQUEST_ANNOTATION)?.as_str()?;
-        Some(RerunRequest::of(said, token)?.annotation())
+        .filter(|token| !token.is_empty())
+        .map(rerun::bounded);
+    let request = rerun_token.as_deref().and_then(|token| {
+        let annotation = annotations?.get(RERUN_REQUEST_ANNOTATION)?.as_str()?;
+        Some(RerunRequest::of(annotation, token)?.annotation())
     });
     let object = stamp(
         &rendered,
@@ -102,7 +103,7 @@ pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, 
             name: &rendered.run_name(owner.uid, sequence),
             sequence,
             input_hash: rendered.input_hash(),
-            rerun_token,
+            rerun_token: rerun_token.as_deref(),
             rerun_request: request.as_deref(),
         },
     );
@@ -110,7 +111,7 @@ pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, 
         Ok(object) => Ok(Run {
             object,
             rendered,
-            rerun_token: rerun_token.map(str::to_owned),
+            rerun_token,
         }),
         Err(StampError::Namespace) => Err(vec![Diagnostic::of_namespace()]),
     }

@@ -14,7 +14,7 @@ use anyhow::{Context as _, bail};
 use serde_json::Value;
 use serde_saphyr::Location;
 
-pub(crate) use cartouche_templating::Step;
+pub(crate) use cartouche_templating::Segment;
 pub(crate) use node::{Content, Node};
 pub(crate) use path::shown;
 
@@ -34,12 +34,12 @@ pub(crate) struct Source {
 
 /// Some bytes of a text.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct SourceSpan {
     pub(crate) source: Arc<Source>,
     pub(crate) span: Range<usize>,
 }
 
-impl Place {
+impl SourceSpan {
     /// Line and column (in characters), both from 1.
     pub(crate) fn line_and_column(&self) -> (usize, usize) {
         let text = &self.source.text;
@@ -48,6 +48,11 @@ impl Place {
             .unwrap_or_default();
         let line = before.rsplit('\n').next().unwrap_or_default();
         (before.matches('\n').count() + 1, line.chars().count() + 1)
+    }
+
+    /// What stands there.
+    pub(crate) fn text(&self) -> &str {
+        self.source.text.get(self.span.clone()).unwrap_or_default()
     }
 
     /// `file:line:column`.
@@ -75,11 +80,24 @@ impl Document {
         }
     }
 
-    pub(crate) fn place(&self, span: &Range<usize>) -> Place {
-        Place {
+    pub(crate) fn place(&self, span: &Range<usize>) -> SourceSpan {
+        SourceSpan {
             source: Arc::clone(&self.source),
             span: span.clone(),
         }
+    }
+
+    /// The place of what is at the end of some keys; of the whole where nothing is.
+    pub(crate) fn place_of(&self, keys: &[&str]) -> SourceSpan {
+        self.place(&self.root.at(keys).unwrap_or(&self.root).span)
+    }
+
+    /// The same of the last key.
+    pub(crate) fn place_of_key(&self, keys: &[&str]) -> SourceSpan {
+        let key = keys
+            .split_last()
+            .and_then(|(key, above)| self.root.at(above)?.entry(key));
+        self.place(key.map_or(&self.root.span, |entry| &entry.key_span))
     }
 
     fn text(&self, pointer: &str) -> &str {
@@ -246,7 +264,7 @@ fn no_object(source: &Arc<Source>, node: &Node) -> Finding {
         .filter(|key| node.get(key).and_then(Node::text).is_none())
         .collect::<Vec<_>>()
         .join(" and ");
-    let place = Place {
+    let place = SourceSpan {
         source: Arc::clone(source),
         span: node.span.clone(),
     };
@@ -277,7 +295,7 @@ fn unreadable(source: &Arc<Source>, error: &serde_saphyr::Error) -> Finding {
     let message = message.replace(", set DuplicateKeyPolicy in Options if acceptable", "");
     let mut finding = Finding::error(Rule::Yaml, format!("this is no valid YAML: {message}"));
     if let Some(location) = error.location() {
-        let place = Place {
+        let place = SourceSpan {
             source: Arc::clone(source),
             span: at_position(&source.text, location),
         };

@@ -1,20 +1,23 @@
 //! A `ClusterRunTemplate` in a file: compiled, and with the places of its problems.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    ops::Range,
+};
 
 use cartouche_crds::ClusterRunTemplateSpec;
 use cartouche_templating::syntax::{self, Tag};
 use cartouche_templating::{Diagnostic, Diagnostics, Draft, Root, Template};
 use serde_json::Value;
 
-use crate::source::{Content, Document, Node, Place, Step};
+use crate::source::{Content, Document, Node, Segment, SourceSpan};
 
 /// A tag, where it is, and the steps from the template to its text.
 pub(crate) struct PlacedTag {
     pub(crate) tag: Tag,
-    pub(crate) at: Vec<Step>,
+    pub(crate) at: Vec<Segment>,
     /// The place of the path between the markers.
-    pub(crate) path_place: Place,
+    pub(crate) path_place: SourceSpan,
 }
 
 /// The spec, as far as it can be read: each output and a healthRule of the wrong shape are left out, since
@@ -51,7 +54,7 @@ pub(crate) fn body(document: &Document) -> Option<&Node> {
 }
 
 /// The place that a diagnostic speaks of: the deepest part of it that is there.
-pub(crate) fn place_of(document: &Document, diagnostic: &Diagnostic) -> Place {
+pub(crate) fn place_of(document: &Document, diagnostic: &Diagnostic) -> SourceSpan {
     let spec = document.root.get("spec").unwrap_or(&document.root);
     let root = match diagnostic.root {
         Root::Spec => spec,
@@ -59,26 +62,19 @@ pub(crate) fn place_of(document: &Document, diagnostic: &Diagnostic) -> Place {
     };
     let (node, key, _) = root.follow(&diagnostic.at);
     if let Some(tag) = &diagnostic.tag {
-        return tag_place(document, node, tag, 0);
+        return tag_place(document, node, tag);
     }
     let multi_line = !matches!(node.content, Content::Scalar(_));
     document.place(key.filter(|_| multi_line).unwrap_or(&node.span))
 }
 
-/// The place of the n-th tag with this path in a text, or of the text if it cannot be found as written.
-pub(crate) fn tag_place(document: &Document, leaf: &Node, path: &str, nth: usize) -> Place {
-    let written = document
-        .source
-        .text
-        .get(leaf.span.clone())
-        .unwrap_or_default();
+/// The place of the first tag with this path in a text, or of the text if it cannot be found as written.
+fn tag_place(document: &Document, leaf: &Node, path: &str) -> SourceSpan {
+    let whole = document.place(&leaf.span);
     let tag = format!("$({path})$");
-    match written.match_indices(&tag).nth(nth) {
-        Some((offset, _)) => {
-            let start = leaf.span.start + offset;
-            document.place(&(start..start + tag.len()))
-        }
-        None => document.place(&leaf.span),
+    match whole.text().find(&tag) {
+        Some(start) => part(&whole, start..start + tag.len()),
+        None => whole,
     }
 }
 
@@ -91,20 +87,20 @@ pub(crate) fn tags(document: &Document) -> Vec<PlacedTag> {
     found
 }
 
-fn collect(document: &Document, node: &Node, at: &mut Vec<Step>, found: &mut Vec<PlacedTag>) {
+fn collect(document: &Document, node: &Node, at: &mut Vec<Segment>, found: &mut Vec<PlacedTag>) {
     match &node.content {
         Content::Scalar(Value::String(text)) => found.extend(tags_of(document, node, text, at)),
         Content::Scalar(_) => {}
         Content::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                at.push(Step::Index(index));
+                at.push(Segment::Index(index));
                 collect(document, item, at, found);
                 at.pop();
             }
         }
         Content::Object(entries) => {
             for entry in entries {
-                at.push(Step::Key(entry.key.clone()));
+                at.push(Segment::Key(entry.key.clone()));
                 collect(document, &entry.value, at, found);
                 at.pop();
             }
@@ -112,37 +108,69 @@ fn collect(document: &Document, node: &Node, at: &mut Vec<Step>, found: &mut Vec
     }
 }
 
-fn tags_of(document: &Document, leaf: &Node, text: &str, at: &[Step]) -> Vec<PlacedTag> {
-    let tags = syntax::tags(text);
-    let placed = tags.iter().enumerate().map(|(index, tag)| {
-        let earlier = tags
-            .iter()
-            .take(index)
-            .filter(|other| other.path == tag.path)
-            .count();
-        let place = tag_place(document, leaf, &tag.path, earlier);
+/// The tags of a text. Of those with one path the first stands where the first is written, and so on; one that
+/// the file writes in another way than it is read, such as with an escape, has the place of the text.
+fn tags_of(document: &Document, leaf: &Node, text: &str, at: &[Segment]) -> Vec<PlacedTag> {
+    let whole = document.place(&leaf.span);
+    let mut written: HashMap<String, VecDeque<Range<usize>>> = HashMap::new();
+    for Tag { path, span, .. } in syntax::tags(whole.text()) {
+        let inner = span.start + "$(".len()..span.end - ")$".len();
+        written.entry(path).or_default().push_back(inner);
+    }
+    let placed = syntax::tags(text).into_iter().map(|tag| {
+        let path = written.get_mut(&tag.path).and_then(VecDeque::pop_front);
         PlacedTag {
-            tag: tag.clone(),
+            path_place: path.map_or_else(|| whole.clone(), |path| part(&whole, path)),
             at: at.to_vec(),
-            path_place: inner(place, &tag.path),
+            tag,
         }
     });
     placed.collect()
 }
 
-/// The place of the path inside the place of its tag.
-fn inner(place: Place, path: &str) -> Place {
-    let span = place.span.clone();
-    if span.len() == path.len() + 4 {
-        return part(&place, 2..2 + path.len());
-    }
-    place
-}
-
 /// Some bytes of a place.
-pub(crate) fn part(place: &Place, bytes: Range<usize>) -> Place {
-    Place {
+pub(crate) fn part(place: &SourceSpan, bytes: Range<usize>) -> SourceSpan {
+    SourceSpan {
         source: place.source.clone(),
         span: place.span.start + bytes.start..(place.span.start + bytes.end).min(place.span.end),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::source;
+
+    /// Where the tags of a text are in it, and what stands there.
+    fn placed(text: &str) -> Vec<(usize, String)> {
+        const BEFORE: &str = "spec: {template: {x: ";
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), format!("{BEFORE}{text}}}}}")).unwrap();
+        let document = source::load_one(file.path()).unwrap().unwrap();
+        let tags = super::tags(&document).into_iter();
+        tags.map(|tag| {
+            let place = tag.path_place;
+            (place.span.start - BEFORE.len(), place.text().to_owned())
+        })
+        .collect()
+    }
+
+    #[test]
+    fn each_tag_is_where_it_is_written() {
+        for (text, places) in [
+            ("$(a)$", &[(2, "a")][..]),
+            ("'$(a)$'", &[(3, "a")]),
+            ("$(a)$ $(b)$ $(a)$", &[(2, "a"), (8, "b"), (14, "a")]),
+            // The first is no tag, but text in quotes.
+            ("x$('$(a)$')$ $(a)$", &[(15, "a")]),
+        ] {
+            let places = places.iter().map(|(at, path)| (*at, (*path).to_owned()));
+            assert_eq!(placed(text), places.collect::<Vec<_>>(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tag_that_is_written_in_another_way_is_somewhere_in_its_text() {
+        let text = r#""$(a\\.b)$ $(c)$""#;
+        assert_eq!(placed(text), [(0, text.to_owned()), (13, "c".to_owned())]);
     }
 }

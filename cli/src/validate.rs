@@ -2,17 +2,17 @@
 
 mod chained;
 mod inputs;
+mod message;
 mod names;
 mod outputs;
-mod pair;
 mod restart_policy;
 mod run_kind;
+mod runnable_with_template;
 mod shape;
 mod tags;
 mod template;
-mod words;
 
-pub(crate) use pair::problem_finding as for_runnable;
+pub(crate) use runnable_with_template::problem_finding as for_runnable;
 pub(crate) use template::problem_finding as for_every_runnable;
 
 use std::{collections::BTreeSet, rc::Rc};
@@ -57,7 +57,7 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
     }
     for runnable in &objects.runnables {
         findings.extend(shape::check(runnable, &knowledge.runnable));
-        of_pairs.extend(pair::check(objects, runnable, knowledge));
+        of_pairs.extend(runnable_with_template::check(objects, runnable, knowledge));
     }
     // What is wrong for every Runnable is not said again for each.
     let known = ErrorPlaces::of(&findings);

@@ -37,6 +37,18 @@ fn json_of_several_runs_is_a_list_that_kubectl_takes() {
 }
 
 #[test]
+fn a_token_that_the_controller_shortens_is_shown_shortened() {
+    let folder = copy_of("job");
+    let token = "a".repeat(2_000);
+    let annotations = format!("metadata:\n  annotations: {{ carto.run/rerun-token: {token} }}\n");
+    let runnable = folder.path().join("runnable.yaml");
+    replace(&runnable, "metadata:\n", &annotations);
+    let out = cartouche_in(folder.path(), &["render", "."]).out;
+    assert!(out.contains("carto.run/rerun-token: sha256:"), "{out}");
+    assert!(!out.contains(&token), "{out}");
+}
+
+#[test]
 fn a_runnable_may_come_from_standard_input() {
     let runnable = fs::read(repository().join("examples/job/runnable.yaml")).unwrap();
     let mut command = command(
@@ -298,7 +310,8 @@ fn help_shows_examples_for_every_command() {
 fn as_a_plugin_of_kubectl_it_calls_itself_so() {
     let folder = tempfile::tempdir().unwrap();
     let plugin = folder.path().join("kubectl-cartouche");
-    fs::copy(env!("CARGO_BIN_EXE_cartouche"), &plugin).unwrap();
+    // A copy could still be open for writing in a process that another test starts.
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_cartouche"), &plugin).unwrap();
     let output = std::process::Command::new(&plugin)
         .args(["render", "--help"])
         .output()

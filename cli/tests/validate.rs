@@ -4,7 +4,7 @@
 
 mod support;
 
-use support::{cartouche, cartouche_in, copy_of, replace};
+use support::{Output, cartouche, cartouche_in, copy_of, replace};
 
 #[test]
 fn last_words_are_outputs_of_jobs_and_pods_only() {
@@ -245,6 +245,19 @@ fn a_kind_that_cannot_be_run_is_refused_offline_where_the_engine_refuses_it() {
     }
 }
 
+/// A kind that is written as quoted text is that kind.
+#[test]
+fn the_kind_of_a_template_is_what_the_engine_takes_it_for() {
+    let folder = copy_of("job");
+    let template = folder.path().join("template.yaml");
+    replace(&template, "batch/v1", "$('batch/v1')$");
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    assert_eq!((output.code, output.out.as_str()), (0, ""));
+    replace(&template, "backoffLimit", "backofLimit");
+    let out = cartouche_in(folder.path(), &["validate", "."]).out;
+    assert!(out.contains("did you mean 'backoffLimit'?"), "{out}");
+}
+
 /// A wrong type is said of a tag only when it is known; what cannot be read is one mistake.
 #[test]
 fn a_path_that_is_followed_only_in_part_has_no_type() {
@@ -275,10 +288,14 @@ fn a_path_that_is_followed_only_in_part_has_no_type() {
 
 /// What is said of a template and its Runnable.
 fn validated(template: &str, runnable: &str) -> String {
+    validated_as("text", template, runnable).out
+}
+
+fn validated_as(format: &str, template: &str, runnable: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("template.yaml"), template).unwrap();
     std::fs::write(folder.path().join("runnable.yaml"), runnable).unwrap();
-    cartouche_in(folder.path(), &["validate", "."]).out
+    cartouche_in(folder.path(), &["validate", ".", "--output", format])
 }
 
 #[test]
@@ -320,7 +337,7 @@ spec:
 }
 
 /// A template of which every tag reads another input, and some Runnables that give none.
-fn missing_inputs(tags: usize, runnables: usize) -> String {
+fn missing_inputs(tags: usize, runnables: usize) -> (String, String) {
     let mut template = String::from(
         "apiVersion: carto.run/v1alpha1\nkind: ClusterRunTemplate\nmetadata: { name: many }\n\
          spec:\n  template:\n    apiVersion: v1\n    kind: ConfigMap\n    \
@@ -335,24 +352,67 @@ fn missing_inputs(tags: usize, runnables: usize) -> String {
         )
     };
     let runnables: Vec<_> = (0..runnables).map(runnable).collect();
-    validated(&template, &runnables.join("---\n"))
+    (template, runnables.join("---\n"))
 }
 
 #[test]
 fn a_hundred_mistakes_of_a_file_are_shown_and_the_others_counted() {
-    let out = missing_inputs(60, 2);
-    assert_eq!(out.matches("error[value]").count(), 100, "{out}");
-    assert!(out.contains("and 20 more in "), "{out}");
-    let out = missing_inputs(50, 2);
-    assert_eq!(out.matches("error[value]").count(), 100, "{out}");
-    assert!(!out.contains(" more in "), "{out}");
+    let (template, runnables) = missing_inputs(60, 2);
+    for (format, listed, left_out) in [
+        (
+            "text",
+            "error[value]",
+            "and 20 more in template.yaml that are not listed: correct these first\n",
+        ),
+        ("json", "\"rule\": \"value\"", "\"count\": 20"),
+        (
+            "sarif",
+            "\"ruleId\": \"value\"",
+            "\"text\": \"and 20 more in template.yaml",
+        ),
+        (
+            "github",
+            "::error title=cartouche value,",
+            "::notice title=cartouche,file=template.yaml::and 20 more in template.yaml",
+        ),
+    ] {
+        let output = validated_as(format, &template, &runnables);
+        assert_eq!(output.code, 1, "{format}");
+        assert_eq!(output.out.matches(listed).count(), 100, "{}", output.out);
+        assert!(output.out.contains(left_out), "{}", output.out);
+        assert_eq!(output.err.contains("120 errors"), format == "text");
+    }
+    let (template, runnables) = missing_inputs(50, 2);
+    for format in ["text", "json", "sarif", "github"] {
+        let out = validated_as(format, &template, &runnables).out;
+        for left_out in [" more in ", "leftOut", "invocations", "::notice"] {
+            assert!(!out.contains(left_out), "{out}");
+        }
+    }
 }
 
 #[test]
 fn a_template_with_too_many_tags_is_tried_with_no_runnable() {
-    let out = missing_inputs(1_001, 3);
+    let (template, runnables) = missing_inputs(1_001, 3);
+    let out = validated(&template, &runnables);
     assert_eq!(out.matches("error[").count(), 1, "{out}");
     assert!(out.contains("1001 tags, more than 1000"), "{out}");
+}
+
+/// No template may have two megabytes, and that is told at once, and not after many minutes.
+#[test]
+fn a_text_with_very_many_tags_is_read_once() {
+    let tags = (0..50_000)
+        .map(|i| format!("        $(runnable.metadata.labels.l{i})$ $(runnable.metadata.name)$\n"));
+    let template = format!(
+        "apiVersion: carto.run/v1alpha1\nkind: ClusterRunTemplate\nmetadata: {{ name: many }}\n\
+         spec:\n  template:\n    apiVersion: v1\n    kind: ConfigMap\n    \
+         metadata: {{ generateName: x- }}\n    data:\n      all: |\n{}",
+        tags.collect::<String>()
+    );
+    assert!(template.len() > 2_000_000);
+    let out = validated(&template, "");
+    assert!(out.contains("it is larger than 262144 bytes"), "{out}");
 }
 
 #[test]

@@ -4,11 +4,11 @@
 //! defaults to what it is sent, leaves out nulls and empty lists and maps, and writes `1.0` as `1`; so
 //! an object is recognised when everything that was rendered is in it.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::{
     bounds,
-    document::{OWN_ANNOTATIONS, OWN_LABELS, Rendered},
+    document::{Rendered, is_own_label},
     number::integer,
 };
 
@@ -46,10 +46,9 @@ fn part(key: &str, found: Option<&Value>, expected: &Value) -> bool {
 
 /// Labels or annotations, but for those that Cartouche sets.
 fn contains_texts(found: Option<&Value>, expected: Option<&Value>) -> bool {
-    let is_own = |key: &str| OWN_LABELS.contains(&key) || OWN_ANNOTATIONS.contains(&key);
     let expected = expected.and_then(Value::as_object);
     expected.into_iter().flatten().all(|(key, expected)| {
-        is_own(key) || holds(found.and_then(|found| found.get(key)), expected)
+        is_own_label(key) || holds(found.and_then(|found| found.get(key)), expected)
     })
 }
 
@@ -59,7 +58,9 @@ fn holds(found: Option<&Value>, expected: &Value) -> bool {
     };
     match (found, expected) {
         (_, Value::Null) => true,
-        (Value::Object(found), Value::Object(expected)) => holds_all(found, expected),
+        (Value::Object(found), Value::Object(expected)) => expected
+            .iter()
+            .all(|(key, expected)| holds(found.get(key), expected)),
         (Value::Array(found), Value::Array(expected)) => {
             found.len() == expected.len()
                 && found
@@ -75,14 +76,9 @@ fn holds(found: Option<&Value>, expected: &Value) -> bool {
     }
 }
 
-fn holds_all(found: &Map<String, Value>, expected: &Map<String, Value>) -> bool {
-    expected
-        .iter()
-        .all(|(key, expected)| holds(found.get(key), expected))
-}
-
-/// Nulls, empty lists and maps, and maps of nothing else.
-fn may_be_left_out(value: &Value) -> bool {
+/// Whether the API server may leave a value out: nulls, empty lists and maps, and maps of nothing else.
+#[must_use]
+pub fn may_be_left_out(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),

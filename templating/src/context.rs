@@ -13,8 +13,8 @@ use cartouche_crds::{API_VERSION, RetentionPolicy};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    bounds::{self, MAX_CONTEXT_BYTES, MAX_DEPTH, MAX_RENDERED_BYTES, Work},
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Step},
+    bounds::{self, MAX_CONTEXT_BYTES, MAX_RENDERED_BYTES, Work},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
     path::{Path, PathError},
     tag::TagError,
 };
@@ -37,22 +37,13 @@ impl Context {
     /// them. Fails when they are too large or too deep.
     pub fn new(runnable: &Value, selected: Option<&Value>) -> Result<Self, Diagnostics> {
         let mut problems = Vec::new();
-        let of = |name: &str, kind: DiagnosticKind| {
-            Diagnostic::new(Root::Context, vec![Step::Key(name.to_owned())], kind)
-        };
         for (name, value) in [(RUNNABLE, Some(runnable)), (SELECTED, selected)] {
-            match value {
-                Some(value) if !value.is_object() => {
-                    problems.push(of(name, "is not an object".into()));
-                }
-                Some(value) if !bounds::is_shallow(value) => problems.push(of(
-                    name,
-                    DiagnosticKind::Limit(format!(
-                        "objects and arrays are nested more than {MAX_DEPTH} deep"
-                    )),
-                )),
-                _ => {}
-            }
+            let kind = match value {
+                Some(value) if !value.is_object() => "is not an object".into(),
+                Some(value) if !bounds::is_shallow(value) => DiagnosticKind::too_deep(),
+                _ => continue,
+            };
+            problems.push(Diagnostic::new(Root::Context, Segment::keys([name]), kind));
         }
         Diagnostics::check(problems)?;
         let root = json!({
@@ -81,11 +72,8 @@ impl Context {
     }
 
     /// What is at the end of some steps.
-    pub(crate) fn at(&self, steps: &[Step]) -> Option<&Value> {
-        steps.iter().try_fold(&self.root, |value, step| match step {
-            Step::Key(key) => value.get(key),
-            Step::Index(index) => value.get(*index),
-        })
+    pub(crate) fn at(&self, steps: &[Segment]) -> Option<&Value> {
+        Segment::value_at(steps, &self.root)
     }
 
     /// The namespace of the Runnable.
@@ -165,7 +153,7 @@ fn without_volatile(object: &Value, left_out: Option<&str>) -> Value {
 
 /// What no tag may read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum UnreadableField {
     /// The status of the Runnable.
     #[error(
         "runnable.status is not readable, because it changes with every run and a run would cause \
@@ -194,10 +182,10 @@ pub enum Unreadable {
 /// What can be told of a tag's path before there is a Runnable.
 pub(crate) fn check(path: &Path) -> Result<(), TagError> {
     match path.leading_keys().as_slice() {
-        [RUNNABLE, "status", ..] => Err(Unreadable::Status.into()),
-        [RUNNABLE, "spec", "suspend", ..] => Err(Unreadable::Suspend.into()),
+        [RUNNABLE, "status", ..] => Err(UnreadableField::Status.into()),
+        [RUNNABLE, "spec", "suspend", ..] => Err(UnreadableField::Suspend.into()),
         [root @ (RUNNABLE | SELECTED), "metadata", field, ..] if VOLATILE.contains(field) => {
-            Err(Unreadable::Volatile {
+            Err(UnreadableField::Volatile {
                 root: (*root).to_owned(),
                 field: (*field).to_owned(),
             }

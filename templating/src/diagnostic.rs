@@ -5,20 +5,46 @@
 
 mod kind;
 
-use std::fmt::{self, Write as _};
+use std::{
+    fmt::{self, Write as _},
+    ops::Deref,
+};
 
 pub use kind::DiagnosticKind;
+use serde_json::Value;
 
 /// How many diagnostics are spelled out; the others are counted.
 const SHOWN: usize = 10;
 
 /// One step into a document.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Step {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Segment<K = String> {
     /// To a member of an object.
-    Key(String),
+    Key(K),
     /// To an element of an array.
     Index(usize),
+}
+
+impl Segment {
+    /// Steps through members of objects.
+    pub fn keys<'a>(keys: impl IntoIterator<Item = &'a str>) -> Vec<Self> {
+        keys.into_iter().map(Self::from).collect()
+    }
+
+    /// What they lead to.
+    #[must_use]
+    pub fn value_at<'a>(at: &[Self], root: &'a Value) -> Option<&'a Value> {
+        at.iter().try_fold(root, |value, step| match step {
+            Self::Key(key) => value.get(key),
+            Self::Index(index) => value.get(*index),
+        })
+    }
+}
+
+impl From<&str> for Segment {
+    fn from(key: &str) -> Self {
+        Self::Key(key.to_owned())
+    }
 }
 
 /// What the steps of a diagnostic begin at.
@@ -38,7 +64,7 @@ pub struct Diagnostic {
     /// Where its steps begin.
     pub root: Root,
     /// The steps to what is wrong; none for the whole.
-    pub at: Vec<Step>,
+    pub at: Vec<Segment>,
     /// The tag that cannot be replaced, without its markers. A long one is cut.
     pub tag: Option<String>,
     /// What is wrong.
@@ -46,7 +72,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    pub(crate) fn new(root: Root, at: Vec<Step>, kind: impl Into<DiagnosticKind>) -> Self {
+    pub(crate) fn new(root: Root, at: Vec<Segment>, kind: impl Into<DiagnosticKind>) -> Self {
         Self {
             root,
             at,
@@ -75,42 +101,26 @@ impl Diagnostic {
     /// nothing after them, such as `spec.steps.[0]name`.
     #[must_use]
     pub fn path(&self) -> String {
-        if self.root != Root::Spec {
-            return document_path(&self.at);
-        }
-        let inside = match &self.kind {
-            DiagnosticKind::Default { inside, .. } => *inside,
-            _ => 0,
-        };
-        let (fields, value) = self.at.split_at(self.at.len().saturating_sub(inside));
-        let mut path = String::new();
-        for step in fields {
-            if !path.is_empty() {
-                path.push('.');
+        let fields = match (self.root, &self.kind) {
+            (Root::Spec, DiagnosticKind::Default { inside, .. }) => {
+                self.at.len().saturating_sub(*inside)
             }
-            // Writing to a string cannot fail.
-            let _ = match step {
-                Step::Key(key) => write!(path, "{key}"),
-                Step::Index(index) => write!(path, "[{index}]"),
-            };
-        }
-        if !value.is_empty() {
-            path.push('.');
-            path.push_str(document_path(value).trim_start_matches('.'));
-        }
-        path
+            (Root::Spec, _) => self.at.len(),
+            (Root::Template | Root::Context, _) => 0,
+        };
+        path(&self.at, fields)
     }
 
-    /// What is wrong, without where.
+    /// What is wrong and what to do about it, without where.
     #[must_use]
     pub fn message(&self) -> String {
-        self.kind.to_string()
+        self.kind.message()
     }
 
     /// The steps to the input that does not fit, or is not there.
-    pub(crate) fn input(&self) -> Vec<Step> {
+    pub(crate) fn input(&self) -> Vec<Segment> {
         let missing = match &self.kind {
-            DiagnosticKind::MissingInput { key, .. } => Some(Step::Key(key.clone())),
+            DiagnosticKind::MissingInput { key, .. } => Some(Segment::Key(key.clone())),
             _ => None,
         };
         self.at.iter().cloned().chain(missing).collect()
@@ -118,31 +128,29 @@ impl Diagnostic {
 }
 
 /// The steps to a field with a name of ours: no key in it holds a dot.
-fn fields(path: &str) -> Vec<Step> {
-    let step = |name: &str| {
-        let index = name
-            .strip_prefix('[')
-            .and_then(|name| name.strip_suffix(']'));
-        let index = index.and_then(|index| index.parse().ok());
-        index.map_or_else(|| Step::Key(name.to_owned()), Step::Index)
-    };
+fn fields(path: &str) -> Vec<Segment> {
+    let index = |name: &str| name.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
     let names = path.split('.').filter(|name| !name.is_empty());
-    names.map(step).collect()
+    names
+        .map(|name| index(name).map_or_else(|| name.into(), Segment::Index))
+        .collect()
 }
 
 /// One with a tag reads as it does in Cartographer.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (path, kind) = (self.path(), &self.kind);
+        let (path, message) = (self.path(), self.message());
         if self.tag.is_some() {
             f.write_str("failed to recursively evaluate template: ")?;
-            return write!(f, "failed to interpolate template at path [{path}]: {kind}");
+            return write!(
+                f,
+                "failed to interpolate template at path [{path}]: {message}"
+            );
         }
-        if path.is_empty() {
-            write!(f, "{kind}")
-        } else {
-            write!(f, "{path}: {kind}")
+        if !path.is_empty() {
+            write!(f, "{path}: ")?;
         }
+        f.write_str(&message)
     }
 }
 
@@ -159,25 +167,20 @@ impl Diagnostics {
             Err(Self(diagnostics))
         }
     }
+}
 
-    /// All of them, not only those that are displayed.
-    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
-        self.0.iter()
+/// All of them, not only those that are displayed.
+impl Deref for Diagnostics {
+    type Target = [Diagnostic];
+
+    fn deref(&self) -> &[Diagnostic] {
+        &self.0
     }
 }
 
 impl From<Diagnostic> for Diagnostics {
     fn from(diagnostic: Diagnostic) -> Self {
         Self(vec![diagnostic])
-    }
-}
-
-impl<'a> IntoIterator for &'a Diagnostics {
-    type Item = &'a Diagnostic;
-    type IntoIter = std::slice::Iter<'a, Diagnostic>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
     }
 }
 
@@ -200,40 +203,34 @@ impl fmt::Display for Diagnostics {
 impl std::error::Error for Diagnostics {}
 
 /// One step from the root of a document towards a leaf, while it is visited.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Segment<'a> {
-    Key(&'a str),
-    Index(usize),
-}
+pub(crate) type SegmentRef<'a> = Segment<&'a str>;
 
 /// The same to be kept.
-pub(crate) fn kept(segments: &[Segment<'_>]) -> Vec<Step> {
+pub(crate) fn kept(segments: &[SegmentRef<'_>]) -> Vec<Segment> {
     let steps = segments.iter().map(|segment| match segment {
-        Segment::Key(key) => Step::Key((*key).to_owned()),
-        Segment::Index(index) => Step::Index(*index),
+        SegmentRef::Key(key) => Segment::Key((*key).to_owned()),
+        SegmentRef::Index(index) => Segment::Index(*index),
     });
     steps.collect()
 }
 
 /// Writes the path of a leaf as Cartographer does.
-pub(crate) fn document_path(steps: &[Step]) -> String {
+pub(crate) fn document_path(steps: &[Segment]) -> String {
+    path(steps, 0)
+}
+
+/// The same, but that the first steps are fields: a dot stands after every one of them.
+fn path(steps: &[Segment], fields: usize) -> String {
     let mut path = String::new();
-    let mut after_key = false;
-    for step in steps {
-        if after_key {
-            path.push('.');
-        }
-        match step {
-            Step::Key(key) => path.push_str(key),
-            Step::Index(index) => {
-                if !after_key {
-                    path.push('.');
-                }
-                // Writing to a string cannot fail.
-                let _ = write!(path, "[{index}]");
-            }
-        }
-        after_key = matches!(step, Step::Key(_));
+    let mut dot = "";
+    for (index, step) in steps.iter().enumerate() {
+        // Writing to a string cannot fail.
+        let _ = match step {
+            Segment::Key(key) => write!(path, "{dot}{key}"),
+            Segment::Index(index) => write!(path, ".[{index}]"),
+        };
+        let is_parted = index < fields || matches!(step, Segment::Key(_));
+        dot = if is_parted { "." } else { "" };
     }
     path
 }
@@ -243,13 +240,13 @@ mod tests {
     use super::*;
     use crate::{path::PathError, tag::TagError};
 
-    fn key(name: &str) -> Step {
-        Step::Key(name.to_owned())
+    fn key(name: &str) -> Segment {
+        Segment::Key(name.to_owned())
     }
 
     #[test]
     fn indexes_stand_after_a_dot_and_before_none() {
-        use Step::Index;
+        use Segment::Index;
         assert_eq!(
             document_path(&[key("spec"), key("steps"), Index(0), key("name")]),
             "spec.steps.[0]name"
@@ -277,7 +274,7 @@ mod tests {
     fn a_diagnostic_with_a_tag_reads_as_in_cartographer() {
         let diagnostic = Diagnostic {
             root: Root::Template,
-            at: vec![key("spec"), key("steps"), Step::Index(0), key("name")],
+            at: vec![key("spec"), key("steps"), Segment::Index(0), key("name")],
             tag: Some("x".into()),
             kind: DiagnosticKind::WholeValue {
                 text: "$(x)$".into(),

@@ -18,27 +18,19 @@ pub const VERSION: &str = "v1:";
 /// numbers of one value written in one way (`1`, `1.0` and `1e0` are equal). Only for values that are
 /// shallow.
 pub(crate) fn hash(value: &Value) -> String {
-    let mut canonical = String::new();
-    append_canonical(&mut canonical, value);
     let mut text = String::from(VERSION);
-    for byte in Sha256::digest(canonical.as_bytes()) {
+    for byte in Sha256::digest(canonical(value)) {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
     text
 }
 
-fn append_canonical(out: &mut String, value: &Value) {
-    json_text::append_json_with(out, value, append_canonical_number);
-}
-
-fn append_canonical_number(out: &mut String, number: &Number) {
-    match integer(number) {
-        Some(integer) => {
-            let _ = write!(out, "{integer}");
-        }
-        None => json_text::append_number(out, number),
-    }
+fn canonical(value: &Value) -> String {
+    json_text::json(value, |float| {
+        let integer = Number::from_f64(float).as_ref().and_then(integer);
+        integer.map_or_else(|| json_text::float(float), |integer| integer.to_string())
+    })
 }
 
 #[cfg(test)]
@@ -46,12 +38,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn canonical(value: &Value) -> String {
-        let mut out = String::new();
-        append_canonical(&mut out, value);
-        out
-    }
 
     #[test]
     fn maps_are_sorted_because_no_dependency_switches_on_preserve_order() {

@@ -7,8 +7,9 @@ use cartouche_crds::{
 use serde_json::{Map, Value};
 
 use crate::{
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Step},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Segment},
     digest, name,
+    syntax::may_hold_tags,
     warning::{Warning, WarningKind},
 };
 
@@ -21,18 +22,20 @@ const STRIPPED_METADATA: [&str; 5] = [
     "uid",
 ];
 /// Labels that Cartouche sets on every run.
-pub const OWN_LABELS: [&str; 4] = [
+pub(crate) const OWN_LABELS: [&str; 4] = [
     RUNNABLE_NAME_LABEL,
     RUN_TEMPLATE_NAME_LABEL,
     RUNNABLE_UID_LABEL,
     RUN_SEQUENCE_LABEL,
 ];
 /// Annotations that Cartouche sets on runs.
-pub const OWN_ANNOTATIONS: [&str; 3] = [
+pub(crate) const OWN_ANNOTATIONS: [&str; 3] = [
     INPUT_HASH_ANNOTATION,
     RERUN_REQUEST_ANNOTATION,
     RERUN_TOKEN_ANNOTATION,
 ];
+/// What Cartouche sets of the metadata that templates may set.
+const OWN: [(&str, &[&str]); 2] = [(LABELS, &OWN_LABELS), (ANNOTATIONS, &OWN_ANNOTATIONS)];
 
 const LABELS: &str = "labels";
 const ANNOTATIONS: &str = "annotations";
@@ -127,7 +130,8 @@ fn check_namespace(asked_for: &str, of_runnable: Option<&str>) -> Result<(), Sta
     }
 }
 
-fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+/// The text of a field; empty where there is none.
+pub(crate) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -142,10 +146,18 @@ pub(crate) fn finish(mut document: Value) -> Result<Rendered, Diagnostics> {
 }
 
 /// The same of a document of which some values are open, with what is wrong with the others.
-pub(crate) fn review(document: &mut Value, open: &[Vec<Step>], namespace: &str) -> Vec<Diagnostic> {
+pub(crate) fn review(
+    document: &mut Value,
+    open: &[Vec<Segment>],
+    namespace: &str,
+) -> Vec<Diagnostic> {
     for at in open {
         // A label of which nothing is known takes no other with it.
-        if let [Step::Key(metadata), Step::Key(labels), Step::Key(label)] = at.as_slice()
+        if let [
+            Segment::Key(metadata),
+            Segment::Key(labels),
+            Segment::Key(label),
+        ] = at.as_slice()
             && (metadata.as_str(), labels.as_str()) == ("metadata", LABELS)
             && let Some(value) = document.pointer_mut("/metadata/labels")
         {
@@ -154,17 +166,13 @@ pub(crate) fn review(document: &mut Value, open: &[Vec<Step>], namespace: &str) 
     }
     strip(document);
     let is_open = |at: &[&str]| {
-        let is = |step: &Step, key: &&str| matches!(step, Step::Key(name) if name == key);
+        let is = |step: &Segment, key: &&str| matches!(step, Segment::Key(name) if name == key);
         open.iter()
             .any(|open| open.len() <= at.len() && open.iter().zip(at).all(|(a, b)| is(a, b)))
     };
-    let mut found = problems(document, &|at, _| is_open(at));
-    let asked_for = document.pointer("/metadata/namespace");
-    let asked_for = asked_for.and_then(Value::as_str).unwrap_or_default();
-    if check_namespace(asked_for, Some(namespace)).is_err() && !is_open(&["metadata", "namespace"])
-    {
-        found.push(Diagnostic::of_namespace());
-    }
+    let is_open = |at: &[&str], _: &Value| is_open(at);
+    let mut found = problems(document, &is_open);
+    found.extend(wrong_namespace(document, Some(namespace), &is_open));
     found
 }
 
@@ -188,18 +196,27 @@ fn strip_metadata(metadata: &mut Map<String, Value>) {
     {
         metadata.remove(LABELS);
     }
-    for (field, own) in [
-        (LABELS, &OWN_LABELS[..]),
-        (ANNOTATIONS, &OWN_ANNOTATIONS[..]),
-    ] {
-        if let Some(map) = metadata.get_mut(field).and_then(Value::as_object_mut) {
-            map.retain(|key, _| !own.contains(&key.as_str()));
-        }
-        // No labels is one thing, however it is written, and must have one hash.
+    remove_own_labels(metadata);
+    // No labels is one thing, however it is written, and must have one hash.
+    for field in [LABELS, ANNOTATIONS] {
         if metadata.get(field).is_some_and(is_empty) {
             metadata.remove(field);
         }
     }
+}
+
+/// Takes the labels and annotations that Cartouche sets out of the metadata of a run.
+pub fn remove_own_labels(metadata: &mut Map<String, Value>) {
+    for (field, own) in OWN {
+        if let Some(map) = metadata.get_mut(field).and_then(Value::as_object_mut) {
+            map.retain(|key, _| !own.contains(&key.as_str()));
+        }
+    }
+}
+
+/// Whether Cartouche sets this label or annotation.
+pub(crate) fn is_own_label(key: &str) -> bool {
+    OWN.iter().any(|(_, own)| own.contains(&key))
 }
 
 fn is_text_map(value: &Value) -> bool {
@@ -215,33 +232,33 @@ fn is_empty(value: &Value) -> bool {
 
 /// What is wrong with a template whatever its tags yield.
 pub(crate) fn static_problems(template: &Value) -> Vec<Diagnostic> {
-    let mut problems = problems(template, &|_, value| has_tag(value));
-    let namespace = template
-        .pointer("/metadata/namespace")
-        .filter(|value| !has_tag(value));
-    let asked_for = namespace.and_then(Value::as_str).unwrap_or_default();
-    if check_namespace(asked_for, None).is_err() {
-        problems.push(Diagnostic::of_namespace());
-    }
+    let is_open = |_: &[&str], value: &Value| has_tag(value);
+    let mut problems = problems(template, &is_open);
+    problems.extend(wrong_namespace(template, None, &is_open));
     problems
 }
 
+fn wrong_namespace(
+    document: &Value,
+    of_runnable: Option<&str>,
+    open: IsOpen<'_>,
+) -> Option<Diagnostic> {
+    let value = document.pointer("/metadata/namespace")?;
+    let refused = check_namespace(value.as_str().unwrap_or_default(), of_runnable).is_err();
+    (refused && !open(&["metadata", "namespace"], value)).then(Diagnostic::of_namespace)
+}
+
 /// Whether the value at the end of some keys is not decided yet.
-type Open<'a> = &'a dyn Fn(&[&str], &Value) -> bool;
+type IsOpen<'a> = &'a dyn Fn(&[&str], &Value) -> bool;
 
 /// What is wrong with a document; nothing is said of a value that is still `open`.
-fn problems(document: &Value, open: Open<'_>) -> Vec<Diagnostic> {
+fn problems(document: &Value, open: IsOpen<'_>) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for field in ["apiVersion", "kind"] {
-        let value = document.get(field);
-        let is_named = value
-            .and_then(Value::as_str)
-            .is_some_and(|text| !text.is_empty());
-        if !is_named && !value.is_some_and(|value| open(&[field], value)) {
-            problems.push(Diagnostic::in_template(
-                field,
-                DiagnosticKind::NoKind(field),
-            ));
+        let is_open = |value: &Value| open(&[field], value);
+        if text(document, field).is_empty() && !document.get(field).is_some_and(is_open) {
+            let kind = DiagnosticKind::NoKind(field);
+            problems.push(Diagnostic::in_template(field, kind));
         }
     }
     problems.extend(own_kind(document, open));
@@ -262,53 +279,35 @@ pub fn is_own_kind(api_version: &str, kind: &str) -> bool {
     group == Some(GROUP) && matches!(kind, "Runnable" | "ClusterRunTemplate")
 }
 
-fn own_kind(document: &Value, open: Open<'_>) -> Option<Diagnostic> {
-    let kind = text(document, "kind");
-    let is_open = ["apiVersion", "kind"].iter().any(|field| {
-        document
-            .get(field)
-            .is_some_and(|value| open(&[field], value))
-    });
-    (!is_open && is_own_kind(text(document, "apiVersion"), kind))
+fn own_kind(document: &Value, open: IsOpen<'_>) -> Option<Diagnostic> {
+    let (api_version, kind) = (text(document, "apiVersion"), text(document, "kind"));
+    let is_open = |field: &str| document.get(field).is_some_and(|it| open(&[field], it));
+    (is_own_kind(api_version, kind) && !is_open("apiVersion") && !is_open("kind"))
         .then(|| Diagnostic::in_template("kind", DiagnosticKind::OwnKind(kind.to_owned())))
 }
 
-fn metadata_problems(metadata: &Map<String, Value>, open: Open<'_>) -> Vec<Diagnostic> {
+fn metadata_problems(metadata: &Map<String, Value>, open: IsOpen<'_>) -> Vec<Diagnostic> {
+    let is_open = |field: &str, value: &Value| open(&["metadata", field], value);
     let mut problems = Vec::new();
-    let annotations = metadata.get(ANNOTATIONS);
-    if annotations.is_some_and(|value| {
-        !is_empty(value) && !value.is_object() && !open(&["metadata", ANNOTATIONS], value)
-    }) {
-        problems.push(Diagnostic::in_template(
-            "metadata.annotations",
-            "it is not an object",
-        ));
-    }
-    let namespace = metadata.get("namespace");
-    if namespace.is_some_and(|value| {
-        !value.is_null() && !value.is_string() && !open(&["metadata", "namespace"], value)
-    }) {
-        problems.push(Diagnostic::in_template(
-            "metadata.namespace",
-            "it is not a string",
-        ));
-    }
-    let mut is_named = false;
-    for field in ["generateName", "name"] {
-        match metadata.get(field) {
-            Some(value) if open(&["metadata", field], value) => is_named = true,
-            None | Some(Value::Null) => {}
-            Some(Value::String(text)) => is_named |= !text.is_empty(),
-            Some(_) => {
-                is_named = true;
-                problems.push(Diagnostic::in_template(
-                    &format!("metadata.{field}"),
-                    "it is not a string",
-                ));
-            }
+    for field in [ANNOTATIONS, "namespace", "generateName", "name"] {
+        let Some(value) = metadata.get(field).filter(|value| !value.is_null()) else {
+            continue;
+        };
+        let (is_right, message) = match field {
+            ANNOTATIONS => (value.is_object(), "it is not an object"),
+            _ => (value.is_string(), "it is not a string"),
+        };
+        if !is_right && !is_open(field, value) {
+            let field = format!("metadata.{field}");
+            problems.push(Diagnostic::in_template(&field, message));
         }
     }
-    if !is_named {
+    let names = |field: &str| {
+        let is_empty = |value: &Value| value.is_null() || value == "";
+        let value = metadata.get(field);
+        value.is_some_and(|value| !is_empty(value) || is_open(field, value))
+    };
+    if !names("generateName") && !names("name") {
         problems.push(nameless());
     }
     problems
@@ -320,49 +319,39 @@ fn nameless() -> Diagnostic {
 
 /// Whether a value may become another when its tags are replaced.
 fn has_tag(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.contains("$("))
+    value.as_str().is_some_and(may_hold_tags)
 }
 
 /// What a template says in vain, or hardly means.
 pub(crate) fn warnings(template: &Value) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    let overwritten = |field: &str, key: &str| {
-        Warning::of_field(
-            &["metadata", field],
-            WarningKind::Overwritten(key.to_owned()),
-        )
-    };
     let metadata = template.get("metadata").and_then(Value::as_object);
     let field = |field: &str| metadata.and_then(|metadata| metadata.get(field));
-    let keys = |name: &str| {
-        let map = field(name).and_then(Value::as_object);
-        map.into_iter().flat_map(Map::keys).map(String::as_str)
+    let warning = |field: &str, kind| {
+        let at = Segment::keys(["metadata", field]);
+        Warning::in_template(at, kind)
     };
+    let mut warnings = Vec::new();
     for name in STRIPPED_METADATA {
         if field(name).is_some() {
-            warnings.push(Warning::of_field(&["metadata", name], WarningKind::Removed));
+            warnings.push(warning(name, WarningKind::Removed));
         }
     }
-    for key in keys(LABELS).filter(|key| OWN_LABELS.contains(key)) {
-        warnings.push(overwritten(LABELS, key));
-    }
-    for key in keys(ANNOTATIONS).filter(|key| OWN_ANNOTATIONS.contains(key)) {
-        warnings.push(overwritten(ANNOTATIONS, key));
+    for (name, own) in OWN {
+        let map = field(name).and_then(Value::as_object);
+        let keys = map.into_iter().flat_map(Map::keys);
+        let overwritten = keys.filter(|key| own.contains(&key.as_str()));
+        warnings
+            .extend(overwritten.map(|key| warning(name, WarningKind::Overwritten(key.clone()))));
     }
     if field(LABELS).is_some_and(|labels| !has_tag(labels) && !is_text_map(labels)) {
-        warnings.push(Warning::of_field(
-            &["metadata", LABELS],
-            WarningKind::NoLabels,
-        ));
+        warnings.push(warning(LABELS, WarningKind::NoLabels));
     }
-    if field("name").is_some_and(|name| !is_empty(name) && name.as_str() != Some("")) {
-        warnings.push(Warning::of_field(
-            &["metadata", "name"],
-            WarningKind::FixedName,
-        ));
+    if field("name").is_some_and(|name| !is_empty(name) && name != "") {
+        warnings.push(warning("name", WarningKind::FixedName));
     }
     if template.get("status").is_some() {
-        warnings.push(Warning::of_field(&["status"], WarningKind::Removed));
+        let at = Segment::keys(["status"]);
+        warnings.push(Warning::in_template(at, WarningKind::Removed));
     }
     warnings
 }

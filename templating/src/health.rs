@@ -8,7 +8,8 @@ mod rule;
 
 use serde_json::Value;
 
-pub(crate) use rule::Rule;
+use crate::document::text;
+pub(crate) use rule::CompiledRule;
 
 /// The condition by which Tekton and many others report.
 const SUCCEEDED: &str = "Succeeded";
@@ -54,7 +55,7 @@ impl Health {
 }
 
 /// Judges a run of that `apiVersion` and kind by the rule, if there is one.
-pub(crate) fn health(rule: Option<&Rule>, kind: (&str, &str), run: &Value) -> Health {
+pub(crate) fn health(rule: Option<&CompiledRule>, kind: (&str, &str), run: &Value) -> Health {
     match rule {
         Some(rule) => rule.judge(run),
         None => by_condition(run, SUCCEEDED, "SucceededCondition")
@@ -66,38 +67,15 @@ pub(crate) fn health(rule: Option<&Rule>, kind: (&str, &str), run: &Value) -> He
 /// known of its kind.
 #[must_use]
 pub fn built_in_health(run: &Value) -> Health {
-    let text = |field: &str| run.get(field).and_then(Value::as_str).unwrap_or_default();
-    health(None, (text("apiVersion"), text("kind")), run)
-}
-
-/// A condition of a run. What is missing or not a string is empty.
-#[derive(Clone, Copy, Debug)]
-struct Condition<'a>(&'a Value);
-
-impl<'a> Condition<'a> {
-    fn text(self, field: &str) -> &'a str {
-        self.0
-            .get(field)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    }
-
-    fn status(self) -> &'a str {
-        self.text("status")
-    }
-
-    fn message(self) -> &'a str {
-        self.text("message")
-    }
+    health(None, (text(run, "apiVersion"), text(run, "kind")), run)
 }
 
 /// The conditions of one type; a well-formed run has at most one.
-fn conditions<'a>(run: &'a Value, kind: &str) -> impl Iterator<Item = Condition<'a>> {
+fn conditions<'a>(run: &'a Value, kind: &str) -> impl Iterator<Item = &'a Value> {
     let all = run.pointer("/status/conditions").and_then(Value::as_array);
     all.into_iter()
         .flatten()
-        .map(Condition)
-        .filter(move |condition| condition.text("type") == kind)
+        .filter(move |condition| text(condition, "type") == kind)
 }
 
 /// Judges by one condition: True is success, False failure. Nothing when the run does not have it.
@@ -109,12 +87,12 @@ fn by_condition(run: &Value, kind: &str, reason: &str) -> Option<Health> {
         let message = format!("the run has more than one condition of type {kind}");
         return Some(Health::new(Verdict::Unknown, reason, &message));
     }
-    let verdict = match condition.status() {
+    let verdict = match text(condition, "status") {
         "True" => Verdict::Succeeded,
         "False" => Verdict::Failed,
         _ => Verdict::Unknown,
     };
-    Some(Health::new(verdict, reason, condition.message()))
+    Some(Health::new(verdict, reason, text(condition, "message")))
 }
 
 #[cfg(test)]

@@ -20,47 +20,47 @@ use regex::Regex;
 use serde_json::{Number, Value};
 
 use crate::{
-    bounds::{self, MAX_DEPTH, MAX_INPUT_SCHEMA_BYTES},
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, kept},
+    bounds::{self, MAX_INPUT_SCHEMA_BYTES},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, SegmentRef, kept},
 };
 pub use format::{fits_format, matches_pattern};
 
 /// The field of the template that holds the schema.
 const FIELD: &str = "inputSchema";
 /// Where inputs are, as a template reads them.
-const INPUTS: [Segment<'static>; 3] = [
-    Segment::Key("runnable"),
-    Segment::Key("spec"),
-    Segment::Key("inputs"),
+const INPUTS: [SegmentRef<'static>; 3] = [
+    SegmentRef::Key("runnable"),
+    SegmentRef::Key("spec"),
+    SegmentRef::Key("inputs"),
 ];
 
 /// A schema of inputs that can be used.
 #[derive(Clone, Debug)]
 pub(crate) struct InputSchema {
-    root: Node,
+    root: SchemaNode,
 }
 
 /// What a value may be.
 #[derive(Clone, Debug, Default)]
-struct Node {
-    kind: Kind,
+struct SchemaNode {
+    kind: SchemaType,
     nullable: bool,
     description: String,
     default: Option<Value>,
-    properties: BTreeMap<String, Node>,
+    properties: BTreeMap<String, SchemaNode>,
     others: Others,
     required: Vec<String>,
-    items: Option<Box<Node>>,
+    items: Option<Box<SchemaNode>>,
     limits: Limits,
-    all_of: Vec<Node>,
-    any_of: Vec<Node>,
-    one_of: Vec<Node>,
-    not: Option<Box<Node>>,
+    all_of: Vec<SchemaNode>,
+    any_of: Vec<SchemaNode>,
+    one_of: Vec<SchemaNode>,
+    not: Option<Box<SchemaNode>>,
 }
 
 /// The type of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Kind {
+enum SchemaType {
     /// Anything: `x-kubernetes-preserve-unknown-fields`, or a part of a combination such as `anyOf`.
     #[default]
     Any,
@@ -83,7 +83,7 @@ enum Others {
     /// There may be none.
     Closed,
     /// Each fits this.
-    Each(Box<Node>),
+    Each(Box<SchemaNode>),
 }
 
 /// What a value of the right type must keep to.
@@ -110,15 +110,16 @@ impl InputSchema {
     /// Finds everything that is wrong with a schema: what no structural schema has, what cannot be
     /// read, defaults that do not fit.
     pub(crate) fn compile(schema: &Value, problems: &mut Vec<Diagnostic>) -> Option<Self> {
-        let refuse = |message: String| Diagnostic::in_spec(FIELD, DiagnosticKind::Limit(message));
-        if !bounds::is_shallow(schema) {
-            let message = format!("objects and arrays are nested more than {MAX_DEPTH} deep");
-            problems.push(refuse(message));
-            return None;
-        }
-        if bounds::json_bytes_within(schema, MAX_INPUT_SCHEMA_BYTES).is_none() {
+        let refused = if !bounds::is_shallow(schema) {
+            Some(DiagnosticKind::too_deep())
+        } else if bounds::json_bytes_within(schema, MAX_INPUT_SCHEMA_BYTES).is_none() {
             let message = format!("it is larger than {MAX_INPUT_SCHEMA_BYTES} bytes");
-            problems.push(refuse(message));
+            Some(DiagnosticKind::Limit(message))
+        } else {
+            None
+        };
+        if let Some(kind) = refused {
+            problems.push(Diagnostic::in_spec(FIELD, kind));
             return None;
         }
         let root = compile::root(schema, problems);
@@ -160,7 +161,7 @@ impl InputSchema {
     }
 }
 
-impl Kind {
+impl SchemaType {
     const NAMED: [(&'static str, Self); 6] = [
         ("object", Self::Object),
         ("array", Self::Array),
@@ -169,6 +170,12 @@ impl Kind {
         ("number", Self::Number),
         ("boolean", Self::Boolean),
     ];
+
+    /// As a schema has it.
+    fn name(self) -> &'static str {
+        let named = Self::NAMED.iter().find(|(_, kind)| *kind == self);
+        named.map_or("", |(name, _)| name)
+    }
 
     /// As people say it.
     fn with_article(self) -> &'static str {

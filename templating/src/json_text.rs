@@ -1,92 +1,58 @@
 //! JSON as text inside a longer string, written as Go's `encoding/json` writes it: templates made for
 //! Cartographer hash and compare such strings.
 
-use std::fmt::Write as _;
+use std::io::{self, Write};
 
-use serde_json::{Number, Value};
+use serde::Serialize as _;
+use serde_json::{Serializer, Value, ser::Formatter};
 
-/// Appends the value as compact JSON: keys sorted; `<`, `>`, `&`, U+2028 and U+2029 escaped. Only for
-/// values that are shallow.
-pub(crate) fn append_json(out: &mut String, value: &Value) {
-    append_json_with(out, value, append_number);
+/// The value as compact JSON, its fractions written as `float` does: keys sorted; `<`, `>`, `&`, U+2028 and
+/// U+2029 escaped. Only for values that are shallow.
+pub(crate) fn json(value: &Value, float: fn(f64) -> String) -> String {
+    let mut out = Vec::new();
+    let mut serializer = Serializer::with_formatter(&mut out, AsGo { float });
+    // Into memory nothing fails, and keys are strings.
+    let _ = value.serialize(&mut serializer);
+    String::from_utf8(out).unwrap_or_default()
 }
 
-/// The same with numbers written in a way of one's own.
-pub(crate) fn append_json_with(
-    out: &mut String,
-    value: &Value,
-    append_number: fn(&mut String, &Number),
-) {
-    match value {
-        Value::Null => out.push_str("null"),
-        Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
-        Value::Number(number) => append_number(out, number),
-        Value::String(text) => append_string(out, text),
-        Value::Array(items) => {
-            out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                append_json_with(out, item, append_number);
-            }
-            out.push(']');
-        }
-        Value::Object(map) => {
-            out.push('{');
-            for (index, (key, item)) in map.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                append_string(out, key);
-                out.push(':');
-                append_json_with(out, item, append_number);
-            }
-            out.push('}');
-        }
+/// A number that is no integer, by the rule of ECMAScript, as Go does.
+pub(crate) fn float(float: f64) -> String {
+    let size = float.abs();
+    if size == 0.0 || (1e-6..1e21).contains(&size) {
+        return float.to_string();
+    }
+    let text = format!("{float:e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) if !exponent.starts_with('-') => format!("{digits}e+{exponent}"),
+        _ => text,
     }
 }
 
-/// Integers exactly, however large; other numbers by the rule of ECMAScript, as Go does.
-pub(crate) fn append_number(out: &mut String, number: &Number) {
-    // Writing to a string cannot fail.
-    let _ = match number.as_f64() {
-        Some(float) if number.is_f64() => {
-            let size = float.abs();
-            if size != 0.0 && !(1e-6..1e21).contains(&size) {
-                let text = format!("{float:e}");
-                match text.split_once('e') {
-                    Some((digits, exponent)) if !exponent.starts_with('-') => {
-                        write!(out, "{digits}e+{exponent}")
-                    }
-                    _ => write!(out, "{text}"),
-                }
-            } else {
-                write!(out, "{float}")
-            }
-        }
-        _ => write!(out, "{number}"),
-    };
+struct AsGo {
+    float: fn(f64) -> String,
 }
 
-fn append_string(out: &mut String, text: &str) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}' => {
-                let _ = write!(out, "\\u{:04x}", c as u32);
-            }
-            _ => out.push(c),
-        }
+impl Formatter for AsGo {
+    fn write_f64<W: ?Sized + Write>(&mut self, out: &mut W, float: f64) -> io::Result<()> {
+        out.write_all((self.float)(float).as_bytes())
     }
-    out.push('"');
+
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        text: &str,
+    ) -> io::Result<()> {
+        const ESCAPED: [char; 5] = ['<', '>', '&', '\u{2028}', '\u{2029}'];
+        for piece in text.split_inclusive(ESCAPED) {
+            let plain = piece.trim_end_matches(ESCAPED);
+            out.write_all(plain.as_bytes())?;
+            for c in piece[plain.len()..].chars() {
+                write!(out, "\\u{:04x}", u32::from(c))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -96,9 +62,7 @@ mod tests {
     use super::*;
 
     fn text(value: &Value) -> String {
-        let mut out = String::new();
-        append_json(&mut out, value);
-        out
+        json(value, float)
     }
 
     #[test]

@@ -33,14 +33,14 @@ pub struct KnownKind {
     /// Its name; without one, this is what is known of the rest of the group.
     pub kind: Option<&'static str>,
     /// The version whose schema the `cartouche` command brings along. What is said below of single fields
-    /// of an object ([`OutputsFrom`], [`RestartPolicy`]) is said of this version; the rest holds for all.
+    /// of an object ([`OutputSource`], [`RestartPolicy`]) is said of this version; the rest holds for all.
     pub version: Option<&'static str>,
     /// What lets the controller watch it.
     pub watch: Watch,
     /// When a run has succeeded or failed, where neither a `healthRule` nor a condition `Succeeded` says so.
     pub health: HealthFrom,
     /// Where output paths look.
-    pub outputs: OutputsFrom,
+    pub outputs: OutputSource,
     /// How a run is stopped.
     pub cancel: Cancel,
     /// Which pods a run has.
@@ -88,7 +88,7 @@ pub enum HealthFrom {
 
 /// Where output paths look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputsFrom {
+pub enum OutputSource {
     /// Into the run.
     Run,
     /// Into the run, and into the termination message of its containers.
@@ -99,7 +99,7 @@ pub enum OutputsFrom {
     Refused,
 }
 
-impl OutputsFrom {
+impl OutputSource {
     /// Whether output paths may begin with [`crate::TERMINATION_MESSAGE`].
     #[must_use]
     pub fn has_termination_message(self) -> bool {

@@ -49,11 +49,11 @@ mod termination_message;
 mod warning;
 
 pub use bounds::Exhausted;
-pub use contains::{contains, contains_document};
-pub use context::{Context, Unreadable};
-pub use diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Step};
+pub use contains::{contains, contains_document, may_be_left_out};
+pub use context::{Context, UnreadableField};
+pub use diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment};
 pub use digest::VERSION as HASH_VERSION;
-pub use document::{OWN_ANNOTATIONS, OWN_LABELS, Rendered, StampError, is_own_kind};
+pub use document::{Rendered, StampError, is_own_kind, remove_own_labels};
 pub use health::{Health, Verdict, built_in_health};
 pub use input_schema::{fits_format, matches_pattern};
 pub use name::{MAX_LABEL, MAX_RUN_NAME, label_value, name_suffix};

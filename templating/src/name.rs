@@ -26,7 +26,7 @@ pub fn label_value(name: &str) -> Cow<'_, str> {
     if name.len() <= MAX_LABEL {
         return Cow::Borrowed(name);
     }
-    let head = head(name, MAX_LABEL - SUFFIX - 1);
+    let head = &name[..name.floor_char_boundary(MAX_LABEL - SUFFIX - 1)];
     Cow::Owned(format!(
         "{}-{}",
         head.trim_end_matches(['-', '.', '_']),
@@ -58,12 +58,6 @@ pub(crate) fn run_name(prefix: &str, suffix: &str) -> String {
     }
     name.push_str(suffix);
     name
-}
-
-/// The first bytes of a text, at a character border.
-fn head(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes))
-        .unwrap_or_default()
 }
 
 fn short_hash(text: &str) -> String {

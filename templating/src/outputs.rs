@@ -1,26 +1,26 @@
 //! Values out of a finished run.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use crate::{
     bounds::{self, MAX_DEPTH, MAX_OUTPUT_BYTES, MAX_OUTPUTS, MAX_OUTPUTS_BYTES, Work},
-    diagnostic::{Diagnostic, DiagnosticKind, Root, Step},
-    kinds::{OutputsFrom, known_fields},
+    diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
+    kinds::{OutputSource, known_fields},
     path::{Path, shown},
 };
 
 /// Whether runs of a kind give no outputs.
 pub(crate) fn is_refused((api_version, kind): (&str, &str)) -> bool {
-    known_fields(api_version, kind).is_some_and(|known| known.outputs == OutputsFrom::Refused)
+    known_fields(api_version, kind).is_some_and(|known| known.outputs == OutputSource::Refused)
 }
 
 /// Why a run gives no outputs. What the Runnable has from an earlier run stays.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputError {
     /// Paths that lead to no value, or to several.
-    #[error("{}", Listed(.0))]
+    #[error("{}", listed(.0))]
     Paths(Vec<OutputPathError>),
     /// A value that is too large.
     #[error("output [{name}] is larger than {MAX_OUTPUT_BYTES} bytes")]
@@ -54,7 +54,8 @@ pub enum OutputError {
 }
 
 /// An output path that leads to no value, or to several.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("failed to evaluate path [{path}]: {reason} (output [{name}])")]
 pub struct OutputPathError {
     /// The output.
     pub name: String,
@@ -64,28 +65,9 @@ pub struct OutputPathError {
     pub reason: String,
 }
 
-impl fmt::Display for OutputPathError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, path, reason } = self;
-        write!(
-            f,
-            "failed to evaluate path [{path}]: {reason} (output [{name}])"
-        )
-    }
-}
-
-struct Listed<'a>(&'a [OutputPathError]);
-
-impl fmt::Display for Listed<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, error) in self.0.iter().enumerate() {
-            if index > 0 {
-                f.write_str("; ")?;
-            }
-            fmt::Display::fmt(error, f)?;
-        }
-        Ok(())
-    }
+fn listed(errors: &[OutputPathError]) -> String {
+    let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    errors.join("; ")
 }
 
 /// The outputs that a template declares, by name.
@@ -110,7 +92,7 @@ impl Outputs {
                 Ok(path) => outputs.push((name.clone(), path)),
                 Err(error) => problems.push(Diagnostic::new(
                     Root::Spec,
-                    vec![Step::Key("outputs".to_owned()), Step::Key(name.clone())],
+                    Segment::keys(["outputs", name]),
                     DiagnosticKind::Path {
                         path: shown(raw).into_owned(),
                         error,

@@ -29,13 +29,13 @@ use crate::bounds::{MAX_PATH_BYTES, Work};
 pub use error::{PathError, SearchError, SyntaxError};
 use evaluate::Absent;
 pub(crate) use parse::ends_word;
-pub(crate) use step::{Node, Slice};
+pub(crate) use step::{PathNode, Slice};
 
 /// A path that was parsed, to be evaluated many times.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     raw: String,
-    nodes: Vec<Node>,
+    nodes: Vec<PathNode>,
 }
 
 /// A dot between quotes parts two names, as in kubectl: most who write one mean one name.
@@ -44,8 +44,7 @@ fn hint(raw: &str) -> &'static str {
         .split("['")
         .skip(1)
         .filter_map(|rest| rest.split("']").next());
-    let parts = quoted.any(parts_names);
-    if parts {
+    if quoted.any(parts_names) {
         ": a dot within a name is written \\."
     } else {
         ""
@@ -59,32 +58,26 @@ fn parts_names(quoted: &str) -> bool {
 
 /// Where names between `['` and `']` stand that are read as several.
 pub(crate) fn parted_names(raw: &str) -> Vec<Range<usize>> {
-    let names = placed(raw, parse::quoted_names, |name, in_raw| in_raw(name));
-    let is_parted = |name: &Range<usize>| raw.get(name.clone()).is_some_and(parts_names);
-    names.into_iter().filter(is_parted).collect()
+    let names = parse::quoted_names(&wrap(raw)).into_iter();
+    names
+        .map(|name| unwrapped(name, raw))
+        .filter(|name| raw.get(name.clone()).is_some_and(parts_names))
+        .collect()
 }
 
 /// The steps of a path with the bytes that each stands on, up to the first that cannot be read.
-pub(crate) fn spans(raw: &str) -> Vec<(Node, Range<usize>)> {
-    placed(raw, parse::spans, |(node, span), in_raw| {
-        (node, in_raw(span))
-    })
+pub(crate) fn spans(raw: &str) -> Vec<(PathNode, Range<usize>)> {
+    let spans = parse::spans(&wrap(raw)).into_iter();
+    spans
+        .map(|(node, span)| (node, unwrapped(span, raw)))
+        .collect()
 }
 
-/// What `find` finds in a path with all its braces, with each place as it is in the path without them.
-fn placed<T>(
-    raw: &str,
-    find: impl Fn(&str) -> Vec<T>,
-    placed: impl Fn(T, &dyn Fn(Range<usize>) -> Range<usize>) -> T,
-) -> Vec<T> {
-    if raw.len() > MAX_PATH_BYTES {
-        return Vec::new();
-    }
+/// A place in a path with all its braces as it is in the path without them.
+fn unwrapped(span: Range<usize>, raw: &str) -> Range<usize> {
     let before = opening(raw).len();
-    let in_raw = |at: usize| at.saturating_sub(before).min(raw.len());
-    let in_raw = |span: Range<usize>| in_raw(span.start)..in_raw(span.end);
-    let found = find(&wrap(raw)).into_iter();
-    found.map(|one| placed(one, &in_raw)).collect()
+    let at = |at: usize| at.saturating_sub(before).min(raw.len());
+    at(span.start)..at(span.end)
 }
 
 impl Path {
@@ -115,7 +108,7 @@ impl Path {
 
     /// The keys that the path begins with, up to its first step that is no key.
     pub(crate) fn leading_keys(&self) -> Vec<&str> {
-        self.nodes.iter().map_while(Node::key).collect()
+        self.nodes.iter().map_while(PathNode::key).collect()
     }
 
     /// The one value that the path leads to. A null is a value; none, or more than one, is an error.
@@ -152,9 +145,7 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if text.len() <= LIMIT {
         return Cow::Borrowed(text);
     }
-    let head = text
-        .get(..text.floor_char_boundary(LIMIT))
-        .unwrap_or_default();
+    let head = &text[..text.floor_char_boundary(LIMIT)];
     Cow::Owned(format!("{head}..."))
 }
 

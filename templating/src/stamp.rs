@@ -1,5 +1,7 @@
 //! What Cartouche adds to a rendered document: namespace, owner, name, labels and annotations.
 
+use std::borrow::Cow;
+
 use cartouche_crds::{
     API_VERSION, INPUT_HASH_ANNOTATION, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION,
     RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL,
@@ -51,10 +53,8 @@ pub fn stamp(rendered: &Rendered, stamp: &Stamp<'_>) -> Result<Value, StampError
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert("name".into(), stamp.name.into());
         metadata.insert("namespace".into(), stamp.owner.namespace.into());
-        metadata.insert(
-            "ownerReferences".into(),
-            json!([owner_reference(&stamp.owner)]),
-        );
+        let owners = json!([owner_reference(&stamp.owner)]);
+        metadata.insert("ownerReferences".into(), owners);
         merge(metadata, "labels", labels(stamp));
         merge(metadata, "annotations", annotations(stamp));
     }
@@ -72,50 +72,34 @@ fn owner_reference(owner: &Owner<'_>) -> Value {
     })
 }
 
-fn labels(stamp: &Stamp<'_>) -> [(&'static str, Option<String>); 4] {
-    [
-        (
-            RUNNABLE_NAME_LABEL,
-            Some(label_value(stamp.owner.name).into_owned()),
-        ),
-        (
-            RUN_TEMPLATE_NAME_LABEL,
-            Some(label_value(stamp.template_name).into_owned()),
-        ),
-        (
-            RUNNABLE_UID_LABEL,
-            Some(label_value(stamp.owner.uid).into_owned()),
-        ),
-        (RUN_SEQUENCE_LABEL, Some(stamp.sequence.to_string())),
-    ]
+fn labels<'a>(stamp: &Stamp<'a>) -> impl Iterator<Item = (&'static str, Cow<'a, str>)> {
+    let labels = [
+        (RUNNABLE_NAME_LABEL, label_value(stamp.owner.name)),
+        (RUN_TEMPLATE_NAME_LABEL, label_value(stamp.template_name)),
+        (RUNNABLE_UID_LABEL, label_value(stamp.owner.uid)),
+        (RUN_SEQUENCE_LABEL, stamp.sequence.to_string().into()),
+    ];
+    labels.into_iter()
 }
 
-fn annotations(stamp: &Stamp<'_>) -> [(&'static str, Option<String>); 3] {
-    [
-        (INPUT_HASH_ANNOTATION, Some(stamp.input_hash.to_owned())),
-        (
-            RERUN_TOKEN_ANNOTATION,
-            stamp.rerun_token.map(ToOwned::to_owned),
-        ),
-        (
-            RERUN_REQUEST_ANNOTATION,
-            stamp.rerun_request.map(ToOwned::to_owned),
-        ),
-    ]
+fn annotations<'a>(stamp: &Stamp<'a>) -> impl Iterator<Item = (&'static str, Cow<'a, str>)> {
+    let annotations = [
+        (INPUT_HASH_ANNOTATION, Some(stamp.input_hash)),
+        (RERUN_TOKEN_ANNOTATION, stamp.rerun_token),
+        (RERUN_REQUEST_ANNOTATION, stamp.rerun_request),
+    ];
+    let given = annotations.into_iter();
+    given.filter_map(|(key, value)| Some((key, value?.into())))
 }
 
-fn merge(
+fn merge<'a>(
     metadata: &mut Map<String, Value>,
     field: &str,
-    ours: impl IntoIterator<Item = (&'static str, Option<String>)>,
+    ours: impl Iterator<Item = (&'static str, Cow<'a, str>)>,
 ) {
     let map = metadata.entry(field).or_insert_with(|| json!({}));
     if let Some(map) = map.as_object_mut() {
-        for (key, value) in ours {
-            if let Some(value) = value {
-                map.insert(key.to_owned(), value.into());
-            }
-        }
+        map.extend(ours.map(|(key, value)| (key.to_owned(), value.into())));
     }
 }
 

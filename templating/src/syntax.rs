@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::{
-    path::{self, Node, Slice, ends_word},
+    path::{self, PathNode, Slice, ends_word},
     tag::{self, Raw},
 };
 
@@ -45,6 +45,12 @@ pub fn tags(text: &str) -> Vec<Tag> {
     pieces.collect()
 }
 
+/// Whether a text may become another when its tags are replaced.
+#[must_use]
+pub fn may_hold_tags(text: &str) -> bool {
+    text.contains(tag::START)
+}
+
 /// One step of a path, and the bytes of the path that it stands on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathStep {
@@ -70,14 +76,18 @@ pub enum To {
 pub fn steps(path: &str) -> Vec<PathStep> {
     let steps = path::spans(path).into_iter().map_while(|(node, span)| {
         let to = match node {
-            Node::Key(key) if !key.is_empty() => To::Key(key),
-            Node::Slice(Slice {
+            PathNode::Key(key) if !key.is_empty() => To::Key(key),
+            PathNode::Slice(Slice {
                 start,
                 single: true,
                 ..
             }) => To::Index(start.unwrap_or(0)),
-            Node::Slice(_) | Node::Filter(_) => To::Elements,
-            Node::Key(_) | Node::Wildcard | Node::Descend | Node::Union(_) | Node::Literal(_) => {
+            PathNode::Slice(_) | PathNode::Filter(_) => To::Elements,
+            PathNode::Key(_)
+            | PathNode::Wildcard
+            | PathNode::Descend
+            | PathNode::Union(_)
+            | PathNode::Literal(_) => {
                 return None;
             }
         };
@@ -92,6 +102,14 @@ pub fn steps(path: &str) -> Vec<PathStep> {
 pub fn whole_steps(path: &str) -> Option<Vec<PathStep>> {
     let read = tag::parse(path).ok()?;
     Some(steps(path)).filter(|steps| steps.len() == read.steps())
+}
+
+/// The steps below some keys; nothing where the path does not begin with these.
+#[must_use]
+pub fn below<'a>(steps: &'a [PathStep], keys: &[&str]) -> Option<&'a [PathStep]> {
+    let (above, below) = steps.split_at_checked(keys.len())?;
+    let is = |(step, name): (&PathStep, &&str)| matches!(&step.to, To::Key(key) if key == name);
+    above.iter().zip(keys).all(is).then_some(below)
 }
 
 /// A name as it is written in a path: `\` before each dot, and before whatever else would end it.

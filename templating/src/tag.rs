@@ -12,13 +12,13 @@ use serde_json::Value;
 
 use crate::{
     bounds::{MAX_RENDERED_BYTES, Work, json_bytes_within},
-    context::{self, Context, Unreadable},
+    context::{self, Context, UnreadableField},
     diagnostic::DiagnosticKind,
     json_text,
     path::{Path, PathError, shown},
 };
 
-const START: &str = "$(";
+pub(crate) const START: &str = "$(";
 const END: &str = ")$";
 const QUOTED_START: &str = "$('";
 const QUOTED_END: &str = "')$";
@@ -48,7 +48,7 @@ pub enum TagError {
     Path(#[from] PathError),
     /// It reads what is not to be read.
     #[error(transparent)]
-    Unreadable(#[from] Unreadable),
+    UnreadableField(#[from] UnreadableField),
     /// It reads from neither root.
     #[error("{missing}: a tag reads runnable or selected, not '{root}'")]
     UnknownRoot {
@@ -146,19 +146,26 @@ impl Leaf {
         (leaf, errors)
     }
 
-    /// The paths of its tags.
-    pub(crate) fn paths(&self) -> Vec<&str> {
-        match self {
-            Self::Plain(_) => Vec::new(),
-            Self::Value { tag, .. } => vec![tag.raw()],
-            Self::Mixed(pieces) => pieces
-                .iter()
-                .filter_map(|piece| match piece {
-                    Piece::Tag(tag) => Some(tag.raw()),
-                    Piece::Text(_) => None,
-                })
-                .collect(),
+    /// The text of a string without tags.
+    pub(crate) fn literal(text: &str) -> Option<String> {
+        match Self::compile(text) {
+            (Self::Plain(text), errors) if errors.is_empty() => Some(text),
+            _ => None,
         }
+    }
+
+    /// The paths of its tags.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+        let (alone, pieces) = match self {
+            Self::Plain(_) => (None, &[][..]),
+            Self::Value { tag, .. } => (Some(tag), &[][..]),
+            Self::Mixed(pieces) => (None, pieces.as_slice()),
+        };
+        let among_text = pieces.iter().filter_map(|piece| match piece {
+            Piece::Tag(tag) => Some(tag),
+            Piece::Text(_) => None,
+        });
+        alone.into_iter().chain(among_text).map(Path::raw)
     }
 
     /// Replaces the tags. `room` is what the rendered document may still grow by, in bytes.
@@ -206,7 +213,7 @@ fn mix(
                 tag: tag.raw().to_owned(),
                 kind: DiagnosticKind::NullInText(tag.raw().to_owned()),
             }),
-            Ok(other) => json_text::append_json(&mut out, other),
+            Ok(other) => out.push_str(&json_text::json(other, json_text::float)),
             Err(error) => {
                 let is_final = error.is_final();
                 errors.push(BadTag {

@@ -6,18 +6,19 @@ mod suspect;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use cartouche_crds::{ClusterRunTemplateSpec, HealthRule};
+use cartouche_crds::ClusterRunTemplateSpec;
 use serde_json::{Value, json};
 
 use crate::{
     bounds::{self, MAX_DEPTH, MAX_LEAVES, MAX_RENDERED_BYTES, MAX_TAGS, MAX_TEMPLATE_BYTES},
     context::Context,
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Step},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
     digest,
     document::{self, Rendered},
-    health::{Health, Rule},
+    health::{CompiledRule, Health},
     input_schema::InputSchema,
     outputs::{self, OutputError, Outputs},
+    tag::Leaf,
     termination_message::TERMINATION_MESSAGE,
     warning::{Warning, WarningKind},
 };
@@ -31,7 +32,7 @@ pub struct Template {
     inputs: Option<InputSchema>,
     literal_kind: Option<(String, String)>,
     outputs: Outputs,
-    rule: Option<Rule>,
+    rule: Option<CompiledRule>,
     rules_hash: String,
     warnings: Vec<Warning>,
 }
@@ -66,19 +67,20 @@ impl Template {
         let rule = spec
             .health_rule
             .as_ref()
-            .and_then(|rule| Rule::compile(rule, &mut problems));
+            .and_then(|rule| CompiledRule::compile(rule, &mut problems));
         let inputs = spec
             .input_schema
             .as_ref()
             .and_then(|schema| InputSchema::compile(schema, &mut problems));
-        let literal_kind = body.literal("apiVersion").zip(body.literal("kind"));
+        let literal = |field: &str| Leaf::literal(template.get(field)?.as_str()?);
+        let literal_kind = literal("apiVersion").zip(literal("kind"));
         if let Some((api_version, kind)) = &literal_kind
             && outputs::is_refused((api_version, kind))
             && !outputs.is_empty()
         {
             warnings.push(Warning {
                 root: Root::Spec,
-                at: vec![Step::Key("outputs".to_owned())],
+                at: Segment::keys(["outputs"]),
                 kind: WarningKind::OutputsOfSecret,
             });
         }
@@ -86,7 +88,9 @@ impl Template {
             inputs,
             literal_kind,
             warnings,
-            rules_hash: rules_hash(spec.outputs.as_ref(), spec.health_rule.as_ref()),
+            rules_hash: digest::hash(
+                &json!({ "outputs": spec.outputs, "healthRule": spec.health_rule }),
+            ),
             body,
             outputs,
             rule,
@@ -180,9 +184,10 @@ fn oversize(template: &Value) -> Option<DiagnosticKind> {
         let message = "stamped resource is not a map[string]interface{}: it has to be an object";
         return Some(message.into());
     }
-    let message = if !bounds::is_shallow(template) {
-        format!("objects and arrays are nested more than {MAX_DEPTH} deep")
-    } else if bounds::json_bytes_within(template, MAX_TEMPLATE_BYTES).is_none() {
+    if !bounds::is_shallow(template) {
+        return Some(DiagnosticKind::too_deep());
+    }
+    let message = if bounds::json_bytes_within(template, MAX_TEMPLATE_BYTES).is_none() {
         format!("it is larger than {MAX_TEMPLATE_BYTES} bytes")
     } else if bounds::leaves(template) > MAX_LEAVES {
         format!("it has more than {MAX_LEAVES} values")
@@ -209,10 +214,6 @@ fn check_rendered_size(document: &Value) -> Result<(), Diagnostics> {
         return refuse(format!("has more than {MAX_LEAVES} values"));
     }
     Ok(())
-}
-
-fn rules_hash(outputs: Option<&BTreeMap<String, String>>, rule: Option<&HealthRule>) -> String {
-    digest::hash(&json!({ "outputs": outputs, "healthRule": rule }))
 }
 
 #[cfg(test)]

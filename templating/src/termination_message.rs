@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-use crate::kinds::{OutputsFrom, known_fields};
+use crate::kinds::{OutputSource, known_fields};
 
 /// The field that output paths read.
 pub const TERMINATION_MESSAGE: &str = "terminationMessage";
@@ -15,12 +15,12 @@ pub const TERMINATION_MESSAGE: &str = "terminationMessage";
 /// Whether a run's message is in its pods: whether it is a Job.
 #[must_use]
 pub fn is_job(run: &Value) -> bool {
-    outputs_from(run) == Some(OutputsFrom::RunAndMessageOfPods)
+    outputs_from(run) == Some(OutputSource::RunAndMessageOfPods)
 }
 
 /// Adds the termination message to a Pod that was read.
 pub fn add_own_message(run: &mut Value) {
-    if outputs_from(run) == Some(OutputsFrom::RunAndItsMessage) {
+    if outputs_from(run) == Some(OutputSource::RunAndItsMessage) {
         let message = message(run);
         put(run, message);
     }
@@ -47,7 +47,7 @@ pub fn add_message_of(job: &mut Value, pods: &[Value]) {
     put(job, message);
 }
 
-fn outputs_from(run: &Value) -> Option<OutputsFrom> {
+fn outputs_from(run: &Value) -> Option<OutputSource> {
     let text = |key: &str| run.get(key).and_then(Value::as_str);
     let known = known_fields(text("apiVersion")?, text("kind")?)?;
     Some(known.outputs)

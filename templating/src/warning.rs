@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::diagnostic::{Root, Step, document_path};
+use crate::diagnostic::{Root, Segment, document_path};
 
 /// One thing that works, but hardly as its author expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Warning {
     /// Where its steps begin.
     pub root: Root,
     /// The steps to it.
-    pub at: Vec<Step>,
+    pub at: Vec<Segment>,
     /// What it is.
     pub kind: WarningKind,
 }
@@ -48,13 +48,9 @@ pub enum WarningKind {
 }
 
 impl Warning {
-    pub(crate) fn of_field(keys: &[&str], kind: WarningKind) -> Self {
-        let at = keys.iter().map(|key| Step::Key((*key).to_owned()));
-        Self {
-            root: Root::Template,
-            at: at.collect(),
-            kind,
-        }
+    pub(crate) fn in_template(at: Vec<Segment>, kind: WarningKind) -> Self {
+        let root = Root::Template;
+        Self { root, at, kind }
     }
 }
 

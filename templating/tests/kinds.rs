@@ -17,7 +17,7 @@ use std::{
 use cartouche_templating::{
     TERMINATION_MESSAGE, Template, Verdict, add_own_message, built_in_health, is_job,
     kinds::{
-        self, Cancel, CancelRequest, HealthFrom, KnownKind, OutputsFrom, PodsOf, Watch, known,
+        self, Cancel, CancelRequest, HealthFrom, KnownKind, OutputSource, PodsOf, Watch, known,
         known_fields,
     },
 };
@@ -200,10 +200,10 @@ fn each_kind_gives_outputs_as_it_says() {
         );
         add_own_message(&mut run);
         let by_itself = matches!(template.outputs(&run), Ok(Some(_)));
-        assert_eq!(by_itself, kind.outputs == OutputsFrom::RunAndItsMessage);
-        let by_pods = kind.outputs == OutputsFrom::RunAndMessageOfPods;
+        assert_eq!(by_itself, kind.outputs == OutputSource::RunAndItsMessage);
+        let by_pods = kind.outputs == OutputSource::RunAndMessageOfPods;
         assert_eq!(is_job(&run), by_pods, "{kind:?}");
-        let refused = kind.outputs == OutputsFrom::Refused;
+        let refused = kind.outputs == OutputSource::Refused;
         assert_eq!(template.warnings().len(), usize::from(refused), "{kind:?}");
         assert_eq!(kinds::holds_secrets(kind_name), refused, "{kind:?}");
         // What speaks by its pods, or is one, has a policy by which they are started again.

@@ -4,14 +4,14 @@ use anyhow::bail;
 use cartouche_templating::kinds::CancelRequest;
 use clap::Args;
 use kube::{
-    Api, ResourceExt as _,
-    api::{DynamicObject, Patch, PatchParams},
+    ResourceExt as _,
+    api::{Patch, PatchParams},
 };
 
 use crate::outcome::Outcome;
 use crate::{
     cluster::{CLIENT, Cluster, ClusterArgs, within},
-    live::runs::{self, KnownRun},
+    live::runs::{self, LedgerRun},
 };
 
 /// Stop the run that is at work
@@ -53,47 +53,41 @@ pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Res
             args.name
         );
     };
-    let Some(served) = cluster.served(&run.api_version, &run.kind).await? else {
-        bail!(
-            "the cluster has no kind {} of {} any more",
-            run.kind,
-            run.api_version
-        );
+    ask(&args.name, run, &request, cluster).await
+}
+
+/// Asks a run to stop, unless it was asked before.
+async fn ask(
+    name: &str,
+    run: &LedgerRun,
+    request: &CancelRequest,
+    cluster: &Cluster,
+) -> anyhow::Result<Outcome> {
+    let (api_version, kind) = (&run.api_version, &run.kind);
+    let Some(served) = cluster.served(api_version, kind).await? else {
+        bail!("the cluster has no kind {kind} of {api_version} any more");
     };
-    let Some(object) = cluster
-        .object(&run.api_version, &run.kind, &run.name)
-        .await?
-    else {
-        bail!(
-            "{} {} is gone\nhint: cartouche why {}",
-            run.kind,
-            run.name,
-            args.name
-        );
+    let api = cluster.objects(&served);
+    let run_name = format!("{kind} {}", run.name);
+    let reading = format!("reading {run_name}");
+    let Some(object) = within(&reading, api.get_opt(&run.name)).await? else {
+        bail!("{run_name} is gone\nhint: cartouche why {name}");
     };
-    let what = format!("stopping {} {}", run.kind, run.name);
     if request.is_in(&object.data) {
-        return Ok(Outcome::good(format!(
-            "{} {} was asked to stop already\n",
-            run.kind, run.name
-        )));
+        let text = format!("{run_name} was asked to stop already\n");
+        return Ok(Outcome::good(text));
     }
-    let api: Api<DynamicObject> =
-        Api::namespaced_with(cluster.client.clone(), &cluster.namespace, &served.resource);
-    let patch = request.patch(object.uid().as_deref());
+    let patch = Patch::Merge(request.patch(object.uid().as_deref()));
     let parameters = PatchParams::apply(CLIENT);
-    within(
-        &what,
-        api.patch(&run.name, &parameters, &Patch::Merge(patch)),
-    )
-    .await?;
+    let what = format!("stopping {run_name}");
+    within(&what, api.patch(&run.name, &parameters, &patch)).await?;
     Ok(Outcome::good(format!(
-        "{} {} is to stop; run {} of {} then counts as failed\n",
-        run.kind, run.name, run.sequence, args.name
+        "{run_name} is to stop; run {} of {name} then counts as failed\n",
+        run.sequence
     )))
 }
 
-fn not_running(name: &str, run: &KnownRun) -> Outcome {
+fn not_running(name: &str, run: &LedgerRun) -> Outcome {
     let text = match run.state {
         "Pending" | "Rejected" => format!(
             "run {} of {name} has not begun ({}): nothing to stop\n",

@@ -13,7 +13,7 @@ use cartouche_protocol::{
 use cartouche_templating::Template;
 use clap::Args;
 use kube::{
-    Api, ResourceExt as _,
+    ResourceExt as _,
     api::{DynamicObject, PostParams},
 };
 use serde::de::DeserializeOwned;
@@ -23,7 +23,7 @@ use crate::{
     cluster::{Cluster, ClusterArgs, as_json, within},
     live::{
         managed_fields::owned,
-        object_diff::{self, Change},
+        object_diff::{self, FieldChange},
     },
 };
 use crate::{
@@ -277,7 +277,7 @@ async fn last_run(runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Last
 }
 
 /// What differs of what templates render.
-pub(crate) fn differences(old: &Value, new: &Value) -> Vec<Change> {
+pub(crate) fn differences(old: &Value, new: &Value) -> Vec<FieldChange> {
     let rendered =
         |object: &Value| object_diff::comparable(&owned(object).unwrap_or_else(|| object.clone()));
     object_diff::changes(&rendered(old), &rendered(new))
@@ -285,7 +285,7 @@ pub(crate) fn differences(old: &Value, new: &Value) -> Vec<Change> {
 
 /// What differs of what is rendered now. The last run also has what the API server filled in, which cannot
 /// be told from what is rendered no longer.
-fn known_differences(old: &Value, new: &Value) -> Vec<Change> {
+fn known_differences(old: &Value, new: &Value) -> Vec<FieldChange> {
     let mut changes =
         object_diff::changes(&object_diff::comparable(old), &object_diff::comparable(new));
     changes.retain(|change| change.new.is_some());
@@ -299,8 +299,7 @@ async fn dry_run(prospect: &Prospect, cluster: &Cluster) -> anyhow::Result<Value
     let Some(served) = cluster.served(api_version, kind).await? else {
         bail!("the cluster has no kind {kind} of {api_version}\nhint: install what serves it");
     };
-    let api: Api<DynamicObject> =
-        Api::namespaced_with(cluster.client.clone(), &cluster.namespace, &served.resource);
+    let api = cluster.objects(&served);
     let mut object = prospect.run.object.clone();
     if !prospect.is_new()
         && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)

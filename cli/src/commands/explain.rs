@@ -211,7 +211,7 @@ fn type_name(schema: Schema<'_>) -> String {
 
 /// Default and limits, a line each.
 fn facts(schema: Schema<'_>) -> Vec<String> {
-    const WORDS: [(&str, &str); 15] = [
+    const NAMES: [(&str, &str); 15] = [
         ("default", "default"),
         ("example", "example"),
         ("enum", "one of"),
@@ -229,17 +229,17 @@ fn facts(schema: Schema<'_>) -> Vec<String> {
         ("nullable", "may be null"),
     ];
     let mut facts = Vec::new();
-    for (key, words) in WORDS {
+    for (key, name) in NAMES {
         let Some(value) = schema.get(key) else {
             continue;
         };
         facts.push(match value {
             Value::Array(values) if key == "enum" => {
                 let values: Vec<String> = values.iter().map(ToString::to_string).collect();
-                format!("{words}: {}", values.join(", "))
+                format!("{name}: {}", values.join(", "))
             }
-            Value::String(text) if key != "default" => format!("{words}: {text}"),
-            value => format!("{words}: {value}"),
+            Value::String(text) if key != "default" => format!("{name}: {text}"),
+            value => format!("{name}: {value}"),
         });
     }
     for key in ["allOf", "anyOf", "oneOf", "not"] {

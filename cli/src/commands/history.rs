@@ -9,7 +9,7 @@ use crate::{
     commands::get::{colour, short_hash},
     live::{
         age, rerun_request,
-        runs::{self, KnownRun},
+        runs::{self, LedgerRun},
         table,
     },
 };
@@ -55,7 +55,7 @@ pub(crate) async fn execute(args: &HistoryArgs, cluster: &Cluster) -> anyhow::Re
     })
 }
 
-fn list(runs: &[KnownRun]) -> String {
+fn list(runs: &[LedgerRun]) -> String {
     let mut rows: Vec<_> = runs.iter().map(row).collect();
     let mut header = vec![
         "", "SEQUENCE", "KIND", "NAME", "RESULT", "STARTED", "TOOK", "HASH", "MESSAGE",
@@ -64,13 +64,13 @@ fn list(runs: &[KnownRun]) -> String {
         let at = header.len() - 1;
         header.insert(at, "RE-RUN FOR");
         for (row, run) in rows.iter_mut().zip(runs) {
-            row.insert(at, rerun_request::words(run));
+            row.insert(at, rerun_request::summary(run));
         }
     }
     table::table(&header, &rows)
 }
 
-fn row(run: &KnownRun) -> Vec<String> {
+fn row(run: &LedgerRun) -> Vec<String> {
     let started = age::ago(run.started_at.as_ref());
     vec![
         format!(

@@ -16,7 +16,7 @@ use kube::{
 use crate::outcome::Outcome;
 use crate::{
     cluster::{Cluster, ClusterArgs, within},
-    live::runs::{self, KnownRun},
+    live::runs::{self, LedgerRun},
 };
 
 /// Print the logs of a run's pods
@@ -61,7 +61,7 @@ pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
         );
     };
     if args.follow {
-        let wanted = follow::Wanted {
+        let wanted = follow::LogFilter {
             container: args.container.clone(),
             tail: args.tail,
         };
@@ -134,7 +134,7 @@ async fn read(
 }
 
 /// The pods that a run made; they carry a label with its name.
-async fn pods(run: &KnownRun, cluster: &Cluster) -> anyhow::Result<Vec<Pod>> {
+async fn pods(run: &LedgerRun, cluster: &Cluster) -> anyhow::Result<Vec<Pod>> {
     let api: Api<Pod> = cluster.api();
     let pods_of = kinds::known(&run.api_version, &run.kind).map(|known| known.pods);
     let label = match pods_of {

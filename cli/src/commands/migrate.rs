@@ -3,14 +3,14 @@
 mod adoption;
 mod remarks;
 
-use std::{fmt::Write as _, path::PathBuf};
+use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::bail;
 use cartouche_crds::{ClusterRunTemplate, Runnable};
 use clap::{Args, Subcommand, ValueEnum};
 use kube::ResourceExt as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::{
@@ -55,7 +55,7 @@ enum ReportFormat {
 }
 
 /// What is said of one object.
-struct Entry {
+struct ObjectRemarks {
     object: String,
     remarks: Vec<Remark>,
 }
@@ -70,7 +70,7 @@ pub(crate) fn check_files(args: &CheckArgs) -> anyhow::Result<Outcome> {
     for document in &objects.templates {
         let remarks =
             template_file::spec(document).map_or_else(Vec::new, |spec| remarks::of_template(&spec));
-        entries.push(Entry {
+        entries.push(ObjectRemarks {
             object: format!("ClusterRunTemplate {}", document.name()),
             remarks,
         });
@@ -83,14 +83,14 @@ pub(crate) fn check_files(args: &CheckArgs) -> anyhow::Result<Outcome> {
                 "its template is not among these files, so that it was not looked at",
             ));
         }
-        entries.push(Entry {
+        entries.push(ObjectRemarks {
             object: format!("Runnable {}", document.name()),
             remarks: found,
         });
     }
     entries.extend(objects.others.iter().filter_map(|document| {
         let kind = remarks::not_served(document.api_version(), document.kind())?;
-        Some(Entry {
+        Some(ObjectRemarks {
             object: format!("{} {}", document.kind(), document.name()),
             remarks: vec![kind],
         })
@@ -98,7 +98,7 @@ pub(crate) fn check_files(args: &CheckArgs) -> anyhow::Result<Outcome> {
     if entries.is_empty() {
         bail!("there are no objects of carto.run in these files");
     }
-    report(&entries, args.output)
+    Ok(report(&entries, args.output))
 }
 
 /// A cluster: also what happens to the runs that exist.
@@ -118,7 +118,7 @@ pub(crate) async fn check_cluster(args: &CheckArgs, cluster: &Cluster) -> anyhow
             Some(template) => remarks::of_template(&template.spec),
             None => vec![Remark::new(Level::Change, "there is no such template")],
         };
-        entries.push(Entry {
+        entries.push(ObjectRemarks {
             object: format!("ClusterRunTemplate {name}"),
             remarks,
         });
@@ -130,14 +130,14 @@ pub(crate) async fn check_cluster(args: &CheckArgs, cluster: &Cluster) -> anyhow
     if entries.is_empty() {
         bail!("there are no Runnables here\nhint: --all-namespaces looks at every namespace");
     }
-    report(&entries, args.output)
+    Ok(report(&entries, args.output))
 }
 
 async fn live_entry(
     runnable: &Runnable,
     templates: &[ClusterRunTemplate],
     cluster: &Cluster,
-) -> anyhow::Result<Entry> {
+) -> anyhow::Result<ObjectRemarks> {
     let namespace = runnable.namespace().unwrap_or_default();
     let mut remarks = remarks::of_runnable(&serde_json::to_value(runnable)?);
     let template = templates
@@ -147,65 +147,52 @@ async fn live_entry(
     if let Some(template) = template {
         remarks.push(adoption::of(runnable, template, &here).await?);
     }
-    Ok(Entry {
+    Ok(ObjectRemarks {
         object: format!("Runnable {namespace}/{}", runnable.name_any()),
         remarks,
     })
 }
 
-fn report(entries: &[Entry], format: ReportFormat) -> anyhow::Result<Outcome> {
-    let levels = || {
-        entries
-            .iter()
-            .flat_map(|entry| &entry.remarks)
-            .map(|remark| remark.level)
+fn report(entries: &[ObjectRemarks], format: ReportFormat) -> Outcome {
+    let count = |level: Level| {
+        let remarks = entries.iter().flat_map(|entry| &entry.remarks);
+        remarks.filter(|remark| remark.level == level).count()
     };
-    let changes = levels().filter(|level| *level == Level::Change).count();
-    let differences = levels().filter(|level| *level == Level::Differs).count();
-    let code = if changes > 0 { FOUND } else { GOOD };
-    if format == ReportFormat::Json {
-        let entries: Vec<_> = entries
-            .iter()
-            .map(|entry| {
-                let remarks = entry
-                    .remarks
-                    .iter()
-                    .map(|remark| json!({ "level": remark.level.as_str(), "text": remark.text }));
-                json!({ "object": entry.object, "remarks": remarks.collect::<Vec<_>>() })
-            })
-            .collect();
-        return Ok(Outcome {
-            out: format!("{:#}\n", json!(entries)),
-            code,
-            ..Outcome::default()
-        });
-    }
-    let mut out = String::new();
-    for entry in entries {
-        writeln!(out, "{}", entry.object)?;
-        if entry.remarks.is_empty() {
-            writeln!(
-                out,
-                "  {0}same{0:#}     works as before",
-                style(Level::Same)
-            )?;
+    let (changes, differences) = (count(Level::Change), count(Level::Differs));
+    let out = match format {
+        ReportFormat::Json => {
+            let entries: Vec<_> = entries.iter().map(as_json).collect();
+            format!("{:#}\n", json!(entries))
         }
-        for remark in &entry.remarks {
-            writeln!(
-                out,
-                "  {0}{1:<8}{0:#} {2}",
-                style(remark.level),
-                remark.level.as_str(),
-                remark.text
-            )?;
+        ReportFormat::Text => {
+            let entries: String = entries.iter().map(as_text).collect();
+            format!("{entries}{changes} to change, {differences} that differ\n")
         }
-    }
-    writeln!(out, "{changes} to change, {differences} that differ")?;
-    Ok(Outcome {
+    };
+    Outcome {
         out,
-        code,
+        code: if changes > 0 { FOUND } else { GOOD },
         ..Outcome::default()
-    })
+    }
+}
+
+fn as_json(entry: &ObjectRemarks) -> Value {
+    let remarks = entry.remarks.iter();
+    let remarks =
+        remarks.map(|remark| json!({ "level": remark.level.as_str(), "text": remark.text }));
+    json!({ "object": entry.object, "remarks": remarks.collect::<Vec<_>>() })
+}
+
+fn as_text(entry: &ObjectRemarks) -> String {
+    let line = |Remark { level, text }: &Remark| {
+        let style = style(*level);
+        format!("  {style}{:<8}{style:#} {text}\n", level.as_str())
+    };
+    let lines: String = match entry.remarks.as_slice() {
+        [] => line(&Remark::new(Level::Same, "works as before")),
+        remarks => remarks.iter().map(line).collect(),
+    };
+    format!("{}\n{lines}", entry.object)
 }
 
 fn style(level: Level) -> Style {

@@ -17,7 +17,7 @@ use crate::{
     cluster::{self, Cluster, ClusterArgs},
     commands::diff::{Edited, prospect},
     finding::{Finding, Rule, report},
-    objects::{self, DEFAULT_NAMESPACE, Objects, RUNNABLE, Selection, TEMPLATE},
+    objects::{self, DEFAULT_NAMESPACE, Objects, RUNNABLE, Selected, TEMPLATE},
     outcome::Outcome,
     source::Document,
     template_file, validate, yaml,
@@ -83,7 +83,7 @@ pub(crate) enum RunFormat {
 }
 
 /// A run with what is said beside it.
-struct Shown {
+struct RenderedRun {
     run: Run,
     title: String,
     notes: Vec<String>,
@@ -153,7 +153,7 @@ async fn live(args: &RenderArgs) -> anyhow::Result<Outcome> {
         } else {
             "is the present run"
         };
-        shown.push(Shown {
+        shown.push(RenderedRun {
             title: format!(
                 "run {} of Runnable {}/{name}: {what}",
                 prospect.sequence, cluster.namespace
@@ -173,7 +173,7 @@ fn render(
     args: &RenderArgs,
     objects: &Objects,
     runnable: &Document,
-) -> Result<Shown, Vec<Finding>> {
+) -> Result<RenderedRun, Vec<Finding>> {
     let Some(document) = objects.template_of(runnable) else {
         let mut finding = objects.missing_template(runnable);
         finding.severity = crate::finding::Severity::Error;
@@ -198,7 +198,7 @@ fn render(
         runnable,
         selected,
     };
-    Ok(Shown {
+    Ok(RenderedRun {
         title: format!(
             "run 1 of Runnable {namespace}/{} by ClusterRunTemplate {}",
             runnable.name(),
@@ -213,20 +213,20 @@ fn render(
 }
 
 fn unrendered(document: &Document, runnable: &Document, problems: &[Diagnostic]) -> Vec<Finding> {
-    let told = problems
+    let findings = problems
         .iter()
         .map(|problem| validate::for_runnable(document, runnable, problem));
-    told.collect()
+    findings.collect()
 }
 
 fn compiled(document: &Document) -> Result<Template, Vec<Finding>> {
     match template_file::compile(document) {
         Some(Ok(template)) => Ok(template),
         Some(Err(problems)) => {
-            let told = problems
+            let findings = problems
                 .iter()
                 .map(|problem| validate::for_every_runnable(document, problem));
-            Err(told.collect())
+            Err(findings.collect())
         }
         None => Err(vec![
             Finding::error(
@@ -260,59 +260,48 @@ fn selected<'a>(
     objects: &'a Objects,
     runnable: &Document,
 ) -> Result<Option<&'a Document>, Vec<Finding>> {
-    let fault = |message: String| {
-        let entry = runnable
-            .root
-            .get("spec")
-            .and_then(|spec| spec.entry("selector"));
-        let place = runnable.place(entry.map_or(&runnable.root.span, |entry| &entry.key_span));
-        Finding::error(Rule::Selector, message).at(place)
-    };
     match objects.selected_by(runnable) {
-        Selection::NotAsked => Ok(None),
-        Selection::One(one) => Ok(Some(one)),
-        Selection::Many(count) => {
-            let message =
-                format!("the selector matches {count} objects, and has to match exactly one");
-            Err(vec![fault(message).help("add labels until one is left")])
-        }
-        Selection::None => {
-            let mut finding = fault("no object among these files matches the selector".to_owned());
-            let selector = runnable.value.pointer("/spec/selector").cloned();
-            let selector =
-                selector.and_then(|selector| serde_json::from_value::<Selector>(selector).ok());
-            if let Some(selector) = selector {
-                let kind = selector.resource.kind.as_deref().unwrap_or_default();
-                let ours = |object: &Document| object.is_ours(RUNNABLE) || object.is_ours(TEMPLATE);
-                // Templates and Runnables are there for another reason, unless they are meant.
-                let given = objects
-                    .selectable()
-                    .filter(|object| !ours(object) || object.kind() == kind);
-                for object in given {
-                    let why = objects::mismatch(&selector, objects::namespace_of(runnable), object);
-                    finding = finding.note_line(format!(
-                        "not {} {}: {}",
-                        object.kind(),
-                        object.name(),
-                        why.unwrap_or_default()
-                    ));
-                }
-            }
+        Selected::NotAsked => Ok(None),
+        Selected::One(one) => Ok(Some(one)),
+        Selected::Many(count) => Err(vec![objects::several_selected(runnable, count)]),
+        Selected::None => {
+            let message = "no object among these files matches the selector";
             let help = if args.selected.is_empty() {
                 "give it with --selected"
             } else {
                 "correct the labels, or the selector"
             };
-            Err(vec![finding.help(help)])
+            let mut finding = Finding::error(Rule::Selector, message)
+                .at(objects::selector_place(runnable))
+                .help(help);
+            finding.notes = mismatches(objects, runnable).unwrap_or_default();
+            Err(vec![finding])
         }
     }
 }
 
-fn as_yaml(shown: &[Shown]) -> anyhow::Result<String> {
+/// Why the objects that are there are not selected.
+fn mismatches(objects: &Objects, runnable: &Document) -> Option<Vec<String>> {
+    let selector = runnable.value.pointer("/spec/selector")?;
+    let selector: Selector = serde_json::from_value(selector.clone()).ok()?;
+    let kind = selector.resource.kind.as_deref().unwrap_or_default();
+    let ours = |object: &Document| object.is_ours(RUNNABLE) || object.is_ours(TEMPLATE);
+    // Templates and Runnables are there for another reason, unless they are meant.
+    let given = objects.selectable();
+    let given = given.filter(|object| !ours(object) || object.kind() == kind);
+    let why = given.map(|object| {
+        let why = objects::mismatch(&selector, objects::namespace_of(runnable), object);
+        let (kind, name) = (object.kind(), object.name());
+        format!("not {kind} {name}: {}", why.unwrap_or_default())
+    });
+    Some(why.collect())
+}
+
+fn as_yaml(shown: &[RenderedRun]) -> anyhow::Result<String> {
     let mut out = String::new();
     for (
         index,
-        Shown {
+        RenderedRun {
             run,
             title,
             notes,
@@ -335,8 +324,8 @@ fn as_yaml(shown: &[Shown]) -> anyhow::Result<String> {
     Ok(out)
 }
 
-fn as_json(shown: &[Shown]) -> String {
-    let entry = |shown: &Shown| match &shown.origins {
+fn as_json(shown: &[RenderedRun]) -> String {
+    let entry = |shown: &RenderedRun| match &shown.origins {
         None => shown.run.object.clone(),
         Some(origins) => json!({
             "inputHash": shown.run.rendered.input_hash(),

@@ -8,9 +8,9 @@ use kube::ResourceExt as _;
 
 use crate::outcome::Outcome;
 use crate::{
-    cluster::{Cluster, ClusterArgs},
+    cluster::{Cluster, ClusterArgs, wanted_labels},
     commands::get::{colour, ready},
-    live::runs::{self, KnownRun},
+    live::runs::{self, LedgerRun},
 };
 
 /// Show what a Runnable is made of: template, account, selected object, runs
@@ -83,11 +83,7 @@ fn root(runnable: &Runnable, accepted: &str) -> Branch {
         leaf(format!("ServiceAccount {}", spec.service_account())),
     ];
     if let Some(selector) = &spec.selector {
-        let labels: Vec<String> = selector
-            .matching_labels
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"))
-            .collect();
+        let labels = wanted_labels(selector);
         let kind = selector.resource.kind.as_deref().unwrap_or("?");
         below.push(leaf(format!("selects {kind} with {}", labels.join(", "))));
     }
@@ -120,7 +116,7 @@ fn root(runnable: &Runnable, accepted: &str) -> Branch {
     }
 }
 
-fn run_line(run: &KnownRun) -> String {
+fn run_line(run: &LedgerRun) -> String {
     let marks = [(run.current, "current"), (run.gives_outputs, "outputs")];
     let marks: Vec<&str> = marks
         .iter()

@@ -34,7 +34,7 @@ pub(crate) struct WaitArgs {
     name: String,
     /// What for: ready, finished or output=NAME
     #[arg(long = "for", default_value = "ready", value_name = "WHAT")]
-    wanted: Wanted,
+    wanted: WaitFor,
     /// How long at most: 30s, 10m, 1h
     #[arg(long, default_value = "5m", value_parser = duration)]
     timeout: Duration,
@@ -44,13 +44,13 @@ pub(crate) struct WaitArgs {
 
 /// What is waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Wanted {
+enum WaitFor {
     Ready,
     Finished,
     Output(String),
 }
 
-impl FromStr for Wanted {
+impl FromStr for WaitFor {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -136,7 +136,7 @@ fn failed(err: String) -> Outcome {
     }
 }
 
-fn standing(runnable: &Runnable, wanted: &Wanted) -> Standing {
+fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
     let status = runnable.status.clone().unwrap_or_default();
     if status.observed_generation != runnable.metadata.generation {
         return Standing::Waiting(
@@ -158,7 +158,7 @@ fn standing(runnable: &Runnable, wanted: &Wanted) -> Standing {
     });
     let stalled = message("Stalled").or(held);
     match wanted {
-        Wanted::Output(name) => match status
+        WaitFor::Output(name) => match status
             .outputs
             .as_ref()
             .and_then(|outputs| outputs.get(name))
@@ -169,7 +169,7 @@ fn standing(runnable: &Runnable, wanted: &Wanted) -> Standing {
                 Standing::InVain,
             ),
         },
-        Wanted::Finished => {
+        WaitFor::Finished => {
             let result = status.current_run.and_then(|run| run.result);
             match result {
                 Some(result) => Standing::Done(format!("{result:?}\n")),
@@ -178,8 +178,8 @@ fn standing(runnable: &Runnable, wanted: &Wanted) -> Standing {
                 }
             }
         }
-        Wanted::Ready if status_word == "True" => Standing::Done("ready\n".to_owned()),
-        Wanted::Ready => stalled.map_or_else(
+        WaitFor::Ready if status_word == "True" => Standing::Done("ready\n".to_owned()),
+        WaitFor::Ready => stalled.map_or_else(
             || Standing::Waiting(format!("Ready is {status_word} ({reason})")),
             Standing::InVain,
         ),
@@ -218,7 +218,7 @@ mod tests {
     fn a_status_of_an_older_generation_says_nothing() {
         let runnable = runnable(1, &json!([condition("Ready", "True", "Ready")]), &json!({}));
         assert!(matches!(
-            standing(&runnable, &Wanted::Ready),
+            standing(&runnable, &WaitFor::Ready),
             Standing::Waiting(_)
         ));
     }
@@ -227,7 +227,7 @@ mod tests {
     fn ready_ends_the_wait() {
         let runnable = runnable(2, &json!([condition("Ready", "True", "Ready")]), &json!({}));
         assert_eq!(
-            standing(&runnable, &Wanted::Ready),
+            standing(&runnable, &WaitFor::Ready),
             Standing::Done("ready\n".to_owned())
         );
     }
@@ -240,11 +240,11 @@ mod tests {
         ]);
         let runnable = runnable(2, &conditions, &json!({}));
         assert!(matches!(
-            standing(&runnable, &Wanted::Ready),
+            standing(&runnable, &WaitFor::Ready),
             Standing::InVain(_)
         ));
         assert!(matches!(
-            standing(&runnable, &Wanted::Output("x".into())),
+            standing(&runnable, &WaitFor::Output("x".into())),
             Standing::InVain(_)
         ));
     }
@@ -257,7 +257,7 @@ mod tests {
             &json!({}),
         );
         assert!(matches!(
-            standing(&runnable, &Wanted::Ready),
+            standing(&runnable, &WaitFor::Ready),
             Standing::InVain(_)
         ));
     }
@@ -269,7 +269,7 @@ mod tests {
             &json!([]),
             &json!({ "outputs": { "digest": "sha256:1" } }),
         );
-        let wanted = Wanted::Output("digest".into());
+        let wanted = WaitFor::Output("digest".into());
         assert_eq!(
             standing(&runnable, &wanted),
             Standing::Done("sha256:1\n".to_owned())

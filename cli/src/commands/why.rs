@@ -17,7 +17,7 @@ use crate::{
     },
     live::{
         age, object_diff, rerun_request,
-        runs::{self, KnownRun},
+        runs::{self, LedgerRun},
     },
 };
 
@@ -51,17 +51,15 @@ pub(crate) async fn execute(args: &WhyArgs, cluster: &Cluster) -> anyhow::Result
 fn state(runnable: &Runnable) -> String {
     let (status, reason) = ready(runnable);
     let name = runnable.name_any();
-    let Some(found) = &runnable.status else {
-        return format!(
-            "{name}: no controller has looked at it\n  to do: see that the controller runs and watches this namespace\n"
-        );
-    };
     let paint = colour(status);
     let mut out = match status {
         "" => format!(
             "{name}: no controller has looked at it\n  to do: see that the controller runs and watches this namespace\n"
         ),
         _ => format!("{name}: Ready is {paint}{status}{paint:#} ({reason})\n"),
+    };
+    let Some(found) = &runnable.status else {
+        return out;
     };
     if runnable.spec.suspend == Some(true) {
         out.push_str("  suspended: no new run is made until it is resumed\n");
@@ -79,7 +77,7 @@ fn state(runnable: &Runnable) -> String {
 }
 
 /// What the last run was made for.
-async fn cause(runs: &[KnownRun], cluster: &Cluster) -> anyhow::Result<String> {
+async fn cause(runs: &[LedgerRun], cluster: &Cluster) -> anyhow::Result<String> {
     let Some(current) = runs.iter().find(|run| run.current) else {
         return Ok("no run yet\n".to_owned());
     };
@@ -93,60 +91,60 @@ async fn cause(runs: &[KnownRun], cluster: &Cluster) -> anyhow::Result<String> {
         age::ago(current.started_at.as_ref())
     );
     let earlier = runs.iter().find(|run| run.sequence < current.sequence);
-    let Some(earlier) = earlier else {
-        out.push_str("  made because it is the first one\n");
-        return Ok(out);
+    let because = match earlier {
+        None => "it is the first one\n".to_owned(),
+        Some(earlier) if earlier.input_hash == current.input_hash => request(current)
+            .unwrap_or_else(|| {
+                format!(
+                    "run {} was deleted before it had finished\n",
+                    earlier.sequence
+                )
+            }),
+        Some(earlier) => change(earlier, current, cluster).await?,
     };
-    if earlier.input_hash == current.input_hash {
-        let because = match &current.rerun_token {
-            Some(token) => {
-                let request = current.rerun_request.clone().unwrap_or_default();
-                let by = Some(request.by).filter(|by| !by.is_empty());
-                let mut because = format!(
-                    "{} asked for it: {token}",
-                    by.as_deref().unwrap_or("somebody")
-                );
-                if !request.reason.is_empty() {
-                    let _ = write!(because, " ({})", request.reason);
-                }
-                because
-            }
-            None => format!(
-                "run {} was deleted before it had finished",
-                earlier.sequence
-            ),
-        };
-        let _ = writeln!(out, "  made because {because}");
-        return Ok(out);
-    }
+    let _ = write!(out, "  made because {because}");
+    Ok(out)
+}
+
+/// Who asked for a run that is like the one before it, and why.
+fn request(current: &LedgerRun) -> Option<String> {
+    let token = current.rerun_token.as_ref()?;
+    let request = current.rerun_request.clone().unwrap_or_default();
+    let by = match request.by.as_str() {
+        "" => "somebody",
+        by => by,
+    };
+    Some(match request.reason.as_str() {
+        "" => format!("{by} asked for it: {token}\n"),
+        reason => format!("{by} asked for it: {token} ({reason})\n"),
+    })
+}
+
+/// What differs between two runs.
+async fn change(
+    earlier: &LedgerRun,
+    current: &LedgerRun,
+    cluster: &Cluster,
+) -> anyhow::Result<String> {
+    let differs = format!("what is rendered differs from run {}", earlier.sequence);
     let (old, new) = (
         object(earlier, cluster).await?,
         object(current, cluster).await?,
     );
-    match (old, new) {
-        (Some(old), Some(new)) => {
-            let _ = writeln!(
-                out,
-                "  made because what is rendered differs from run {}:",
-                earlier.sequence
-            );
-            for line in object_diff::shown(&differences(&old, &new)).lines() {
-                let _ = writeln!(out, "    {line}");
-            }
-        }
-        _ => {
-            let _ = writeln!(
-                out,
-                "  made because what is rendered differs from run {} (its object is gone, so that the fields are not known)",
-                earlier.sequence
-            );
-        }
+    let Some((old, new)) = old.zip(new) else {
+        return Ok(format!(
+            "{differs} (its object is gone, so that the fields are not known)\n"
+        ));
+    };
+    let mut out = format!("{differs}:\n");
+    for line in object_diff::shown(&differences(&old, &new)).lines() {
+        let _ = writeln!(out, "    {line}");
     }
     Ok(out)
 }
 
 /// The object of a run, if there is one that is it.
-async fn object(run: &KnownRun, cluster: &Cluster) -> anyhow::Result<Option<Value>> {
+async fn object(run: &LedgerRun, cluster: &Cluster) -> anyhow::Result<Option<Value>> {
     let found = cluster
         .object(&run.api_version, &run.kind, &run.name)
         .await?;

@@ -1,6 +1,9 @@
 //! Findings as a whole: in order, counted, and in the format that is asked for.
 
-use std::{collections::HashSet, fmt::Write as _};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt::{self, Write as _},
+};
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -59,20 +62,74 @@ pub(crate) fn counts(findings: &[Finding]) -> String {
     }
 }
 
+/// How many findings of one file are listed; the others are counted. Nobody reads more at once, and each
+/// costs a search through the whole file.
+const LISTED: usize = 100;
+
+/// How many findings of a file are not listed.
+pub(super) struct LeftOut<'a> {
+    pub(super) file: Option<&'a str>,
+    count: usize,
+}
+
+impl fmt::Display for LeftOut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "and {} more", self.count)?;
+        if let Some(file) = self.file {
+            write!(f, " in {file}")?;
+        }
+        f.write_str(" that are not listed: correct these first")
+    }
+}
+
+/// The findings that are listed, and what is left out.
+fn listed(findings: &[Finding]) -> (Vec<&Finding>, Vec<LeftOut<'_>>) {
+    let mut listed = Vec::new();
+    let mut counts: BTreeMap<Option<&str>, usize> = BTreeMap::new();
+    for finding in findings {
+        let place = finding.place.as_ref();
+        let count = counts.entry(place.map(|place| place.source.name.as_str()));
+        let count = count.or_default();
+        *count += 1;
+        if *count <= LISTED {
+            listed.push(finding);
+        }
+    }
+    let left_out = counts.into_iter().filter_map(|(file, count)| {
+        let count = count.checked_sub(LISTED + 1)? + 1;
+        Some(LeftOut { file, count })
+    });
+    (listed, left_out.collect())
+}
+
 /// The findings in a format.
 pub(crate) fn write(findings: &[Finding], format: Format) -> String {
+    let (listed, left_out) = listed(findings);
     match format {
-        Format::Text => text::render(findings),
-        Format::Json => {
-            pretty(&json!({ "findings": findings.iter().map(as_json).collect::<Vec<_>>() }))
+        Format::Text => text::render(&listed, &left_out),
+        Format::Json => pretty(&json_document(&listed, &left_out)),
+        Format::Sarif => pretty(&sarif::document(&listed, &left_out)),
+        Format::Github => {
+            let findings = listed.into_iter().map(annotation);
+            findings.chain(left_out.iter().map(notice)).collect()
         }
-        Format::Sarif => pretty(&sarif::document(findings)),
-        Format::Github => findings.iter().map(annotation).collect(),
     }
 }
 
 fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
+}
+
+fn json_document(findings: &[&Finding], left_out: &[LeftOut<'_>]) -> Value {
+    let findings = findings.iter().map(|finding| as_json(finding));
+    let mut document = json!({ "findings": findings.collect::<Vec<_>>() });
+    if !left_out.is_empty() {
+        let left_out = left_out
+            .iter()
+            .map(|LeftOut { file, count }| json!({ "file": file, "count": count }));
+        document["leftOut"] = left_out.collect();
+    }
+    document
 }
 
 fn as_json(finding: &Finding) -> Value {
@@ -128,6 +185,16 @@ fn annotation(finding: &Finding) -> String {
     }
     let _ = writeln!(out, "::{}", data(&finding.one_line()));
     out
+}
+
+/// What is left out, in the same way.
+fn notice(left_out: &LeftOut<'_>) -> String {
+    let file = left_out.file.map(property);
+    let file = file.map_or_else(String::new, |file| format!(",file={file}"));
+    format!(
+        "::notice title=cartouche{file}::{}\n",
+        data(&left_out.to_string())
+    )
 }
 
 fn data(text: &str) -> String {

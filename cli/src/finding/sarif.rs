@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::{Finding, Rule};
-use crate::source::Place;
+use super::{Finding, Rule, report::LeftOut};
+use crate::source::SourceSpan;
 
-pub(super) fn document(findings: &[Finding]) -> Value {
+pub(super) fn document(findings: &[&Finding], left_out: &[LeftOut<'_>]) -> Value {
     let rules = Rule::ALL.map(|rule| {
         let (id, text) = rule.words();
         json!({ "id": id, "shortDescription": { "text": text } })
     });
-    json!({
+    let mut document = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [{
@@ -20,8 +20,26 @@ pub(super) fn document(findings: &[Finding]) -> Value {
                 "rules": rules,
             } },
             "columnKind": "unicodeCodePoints",
-            "results": findings.iter().map(result).collect::<Vec<_>>(),
+            "results": findings.iter().map(|finding| result(finding)).collect::<Vec<_>>(),
         }],
+    });
+    if !left_out.is_empty() {
+        document["runs"][0]["invocations"] = json!([{
+            "executionSuccessful": true,
+            "toolExecutionNotifications": left_out.iter().map(notification).collect::<Vec<_>>(),
+        }]);
+    }
+    document
+}
+
+fn notification(left_out: &LeftOut<'_>) -> Value {
+    let locations = left_out
+        .file
+        .map(|file| json!({ "physicalLocation": { "artifactLocation": artifact(file) } }));
+    json!({
+        "level": "note",
+        "message": { "text": left_out.to_string() },
+        "locations": Vec::from_iter(locations),
     })
 }
 
@@ -42,12 +60,16 @@ fn result(finding: &Finding) -> Value {
     })
 }
 
-fn location(place: &Place) -> Value {
+fn location(place: &SourceSpan) -> Value {
     let (line, column) = place.line_and_column();
     json!({
         "physicalLocation": {
-            "artifactLocation": { "uri": place.source.name.replace(' ', "%20") },
+            "artifactLocation": artifact(&place.source.name),
             "region": { "startLine": line, "startColumn": column },
         },
     })
+}
+
+fn artifact(file: &str) -> Value {
+    json!({ "uri": file.replace(' ', "%20") })
 }

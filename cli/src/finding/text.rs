@@ -1,40 +1,24 @@
 //! Findings for people: the source line, a marker, and what to do.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::fmt::Write as _;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-use super::{Finding, Severity};
-use crate::source::Place;
-
-/// How many findings of one file are shown; the others are counted. Nobody reads more at once, and each
-/// costs a search through the whole file.
-const SHOWN: usize = 100;
+use super::{Finding, Severity, report::LeftOut};
+use crate::source::SourceSpan;
 
 /// The findings, with escape codes for colours; whoever prints them takes those away where there is no
 /// terminal.
-pub(super) fn render(findings: &[Finding]) -> String {
+pub(super) fn render(findings: &[&Finding], left_out: &[LeftOut<'_>]) -> String {
     let renderer = Renderer::styled();
     let mut out = String::new();
-    let mut counts = BTreeMap::new();
     for finding in findings {
-        let place = finding.place.as_ref();
-        let count = counts
-            .entry(place.map(|place| place.source.name.as_str()))
-            .or_insert(0_usize);
-        *count += 1;
-        if *count > SHOWN {
-            continue;
-        }
         out.push_str(&renderer.render(&[group(finding)]));
         out.push_str("\n\n");
     }
-    for (file, count) in counts {
-        if let more @ 1.. = count.saturating_sub(SHOWN) {
-            let of = file.map_or_else(String::new, |file| format!(" in {file}"));
-            // Writing to a string cannot fail.
-            let _ = writeln!(out, "and {more} more{of}: --output json has all of them\n");
-        }
+    for left_out in left_out {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{left_out}\n");
     }
     out
 }
@@ -56,7 +40,7 @@ fn group(finding: &Finding) -> Group<'_> {
         group = group.element(snippet);
     }
     for (other, label) in &finding.related {
-        let same = |place: &Place| place.source.name == other.source.name;
+        let same = |place: &SourceSpan| place.source.name == other.source.name;
         if !finding.place.as_ref().is_some_and(same) {
             let mark = AnnotationKind::Context
                 .span(mark(other))
@@ -75,8 +59,8 @@ fn group(finding: &Finding) -> Group<'_> {
 
 fn related_in_same_file<'a>(
     finding: &'a Finding,
-    place: &'a Place,
-) -> impl Iterator<Item = (&'a Place, &'a str)> {
+    place: &'a SourceSpan,
+) -> impl Iterator<Item = (&'a SourceSpan, &'a str)> {
     finding
         .related
         .iter()
@@ -84,7 +68,7 @@ fn related_in_same_file<'a>(
         .map(|(other, label)| (other, label.as_str()))
 }
 
-fn snippet(place: &Place) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
+fn snippet(place: &SourceSpan) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
     Snippet::source(place.source.text.as_str())
         .path(place.source.name.as_str())
         .fold(true)
@@ -92,7 +76,7 @@ fn snippet(place: &Place) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
 
 /// At least one character, at most to the end of the line: a marker over many lines hides more than it
 /// shows.
-fn mark(place: &Place) -> std::ops::Range<usize> {
+fn mark(place: &SourceSpan) -> std::ops::Range<usize> {
     let text = &place.source.text;
     let start = place.span.start.min(text.len());
     let rest = text.get(start..).unwrap_or_default();

@@ -3,51 +3,56 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
-use cartouche_templating::{OWN_ANNOTATIONS, OWN_LABELS};
+use cartouche_templating::{may_be_left_out, remove_own_labels};
 use serde_json::Value;
 
-use crate::source::{self, Step};
+use crate::source::{self, Segment};
 
 const REMOVED: Style = AnsiColor::Red.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();
 
 /// A field with another value. `None`: it is not there.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Change {
+pub(crate) struct FieldChange {
     pub(crate) path: String,
     pub(crate) old: Option<Value>,
     pub(crate) new: Option<Value>,
 }
 
 /// All fields that differ, in the order of their names.
-pub(crate) fn changes(old: &Value, new: &Value) -> Vec<Change> {
+pub(crate) fn changes(old: &Value, new: &Value) -> Vec<FieldChange> {
     let mut found = Vec::new();
     compare(&mut Vec::new(), Some(old), Some(new), &mut found);
     found
 }
 
-fn compare(at: &mut Vec<Step>, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<Change>) {
+fn compare(
+    at: &mut Vec<Segment>,
+    old: Option<&Value>,
+    new: Option<&Value>,
+    found: &mut Vec<FieldChange>,
+) {
     match (old, new) {
         (Some(Value::Object(left)), Some(Value::Object(right))) => {
             let mut keys: Vec<&String> = left.keys().chain(right.keys()).collect();
             keys.sort();
             keys.dedup();
             for key in keys {
-                at.push(Step::Key(key.clone()));
+                at.push(Segment::Key(key.clone()));
                 compare(at, left.get(key), right.get(key), found);
                 at.pop();
             }
         }
         (Some(Value::Array(left)), Some(Value::Array(right))) => {
             for index in 0..left.len().max(right.len()) {
-                at.push(Step::Index(index));
+                at.push(Segment::Index(index));
                 compare(at, left.get(index), right.get(index), found);
                 at.pop();
             }
         }
-        (old, new) if absent(old) && absent(new) => {}
+        (old, new) if [old, new].into_iter().flatten().all(may_be_left_out) => {}
         (old, new) if old == new => {}
-        (old, new) => found.push(Change {
+        (old, new) => found.push(FieldChange {
             path: source::shown(at),
             old: old.cloned(),
             new: new.cloned(),
@@ -55,20 +60,10 @@ fn compare(at: &mut Vec<Step>, old: Option<&Value>, new: Option<&Value>, found: 
     }
 }
 
-/// The API server drops nulls and empty maps and lists.
-fn absent(value: Option<&Value>) -> bool {
-    match value {
-        None | Some(Value::Null) => true,
-        Some(Value::Array(items)) => items.is_empty(),
-        Some(Value::Object(map)) => map.is_empty(),
-        Some(_) => false,
-    }
-}
-
 /// A line for each value, old before new.
-pub(crate) fn shown(changes: &[Change]) -> String {
+pub(crate) fn shown(changes: &[FieldChange]) -> String {
     let mut out = String::new();
-    for Change { path, old, new } in changes {
+    for FieldChange { path, old, new } in changes {
         if let Some(old) = old {
             let _ = writeln!(out, "{REMOVED}- {path}: {old}{REMOVED:#}");
         }
@@ -89,14 +84,7 @@ pub(crate) fn comparable(run: &Value) -> Value {
         return run;
     };
     metadata.retain(|key, _| matches!(key.as_str(), "generateName" | "labels" | "annotations"));
-    for (field, own) in [
-        ("labels", &OWN_LABELS[..]),
-        ("annotations", &OWN_ANNOTATIONS[..]),
-    ] {
-        if let Some(map) = metadata.get_mut(field).and_then(Value::as_object_mut) {
-            map.retain(|key, _| !own.contains(&key.as_str()));
-        }
-    }
+    remove_own_labels(metadata);
     run
 }
 
@@ -122,7 +110,10 @@ mod tests {
     #[test]
     fn what_the_api_server_drops_is_no_difference() {
         assert_eq!(
-            changes(&json!({ "a": {}, "b": null, "c": [] }), &json!({})),
+            changes(
+                &json!({ "a": {}, "b": null, "c": [], "d": { "e": null } }),
+                &json!({})
+            ),
             []
         );
     }

@@ -8,19 +8,19 @@ use cartouche_crds::{
 };
 use cartouche_templating::label_value;
 use kube::{
-    Api, ResourceExt as _,
+    ResourceExt as _,
     api::{ListParams, ObjectMeta, PartialObjectMeta},
     core::DynamicObject,
 };
 
 use crate::{
     cluster::{Cluster, within},
-    live::runs::KnownRun,
+    live::runs::LedgerRun,
 };
 
 /// Adds to the runs what their objects say. What may not be read stays unknown.
 pub(crate) async fn add(
-    runs: &mut [KnownRun],
+    runs: &mut [LedgerRun],
     runnable: &Runnable,
     cluster: &Cluster,
 ) -> anyhow::Result<()> {
@@ -33,19 +33,18 @@ pub(crate) async fn add(
         let Some(served) = cluster.served(&api_version, &kind).await? else {
             continue;
         };
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(cluster.client.clone(), &cluster.namespace, &served.resource);
+        let api = cluster.objects(&served);
         let parameters =
             ListParams::default().labels(&format!("{RUNNABLE_UID_LABEL}={}", label_value(&uid)));
         let listed = within("listing the runs", api.list_metadata(&parameters)).await;
         let objects: Vec<PartialObjectMeta<DynamicObject>> =
             listed.map(|list| list.items).unwrap_or_default();
-        let said: BTreeMap<String, RerunRequest> = objects
+        let requests: BTreeMap<String, RerunRequest> = objects
             .iter()
             .filter_map(|object| Some((object.name_any(), of(&object.metadata)?)))
             .collect();
         for run in runs.iter_mut().filter(|run| run.kind == kind) {
-            if let Some(request) = said.get(&run.name) {
+            if let Some(request) = requests.get(&run.name) {
                 run.rerun_token = Some(request.token.clone());
                 run.rerun_request = Some(request.clone());
             }
@@ -59,17 +58,17 @@ fn of(metadata: &ObjectMeta) -> Option<RerunRequest> {
     metadata.labels.as_ref()?.get(RUN_SEQUENCE_LABEL)?;
     let annotations = metadata.annotations.as_ref()?;
     let token = annotations.get(RERUN_TOKEN_ANNOTATION)?;
-    let said = annotations
+    let request = annotations
         .get(RERUN_REQUEST_ANNOTATION)
-        .and_then(|said| RerunRequest::of(said, token));
-    Some(said.unwrap_or_else(|| RerunRequest {
+        .and_then(|text| RerunRequest::of(text, token));
+    Some(request.unwrap_or_else(|| RerunRequest {
         token: token.clone(),
         ..RerunRequest::default()
     }))
 }
 
 /// `alice: the registry was down`, or the token where nothing else is known.
-pub(crate) fn words(run: &KnownRun) -> String {
+pub(crate) fn summary(run: &LedgerRun) -> String {
     let Some(request) = &run.rerun_request else {
         return run.rerun_token.clone().unwrap_or_default();
     };

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// A run of the ledger, current or not.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct KnownRun {
+pub(crate) struct LedgerRun {
     pub(crate) sequence: i64,
     pub(crate) current: bool,
     pub(crate) gives_outputs: bool,
@@ -30,7 +30,7 @@ pub(crate) struct KnownRun {
 }
 
 /// All runs, newest first.
-pub(crate) fn runs(runnable: &Runnable) -> Vec<KnownRun> {
+pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
     let Some(status) = &runnable.status else {
         return Vec::new();
     };
@@ -49,7 +49,7 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<KnownRun> {
             .map(|condition| condition.message.clone())
             .unwrap_or_default()
     };
-    let current = status.current_run.iter().map(|run| KnownRun {
+    let current = status.current_run.iter().map(|run| LedgerRun {
         sequence: run.sequence,
         current: true,
         gives_outputs: source == Some(run.sequence),
@@ -70,13 +70,13 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<KnownRun> {
         rerun_request: None,
     });
     let earlier = status.history.iter().map(|entry| earlier(entry, source));
-    let mut runs: Vec<KnownRun> = earlier.chain(current).collect();
+    let mut runs: Vec<LedgerRun> = earlier.chain(current).collect();
     runs.sort_by_key(|run| std::cmp::Reverse(run.sequence));
     runs
 }
 
-fn earlier(entry: &HistoryEntry, source: Option<i64>) -> KnownRun {
-    KnownRun {
+fn earlier(entry: &HistoryEntry, source: Option<i64>) -> LedgerRun {
+    LedgerRun {
         sequence: entry.sequence,
         current: false,
         gives_outputs: source == Some(entry.sequence),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Run, Subject, value_of};
 use crate::{
     input_schema,
-    source::{self, Document, Node, Step},
+    source::{self, Document, Node, Segment},
     template_file,
 };
 
@@ -39,7 +39,7 @@ pub(crate) struct Files<'a> {
 
 /// All values with tags, in the order of the template.
 pub(crate) fn origins(files: &Files<'_>, subject: &Subject<'_>, run: &Run) -> Vec<Origin> {
-    let mut origins: Vec<(Vec<Step>, Origin)> = Vec::new();
+    let mut origins: Vec<(Vec<Segment>, Origin)> = Vec::new();
     let Some(body) = template_file::body(files.template) else {
         return Vec::new();
     };
@@ -55,7 +55,7 @@ pub(crate) fn origins(files: &Files<'_>, subject: &Subject<'_>, run: &Run) -> Ve
             continue;
         }
         let (leaf, _, _) = body.follow(&placed.at);
-        let value = at(run.rendered.document(), &placed.at);
+        let value = Segment::value_at(&placed.at, run.rendered.document());
         let origin = Origin {
             path: source::shown(&placed.at),
             value: value.cloned().unwrap_or_default(),
@@ -68,24 +68,15 @@ pub(crate) fn origins(files: &Files<'_>, subject: &Subject<'_>, run: &Run) -> Ve
     origins.into_iter().map(|(_, origin)| origin).collect()
 }
 
-fn at<'a>(value: &'a Value, steps: &[Step]) -> Option<&'a Value> {
-    steps.iter().try_fold(value, |value, step| match step {
-        Step::Key(key) => value.get(key),
-        Step::Index(index) => value.get(*index),
-    })
-}
-
 /// Where the value of a path stands in the file of the Runnable or of the selected object.
 fn written(files: &Files<'_>, path: &str) -> Option<String> {
     let steps = syntax::steps(path);
-    let (root, rest) = steps.split_first()?;
-    let document = match &root.to {
-        To::Key(key) if key == "runnable" => files.runnable,
-        To::Key(key) if key == "selected" => files.selected?,
-        _ => return None,
+    let (document, below) = match syntax::below(&steps, &["runnable"]) {
+        Some(below) => (files.runnable, below),
+        None => (files.selected?, syntax::below(&steps, &["selected"])?),
     };
     let mut node: &Node = &document.root;
-    for step in rest {
+    for step in below {
         node = match &step.to {
             To::Key(key) => node.get(key)?,
             To::Index(index) => {
@@ -110,19 +101,9 @@ fn written(files: &Files<'_>, path: &str) -> Option<String> {
 fn by_default(template: &Document, path: &str) -> Option<String> {
     let steps = syntax::steps(path);
     let inputs = input_schema::below_inputs(&steps)?;
-    let steps: Vec<Step> = inputs
-        .iter()
-        .map_while(|step| match &step.to {
-            To::Key(key) => Some(Step::Key(key.clone())),
-            To::Index(index) => Some(Step::Index(usize::try_from(*index).unwrap_or_default())),
-            To::Elements => None,
-        })
-        .collect();
-    let default = input_schema::default_of(template, &steps)?;
-    Some(format!(
-        "{}, the default",
-        template.place(&default.span).shown()
-    ))
+    let default = input_schema::default_of(template, inputs)?;
+    let place = template.place(&default.span).shown();
+    Some(format!("{place}, the default"))
 }
 
 /// As comments under a YAML document.

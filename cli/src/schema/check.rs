@@ -7,7 +7,7 @@ use super::{
     Member, Schema,
     limits::{mismatched, out_of_range, wrong_length, wrong_size},
 };
-use crate::{source::Step, suggestion};
+use crate::{source::Segment, suggestion};
 
 /// A value of which some parts are decided later, by tags.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ impl From<&Value> for Partial {
 #[derive(Clone, Debug)]
 pub(crate) struct Mismatch {
     /// Where in the value.
-    pub(crate) at: Vec<Step>,
+    pub(crate) at: Vec<Segment>,
     pub(crate) fault: Fault,
     pub(crate) help: Option<String>,
 }
@@ -80,20 +80,20 @@ impl Mismatch {
 
 /// All that does not fit.
 pub(crate) fn check(schema: Schema<'_>, value: &Partial) -> Vec<Mismatch> {
-    let mut walk = Walk::default();
+    let mut walk = Checker::default();
     walk.value(schema, value);
     walk.found
 }
 
 #[derive(Default)]
-struct Walk<'a> {
+struct Checker<'a> {
     /// The schemas of the objects above.
     above: Vec<Schema<'a>>,
-    at: Vec<Step>,
+    at: Vec<Segment>,
     found: Vec<Mismatch>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Checker<'a> {
     fn report(&mut self, fault: Fault, help: Option<String>) {
         self.found.push(Mismatch {
             at: self.at.clone(),
@@ -107,40 +107,20 @@ impl<'a> Walk<'a> {
         if matches!(value, Partial::Open | Partial::Scalar(Value::Null)) {
             return;
         }
-        let is = type_of(value);
-        if schema.is_int_or_string() {
-            if !matches!(is, "integer" | "number" | "string") {
-                self.report(wrong_type("a number or a string", value), None);
-            }
-            return;
+        if let Some((wanted, help)) = other_type(schema, value) {
+            return self.report(wrong_type(wanted, value), help);
         }
-        let fits = match schema.type_name() {
-            None => true,
-            Some("number") => matches!(is, "number" | "integer"),
-            Some(wanted) => wanted == is,
-        };
-        if !fits {
-            let wanted = schema.type_name().unwrap_or_default();
-            self.report(
-                wrong_type(&with_article(wanted), value),
-                cure(wanted, value),
-            );
+        if schema.is_int_or_string() {
             return;
         }
         let limit = |key: &str| schema.get(key).and_then(Value::as_u64);
+        let size = |what: &str, size: usize, unit: &str| {
+            let [least, most] = ["min", "max"].map(|end| limit(&format!("{end}{what}")));
+            wrong_size(least, most, size, unit)
+        };
         let size = match value {
-            Partial::Object(fields) => wrong_size(
-                limit("minProperties"),
-                limit("maxProperties"),
-                fields.len(),
-                "keys",
-            ),
-            Partial::Array(items) => wrong_size(
-                limit("minItems"),
-                limit("maxItems"),
-                items.len(),
-                "elements",
-            ),
+            Partial::Object(fields) => size("Properties", fields.len(), "keys"),
+            Partial::Array(items) => size("Items", items.len(), "elements"),
             Partial::Open | Partial::Typed(_) | Partial::Scalar(_) => None,
         };
         if let Some(because) = size {
@@ -151,7 +131,7 @@ impl<'a> Walk<'a> {
             Partial::Array(items) => {
                 if let Some(item_schema) = schema.items() {
                     for (index, item) in items.iter().enumerate() {
-                        self.below(Step::Index(index), |walk| walk.value(item_schema, item));
+                        self.below(Segment::Index(index), |walk| walk.value(item_schema, item));
                     }
                 }
             }
@@ -160,7 +140,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn below(&mut self, step: Step, visit: impl FnOnce(&mut Self)) {
+    fn below(&mut self, step: Segment, visit: impl FnOnce(&mut Self)) {
         self.at.push(step);
         visit(self);
         self.at.pop();
@@ -169,7 +149,7 @@ impl<'a> Walk<'a> {
     fn object(&mut self, schema: Schema<'a>, fields: &[(String, Partial)]) {
         self.above.push(schema);
         for (key, value) in fields {
-            self.below(Step::Key(key.clone()), |walk| match schema.member(key) {
+            self.below(Segment::Key(key.clone()), |walk| match schema.member(key) {
                 Member::Known(member) => walk.value(member, value),
                 Member::Open => {}
                 Member::Unknown => {
@@ -192,12 +172,8 @@ impl<'a> Walk<'a> {
                         .map(|text| format!("{key}: {}", first_sentence(text))),
                     _ => None,
                 };
-                self.report(
-                    Fault::Missing {
-                        key: key.to_owned(),
-                    },
-                    described,
-                );
+                let key = key.to_owned();
+                self.report(Fault::Missing { key }, described);
             }
         }
     }
@@ -220,7 +196,7 @@ impl<'a> Walk<'a> {
         let objects = self
             .at
             .iter()
-            .filter(|step| matches!(step, Step::Key(_)))
+            .filter(|step| matches!(step, Segment::Key(_)))
             .take(depth)
             .cloned();
         match crate::source::shown(&objects.collect::<Vec<_>>()).as_str() {
@@ -237,18 +213,11 @@ impl<'a> Walk<'a> {
         if let Some(allowed) = schema.get("enum").and_then(Value::as_array)
             && !allowed.contains(value)
         {
-            let names: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
-            let help = suggestion::hint(
-                value.as_str().unwrap_or_default(),
-                "allowed are",
-                names.iter().copied(),
-            );
-            self.report(
-                Fault::Refused {
-                    because: format!("cannot be {value}"),
-                },
-                help,
-            );
+            let names = allowed.iter().filter_map(Value::as_str);
+            let text = value.as_str().unwrap_or_default();
+            let help = suggestion::hint(text, "allowed are", names);
+            let because = format!("cannot be {value}");
+            self.report(Fault::Refused { because }, help);
         }
         let because = match value {
             Value::Number(number) => out_of_range(schema, number),
@@ -284,26 +253,32 @@ fn type_of(value: &Partial) -> &str {
     }
 }
 
-fn wrong_type(wanted: &str, value: &Partial) -> Fault {
-    let is = match value {
-        Partial::Scalar(scalar) => format!("{} {scalar}", with_article(type_of(value))),
-        _ => with_article(type_of(value)),
-    };
-    Fault::Type {
-        wanted: wanted.to_owned(),
-        is,
+/// The type that a value should have, if it has another one, and what to do.
+fn other_type(schema: Schema<'_>, value: &Partial) -> Option<(String, Option<String>)> {
+    let is = type_of(value);
+    if schema.is_int_or_string() {
+        let fits = matches!(is, "integer" | "number" | "string");
+        return (!fits).then(|| ("a number or a string".to_owned(), None));
     }
+    let wanted = schema.type_name()?;
+    let fits = wanted == is || (wanted, is) == ("number", "integer");
+    (!fits).then(|| (with_article(wanted), cure(wanted, value)))
 }
 
-/// `string` as people say it: `a text`.
+fn wrong_type(wanted: String, value: &Partial) -> Fault {
+    let is = with_article(type_of(value));
+    let is = match value {
+        Partial::Scalar(scalar) => format!("{is} {scalar}"),
+        _ => is,
+    };
+    Fault::Type { wanted, is }
+}
+
+/// `string` as people say it: `a string`.
 pub(crate) fn with_article(type_name: &str) -> String {
     match type_name {
-        "string" => "a string".to_owned(),
-        "integer" => "an integer".to_owned(),
-        "number" => "a number".to_owned(),
-        "boolean" => "a boolean".to_owned(),
-        "object" => "an object".to_owned(),
-        "array" => "an array".to_owned(),
+        "string" | "number" | "boolean" => format!("a {type_name}"),
+        "integer" | "object" | "array" => format!("an {type_name}"),
         other => other.to_owned(),
     }
 }

@@ -16,10 +16,10 @@ pub(crate) enum Reached<'a> {
 pub(crate) struct Impossible<'a> {
     /// The step that fails.
     pub(crate) step: usize,
-    pub(crate) reason: Reason<'a>,
+    pub(crate) reason: ImpossibleStep<'a>,
 }
 
-pub(crate) enum Reason<'a> {
+pub(crate) enum ImpossibleStep<'a> {
     /// The object has no such member.
     NoMember { of: Schema<'a> },
     /// The value is of a type that has no members or elements.
@@ -35,7 +35,7 @@ pub(crate) fn walk<'a>(
     for (step, PathStep { to, .. }) in steps.iter().enumerate() {
         let impossible = |reason| Err(Impossible { step, reason });
         if schema.is_int_or_string() {
-            return impossible(Reason::NotA {
+            return impossible(ImpossibleStep::NotA {
                 wanted: "object",
                 is: "number or string",
             });
@@ -44,7 +44,7 @@ pub(crate) fn walk<'a>(
             (To::Key(key), Some("object") | None) => match schema.member(key) {
                 Member::Known(member) => schema = member,
                 Member::Open => return Ok(Reached::Open),
-                Member::Unknown => return impossible(Reason::NoMember { of: schema }),
+                Member::Unknown => return impossible(ImpossibleStep::NoMember { of: schema }),
             },
             (To::Index(_) | To::Elements, Some("array")) => match schema.items() {
                 Some(items) => schema = items,
@@ -52,13 +52,13 @@ pub(crate) fn walk<'a>(
             },
             (To::Index(_) | To::Elements, None) => return Ok(Reached::Open),
             (To::Key(_), Some(is)) => {
-                return impossible(Reason::NotA {
+                return impossible(ImpossibleStep::NotA {
                     wanted: "object",
                     is,
                 });
             }
             (To::Index(_) | To::Elements, Some(is)) => {
-                return impossible(Reason::NotA {
+                return impossible(ImpossibleStep::NotA {
                     wanted: "array",
                     is,
                 });

@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::Range};
 
-use cartouche_templating::Step;
+use cartouche_templating::Segment;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{Location, Spanned};
@@ -19,26 +19,26 @@ pub(crate) struct Node {
 pub(crate) enum Content {
     Scalar(Value),
     Array(Vec<Node>),
-    Object(Vec<Entry>),
+    Object(Vec<MapEntry>),
 }
 
 /// A key with its value, in the order of the file.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct MapEntry {
     pub(crate) key: String,
     pub(crate) key_span: Range<usize>,
     pub(crate) value: Node,
 }
 
 impl Node {
-    pub(crate) fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[MapEntry] {
         match &self.content {
             Content::Object(entries) => entries,
             _ => &[],
         }
     }
 
-    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
+    pub(crate) fn entry(&self, key: &str) -> Option<&MapEntry> {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
@@ -81,14 +81,14 @@ impl Node {
     }
 
     /// The node that some steps lead to, or the deepest one on the way, and the steps taken.
-    pub(crate) fn follow(&self, steps: &[Step]) -> (&Node, Option<&Range<usize>>, usize) {
+    pub(crate) fn follow(&self, steps: &[Segment]) -> (&Node, Option<&Range<usize>>, usize) {
         let (mut node, mut key, mut taken) = (self, None, 0);
         for step in steps {
             let next = match step {
-                Step::Key(name) => node
+                Segment::Key(name) => node
                     .entry(name)
                     .map(|entry| (&entry.value, Some(&entry.key_span))),
-                Step::Index(index) => node.items().get(*index).map(|item| (item, None)),
+                Segment::Index(index) => node.items().get(*index).map(|item| (item, None)),
             };
             let Some((below, below_key)) = next else {
                 break;
@@ -190,7 +190,7 @@ impl<'de> Visitor<'de> for AnyContent {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Content, A::Error> {
         let mut entries = Vec::new();
         while let Some(key) = access.next_key::<Spanned<String>>()? {
-            entries.push(Entry {
+            entries.push(MapEntry {
                 key_span: bytes(&key.referenced),
                 key: key.value,
                 value: access.next_value()?,

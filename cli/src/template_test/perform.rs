@@ -7,7 +7,7 @@ use cartouche_templating::{Diagnostic, Template};
 use serde_json::{Value, json};
 
 use crate::template_test::{
-    Case, EXPECTED, EXPECTED_ERROR, PLAYED, PLAYED_EXPECTED, difference, find, play::Stage,
+    Case, EXPECTED, EXPECTED_ERROR, PLAYED, PLAYED_EXPECTED, difference, find, play::PlayedRun,
 };
 use crate::{
     objects,
@@ -49,7 +49,6 @@ pub(crate) fn perform(case: &Case, mode: Mode) -> anyhow::Result<Vec<Difference>
     let template = match template_file::compile(&template_document) {
         Some(Ok(template)) => template,
         Some(Err(problems)) => {
-            let problems: Vec<Diagnostic> = problems.iter().cloned().collect();
             expectations.error(&problems)?;
             return Ok(expectations.differences);
         }
@@ -149,7 +148,7 @@ impl Expectations<'_> {
         if files.is_empty() {
             return Ok(());
         }
-        let mut stage = Stage::new(template, run, runnable)?;
+        let mut stage = PlayedRun::new(template, run, runnable)?;
         for file in files {
             let played = source::load_one(&file)?.map_err(|finding| finding.as_error())?;
             let summary = stage.play(&played.value)?;

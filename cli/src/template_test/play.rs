@@ -23,14 +23,14 @@ use crate::template_test::find::merge_patch;
 const RUN_UID: &str = "00000000-0000-0000-0000-00000000000a";
 
 /// A run on the stage, and what its Runnable says of it so far.
-pub(crate) struct Stage<'a> {
+pub(crate) struct PlayedRun<'a> {
     template: &'a Template,
     /// The object as it was created.
     object: Value,
     facts: Facts,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> PlayedRun<'a> {
     /// The run was made, and its engine has not looked at it.
     pub(crate) fn new(template: &'a Template, run: &Run, runnable: &Value) -> anyhow::Result<Self> {
         let mut object = run.object.clone();

@@ -21,16 +21,13 @@ pub(super) fn is_unfinished(selected: &Document) -> bool {
 
 /// Whether it is only the status of the selected object that is missing.
 pub(super) fn reads_status(problem: &Diagnostic) -> bool {
-    let steps = problem.tag.as_deref().map(syntax::steps);
-    steps.is_some_and(|steps| leads_to(&steps, &["selected", "status"]))
+    reads(problem, &["selected", "status"])
 }
 
-fn leads_to(steps: &[PathStep], keys: &[&str]) -> bool {
-    keys.len() <= steps.len()
-        && keys
-            .iter()
-            .zip(steps)
-            .all(|(key, step)| matches!(&step.to, To::Key(name) if name == key))
+/// Whether it is of a tag that reads what is at these keys, or below.
+pub(super) fn reads(problem: &Diagnostic, keys: &[&str]) -> bool {
+    let steps = problem.tag.as_deref().map(syntax::steps);
+    steps.is_some_and(|steps| syntax::below(&steps, keys).is_some())
 }
 
 /// Outputs that the selected Runnable will never have, and a note on what could not be checked.
@@ -41,61 +38,65 @@ pub(super) fn check(
     selected: &Document,
     problems: &[Diagnostic],
 ) -> Vec<Finding> {
-    let outputs: Option<Vec<String>> = objects.template_of(selected).map(|template| {
-        let outputs = template
-            .value
-            .pointer("/spec/outputs")
-            .and_then(Value::as_object);
-        outputs
-            .into_iter()
-            .flat_map(|outputs| outputs.keys().cloned())
-            .collect()
-    });
-    let mut findings = Vec::new();
-    for problem in problems.iter().filter(|problem| reads_status(problem)) {
-        let tag = problem.tag.as_deref().unwrap_or_default();
-        let steps = syntax::steps(tag);
-        let output = match steps.get(3).map(|step| &step.to) {
-            Some(To::Key(key)) if leads_to(&steps, &["selected", "status", "outputs"]) => key,
-            _ => continue,
-        };
-        let known = outputs.as_ref().filter(|outputs| !outputs.contains(output));
-        let Some(known) = known else { continue };
-        let message = format!(
-            "Runnable {}: the tag $({tag})$ reads the output '{output}', which the template of Runnable {} does not declare",
-            runnable.name(),
-            selected.name()
-        );
-        let place = selected
-            .root
-            .at(&["metadata", "name"])
-            .unwrap_or(&selected.root);
-        findings.push(
-            Finding::error(Rule::Value, message)
-                .at(template_file::place_of(document, problem))
-                .label("no such output")
-                .related(selected.place(&place.span), "selected here")
-                .maybe_help(
-                    suggestion::hint(output, "its outputs are", known.iter().map(String::as_str))
-                        .or_else(|| Some("declare it under outputs of that template".to_owned())),
-                ),
-        );
-    }
-    if findings.is_empty() && problems.iter().any(reads_status) {
-        let message = format!(
-            "what the template makes of Runnable {} was not checked: it reads the status of Runnable {}, which only a cluster knows",
-            runnable.name(),
-            selected.name()
-        );
-        let node = runnable
-            .root
-            .at(&["spec", "selector"])
-            .unwrap_or(&runnable.root);
-        findings.push(
-            Finding::note(Rule::Unchecked, message)
-                .at(runnable.place(&node.span))
-                .help("test it with a case that has the selected object with its status: cartouche test"),
-        );
+    let problems: Vec<_> = problems.iter().filter(|it| reads_status(it)).collect();
+    let outputs = objects.template_of(selected).map(declared_outputs);
+    let undeclared = |problem: &&Diagnostic| {
+        let place = template_file::place_of(document, problem);
+        Some(undeclared(runnable, selected, problem, outputs.as_deref()?)?.at(place))
+    };
+    let findings: Vec<Finding> = problems.iter().filter_map(undeclared).collect();
+    if findings.is_empty() && !problems.is_empty() {
+        return vec![unchecked(runnable, selected)];
     }
     findings
+}
+
+fn declared_outputs(template: &Document) -> Vec<&str> {
+    let outputs = template.value.pointer("/spec/outputs");
+    let outputs = outputs.and_then(Value::as_object).into_iter().flatten();
+    outputs.map(|(name, _)| name.as_str()).collect()
+}
+
+/// An output that is read of the selected Runnable, and that its template does not declare.
+fn undeclared(
+    runnable: &Document,
+    selected: &Document,
+    problem: &Diagnostic,
+    declared: &[&str],
+) -> Option<Finding> {
+    let tag = problem.tag.as_deref()?;
+    let steps = syntax::steps(tag);
+    let output = match syntax::below(&steps, &["selected", "status", "outputs"])? {
+        [
+            PathStep {
+                to: To::Key(key), ..
+            },
+            ..,
+        ] => key.as_str(),
+        _ => return None,
+    };
+    if declared.contains(&output) {
+        return None;
+    }
+    let message = format!(
+        "Runnable {}: the tag $({tag})$ reads the output '{output}', which the template of Runnable {} does not declare",
+        runnable.name(),
+        selected.name()
+    );
+    let help = suggestion::hint(output, "its outputs are", declared.iter().copied())
+        .unwrap_or_else(|| "declare it under outputs of that template".to_owned());
+    let finding = Finding::error(Rule::Value, message).label("no such output");
+    let place = selected.place_of(&["metadata", "name"]);
+    Some(finding.related(place, "selected here").help(help))
+}
+
+fn unchecked(runnable: &Document, selected: &Document) -> Finding {
+    let message = format!(
+        "what the template makes of Runnable {} was not checked: it reads the status of Runnable {}, which only a cluster knows",
+        runnable.name(),
+        selected.name()
+    );
+    Finding::note(Rule::Unchecked, message)
+        .at(runnable.place_of(&["spec", "selector"]))
+        .help("test it with a case that has the selected object with its status: cartouche test")
 }

@@ -5,15 +5,15 @@ use cartouche_templating::{
     syntax::{self, PathStep, To},
 };
 
-use super::{shape, words::unescaped_dots};
+use super::{message::unescaped_dots, shape};
 use crate::{
     finding::{Finding, Rule, Severity},
     input_schema,
     schema::{
         Member, Schema,
-        walk::{Impossible, Reason, walk},
+        walk::{Impossible, ImpossibleStep, walk},
     },
-    source::{self, Document, Place, Step},
+    source::{self, Document, Segment, SourceSpan},
     suggestion,
     template_file::{self, PlacedTag},
 };
@@ -27,83 +27,83 @@ pub(super) fn misfit(
     runnable: &Document,
     problem: &Diagnostic,
 ) -> Option<Finding> {
-    let (Root::Context, Some((Step::Key(_), steps))) = (problem.root, problem.at.split_first())
+    let (Root::Context, Some((Segment::Key(_), steps))) = (problem.root, problem.at.split_first())
     else {
         return None;
     };
     let inputs = steps.get(TO_INPUTS..)?;
-    let (name, kind) = (runnable.name(), &problem.kind);
+    let kind = &problem.kind;
     let unknown = matches!(kind, DiagnosticKind::UnknownInput { .. });
-    let message = match (kind.what(), inputs.last()) {
-        (_, Some(Step::Key(key))) if unknown => format!("there is no input '{key}'"),
+    let message = match (kind.to_string(), inputs.last()) {
+        (_, Some(Segment::Key(key))) if unknown => format!("there is no input '{key}'"),
         (what, _) => match what.strip_prefix("it ") {
             Some(rest) => format!("{} {rest}", source::shown(steps)),
             None => what,
         },
     };
-    let help = match (kind, inputs.last()) {
-        (DiagnosticKind::MissingInput { key, .. }, _) => {
-            let more = kind.cure().map(|cure| format!("; {cure}"));
-            Some(format!(
-                "give it under {} of the Runnable, {key}: ...{}",
-                source::shown(steps),
-                more.unwrap_or_default()
-            ))
-        }
-        (DiagnosticKind::UnknownInput { known }, Some(Step::Key(key))) => {
-            let hint = suggestion::hint(key, "the inputs are", known.iter().map(String::as_str));
-            hint.or_else(|| {
-                Some("take it out of the Runnable, or declare it in inputSchema".to_owned())
-            })
-        }
-        _ => kind.cure().or_else(|| {
-            Some("correct it in the Runnable, or inputSchema in the template".to_owned())
-        }),
-    };
-    let declared_at = match inputs.split_last() {
-        Some((_, parent)) if unknown => parent,
-        _ => inputs,
-    };
-    let declared = input_schema::declared(template, declared_at);
-    let mut finding = Finding::error(Rule::Input, format!("Runnable {name}: {message}"))
+    let message = format!("Runnable {}: {message}", runnable.name());
+    let finding = Finding::error(Rule::Input, message)
         .at(shape::place(runnable, &runnable.root, steps, unknown))
         .label(match kind {
             DiagnosticKind::MissingInput { key, .. } => format!("'{key}' is missing here"),
             DiagnosticKind::UnknownInput { .. } => "not declared by the template".to_owned(),
             _ => "does not fit".to_owned(),
         })
-        .maybe_help(help);
-    if let Some(node) = declared {
-        let label = if unknown {
-            "the inputs are declared here"
-        } else {
-            "declared here"
-        };
-        finding = finding.related(declared_place(template, node, declared_at), label);
+        .help(misfit_help(kind, steps));
+    let (declared_at, label) = match inputs.split_last() {
+        Some((_, parent)) if unknown => (parent, "the inputs are declared here"),
+        _ if unknown => (inputs, "the inputs are declared here"),
+        _ => (inputs, "declared here"),
+    };
+    Some(match input_schema::declared(template, declared_at) {
+        Some(node) => finding.related(declared_place(template, node, declared_at), label),
+        None => finding,
+    })
+}
+
+/// What to do about an input that does not fit, at the end of these steps of the Runnable.
+fn misfit_help(kind: &DiagnosticKind, steps: &[Segment]) -> String {
+    match (kind, steps.last()) {
+        (DiagnosticKind::MissingInput { key, .. }, _) => {
+            let more = kind.cure().map(|cure| format!("; {cure}"));
+            format!(
+                "give it under {} of the Runnable, {key}: ...{}",
+                source::shown(steps),
+                more.unwrap_or_default()
+            )
+        }
+        (DiagnosticKind::UnknownInput { known }, Some(Segment::Key(key))) => {
+            suggestion::hint(key, "the inputs are", known.iter().map(String::as_str))
+                .unwrap_or_else(|| {
+                    "take it out of the Runnable, or declare it in inputSchema".to_owned()
+                })
+        }
+        _ => kind.cure().unwrap_or_else(|| {
+            "correct it in the Runnable, or inputSchema in the template".to_owned()
+        }),
     }
-    Some(finding)
 }
 
 /// The key of a property says more than the first line below it.
-fn declared_place(template: &Document, node: &source::Node, inputs: &[Step]) -> Place {
+fn declared_place(template: &Document, node: &source::Node, inputs: &[Segment]) -> SourceSpan {
     let key = match inputs.last() {
         None => template
             .root
             .get("spec")
             .and_then(|spec| spec.entry("inputSchema")),
-        Some(Step::Key(key)) => {
+        Some(Segment::Key(key)) => {
             let parent = inputs.split_last().map_or(&[][..], |(_, parent)| parent);
             input_schema::declared(template, parent)
                 .and_then(|node| node.get("properties"))
                 .and_then(|properties| properties.entry(key))
         }
-        Some(Step::Index(_)) => None,
+        Some(Segment::Index(_)) => None,
     };
     template.place(key.map_or(&node.span, |entry| &entry.key_span))
 }
 
 fn is_of_schema(diagnostic: &Diagnostic) -> bool {
-    let of_schema = |step: &Step| matches!(step, Step::Key(key) if key == "inputSchema");
+    let of_schema = |step: &Segment| matches!(step, Segment::Key(key) if key == "inputSchema");
     diagnostic.root == Root::Spec && diagnostic.at.first().is_some_and(of_schema)
 }
 
@@ -120,14 +120,15 @@ pub(super) fn check(template: &Document, draft: &Draft) -> Vec<Finding> {
     let is_sound = of_schema.clone().next().is_none();
     let is_misread = of_schema.any(|problem| {
         matches!(problem.kind, DiagnosticKind::UnknownKeyword { .. })
-            || matches!(problem.at.last(), Some(Step::Key(keyword)) if keyword == "properties")
+            || matches!(problem.at.last(), Some(Segment::Key(keyword)) if keyword == "properties")
     });
     if is_misread {
         return Vec::new();
     }
     let tags = template_file::tags(template);
-    let told = tags.iter().filter_map(|tag| check_tag(schema, tag));
-    told.filter(|finding| is_sound || finding.severity == Severity::Error)
+    let findings = tags.iter().filter_map(|tag| check_tag(schema, tag));
+    findings
+        .filter(|finding| is_sound || finding.severity == Severity::Error)
         .collect()
 }
 
@@ -177,7 +178,7 @@ fn undeclared(tag: &PlacedTag, inputs: &[PathStep], impossible: &Impossible<'_>)
         |step| template_file::part(&tag.path_place, step.span.clone()),
     );
     let what = format!("the tag $({})$", tag.tag.path);
-    let Reason::NoMember { of } = &impossible.reason else {
+    let ImpossibleStep::NoMember { of } = &impossible.reason else {
         return super::tags::describe(Rule::Tag, &what, "inputSchema", step, &impossible.reason)
             .at(place)
             .maybe_help(unescaped_dots(&tag.tag.path, step));

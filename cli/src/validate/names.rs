@@ -1,17 +1,17 @@
 //! Names and labels that the API server refuses.
 
-use cartouche_templating::MAX_LABEL;
+use cartouche_templating::{MAX_LABEL, syntax};
 use serde_json::Value;
 
 use crate::{
     finding::{Finding, Rule},
-    source::{Document, Node, Step},
+    source::{Document, Node, Segment},
     template_file,
 };
 
 /// A name or a label that is not allowed.
 pub(super) struct Refused {
-    pub(super) at: Vec<Step>,
+    pub(super) at: Vec<Segment>,
     pub(super) rule: Rule,
     pub(super) because: String,
     pub(super) help: &'static str,
@@ -23,16 +23,15 @@ pub(super) fn check_template(document: &Document) -> Vec<Finding> {
         return Vec::new();
     };
     let refused = check(&body.to_value());
-    let has_no_tag = |refused: &&Refused| !leaf(body, &refused.at).contains("$(");
+    let is_decided = |refused: &&Refused| {
+        let text = body.follow(&refused.at).0.text();
+        !text.is_some_and(syntax::may_hold_tags)
+    };
     refused
         .iter()
-        .filter(has_no_tag)
+        .filter(is_decided)
         .map(|refused| finding(document, body, refused))
         .collect()
-}
-
-fn leaf<'a>(body: &'a Node, at: &[Step]) -> &'a str {
-    body.follow(at).0.text().unwrap_or_default()
 }
 
 pub(super) fn finding(document: &Document, body: &Node, refused: &Refused) -> Finding {
@@ -54,7 +53,7 @@ pub(super) fn check(object: &Value) -> Vec<Refused> {
             .and_then(Value::as_str);
         if let Some(name) = name.filter(|name| !name.is_empty() && !is_subdomain(name, is_prefix)) {
             refused.push(Refused {
-                at: vec![Step::Key("metadata".into()), Step::Key(field.into())],
+                at: vec![Segment::Key("metadata".into()), Segment::Key(field.into())],
                 rule: Rule::Name,
                 because: format!("metadata.{field} '{name}' is not allowed as a name"),
                 help: "names consist of lower-case letters, digits, - and ., and begin with a letter or digit",
@@ -67,7 +66,7 @@ pub(super) fn check(object: &Value) -> Vec<Refused> {
     for (key, value) in labels.into_iter().flatten() {
         if let Some(text) = value.as_str().filter(|text| !is_label_value(text)) {
             refused.push(Refused {
-                at: ["metadata", "labels", key].map(|key| Step::Key(key.into())).to_vec(),
+                at: ["metadata", "labels", key].map(|key| Segment::Key(key.into())).to_vec(),
                 rule: Rule::Name,
                 because: format!("the label {key} cannot be '{text}'"),
                 help: "values of labels have at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit",

@@ -4,7 +4,7 @@ use cartouche_templating::kinds;
 use serde_json::Value;
 
 use super::names::Refused;
-use crate::{finding::Rule, source::Step, suggestion};
+use crate::{finding::Rule, source::Segment, suggestion};
 
 const FIELD: &str = "restartPolicy";
 
@@ -18,10 +18,10 @@ pub(super) fn check(object: &Value) -> Option<Refused> {
         .iter()
         .try_fold(object, |value, key| value.get(key))?
         .as_object()?;
-    let mut at: Vec<Step> = rule
+    let mut at: Vec<Segment> = rule
         .pod_spec
         .iter()
-        .map(|key| Step::Key((*key).to_owned()))
+        .map(|key| Segment::Key((*key).to_owned()))
         .collect();
     let because = match pod.get(FIELD) {
         None | Some(Value::Null) if !rule.required => return None,
@@ -33,7 +33,7 @@ pub(super) fn check(object: &Value) -> Option<Refused> {
             format!("a {kind} needs a {FIELD} in {}", rule.pod_spec.join("."))
         }
         Some(Value::String(policy)) if !rule.allowed.contains(&policy.as_str()) => {
-            at.push(Step::Key(FIELD.to_owned()));
+            at.push(Segment::Key(FIELD.to_owned()));
             format!("{} cannot be '{policy}'", crate::source::shown(&at))
         }
         Some(_) => return None,

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use cartouche_templating::{is_own_kind, syntax};
+use cartouche_templating::{Template, is_own_kind, syntax};
 
 use super::{Knowledge, shape, tags};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
         catalog::{Catalog, KindName, KindSchema},
         check::{self, Fault, Mismatch, Partial},
     },
-    source::{Content, Document, Node},
+    source::{Content, Document, Node, SourceSpan},
     suggestion, template_file,
 };
 
@@ -26,38 +26,37 @@ pub(super) struct RunKind {
 }
 
 /// Looks up the kind of the template, and checks the template as far as it is decided without tags.
-pub(super) fn check(document: &Document, knowledge: &Knowledge) -> RunKind {
-    let Some(body) = template_file::body(document) else {
-        return RunKind::default();
-    };
-    let literal = |key: &str| {
-        let node = body.get(key)?;
-        node.text()
-            .filter(|text| syntax::tags(text).is_empty() && !text.is_empty())
-    };
-    let (Some(api_version), Some(kind)) = (literal("apiVersion"), literal("kind")) else {
+pub(super) fn check(document: &Document, template: &Template, knowledge: &Knowledge) -> RunKind {
+    let (Some(body), Some((api_version, kind))) =
+        (template_file::body(document), template.literal_kind())
+    else {
         return RunKind::default();
     };
     let Some(known) = knowledge.catalog.get(api_version, kind) else {
-        return unknown(document, body, &knowledge.catalog, (api_version, kind));
+        // What is empty, or no run can be, is told by the engine.
+        if api_version.is_empty() || kind.is_empty() || is_own_kind(api_version, kind) {
+            return RunKind::default();
+        }
+        let finding = unknown(document, &knowledge.catalog, api_version, kind);
+        let name = || (api_version.to_owned(), kind.to_owned());
+        return RunKind {
+            unknown: finding.is_none().then(name),
+            findings: Vec::from_iter(finding),
+            schema: None,
+        };
     };
     let mut findings = Vec::new();
     if known.namespaced == Some(false) {
-        let node = body.get("kind").unwrap_or(body);
         findings.push(
             Finding::error(Rule::Kind, format!("a run cannot be a {kind}: it is in no namespace"))
-                .at(document.place(&node.span))
+                .at(place(document, "kind"))
                 .label("is cluster-scoped")
                 .help("only namespaced kinds can be runs; a Job can make such an object as its ServiceAccount"),
         );
     }
     if let Some(schema) = known.schema() {
-        let mismatches = check::check(schema, &partial(document, body, knowledge));
-        findings.extend(
-            mismatches
-                .iter()
-                .map(|mismatch| by_declaration(document, body, mismatch)),
-        );
+        let mismatches = check::check(schema, &partial(document, body, knowledge)).into_iter();
+        findings.extend(mismatches.map(|mismatch| by_declaration(document, body, &mismatch)));
     }
     RunKind {
         findings,
@@ -66,65 +65,41 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> RunKind {
     }
 }
 
+/// Where a field of the object to create is.
+fn place(document: &Document, field: &str) -> SourceSpan {
+    document.place_of(&["spec", "template", field])
+}
+
+/// What is wrong with the name of a kind that is not known, if that can be told.
 fn unknown(
     document: &Document,
-    body: &Node,
     catalog: &Catalog,
-    (api_version, kind): (&str, &str),
-) -> RunKind {
+    api_version: &str,
+    kind: &str,
+) -> Option<Finding> {
     let names = catalog.names();
-    let here: Vec<&str> = names
-        .iter()
-        .filter(|(version, _)| *version == api_version)
-        .map(|(_, kind)| *kind)
-        .collect();
-    let elsewhere: Vec<&str> = names
-        .iter()
-        .filter(|(_, name)| *name == kind)
-        .map(|(version, _)| *version)
-        .collect();
-    // What no run can be is told by the engine.
-    let is_ours = is_own_kind(api_version, kind);
-    let wrong_version =
-        !elsewhere.is_empty() && (Catalog::is_complete(api_version) || !api_version.contains('.'));
-    let node = |key: &str| document.place(body.get(key).map_or(&body.span, |node| &node.span));
-    let finding = if is_ours {
-        None
-    } else if wrong_version {
+    let elsewhere = names.iter().filter(|(_, name)| *name == kind);
+    let elsewhere: Vec<&str> = elsewhere.map(|(version, _)| *version).collect();
+    let is_complete = Catalog::is_complete(api_version);
+    let no_such_kind = || {
         let message = format!("there is no kind {kind} in {api_version}");
-        let help = format!("{kind} is in {}", elsewhere.join(" and in "));
-        Some(
-            Finding::error(Rule::Kind, message)
-                .at(node("apiVersion"))
-                .help(help),
-        )
-    } else if Catalog::is_complete(api_version) {
-        let message = format!("there is no kind {kind} in {api_version}");
-        let help = suggestion::hint(kind, "the kinds are", here.iter().copied());
-        Some(
-            Finding::error(Rule::Kind, message)
-                .at(node("kind"))
-                .maybe_help(help),
-        )
-    } else {
-        let near = suggestion::nearest(api_version, names.iter().map(|(version, _)| *version));
-        near.map(|meant| {
-            Finding::warning(
-                Rule::Kind,
-                format!("the API version {api_version} is not known"),
-            )
-            .at(node("apiVersion"))
-            .help(format!("did you mean '{meant}'?"))
-        })
+        Finding::error(Rule::Kind, message)
     };
-    RunKind {
-        unknown: finding
-            .is_none()
-            .then(|| (api_version.to_owned(), kind.to_owned()))
-            .filter(|_| !is_ours),
-        findings: finding.into_iter().collect(),
-        schema: None,
+    if !elsewhere.is_empty() && (is_complete || !api_version.contains('.')) {
+        let help = format!("{kind} is in {}", elsewhere.join(" and in "));
+        let place = place(document, "apiVersion");
+        return Some(no_such_kind().at(place).help(help));
     }
+    if is_complete {
+        let here = names.iter().filter(|(version, _)| *version == api_version);
+        let help = suggestion::hint(kind, "the kinds are", here.map(|(_, kind)| *kind));
+        let place = place(document, "kind");
+        return Some(no_such_kind().at(place).maybe_help(help));
+    }
+    let meant = suggestion::nearest(api_version, names.iter().map(|(version, _)| *version))?;
+    let message = format!("the API version {api_version} is not known");
+    let finding = Finding::warning(Rule::Kind, message).at(place(document, "apiVersion"));
+    Some(finding.help(format!("did you mean '{meant}'?")))
 }
 
 /// What a mismatch says; where a tag yields the wrong type because its input is declared so, that.
@@ -153,23 +128,23 @@ fn by_declaration(document: &Document, body: &Node, mismatch: &Mismatch) -> Find
 /// that its field has in every Runnable.
 fn partial(document: &Document, node: &Node, knowledge: &Knowledge) -> Partial {
     match &node.content {
-        Content::Array(items) => Partial::Array(
-            items
-                .iter()
-                .map(|item| partial(document, item, knowledge))
-                .collect(),
-        ),
+        Content::Array(items) => {
+            let items = items.iter();
+            Partial::Array(
+                items
+                    .map(|item| partial(document, item, knowledge))
+                    .collect(),
+            )
+        }
         Content::Object(entries) => {
             let fields = entries.iter().map(|entry| {
-                (
-                    entry.key.clone(),
-                    partial(document, &entry.value, knowledge),
-                )
+                let value = partial(document, &entry.value, knowledge);
+                (entry.key.clone(), value)
             });
             Partial::Object(fields.collect())
         }
         Content::Scalar(value) => match value.as_str() {
-            Some(text) if text.contains("$(") => match syntax::tags(text).as_slice() {
+            Some(text) if syntax::may_hold_tags(text) => match syntax::tags(text).as_slice() {
                 [tag] if tag.alone => tags::type_of(&tag.path, document, knowledge)
                     .map_or(Partial::Open, Partial::Typed),
                 _ => Partial::Typed("string".to_owned()),

@@ -8,7 +8,7 @@ use crate::{
         catalog::KindSchema,
         check::{self, Fault, Mismatch, Partial},
     },
-    source::{Content, Document, Node, Place, Step},
+    source::{Content, Document, Node, Segment, SourceSpan},
 };
 
 /// Unknown and missing fields and wrong types of a Runnable or a template.
@@ -17,10 +17,10 @@ pub(super) fn check(document: &Document, schema: &KindSchema) -> Vec<Finding> {
         return Vec::new();
     };
     let mismatches = check::check(schema, &Partial::from(&document.value));
-    let told = mismatches
+    let found = mismatches
         .iter()
         .map(|mismatch| finding(document, &document.root, mismatch));
-    other_version(document).into_iter().chain(told).collect()
+    other_version(document).into_iter().chain(found).collect()
 }
 
 /// The group has one version.
@@ -74,7 +74,7 @@ fn default_help(fault: &Fault) -> Option<String> {
 
 /// The place of a part of a document: of its key where the key is meant, or where the value goes over
 /// several lines.
-pub(super) fn place(document: &Document, root: &Node, at: &[Step], on_key: bool) -> Place {
+pub(super) fn place(document: &Document, root: &Node, at: &[Segment], on_key: bool) -> SourceSpan {
     let (node, key, taken) = root.follow(at);
     let whole = taken == at.len();
     let long = !matches!(node.content, Content::Scalar(_));

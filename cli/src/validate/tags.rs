@@ -2,14 +2,14 @@
 
 use cartouche_templating::syntax::{self, PathStep, To};
 
-use super::{Knowledge, words::unescaped_dots};
+use super::{Knowledge, message::unescaped_dots};
 use crate::{
     finding::{Finding, Rule},
     input_schema,
     schema::{
         Schema,
         check::with_article,
-        walk::{Impossible, Reached, Reason, walk},
+        walk::{Impossible, ImpossibleStep, Reached, walk},
     },
     source::Document,
     suggestion,
@@ -25,31 +25,28 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Vec<Finding> 
 }
 
 fn check_tag(tag: &PlacedTag, knowledge: &Knowledge) -> Option<Finding> {
-    let (schema, steps) = below_runnable(syntax::steps(&tag.tag.path), knowledge)?;
+    let steps = syntax::steps(&tag.tag.path);
+    let (schema, steps) = below_runnable(&steps, knowledge)?;
     // What the engine refuses is said already.
     if matches!(&steps.first()?.to, To::Key(key) if key == "status") {
         return None;
     }
-    let impossible = walk(schema, &steps).err()?;
+    let impossible = walk(schema, steps).err()?;
     Some(impossible_path(
         &format!("the tag $({})$", tag.tag.path),
         tag,
-        &steps,
+        steps,
         &impossible,
     ))
 }
 
 /// The steps below `runnable`, with the schema to follow them in.
-fn below_runnable(
-    mut steps: Vec<PathStep>,
-    knowledge: &Knowledge,
-) -> Option<(Schema<'_>, Vec<PathStep>)> {
-    let root = steps.first()?;
-    if !matches!(&root.to, To::Key(key) if key == "runnable") {
-        return None;
-    }
-    steps.remove(0);
-    Some((knowledge.runnable.schema()?, steps))
+fn below_runnable<'k, 's>(
+    steps: &'s [PathStep],
+    knowledge: &'k Knowledge,
+) -> Option<(Schema<'k>, &'s [PathStep])> {
+    let below = syntax::below(steps, &["runnable"])?;
+    Some((knowledge.runnable.schema()?, below))
 }
 
 /// The types of a schema.
@@ -70,8 +67,8 @@ pub(super) fn type_of(path: &str, template: &Document, knowledge: &Knowledge) ->
             Reached::Known(_) | Reached::Open => None,
         };
     }
-    let (schema, steps) = below_runnable(whole, knowledge)?;
-    match walk(schema, &steps).ok()? {
+    let (schema, steps) = below_runnable(&whole, knowledge)?;
+    match walk(schema, steps).ok()? {
         Reached::Known(reached) => reached.type_name().map(str::to_owned),
         Reached::Open => None,
     }
@@ -93,16 +90,16 @@ fn impossible_path(
         .maybe_help(unescaped_dots(&tag.tag.path, step))
 }
 
-/// Why a path cannot lead anywhere, in words.
+/// What is said of a path that cannot lead anywhere.
 pub(super) fn describe(
     rule: Rule,
     what: &str,
     of: &str,
     step: Option<&PathStep>,
-    reason: &Reason<'_>,
+    reason: &ImpossibleStep<'_>,
 ) -> Finding {
     match reason {
-        Reason::NoMember { of: parent } => {
+        ImpossibleStep::NoMember { of: parent } => {
             let key = match step.map(|step| &step.to) {
                 Some(To::Key(key)) => key.as_str(),
                 _ => "",
@@ -118,7 +115,7 @@ pub(super) fn describe(
                 parent.member_names(),
             ))
         }
-        Reason::NotA { wanted, is } => {
+        ImpossibleStep::NotA { wanted, is } => {
             let help = match (*wanted, *is) {
                 ("object", "array") => {
                     "pick an element of the list first: [0], [-1] or [?(@.name==\"x\")]"

@@ -1,8 +1,8 @@
 //! What is wrong with a template whatever a Runnable says.
 
-use cartouche_templating::{Diagnostic, Root, Step, Template, Warning, WarningKind};
+use cartouche_templating::{Diagnostic, Root, Segment, Template, Warning, WarningKind};
 
-use super::{Knowledge, inputs, names, outputs, run_kind, shape, tags, words};
+use super::{Knowledge, inputs, message, names, outputs, run_kind, shape, tags};
 use crate::{
     finding::{Finding, Rule},
     schema::catalog::KindName,
@@ -20,19 +20,24 @@ pub(super) struct Checked {
 
 pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
     let mut findings = shape::check(document, &knowledge.template);
-    if let Some(draft) = template_file::draft(document) {
-        let problems = draft.problems().iter();
-        findings.extend(problems.map(|problem| problem_finding(document, problem)));
-        findings.extend(surprises(document, draft.template()));
-        findings.extend(inputs::check(document, &draft));
-    }
+    let Some(draft) = template_file::draft(document) else {
+        return Checked {
+            findings,
+            unknown_kind: None,
+        };
+    };
+    let template = draft.template();
+    let problems = draft.problems().iter();
+    findings.extend(problems.map(|problem| problem_finding(document, problem)));
+    findings.extend(surprises(document, template));
+    findings.extend(inputs::check(document, &draft));
     findings.extend(tags::check(document, knowledge));
     findings.extend(names::check_template(document));
-    let kind = run_kind::check(document, knowledge);
+    let kind = run_kind::check(document, template, knowledge);
     findings.extend(kind.findings);
     if let Some(schema) = &kind.schema {
-        findings.extend(outputs::check(document, schema));
-        findings.extend(outputs::check_success(document, schema));
+        findings.extend(outputs::check(document, &draft, schema));
+        findings.extend(outputs::check_success(document, template, schema));
     }
     Checked {
         findings,
@@ -40,10 +45,10 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
     }
 }
 
-/// A problem at its place, in words for its author.
+/// What is said of a problem to its author, at its place.
 pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Finding {
     let first = match problem.at.first() {
-        Some(Step::Key(key)) => key.as_str(),
+        Some(Segment::Key(key)) => key.as_str(),
         _ => "",
     };
     let rule = match (problem.root, first) {
@@ -54,12 +59,12 @@ pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Find
         (Root::Template, "kind" | "apiVersion") => Rule::Kind,
         _ => Rule::Template,
     };
-    let words = words::of(problem);
-    let mut finding = Finding::error(rule, words.message)
+    let message = message::of(problem);
+    let mut finding = Finding::error(rule, message.text)
         .at(template_file::place_of(document, problem))
-        .maybe_help(words.help);
-    if !words.label.is_empty() {
-        finding = finding.label(words.label);
+        .maybe_help(message.help);
+    if !message.label.is_empty() {
+        finding = finding.label(message.label);
     }
     finding
 }
@@ -69,31 +74,31 @@ fn surprises(document: &Document, template: &Template) -> Vec<Finding> {
     let body = template_file::body(document).unwrap_or(&document.root);
     let spec = document.root.get("spec").unwrap_or(&document.root);
     let finding = |warning: &Warning| {
-        let root = if warning.root == Root::Spec {
-            spec
-        } else {
-            body
+        let root = match warning.root {
+            Root::Spec => spec,
+            Root::Template | Root::Context => body,
         };
-        let place = shape::place(document, root, &warning.at, true);
-        let (text, help) = match &warning.kind {
-            WarningKind::FixedName => (warning.to_string(), "use generateName instead of name"),
-            kind @ WarningKind::ForeignTag => (
-                kind.to_string(),
-                "write it as $(runnable.spec.inputs.x)$, with the path to what is meant",
-            ),
-            kind @ WarningKind::UnclosedTag => (
-                kind.to_string(),
-                "close it with )$, or write it as $('...')$ if it is meant to be text",
-            ),
-            kind @ WarningKind::TagInKey => (
-                kind.to_string(),
-                "write the key as it is to be: only values can hold tags",
-            ),
+        let help = match &warning.kind {
+            WarningKind::FixedName => "use generateName instead of name",
+            WarningKind::ForeignTag => {
+                "write it as $(runnable.spec.inputs.x)$, with the path to what is meant"
+            }
+            WarningKind::UnclosedTag => {
+                "close it with )$, or write it as $('...')$ if it is meant to be text"
+            }
+            WarningKind::TagInKey => "write the key as it is to be: only values can hold tags",
             WarningKind::Removed
             | WarningKind::Overwritten(_)
             | WarningKind::NoLabels
-            | WarningKind::OutputsOfSecret => (warning.to_string(), "take it out of the template"),
+            | WarningKind::OutputsOfSecret => "take it out of the template",
         };
+        let text = match &warning.kind {
+            WarningKind::ForeignTag | WarningKind::UnclosedTag | WarningKind::TagInKey => {
+                warning.kind.to_string()
+            }
+            _ => warning.to_string(),
+        };
+        let place = shape::place(document, root, &warning.at, true);
         Finding::warning(Rule::Surprise, text).at(place).help(help)
     };
     template.warnings().iter().map(finding).collect()

@@ -2,12 +2,12 @@
 
 use cartouche_crds::GROUP;
 
-use crate::{path::PathError, tag::TagError};
+use crate::{bounds::MAX_DEPTH, path::PathError, tag::TagError};
 
 /// Names that are listed when an unknown one was given.
 const LISTED: usize = 20;
 
-/// What is wrong. Displayed, the message without the place.
+/// What is wrong. Displayed, neither where nor what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiagnosticKind {
     /// A tag that is a whole value cannot be replaced.
@@ -79,7 +79,7 @@ pub enum DiagnosticKind {
         known: Vec<String>,
     },
     /// An input that the Runnable has to give and does not.
-    #[error("the input '{key}' is missing{}{}", prefixed(*.wanted), parenthesized(.about.as_ref()))]
+    #[error("the input '{key}' is missing")]
     MissingInput {
         /// Its name.
         key: String,
@@ -89,13 +89,13 @@ pub enum DiagnosticKind {
         about: Option<String>,
     },
     /// An input that the template does not take.
-    #[error("there is no such input{}", listed(.known))]
+    #[error("there is no such input")]
     UnknownInput {
         /// Those that it takes.
         known: Vec<String>,
     },
     /// A default of the schema does not fit it.
-    #[error("the default does not fit: {misfit}")]
+    #[error("the default does not fit")]
     Default {
         /// How many of the steps to it are inside the default.
         inside: usize,
@@ -103,7 +103,7 @@ pub enum DiagnosticKind {
         misfit: Box<DiagnosticKind>,
     },
     /// Anything else.
-    #[error("{what}{}{}", if cure.is_some() { ": " } else { "" }, cure.as_deref().unwrap_or_default())]
+    #[error("{what}")]
     Other {
         /// What is wrong.
         what: String,
@@ -129,35 +129,41 @@ impl DiagnosticKind {
         }
     }
 
+    /// Something is nested too deep.
+    pub(crate) fn too_deep() -> Self {
+        Self::Limit(format!(
+            "objects and arrays are nested more than {MAX_DEPTH} deep"
+        ))
+    }
+
     /// What to do about it, where the diagnostic itself says so.
     #[must_use]
     pub fn cure(&self) -> Option<String> {
         match self {
             Self::Other { cure, .. } => cure.clone(),
-            Self::Default { misfit, .. } => Some(misfit.to_string()),
+            Self::Default { misfit, .. } => Some(misfit.message()),
             Self::MissingInput { wanted, about, .. } => {
-                let wanted = prefixed(*wanted);
-                let wanted = wanted.trim_start_matches(": ");
-                let cure = format!("{wanted}{}", parenthesized(about.as_ref()));
-                Some(cure.trim_start().to_owned()).filter(|cure| !cure.is_empty())
+                let wanted = wanted.map(|wanted| format!("it has to be {wanted}"));
+                let about = about.as_ref().map(|about| format!("({about})"));
+                let cure: Vec<String> = wanted.into_iter().chain(about).collect();
+                Some(cure.join(" ")).filter(|cure| !cure.is_empty())
             }
-            Self::UnknownInput { known } => {
-                let listed = listed(known);
-                Some(listed.trim_start_matches(": ").to_owned()).filter(|cure| !cure.is_empty())
-            }
+            Self::UnknownInput { known } => match known.len() {
+                0 => None,
+                1..=LISTED => Some(format!("the inputs here are {}", known.join(", "))),
+                _ => Some("look for a misspelt name".to_owned()),
+            },
             _ => None,
         }
     }
 
-    /// What is wrong, without what to do about it.
-    #[must_use]
-    pub fn what(&self) -> String {
-        match self {
-            Self::Other { what, .. } => what.clone(),
-            Self::Default { .. } => "the default does not fit".to_owned(),
-            Self::MissingInput { key, .. } => format!("the input '{key}' is missing"),
-            Self::UnknownInput { .. } => "there is no such input".to_owned(),
-            other => other.to_string(),
+    /// What is wrong, and what to do about it.
+    pub(super) fn message(&self) -> String {
+        match (self, self.cure()) {
+            (_, None) => self.to_string(),
+            // What an input is for, and no more.
+            (Self::MissingInput { wanted: None, .. }, Some(about)) => format!("{self} {about}"),
+            (_, Some(cure)) => format!("{self}: {cure}"),
         }
     }
 }
@@ -170,21 +176,5 @@ impl From<&'static str> for DiagnosticKind {
             Some((what, cure)) => Self::with_cure(what, cure),
             None => Self::plain(text),
         }
-    }
-}
-
-fn prefixed(wanted: Option<&str>) -> String {
-    wanted.map_or_else(String::new, |wanted| format!(": it has to be {wanted}"))
-}
-
-fn parenthesized(about: Option<&String>) -> String {
-    about.map_or_else(String::new, |about| format!(" ({about})"))
-}
-
-fn listed(known: &[String]) -> String {
-    match known.len() {
-        0 => String::new(),
-        1..=LISTED => format!(": the inputs here are {}", known.join(", ")),
-        _ => ": look for a misspelt name".to_owned(),
     }
 }

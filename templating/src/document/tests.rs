@@ -195,8 +195,8 @@ fn nothing_follows_from_a_value_that_is_open() {
         "metadata": { "generateName": "x-", "namespace": "other" },
     });
     let found = |open: &[&[&str]], document: &Value| {
-        let key = |key: &&str| Step::Key((*key).to_owned());
-        let open: Vec<Vec<Step>> = open.iter().map(|at| at.iter().map(key).collect()).collect();
+        let key = |key: &&str| Segment::Key((*key).to_owned());
+        let open: Vec<Vec<Segment>> = open.iter().map(|at| at.iter().map(key).collect()).collect();
         let found = review(&mut document.clone(), &open, "ns");
         found.iter().map(Diagnostic::path).collect::<Vec<_>>()
     };

@@ -3,7 +3,10 @@
 use serde_json::Value;
 
 use super::{ALWAYS_HEALTHY, Health, Verdict, conditions};
-use crate::kinds::{self, HealthFrom};
+use crate::{
+    document::text,
+    kinds::{self, HealthFrom},
+};
 
 /// Judges a run by its kind.
 pub(super) fn judge((api_version, kind): (&str, &str), run: &Value) -> Health {
@@ -23,25 +26,23 @@ pub(super) fn judge((api_version, kind): (&str, &str), run: &Value) -> Health {
 }
 
 fn by_own_conditions(run: &Value, reason: &str, decisive: &[(&str, Verdict)]) -> Health {
-    let holding = |kind| conditions(run, kind).find(|condition| condition.status() == "True");
+    let holding =
+        |kind| conditions(run, kind).find(|condition| text(condition, "status") == "True");
     for &(kind, verdict) in decisive {
         if let Some(condition) = holding(kind) {
-            return Health::new(verdict, reason, condition.message());
+            return Health::new(verdict, reason, text(condition, "message"));
         }
     }
     Health::unknown("")
 }
 
 fn by_phase(run: &Value, reason: &str, failures: &[&str]) -> Health {
-    let text = |field: &str| {
-        let value = run.get("status").and_then(|status| status.get(field));
-        value.and_then(Value::as_str).unwrap_or_default()
-    };
-    let verdict = match text("phase") {
+    let status = run.get("status").unwrap_or_default();
+    let verdict = match text(status, "phase") {
         "" => return Health::unknown(""),
         "Succeeded" => Verdict::Succeeded,
         phase if failures.contains(&phase) => Verdict::Failed,
         _ => Verdict::Unknown,
     };
-    Health::new(verdict, reason, text("message"))
+    Health::new(verdict, reason, text(status, "message"))
 }

@@ -9,6 +9,7 @@ use super::{ALWAYS_HEALTHY, Health, Verdict, by_condition, conditions};
 use crate::{
     bounds::{self, Work},
     diagnostic::{Diagnostic, DiagnosticKind},
+    document::text,
     json_text,
     path::{Path, shown},
 };
@@ -18,7 +19,7 @@ const MATCHED_FIELD: &str = "MatchedField";
 
 /// A rule, with its paths parsed.
 #[derive(Clone, Debug)]
-pub(crate) enum Rule {
+pub(crate) enum CompiledRule {
     AlwaysHealthy,
     SingleCondition {
         kind: String,
@@ -45,7 +46,7 @@ struct Field {
     message: Option<Path>,
 }
 
-impl Rule {
+impl CompiledRule {
     pub(crate) fn compile(rule: &HealthRule, problems: &mut Vec<Diagnostic>) -> Option<Self> {
         let HealthRule {
             always_healthy,
@@ -56,10 +57,8 @@ impl Rule {
             (Some(_), None, None) => Some(Self::AlwaysHealthy),
             (None, Some(kind), None) => {
                 if kind.is_empty() {
-                    problems.push(Diagnostic::in_spec(
-                        "healthRule.singleConditionType",
-                        "it is empty",
-                    ));
+                    let field = "healthRule.singleConditionType";
+                    problems.push(Diagnostic::in_spec(field, "it is empty"));
                 }
                 Some(Self::SingleCondition {
                     kind: kind.clone(),
@@ -71,10 +70,8 @@ impl Rule {
                 unhealthy: Matches::compile(unhealthy, "healthRule.multiMatch.unhealthy", problems),
             }),
             _ => {
-                problems.push(Diagnostic::in_spec(
-                    "healthRule",
-                    DiagnosticKind::NotOneRule,
-                ));
+                let kind = DiagnosticKind::NotOneRule;
+                problems.push(Diagnostic::in_spec("healthRule", kind));
                 None
             }
         }
@@ -130,11 +127,8 @@ impl Matches {
 
     /// Reason and message of the first that matches.
     fn any(&self, run: &Value, work: &mut Work) -> Option<(&'static str, String)> {
-        let condition = self
-            .conditions
-            .iter()
-            .find_map(|wanted| matched(run, wanted));
-        if let Some(message) = condition {
+        let mut conditions = self.conditions.iter();
+        if let Some(message) = conditions.find_map(|wanted| matched(run, wanted)) {
             return Some((MATCHED_CONDITION, message));
         }
         let field = self.fields.iter().find(|field| field.matches(run, work))?;
@@ -143,16 +137,13 @@ impl Matches {
 
     /// Reason and message of the first, if all match.
     fn all(&self, run: &Value, work: &mut Work) -> Option<(&'static str, String)> {
-        let messages: Option<Vec<String>> = self
-            .conditions
-            .iter()
-            .map(|wanted| matched(run, wanted))
-            .collect();
-        let conditions = messages?;
+        let conditions = self.conditions.iter();
+        let messages: Option<Vec<String>> = conditions.map(|wanted| matched(run, wanted)).collect();
+        let messages = messages?;
         if !self.fields.iter().all(|field| field.matches(run, work)) {
             return None;
         }
-        if let Some(message) = conditions.into_iter().next() {
+        if let Some(message) = messages.into_iter().next() {
             return Some((MATCHED_CONDITION, message));
         }
         let field = self.fields.first()?;
@@ -163,8 +154,8 @@ impl Matches {
 /// The message of the condition, if the run has it with the wanted status.
 fn matched(run: &Value, wanted: &ConditionMatch) -> Option<String> {
     conditions(run, &wanted.condition_type)
-        .find(|condition| condition.status() == wanted.status)
-        .map(|condition| condition.message().to_owned())
+        .find(|condition| text(condition, "status") == wanted.status)
+        .map(|condition| text(condition, "message").to_owned())
 }
 
 impl Field {
@@ -200,7 +191,8 @@ impl Field {
     /// A field that cannot be read is not there.
     fn matches(&self, run: &Value, work: &mut Work) -> bool {
         let found = self.key.evaluate(run, work).ok();
-        let is_listed = |value: &Value| text(value).is_some_and(|text| self.values.contains(&text));
+        let is_listed =
+            |value: &Value| as_text(value).is_some_and(|text| self.values.contains(&text));
         match self.operator {
             FieldOperator::In => found.is_some_and(is_listed),
             FieldOperator::NotIn => found.is_some_and(|value| !is_listed(value)),
@@ -212,19 +204,15 @@ impl Field {
     fn message(&self, run: &Value, work: &mut Work) -> String {
         let path = self.message.as_ref();
         let found = path.and_then(|path| path.evaluate(run, work).ok());
-        found.and_then(text).unwrap_or_default()
+        found.and_then(as_text).unwrap_or_default()
     }
 }
 
 /// A text as it is, anything else as JSON; nothing when that is too deep to be written.
-fn text(value: &Value) -> Option<String> {
+fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
-        value if bounds::is_shallow(value) => {
-            let mut text = String::new();
-            json_text::append_json(&mut text, value);
-            Some(text)
-        }
+        value if bounds::is_shallow(value) => Some(json_text::json(value, json_text::float)),
         _ => None,
     }
 }

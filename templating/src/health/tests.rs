@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::*;
 use crate::diagnostic::Diagnostic;
 
-fn rule(rule: Value) -> Rule {
+fn rule(rule: Value) -> CompiledRule {
     let rule: HealthRule = serde_json::from_value(rule).unwrap();
     let mut problems = Vec::new();
-    let compiled = Rule::compile(&rule, &mut problems);
+    let compiled = CompiledRule::compile(&rule, &mut problems);
     assert_eq!(problems, []);
     compiled.unwrap()
 }
@@ -21,7 +21,7 @@ fn rule(rule: Value) -> Rule {
 fn problems(rule: Value) -> Vec<String> {
     let rule: HealthRule = serde_json::from_value(rule).unwrap();
     let mut problems = Vec::new();
-    Rule::compile(&rule, &mut problems);
+    CompiledRule::compile(&rule, &mut problems);
     problems.iter().map(Diagnostic::to_string).collect()
 }
 
@@ -29,7 +29,7 @@ fn run(api_version: &str, kind: &str, status: Value) -> Value {
     json!({ "apiVersion": api_version, "kind": kind, "status": status })
 }
 
-fn health(rule: Option<&Rule>, run: &Value) -> Health {
+fn health(rule: Option<&CompiledRule>, run: &Value) -> Health {
     let text = |field: &str| run.get(field).and_then(Value::as_str).unwrap_or_default();
     super::health(rule, (text("apiVersion"), text("kind")), run)
 }
@@ -229,7 +229,7 @@ fn a_single_condition_type_decides_and_gives_the_reason() {
     }
 }
 
-fn multi_match() -> Rule {
+fn multi_match() -> CompiledRule {
     rule(json!({ "multiMatch": {
         "healthy": {
             "matchConditions": [

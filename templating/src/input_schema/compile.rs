@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{FIELD, Kind, Node, Others, defaults, fit};
-use crate::diagnostic::{Diagnostic, DiagnosticKind, Root, Step};
+use super::{FIELD, Others, SchemaNode, SchemaType, defaults, fit};
+use crate::diagnostic::{Diagnostic, DiagnosticKind, Root, Segment};
 
 const ADDITIONAL: &str = "additionalProperties";
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
@@ -56,15 +56,15 @@ const LIMITS: [&str; 27] = [
 ];
 
 /// The schema of all inputs.
-pub(super) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> Node {
+pub(super) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> SchemaNode {
     let mut reader = Reader {
-        at: vec![Step::Key(FIELD.to_owned())],
+        at: Segment::keys([FIELD]),
         problems,
         is_unsound: false,
     };
     if schema.is_object() && schema.get("type").is_none_or(|kind| kind != "object") {
         reader.refuse("type", "inputs are an object: write type: object");
-        return Node::default();
+        return SchemaNode::default();
     }
     let node = reader.node(schema, Where::Structure);
     if node.default.is_some() {
@@ -74,36 +74,33 @@ pub(super) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> Node {
 }
 
 /// Defaults and allowed values that do not fit the schema which they stand in.
-pub(super) fn misfits(root: &Node) -> Vec<Diagnostic> {
+pub(super) fn misfits(root: &SchemaNode) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
-    let mut at = vec![Step::Key(FIELD.to_owned())];
+    let mut at = Segment::keys([FIELD]);
     check_defaults(root, &mut at, &mut problems);
     problems
 }
 
-fn check_defaults(node: &Node, at: &mut Vec<Step>, problems: &mut Vec<Diagnostic>) {
+fn check_defaults(node: &SchemaNode, at: &mut Vec<Segment>, problems: &mut Vec<Diagnostic>) {
     if let Some(default) = &node.default {
         let mut completed = default.clone();
-        let path = |below: Vec<Step>| {
-            let default = std::iter::once(Step::Key("default".to_owned()));
-            at.iter().cloned().chain(default).chain(below).collect()
+        let mut refuse = |below: Vec<Segment>, kind| {
+            let at = at.iter().cloned().chain(["default".into()]).chain(below);
+            problems.push(Diagnostic::new(Root::Spec, at.collect(), kind));
         };
         match defaults::add(node, &mut completed) {
-            Ok(_) => problems.extend(fit::problems(node, &completed, &[]).into_iter().map(
-                |misfit| {
-                    let kind = DiagnosticKind::Default {
-                        inside: misfit.at.len(),
-                        misfit: Box::new(misfit.kind),
-                    };
-                    Diagnostic::new(Root::Spec, path(misfit.at), kind)
-                },
-            )),
-            Err(error) => problems.push(Diagnostic::new(Root::Spec, path(Vec::new()), error)),
+            Ok(_) => {
+                for Diagnostic { at, kind, .. } in fit::problems(node, &completed, &[]) {
+                    let (inside, misfit) = (at.len(), Box::new(kind));
+                    refuse(at, DiagnosticKind::Default { inside, misfit });
+                }
+            }
+            Err(error) => refuse(Vec::new(), error.into()),
         }
     }
-    let mut below = |steps: &[&str], node: &Node| {
+    let mut below = |steps: &[&str], node: &SchemaNode| {
         let length = at.len();
-        at.extend(steps.iter().map(|key| Step::Key((*key).to_owned())));
+        at.extend(steps.iter().map(|key| Segment::from(*key)));
         check_defaults(node, at, problems);
         at.truncate(length);
     };
@@ -118,10 +115,6 @@ fn check_defaults(node: &Node, at: &mut Vec<Step>, problems: &mut Vec<Diagnostic
     }
 }
 
-fn key(name: &str) -> Step {
-    Step::Key(name.to_owned())
-}
-
 /// Where a schema stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Where {
@@ -132,7 +125,7 @@ enum Where {
 }
 
 struct Reader<'a> {
-    at: Vec<Step>,
+    at: Vec<Segment>,
     problems: &'a mut Vec<Diagnostic>,
     /// Whether something is wrong with the schema that is read, not only below it.
     is_unsound: bool,
@@ -141,64 +134,74 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn refuse(&mut self, key: &str, kind: impl Into<DiagnosticKind>) {
         let mut at = self.at.clone();
-        at.push(Step::Key(key.to_owned()));
+        at.push(key.into());
         self.is_unsound = true;
         self.problems.push(Diagnostic::new(Root::Spec, at, kind));
     }
 
-    fn below<T>(&mut self, steps: &[Step], visit: impl FnOnce(&mut Self) -> T) -> T {
+    /// Reads a schema below this one.
+    fn below<const N: usize>(
+        &mut self,
+        steps: [Segment; N],
+        schema: &Value,
+        place: Where,
+    ) -> SchemaNode {
         let length = self.at.len();
-        self.at.extend_from_slice(steps);
-        let value = visit(self);
+        self.at.extend(steps);
+        let node = self.node(schema, place);
         self.at.truncate(length);
-        value
+        node
     }
 
-    fn node(&mut self, schema: &Value, place: Where) -> Node {
+    /// Reads the schema that is the value of a keyword.
+    fn inner(
+        &mut self,
+        schema: &Map<String, Value>,
+        key: &str,
+        place: Where,
+    ) -> Option<Box<SchemaNode>> {
+        let inner = schema.get(key)?;
+        Some(Box::new(self.below([key.into()], inner, place)))
+    }
+
+    fn node(&mut self, schema: &Value, place: Where) -> SchemaNode {
         let Some(schema) = schema.as_object() else {
             let message = "a schema is an object: write {type: string}, or whatever it is";
             let at = self.at.clone();
             self.problems.push(Diagnostic::new(Root::Spec, at, message));
-            return Node::default();
+            return SchemaNode::default();
         };
         let around = std::mem::replace(&mut self.is_unsound, false);
         for key in schema.keys() {
             self.keyword(key, place);
         }
         let kind = self.kind(schema, place);
-        let mut node = Node {
+        let mut node = SchemaNode {
             kind,
             nullable: self.flag(schema, "nullable"),
-            description: self
-                .text(schema, "description")
-                .unwrap_or_default()
-                .to_owned(),
+            description: self.text(schema, "description").unwrap_or_default().into(),
             default: schema.get("default").cloned(),
             properties: self.properties(schema, place),
             others: self.others(schema),
             required: self.texts(schema, "required"),
-            items: schema.get("items").map(|items| {
-                Box::new(self.below(&[key("items")], |reader| reader.node(items, place)))
-            }),
+            items: self.inner(schema, "items", place),
             limits: self.limits(schema),
             all_of: self.combination(schema, "allOf"),
             any_of: self.combination(schema, "anyOf"),
             one_of: self.combination(schema, "oneOf"),
-            not: schema.get("not").map(|not| {
-                Box::new(self.below(&[key("not")], |reader| reader.node(not, Where::Combination)))
-            }),
+            not: self.inner(schema, "not", Where::Combination),
         };
         if place == Where::Structure {
             self.consistent(schema, &node);
         }
         if std::mem::replace(&mut self.is_unsound, around) {
             // Nobody knows what was meant, so inputs are not measured by it.
-            node = Node {
+            node = SchemaNode {
                 kind: node.kind,
                 nullable: node.nullable,
                 properties: node.properties,
                 items: node.items,
-                ..Node::default()
+                ..SchemaNode::default()
             };
         }
         node
@@ -231,18 +234,18 @@ impl Reader<'_> {
         self.refuse(key, message);
     }
 
-    fn kind(&mut self, schema: &Map<String, Value>, place: Where) -> Kind {
+    fn kind(&mut self, schema: &Map<String, Value>, place: Where) -> SchemaType {
         if place == Where::Combination {
-            return Kind::Any;
+            return SchemaType::Any;
         }
         let open = self.flag(schema, PRESERVE);
         let int_or_string = self.flag(schema, INT_OR_STRING);
         match schema.get("type") {
             Some(Value::String(name)) => {
-                if let Some((_, kind)) = Kind::NAMED.iter().find(|(known, _)| known == name) {
+                if let Some((_, kind)) = SchemaType::NAMED.iter().find(|(known, _)| known == name) {
                     return *kind;
                 }
-                let known = Kind::NAMED.iter().map(|(name, _)| *name).collect();
+                let known = SchemaType::NAMED.iter().map(|(name, _)| *name).collect();
                 let name = name.clone();
                 self.refuse("type", DiagnosticKind::UnknownType { name, known });
             }
@@ -253,7 +256,7 @@ impl Reader<'_> {
                 );
             }
             Some(_) => self.refuse("type", "it has to be a string, such as integer"),
-            None if int_or_string => return Kind::IntOrString,
+            None if int_or_string => return SchemaType::IntOrString,
             // What stands there instead is told already.
             None if open || schema.contains_key("$ref") => {}
             None => {
@@ -264,27 +267,26 @@ impl Reader<'_> {
                 self.refuse("type", kind);
             }
         }
-        Kind::Any
+        SchemaType::Any
     }
 
-    fn properties(&mut self, schema: &Map<String, Value>, place: Where) -> BTreeMap<String, Node> {
+    fn properties(
+        &mut self,
+        schema: &Map<String, Value>,
+        place: Where,
+    ) -> BTreeMap<String, SchemaNode> {
         match schema.get("properties") {
             None => BTreeMap::new(),
-            Some(Value::Object(properties)) => properties
-                .iter()
-                .map(|(key, property)| {
-                    let steps = [Step::Key("properties".to_owned()), Step::Key(key.clone())];
-                    (
-                        key.clone(),
-                        self.below(&steps, |reader| reader.node(property, place)),
-                    )
-                })
-                .collect(),
+            Some(Value::Object(properties)) => {
+                let properties = properties.iter().map(|(key, property)| {
+                    let steps = ["properties".into(), key.as_str().into()];
+                    (key.clone(), self.below(steps, property, place))
+                });
+                properties.collect()
+            }
             Some(_) => {
-                self.refuse(
-                    "properties",
-                    "it has to be an object: a schema for each name",
-                );
+                let message = "it has to be an object: a schema for each name";
+                self.refuse("properties", message);
                 BTreeMap::new()
             }
         }
@@ -295,9 +297,7 @@ impl Reader<'_> {
             None | Some(Value::Bool(true)) => Others::Open,
             Some(Value::Bool(false)) => Others::Closed,
             Some(each @ Value::Object(_)) => {
-                let each = self.below(&[key(ADDITIONAL)], |reader| {
-                    reader.node(each, Where::Structure)
-                });
+                let each = self.below([ADDITIONAL.into()], each, Where::Structure);
                 Others::Each(Box::new(each))
             }
             Some(_) => {
@@ -310,17 +310,16 @@ impl Reader<'_> {
         }
     }
 
-    fn combination(&mut self, schema: &Map<String, Value>, key: &str) -> Vec<Node> {
+    fn combination(&mut self, schema: &Map<String, Value>, key: &str) -> Vec<SchemaNode> {
         match schema.get(key) {
             None => Vec::new(),
-            Some(Value::Array(parts)) if !parts.is_empty() => parts
-                .iter()
-                .enumerate()
-                .map(|(index, part)| {
-                    let steps = [Step::Key(key.to_owned()), Step::Index(index)];
-                    self.below(&steps, |reader| reader.node(part, Where::Combination))
-                })
-                .collect(),
+            Some(Value::Array(parts)) if !parts.is_empty() => {
+                let parts = parts.iter().enumerate().map(|(index, part)| {
+                    let steps = [key.into(), Segment::Index(index)];
+                    self.below(steps, part, Where::Combination)
+                });
+                parts.collect()
+            }
             Some(_) => {
                 self.refuse(key, "it has to be an array of schemas");
                 Vec::new()

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Node, Others};
+use super::{Others, SchemaNode};
 use crate::bounds::{self, MAX_DEFAULTED_BYTES};
 use crate::diagnostic::DiagnosticKind;
 
@@ -20,7 +20,7 @@ impl From<TooMuch> for DiagnosticKind {
 }
 
 /// Adds defaults to a value, and below it. How many values were set.
-pub(super) fn add(node: &Node, value: &mut Value) -> Result<usize, TooMuch> {
+pub(super) fn add(node: &SchemaNode, value: &mut Value) -> Result<usize, TooMuch> {
     let mut adding = Adding {
         room: MAX_DEFAULTED_BYTES,
         added: 0,
@@ -36,7 +36,7 @@ struct Adding {
 }
 
 impl Adding {
-    fn below(&mut self, node: &Node, value: &mut Value) -> Result<(), TooMuch> {
+    fn below(&mut self, node: &SchemaNode, value: &mut Value) -> Result<(), TooMuch> {
         match value {
             Value::Object(members) => self.members(node, members),
             Value::Array(items) => match &node.items {
@@ -49,7 +49,11 @@ impl Adding {
         }
     }
 
-    fn members(&mut self, node: &Node, members: &mut Map<String, Value>) -> Result<(), TooMuch> {
+    fn members(
+        &mut self,
+        node: &SchemaNode,
+        members: &mut Map<String, Value>,
+    ) -> Result<(), TooMuch> {
         for (key, property) in &node.properties {
             if property.default.is_some() && !members.contains_key(key) {
                 members.insert(key.clone(), Value::Null);
@@ -67,14 +71,14 @@ impl Adding {
     }
 
     /// A null that the schema does not allow is a value that is missing.
-    fn value(&mut self, node: &Node, value: &mut Value) -> Result<(), TooMuch> {
+    fn value(&mut self, node: &SchemaNode, value: &mut Value) -> Result<(), TooMuch> {
         if value.is_null() && !node.nullable {
             self.set(node, Some(&mut *value))?;
         }
         self.below(node, value)
     }
 
-    fn set(&mut self, node: &Node, slot: Option<&mut Value>) -> Result<(), TooMuch> {
+    fn set(&mut self, node: &SchemaNode, slot: Option<&mut Value>) -> Result<(), TooMuch> {
         let (Some(default), Some(slot)) = (&node.default, slot) else {
             return Ok(());
         };

@@ -3,14 +3,14 @@
 //! Types are named, values are not: what is said ends up in conditions and events, and an input may
 //! be confidential.
 
-use std::{cell::Cell, collections::HashSet};
+use std::{cell::Cell, cmp::Ordering, collections::HashSet};
 
 use serde_json::{Map, Number, Value};
 
-use super::{Kind, Limits, Node, Others, format};
+use super::{Limits, Others, SchemaNode, SchemaType, format};
 use crate::{
     bounds::{MAX_MISFITS, MAX_RENDER_VISITS},
-    diagnostic::{Diagnostic, DiagnosticKind, Root, Segment, kept},
+    diagnostic::{Diagnostic, DiagnosticKind, Root, SegmentRef, kept},
     number,
 };
 
@@ -18,7 +18,7 @@ use crate::{
 const LISTED: usize = 20;
 
 /// Everything in a value that does not fit; paths begin with the given segments.
-pub(super) fn problems(node: &Node, value: &Value, at: &[Segment<'_>]) -> Vec<Diagnostic> {
+pub(super) fn problems(node: &SchemaNode, value: &Value, at: &[SegmentRef<'_>]) -> Vec<Diagnostic> {
     let steps = Cell::new(MAX_RENDER_VISITS);
     let mut found = part(node, value, at, &steps);
     if steps.get() == 0 {
@@ -30,8 +30,13 @@ pub(super) fn problems(node: &Node, value: &Value, at: &[Segment<'_>]) -> Vec<Di
 }
 
 /// The same of one alternative of a combination, within the steps that are left.
-fn part(node: &Node, value: &Value, at: &[Segment<'_>], steps: &Cell<usize>) -> Vec<Diagnostic> {
-    let mut walk = Walk {
+fn part(
+    node: &SchemaNode,
+    value: &Value,
+    at: &[SegmentRef<'_>],
+    steps: &Cell<usize>,
+) -> Vec<Diagnostic> {
+    let mut walk = FitCheck {
         at: at.to_vec(),
         problems: Vec::new(),
         steps,
@@ -40,14 +45,14 @@ fn part(node: &Node, value: &Value, at: &[Segment<'_>], steps: &Cell<usize>) -> 
     walk.problems
 }
 
-struct Walk<'a, 's> {
-    at: Vec<Segment<'a>>,
+struct FitCheck<'a, 's> {
+    at: Vec<SegmentRef<'a>>,
     problems: Vec<Diagnostic>,
     /// What may still be looked at: a count, unlike a clock, gives every machine the same answer.
     steps: &'s Cell<usize>,
 }
 
-impl<'a> Walk<'a, '_> {
+impl<'a> FitCheck<'a, '_> {
     fn say(&mut self, kind: impl Into<DiagnosticKind>) {
         if self.problems.len() < MAX_MISFITS {
             self.problems
@@ -55,13 +60,13 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    fn below(&mut self, segment: Segment<'a>, visit: impl FnOnce(&mut Self)) {
+    fn below(&mut self, segment: SegmentRef<'a>, visit: impl FnOnce(&mut Self)) {
         self.at.push(segment);
         visit(self);
         self.at.pop();
     }
 
-    fn value(&mut self, node: &'a Node, value: &'a Value) {
+    fn value(&mut self, node: &'a SchemaNode, value: &'a Value) {
         let left = self.steps.get().saturating_sub(1);
         self.steps.set(left);
         if left == 0 {
@@ -71,16 +76,11 @@ impl<'a> Walk<'a, '_> {
             return;
         }
         if !is(node.kind, value) {
-            let what = format!(
-                "it has to be {}, and is {}",
-                node.kind.with_article(),
-                name_of(value)
-            );
-            self.say(DiagnosticKind::Other {
-                what,
+            let (wanted, is) = (node.kind.with_article(), name_of(value));
+            return self.say(DiagnosticKind::Other {
+                what: format!("it has to be {wanted}, and is {is}"),
                 cure: cure(node.kind, value).map(str::to_owned),
             });
-            return;
         }
         for message in node.limits.breaches(value) {
             self.say(DiagnosticKind::plain(message));
@@ -90,7 +90,7 @@ impl<'a> Walk<'a, '_> {
             Value::Array(items) => {
                 if let Some(item) = &node.items {
                     for (index, value) in items.iter().enumerate() {
-                        self.below(Segment::Index(index), |walk| walk.value(item, value));
+                        self.below(SegmentRef::Index(index), |walk| walk.value(item, value));
                     }
                 }
             }
@@ -99,9 +99,9 @@ impl<'a> Walk<'a, '_> {
         self.combinations(node, value);
     }
 
-    fn object(&mut self, node: &'a Node, members: &'a Map<String, Value>) {
+    fn object(&mut self, node: &'a SchemaNode, members: &'a Map<String, Value>) {
         for (key, value) in members {
-            self.below(Segment::Key(key), |walk| {
+            self.below(SegmentRef::Key(key), |walk| {
                 match (node.properties.get(key), &node.others) {
                     (Some(property), _) => walk.value(property, value),
                     (None, Others::Each(each)) => walk.value(each, value),
@@ -117,12 +117,12 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    fn combinations(&mut self, node: &'a Node, value: &'a Value) {
+    fn combinations(&mut self, node: &'a SchemaNode, value: &'a Value) {
         for all in &node.all_of {
             self.value(all, value);
         }
         // Each alternative is looked at once: twice would be a thousand times ten levels down.
-        let tried = |alternatives: &[Node]| -> Vec<Vec<Diagnostic>> {
+        let tried = |alternatives: &[SchemaNode]| -> Vec<Vec<Diagnostic>> {
             let outcome = |node| part(node, value, &[], self.steps);
             alternatives.iter().map(outcome).collect()
         };
@@ -164,13 +164,13 @@ fn reasons(alternatives: &[Vec<Diagnostic>]) -> String {
         .join(", or ")
 }
 
-fn unknown(node: &Node) -> DiagnosticKind {
+fn unknown(node: &SchemaNode) -> DiagnosticKind {
     DiagnosticKind::UnknownInput {
         known: node.properties.keys().cloned().collect(),
     }
 }
 
-fn missing(key: &str, property: Option<&Node>) -> DiagnosticKind {
+fn missing(key: &str, property: Option<&SchemaNode>) -> DiagnosticKind {
     let kind = property.map(|property| property.kind);
     let description = property.map(|property| property.description.as_str());
     let about = description.and_then(|text| text.split_inclusive(". ").next());
@@ -178,24 +178,24 @@ fn missing(key: &str, property: Option<&Node>) -> DiagnosticKind {
     DiagnosticKind::MissingInput {
         key: key.to_owned(),
         wanted: kind
-            .filter(|kind| *kind != Kind::Any)
-            .map(Kind::with_article),
+            .filter(|kind| *kind != SchemaType::Any)
+            .map(SchemaType::with_article),
         about: about.map(|sentence| sentence.trim().trim_end_matches('.').to_owned()),
     }
 }
 
-fn is(kind: Kind, value: &Value) -> bool {
+fn is(kind: SchemaType, value: &Value) -> bool {
     let integral = |number: &Number| {
         !number.is_f64() || number.as_f64().is_some_and(|number| number.fract() == 0.0)
     };
     match (kind, value) {
-        (Kind::Any, _)
-        | (Kind::Object, Value::Object(_))
-        | (Kind::Array, Value::Array(_))
-        | (Kind::String | Kind::IntOrString, Value::String(_))
-        | (Kind::Number, Value::Number(_))
-        | (Kind::Boolean, Value::Bool(_)) => true,
-        (Kind::Integer | Kind::IntOrString, Value::Number(number)) => integral(number),
+        (SchemaType::Any, _)
+        | (SchemaType::Object, Value::Object(_))
+        | (SchemaType::Array, Value::Array(_))
+        | (SchemaType::String | SchemaType::IntOrString, Value::String(_))
+        | (SchemaType::Number, Value::Number(_))
+        | (SchemaType::Boolean, Value::Bool(_)) => true,
+        (SchemaType::Integer | SchemaType::IntOrString, Value::Number(number)) => integral(number),
         _ => false,
     }
 }
@@ -213,16 +213,18 @@ fn name_of(value: &Value) -> &'static str {
 }
 
 /// What a YAML file most often got wrong.
-fn cure(kind: Kind, value: &Value) -> Option<&'static str> {
+fn cure(kind: SchemaType, value: &Value) -> Option<&'static str> {
     match (kind, value) {
-        (Kind::String, Value::Number(_) | Value::Bool(_)) => Some("put it in quotes"),
-        (Kind::Integer | Kind::Number, Value::String(text)) if text.parse::<f64>().is_ok() => {
+        (SchemaType::String, Value::Number(_) | Value::Bool(_)) => Some("put it in quotes"),
+        (SchemaType::Integer | SchemaType::Number, Value::String(text))
+            if text.parse::<f64>().is_ok() =>
+        {
             Some("take the quotes away")
         }
-        (Kind::Boolean, Value::String(text)) if matches!(text.as_str(), "true" | "false") => {
+        (SchemaType::Boolean, Value::String(text)) if matches!(text.as_str(), "true" | "false") => {
             Some("take the quotes away")
         }
-        (Kind::Array, Value::String(_) | Value::Object(_)) => {
+        (SchemaType::Array, Value::String(_) | Value::Object(_)) => {
             Some("begin every element with a dash")
         }
         (_, Value::Null) => Some("give it a value, or leave the key out"),
@@ -241,11 +243,8 @@ impl Limits {
             let more = if allowed.len() > LISTED { ", ..." } else { "" };
             breaches.push(format!("it has to be one of {}{more}", words.join(", ")));
         }
-        if let Some(format) = self
-            .format
-            .as_deref()
-            .filter(|format| !format::fits_format(format, value))
-        {
+        let format = self.format.as_deref();
+        if let Some(format) = format.filter(|format| !format::fits_format(format, value)) {
             breaches.push(format!("it has to have the format {format}"));
         }
         match value {
@@ -270,33 +269,25 @@ impl Limits {
     fn text(&self, text: &str, breaches: &mut Vec<String>) {
         let size = (self.min_length, self.max_length);
         breaches.extend(wrong_count(size, text.chars().count(), "character"));
-        if let Some(pattern) = self
-            .pattern
-            .as_ref()
-            .filter(|pattern| !pattern.is_match(text))
-        {
+        let pattern = self.pattern.as_ref();
+        if let Some(pattern) = pattern.filter(|pattern| !pattern.is_match(text)) {
             breaches.push(format!("it has to match the pattern {pattern}"));
         }
     }
 
     fn number(&self, value: &Number, breaches: &mut Vec<String>) {
-        use std::cmp::Ordering::{Equal, Greater, Less};
-        if let Some(least) = &self.minimum {
-            match number::compare(value, least) {
-                Less => breaches.push(format!("it has to be at least {least}")),
-                Equal if self.exclusive_minimum => {
-                    breaches.push(format!("it has to be more than {least}"));
-                }
-                _ => {}
-            }
-        }
-        if let Some(most) = &self.maximum {
-            match number::compare(value, most) {
-                Greater => breaches.push(format!("it has to be at most {most}")),
-                Equal if self.exclusive_maximum => {
-                    breaches.push(format!("it has to be less than {most}"));
-                }
-                _ => {}
+        let least = (Ordering::Less, self.exclusive_minimum);
+        let most = (Ordering::Greater, self.exclusive_maximum);
+        for (limit, (beyond, excluded), [within, strictly]) in [
+            (&self.minimum, least, ["at least", "more than"]),
+            (&self.maximum, most, ["at most", "less than"]),
+        ] {
+            let Some(limit) = limit else { continue };
+            let order = number::compare(value, limit);
+            if order == beyond {
+                breaches.push(format!("it has to be {within} {limit}"));
+            } else if excluded && order.is_eq() {
+                breaches.push(format!("it has to be {strictly} {limit}"));
             }
         }
         if let Some(step) = self.multiple_of
@@ -319,16 +310,12 @@ fn wrong_count(
     what: &str,
 ) -> Option<String> {
     let count = u64::try_from(count).unwrap_or(u64::MAX);
-    let plural = |number: u64| if number == 1 { "" } else { "s" };
-    if let Some(least) = least.filter(|least| count < *least) {
-        let s = plural(least);
-        return Some(format!(
-            "it has to have at least {least} {what}{s}, and has {count}"
-        ));
-    }
-    let most = most.filter(|most| count > *most)?;
-    let s = plural(most);
-    Some(format!(
-        "it has to have at most {most} {what}{s}, and has {count}"
-    ))
+    let wrong = |at: &str, limit: u64| {
+        let s = if limit == 1 { "" } else { "s" };
+        format!("it has to have at {at} {limit} {what}{s}, and has {count}")
+    };
+    let fewer = least.filter(|least| count < *least);
+    let more = most.filter(|most| count > *most);
+    let fewer = fewer.map(|least| wrong("least", least));
+    fewer.or_else(|| more.map(|most| wrong("most", most)))
 }

@@ -1,6 +1,6 @@
 //! Argo Workflows.
 
-use super::{Cancel, HealthFrom, KnownKind, OutputsFrom, PodsOf, Watch};
+use super::{Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Watch};
 
 pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     group: "argoproj.io",
@@ -14,7 +14,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
         reason: "WorkflowPhase",
         failures: &["Failed", "Error"],
     },
-    outputs: OutputsFrom::Run,
+    outputs: OutputSource::Run,
     cancel: Cancel::Word {
         field: "shutdown",
         word: "Terminate",

@@ -1,6 +1,6 @@
 //! Jobs of Kubernetes.
 
-use super::{Cancel, HealthFrom, KnownKind, OutputsFrom, PodsOf, RestartPolicy, Watch};
+use super::{Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, RestartPolicy, Watch};
 use crate::health::Verdict;
 
 pub(super) const KINDS: &[KnownKind] = &[KnownKind {
@@ -21,7 +21,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
             ("Suspended", Verdict::Unknown),
         ],
     },
-    outputs: OutputsFrom::RunAndMessageOfPods,
+    outputs: OutputSource::RunAndMessageOfPods,
     cancel: Cancel::Deadline { seconds: 1 },
     pods: PodsOf::Labelled("batch.kubernetes.io/job-name"),
     restart_policy: Some(RestartPolicy {

@@ -1,6 +1,6 @@
 //! Kinds that do no work: they have succeeded once they exist.
 
-use super::{Cancel, HealthFrom, KnownKind, OutputsFrom, PodsOf, Watch};
+use super::{Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Watch};
 
 pub(super) const KINDS: &[KnownKind] = &[
     KnownKind {
@@ -16,7 +16,7 @@ pub(super) const KINDS: &[KnownKind] = &[
     KnownKind {
         group: "",
         kind: Some("Secret"),
-        outputs: OutputsFrom::Refused,
+        outputs: OutputSource::Refused,
         ..PASSIVE
     },
     KnownKind {
@@ -32,7 +32,7 @@ const PASSIVE: KnownKind = KnownKind {
     version: Some("v1"),
     watch: Watch::Nothing,
     health: HealthFrom::Existence,
-    outputs: OutputsFrom::Run,
+    outputs: OutputSource::Run,
     cancel: Cancel::NeverAtWork,
     pods: PodsOf::Unknown,
     restart_policy: None,

@@ -1,6 +1,6 @@
 //! Pods, which can be runs without any engine.
 
-use super::{Cancel, HealthFrom, KnownKind, OutputsFrom, PodsOf, RestartPolicy, Watch};
+use super::{Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, RestartPolicy, Watch};
 
 pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     group: "",
@@ -14,7 +14,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
         reason: "PodPhase",
         failures: &["Failed"],
     },
-    outputs: OutputsFrom::RunAndItsMessage,
+    outputs: OutputSource::RunAndItsMessage,
     cancel: Cancel::Deadline { seconds: 1 },
     pods: PodsOf::Itself,
     restart_policy: Some(RestartPolicy {

@@ -1,6 +1,6 @@
 //! Tekton Pipelines: its runs, and what selectors name.
 
-use super::{Cancel, HealthFrom, KnownKind, OutputsFrom, PodsOf, Watch};
+use super::{Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Watch};
 
 pub(super) const KINDS: &[KnownKind] = &[
     KnownKind {
@@ -45,7 +45,7 @@ const ANY: KnownKind = KnownKind {
     version: None,
     watch: Watch::Nothing,
     health: HealthFrom::SucceededCondition,
-    outputs: OutputsFrom::Run,
+    outputs: OutputSource::Run,
     cancel: Cancel::Unknown,
     pods: PodsOf::Unknown,
     restart_policy: None,

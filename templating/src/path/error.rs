@@ -126,23 +126,13 @@ pub enum SearchError {
 }
 
 /// What can be wrong inside the braces.
-pub(super) enum Fault {
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub(super) enum ParseError {
     /// The text is no path.
-    Syntax(SyntaxError),
+    Syntax(#[from] SyntaxError),
     /// It is one, but evaluating it always fails.
-    Find(SearchError),
-}
-
-impl From<SyntaxError> for Fault {
-    fn from(error: SyntaxError) -> Self {
-        Self::Syntax(error)
-    }
-}
-
-impl From<SearchError> for Fault {
-    fn from(error: SearchError) -> Self {
-        Self::Find(error)
-    }
+    Find(#[from] SearchError),
 }
 
 fn named(c: char) -> String {

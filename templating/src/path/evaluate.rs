@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     PathError, SearchError, compare,
-    step::{Filter, Node, Slice},
+    step::{Filter, PathNode, Slice},
 };
 use crate::bounds::Work;
 
@@ -15,12 +15,12 @@ pub(super) type Absent = fn(&[&str]) -> Option<&'static Value>;
 const TEXT_A_VISIT: usize = 64;
 
 /// What a list of steps leads to: nearly always one value.
-pub(super) enum Found<'a> {
+pub(super) enum Values<'a> {
     One([&'a Value; 1]),
     Many(Vec<&'a Value>),
 }
 
-impl<'a> Found<'a> {
+impl<'a> Values<'a> {
     pub(super) fn as_slice(&self) -> &[&'a Value] {
         match self {
             Self::One(value) => value,
@@ -31,24 +31,24 @@ impl<'a> Found<'a> {
 
 /// Follows keys and single indexes without an allocation, and hands over at the first other step.
 pub(super) fn evaluate<'a>(
-    nodes: &'a [Node],
+    nodes: &'a [PathNode],
     root: &'a Value,
     absent: Absent,
     work: &mut Work,
-) -> Result<Found<'a>, PathError> {
-    if let [Node::Literal(literal)] = nodes {
-        return Ok(Found::One([literal]));
+) -> Result<Values<'a>, PathError> {
+    if let [PathNode::Literal(literal)] = nodes {
+        return Ok(Values::One([literal]));
     }
     let mut value = root;
     let mut typed = true;
     for (index, node) in nodes.iter().enumerate() {
         let next = match node {
-            Node::Key(key) => {
+            PathNode::Key(key) => {
                 work.spend(1)?;
                 let present = value.get(key);
                 let stand_in = || {
                     let above: Option<Vec<&str>> =
-                        nodes.get(..=index)?.iter().map(Node::key).collect();
+                        nodes.get(..=index)?.iter().map(PathNode::key).collect();
                     absent(&above?)
                 };
                 match present {
@@ -58,29 +58,29 @@ pub(super) fn evaluate<'a>(
                     _ => present,
                 }
             }
-            Node::Slice(slice) if slice.single => {
+            PathNode::Slice(slice) if slice.single => {
                 work.spend(1)?;
                 typed = false;
                 element(slice, value)?
             }
             _ => {
                 let rest = nodes.get(index..).unwrap_or_default();
-                return follow(rest, vec![value], work).map(Found::Many);
+                return follow(rest, vec![value], work).map(Values::Many);
             }
         };
         let Some(next) = next else {
             // What follows may still be a text, which stands for itself whatever is before it.
             let rest = nodes.get(index + 1..).unwrap_or_default();
-            return follow(rest, Vec::new(), work).map(Found::Many);
+            return follow(rest, Vec::new(), work).map(Values::Many);
         };
         value = next;
     }
-    Ok(Found::One([value]))
+    Ok(Values::One([value]))
 }
 
 /// Follows any steps from any number of values.
 fn follow<'a>(
-    nodes: &'a [Node],
+    nodes: &'a [PathNode],
     mut values: Vec<&'a Value>,
     work: &mut Work,
 ) -> Result<Vec<&'a Value>, PathError> {
@@ -91,21 +91,21 @@ fn follow<'a>(
 }
 
 fn step<'a>(
-    node: &'a Node,
+    node: &'a PathNode,
     values: &[&'a Value],
     work: &mut Work,
 ) -> Result<Vec<&'a Value>, PathError> {
     work.spend(1 + values.len())?;
     match node {
-        Node::Key(key) => Ok(values.iter().filter_map(|value| value.get(key)).collect()),
-        Node::Slice(slice) => elements(slice, values, work),
-        Node::Wildcard => children(values, work),
-        Node::Descend => descend(values, work),
-        Node::Union(members) => union(members, values, work),
-        Node::Filter(filter) => keep(filter, values, work),
+        PathNode::Key(key) => Ok(values.iter().filter_map(|value| value.get(key)).collect()),
+        PathNode::Slice(slice) => elements(slice, values, work),
+        PathNode::Wildcard => children(values, work),
+        PathNode::Descend => descend(values, work),
+        PathNode::Union(members) => union(members, values, work),
+        PathNode::Filter(filter) => keep(filter, values, work),
         // As in kubectl: a text is one result, a number or bool one for each value.
-        Node::Literal(text @ Value::String(_)) => Ok(vec![text]),
-        Node::Literal(literal) => Ok(vec![literal; values.len()]),
+        PathNode::Literal(text @ Value::String(_)) => Ok(vec![text]),
+        PathNode::Literal(literal) => Ok(vec![literal; values.len()]),
     }
 }
 
@@ -154,7 +154,7 @@ fn descend<'a>(values: &[&'a Value], work: &mut Work) -> Result<Vec<&'a Value>, 
 }
 
 fn union<'a>(
-    members: &'a [Vec<Node>],
+    members: &'a [Vec<PathNode>],
     values: &[&'a Value],
     work: &mut Work,
 ) -> Result<Vec<&'a Value>, PathError> {
@@ -284,7 +284,7 @@ fn passes<'a>(filter: &'a Filter, item: &'a Value, work: &mut Work) -> Result<bo
     compare::holds(*operator, left, right).map_err(|reason| SearchError::Comparison(reason).into())
 }
 
-fn one<'a>(found: &Found<'a>) -> Result<Option<&'a Value>, PathError> {
+fn one<'a>(found: &Values<'a>) -> Result<Option<&'a Value>, PathError> {
     match found.as_slice() {
         [] => Ok(None),
         [value] => Ok(Some(value)),

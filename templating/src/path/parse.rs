@@ -8,23 +8,23 @@ use std::ops::Range;
 
 use super::{
     PathError, SearchError, SyntaxError,
-    error::Fault,
+    error::ParseError,
     shown,
-    step::{Filter, Node, Operator, Slice},
+    step::{Filter, Operator, PathNode, Slice},
     unquote::unquote,
 };
-use crate::bounds::MAX_NESTING;
+use crate::bounds::{MAX_NESTING, MAX_PATH_BYTES};
 
 /// Parses a path in braces.
-pub(super) fn parse(wrapped: &str) -> Result<Vec<Node>, PathError> {
+pub(super) fn parse(wrapped: &str) -> Result<Vec<PathNode>, PathError> {
     let mut parser = Parser::new(wrapped, 0);
     match parser.action() {
-        Ok(nodes) if parser.rest().is_empty() => Ok(nodes),
-        Ok(_) => Err(PathError::ManyQueries {
+        Ok(()) if parser.rest().is_empty() => Ok(parser.parsed.nodes),
+        Ok(()) => Err(PathError::ManyQueries {
             wrapped: shown(wrapped).into_owned(),
         }),
-        Err(Fault::Find(reason)) => Err(PathError::Find(reason)),
-        Err(Fault::Syntax(error)) => Err(PathError::Syntax {
+        Err(ParseError::Find(reason)) => Err(PathError::Find(reason)),
+        Err(ParseError::Syntax(error)) => Err(PathError::Syntax {
             wrapped: shown(wrapped).into_owned(),
             error,
         }),
@@ -32,53 +32,54 @@ pub(super) fn parse(wrapped: &str) -> Result<Vec<Node>, PathError> {
 }
 
 /// The steps of a path in braces with the bytes that each stands on, up to the first that cannot be read.
-pub(super) fn spans(wrapped: &str) -> Vec<(Node, Range<usize>)> {
-    let mut parser = Parser::new(wrapped, 0);
-    // What is wrong with it is told by `parse`.
-    let nodes = parser.action().unwrap_or(parser.nodes);
-    nodes.into_iter().zip(parser.spans).collect()
+pub(super) fn spans(wrapped: &str) -> Vec<(PathNode, Range<usize>)> {
+    let Parsed { nodes, spans, .. } = as_far_as_readable(wrapped);
+    nodes.into_iter().zip(spans).collect()
 }
 
 /// Where names stand between `['` and `']`, also in filters, up to what cannot be read. Those in unions are
 /// left out.
 pub(super) fn quoted_names(wrapped: &str) -> Vec<Range<usize>> {
+    as_far_as_readable(wrapped).quoted_names
+}
+
+fn as_far_as_readable(wrapped: &str) -> Parsed {
+    if wrapped.len() > MAX_PATH_BYTES + "{.}".len() {
+        return Parsed::default();
+    }
     let mut parser = Parser::new(wrapped, 0);
     // What is wrong with it is told by `parse`.
     let _ = parser.action();
-    parser.quoted_names
-}
-
-/// A part of a path that stands in brackets, with places in `{part}`.
-struct Part {
-    nodes: Vec<Node>,
-    spans: Vec<Range<usize>>,
-    quoted_names: Vec<Range<usize>>,
+    parser.parsed
 }
 
 /// Parses a part of a path that stands in brackets; what follows a closing brace is ignored, as
-/// kubectl does.
-fn parse_part(text: &str, nesting: usize) -> Result<Part, Fault> {
+/// kubectl does. Places are those in `{part}`.
+fn parse_part(text: &str, nesting: usize) -> Result<Parsed, ParseError> {
     if nesting > MAX_NESTING {
         return Err(SyntaxError::TooDeep.into());
     }
     let part = format!("{{{text}}}");
     let mut parser = Parser::new(&part, nesting);
-    Ok(Part {
-        nodes: parser.action()?,
-        spans: parser.spans,
-        quoted_names: parser.quoted_names,
-    })
+    parser.action()?;
+    Ok(parser.parsed)
+}
+
+/// A path, or a part of one.
+#[derive(Default)]
+struct Parsed {
+    nodes: Vec<PathNode>,
+    /// The bytes of the input that each node stands on.
+    spans: Vec<Range<usize>>,
+    /// The bytes of the names between `['` and `']`.
+    quoted_names: Vec<Range<usize>>,
 }
 
 struct Parser<'a> {
     input: &'a str,
     at: usize,
     nesting: usize,
-    nodes: Vec<Node>,
-    /// The bytes of the input that each node stands on.
-    spans: Vec<Range<usize>>,
-    /// The bytes of the names between `['` and `']`.
-    quoted_names: Vec<Range<usize>>,
+    parsed: Parsed,
 }
 
 impl<'a> Parser<'a> {
@@ -87,16 +88,14 @@ impl<'a> Parser<'a> {
             input,
             at: 0,
             nesting,
-            nodes: Vec::new(),
-            spans: Vec::new(),
-            quoted_names: Vec::new(),
+            parsed: Parsed::default(),
         }
     }
 
     /// Adds what was read since `start`.
-    fn push(&mut self, node: Node, start: usize) {
-        self.nodes.push(node);
-        self.spans.push(start..self.at);
+    fn push(&mut self, node: PathNode, start: usize) {
+        self.parsed.nodes.push(node);
+        self.parsed.spans.push(start..self.at);
     }
 
     fn rest(&self) -> &'a str {
@@ -126,11 +125,11 @@ impl<'a> Parser<'a> {
     }
 
     /// Everything from an opening brace to the closing one.
-    fn action(&mut self) -> Result<Vec<Node>, Fault> {
+    fn action(&mut self) -> Result<(), ParseError> {
         self.take("{");
         loop {
             if self.take("}") {
-                return Ok(std::mem::take(&mut self.nodes));
+                return Ok(());
             }
             if self.take("[?(") {
                 self.filter()?;
@@ -166,37 +165,37 @@ impl<'a> Parser<'a> {
             }
         }
         let node = match self.since(start) {
-            "*" => Node::Wildcard,
-            key => Node::Key(key.replace('\\', "")),
+            "*" => PathNode::Wildcard,
+            key => PathNode::Key(key.replace('\\', "")),
         };
         self.push(node, start);
     }
 
-    fn descend(&mut self) -> Result<(), Fault> {
-        if self.nodes.last() == Some(&Node::Descend) {
+    fn descend(&mut self) -> Result<(), ParseError> {
+        if self.parsed.nodes.last() == Some(&PathNode::Descend) {
             return Err(SyntaxError::Descent.into());
         }
-        self.push(Node::Descend, self.at - "..".len());
+        self.push(PathNode::Descend, self.at - "..".len());
         if self.peek().is_some_and(is_word) {
             self.field();
         }
         Ok(())
     }
 
-    fn word(&mut self, first: char) -> Result<(), Fault> {
+    fn word(&mut self, first: char) -> Result<(), ParseError> {
         let start = self.at - first.len_utf8();
         while self.peek().is_some_and(|c| !ends_word(c)) {
             self.next();
         }
         match self.since(start) {
-            "true" => self.push(Node::Literal(true.into()), start),
-            "false" => self.push(Node::Literal(false.into()), start),
+            "true" => self.push(PathNode::Literal(true.into()), start),
+            "false" => self.push(PathNode::Literal(false.into()), start),
             word => return Err(SearchError::Word(word.to_owned()).into()),
         }
         Ok(())
     }
 
-    fn number(&mut self, first: char) -> Result<(), Fault> {
+    fn number(&mut self, first: char) -> Result<(), ParseError> {
         let start = self.at - first.len_utf8();
         while self.peek().is_some_and(|c| c == '.' || c.is_ascii_digit()) {
             self.next();
@@ -207,11 +206,11 @@ impl<'a> Parser<'a> {
             (_, Ok(float)) if float.is_finite() => float.into(),
             _ => return Err(SyntaxError::Number(text.to_owned()).into()),
         };
-        self.push(Node::Literal(value), start);
+        self.push(PathNode::Literal(value), start);
         Ok(())
     }
 
-    fn quoted(&mut self, quote: char) -> Result<(), Fault> {
+    fn quoted(&mut self, quote: char) -> Result<(), ParseError> {
         let start = self.at - 1;
         loop {
             match self.next() {
@@ -223,7 +222,7 @@ impl<'a> Parser<'a> {
         let quoted = self.since(start);
         let inner = quoted.get(1..quoted.len() - 1).unwrap_or_default();
         let text = unquote(inner, quote).ok_or_else(|| SyntaxError::Quoted(quoted.to_owned()))?;
-        self.push(Node::Literal(text.into()), start);
+        self.push(PathNode::Literal(text.into()), start);
         Ok(())
     }
 
@@ -232,7 +231,7 @@ impl<'a> Parser<'a> {
         self.at >= 2 && self.input.as_bytes().get(self.at - 2) == Some(&b'\\')
     }
 
-    fn brackets(&mut self) -> Result<(), Fault> {
+    fn brackets(&mut self) -> Result<(), ParseError> {
         let start = self.at;
         loop {
             match self.next() {
@@ -249,10 +248,10 @@ impl<'a> Parser<'a> {
                 parse_part(&member, self.nesting + 1).map(|part| part.nodes)
             });
             let members = members.collect::<Result<_, _>>()?;
-            self.push(Node::Union(members), start - 1);
+            self.push(PathNode::Union(members), start - 1);
         } else if let Some(key) = quoted_key(text) {
             let name = start + "'".len();
-            self.quoted_names.push(name..name + key.len());
+            self.parsed.quoted_names.push(name..name + key.len());
             let part = parse_part(&format!(".{key}"), self.nesting + 1)?;
             // The part is `{.key}`, and here stands `['key']`. Added first: a descent begins at the dot.
             let moved = |at: usize| name + at - "{.".len();
@@ -260,51 +259,49 @@ impl<'a> Parser<'a> {
                 .spans
                 .into_iter()
                 .map(|span| moved(span.start)..moved(span.end));
-            self.nodes.extend(part.nodes);
-            self.spans.extend(spans);
+            self.parsed.nodes.extend(part.nodes);
+            self.parsed.spans.extend(spans);
         } else {
-            self.push(Node::Slice(slice(text)?), start - 1);
+            self.push(PathNode::Slice(slice(text)?), start - 1);
         }
         Ok(())
     }
 
-    fn filter(&mut self) -> Result<(), Fault> {
+    fn filter(&mut self) -> Result<(), ParseError> {
         let start = self.at - "[?(".len();
         let text = self.filter_text()?;
-        let filter = match split_comparison(text) {
-            None => Filter {
-                left: self.side(text, start + "[?(".len())?,
-                comparison: None,
-            },
-            Some((left, operator, right)) => {
-                let left = self.side(left, start + "[?(".len())?;
+        let (left, comparison) = match split_comparison(text) {
+            None => (text, None),
+            Some((left, operator, right)) => (left, Some((operator, right))),
+        };
+        let left = self.side(left, start + "[?(".len())?;
+        let comparison = match comparison {
+            None => None,
+            Some((operator, right)) => {
                 let right = self.side(right, self.at - ")]".len() - right.len())?;
                 let operator = Operator::parse(operator)
                     .ok_or_else(|| SearchError::Operator(operator.to_owned()))?;
-                Filter {
-                    left,
-                    comparison: Some((operator, right)),
-                }
+                Some((operator, right))
             }
         };
-        self.push(Node::Filter(filter), start);
+        self.push(PathNode::Filter(Filter { left, comparison }), start);
         Ok(())
     }
 
     /// A side of a filter, which begins at `start`.
-    fn side(&mut self, text: &str, start: usize) -> Result<Vec<Node>, Fault> {
+    fn side(&mut self, text: &str, start: usize) -> Result<Vec<PathNode>, ParseError> {
         let part = parse_part(text, self.nesting + 1)?;
         // The part is `{side}`.
         let moved = |at: usize| start + at - "{".len();
         let names = part.quoted_names.iter();
         let names = names.map(|name| moved(name.start)..moved(name.end));
-        self.quoted_names.extend(names);
+        self.parsed.quoted_names.extend(names);
         Ok(part.nodes)
     }
 
     /// What stands between `[?(` and `)]`: the end is the first `)` that is not inside the first pair
     /// of quotes.
-    fn filter_text(&mut self) -> Result<&'a str, Fault> {
+    fn filter_text(&mut self) -> Result<&'a str, ParseError> {
         let start = self.at;
         let mut quote = None;
         let mut closed = false;
@@ -356,7 +353,7 @@ fn split_comparison(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// `1`, `1:2`, `:`, `::2`.
-fn slice(text: &str) -> Result<Slice, Fault> {
+fn slice(text: &str) -> Result<Slice, ParseError> {
     let parts: Vec<&str> = text.split(':').collect();
     let is_part = |part: &&str| {
         part.strip_prefix('-')

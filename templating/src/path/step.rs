@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Node {
+pub(crate) enum PathNode {
     /// `.key` or `['key']`.
     Key(String),
     /// `[1]`, `[-1]`, `[0:4:2]`, `[*]`.
@@ -14,14 +14,14 @@ pub(crate) enum Node {
     /// `..`: the value and everything below it.
     Descend,
     /// `[0,1]`.
-    Union(Vec<Vec<Node>>),
+    Union(Vec<Vec<PathNode>>),
     /// `[?(@.a=="b")]`.
     Filter(Filter),
     /// A text, a number or a bool instead of a path, as on the right side of a filter.
     Literal(Value),
 }
 
-impl Node {
+impl PathNode {
     pub(super) fn key(&self) -> Option<&str> {
         match self {
             Self::Key(key) => Some(key),
@@ -43,9 +43,9 @@ pub(crate) struct Slice {
 /// Which elements of an array are kept.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Filter {
-    pub(super) left: Vec<Node>,
+    pub(super) left: Vec<PathNode>,
     /// Without a comparison the left side must exist.
-    pub(super) comparison: Option<(Operator, Vec<Node>)>,
+    pub(super) comparison: Option<(Operator, Vec<PathNode>)>,
 }
 
 /// How the two sides of a filter are compared.

@@ -81,8 +81,11 @@ fn what_cartouche_sets_is_what_the_constants_name() {
         names.sort();
         names
     };
-    assert_eq!(keys("labels"), sorted(&crate::OWN_LABELS));
-    assert_eq!(keys("annotations"), sorted(&crate::OWN_ANNOTATIONS));
+    assert_eq!(keys("labels"), sorted(&crate::document::OWN_LABELS));
+    assert_eq!(
+        keys("annotations"),
+        sorted(&crate::document::OWN_ANNOTATIONS)
+    );
 }
 
 #[test]

@@ -215,3 +215,15 @@ fn it_is_known_from_where_on_a_path_was_not_meant() {
         assert_eq!(path.get(..meant.from), Some(before), "{path}");
     }
 }
+
+#[test]
+fn what_is_below_some_keys_begins_with_them() {
+    let steps = steps("runnable.spec['inputs'].a[0]");
+    let below = |keys: &[&str]| super::below(&steps, keys).map(<[_]>::len);
+    assert_eq!(below(&[]), Some(5));
+    assert_eq!(below(&["runnable", "spec", "inputs"]), Some(2));
+    assert_eq!(below(&["runnable", "spec", "inputs", "a"]), Some(1));
+    assert_eq!(below(&["runnable", "inputs"]), None);
+    assert_eq!(below(&["runnable", "spec", "inputs", "a", "0"]), None);
+    assert_eq!(below(&["runnable", "spec", "inputs", "a", "0", "b"]), None);
+}

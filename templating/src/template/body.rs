@@ -1,18 +1,18 @@
 //! The document of a template, with its strings compiled.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::{
     bounds::{MAX_RENDERED_BYTES, Work},
     context::Context,
-    diagnostic::{Diagnostic, Diagnostics, Root, Segment, Step, kept},
+    diagnostic::{Diagnostic, Diagnostics, Root, Segment, SegmentRef, kept},
     tag::{BadTag, Leaf},
 };
 
 /// A document with its tags replaced: null where that failed, which is where it is open.
 pub(super) struct Replaced {
     pub(super) document: Value,
-    pub(super) open: Vec<Vec<Step>>,
+    pub(super) open: Vec<Vec<Segment>>,
     pub(super) problems: Vec<Diagnostic>,
 }
 
@@ -42,67 +42,24 @@ impl Body {
         match self {
             Self::Literal(_) => 0,
             Self::Broken { tags, .. } => *tags,
-            Self::Leaf(leaf) => leaf.paths().len(),
+            Self::Leaf(leaf) => leaf.paths().count(),
             Self::Array(items) => items.iter().map(Self::tag_count).sum(),
             Self::Object(fields) => fields.iter().map(|(_, body)| body.tag_count()).sum(),
         }
     }
 
-    /// The text of a top-level field without tags.
-    pub(super) fn literal(&self, key: &str) -> Option<String> {
-        let text = match self {
-            Self::Literal(document) => document.get(key)?.as_str()?,
-            Self::Object(fields) => match fields.iter().find(|(name, _)| name == key)? {
-                (_, Self::Literal(value)) => value.as_str()?,
-                _ => return None,
-            },
-            _ => return None,
-        };
-        Some(text.to_owned())
-    }
-
-    /// Where the strings with tags are, with the paths of their tags.
-    pub(super) fn tagged<'a>(
-        &'a self,
-        at: &mut Vec<Step>,
-        found: &mut Vec<(Vec<Step>, Vec<&'a str>)>,
-    ) {
-        let mut below = |step: Step, body: &'a Self| {
-            at.push(step);
-            body.tagged(at, found);
-            at.pop();
-        };
-        match self {
-            Self::Literal(_) => {}
-            Self::Leaf(leaf) | Self::Broken { readable: leaf, .. } => {
-                found.push((at.clone(), leaf.paths()));
-            }
-            Self::Array(items) => {
-                for (index, item) in items.iter().enumerate() {
-                    below(Step::Index(index), item);
-                }
-            }
-            Self::Object(fields) => {
-                for (key, field) in fields {
-                    below(Step::Key(key.clone()), field);
-                }
-            }
-        }
-    }
-
     /// Replaces every tag. Fails with all that cannot be replaced, in document order.
     pub(super) fn render(&self, context: &Context) -> Result<Value, Diagnostics> {
-        let Replaced {
-            document, problems, ..
-        } = self.attempt(context);
-        Diagnostics::check(problems)?;
-        Ok(document)
+        let replaced = self.attempt(context, |_| false);
+        Diagnostics::check(replaced.problems)?;
+        Ok(replaced.document)
     }
 
-    /// Replaces every tag that can be replaced.
-    pub(super) fn attempt(&self, context: &Context) -> Replaced {
-        let mut rendering = Rendering {
+    /// Replaces every tag that can be replaced. Nothing is said of those with a path that is `unknown`.
+    pub(super) fn attempt(&self, context: &Context, unknown: impl Fn(&str) -> bool) -> Replaced {
+        let mut renderer = Renderer {
             context,
+            unknown,
             work: Work::new(),
             room: MAX_RENDERED_BYTES,
             problems: Vec::new(),
@@ -110,18 +67,29 @@ impl Body {
             open: Vec::new(),
             stopped: false,
         };
-        let document = rendering.render(self);
+        let document = renderer.render(self);
         Replaced {
             document,
-            open: rendering.open,
-            problems: rendering.problems,
+            open: renderer.open,
+            problems: renderer.problems,
+        }
+    }
+
+    fn is_literal(&self) -> bool {
+        matches!(self, Self::Literal(_))
+    }
+
+    fn into_literal(self) -> Value {
+        match self {
+            Self::Literal(value) => value,
+            _ => Value::Null,
         }
     }
 }
 
 fn compile<'a>(
     value: &'a Value,
-    at: &mut Vec<Segment<'a>>,
+    at: &mut Vec<SegmentRef<'a>>,
     problems: &mut Vec<Diagnostic>,
 ) -> Body {
     match value {
@@ -131,7 +99,7 @@ fn compile<'a>(
             problems.extend(located(at, errors));
             match leaf {
                 readable if broken > 0 => Body::Broken {
-                    tags: readable.paths().len() + broken,
+                    tags: readable.paths().count() + broken,
                     readable,
                 },
                 Leaf::Plain(text) => Body::Literal(Value::String(text)),
@@ -140,50 +108,39 @@ fn compile<'a>(
         }
         Value::Array(items) => {
             let bodies = items.iter().enumerate().map(|(index, item)| {
-                within(at, Segment::Index(index), |at| compile(item, at, problems))
+                within(at, SegmentRef::Index(index), |at| {
+                    compile(item, at, problems)
+                })
             });
-            collapse_array(bodies.collect())
+            let bodies: Vec<Body> = bodies.collect();
+            if bodies.iter().all(Body::is_literal) {
+                Body::Literal(bodies.into_iter().map(Body::into_literal).collect())
+            } else {
+                Body::Array(bodies)
+            }
         }
         Value::Object(fields) => {
             let bodies = fields.iter().map(|(key, field)| {
-                let body = within(at, Segment::Key(key), |at| compile(field, at, problems));
+                let body = within(at, SegmentRef::Key(key), |at| compile(field, at, problems));
                 (key.clone(), body)
             });
-            collapse_object(bodies.collect())
+            let bodies: Vec<(String, Body)> = bodies.collect();
+            if bodies.iter().all(|(_, body)| body.is_literal()) {
+                let literals = bodies.into_iter();
+                let literals = literals.map(|(key, body)| (key, body.into_literal()));
+                Body::Literal(literals.collect())
+            } else {
+                Body::Object(bodies)
+            }
         }
         other => Body::Literal(other.clone()),
     }
 }
 
-fn collapse_array(bodies: Vec<Body>) -> Body {
-    if !bodies.iter().all(|body| matches!(body, Body::Literal(_))) {
-        return Body::Array(bodies);
-    }
-    let literals = bodies.into_iter().filter_map(|body| match body {
-        Body::Literal(value) => Some(value),
-        _ => None,
-    });
-    Body::Literal(literals.collect())
-}
-
-fn collapse_object(bodies: Vec<(String, Body)>) -> Body {
-    if !bodies
-        .iter()
-        .all(|(_, body)| matches!(body, Body::Literal(_)))
-    {
-        return Body::Object(bodies);
-    }
-    let literals = bodies.into_iter().filter_map(|(key, body)| match body {
-        Body::Literal(value) => Some((key, value)),
-        _ => None,
-    });
-    Body::Literal(Value::Object(literals.collect()))
-}
-
 fn within<'a, T>(
-    at: &mut Vec<Segment<'a>>,
-    segment: Segment<'a>,
-    visit: impl FnOnce(&mut Vec<Segment<'a>>) -> T,
+    at: &mut Vec<SegmentRef<'a>>,
+    segment: SegmentRef<'a>,
+    visit: impl FnOnce(&mut Vec<SegmentRef<'a>>) -> T,
 ) -> T {
     at.push(segment);
     let outcome = visit(at);
@@ -191,7 +148,7 @@ fn within<'a, T>(
     outcome
 }
 
-fn located(at: &[Segment<'_>], errors: Vec<BadTag>) -> impl Iterator<Item = Diagnostic> {
+fn located(at: &[SegmentRef<'_>], errors: Vec<BadTag>) -> impl Iterator<Item = Diagnostic> {
     let at = kept(at);
     errors.into_iter().map(move |error| Diagnostic {
         root: Root::Template,
@@ -201,63 +158,66 @@ fn located(at: &[Segment<'_>], errors: Vec<BadTag>) -> impl Iterator<Item = Diag
     })
 }
 
-struct Rendering<'a> {
+struct Renderer<'a, U> {
     context: &'a Context,
+    /// Whether nothing is known of what is at a path.
+    unknown: U,
     work: Work,
     room: usize,
     problems: Vec<Diagnostic>,
-    at: Vec<Segment<'a>>,
-    /// Where nothing could be put in.
-    open: Vec<Vec<Step>>,
+    at: Vec<SegmentRef<'a>>,
+    /// Where nothing is known.
+    open: Vec<Vec<Segment>>,
     /// Whether a limit was reached: then the rest is not looked at.
     stopped: bool,
 }
 
-impl<'a> Rendering<'a> {
+impl<'a, U: Fn(&str) -> bool> Renderer<'a, U> {
     fn render(&mut self, body: &'a Body) -> Value {
         match body {
             Body::Literal(value) => value.clone(),
-            Body::Leaf(leaf) => self.leaf(leaf).unwrap_or_else(|| self.nothing()),
-            Body::Broken { readable, .. } => {
-                self.leaf(readable);
-                self.nothing()
-            }
+            Body::Leaf(leaf) => self.leaf(leaf, true),
+            Body::Broken { readable, .. } => self.leaf(readable, false),
             Body::Array(items) => {
                 let items = items.iter().enumerate();
                 items
-                    .map(|(index, item)| self.below(Segment::Index(index), item))
+                    .map(|(index, item)| self.below(SegmentRef::Index(index), item))
                     .collect()
             }
             Body::Object(fields) => {
                 let fields = fields.iter().map(|(key, field)| {
-                    let value = self.below(Segment::Key(key), field);
+                    let value = self.below(SegmentRef::Key(key), field);
                     (key.clone(), value)
                 });
-                Value::Object(fields.collect::<Map<_, _>>())
+                fields.collect()
             }
         }
     }
 
-    fn below(&mut self, segment: Segment<'a>, body: &'a Body) -> Value {
+    fn below(&mut self, segment: SegmentRef<'a>, body: &'a Body) -> Value {
         self.at.push(segment);
         let value = self.render(body);
         self.at.pop();
         value
     }
 
-    fn nothing(&mut self) -> Value {
-        self.open.push(kept(&self.at));
-        Value::Null
+    fn leaf(&mut self, leaf: &Leaf, is_whole: bool) -> Value {
+        let value = self.replaced(leaf).filter(|_| is_whole);
+        if value.is_none() || leaf.paths().any(&self.unknown) {
+            self.open.push(kept(&self.at));
+        }
+        value.unwrap_or_default()
     }
 
-    fn leaf(&mut self, leaf: &Leaf) -> Option<Value> {
+    fn replaced(&mut self, leaf: &Leaf) -> Option<Value> {
         if self.stopped {
             return None;
         }
         match leaf.render(self.context, &mut self.work, &mut self.room) {
             Ok(value) => Some(value),
-            Err(errors) => {
+            Err(mut errors) => {
                 self.stopped = errors.iter().any(BadTag::is_final);
+                errors.retain(|error| !(self.unknown)(&error.tag));
                 self.problems.extend(located(&self.at, errors));
                 None
             }

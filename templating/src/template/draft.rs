@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Template, check_rendered_size};
 use crate::{
     context::Context,
-    diagnostic::{Diagnostic, Root, Step},
+    diagnostic::{Diagnostic, Root, Segment},
     document, syntax,
 };
 
@@ -26,7 +26,7 @@ pub struct Attempt {
     pub document: Value,
     /// Where in it nothing is known, because a tag has no value or cannot be read, or because it reads an
     /// input that does not fit.
-    pub open: Vec<Vec<Step>>,
+    pub open: Vec<Vec<Segment>>,
     /// What is wrong beside what is wrong for every Runnable. A tag that reads an input which does not
     /// fit is not named, too: that is one mistake.
     pub problems: Vec<Diagnostic>,
@@ -37,7 +37,7 @@ impl Draft {
     #[must_use]
     pub fn new(spec: &ClusterRunTemplateSpec) -> Self {
         let (template, problems) = Template::read(spec);
-        let whole = [Step::Key("template".to_owned())];
+        let whole = Segment::keys(["template"]);
         let is_refused = problems
             .iter()
             .any(|problem| problem.root == Root::Spec && problem.at == whole);
@@ -70,7 +70,7 @@ impl Draft {
             }
             None => (context.clone(), Vec::new()),
         };
-        let unfit: Vec<Vec<Step>> = problems.iter().map(Diagnostic::input).collect();
+        let unfit: Vec<Vec<Segment>> = problems.iter().map(Diagnostic::input).collect();
         // A default that does not fit is a mistake of the schema, and told as such.
         problems.retain(|problem| {
             context.at(&problem.input()).is_some() || completed.at(&problem.input()).is_none()
@@ -78,26 +78,15 @@ impl Draft {
         if self.is_refused {
             return Attempt::unknown(problems);
         }
-        let mut rendered = self.template.body.attempt(&completed);
-        rendered.problems.retain(|problem| {
-            let tag = problem.tag.as_deref();
-            !tag.is_some_and(|path| reads(path, &unfit))
-        });
+        let is_unfit = |path: &str| !unfit.is_empty() && reads(path, &unfit);
+        let mut rendered = self.template.body.attempt(&completed, is_unfit);
         problems.append(&mut rendered.problems);
         if let Err(refused) = check_rendered_size(&rendered.document) {
             // What an input makes too large that does not fit is one mistake, too.
             if unfit.is_empty() {
-                problems.extend(refused.iter().cloned());
+                problems.extend_from_slice(&refused);
             }
             return Attempt::unknown(problems);
-        }
-        if !unfit.is_empty() {
-            let mut tagged = Vec::new();
-            self.template.body.tagged(&mut Vec::new(), &mut tagged);
-            let unfit = tagged
-                .into_iter()
-                .filter(|(_, paths)| paths.iter().any(|path| reads(path, &unfit)));
-            rendered.open.extend(unfit.map(|(at, _)| at));
         }
         let mut document = rendered.document;
         problems.extend(document::review(
@@ -126,12 +115,12 @@ impl Attempt {
 }
 
 /// Whether a path leads to one of these places, into one, or past one.
-fn reads(path: &str, places: &[Vec<Step>]) -> bool {
-    let steps: Vec<Step> = syntax::steps(path)
+fn reads(path: &str, places: &[Vec<Segment>]) -> bool {
+    let steps: Vec<Segment> = syntax::steps(path)
         .into_iter()
         .map_while(|step| match step.to {
-            syntax::To::Key(key) => Some(Step::Key(key)),
-            syntax::To::Index(index) => usize::try_from(index).ok().map(Step::Index),
+            syntax::To::Key(key) => Some(Segment::Key(key)),
+            syntax::To::Index(index) => usize::try_from(index).ok().map(Segment::Index),
             syntax::To::Elements => None,
         })
         .collect();

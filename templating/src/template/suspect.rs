@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    diagnostic::{Root, Segment, kept},
+    diagnostic::{SegmentRef, kept},
     tag,
     warning::{Warning, WarningKind},
 };
@@ -15,36 +15,26 @@ pub(super) fn warnings(document: &Value) -> Vec<Warning> {
     warnings
 }
 
-fn suspect(at: &[Segment<'_>], kind: WarningKind) -> Warning {
-    Warning {
-        root: Root::Template,
-        at: kept(at),
-        kind,
-    }
-}
-
-fn visit<'a>(value: &'a Value, at: &mut Vec<Segment<'a>>, warnings: &mut Vec<Warning>) {
+fn visit<'a>(value: &'a Value, at: &mut Vec<SegmentRef<'a>>, warnings: &mut Vec<Warning>) {
     match value {
         Value::String(text) if tag::has_unclosed_tag(text) => {
-            warnings.push(suspect(at, WarningKind::UnclosedTag));
+            warnings.push(Warning::in_template(kept(at), WarningKind::UnclosedTag));
         }
-
         Value::String(text) if is_of_another_tool(text) => {
-            warnings.push(suspect(at, WarningKind::ForeignTag));
+            warnings.push(Warning::in_template(kept(at), WarningKind::ForeignTag));
         }
-
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                at.push(Segment::Index(index));
+                at.push(SegmentRef::Index(index));
                 visit(item, at, warnings);
                 at.pop();
             }
         }
         Value::Object(fields) => {
             for (key, field) in fields {
-                at.push(Segment::Key(key));
+                at.push(SegmentRef::Key(key));
                 if tag::has_tag(key) {
-                    warnings.push(suspect(at, WarningKind::TagInKey));
+                    warnings.push(Warning::in_template(kept(at), WarningKind::TagInKey));
                 }
                 visit(field, at, warnings);
                 at.pop();
@@ -63,15 +53,7 @@ fn is_of_another_tool(text: &str) -> bool {
             names.iter().any(|name| inside.starts_with(name))
         })
     };
-    begins("${", &["runnable.", "selected."])
-        || begins(
-            "{{",
-            &[
-                "runnable.",
-                "selected.",
-                ".Values.",
-                ".runnable.",
-                ".selected.",
-            ],
-        )
+    let of_go = [".Values.", ".runnable.", ".selected."];
+    let roots = ["runnable.", "selected."];
+    begins("${", &roots) || begins("{{", &roots) || begins("{{", &of_go)
 }

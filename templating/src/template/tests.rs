@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use cartouche_crds::HealthRule;
 use serde_json::json;
 
 use super::*;

@@ -12,21 +12,21 @@ use crate::outcome::{FOUND, Outcome};
 use crate::{
     cluster::Cluster,
     commands::logs::{containers, pods},
-    live::runs::{self, KnownRun},
+    live::runs::{self, LedgerRun},
 };
 
 /// How often is looked for pods that have begun since.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Which logs are wanted.
-pub(super) struct Wanted {
+pub(super) struct LogFilter {
     pub(super) container: Option<String>,
     pub(super) tail: Option<i64>,
 }
 
 /// A container of a pod.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Source {
+struct PodContainer {
     pod: String,
     container: String,
 }
@@ -35,11 +35,11 @@ struct Source {
 /// nothing more comes.
 pub(super) async fn follow(
     name: &str,
-    run: &KnownRun,
-    wanted: &Wanted,
+    run: &LedgerRun,
+    wanted: &LogFilter,
     cluster: &Cluster,
 ) -> anyhow::Result<Outcome> {
-    let mut followed: BTreeSet<Source> = BTreeSet::new();
+    let mut followed: BTreeSet<PodContainer> = BTreeSet::new();
     let mut reading: JoinSet<anyhow::Result<()>> = JoinSet::new();
     let mut outcome = Outcome::default();
     loop {
@@ -90,7 +90,7 @@ async fn has_ended(name: &str, sequence: i64, cluster: &Cluster) -> anyhow::Resu
 }
 
 /// The containers that have begun, so that there is something to read.
-fn begun(pods: &[Pod], wanted: &Wanted) -> Vec<Source> {
+fn begun(pods: &[Pod], wanted: &LogFilter) -> Vec<PodContainer> {
     let mut found = Vec::new();
     for pod in pods {
         let statuses = pod.status.iter().flat_map(|status| {
@@ -109,7 +109,7 @@ fn begun(pods: &[Pod], wanted: &Wanted) -> Vec<Source> {
             .filter(|name| begun.contains(name))
             .filter(is_wanted)
         {
-            found.push(Source {
+            found.push(PodContainer {
                 pod: pod.name_any(),
                 container: container.to_owned(),
             });
@@ -118,14 +118,14 @@ fn begun(pods: &[Pod], wanted: &Wanted) -> Vec<Source> {
     found
 }
 
-async fn print(api: Api<Pod>, source: Source, tail: Option<i64>) -> anyhow::Result<()> {
+async fn print(api: Api<Pod>, source: PodContainer, tail: Option<i64>) -> anyhow::Result<()> {
     let parameters = LogParams {
         container: Some(source.container.clone()),
         follow: true,
         tail_lines: tail,
         ..LogParams::default()
     };
-    let Source { pod, container } = &source;
+    let PodContainer { pod, container } = &source;
     let failed =
         |error: &dyn std::fmt::Display| anyhow!("reading the log of {pod}/{container}: {error}");
     let stream = api
@@ -167,7 +167,7 @@ mod tests {
     }
 
     fn names(container: Option<&str>) -> Vec<String> {
-        let wanted = Wanted {
+        let wanted = LogFilter {
             container: container.map(str::to_owned),
             tail: None,
         };

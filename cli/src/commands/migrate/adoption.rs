@@ -1,13 +1,9 @@
 //! Which runs of Cartographer are taken over.
 
-use anyhow::Context as _;
 use cartouche_crds::{ClusterRunTemplate, RUNNABLE_NAME_LABEL, Runnable};
-use cartouche_templating::{Template, contains, label_value};
-use kube::{
-    Api, ResourceExt as _,
-    api::{DynamicObject, ListParams},
-};
-use serde_json::Value;
+use cartouche_protocol::ledger::{Ledger, Listed, RunIdentity, rebuild};
+use cartouche_templating::{Rendered, Template, contains, label_value};
+use kube::{ResourceExt as _, api::ListParams};
 
 use crate::commands::migrate::remarks::{Level, Remark};
 use crate::{
@@ -21,103 +17,108 @@ pub(super) async fn of(
     template: &ClusterRunTemplate,
     cluster: &Cluster,
 ) -> anyhow::Result<Remark> {
-    let served = runnable
-        .status
-        .as_ref()
-        .is_some_and(|status| status.current_run.is_some());
-    if served {
+    let status = runnable.status.as_ref();
+    if status.is_some_and(|status| status.current_run.is_some()) {
         return Ok(Remark::new(Level::Same, "Cartouche serves it already"));
     }
+    let rendered = match rendered(runnable, template, cluster).await? {
+        Ok(rendered) => rendered,
+        Err(remark) => return Ok(remark),
+    };
+    let kind = rendered.kind();
+    let (level, text) = match adopted(runnable, &rendered, cluster).await? {
+        None => (
+            Level::Differs,
+            format!("it has no {kind} yet: one run is made"),
+        ),
+        Some((name, true)) => (
+            Level::Same,
+            format!("{kind} {name} is taken over, and nothing runs"),
+        ),
+        Some((name, false)) => (
+            Level::Differs,
+            format!(
+                "{kind} {name} does not look like what is rendered now: one run is made, unless a dry run of the \
+                 API server shows that it only wrote values in another way"
+            ),
+        ),
+    };
+    Ok(Remark::new(level, text))
+}
+
+/// What is rendered now, or what to say where nothing is.
+async fn rendered(
+    runnable: &Runnable,
+    template: &ClusterRunTemplate,
+    cluster: &Cluster,
+) -> anyhow::Result<Result<Rendered, Remark>> {
+    let refused = |level, text: String| Ok(Err(Remark::new(level, text)));
     let Ok(compiled) = Template::compile(&template.spec) else {
-        return Ok(Remark::new(
-            Level::Change,
-            "its template cannot be used, so that nothing runs",
-        ));
+        let text = "its template cannot be used, so that nothing runs";
+        return refused(Level::Change, text.to_owned());
     };
     let selected = match &runnable.spec.selector {
         None => None,
         Some(selector) => match cluster.selected(selector).await {
             Ok(object) => Some(serde_json::to_value(object)?),
             Err(error) => {
-                return Ok(Remark::new(
-                    Level::Differs,
-                    format!("what it renders is not known: {error:#}"),
-                ));
+                let text = format!("what it renders is not known: {error:#}");
+                return refused(Level::Differs, text);
             }
         },
     };
-    let value = as_json(runnable)?;
     let subject = Subject {
         template: &compiled,
         template_name: &template.name_any(),
-        runnable: &value,
+        runnable: &as_json(runnable)?,
         selected: selected.as_ref(),
     };
-    let run = match render::run(&subject) {
-        Ok(run) => run,
+    match render::run(&subject) {
+        Ok(run) => Ok(Ok(run.rendered)),
         Err(problems) => {
-            let text = problems
-                .first()
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            return Ok(Remark::new(
-                Level::Change,
-                format!("it cannot be rendered: {text}"),
-            ));
+            let first = problems.first().map(ToString::to_string);
+            let text = format!("it cannot be rendered: {}", first.unwrap_or_default());
+            refused(Level::Change, text)
         }
-    };
-    let (api_version, kind) = (run.rendered.api_version(), run.rendered.kind());
-    let newest = newest(runnable, api_version, kind, cluster).await?;
-    let Some(object) = newest else {
-        return Ok(Remark::new(
-            Level::Differs,
-            format!("it has no {kind} yet: one run is made"),
-        ));
-    };
-    let name = object.pointer("/metadata/name").and_then(Value::as_str);
-    let name = name.unwrap_or_default();
-    Ok(if contains(&object, &run.rendered) {
-        let text = format!("{kind} {name} is taken over, and nothing runs");
-        Remark::new(Level::Same, text)
-    } else {
-        let text = format!(
-            "{kind} {name} does not look like what is rendered now: one run is made, unless a dry run of the \
-             API server shows that it only wrote values in another way"
-        );
-        Remark::new(Level::Differs, text)
-    })
+    }
 }
 
-/// The newest object that the Runnable owns.
-async fn newest(
+/// The name of the run that becomes the current one, and whether it is what is rendered now.
+async fn adopted(
     runnable: &Runnable,
-    api_version: &str,
-    kind: &str,
+    rendered: &Rendered,
     cluster: &Cluster,
-) -> anyhow::Result<Option<Value>> {
+) -> anyhow::Result<Option<(String, bool)>> {
+    let (api_version, kind) = (rendered.api_version(), rendered.kind());
     let Some(served) = cluster.served(api_version, kind).await? else {
         return Ok(None);
     };
-    let api: Api<DynamicObject> =
-        Api::namespaced_with(cluster.client.clone(), &cluster.namespace, &served.resource);
-    let label = format!(
-        "{RUNNABLE_NAME_LABEL}={}",
-        label_value(&runnable.name_any())
-    );
-    let found = within(
-        &format!("listing {kind}"),
-        api.list(&ListParams::default().labels(&label)),
-    )
-    .await?;
-    let uid = runnable.uid();
-    let ours = found.items.into_iter().filter(|object| {
-        object
-            .owner_references()
-            .iter()
-            .any(|owner| Some(&owner.uid) == uid.as_ref())
+    let name = runnable.name_any();
+    let label = format!("{RUNNABLE_NAME_LABEL}={}", label_value(&name));
+    let parameters = ListParams::default().labels(&label);
+    let api = cluster.objects(&served);
+    let list = within(&format!("listing {kind}"), api.list(&parameters)).await?;
+    let mut runs = Vec::new();
+    for object in list.items {
+        let object = serde_json::to_value(object)?;
+        let run = RunIdentity::of(&object);
+        runs.extend(run.map(|run| (run, contains(&object, rendered))));
+    }
+    let listed = runs.iter().map(|(run, matches)| Listed {
+        run,
+        matches: *matches,
     });
-    let newest = ours.max_by_key(|object| object.creation_timestamp().map(|time| time.0));
-    newest
-        .map(|object| serde_json::to_value(object).context("the run cannot be read"))
-        .transpose()
+    let uid = runnable.uid().unwrap_or_default();
+    let ledger = rebuild(
+        &Ledger::default(),
+        &listed.collect::<Vec<_>>(),
+        &uid,
+        None,
+        None,
+    );
+    let current = ledger.and_then(|ledger| ledger.current?.uid);
+    let adopted = runs
+        .into_iter()
+        .find(|(run, _)| current.as_ref() == Some(&run.uid));
+    Ok(adopted.map(|(run, matches)| (run.name, matches)))
 }

@@ -5,44 +5,34 @@ use serde_json::{Map, Value};
 use crate::diagnostic::DiagnosticKind;
 
 use super::{
-    super::{Kind, Node, fit},
+    super::{SchemaNode, SchemaType, fit},
     ADDITIONAL, Reader,
 };
 
-impl Reader<'_> {
-    /// What keywords say of each other.
-    pub(super) fn consistent(&mut self, schema: &Map<String, Value>, node: &Node) {
-        let belongs = |keys: &[&'static str], kind: Kind| {
-            (node.kind != kind && node.kind != Kind::Any)
-                .then(|| keys.iter().find(|key| schema.contains_key(**key)).copied())
-                .flatten()
-        };
-        let objects = [
+/// Keywords that only one type has.
+const OF_ONE_TYPE: [(SchemaType, &[&str]); 3] = [
+    (
+        SchemaType::Object,
+        &[
             "properties",
             "required",
             ADDITIONAL,
             "minProperties",
             "maxProperties",
-        ];
-        let lists = ["items", "minItems", "maxItems", "uniqueItems"];
-        let texts = ["minLength", "maxLength"];
-        let misplaced = [
-            (belongs(&objects, Kind::Object), "an object", "object"),
-            (belongs(&lists, Kind::Array), "an array", "array"),
-            (
-                belongs(&texts, Kind::String).filter(|_| node.kind != Kind::IntOrString),
-                "a string",
-                "string",
-            ),
-        ];
-        for (key, what, kind) in misplaced {
-            // A keyword that cannot be read says nothing of the type.
-            if let Some(key) = key.filter(|key| !schema.get(*key).is_some_and(Value::is_boolean)) {
-                let (what, cure) = (format!("it is for {what}"), format!("write type: {kind}"));
-                self.refuse(key, DiagnosticKind::with_cure(what, cure));
-            }
-        }
-        if node.kind == Kind::Array && node.items.is_none() {
+        ],
+    ),
+    (
+        SchemaType::Array,
+        &["items", "minItems", "maxItems", "uniqueItems"],
+    ),
+    (SchemaType::String, &["minLength", "maxLength"]),
+];
+
+impl Reader<'_> {
+    /// What keywords say of each other.
+    pub(super) fn consistent(&mut self, schema: &Map<String, Value>, node: &SchemaNode) {
+        self.belong_to_type(schema, node.kind);
+        if node.kind == SchemaType::Array && node.items.is_none() {
             self.refuse(
                 "items",
                 "the schema of the elements is missing: write items: {type: string}, or whatever they are",
@@ -55,21 +45,38 @@ impl Reader<'_> {
                 self.refuse("required", DiagnosticKind::UnknownProperty { name, known });
             }
         }
-        if let Some(allowed) = &node.limits.allowed {
-            let plain = Node {
-                kind: node.kind,
-                nullable: node.nullable,
-                ..Node::default()
-            };
-            for value in allowed {
-                if !fit::problems(&plain, value, &[]).is_empty() {
-                    let what = format!(
-                        "{value} is not {}, as the type says",
-                        node.kind.with_article()
-                    );
-                    let cure = "take it out, or change the type";
-                    self.refuse("enum", DiagnosticKind::with_cure(what, cure));
-                }
+        self.allowed_are_of_type(node);
+    }
+
+    fn belong_to_type(&mut self, schema: &Map<String, Value>, is: SchemaType) {
+        for (kind, keys) in OF_ONE_TYPE {
+            let may_be_text = kind == SchemaType::String && is == SchemaType::IntOrString;
+            if is == kind || is == SchemaType::Any || may_be_text {
+                continue;
+            }
+            let given = keys.iter().find(|key| schema.contains_key(**key));
+            // A keyword that cannot be read says nothing of the type.
+            if let Some(key) = given.filter(|key| !schema.get(**key).is_some_and(Value::is_boolean))
+            {
+                let what = format!("it is for {}", kind.with_article());
+                let cure = format!("write type: {}", kind.name());
+                self.refuse(key, DiagnosticKind::with_cure(what, cure));
+            }
+        }
+    }
+
+    fn allowed_are_of_type(&mut self, node: &SchemaNode) {
+        let plain = SchemaNode {
+            kind: node.kind,
+            nullable: node.nullable,
+            ..SchemaNode::default()
+        };
+        for value in node.limits.allowed.iter().flatten() {
+            if !fit::problems(&plain, value, &[]).is_empty() {
+                let wanted = node.kind.with_article();
+                let what = format!("{value} is not {wanted}, as the type says");
+                let cure = "take it out, or change the type";
+                self.refuse("enum", DiagnosticKind::with_cure(what, cure));
             }
         }
     }

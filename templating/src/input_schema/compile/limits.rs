@@ -23,15 +23,13 @@ impl Reader<'_> {
             }
         };
         let pattern = self.text(schema, "pattern").map(format::pattern);
-        let pattern = match pattern {
-            Some(Err(reason)) => {
+        let pattern = pattern.and_then(|pattern| {
+            let refuse = |reason| {
                 let kind = DiagnosticKind::with_cure("it is no regular expression", reason);
                 self.refuse("pattern", kind);
-                None
-            }
-            Some(Ok(pattern)) => Some(pattern),
-            None => None,
-        };
+            };
+            pattern.map_err(refuse).ok()
+        });
         let limits = Limits {
             allowed,
             pattern,

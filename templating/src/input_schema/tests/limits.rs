@@ -225,7 +225,10 @@ fn a_colon_in_what_a_user_wrote_parts_no_message() {
     };
     let problems = crate::Template::compile(&spec).unwrap_err();
     let kind = &problems.iter().next().unwrap().kind;
-    assert_eq!(kind.what(), "\"a: b\" is not an integer, as the type says");
+    assert_eq!(
+        kind.to_string(),
+        "\"a: b\" is not an integer, as the type says"
+    );
     assert_eq!(
         kind.cure().as_deref(),
         Some("take it out, or change the type")

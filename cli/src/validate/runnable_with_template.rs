@@ -8,13 +8,14 @@ use cartouche_templating::{
 };
 use serde_json::Value;
 
-use super::{Knowledge, chained, inputs, names, shape, template, words};
+use super::{Knowledge, chained, inputs, message, names, shape, template};
 use crate::{
     finding::{Finding, Rule},
-    objects::{self, Objects, Selection, namespace_of},
+    input_schema,
+    objects::{self, Objects, Selected, namespace_of},
     render,
     schema::check::{self, Partial},
-    source::{Content, Document, Step},
+    source::{Content, Document, Segment},
     suggestion, template_file,
 };
 
@@ -35,8 +36,11 @@ pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledg
     let context = match Context::new(&prepared, selected.map(|selected| &selected.value)) {
         Ok(context) => context,
         Err(problems) => {
-            let told = problems.iter();
-            findings.extend(told.map(|problem| problem_finding(document, runnable, problem)));
+            findings.extend(
+                problems
+                    .iter()
+                    .map(|problem| problem_finding(document, runnable, problem)),
+            );
             return findings;
         }
     };
@@ -44,11 +48,7 @@ pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledg
     let asked = runnable.root.at(&["spec", "selector"]).is_some();
     let unfinished = selected.filter(|chosen| chained::is_unfinished(chosen));
     let is_unknown = |problem: &Diagnostic| {
-        let reads_selected = problem
-            .tag
-            .as_deref()
-            .is_some_and(|tag| tag.trim_start_matches(['{', '.']).starts_with("selected"));
-        (reads_selected && asked && selected.is_none())
+        (asked && selected.is_none() && chained::reads(problem, &["selected"]))
             || (unfinished.is_some() && chained::reads_status(problem))
     };
     let known = attempt
@@ -67,43 +67,20 @@ pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledg
 }
 
 fn selected<'a>(objects: &'a Objects, runnable: &Document) -> (Option<&'a Document>, Vec<Finding>) {
-    let place = || {
-        let entry = runnable
-            .root
-            .get("spec")
-            .and_then(|spec| spec.entry("selector"));
-        runnable.place(entry.map_or(&runnable.root.span, |entry| &entry.key_span))
-    };
     match objects.selected_by(runnable) {
-        Selection::NotAsked => (None, Vec::new()),
-        Selection::One(one) => (Some(one), Vec::new()),
-        Selection::None => {
+        Selected::NotAsked => (None, Vec::new()),
+        Selected::One(one) => (Some(one), Vec::new()),
+        Selected::None => {
             let message = format!(
                 "what the template makes of Runnable {} was not checked: no object among these files matches its selector",
                 runnable.name()
             );
-            (
-                None,
-                vec![
-                    Finding::note(Rule::Unchecked, message)
-                        .at(place())
-                        .help("add such an object to the files"),
-                ],
-            )
+            let finding = Finding::note(Rule::Unchecked, message)
+                .at(objects::selector_place(runnable))
+                .help("add such an object to the files");
+            (None, vec![finding])
         }
-        Selection::Many(count) => {
-            let message =
-                format!("the selector matches {count} objects, and has to match exactly one");
-            let help = "add labels until one is left";
-            (
-                None,
-                vec![
-                    Finding::error(Rule::Selector, message)
-                        .at(place())
-                        .help(help),
-                ],
-            )
-        }
+        Selected::Many(count) => (None, vec![objects::several_selected(runnable, count)]),
     }
 }
 
@@ -116,66 +93,65 @@ pub(crate) fn problem_finding(
     if let Some(misfit) = inputs::misfit(document, runnable, problem) {
         return misfit;
     }
-    let name = runnable.name();
     let missing = problem
         .tag
         .as_deref()
-        .filter(|_| words::has_no_value(problem))
+        .filter(|_| message::has_no_value(problem))
         .and_then(|tag| missing_input(runnable, tag));
-    let Some(missing) = missing else {
-        let finding = template::problem_finding(document, problem);
-        return Finding {
-            rule: Rule::Value,
-            message: format!("Runnable {name}: {}", finding.message),
-            ..finding
-        }
-        .related(subject_place(runnable, &[]), "for this Runnable");
-    };
-    let Missing {
-        key,
-        known,
-        above,
-        steps,
-        step,
-    } = missing;
-    let label = if steps == 0 {
-        format!("no input '{key}' here")
-    } else {
-        format!("no '{key}' here")
-    };
-    let what = if steps == 0 {
-        format!("the input '{key}'")
-    } else {
-        format!("'{key}' in its inputs")
-    };
-    let words = words::of(problem);
-    let add =
-        (steps == 0).then(|| format!("give it under spec.inputs of the Runnable: {key}: ..."));
-    Finding::error(
-        Rule::Value,
-        format!("Runnable {name} does not give {what}, which the template reads"),
-    )
-    .at(template_file::place_of(document, problem))
-    .label("has no value")
-    .related(subject_place(runnable, &above), label)
-    .maybe_help(
-        problem
-            .tag
-            .as_deref()
-            .and_then(|tag| words::unescaped_dots(tag, Some(&step)))
-            .or_else(|| suggestion::hint(&key, "it gives", known.iter().map(String::as_str)))
-            .or(add)
-            .or(words.help),
-    )
+    if let Some(missing) = missing {
+        return missing_finding(document, runnable, problem, &missing);
+    }
+    let finding = template::problem_finding(document, problem);
+    Finding {
+        rule: Rule::Value,
+        message: format!("Runnable {}: {}", runnable.name(), finding.message),
+        ..finding
+    }
+    .related(subject_place(runnable, &[]), "for this Runnable")
 }
+
+fn missing_finding(
+    document: &Document,
+    runnable: &Document,
+    problem: &Diagnostic,
+    missing: &Missing,
+) -> Finding {
+    let (key, name) = (&missing.key, runnable.name());
+    let (what, label, add) = if missing.above == Segment::keys(TO_INPUTS) {
+        (
+            format!("the input '{key}'"),
+            format!("no input '{key}' here"),
+            Some(format!(
+                "give it under spec.inputs of the Runnable: {key}: ..."
+            )),
+        )
+    } else {
+        let what = format!("'{key}' in its inputs");
+        (what, format!("no '{key}' here"), None)
+    };
+    let dots = || message::unescaped_dots(problem.tag.as_deref()?, Some(&missing.step));
+    let known = missing.known.iter().map(String::as_str);
+    let message = format!("Runnable {name} does not give {what}, which the template reads");
+    Finding::error(Rule::Value, message)
+        .at(template_file::place_of(document, problem))
+        .label("has no value")
+        .related(subject_place(runnable, &missing.above), label)
+        .maybe_help(
+            dots()
+                .or_else(|| suggestion::hint(key, "it gives", known))
+                .or(add)
+                .or_else(|| message::of(problem).help),
+        )
+}
+
+/// Where a Runnable has its inputs.
+const TO_INPUTS: [&str; 2] = ["spec", "inputs"];
 
 struct Missing {
     key: String,
     known: Vec<String>,
     /// The keys above it that are there.
-    above: Vec<Step>,
-    /// How far below the inputs it is.
-    steps: usize,
+    above: Vec<Segment>,
     /// The step to it.
     step: PathStep,
 }
@@ -183,53 +159,32 @@ struct Missing {
 /// What a path below the inputs lacks.
 fn missing_input(runnable: &Document, path: &str) -> Option<Missing> {
     let steps = syntax::steps(path);
-    let key = |step: Option<&PathStep>| match step.map(|step| &step.to) {
-        Some(To::Key(key)) => Some(key.clone()),
-        _ => None,
-    };
-    let leading: Vec<_> = steps
-        .iter()
-        .take(3)
-        .map(|step| key(Some(step)).unwrap_or_default())
-        .collect();
-    if leading != ["runnable", "spec", "inputs"] {
-        return None;
-    }
-    let mut above = vec![Step::Key("spec".to_owned()), Step::Key("inputs".to_owned())];
-    let mut value = runnable
-        .value
-        .pointer("/spec/inputs")
-        .unwrap_or(&Value::Null);
-    for (depth, step) in steps.iter().skip(3).enumerate() {
-        let key = key(Some(step))?;
-        let Some(below) = value.get(&key) else {
-            let known = value
-                .as_object()
-                .into_iter()
-                .flat_map(|map| map.keys().cloned());
+    let mut above = Segment::keys(TO_INPUTS);
+    let mut value = Segment::value_at(&above, &runnable.value).unwrap_or_default();
+    for step in input_schema::below_inputs(&steps)? {
+        let To::Key(key) = &step.to else {
+            return None;
+        };
+        let Some(below) = value.get(key) else {
+            let known = value.as_object().into_iter().flatten();
             return Some(Missing {
-                known: known.collect(),
-                key,
+                known: known.map(|(key, _)| key.clone()).collect(),
+                key: key.clone(),
                 above,
-                steps: depth,
                 step: step.clone(),
             });
         };
         value = below;
-        above.push(Step::Key(key));
+        above.push(Segment::Key(key.clone()));
     }
     None
 }
 
 /// The place of a part of the Runnable; of its name where that part is not there.
-fn subject_place(runnable: &Document, at: &[Step]) -> crate::source::Place {
+fn subject_place(runnable: &Document, at: &[Segment]) -> crate::source::SourceSpan {
     let (_, _, taken) = runnable.root.follow(at);
     if at.is_empty() || taken < at.len() {
-        let name = runnable
-            .root
-            .at(&["metadata", "name"])
-            .unwrap_or(&runnable.root);
-        return runnable.place(&name.span);
+        return runnable.place_of(&["metadata", "name"]);
     }
     shape::place(runnable, &runnable.root, at, true)
 }
@@ -246,11 +201,11 @@ fn check_run(
         return Vec::new();
     };
     let tagged = tagged(document);
-    let is_open = |at: &[Step]| {
-        let open = |open: &Vec<Step>| at.starts_with(open) || open.starts_with(at);
+    let is_open = |at: &[Segment]| {
+        let open = |open: &Vec<Segment>| at.starts_with(open) || open.starts_with(at);
         attempt.open.iter().any(open)
     };
-    let from_a_tag = |at: &[Step]| tagged(at) && !is_open(at);
+    let from_a_tag = |at: &[Segment]| tagged(at) && !is_open(at);
     let mut findings = Vec::new();
     let text = |key: &str| run.get(key).and_then(Value::as_str).unwrap_or_default();
     let known = knowledge.catalog.get(text("apiVersion"), text("kind"));
@@ -274,13 +229,13 @@ fn check_run(
 }
 
 /// Whether a part of the run is what a tag yields, or below that.
-fn tagged(document: &Document) -> impl Fn(&[Step]) -> bool {
-    let tagged: HashSet<Vec<Step>> = template_file::tags(document)
+fn tagged(document: &Document) -> impl Fn(&[Segment]) -> bool {
+    let tagged: HashSet<Vec<Segment>> = template_file::tags(document)
         .into_iter()
         .map(|tag| tag.at)
         .collect();
     let body = template_file::body(document).cloned();
-    move |at: &[Step]| {
+    move |at: &[Segment]| {
         let Some(body) = &body else {
             return false;
         };

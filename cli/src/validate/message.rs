@@ -1,26 +1,27 @@
-//! What problems of templates mean, in words that say what to do.
+//! What problems of templates mean, in messages that say what to do.
 //!
 //! The engine speaks as Cartographer does, so that runbooks and alerts still match. Here the same is
 //! said to somebody who has the file open.
 
 use cartouche_templating::{
-    Diagnostic, DiagnosticKind, PathError, SearchError, Step, SyntaxError, TagError, Unreadable,
+    Diagnostic, DiagnosticKind, PathError, SearchError, Segment, SyntaxError, TagError,
+    UnreadableField,
     syntax::{self, PathStep},
 };
 
 use crate::suggestion;
 
-/// A problem for its author.
+/// What is said of a problem to its author.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Words {
-    pub(crate) message: String,
+pub(crate) struct Message {
+    pub(crate) text: String,
     pub(crate) label: String,
     pub(crate) help: Option<String>,
 }
 
-fn words(message: impl Into<String>, label: impl Into<String>, help: impl Into<String>) -> Words {
-    Words {
-        message: message.into(),
+fn message(text: impl Into<String>, label: impl Into<String>, help: impl Into<String>) -> Message {
+    Message {
+        text: text.into(),
         label: label.into(),
         help: Some(help.into()),
     }
@@ -30,14 +31,14 @@ fn words(message: impl Into<String>, label: impl Into<String>, help: impl Into<S
 const ROOTS: [&str; 2] = ["runnable", "selected"];
 
 /// Translates a diagnostic.
-pub(crate) fn of(diagnostic: &Diagnostic) -> Words {
+pub(crate) fn of(diagnostic: &Diagnostic) -> Message {
     let tag = diagnostic.tag.as_deref().unwrap_or_default();
     let what = format!("the tag $({tag})$");
     match &diagnostic.kind {
         DiagnosticKind::WholeValue { error, .. } | DiagnosticKind::InText(error) => {
             of_tag(&what, tag, error, &diagnostic.message())
         }
-        DiagnosticKind::NullInText(path) => words(
+        DiagnosticKind::NullInText(path) => message(
             format!("{what} is null, and null cannot be part of a string"),
             "null",
             format!(
@@ -63,7 +64,7 @@ pub(super) fn has_no_value(diagnostic: &Diagnostic) -> bool {
     )
 }
 
-fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Words {
+fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Message {
     match error {
         TagError::Path(error) => of_path(what, path, error, said),
         TagError::UnknownRoot { root, .. } => {
@@ -72,50 +73,52 @@ fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Words {
                 None if root == "inputs" => "inputs are at runnable.spec.inputs".to_owned(),
                 None => "a tag reads runnable or, with a selector, selected; text that is no tag is written $('...')$".to_owned(),
             };
-            words(
+            message(
                 format!("{what} begins with '{root}', which does not exist"),
                 "not known",
                 help,
             )
         }
-        TagError::Unreadable(Unreadable::Suspend) => words(
+        TagError::UnreadableField(UnreadableField::Suspend) => message(
             format!("{what} must not be read"),
             "suspending and resuming is no change of what is run",
             "use an input of its own",
         ),
-        TagError::Unreadable(Unreadable::Status | Unreadable::Volatile { .. }) => words(
-            format!("{what} must not be read"),
-            "changes with every run, so that a run would cause the next one",
-            "read spec, labels or annotations instead",
-        ),
+        TagError::UnreadableField(UnreadableField::Status | UnreadableField::Volatile { .. }) => {
+            message(
+                format!("{what} must not be read"),
+                "changes with every run, so that a run would cause the next one",
+                "read spec, labels or annotations instead",
+            )
+        }
         TagError::TooLarge => as_said(what, said),
     }
 }
 
-/// What needs no other words.
-fn as_said(what: &str, said: &str) -> Words {
-    Words {
-        message: format!("{what}: {said}"),
+/// What needs no other text.
+fn as_said(what: &str, said: &str) -> Message {
+    Message {
+        text: format!("{what}: {said}"),
         label: "here".to_owned(),
         help: None,
     }
 }
 
-fn of_path(what: &str, path: &str, error: &PathError, said: &str) -> Words {
+fn of_path(what: &str, path: &str, error: &PathError, said: &str) -> Message {
     match error {
-        PathError::Empty => words(
+        PathError::Empty => message(
             format!("{what} is empty"),
             "no path here",
             "write a path between the markers, such as $(runnable.metadata.name)$ or, for an output, .status.phase",
         ),
         PathError::Syntax { error, .. } => of_syntax(what, error),
         PathError::Missing(_) => of_missing(what, path),
-        PathError::TooMany(_) => words(
+        PathError::TooMany(_) => message(
             format!("{what} leads to several values"),
             "more than one value",
             "make it lead to exactly one: an index such as [0], or a filter that fits once",
         ),
-        PathError::ManyQueries { .. } => words(
+        PathError::ManyQueries { .. } => message(
             format!("{what} has text after its closing brace"),
             "one path only",
             "a path has one pair of braces around all of it, or none",
@@ -126,7 +129,7 @@ fn of_path(what: &str, path: &str, error: &PathError, said: &str) -> Words {
 }
 
 /// A path that cannot be read.
-fn of_syntax(what: &str, error: &SyntaxError) -> Words {
+fn of_syntax(what: &str, error: &SyntaxError) -> Message {
     let with_dots;
     let help = match error {
         SyntaxError::Index(text) if text.starts_with('"') && text.contains('.') => {
@@ -160,7 +163,7 @@ fn of_syntax(what: &str, error: &SyntaxError) -> Words {
             "a path is made of names, [0] and [?(@.name==\"x\")]; a dot in a name is written \\."
         }
     };
-    words(
+    message(
         format!("{what} cannot be read: {error}"),
         "not a path",
         help,
@@ -180,18 +183,19 @@ pub(super) fn unescaped_dots(path: &str, lost: Option<&PathStep>) -> Option<Stri
     ))
 }
 
-fn of_missing(what: &str, path: &str) -> Words {
+fn of_missing(what: &str, path: &str) -> Message {
     let help = unescaped_dots(path, None).unwrap_or_else(|| {
-        let help = if path.starts_with("selected.status") {
+        let steps = syntax::steps(path);
+        let help = if syntax::below(&steps, &["selected", "status"]).is_some() {
             "look for a misspelt name in the path; if the file lacks the status, give the object as it is on a cluster: kubectl get -o yaml"
-        } else if path.starts_with("selected") {
+        } else if syntax::below(&steps, &["selected"]).is_some() {
             "look for a misspelt name in the path; `selected` needs a selector in the Runnable"
         } else {
             "look for a misspelt name in the path, or give it a value"
         };
         help.to_owned()
     });
-    words(
+    message(
         format!("{what} leads to no value"),
         "nothing is there",
         help,
@@ -199,24 +203,24 @@ fn of_missing(what: &str, path: &str) -> Words {
 }
 
 /// A path that can be read, but not followed.
-fn of_search(what: &str, error: &SearchError, said: &str) -> Words {
+fn of_search(what: &str, error: &SearchError, said: &str) -> Message {
     match error {
-        SearchError::Word(word) => words(
+        SearchError::Word(word) => message(
             format!("{what} has a space where none may be"),
             "a space",
             format!("there must be no space before '{word}': spaces may only stand at the end"),
         ),
-        SearchError::Operator(operator) => words(
+        SearchError::Operator(operator) => message(
             format!("{what} compares with '{operator}'"),
             "unknown comparison",
             "filters compare with == != < <= > >=",
         ),
-        SearchError::OutOfBounds { index, length } => words(
+        SearchError::OutOfBounds { index, length } => message(
             format!("{what} goes beyond the list: index {index}, length {length}"),
             "beyond the end",
             "use a position that is there; [-1] is the last element",
         ),
-        SearchError::NotAnArray { kind, .. } => words(
+        SearchError::NotAnArray { kind, .. } => message(
             format!("{what} takes an element of a {kind}, which is no list"),
             "not an array",
             "brackets with a number or a filter are for lists; names are written .name",
@@ -228,38 +232,38 @@ fn of_search(what: &str, error: &SearchError, said: &str) -> Words {
     }
 }
 
-fn of_field(diagnostic: &Diagnostic, kind: &DiagnosticKind) -> Words {
+fn of_field(diagnostic: &Diagnostic, kind: &DiagnosticKind) -> Message {
     let path = diagnostic.path();
-    if let Some(words) = of_schema(diagnostic, kind, &path) {
-        return words;
+    if let Some(message) = of_schema(diagnostic, kind, &path) {
+        return message;
     }
     match kind {
-        DiagnosticKind::Namespace => words(
+        DiagnosticKind::Namespace => message(
             "a template cannot set metadata.namespace",
             "runs are in the namespace of their Runnable",
             "take this line out",
         ),
-        DiagnosticKind::NoName => words(
+        DiagnosticKind::NoName => message(
             "the runs have no name",
             "generateName is missing here",
             "add generateName: $(runnable.metadata.name)$-",
         ),
-        DiagnosticKind::OwnKind(_) => words(
+        DiagnosticKind::OwnKind(_) => message(
             kind.to_string(),
             "a Runnable that makes Runnables could go on for ever",
             "make the object that does the work: a Job, a Pod, a TaskRun, a Workflow",
         ),
-        DiagnosticKind::NoKind(field) => words(
+        DiagnosticKind::NoKind(field) => message(
             format!("the template has no {field}"),
             "say here what kind of object to create",
             "add, for example, apiVersion: batch/v1 and kind: Job",
         ),
-        _ if path.is_empty() => Words {
-            message: kind.to_string(),
-            ..Words::default()
+        _ if path.is_empty() => Message {
+            text: diagnostic.message(),
+            ..Message::default()
         },
-        _ => Words {
-            message: format!("{path}: {}", kind.what()),
+        _ => Message {
+            text: format!("{path}: {kind}"),
             label: "here".to_owned(),
             help: kind
                 .cure()
@@ -269,7 +273,7 @@ fn of_field(diagnostic: &Diagnostic, kind: &DiagnosticKind) -> Words {
 }
 
 /// What no schema has, or what a schema does not declare.
-fn of_schema(diagnostic: &Diagnostic, kind: &DiagnosticKind, path: &str) -> Option<Words> {
+fn of_schema(diagnostic: &Diagnostic, kind: &DiagnosticKind, path: &str) -> Option<Message> {
     let nearest_or = |name: &str, known: &[&str], otherwise: String| {
         suggestion::nearest(name, known.iter().copied())
             .map_or(otherwise, |meant| format!("did you mean '{meant}'?"))
@@ -278,10 +282,10 @@ fn of_schema(diagnostic: &Diagnostic, kind: &DiagnosticKind, path: &str) -> Opti
         DiagnosticKind::UnknownKeyword { known } => {
             let (parent, keyword) = path.rsplit_once('.').unwrap_or(("", path));
             let keyword = match diagnostic.at.last() {
-                Some(Step::Key(key)) => key,
+                Some(Segment::Key(key)) => key,
                 _ => keyword,
             };
-            Some(words(
+            Some(message(
                 format!("{parent}: there is no keyword '{keyword}' in a schema"),
                 "not known",
                 nearest_or(
@@ -291,7 +295,7 @@ fn of_schema(diagnostic: &Diagnostic, kind: &DiagnosticKind, path: &str) -> Opti
                 ),
             ))
         }
-        DiagnosticKind::UnknownType { name, known } => Some(words(
+        DiagnosticKind::UnknownType { name, known } => Some(message(
             format!("{path}: there is no type '{name}'"),
             "no such type",
             nearest_or(name, known, format!("the types are: {}", known.join(", "))),
@@ -299,7 +303,7 @@ fn of_schema(diagnostic: &Diagnostic, kind: &DiagnosticKind, path: &str) -> Opti
         DiagnosticKind::UnknownProperty { name, known } => {
             let names: Vec<&str> = known.iter().map(String::as_str).collect();
             let listed = known.join(", ");
-            Some(words(
+            Some(message(
                 format!("{path}: there is no property '{name}' beside it"),
                 "not declared",
                 nearest_or(
