@@ -15,20 +15,13 @@ impl Checked {
     /// One action.
     pub(crate) fn happen(&self, world: &mut World, action: Action) {
         match action {
-            Action::Change => {
-                world.runnable.input += 1;
-                if !self.setup.by_template || self.token_moves(world) {
-                    world.touch();
-                }
-            }
+            Action::Change => self.change(world),
             Action::Observe(worker) => self.observe(world, worker),
             Action::ObserveTemplate(worker) => {
-                world.workers[worker].template = world.runnable.input;
-                world.workers[worker].woken = true;
+                show_template(world, worker, world.runnable.input);
             }
             Action::TemplateGoesBack(worker) => {
-                world.workers[worker].template -= 1;
-                world.workers[worker].woken = true;
+                show_template(world, worker, world.workers[worker].template - 1);
             }
             Action::Hear(worker) => self.hear(world, worker),
             Action::ListAnew(worker) => {
@@ -48,15 +41,7 @@ impl Checked {
             }
             Action::Finish(run, result) => world.runs[usize::from(run)].result = Some(result),
             Action::Delete(run) => self.delete(world, usize::from(run)),
-            Action::Rights => {
-                world.left.rights -= 1;
-                world.forbidden = !world.forbidden;
-                // Events of roles wake whoever waits for a right.
-                world
-                    .workers
-                    .iter_mut()
-                    .for_each(|worker| worker.woken = true);
-            }
+            Action::Rights => change_rights(world),
             Action::Wipe => self.wipe(world),
             Action::BackUp => world.backup = Some(world.runnable.status),
             Action::Restore => self.restore(world),
@@ -67,25 +52,26 @@ impl Checked {
                 self.age(world);
             }
             Action::Rebirth => self.rebirth(world),
-            Action::OriginalRun => {
-                world.left.original_runs -= 1;
-                let document = self.setup.document(world.runnable.input);
-                let make = self.named(world.runnable.owner, 0, document, world.runs.len());
-                Self::add_run(world, Run::new(make));
-            }
+            Action::OriginalRun => self.run_by_the_original(world),
             Action::Stranger => self.intrude(world),
             Action::Forge { early } => self.forge(world, early),
-            Action::Suspend(suspended) => {
-                world.left.suspensions -= u8::from(suspended);
-                world.runnable.suspended = suspended;
-                world.touch();
-            }
-            Action::Mistype(mistyped) => {
-                world.left.mistypes -= u8::from(mistyped);
-                world.runnable.mistyped = mistyped;
-                world.touch();
-            }
+            Action::Suspend(suspended) => suspend(world, suspended),
+            Action::Mistype(mistyped) => mistype(world, mistyped),
         }
+    }
+
+    fn change(&self, world: &mut World) {
+        world.runnable.input += 1;
+        if !self.setup.by_template || self.token_moves(world) {
+            world.touch();
+        }
+    }
+
+    fn run_by_the_original(&self, world: &mut World) {
+        world.left.original_runs -= 1;
+        let document = self.setup.document(world.runnable.input);
+        let make = self.named(world.runnable.owner, 0, document, world.runs.len());
+        Self::add_run(world, Run::new(make));
     }
 
     /// Somebody puts an object under the name that the ledger reserved: a copy of our run, say, labels
@@ -326,6 +312,32 @@ fn grow_old(model: &Checked, pass: &mut crate::world::Pass) {
     if let Some(Outcome::Created(shown) | Outcome::MadeBefore(shown)) = &mut knowledge.created {
         shown.make.old = true;
     }
+}
+
+fn show_template(world: &mut World, worker: usize, template: u8) {
+    world.workers[worker].template = template;
+    world.workers[worker].woken = true;
+}
+
+/// Events of roles wake whoever waits for a right.
+fn change_rights(world: &mut World) {
+    world.left.rights -= 1;
+    world.forbidden = !world.forbidden;
+    for worker in &mut world.workers {
+        worker.woken = true;
+    }
+}
+
+fn suspend(world: &mut World, suspended: bool) {
+    world.left.suspensions -= u8::from(suspended);
+    world.runnable.suspended = suspended;
+    world.touch();
+}
+
+fn mistype(world: &mut World, mistyped: bool) {
+    world.left.mistypes -= u8::from(mistyped);
+    world.runnable.mistyped = mistyped;
+    world.touch();
 }
 
 /// Nothing is on its way, and no worker is about to send anything.

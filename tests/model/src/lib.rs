@@ -69,6 +69,7 @@ pub mod mutant;
 pub mod picture;
 pub mod pool;
 mod process;
+mod reads;
 mod server;
 mod settling;
 mod symmetry;

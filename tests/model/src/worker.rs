@@ -3,18 +3,18 @@
 use cartouche_protocol::{
     decide::Change,
     facts::{LedgerWriter, RunName},
-    process_state::StoredStatus,
+    process_state::{Remembered, StoredStatus},
 };
 
 use crate::{
-    cast::NOW,
     decisions::{End, Move},
     judge,
     model::Checked,
     mutant::Mutant,
     pool::StatusId,
     process::{CLOCK, writers},
-    world::{Knowledge, Make, Memory, Outcome, Pass, Request, Stage, World},
+    reads::read,
+    world::{Cached, Knowledge, Make, Memory, Outcome, Pass, Request, Shown, Stage, World},
 };
 
 impl Checked {
@@ -95,41 +95,14 @@ impl Checked {
         let Some(begun) = begun else {
             return false;
         };
+        let input = if self.setup.by_template {
+            worker.template
+        } else {
+            cached.input
+        };
         worker.pass = Some(Pass {
             version: cached.version,
-            knowledge: Knowledge {
-                owner: cached.owner,
-                suspended: cached.suspended,
-                mistyped: cached.mistyped,
-                spec: cached.input,
-                input: if self.setup.by_template {
-                    worker.template
-                } else {
-                    cached.input
-                },
-                consistent: false,
-                stored: cached.status,
-                watched: false,
-                cached_runs: Vec::new(),
-                complete: 0,
-                existing: Vec::new(),
-                ledger_state: begun.ledger_state,
-                last_written_sequence: begun.last_written_sequence,
-                unobserved_run: None,
-                other_writer: begun.other_writer,
-                ledger_writer: None,
-                probed: false,
-                listed: None,
-                listed_every_kind: false,
-                reads: Vec::new(),
-                server_agrees: None,
-                created: begun
-                    .created
-                    .and(worker.memory.unconfirmed)
-                    .map(Outcome::MadeBefore),
-                only_attempt: false,
-                stuck: None,
-            },
+            knowledge: known_at_first(&cached, input, &begun, worker.memory.unconfirmed),
             stage: Stage::Deciding,
             prompt: true,
             has_written: false,
@@ -139,102 +112,36 @@ impl Checked {
     }
 
     fn carry_out(&self, world: &mut World, index: usize, next: &Move) {
+        match next {
+            Move::RenderAgain => self.render_again(world, index),
+            Move::List { every_kind } => self.list(world, index, *every_kind),
+            Move::Read(name) => read(world, index, *name),
+            Move::ReadLedgerWriter => self.read_ledger_writer(world, index),
+            Move::Ask(name) => self.ask(world, index, *name),
+            Move::Create(make) => Self::create(world, index, *make),
+            Move::Write(status, change) => self.write(world, index, *status, *change),
+            Move::End(end) => self.end(world, index, end),
+            Move::Rest => give_up(world, index),
+            Move::Probe => learn(world, index, |knowledge| knowledge.probed = true),
+            Move::LookAfter(problem) => {
+                learn(world, index, |knowledge| knowledge.stuck = Some(*problem));
+            }
+        }
+    }
+
+    fn create(world: &mut World, index: usize, make: Make) {
         let Some(mut pass) = world.workers[index].pass.take() else {
             return;
         };
-        let knowledge = &mut pass.knowledge;
-        match next {
-            Move::RenderAgain => {
-                knowledge.consistent = true;
-                if self.setup.by_template && self.setup.mutant != Mutant::StaleTemplate {
-                    knowledge.input = world.runnable.input;
-                }
-                world.workers[index].pass = Some(pass);
-                self.look_around(world, index);
-                return;
-            }
-            Move::List { every_kind } => {
-                let cast = &self.decisions.cast;
-                let kind = cast.kind(self.setup.document(knowledge.input));
-                let owner = knowledge.owner;
-                let of_kind = |make: &Make| *every_kind || cast.kind(make.document) == kind;
-                let listed = world.shown();
-                let listed =
-                    listed.filter(|shown| shown.make.owner == owner && of_kind(&shown.make));
-                knowledge.listed = Some(listed.collect());
-                knowledge.listed_every_kind = *every_kind;
-            }
-            Move::Read(name) => {
-                let read = (*name, world.holder(*name));
-                if let Some(shown) = read.1 {
-                    // A cached run that is newer than what this pass began with is left alone.
-                    let seen = &mut world.workers[index].seen[usize::from(shown.uid)];
-                    let known = knowledge.cached_runs.iter();
-                    let before = known
-                        .filter(|(known, deleted)| known.uid == shown.uid && !deleted)
-                        .map(|(known, _)| (known.result, false))
-                        .next();
-                    if before.is_some() && seen.cached_run == before {
-                        seen.cached_run = Some((shown.result, false));
-                    }
-                }
-                let at = knowledge.reads.partition_point(|(known, _)| known < name);
-                knowledge.reads.insert(at, read);
-            }
-            Move::ReadLedgerWriter => {
-                // Whoever has written since is waited for.
-                if pass.version != world.runnable.version {
-                    world.workers[index].woken = true;
-                    return;
-                }
-                let another = world.runnable.marked;
-                knowledge.ledger_writer = Some(if another {
-                    LedgerWriter::Another
-                } else {
-                    LedgerWriter::Ours
-                });
-                if !another {
-                    let entries = writers(world.runnable.writers);
-                    let memory = &mut world.workers[index].memory;
-                    self.decisions.remember(self.setup.mutant, memory, |state| {
-                        state.looked_up(&entries, Some(NOW));
-                    });
-                }
-            }
-            Move::Probe => knowledge.probed = true,
-            Move::Ask(name) => {
-                let document = self.setup.document(knowledge.input);
-                let live = world.holder(*name);
-                knowledge.server_agrees =
-                    Some(live.is_some_and(|live| live.make.document == document));
-            }
-            Move::Create(make) => {
-                // A ledger that this pass did not write is read once more.
-                let fresh = pass.has_written || pass.version == world.runnable.version;
-                if !fresh || pass.has_written && !pass.prompt {
-                    world.workers[index].woken = true;
-                    return;
-                }
-                judge::create(world, knowledge);
-                Self::send(world, index, *make);
-                pass.stage = Stage::Creating;
-            }
-            Move::Write(status, change) => {
-                world.workers[index].pass = Some(pass);
-                self.write(world, index, *status, *change);
-                return;
-            }
-            Move::Rest => {
-                world.workers[index].woken = true;
-                return;
-            }
-            Move::LookAfter(problem) => knowledge.stuck = Some(*problem),
-            Move::End(end) => {
-                world.workers[index].pass = Some(pass);
-                self.end(world, index, end);
-                return;
-            }
+        // A ledger that this pass did not write is read once more.
+        let fresh = pass.has_written || pass.version == world.runnable.version;
+        if !fresh || pass.has_written && !pass.prompt {
+            world.workers[index].woken = true;
+            return;
         }
+        judge::create(world, &pass.knowledge);
+        Self::send(world, index, make);
+        pass.stage = Stage::Creating;
         world.workers[index].pass = Some(pass);
     }
 
@@ -252,8 +159,7 @@ impl Checked {
         let intended = matches!(change, Change::Intent | Change::Renumber);
         let unwritten = self.setup.mutant == Mutant::NoIntent && intended;
         if !unwritten && !self.put(world, index, status, Some(change)) {
-            world.workers[index].pass = None;
-            world.workers[index].woken = true;
+            give_up(world, index);
             return;
         }
         let worker = &mut world.workers[index];
@@ -327,5 +233,53 @@ impl Checked {
                 pass.knowledge.stored = status;
             }
         }
+    }
+}
+
+/// A pass that would have to wait ends; the next one begins with what there is then.
+pub(crate) fn give_up(world: &mut World, index: usize) {
+    world.workers[index].pass = None;
+    world.workers[index].woken = true;
+}
+
+fn learn(world: &mut World, index: usize, learn: impl FnOnce(&mut Knowledge)) {
+    if let Some(pass) = &mut world.workers[index].pass {
+        learn(&mut pass.knowledge);
+    }
+}
+
+/// What a pass knows before it has looked around.
+fn known_at_first(
+    cached: &Cached,
+    input: u8,
+    begun: &Remembered,
+    unconfirmed: Option<Shown>,
+) -> Knowledge {
+    let made_before = begun.created.as_ref().and(unconfirmed);
+    Knowledge {
+        owner: cached.owner,
+        suspended: cached.suspended,
+        mistyped: cached.mistyped,
+        spec: cached.input,
+        input,
+        consistent: false,
+        stored: cached.status,
+        watched: false,
+        cached_runs: Vec::new(),
+        complete: 0,
+        existing: Vec::new(),
+        ledger_state: begun.ledger_state,
+        last_written_sequence: begun.last_written_sequence,
+        unobserved_run: None,
+        other_writer: begun.other_writer,
+        ledger_writer: None,
+        probed: false,
+        listed: None,
+        listed_every_kind: false,
+        reads: Vec::new(),
+        server_agrees: None,
+        created: made_before.map(Outcome::MadeBefore),
+        only_attempt: false,
+        stuck: None,
     }
 }

@@ -1,5 +1,6 @@
 //! What a worker knows, as the facts that the controller decides by.
 
+use cartouche_crds::HistoryEntry;
 use cartouche_protocol::{
     evaluate::{digested, reading},
     facts::{
@@ -11,10 +12,11 @@ use cartouche_protocol::{
     process_state::Remembered,
 };
 use cartouche_templating::{HASH_VERSION, contains};
+use serde_json::Value;
 
 use super::Decisions;
 use crate::{
-    cast::{self, NAMESPACE, NOW, RUNNABLE, TEMPLATE, owner_uid, token},
+    cast::{self, Document, NAMESPACE, NOW, RUNNABLE, TEMPLATE, owner_uid, token},
     configuration::Configuration,
     world::{Knowledge, Outcome, Shown},
 };
@@ -22,76 +24,32 @@ use crate::{
 impl Decisions {
     pub(super) fn facts(&self, setup: &Configuration, knowledge: &Knowledge) -> Facts {
         let stored = self.pool.stored(knowledge.stored);
-        let document = self.cast.document(setup.document(knowledge.input));
         let ledger = Ledger::of(&stored);
-        let foreign = ledger
-            .current
-            .as_ref()
-            .is_none_or(|current| !current.input_hash.starts_with(HASH_VERSION));
-        let object = |shown: &Shown| {
-            self.cast
-                .object(&self.pool, shown.uid, &shown.make, shown.result)
-        };
-        let found = |shown: &Shown| {
-            let object = object(shown);
-            let reading = reading(&document.compiled, &ledger.history, &object)?;
-            let matches = foreign && contains(&object, &document.rendered);
-            Some(Found { reading, matches })
-        };
-        let cached_run = |(shown, deleted): &(Shown, bool)| -> Option<CachedRun> {
-            let object = object(shown);
-            let run = RunIdentity::of(&object)?;
-            let compiled = Some(&*document.compiled);
-            Some(digested(compiled, &ledger.history, run, &object, *deleted))
-        };
-        let reads = knowledge.reads.iter().map(|(name, shown)| {
-            let read = shown.as_ref().and_then(found);
-            let read = read.map_or(NameRead::Absent, |found| NameRead::Found(Box::new(found)));
-            ((*self.pool.named(*name)).clone(), read)
-        });
-        let created = knowledge
-            .created
-            .map(|outcome| created(&outcome, |shown| found(shown).map(|it| it.reading)));
-        let rendering = Rendering {
-            consistent: knowledge.consistent,
-            document: document.rendered.clone(),
-            rules_hash: document.compiled.rules_hash.clone(),
-            has_outputs: true,
-            has_health_rule: false,
-            cause: Cause {
-                generation: i64::from(setup.generation(knowledge.spec)),
-                template_uid: document.compiled.uid.clone(),
-                template_generation: i64::from(setup.template_generation(knowledge.input)),
-            },
-        };
-        let remembered = Remembered {
-            ledger_state: knowledge.ledger_state,
-            created,
-            last_written_sequence: knowledge.last_written_sequence,
-            other_writer: knowledge.other_writer,
-            ..Remembered::default()
+        let reader = Reader {
+            decisions: self,
+            document: self.cast.document(setup.document(knowledge.input)),
+            is_foreign: ledger
+                .current
+                .as_ref()
+                .is_none_or(|current| !current.input_hash.starts_with(HASH_VERSION)),
+            history: &ledger.history,
         };
         let limits = BreakerLimits {
             max_runs: setup.runaway_runs,
         };
+        let cached_runs = knowledge.cached_runs.iter();
+        let listed = knowledge.listed.as_ref();
+        let reads = knowledge.reads.iter();
         Facts {
             now: Some(NOW),
             rendering: if knowledge.mistyped {
                 Err(not_found())
             } else {
-                Ok(rendering)
+                Ok(rendering(setup, knowledge, reader.document))
             },
-            watch: if setup.polled {
-                WatchState::Polled
-            } else if knowledge.watched {
-                WatchState::Synced
-            } else {
-                WatchState::Starting
-            },
-            cached_runs: knowledge
-                .cached_runs
-                .iter()
-                .filter_map(cached_run)
+            watch: watch_state(setup, knowledge),
+            cached_runs: cached_runs
+                .filter_map(|(shown, deleted)| reader.cached_run(shown, *deleted))
                 .collect(),
             unobserved_run: knowledge.unobserved_run.map(cast::run_uid),
             // To wait for another controller's word only takes time: here all of it has passed.
@@ -102,17 +60,95 @@ impl Decisions {
                 marked: true,
                 with_status: false,
             }),
-            listed: knowledge
-                .listed
-                .as_ref()
-                .map(|listed| listed.iter().filter_map(found).collect()),
+            listed: listed.map(|it| it.iter().filter_map(|it| reader.found(it)).collect()),
             listed_every_kind: knowledge.listed_every_kind,
-            reads: reads.collect(),
+            reads: reads
+                .map(|(name, shown)| {
+                    let name = (*self.pool.named(*name)).clone();
+                    (name, reader.read(shown.as_ref()))
+                })
+                .collect(),
             server_agrees: knowledge.server_agrees,
             resource: Some("tasks.example.dev".to_owned()),
             only_attempt: knowledge.only_attempt,
-            ..Facts::first(runnable_facts(setup, knowledge), stored, remembered, limits)
+            ..Facts::first(
+                runnable_facts(setup, knowledge),
+                stored,
+                reader.remembered(knowledge),
+                limits,
+            )
         }
+    }
+}
+
+/// Reads objects by a document and a ledger.
+struct Reader<'a> {
+    decisions: &'a Decisions,
+    document: &'a Document,
+    /// The hash of the current run is not of this version, so that runs are compared by content.
+    is_foreign: bool,
+    history: &'a [HistoryEntry],
+}
+
+impl Reader<'_> {
+    fn object(&self, shown: &Shown) -> Value {
+        let Decisions { cast, pool, .. } = self.decisions;
+        cast.object(pool, shown.uid, &shown.make, shown.result)
+    }
+
+    fn found(&self, shown: &Shown) -> Option<Found> {
+        let object = self.object(shown);
+        let reading = reading(&self.document.compiled, self.history, &object)?;
+        let matches = self.is_foreign && contains(&object, &self.document.rendered);
+        Some(Found { reading, matches })
+    }
+
+    fn read(&self, shown: Option<&Shown>) -> NameRead {
+        let found = shown.and_then(|shown| self.found(shown));
+        found.map_or(NameRead::Absent, |found| NameRead::Found(Box::new(found)))
+    }
+
+    fn remembered(&self, knowledge: &Knowledge) -> Remembered {
+        let read = |shown: &Shown| self.found(shown).map(|found| found.reading);
+        Remembered {
+            ledger_state: knowledge.ledger_state,
+            created: knowledge.created.map(|outcome| created(&outcome, read)),
+            last_written_sequence: knowledge.last_written_sequence,
+            other_writer: knowledge.other_writer,
+            ..Remembered::default()
+        }
+    }
+
+    fn cached_run(&self, shown: &Shown, deleted: bool) -> Option<CachedRun> {
+        let object = self.object(shown);
+        let run = RunIdentity::of(&object)?;
+        let compiled = Some(&*self.document.compiled);
+        Some(digested(compiled, self.history, run, &object, deleted))
+    }
+}
+
+fn rendering(setup: &Configuration, knowledge: &Knowledge, document: &Document) -> Rendering {
+    Rendering {
+        consistent: knowledge.consistent,
+        document: document.rendered.clone(),
+        rules_hash: document.compiled.rules_hash.clone(),
+        has_outputs: true,
+        has_health_rule: false,
+        cause: Cause {
+            generation: i64::from(setup.generation(knowledge.spec)),
+            template_uid: document.compiled.uid.clone(),
+            template_generation: i64::from(setup.template_generation(knowledge.input)),
+        },
+    }
+}
+
+fn watch_state(setup: &Configuration, knowledge: &Knowledge) -> WatchState {
+    if setup.polled {
+        WatchState::Polled
+    } else if knowledge.watched {
+        WatchState::Synced
+    } else {
+        WatchState::Starting
     }
 }
 

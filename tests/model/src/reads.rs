@@ -1,0 +1,99 @@
+//! What a pass reads before it goes on: renderings, lists, names, who wrote the ledger.
+
+use cartouche_protocol::facts::LedgerWriter;
+
+use crate::{
+    cast::NOW,
+    model::Checked,
+    mutant::Mutant,
+    pool::NameId,
+    process::writers,
+    worker::give_up,
+    world::{Make, Worker, World},
+};
+
+impl Checked {
+    /// The template, after the Runnable.
+    pub(crate) fn render_again(&self, world: &mut World, index: usize) {
+        let newest = world.runnable.input;
+        let Some(pass) = &mut world.workers[index].pass else {
+            return;
+        };
+        pass.knowledge.consistent = true;
+        if self.setup.by_template && self.setup.mutant != Mutant::StaleTemplate {
+            pass.knowledge.input = newest;
+        }
+        self.look_around(world, index);
+    }
+
+    /// The runs that the Runnable controls.
+    pub(crate) fn list(&self, world: &mut World, index: usize, every_kind: bool) {
+        let shown: Vec<_> = world.shown().collect();
+        let Some(pass) = &mut world.workers[index].pass else {
+            return;
+        };
+        let (knowledge, cast) = (&mut pass.knowledge, &self.decisions.cast);
+        let kind = cast.kind(self.setup.document(knowledge.input));
+        let of_kind = |make: &Make| every_kind || cast.kind(make.document) == kind;
+        let owner = knowledge.owner;
+        let own = shown.into_iter();
+        let own = own.filter(|shown| shown.make.owner == owner && of_kind(&shown.make));
+        knowledge.listed = Some(own.collect());
+        knowledge.listed_every_kind = every_kind;
+    }
+
+    /// Who wrote `currentRun` last.
+    pub(crate) fn read_ledger_writer(&self, world: &mut World, index: usize) {
+        let World {
+            runnable, workers, ..
+        } = world;
+        let Worker { memory, pass, .. } = &mut workers[index];
+        let Some(pass) = pass else { return };
+        // Whoever has written since is waited for.
+        if pass.version != runnable.version {
+            give_up(world, index);
+            return;
+        }
+        if runnable.marked {
+            pass.knowledge.ledger_writer = Some(LedgerWriter::Another);
+            return;
+        }
+        pass.knowledge.ledger_writer = Some(LedgerWriter::Ours);
+        let entries = writers(runnable.writers);
+        self.decisions.remember(self.setup.mutant, memory, |state| {
+            state.looked_up(&entries, Some(NOW));
+        });
+    }
+
+    /// What the server makes of the document, beside the run of this name.
+    pub(crate) fn ask(&self, world: &mut World, index: usize, name: NameId) {
+        let live = world.holder(name);
+        let Some(pass) = &mut world.workers[index].pass else {
+            return;
+        };
+        let document = self.setup.document(pass.knowledge.input);
+        let agrees = live.is_some_and(|live| live.make.document == document);
+        pass.knowledge.server_agrees = Some(agrees);
+    }
+}
+
+/// One name.
+pub(crate) fn read(world: &mut World, index: usize, name: NameId) {
+    let holder = world.holder(name);
+    let Worker { pass, seen, .. } = &mut world.workers[index];
+    let Some(pass) = pass else { return };
+    let knowledge = &mut pass.knowledge;
+    if let Some(shown) = holder {
+        // A cached run that is newer than what this pass began with is left alone.
+        let seen = &mut seen[usize::from(shown.uid)];
+        let mut known = knowledge.cached_runs.iter();
+        let before = known
+            .find(|(known, deleted)| known.uid == shown.uid && !deleted)
+            .map(|(known, _)| (known.result, false));
+        if before.is_some() && seen.cached_run == before {
+            seen.cached_run = Some((shown.result, false));
+        }
+    }
+    let at = knowledge.reads.partition_point(|(known, _)| *known < name);
+    knowledge.reads.insert(at, (name, holder));
+}
