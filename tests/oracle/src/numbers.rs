@@ -246,8 +246,17 @@ impl Past {
     }
 }
 
-/// Whether two hashes say the same, as far as one can tell: of another version of the hash nobody can.
-pub(crate) fn may_be_same(one: &str, other: &str) -> bool {
-    let is_ours = |hash: &str| hash.starts_with(HASH_VERSION);
-    one == other || !is_ours(one) || !is_ours(other)
+/// Whether a ledger may say this hash of a run that was made with the other one. A run keeps the hash that its
+/// release gave it; a later release writes what its own version of the hash says of the same document.
+pub(crate) fn may_be_same(said: &str, made: &str) -> bool {
+    let is_other = version(made).is_some_and(|version| version != HASH_VERSION);
+    said == made || is_other && said.starts_with(HASH_VERSION)
+}
+
+/// The version that stands before a hash, if one does: `v`, a number, and a colon.
+fn version(hash: &str) -> Option<&str> {
+    let (version, _) = hash.split_at_checked(hash.find(':')? + 1)?;
+    let number = version.strip_prefix('v')?.strip_suffix(':')?;
+    let is_number = !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit());
+    is_number.then_some(version)
 }

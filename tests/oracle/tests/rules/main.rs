@@ -91,10 +91,26 @@ fn s2_a_hash_of_other_content_or_an_entry_of_another_run() {
     breaks("S2", again(other));
     let of_another = earlier(intent(2, "v1:b"), 1, "v1:x", "one");
     breaks("S2", History::begun().write(of_another));
-    // A hash of another version says nothing.
-    holds(History::begun().write(earlier(intent(2, "v1:b"), 1, "v0:x", "one")));
     let unknown = earlier(intent(2, "v1:b"), 1, "v1:a", "nobody");
     breaks("S2", History::begun().write(unknown));
+}
+
+#[test]
+fn s2_only_the_hash_of_another_release_may_be_written_anew() {
+    let said = |hash: &str, made: &str| {
+        let begun = History::new(Sight::Torn).make(run(1, made, "one"));
+        begun.write(current(intent(1, hash), "one"))
+    };
+    holds(said("v1:a", "v0:x"));
+    holds(said("v0:x", "v0:x"));
+    // The run was made by this release.
+    breaks("S2", said("v1:b", "v1:a"));
+    breaks("S2", said("v0:x", "v1:a"));
+    breaks("S2", said("rubbish", "v1:a"));
+    // This release did not write the ledger, or no release made the run.
+    breaks("S2", said("v0:y", "v0:x"));
+    breaks("S2", said("rubbish", "v0:x"));
+    breaks("S2", said("v1:a", "rubbish"));
 }
 
 #[test]
