@@ -183,7 +183,8 @@ fn known(model: &Checked, number: Uid, run: &Run) -> Known {
         result: run.result,
     };
     Known {
-        gone: !run.is_there(),
+        // When it went is not known: not before the present number was given.
+        gone: (!run.is_there()).then_some(1),
         cut_short: run.presence == Presence::Deleted && run.result.is_none(),
         unrecorded: run.hasty,
         forgettable: run.forgettable,

@@ -27,7 +27,8 @@
 //!   made may a ledger say another hash than the run's.
 //! - **S3**. That a create is intended was asked of answered creates only; now of each that made a run. That
 //!   a ledger must not vanish was asked in the simulation only. The model let a number be passed over if its
-//!   run was never made, the simulation if a stranger held its name; now both must be so, as promise 3 says.
+//!   run was never made, the simulation if a stranger held its name; now both must be so, as promise 3 says, and
+//!   the stranger's object must have been there when the number was given, or later.
 //!   After a backup the model let only a document run that is not the newest run's; now everybody does.
 //! - **S4**. Each asked for another part of it; now all of it is asked, by the status before, whoever wrote
 //!   it. What a status lost that somebody emptied, its controllers cannot keep. Where the

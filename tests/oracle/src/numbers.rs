@@ -57,10 +57,10 @@ impl Past {
         if served.is_some_and(|served| served.gone) {
             return Some(Excuse::OutlivedItsRunnable);
         }
-        if one.gone && one.unrecorded && one.run.hash == other.run.hash {
+        if !one.is_there() && one.unrecorded && one.run.hash == other.run.hash {
             return Some(Excuse::DeletedUnrecorded);
         }
-        if one.gone && one.forgettable {
+        if !one.is_there() && one.forgettable {
             return Some(Excuse::DeletedAndForgotten);
         }
         let losses = self.losses(&one.run.runnable).iter();
@@ -133,7 +133,7 @@ impl Past {
         let behind = newest.filter(|it| it.run.number >= Some(before.sequence));
         if let Some(newest) = behind.filter(|_| restored) {
             let same = newest.run.hash == after.input_hash && newest.run.token == after.rerun_token;
-            return newest.gone || !same;
+            return !newest.is_there() || !same;
         }
         let run = before.uid.as_deref().and_then(|uid| self.run(uid));
         before.input_hash != after.input_hash
@@ -155,27 +155,32 @@ impl Past {
         own.max_by_key(|it| it.run.number)
     }
 
-    /// Somebody else's object had the name of a number that no run was made for; one that somebody deleted
-    /// too early (I1) does not count.
+    /// Somebody else's object had the name of a number, at its intent or later, and no run was made for it; one
+    /// that somebody deleted too early (I1) does not count.
     fn is_taken(&self, runnable: &str, before: &CurrentRun) -> bool {
-        let mut runs = self.runs.iter();
+        let intended = self
+            .runnables
+            .get(runnable)
+            .map_or(0, |served| served.since);
+        let holds = |it: &Known| {
+            it.run.name == before.name
+                && it.run.kind == before.kind
+                && it.gone.is_none_or(|gone| gone > intended)
+        };
+        let mut others = self.runs.iter().filter(|it| !it.is_of(runnable));
         let mut own = self.runs.iter().filter(|it| {
             it.is_of(runnable)
                 && it.run.number == Some(before.sequence)
                 && it.run.hash == before.input_hash
         });
-        before.phase != RunPhase::Created
-            && runs.any(|it| {
-                !it.is_of(runnable) && it.run.name == before.name && it.run.kind == before.kind
-            })
-            && own.all(|it| it.unrecorded)
+        before.phase != RunPhase::Created && others.any(holds) && own.all(|it| it.unrecorded)
     }
 
     /// S3: a ledger where there was none begins with the newest run that there is.
     fn judge_beginning(&mut self, runnable: &str, after: &CurrentRun) {
         let adopted = after.uid.as_deref().and_then(|uid| self.run(uid));
         let mut live = self.runs.iter().filter(|it| {
-            !it.gone
+            it.is_there()
                 && it.is_of(runnable)
                 && (it.is_ours() || !self.sight.is_partial())
                 && adopted.is_none_or(|adopted| it.is_newer_than(adopted))
@@ -206,7 +211,10 @@ impl Past {
             let mut entries = status.into_iter().flat_map(crate::past::entries);
             entries.any(|(_, _, known)| known == Some(uid))
         };
-        let there = self.runs.iter().filter(|it| !it.gone && it.is_of(runnable));
+        let there = self
+            .runs
+            .iter()
+            .filter(|it| it.is_there() && it.is_of(runnable));
         for run in there.filter(|it| !knows(&it.run.uid)) {
             if let Some(excuse) = self.unknown_for(run) {
                 found.excuse(excuse);

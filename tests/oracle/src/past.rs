@@ -53,8 +53,8 @@ pub struct Known {
     pub at: Time,
     /// The same in seconds.
     pub second: Option<i64>,
-    /// It does not exist any more.
-    pub gone: bool,
+    /// When it went, if it does not exist any more.
+    pub gone: Option<Time>,
     /// It was deleted before it had ended.
     pub cut_short: bool,
     /// Somebody deleted it before a ledger knew it, or while a create for it was on its way (I1).
@@ -76,13 +76,18 @@ impl Known {
             maker,
             at,
             second: None,
-            gone: false,
+            gone: None,
             cut_short: false,
             unrecorded: false,
             forgettable: false,
             recorded: false,
             overtaken: false,
         }
+    }
+
+    /// Whether it exists.
+    pub(crate) fn is_there(&self) -> bool {
+        self.gone.is_none()
     }
 
     /// Whether a Runnable's controllers made it: ours, or the original.
@@ -112,6 +117,8 @@ pub struct Served {
     /// A backup was put back, and no run was intended since.
     pub restored: bool,
     pub(crate) gone: bool,
+    /// Since when the present number is that.
+    pub(crate) since: Time,
     pub(crate) losses: Vec<Loss>,
     /// Numbers, hashes and names that a ledger gave, with the first time and its `intentAt` in seconds.
     pub(crate) intents: BTreeMap<(i64, String, String), (Time, Option<i64>)>,
@@ -217,8 +224,8 @@ impl Past {
                 self.retired(at.1, index);
             }
             let known = &mut self.runs[index];
-            if !known.gone {
-                known.gone = true;
+            if known.is_there() {
+                known.gone = Some(at.0);
                 known.cut_short = known.run.result.is_none();
                 known.unrecorded |= actor != Actor::Controller && !known.recorded;
             }
@@ -266,7 +273,11 @@ impl Past {
                 self.runs[index].recorded = true;
             }
         }
-        self.served(&uid).status = status;
+        let served = self.served(&uid);
+        if numbered(&served.status) != numbered(&status) {
+            served.since = at;
+        }
+        served.status = status;
     }
 
     fn judge_written(&mut self, runnable: &str, old: &RunnableStatus, new: &RunnableStatus) {
@@ -334,6 +345,12 @@ impl Past {
     pub(crate) fn is_stood_for(&self, kind: &str) -> bool {
         self.templates.values().any(|stands| stands == kind)
     }
+}
+
+/// The number and the name of the current run.
+fn numbered(status: &RunnableStatus) -> Option<(i64, &str)> {
+    let current = status.current_run.as_ref();
+    current.map(|run| (run.sequence, &*run.name))
 }
 
 /// The runs that a status knows: number, hash, uid.

@@ -188,6 +188,19 @@ fn s3_a_number_is_passed_over_for_a_name_that_is_taken() {
     holds(taken("app-1").write(next()));
     breaks("S3", taken("app-7").write(next()));
     breaks("S3", pending().write(next()));
+    // It was gone before the number was given; another one came later.
+    let gone = || {
+        let begin = History::new(Sight::Whole).tell(Stranger, Verb::Created, stranger("app-1"));
+        begin.delete(Person, "other").write(intent(1, "v1:a"))
+    };
+    breaks("S3", gone().write(next()));
+    let mut another = stranger("app-1");
+    if let Object::Run(run) = &mut another {
+        run.uid = "another".to_owned();
+    }
+    holds(gone().tell(Stranger, Verb::Created, another).write(next()));
+    // It went after that.
+    holds(taken("app-1").delete(Person, "other").write(next()));
     // The run was made before: its number cannot be given up.
     let made = pending().make(run(1, "v1:a", "one"));
     let taken = made.tell(Stranger, Verb::Created, stranger("app-1"));
