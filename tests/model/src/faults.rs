@@ -1,6 +1,7 @@
 //! What users, time and faults do to a state.
 
 use cartouche_crds::{RunPhase, RunnableStatus};
+use cartouche_oracle::is_loss;
 use cartouche_protocol::{facts::RunName, ledger::Ledger};
 
 use crate::{
@@ -210,17 +211,23 @@ impl Checked {
             crash(world, worker);
             world.workers[worker].cache = None;
         }
-        self.replace(world, backup);
+        world.ghost.restored |= self.replace(world, backup);
         world.runnable.writers += 1;
-        world.ghost.restored = true;
     }
 
-    fn replace(&self, world: &mut World, status: StatusId) {
-        let ledger = |status| self.decisions.pool.stored(status).current_run.clone();
-        world.runnable.marked |= ledger(status) != ledger(world.runnable.status);
+    /// Somebody writes another status. Whether anything that it said of runs is lost.
+    fn replace(&self, world: &mut World, status: StatusId) -> bool {
+        let old = self.decisions.pool.stored(world.runnable.status);
+        let new = self.decisions.pool.stored(status);
+        world.runnable.marked |= new.current_run != old.current_run;
         world.runnable.status = status;
         world.touch();
-        world.runs.iter_mut().for_each(|run| run.forgettable = true);
+        let lost = is_loss(&old, &new);
+        for run in world.runs.iter_mut().filter(|_| lost) {
+            run.forgettable = true;
+            run.had_succeeded |= run.result == Some(true);
+        }
+        lost
     }
 
     /// Half a minute passes: whatever was sent has arrived, and nothing that was read before is recent.

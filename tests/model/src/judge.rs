@@ -189,6 +189,7 @@ fn known(model: &Checked, number: Uid, run: &Run) -> Known {
         unrecorded: run.hasty,
         forgettable: run.forgettable,
         recorded: true,
+        had_succeeded: run.had_succeeded,
         ..Known::new(said, maker, 0)
     }
 }

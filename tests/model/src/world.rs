@@ -83,6 +83,8 @@ pub struct Run {
     pub hasty: bool,
     /// The status was lost or restored since it was made.
     pub forgettable: bool,
+    /// It had succeeded by then.
+    pub had_succeeded: bool,
 }
 
 impl Run {
@@ -95,6 +97,7 @@ impl Run {
             presence: Presence::There,
             hasty: false,
             forgettable: false,
+            had_succeeded: false,
         }
     }
 

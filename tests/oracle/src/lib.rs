@@ -36,6 +36,8 @@
 //! - **S5**. The model forgave a delete of a run that no ledger knows wherever there was no ledger, the simulation
 //!   never. Now a run must have been known before its ledger was lost. The fault plans counted deletes only;
 //!   they still do not ask how old a run was, since the adapter of the audit log tells no seconds.
+//! - **I3**. Any change of a status by somebody else excused what followed. Now one that takes away nothing of what
+//!   the status says of runs excuses nothing.
 
 mod cleanup;
 mod content;
@@ -47,5 +49,6 @@ mod past;
 mod verdict;
 
 pub use history::{Actor, Event, Object, Run, Runnable, Time, Verb};
+pub use loss::is_loss;
 pub use past::{Known, Past, Served, Sight};
 pub use verdict::{Excuse, Verdict, Violation};

@@ -1,6 +1,6 @@
 //! Statuses that somebody emptied, or put back (I3).
 
-use cartouche_crds::RunnableStatus;
+use cartouche_crds::{HistoryEntry, RunnableStatus};
 
 use crate::history::Time;
 
@@ -11,6 +11,22 @@ pub(crate) struct Loss {
     pub(crate) at: Time,
     /// What was lost.
     pub(crate) lost: Lost,
+}
+
+/// Whether an edit of a status takes away something that it said of runs, or all that shows that the Runnable was
+/// ever served. What an edit adds to the history, and what it changes of conditions and messages, loses nothing.
+#[must_use]
+pub fn is_loss(old: &RunnableStatus, new: &RunnableStatus) -> bool {
+    let unworded = |entry: &HistoryEntry| HistoryEntry {
+        message: String::new(),
+        ..entry.clone()
+    };
+    let kept: Vec<HistoryEntry> = new.history.iter().map(unworded).collect();
+    let mut known = old.history.iter().map(unworded);
+    old.current_run != new.current_run
+        || known.any(|entry| !kept.contains(&entry))
+        || old.outputs_from.is_some() && old.outputs_from != new.outputs_from
+        || Lost::from(old) != Lost::Everything && Lost::from(new) == Lost::Everything
 }
 
 /// What is missing from a status.

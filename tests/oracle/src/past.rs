@@ -9,7 +9,7 @@ use cartouche_crds::RunnableStatus;
 
 use crate::{
     history::{Actor, Event, Object, Run, Runnable, Time, Verb},
-    loss::{Loss, Lost},
+    loss::{Loss, Lost, is_loss},
     verdict::Verdict,
 };
 
@@ -63,6 +63,10 @@ pub struct Known {
     pub forgettable: bool,
     /// A ledger has named its uid.
     pub recorded: bool,
+    /// A ledger has said that the outputs are its.
+    pub gave: bool,
+    /// It had succeeded, or given the outputs, when the status was lost (I3).
+    pub had_succeeded: bool,
     /// It is a stranger's, and was taken for a run, which is excused.
     pub overtaken: bool,
 }
@@ -81,6 +85,8 @@ impl Known {
             unrecorded: false,
             forgettable: false,
             recorded: false,
+            gave: false,
+            had_succeeded: false,
             overtaken: false,
         }
     }
@@ -259,13 +265,18 @@ impl Past {
             self.confirm(at, &status);
             self.announce(at, runnable);
             self.judge_written(&uid, &old, &status);
-        } else if known && *old != *status {
+            let source = status.outputs_from.as_ref();
+            if let Some(run) = source.and_then(|from| self.run_mut(&from.uid)) {
+                run.gave = true;
+            }
+        } else if known && is_loss(&old, &status) {
             let lost = Lost::from(&status);
             let served = self.served(&uid);
             served.losses.push(Loss { at, lost });
             served.restored |= lost == Lost::Since;
-            for run in &mut self.runs {
-                run.forgettable |= run.run.runnable == uid;
+            for run in self.runs.iter_mut().filter(|it| it.run.runnable == uid) {
+                run.forgettable = true;
+                run.had_succeeded |= run.gave || run.run.result == Some(true);
             }
         }
         for (_, _, uid) in entries(&status) {

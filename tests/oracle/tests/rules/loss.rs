@@ -1,10 +1,12 @@
 //! What a status is that somebody emptied or put back, and what follows from that.
 
 use cartouche_crds::RunnableStatus;
-use cartouche_oracle::{Actor::Person, Excuse, Sight};
+use cartouche_oracle::{Actor::Person, Excuse, Sight, is_loss};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde_json::json;
 
 use crate::history::{
-    History, breaks, current, earlier, empty, holds, intent, is_excused, run, second,
+    History, breaks, current, earlier, empty, gives, holds, intent, is_excused, run, second,
 };
 
 #[test]
@@ -15,6 +17,64 @@ fn i3_deleted_and_forgotten() {
     // It is there still: neither may the ledger begin anew, nor its number be used.
     let there = again(History::begun().edit(empty())).found();
     assert_eq!(there, (vec!["S3", "S1"], vec![]));
+}
+
+#[test]
+fn i3_an_edit_that_loses_nothing_of_runs_excuses_nothing() {
+    let again = |loss: RunnableStatus| {
+        let deleted = History::begun().delete(Person, "one").edit(loss);
+        deleted.make(run(1, "v1:a", "two"))
+    };
+    let known = || current(intent(1, "v1:a"), "one");
+    let reported = RunnableStatus {
+        conditions: vec![condition()],
+        observed_generation: Some(2),
+        ..known()
+    };
+    breaks("S1", again(reported));
+    let mut unlike = known();
+    unlike.current_run.as_mut().unwrap().uid = None;
+    is_excused(again(unlike), Excuse::DeletedAndForgotten);
+}
+
+#[test]
+fn i3_what_is_lost_by_an_edit() {
+    let old = || gives(second(), 1, "one");
+    let with = |change: fn(&mut RunnableStatus)| {
+        let mut new = old();
+        change(&mut new);
+        is_loss(&old(), &new)
+    };
+    assert!(with(|new| new.current_run = None));
+    assert!(with(|new| new.current_run.as_mut().unwrap().sequence = 3));
+    assert!(with(|new| new.history.clear()));
+    assert!(with(|new| new.history[0].uid = None));
+    assert!(with(|new| new.outputs_from = None));
+    assert!(!with(|_| {}));
+    assert!(!with(|new| new.observed_generation = None));
+    assert!(!with(|new| new.conditions.push(condition())));
+    assert!(!with(|new| new.history[0].message = "done".to_owned()));
+    assert!(!with(|new| new.history.push(new.history[0].clone())));
+    assert!(!is_loss(
+        &intent(1, "v1:a"),
+        &gives(intent(1, "v1:a"), 1, "one")
+    ));
+    // A ledger is put back, or the last sign that there was one is taken away.
+    let served = || RunnableStatus {
+        conditions: vec![condition()],
+        ..empty()
+    };
+    assert!(is_loss(&served(), &intent(1, "v1:a")));
+    assert!(is_loss(&served(), &empty()));
+    assert!(!is_loss(&empty(), &served()));
+}
+
+fn condition() -> Condition {
+    let condition = json!({
+        "type": "Ready", "status": "True", "reason": "Ready", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    serde_json::from_value(condition).unwrap()
 }
 
 #[test]
