@@ -59,6 +59,8 @@ pub enum Mutant {
     UnansweredDropped,
     /// A ledger that is gone is begun anew.
     NoRebuild,
+    /// A ledger that is made out of the runs that exist gives the outputs of the oldest.
+    OldestOutputs,
     /// Nobody waits until the creates of an earlier controller have ended.
     NoQuietPeriod,
     /// A ledger that reality has overtaken is believed.
@@ -140,6 +142,7 @@ impl Mutant {
                     .retain(|entry| Some(entry.sequence) != unanswered);
             }
             Self::OutputsByTime => take_latest_outputs(facts, ledger),
+            Self::OldestOutputs if change == Change::Rebuild => take_oldest_outputs(facts, ledger),
             _ => {}
         }
     }
@@ -286,9 +289,19 @@ fn take_latest_outputs(facts: &Facts, ledger: &mut Ledger) {
         .history
         .iter()
         .filter(|entry| entry.result == Some(RunResult::Succeeded) && !had_ended(entry.sequence));
-    let reading = ended
-        .next_back()
-        .and_then(|entry| facts.reading(entry.uid.as_deref()?));
+    let uid = ended.next_back().and_then(|entry| entry.uid.clone());
+    take_outputs_of(uid, facts, ledger);
+}
+
+fn take_oldest_outputs(facts: &Facts, ledger: &mut Ledger) {
+    let mut earlier = ledger.history.iter();
+    let oldest = earlier.find(|entry| entry.result == Some(RunResult::Succeeded));
+    let uid = oldest.and_then(|entry| entry.uid.clone());
+    take_outputs_of(uid, facts, ledger);
+}
+
+fn take_outputs_of(uid: Option<String>, facts: &Facts, ledger: &mut Ledger) {
+    let reading = uid.and_then(|uid| facts.reading(&uid));
     let Some(reading) = reading.map(|found| &found.reading) else {
         return;
     };

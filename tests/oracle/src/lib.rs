@@ -31,8 +31,9 @@
 //!   the stranger's object must have been there when the number was given, or later.
 //!   After a backup the model let only a document run that is not the newest run's; now everybody does.
 //! - **S4**. Each asked for another part of it; now all of it is asked, by the status before, whoever wrote
-//!   it. What a status lost that somebody emptied, its controllers cannot keep. Where the
-//!   audit log is read, neither what a run gave nor whether it succeeded is asked, only the source and its order.
+//!   it. What a status lost that somebody emptied, its controllers cannot keep, but they find it again: the next
+//!   outputs are of no run that is older than one that is there and had succeeded before. Where the audit log is
+//!   read, neither what a run gave nor whether it succeeded is asked, only the source and its order.
 //! - **S5**. The model forgave a delete of a run that no ledger knows wherever there was no ledger, the simulation
 //!   never. Now a run must have been known before its ledger was lost. The fault plans counted deletes only;
 //!   they still do not ask how old a run was, since the adapter of the audit log tells no seconds.

@@ -63,13 +63,19 @@ impl Past {
         if !one.is_there() && one.forgettable {
             return Some(Excuse::DeletedAndForgotten);
         }
+        let lost = self.is_lost_with_its_kind(one, &other.run.kind);
+        lost.then_some(Excuse::LostWithItsKind)
+    }
+
+    /// Whether a ledger of runs of a kind need not know a run of another kind that it has lost.
+    pub(crate) fn is_lost_with_its_kind(&self, one: &Known, kind: &str) -> bool {
         let losses = self.losses(&one.run.runnable).iter();
         let mut since = losses.filter(|loss| loss.at > one.at);
         let unseen = since.any(|loss| match loss.lost {
             Lost::Since | Lost::Everything => true,
             Lost::Runs => !self.is_stood_for(&one.run.kind),
         });
-        (unseen && one.run.kind != other.run.kind).then_some(Excuse::LostWithItsKind)
+        unseen && one.run.kind != kind
     }
 
     /// S3: a ledger gave the number to this hash and name before.

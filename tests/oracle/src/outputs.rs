@@ -4,7 +4,8 @@ use cartouche_crds::{OutputsFrom, RunnableStatus};
 
 use crate::{
     history::Actor,
-    past::{Past, entries},
+    past::{Known, Past, entries},
+    verdict::Excuse,
 };
 
 impl Past {
@@ -47,6 +48,40 @@ impl Past {
             let what = format!("are not those of run {}, {}", from.sequence, from.uid);
             self.found
                 .broken("S4", format!("the outputs of {runnable} {what}"));
+        }
+        if !kept {
+            self.judge_source(runnable, from, new);
+        }
+    }
+
+    /// After a loss the runs that are there are read before any outputs are given, so that these do not come
+    /// from a run that is older than one that had succeeded by then.
+    fn judge_source(&mut self, runnable: &str, from: &OutputsFrom, new: &RunnableStatus) {
+        let number = |it: &Known| {
+            let uid = Some(it.run.uid.as_str());
+            let mut known = entries(new).filter(|(.., known)| *known == uid);
+            known.next().map(|(number, ..)| number).or(it.run.number)
+        };
+        let newer = self.runs.iter().filter(|it| {
+            it.is_there()
+                && it.had_succeeded
+                && it.is_of(runnable)
+                && number(it) > Some(from.sequence)
+        });
+        let kind = new.current_run.as_ref().map_or("", |run| &*run.kind);
+        let newer = newer.map(|it| (it, self.is_lost_with_its_kind(it, kind)));
+        // All of them must be excused.
+        let Some((newer, is_lost)) = newer.min_by_key(|(_, is_lost)| *is_lost) else {
+            return;
+        };
+        if is_lost {
+            self.found.excuse(Excuse::LostWithItsKind);
+        } else {
+            let what = format!(
+                "the outputs of {runnable} are said to be from run {}, but {} had succeeded",
+                from.sequence, newer.run.name
+            );
+            self.found.broken("S4", what);
         }
     }
 

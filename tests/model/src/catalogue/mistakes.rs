@@ -118,6 +118,17 @@ pub fn mutants() -> Vec<Configuration> {
             ..wipe()
         },
         Configuration {
+            name: "outputs of the oldest run that is found again",
+            mutant: Mutant::OldestOutputs,
+            inputs: ab(),
+            workers: 1,
+            left: Left {
+                wipes: 1,
+                ..faults(0, 0)
+            },
+            ..plain()
+        },
+        Configuration {
             name: "no quiet period",
             mutant: Mutant::NoQuietPeriod,
             ..wipe()

@@ -1,9 +1,12 @@
 //! From which runs outputs may be.
 
-use cartouche_oracle::{Run, Sight};
+use cartouche_crds::RunnableStatus;
+use cartouche_oracle::{Actor::Person, Excuse, Run, Sight};
 use serde_json::json;
 
-use crate::history::{History, breaks, current, gives, holds, intent, run, second};
+use crate::history::{
+    History, breaks, current, earlier, empty, gives, holds, intent, is_excused, run, second,
+};
 
 #[test]
 fn s4_outputs_that_go_back_away_or_are_of_no_run() {
@@ -33,6 +36,55 @@ fn s4_outputs_that_go_back_away_or_are_of_no_run() {
     // Somebody else took them away.
     let emptied = ended().edit(current(intent(1, "v1:a"), "one"));
     holds(emptied.write(current(intent(1, "v1:a"), "one")));
+}
+
+#[test]
+fn s4_after_a_loss_outputs_are_of_the_newest_run_that_had_succeeded() {
+    let lost = |succeeded: bool, loss: RunnableStatus| {
+        let two = History::begun().write(second()).make(run(2, "v1:b", "two"));
+        let two = two.write(current(second(), "two"));
+        let ended = if succeeded { two.end("two", true) } else { two };
+        ended.edit(loss)
+    };
+    let of_one = || gives(current(second(), "two"), 1, "one");
+    let of_two = || gives(current(second(), "two"), 2, "two");
+    let backup = || current(intent(1, "v1:a"), "one");
+    for loss in [empty, backup] {
+        breaks("S4", lost(true, loss()).write(of_one()));
+        holds(lost(true, loss()).write(of_two()));
+        // It is gone, or did not end before the loss.
+        let gone = lost(true, loss()).delete(Person, "two");
+        holds(gone.write(of_one()));
+        holds(lost(false, loss()).end("two", true).write(of_one()));
+    }
+    // The backup gave these outputs, which stay until there are others.
+    let kept = lost(true, gives(backup(), 1, "one"));
+    holds(kept.write(of_one()));
+    // That it has succeeded is known only by its outputs.
+    let given = || {
+        let made = History::new(Sight::Torn).make(run(1, "v1:a", "one"));
+        made.make(run(2, "v1:b", "two")).write(of_two())
+    };
+    breaks("S4", given().edit(empty()).write(of_one()));
+}
+
+#[test]
+fn s4_after_a_loss_a_run_of_another_kind_need_not_be_known() {
+    let anew = |history: History| {
+        let made = history.write(second()).make(run(2, "v1:b", "two"));
+        let two = made.write(current(second(), "two")).end("two", true);
+        let runs_lost = RunnableStatus {
+            observed_generation: Some(1),
+            ..empty()
+        };
+        let mut of_one = gives(earlier(intent(3, "v1:c"), 1, "v1:a", "one"), 1, "one");
+        of_one.current_run.as_mut().unwrap().kind = "Build".to_owned();
+        two.edit(runs_lost).write(of_one)
+    };
+    is_excused(anew(History::begun()), Excuse::LostWithItsKind);
+    // A template stands for the kind: it is looked for.
+    let found = anew(History::begun().template("Task")).found();
+    assert_eq!(found, (vec!["S3", "S4"], vec![]));
 }
 
 #[test]
