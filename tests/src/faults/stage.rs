@@ -19,7 +19,7 @@ use crate::{
     controller::{Controller, Settings},
     fault_proxy::{Crash, FaultProxy},
     fixture::{self, Fixture},
-    lab::{self, Kind},
+    lab::{self, TRIAL},
 };
 
 /// The Runnable of every scenario.
@@ -96,8 +96,8 @@ impl Stage {
         let controller = Arc::new(Mutex::new(None));
         let killer = tokio::spawn(kill_on_demand(orders, controller.clone())).abort_handle();
         let stage = Self {
-            record: Record::begin(cluster, &fixture.account, &Kind::Trial.resource())?,
-            kind: Kind::Trial.resource(),
+            record: Record::begin(cluster, &fixture.account, &TRIAL.resource())?,
+            kind: TRIAL.resource(),
             engine: None,
             beside: Vec::new(),
             demo: demo.to_owned(),
@@ -109,7 +109,7 @@ impl Stage {
         };
         stage.grant(true).await?;
         strangers::join(cluster, &stage.namespace, &stage.kind).await?;
-        stage.template(lab::template(Kind::Trial)).await?;
+        stage.template(lab::template(TRIAL)).await?;
         Ok(stage)
     }
 

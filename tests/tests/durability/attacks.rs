@@ -14,7 +14,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::{
-    engine::{Kind, ended, succeeds, template},
+    engine::{OMEN, ended, succeeds, template},
     scene::{Scene, rights},
     sight::{current, output, says},
 };
@@ -32,7 +32,7 @@ impl Attack {
     /// A Runnable `app` whose first run has given 1, and a forger.
     async fn begin(name: &str) -> Result<(Self, cartouche_tests::controller::Controller)> {
         let scene = Scene::begin(name).await?;
-        scene.template(template(Kind::Omen)).await?;
+        scene.template(template(OMEN)).await?;
         let only_create = [Rights {
             group: "lab.test",
             resource: "omens",
@@ -41,7 +41,7 @@ impl Attack {
         let cluster = &scene.cluster;
         let forger = cluster.service_account(&scene.namespace, "forger", &only_create);
         let forger = cluster.client_of(&forger.await?).await?;
-        let kind = Kind::Omen.resource();
+        let kind = OMEN.resource();
         let omens = Api::namespaced_with(forger, &scene.namespace, &kind);
         let controller = scene.controller(&[]).await?;
         let attack = Self { scene, omens };
@@ -59,7 +59,7 @@ impl Attack {
         };
         let run = current(&scene.until("app", "a run at work", made).await?)?;
         let status = Patch::Merge(json!({ "status": ended(true, &json!(value)) }));
-        let omens = scene.objects(Kind::Omen);
+        let omens = scene.objects(OMEN);
         omens
             .patch(&run.name, &PatchParams::default(), &status)
             .await?;
@@ -100,7 +100,7 @@ impl Attack {
             let value = status.pointer("/outputs/value");
             assert_ne!(value, Some(&json!(FORGED)));
         }
-        assert_eq!(self.scene.retired(Kind::Omen)?, Vec::<Value>::new());
+        assert_eq!(self.scene.retired(OMEN)?, Vec::<Value>::new());
         Ok(())
     }
 }

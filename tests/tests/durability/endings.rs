@@ -11,7 +11,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::{
-    engine::{Kind, ended, hangs, succeeds, template},
+    engine::{JOB, TRIAL, ended, hangs, succeeds, template},
     scene::{AFTER_QUIET, Scene},
     sight::{condition, current, failed, is_at, output, ready, result, says},
 };
@@ -73,7 +73,7 @@ async fn an_unfinished_run_that_is_deleted_is_made_again_once_per_deletion() -> 
     for sequence in 1..=3 {
         let now = scene.until("app", "the next run", is_at(sequence)).await?;
         let run = scene.trials().get(&current(&now)?.name).await?;
-        scene.delete(Kind::Trial, &run).await?;
+        scene.delete(TRIAL, &run).await?;
     }
     let now = scene.until("app", "the fourth run", is_at(4)).await?;
     scene.is_served().await?;
@@ -94,7 +94,7 @@ async fn a_finished_run_that_is_deleted_is_never_made_again() -> Result<()> {
     scene.until("bad", "failed", failed).await?;
     for name in ["good", "bad"] {
         let run = scene.sees(name, 1).await?;
-        scene.delete(Kind::Trial, &run).await?;
+        scene.delete(TRIAL, &run).await?;
     }
     scene.is_served().await?;
     controller.restart().await?;
@@ -120,7 +120,7 @@ async fn a_finished_run_that_is_deleted_while_nobody_looks_is_never_made_again()
     scene.gives("app", 1).await?;
     controller.kill()?;
     let run = scene.sees("app", 1).await?;
-    scene.delete(Kind::Trial, &run).await?;
+    scene.delete(TRIAL, &run).await?;
     controller.restart().await?;
     scene.is_served().await?;
     scene.gives("app", 1).await?;
@@ -160,8 +160,8 @@ async fn a_job_that_expires_after_it_finished_is_never_made_again() -> Result<()
     scene.template(jobs(1, "0s")).await?;
     scene.runnable("app", succeeds(1)).await?;
     scene.gives("app", 1).await?;
-    let gone = scene.made_of(Kind::Job)?[0].name.clone();
-    let jobs = scene.objects(Kind::Job);
+    let gone = scene.made_of(JOB)?[0].name.clone();
+    let jobs = scene.objects(JOB);
     scene
         .cluster
         .wait_until_gone(&jobs, &gone, crate::scene::SOON)
@@ -170,7 +170,7 @@ async fn a_job_that_expires_after_it_finished_is_never_made_again() -> Result<()
     controller.restart().await?;
     scene.is_served().await?;
     scene.gives("app", 1).await?;
-    let made = scene.made_of(Kind::Job)?;
+    let made = scene.made_of(JOB)?;
     assert_eq!(made.iter().filter(|run| run.runnable == "app").count(), 1);
     Ok(())
 }
@@ -184,8 +184,8 @@ async fn a_job_that_expired_while_nobody_looked_is_lost_and_runs_again_only_when
     scene.runnable("app", succeeds(1)).await?;
     scene.until("app", "its run", is_at(1)).await?;
     controller.kill()?;
-    let gone = scene.made_of(Kind::Job)?[0].name.clone();
-    let jobs = scene.objects(Kind::Job);
+    let gone = scene.made_of(JOB)?[0].name.clone();
+    let jobs = scene.objects(JOB);
     scene
         .cluster
         .wait_until_gone(&jobs, &gone, crate::scene::SOON)
@@ -199,11 +199,11 @@ async fn a_job_that_expired_while_nobody_looked_is_lost_and_runs_again_only_when
     );
     controller.restart().await?;
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(scene.made_of(Kind::Job)?.len(), 1);
+    assert_eq!(scene.made_of(JOB)?.len(), 1);
     let again = json!({ "metadata": { "annotations": { TOKEN: "once more" } } });
     scene.patch("app", again).await?;
     scene.gives("app", 1).await?;
-    assert_eq!(scene.made_of(Kind::Job)?.len(), 2);
+    assert_eq!(scene.made_of(JOB)?.len(), 2);
     scene.nothing_twice()
 }
 
@@ -215,7 +215,7 @@ async fn an_unfinished_run_found_missing_is_lost_until_the_inputs_change() -> Re
     scene.until("app", "its run", is_at(1)).await?;
     controller.kill()?;
     let run = scene.sees("app", 1).await?;
-    scene.delete(Kind::Trial, &run).await?;
+    scene.delete(TRIAL, &run).await?;
     controller.restart().await?;
     let end = scene.until("app", "lost", lost).await?;
     assert!(says(&end, "RunTemplateReady", "True", "Ready"));
@@ -282,7 +282,7 @@ async fn a_deleted_run_held_by_a_finalizer_is_made_again_only_when_it_is_gone() 
     let held = |by: Value| json!({ "metadata": { "finalizers": by } });
     patch_run(&scene.trials(), &name, held(json!(["lab.test/hold"]))).await?;
     let run = scene.trials().get(&name).await?;
-    scene.delete(Kind::Trial, &run).await?;
+    scene.delete(TRIAL, &run).await?;
     scene.is_served().await?;
     assert_eq!(scene.made("app")?, [1], "it is still there");
     patch_run(&scene.trials(), &name, held(json!(null))).await?;
@@ -296,7 +296,7 @@ async fn a_deleted_run_held_by_a_finalizer_is_made_again_only_when_it_is_gone() 
 async fn a_success_that_turns_into_a_failure_keeps_its_outputs_and_makes_no_run() -> Result<()> {
     let scene = Scene::begin("flips").await?;
     let _controller = scene.controller(&[]).await?;
-    scene.template(template(Kind::Trial)).await?;
+    scene.template(template(TRIAL)).await?;
     scene.runnable("app", succeeds(1)).await?;
     scene.gives("app", 1).await?;
     let run = scene.sees("app", 1).await?;
@@ -327,14 +327,14 @@ async fn runs_that_end_and_go_in_one_moment_are_neither_lost_nor_made_again() ->
         scene.until(name, "its run", is_at(1)).await?;
         let run = scene.sees(name, 1).await?;
         scene.end(&run, true).await?;
-        scene.delete(Kind::Trial, &run).await?;
+        scene.delete(TRIAL, &run).await?;
     }
     for name in &names {
         let end = scene.until(name, "an end", |r| result(r).is_some()).await?;
         assert_eq!(result(&end), Some(RunResult::Succeeded), "{name}");
     }
     scene.is_served().await?;
-    let made = scene.made_of(Kind::Trial)?.len();
+    let made = scene.made_of(TRIAL)?.len();
     assert_eq!(made, names.len());
     scene.nothing_twice()
 }
@@ -353,7 +353,7 @@ async fn a_run_that_lost_its_owner_is_followed_by_its_name() -> Result<()> {
     scene.is_served().await?;
     scene.end(&scene.sees("ends", 1).await?, true).await?;
     let gone = scene.sees("goes", 1).await?;
-    scene.delete(Kind::Trial, &gone).await?;
+    scene.delete(TRIAL, &gone).await?;
     // A run that its watch has not shown yet is not looked for before a minute is over.
     let gives = |r: &Runnable| output(r) == Some(1);
     scene
@@ -380,7 +380,7 @@ async fn a_run_that_lost_its_label_and_goes_after_its_end_is_not_made_again() ->
     scene.is_served().await?;
     // Between two looks: what the watch showed last is that it went unfinished.
     scene.end(&run, true).await?;
-    scene.delete(Kind::Trial, &run).await?;
+    scene.delete(TRIAL, &run).await?;
     scene.within(AFTER_QUIET, "app", "Lost", lost).await?;
     scene.is_served().await?;
     assert_eq!(scene.made("app")?, [1]);

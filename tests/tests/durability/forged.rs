@@ -12,7 +12,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::{
-    engine::{Kind, end, hangs, succeeds},
+    engine::{TRIAL, end, hangs, succeeds},
     scene::{SOON, Scene, rights},
     sight::{current, output, says},
 };
@@ -109,12 +109,12 @@ async fn forged_runs_give_no_outputs_are_never_deleted_and_make_no_trouble() -> 
         let next = scene.gives(name, 2).await?;
         assert_eq!(current(&next)?.sequence, 2, "{name}");
         assert_eq!(scene.made(name)?, [1, 2], "{name}");
-        assert_eq!(scene.runs(Kind::Trial, name).await?.len(), 5, "{name}");
+        assert_eq!(scene.runs(TRIAL, name).await?.len(), 5, "{name}");
         for status in scene.statuses(name)? {
             assert_ne!(status.pointer("/outputs/value"), Some(&json!(666)));
         }
     }
-    assert_eq!(scene.retired(Kind::Trial)?.len(), 0);
+    assert_eq!(scene.retired(TRIAL)?.len(), 0);
     scene.nothing_twice()
 }
 
@@ -178,7 +178,7 @@ async fn a_name_that_a_stranger_holds_costs_a_number_and_no_run() -> Result<()> 
     // Nobody deletes what is not ours.
     let there = scene.trials().get(&name).await?;
     assert_eq!(there.uid(), stranger.uid());
-    assert_eq!(scene.retired(Kind::Trial)?.len(), 0);
+    assert_eq!(scene.retired(TRIAL)?.len(), 0);
     scene.nothing_twice()
 }
 
@@ -202,7 +202,7 @@ async fn a_runnable_in_foreground_deletion_makes_no_run_for_those_that_go() -> R
         .await?;
     for name in ["app", "held"] {
         let name = &scene
-            .made_of(Kind::Trial)?
+            .made_of(TRIAL)?
             .iter()
             .find(|run| run.runnable == name)
             .context("it had a run")?
@@ -242,7 +242,7 @@ async fn a_runnable_that_is_made_anew_runs_anew_beside_what_its_namesake_left() 
     let end = scene.gives("app", 1).await?;
     assert_eq!(current(&end)?.sequence, 1);
     assert_eq!(scene.made("app")?, [1, 1]);
-    let runs = scene.runs(Kind::Trial, "app").await?;
+    let runs = scene.runs(TRIAL, "app").await?;
     assert_eq!(runs.iter().map(sequence).collect::<Vec<_>>(), [1, 1]);
     // And at once, without waiting for the old one's runs to be collected.
     runnables.delete("app", &DeleteParams::background()).await?;

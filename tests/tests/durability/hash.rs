@@ -9,7 +9,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::{
-    engine::{Kind, fails, hangs, succeeds},
+    engine::{TRIAL, fails, hangs, succeeds},
     scene::Scene,
     sight::{current, failed, output},
 };
@@ -33,7 +33,7 @@ async fn as_another_release_left_it(scene: &Scene, name: &str, version: &str) ->
         })
         .await?;
     let annotation = json!({ "metadata": { "annotations": { "carto.run/input-hash": foreign } } });
-    for run in scene.runs(Kind::Trial, name).await? {
+    for run in scene.runs(TRIAL, name).await? {
         let patch = Patch::Merge(annotation.clone());
         let trials = scene.trials();
         trials
@@ -68,10 +68,10 @@ async fn nothing_runs_again(version: &str) -> Result<()> {
     let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
     scene.until("busy", "its run", confirmed).await?;
     let run = scene.sees("gone", 2).await?;
-    scene.delete(Kind::Trial, &run).await?;
+    scene.delete(TRIAL, &run).await?;
 
     assert!(controller.stop().await?.success());
-    let before = scene.made_of(Kind::Trial)?.len();
+    let before = scene.made_of(TRIAL)?.len();
     for runnable in scene.runnables().list(&ListParams::default()).await? {
         as_another_release_left_it(&scene, &runnable.name_any(), version).await?;
     }
@@ -82,11 +82,7 @@ async fn nothing_runs_again(version: &str) -> Result<()> {
             .until(name, "a hash of this release", relinked)
             .await?;
     }
-    assert_eq!(
-        scene.made_of(Kind::Trial)?.len(),
-        before,
-        "runs were made again"
-    );
+    assert_eq!(scene.made_of(TRIAL)?.len(), before, "runs were made again");
     let busy = scene.sees("busy", 2).await?;
     scene.end(&busy, true).await?;
     names.retain(|name| name != "broken");
@@ -95,14 +91,14 @@ async fn nothing_runs_again(version: &str) -> Result<()> {
     assert_eq!(output(&broken), None);
     controller.restart().await?;
     scene.is_served().await?;
-    assert_eq!(scene.made_of(Kind::Trial)?.len(), before);
+    assert_eq!(scene.made_of(TRIAL)?.len(), before);
 
     // A real change is made as ever.
     for name in &names {
         scene.change(name, succeeds(3)).await?;
     }
     scene.all_give(&names, 3).await?;
-    assert_eq!(scene.made_of(Kind::Trial)?.len(), before + names.len());
+    assert_eq!(scene.made_of(TRIAL)?.len(), before + names.len());
     scene.nothing_twice()
 }
 

@@ -7,10 +7,13 @@ use cartouche_oracle::Excuse;
 use cartouche_tests::controller::Controller;
 use serde_json::Value;
 
-use crate::{engine::Kind, scene::Scene};
+use crate::{
+    engine::{JOB, Kind, RECLUSE, TRIAL},
+    scene::Scene,
+};
 
 /// What runs are.
-pub const KINDS: [Kind; 3] = [Kind::Trial, Kind::Recluse, Kind::Job];
+pub const KINDS: [Kind; 3] = [TRIAL, RECLUSE, JOB];
 
 /// A run that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +54,7 @@ impl Scene {
 
     /// The values of the Trials that were made, by Runnable, in the order of their sequences.
     pub fn all_made(&self) -> Result<BTreeMap<String, Vec<i64>>> {
-        let mut made = self.made_of(Kind::Trial)?;
+        let mut made = self.made_of(TRIAL)?;
         made.sort_by_key(|run| run.sequence);
         let mut by_runnable = BTreeMap::<_, Vec<i64>>::new();
         for run in made {

@@ -12,7 +12,7 @@ use kube::api::{DeleteParams, ListParams, PostParams};
 use serde_json::json;
 
 use crate::{
-    engine::{Kind, hangs, succeeds},
+    engine::{TRIAL, hangs, succeeds},
     scene::{SOON, Scene},
     sight::{current, output},
 };
@@ -126,7 +126,7 @@ async fn a_run_that_could_not_be_recorded_is_not_made_again_however_long_that_ta
     is_refused(&scene).await?;
     // Gone before anything says that it was there, as by a TTL: the controller knows that it made it.
     scene.end(&run, true).await?;
-    scene.delete(Kind::Trial, &run).await?;
+    scene.delete(TRIAL, &run).await?;
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(scene.made("app")?, [1]);
     allow(&scene).await?;

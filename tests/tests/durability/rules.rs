@@ -9,7 +9,7 @@ use kube::{
 use serde_json::json;
 
 use crate::{
-    engine::{Kind, hangs, template},
+    engine::{TRIAL, hangs, template},
     scene::{SOON, Scene},
     sight::{current, is_at, output, result, says, status},
 };
@@ -45,7 +45,7 @@ async fn what_happens_to_runs_while_their_templates_name_is_mistyped_is_heard() 
 async fn happens(scene: &Scene) -> Result<()> {
     scene.end(&scene.sees("ended", 1).await?, true).await?;
     let gone = scene.sees("deleted", 1).await?;
-    scene.delete(Kind::Trial, &gone).await?;
+    scene.delete(TRIAL, &gone).await?;
     let (cluster, trials) = (&scene.cluster, scene.trials());
     cluster
         .wait_until_gone(&trials, &gone.name_any(), SOON)
@@ -78,7 +78,7 @@ async fn what_happens_to_runs_while_their_template_is_gone_is_heard() -> Result<
         scene.until(name, "no template", no_template).await?;
     }
     happens(&scene).await?;
-    scene.template(template(Kind::Trial)).await?;
+    scene.template(template(TRIAL)).await?;
     was_heard(&scene).await
 }
 
@@ -88,7 +88,7 @@ async fn a_superseded_run_at_work_is_not_ended_by_the_rules_of_a_newer_template(
     let mut controller = scene.controller(&[]).await?;
     scene.runnable("app", hangs(1)).await?;
     scene.until("app", "its run", is_at(1)).await?;
-    let mut newer = template(Kind::Trial);
+    let mut newer = template(TRIAL);
     newer["healthRule"] = json!({ "alwaysHealthy": {} });
     newer["template"]["spec"]["value"] = json!(2);
     scene.template(newer).await?;

@@ -25,7 +25,7 @@ use tokio::{
 
 use crate::{
     DEMO,
-    engine::{self, Kind},
+    engine::{self, Kind, TRIAL},
     oracle::KINDS,
 };
 
@@ -118,7 +118,7 @@ impl Scene {
             fixture,
             _room: room,
         };
-        scene.template(engine::template(Kind::Trial)).await?;
+        scene.template(engine::template(TRIAL)).await?;
         Ok(scene)
     }
 
@@ -132,7 +132,7 @@ impl Scene {
     }
 
     pub fn trials(&self) -> Api<DynamicObject> {
-        self.objects(Kind::Trial)
+        self.objects(TRIAL)
     }
 
     /// Makes a Runnable of the scene's template and account.

@@ -14,7 +14,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::{
-    engine::{Kind, succeeds},
+    engine::{Kind, TRIAL, succeeds},
     scene::{SOON, Scene},
 };
 
@@ -96,7 +96,7 @@ impl Scene {
 
     /// Waits until the run of a Runnable with this value exists.
     pub async fn sees(&self, name: &str, value: i64) -> Result<DynamicObject> {
-        self.sees_of(Kind::Trial, name, value).await
+        self.sees_of(TRIAL, name, value).await
     }
 
     pub async fn sees_of(&self, kind: Kind, name: &str, value: i64) -> Result<DynamicObject> {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::{
-    engine::{Kind, fails, hangs, succeeds},
+    engine::{JOB, Kind, TRIAL, fails, hangs, succeeds},
     scene::{AFTER_QUIET, SOON, Scene},
     sight::{current, output, ready, says, status},
 };
@@ -97,7 +97,7 @@ async fn original(
             sleep(Duration::from_millis(1100)).await;
         }
         let suffix = ["x7k2p", "b9q4z", "m2m2m"][index % 3];
-        original_made(scene, &runnable, Kind::Trial, suffix, inputs.clone()).await?;
+        original_made(scene, &runnable, TRIAL, suffix, inputs.clone()).await?;
     }
     for (index, inputs) in runs.iter().enumerate() {
         if inputs["play"] != "hang" {
@@ -177,8 +177,8 @@ async fn unchanged_runnables_get_no_new_run_and_keep_what_they_have() -> Result<
     }
     controller.restart().await?;
     scene.is_served().await?;
-    assert_eq!(scene.made_of(Kind::Trial)?, []);
-    assert_eq!(scene.retired(Kind::Trial)?.len(), 0);
+    assert_eq!(scene.made_of(TRIAL)?, []);
+    assert_eq!(scene.retired(TRIAL)?.len(), 0);
 
     // They are followed like runs of one's own, and the next change is the next sequence.
     for (name, value) in [("busy", 2), ("first", 1)] {
@@ -283,9 +283,9 @@ async fn what_the_api_server_writes_in_other_words_is_no_change() -> Result<()> 
     let inputs = json!({ "processors": "1000m" });
     for name in ["same", "other"] {
         let runnable = scene.runnable(name, inputs.clone()).await?;
-        original_made(&scene, &runnable, Kind::Job, "x7k2p", job("1000m")).await?;
+        original_made(&scene, &runnable, JOB, "x7k2p", job("1000m")).await?;
     }
-    let jobs = scene.objects(Kind::Job);
+    let jobs = scene.objects(JOB);
     for name in ["same", "other"] {
         let run = format!("{name}-x7k2p");
         let complete = |job: &DynamicObject| job.data.pointer("/status/succeeded").is_some();
@@ -307,7 +307,7 @@ async fn what_the_api_server_writes_in_other_words_is_no_change() -> Result<()> 
     scene
         .within(AFTER_QUIET, "other", "a second run", second)
         .await?;
-    let made = scene.made_of(Kind::Job)?;
+    let made = scene.made_of(JOB)?;
     let made: Vec<&str> = made.iter().map(|run| run.runnable.as_str()).collect();
     assert_eq!(made, ["other"]);
     Ok(())
@@ -321,8 +321,8 @@ async fn of_the_originals_runs_in_one_second_the_one_that_fits_is_the_newest() -
         let runnable = scene.runnable(name, succeeds(2)).await?;
         let into = SystemTime::UNIX_EPOCH.elapsed()?.subsec_nanos();
         sleep(Duration::from_nanos(1_020_000_000 - u64::from(into))).await;
-        let old = original_made(&scene, &runnable, Kind::Trial, first, succeeds(1)).await?;
-        let new = original_made(&scene, &runnable, Kind::Trial, second, succeeds(2)).await?;
+        let old = original_made(&scene, &runnable, TRIAL, first, succeeds(1)).await?;
+        let new = original_made(&scene, &runnable, TRIAL, second, succeeds(2)).await?;
         ties += i32::from(old.creation_timestamp() == new.creation_timestamp());
         let run = format!("{name}-{second}");
         let done = |run: &DynamicObject| run.data.pointer("/status/phase").is_some();
@@ -353,7 +353,7 @@ async fn a_runnable_with_more_than_a_hundred_runs_is_taken_over_without_a_run() 
             sleep(Duration::from_millis(1100)).await;
         }
         let suffix = format!("{value:05}");
-        original_made(&scene, &runnable, Kind::Trial, &suffix, succeeds(value)).await?;
+        original_made(&scene, &runnable, TRIAL, &suffix, succeeds(value)).await?;
     }
     let done = |run: &DynamicObject| run.data.pointer("/status/phase").is_some();
     scene
@@ -369,7 +369,7 @@ async fn a_runnable_with_more_than_a_hundred_runs_is_taken_over_without_a_run() 
     controller.restart().await?;
     scene.is_served().await?;
     assert_eq!(scene.made("app")?, Vec::<i64>::new());
-    assert_eq!(scene.retired(Kind::Trial)?.len(), 0, "none is old enough");
+    assert_eq!(scene.retired(TRIAL)?.len(), 0, "none is old enough");
     scene.change("app", succeeds(111)).await?;
     let next = scene.gives("app", 111).await?;
     assert_eq!(current(&next)?.sequence, 101);
@@ -381,12 +381,12 @@ async fn a_runnable_with_more_than_a_hundred_runs_is_taken_over_without_a_run() 
 async fn a_create_that_the_original_had_on_its_way_is_waited_for() -> Result<()> {
     let scene = Scene::begin("takeover-late").await?;
     let runnable = scene.runnable("app", succeeds(2)).await?;
-    original_made(&scene, &runnable, Kind::Trial, "x7k2p", succeeds(1)).await?;
+    original_made(&scene, &runnable, TRIAL, "x7k2p", succeeds(1)).await?;
     original_left(&scene, "app", "True", Some(1)).await?;
     let _controller = scene.controller(&[]).await?;
     // The change was made, and the original's last request lands long after it is gone.
     sleep(Duration::from_secs(15)).await;
-    original_made(&scene, &runnable, Kind::Trial, "b9q4z", succeeds(2)).await?;
+    original_made(&scene, &runnable, TRIAL, "b9q4z", succeeds(2)).await?;
     let end = taken_over(&scene, "app").await?;
     assert_eq!(current(&end)?.name, "app-b9q4z");
     scene.gives("app", 2).await?;

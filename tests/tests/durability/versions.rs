@@ -15,7 +15,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::{
-    engine::{Kind, end, hangs, template},
+    engine::{TRIAL, end, hangs, template},
     retention::{an_hour_passes, keep},
     scene::{SOON, Scene},
     sight::{current, is_at, output, result},
@@ -70,7 +70,7 @@ impl<'a> Versioned<'a> {
     }
 
     async fn template(&self, version: &str) -> Result<()> {
-        let mut spec = template(Kind::Trial);
+        let mut spec = template(TRIAL);
         spec["template"]["apiVersion"] = json!(format!("{GROUP}/{version}"));
         spec["template"]["kind"] = json!(self.kind);
         self.scene.template(spec).await

@@ -8,7 +8,7 @@ use cartouche_tests::{
     cluster::{Cluster, Rights, Seen},
     controller::{Controller, Settings},
     fault_proxy::{Call, Fault, FaultProxy},
-    lab::{self, Kind},
+    lab::{self, TRIAL},
 };
 use kube::{
     Api,
@@ -29,7 +29,7 @@ async fn cluster() -> Result<Cluster> {
     let cluster = ground::cluster().await?;
     cluster.apply_yaml("default", lab::KINDS).await?;
     cluster.definitions_served().await?;
-    let template = ground::template("lab", &lab::template(Kind::Trial));
+    let template = ground::template("lab", &lab::template(TRIAL));
     apply(&cluster, &[template]).await?;
     Ok(cluster)
 }
@@ -180,7 +180,7 @@ async fn an_object_too_deep_to_read_keeps_no_other_tenant_waiting() -> Result<()
 
     apply(&cluster, &[runnable(&victim, "after", &lab::hangs(2))]).await?;
     until(&cluster, (&victim, "after"), "a run after", has_run).await?;
-    end_run(&cluster, &victim, &Kind::Trial.resource()).await?;
+    end_run(&cluster, &victim, &TRIAL.resource()).await?;
     let ended = until(&cluster, before, "the end of the first run", is_ready).await?;
     ensure!(ended["status"]["outputs"]["value"] == 1, "{ended}");
     Ok(())
@@ -255,7 +255,7 @@ async fn large_objects_of_strangers_take_little_memory() -> Result<()> {
     apply(&cluster, &[runnable(&victim, "app", &lab::hangs(1))]).await?;
     let app = (victim.as_str(), "app");
     until(&cluster, app, "a run", has_run).await?;
-    end_run(&cluster, &victim, &Kind::Trial.resource()).await?;
+    end_run(&cluster, &victim, &TRIAL.resource()).await?;
     until(&cluster, app, "its end", is_ready).await?;
     // One more of each, as an event.
     stranger(&cluster, &attacker, "", &maps).await?;
@@ -360,7 +360,7 @@ async fn a_kind_whose_watch_fails_is_polled_and_that_is_said_until_it_is_mended(
     let metrics = controller.get("/metrics").await?;
     ensure!(metrics.contains(&failing(1)), "{metrics}");
     // It is followed all the same.
-    end_run(&cluster, &victim, &Kind::Trial.resource()).await?;
+    end_run(&cluster, &victim, &TRIAL.resource()).await?;
     let ended = until(&cluster, app, "the end of the run", is_ready).await?;
     ensure!(said(&ended) == said(&made), "{ended}");
     let tries = proxy.calls().len();

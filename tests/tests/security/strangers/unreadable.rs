@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use cartouche_tests::{
     cluster::Seen,
     controller::{Controller, Settings},
-    lab::{self, Kind},
+    lab::{self, TRIAL},
 };
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ async fn a_runnable_that_cannot_be_read_is_told_and_heals_where_it_was() -> Resu
     let app = (victim.as_str(), "app");
     apply(&cluster, &[runnable(&victim, "app", &lab::hangs(1))]).await?;
     until(&cluster, app, "a run", has_run).await?;
-    end_run(&cluster, &victim, &Kind::Trial.resource()).await?;
+    end_run(&cluster, &victim, &TRIAL.resource()).await?;
     let before = until(&cluster, app, "its end", is_ready).await?;
 
     let is_told = |it: &Value| {
@@ -122,7 +122,7 @@ async fn a_template_that_cannot_be_read_is_told_and_heals() -> Result<()> {
     })
     .await?;
     send(&cluster, "PATCH", uri, patch("null")).await?;
-    end_run(&cluster, &victim, &Kind::Trial.resource()).await?;
+    end_run(&cluster, &victim, &TRIAL.resource()).await?;
     let ready = until(&cluster, app, "it to be well", is_ready).await?;
     ensure!(
         ready["status"]["currentRun"]["uid"] == made["status"]["currentRun"]["uid"],
