@@ -273,13 +273,6 @@ pub async fn install_lab(cluster: &Cluster, at_most: Duration) -> Result<()> {
     cluster.install_cartouche().await?;
     cluster.apply_yaml("default", lab::KINDS).await?;
     cluster.definitions_served().await?;
-    let controller = cluster.client_of(&Controller::account()).await?;
-    let what = "the controller to be allowed to watch Trials";
-    let trials = Api::<DynamicObject>::all_with(controller, &TRIAL.resource());
-    cluster
-        .eventually(what, at_most, || async {
-            trials.list(&ListParams::default().limit(1)).await?;
-            Ok(Seen::Done(()))
-        })
-        .await
+    let controller = Controller::account().user();
+    cluster.allowed(&controller, "watch", TRIAL, at_most).await
 }

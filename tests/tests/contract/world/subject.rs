@@ -29,10 +29,7 @@ impl Subject {
 
     /// Changes the Runnable.
     pub async fn edit(&self, change: impl Fn(&mut Value)) -> Result<()> {
-        let mut object = self.object().await?;
-        change(&mut object);
-        self.world.put(object).await?;
-        Ok(())
+        self.world.edit(RUNNABLE, &self.name, change).await
     }
 
     /// Sets one input.
@@ -95,31 +92,18 @@ impl Subject {
 
     /// Waits until the status speaks of the present generation.
     pub async fn observed(&self) -> Result<Value> {
-        self.until("the present generation to be observed", |_| true)
-            .await
+        self.until("its generation to be observed", |_| true).await
     }
 
     /// Waits until the status speaks of the present generation and is as wanted.
     pub async fn until(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
-        let wanted = &wanted;
-        self.world
-            .eventually(what, || async move {
-                let object = self.object().await?;
-                let generation = &object["metadata"]["generation"];
-                let current = object["status"]["observedGeneration"] == *generation;
-                Ok(if current && wanted(&object) {
-                    Seen::Done(object)
-                } else {
-                    Seen::NotYet(format!("generation {generation}, {}", object["status"]))
-                })
-            })
-            .await
+        self.world.observed(&self.name, what, wanted).await
     }
 
     /// Waits until a condition has this status and reason, with a message that has `part` in it;
     /// returns the whole message.
     pub async fn says(&self, kind: &str, status: &str, reason: &str, part: &str) -> Result<String> {
-        let what = format!("{} to say {kind} {status} {reason}: {part}", self.name);
+        let what = format!("to say {kind} {status} {reason}: {part}");
         let object = self
             .until(&what, |object| {
                 let said = condition(object, kind);
@@ -156,7 +140,7 @@ impl Subject {
     }
 
     pub async fn ready(&self, status: &str) -> Result<Value> {
-        let what = format!("{} to be Ready={status}", self.name);
+        let what = format!("to be Ready={status}");
         self.until(&what, |object| {
             condition(object, "Ready")["status"] == status
         })
