@@ -84,15 +84,9 @@ impl Stage {
         let fixture = Fixture::begin(cluster, name, "runner", &[], PATIENCE).await?;
         let namespace = &fixture.namespace;
         let (proxy, orders) = FaultProxy::start(cluster, namespace).await?;
-        let token = cluster.token(&Controller::account()).await?;
-        let settings = Settings {
-            // Short, so that what is never answered does not take long.
-            arguments: ["--namespace", namespace, "--request-timeout", "2"]
-                .map(str::to_owned)
-                .into(),
-            environment: Vec::new(),
-            kubeconfig: Some(proxy.kubeconfig(&Controller::account().name, &token)?),
-        };
+        // Short, so that what is never answered does not take long.
+        let arguments = ["--namespace", namespace, "--request-timeout", "2"];
+        let settings = proxy.settings(cluster, &arguments).await?;
         let controller = Arc::new(Mutex::new(None));
         let killer = tokio::spawn(kill_on_demand(orders, controller.clone())).abort_handle();
         let stage = Self {
