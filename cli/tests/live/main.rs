@@ -12,7 +12,6 @@ use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 use cartouche_tests::{fixture::current, repository};
-use serde_json::json;
 use story::Story;
 
 #[tokio::test]
