@@ -130,10 +130,13 @@ impl Cluster {
         kind: &ApiResource,
         namespace: &str,
     ) -> Result<bool> {
+        let whole = (kind.plural.as_str(), "");
+        let (resource, subresource) = kind.plural.split_once('/').unwrap_or(whole);
         let review = serde_json::from_value(json!({ "spec": {
             "user": user, "groups": ["system:serviceaccounts"],
             "resourceAttributes": {
-                "group": kind.group, "resource": kind.plural, "verb": verb, "namespace": namespace,
+                "group": kind.group, "resource": resource, "subresource": subresource,
+                "verb": verb, "namespace": namespace,
             },
         } }))?;
         let reviews = self.all::<SubjectAccessReview>();
