@@ -12,13 +12,14 @@ use cartouche_crds::{CurrentRun, RUN_SEQUENCE_LABEL, Runnable};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{
     Api, ResourceExt,
-    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams},
+    api::{DynamicObject, ListParams, PostParams},
 };
 use serde_json::{Value, json};
 
 use crate::{
     cluster::{Account, Cluster, Rights, Seen},
     controller::{Controller, Settings},
+    kind::{Kind, RUNNABLE},
     lab::{self, TRIAL},
 };
 
@@ -154,11 +155,7 @@ impl Fixture {
 
     /// Patches a Runnable.
     pub async fn patch(&self, name: &str, patch: Value) -> Result<()> {
-        let (runnables, patch) = (self.runnables(), Patch::Merge(patch));
-        let (what, plain) = (format!("{name} to be changed"), PatchParams::default());
-        self.tried(&what, || runnables.patch(name, &plain, &patch))
-            .await
-            .map(drop)
+        self.patch_of(RUNNABLE, name, patch).await
     }
 
     /// Gives a Runnable other inputs.
@@ -171,7 +168,7 @@ impl Fixture {
     /// than anybody should have.
     pub async fn edit_status(&self, name: &str, edit: impl Fn(&mut Value)) -> Result<()> {
         // Not typed: it may be something that is no status.
-        let runnables = self.objects_of(&ApiResource::erase::<Runnable>(&()));
+        let runnables = self.api(RUNNABLE);
         let as_admin = PostParams {
             field_manager: Some("admin".to_owned()),
             ..PostParams::default()
@@ -211,9 +208,9 @@ impl Fixture {
     }
 
     /// The runs that carry a Runnable's name, oldest sequence first.
-    pub async fn runs_of(&self, kind: &ApiResource, runnable: &str) -> Result<Vec<DynamicObject>> {
+    pub async fn runs(&self, kind: Kind, runnable: &str) -> Result<Vec<DynamicObject>> {
         let of = ListParams::default().labels(&format!("carto.run/runnable-name={runnable}"));
-        let mut runs = self.objects_of(kind).list(&of).await?.items;
+        let mut runs = self.api(kind).list(&of).await?.items;
         runs.sort_by_key(sequence);
         Ok(runs)
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::Result;
 use cartouche_crds::{RunResult, Runnable};
 use kube::{
-    Api, ResourceExt,
-    api::{DynamicObject, Patch, PatchParams},
+    ResourceExt,
+    api::{Patch, PatchParams},
 };
 use serde_json::{Value, json};
 
@@ -17,12 +17,6 @@ use crate::{
 };
 
 const TOKEN: &str = "carto.run/rerun-token";
-
-async fn patch_run(runs: &Api<DynamicObject>, name: &str, patch: Value) -> Result<()> {
-    let patch = Patch::Merge(patch);
-    runs.patch(name, &PatchParams::default(), &patch).await?;
-    Ok(())
-}
 
 fn lost(runnable: &Runnable) -> bool {
     result(runnable) == Some(RunResult::Lost)
@@ -36,7 +30,7 @@ async fn a_cancelled_run_is_a_failed_run_and_not_made_again() -> Result<()> {
     scene.runnable("app", hangs(1)).await?;
     let run = scene.sees("app", 1).await?;
     let cancelled = json!({ "spec": { "status": "Cancelled" } });
-    patch_run(&scene.trials(), &run.name_any(), cancelled).await?;
+    scene.patch_of(TRIAL, &run.name_any(), cancelled).await?;
     scene.end(&run, false).await?;
     let end = scene.until("app", "failed", failed).await?;
     assert!(condition(&end, "Stalled").is_some());
@@ -54,12 +48,14 @@ async fn a_run_that_somebody_changed_is_the_same_run() -> Result<()> {
     let run = scene.sees("app", 1).await?;
     let mutated =
         json!({ "spec": { "value": 7, "extra": [1] }, "metadata": { "labels": { "a": "b" } } });
-    patch_run(&scene.trials(), &run.name_any(), mutated).await?;
+    scene.patch_of(TRIAL, &run.name_any(), mutated).await?;
     controller.restart().await?;
     let run = scene.trials().get(&run.name_any()).await?;
     scene.end(&run, true).await?;
     scene.gives("app", 7).await?;
-    patch_run(&scene.trials(), &run.name_any(), json!({ "spec": null })).await?;
+    scene
+        .patch_of(TRIAL, &run.name_any(), json!({ "spec": null }))
+        .await?;
     scene.is_served().await?;
     assert_eq!(scene.made("app")?, [1]);
     Ok(())
@@ -161,11 +157,7 @@ async fn a_job_that_expires_after_it_finished_is_never_made_again() -> Result<()
     scene.runnable("app", succeeds(1)).await?;
     scene.gives("app", 1).await?;
     let gone = scene.made_of(JOB)?[0].name.clone();
-    let jobs = scene.objects(JOB);
-    scene
-        .cluster
-        .wait_until_gone(&jobs, &gone, crate::scene::SOON)
-        .await?;
+    scene.gone(JOB, &gone).await?;
     scene.is_served().await?;
     controller.restart().await?;
     scene.is_served().await?;
@@ -185,11 +177,7 @@ async fn a_job_that_expired_while_nobody_looked_is_lost_and_runs_again_only_when
     scene.until("app", "its run", is_at(1)).await?;
     controller.kill()?;
     let gone = scene.made_of(JOB)?[0].name.clone();
-    let jobs = scene.objects(JOB);
-    scene
-        .cluster
-        .wait_until_gone(&jobs, &gone, crate::scene::SOON)
-        .await?;
+    scene.gone(JOB, &gone).await?;
     controller.restart().await?;
     let end = scene.until("app", "lost", lost).await?;
     let stamped = condition(&end, "StampedObjectCondition");
@@ -262,7 +250,7 @@ async fn a_run_that_lost_its_label_is_no_deleted_run_and_is_followed_to_its_end(
     let now = scene.until("app", "its run", is_at(1)).await?;
     let name = current(&now)?.name;
     let unlabelled = json!({ "metadata": { "labels": { "carto.run/runnable-name": null } } });
-    patch_run(&scene.trials(), &name, unlabelled).await?;
+    scene.patch_of(TRIAL, &name, unlabelled).await?;
     scene.is_served().await?;
     assert_eq!(scene.made("app")?, [1]);
     let run = scene.trials().get(&name).await?;
@@ -280,12 +268,14 @@ async fn a_deleted_run_held_by_a_finalizer_is_made_again_only_when_it_is_gone() 
     let now = scene.until("app", "its run", is_at(1)).await?;
     let name = current(&now)?.name;
     let held = |by: Value| json!({ "metadata": { "finalizers": by } });
-    patch_run(&scene.trials(), &name, held(json!(["lab.test/hold"]))).await?;
+    scene
+        .patch_of(TRIAL, &name, held(json!(["lab.test/hold"])))
+        .await?;
     let run = scene.trials().get(&name).await?;
     scene.delete(TRIAL, &run).await?;
     scene.is_served().await?;
     assert_eq!(scene.made("app")?, [1], "it is still there");
-    patch_run(&scene.trials(), &name, held(json!(null))).await?;
+    scene.patch_of(TRIAL, &name, held(json!(null))).await?;
     scene.until("app", "the next run", is_at(2)).await?;
     scene.is_served().await?;
     assert_eq!(scene.made("app")?, [1, 1]);
@@ -348,7 +338,7 @@ async fn a_run_that_lost_its_owner_is_followed_by_its_name() -> Result<()> {
         scene.until(name, "its run", is_at(1)).await?;
         let run = scene.sees(name, 1).await?;
         let nobody = json!({ "metadata": { "ownerReferences": null } });
-        patch_run(&scene.trials(), &run.name_any(), nobody).await?;
+        scene.patch_of(TRIAL, &run.name_any(), nobody).await?;
     }
     scene.is_served().await?;
     scene.end(&scene.sees("ends", 1).await?, true).await?;
@@ -376,7 +366,7 @@ async fn a_run_that_lost_its_label_and_goes_after_its_end_is_not_made_again() ->
     scene.until("app", "its run", is_at(1)).await?;
     let run = scene.sees("app", 1).await?;
     let bare = json!({ "metadata": { "labels": { "carto.run/runnable-name": null } } });
-    patch_run(&scene.trials(), &run.name_any(), bare).await?;
+    scene.patch_of(TRIAL, &run.name_any(), bare).await?;
     scene.is_served().await?;
     // Between two looks: what the watch showed last is that it went unfinished.
     scene.end(&run, true).await?;

@@ -2,16 +2,13 @@
 
 use anyhow::Result;
 use cartouche_crds::Runnable;
-use kube::{
-    ResourceExt,
-    api::{ListParams, Patch, PatchParams},
-};
+use kube::{ResourceExt, api::ListParams};
 use serde_json::{Value, json};
 
 use crate::{
     engine::{TRIAL, fails, hangs, succeeds},
     scene::Scene,
-    sight::{current, failed, output},
+    sight::{confirmed, current, failed, output},
 };
 
 /// Makes a ledger and its runs look as if another release had made them.
@@ -34,10 +31,8 @@ async fn as_another_release_left_it(scene: &Scene, name: &str, version: &str) ->
         .await?;
     let annotation = json!({ "metadata": { "annotations": { "carto.run/input-hash": foreign } } });
     for run in scene.runs(TRIAL, name).await? {
-        let patch = Patch::Merge(annotation.clone());
-        let trials = scene.trials();
-        trials
-            .patch(&run.name_any(), &PatchParams::default(), &patch)
+        scene
+            .patch_of(TRIAL, &run.name_any(), annotation.clone())
             .await?;
     }
     Ok(())
@@ -65,7 +60,6 @@ async fn nothing_runs_again(version: &str) -> Result<()> {
     names.push("gone".to_owned());
     scene.all_give(&names, 2).await?;
     scene.until("broken", "failed", failed).await?;
-    let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
     scene.until("busy", "its run", confirmed).await?;
     let run = scene.sees("gone", 2).await?;
     scene.delete(TRIAL, &run).await?;
@@ -119,7 +113,6 @@ async fn inputs_that_changed_during_the_change_of_release_make_exactly_one_run()
     scene.runnable("done", succeeds(1)).await?;
     scene.runnable("busy", hangs(1)).await?;
     scene.gives("done", 1).await?;
-    let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
     scene.until("busy", "its run", confirmed).await?;
     assert!(controller.stop().await?.success());
     for name in ["done", "busy"] {

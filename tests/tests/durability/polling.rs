@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use anyhow::Result;
 use cartouche_crds::{RunResult, Runnable};
-use cartouche_tests::{cluster::Rights, controller::Controller};
+use cartouche_tests::controller::Controller;
 use serde_json::json;
 
 use crate::{
     engine::{RECLUSE, TRIAL, hangs, succeeds, template},
     retention::{an_hour_passes, keep, left_of},
-    scene::{AFTER_QUIET, Scene, rights},
-    sight::{current, is_at, output, result, says, status},
+    scene::{AFTER_QUIET, Scene},
+    sight::{confirmed, current, is_at, output, refused, result, says, status},
 };
 
 #[tokio::test]
@@ -60,7 +60,6 @@ async fn a_polled_run_that_is_gone_unfinished_is_lost_and_not_made_again() -> Re
         let mut controller = scene.controller(&["--poll-seconds", "1"]).await?;
         scene.runnable("app", hangs(1)).await?;
         let run = scene.sees_of(RECLUSE, "app", 1).await?;
-        let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
         scene.until("app", "its run", confirmed).await?;
         if watching {
             // A list has shown it. Whether it ended before it went no list tells.
@@ -90,7 +89,6 @@ async fn a_right_to_list_that_is_missing_for_a_while_is_no_end_of_a_polled_run()
     scene.template(template(RECLUSE)).await?;
     let _controller = scene.controller(&["--poll-seconds", "1"]).await?;
     scene.runnable("app", hangs(1)).await?;
-    let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
     scene.until("app", "its run", confirmed).await?;
     scene.cluster.grant(&scene.account, &[]).await?;
     let refused = |r: &Runnable| {
@@ -102,7 +100,7 @@ async fn a_right_to_list_that_is_missing_for_a_while_is_no_end_of_a_polled_run()
     tokio::time::sleep(Duration::from_secs(15)).await;
     let now = scene.now("app").await?;
     assert_eq!((current(&now)?.sequence, result(&now)), (1, None));
-    scene.cluster.grant(&scene.account, &rights()).await?;
+    scene.restore_rights().await?;
     scene.until("app", "well again", |r| !refused(r)).await?;
     let now = scene.now("app").await?;
     assert_eq!((current(&now)?.sequence, result(&now)), (1, None));
@@ -147,24 +145,12 @@ async fn rights_taken_away_and_given_back_make_one_run_and_lose_nothing() -> Res
     scene.runnable("app", succeeds(1)).await?;
     scene.runnable("busy", hangs(1)).await?;
     scene.gives("app", 1).await?;
-    let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
     scene.until("busy", "its run", confirmed).await?;
 
-    let listing = Rights {
-        verbs: &["list", "delete"],
-        ..rights()[0]
-    };
-    scene.cluster.grant(&scene.account, &[listing]).await?;
+    scene.leave(TRIAL, &["list", "delete"]).await?;
     scene.change("app", succeeds(2)).await?;
-    let refused = |r: &Runnable| {
-        says(
-            r,
-            "RunTemplateReady",
-            "False",
-            "StampedObjectRejectedByAPIServer",
-        ) && current(r).is_ok_and(|run| run.sequence == 2)
-    };
-    let told = scene.until("app", "refused", refused).await?;
+    let second = |r: &Runnable| refused(r) && current(r).is_ok_and(|run| run.sequence == 2);
+    let told = scene.until("app", "refused", second).await?;
     assert_eq!(output(&told), Some(1));
     // Nothing left at all: what runs goes on, and nothing that is known is lost.
     scene.cluster.grant(&scene.account, &[]).await?;
@@ -174,7 +160,7 @@ async fn rights_taken_away_and_given_back_make_one_run_and_lose_nothing() -> Res
     scene.is_served().await?;
     assert_eq!(output(&scene.now("app").await?), Some(1));
 
-    scene.cluster.grant(&scene.account, &rights()).await?;
+    scene.restore_rights().await?;
     scene.gives("busy", 1).await?;
     let end = scene.gives("app", 2).await?;
     assert_eq!(current(&end)?.sequence, 2);
@@ -192,27 +178,15 @@ async fn inputs_that_go_back_while_a_create_is_refused_make_no_run() -> Result<(
     let _controller = scene.controller(&[]).await?;
     scene.runnable("app", succeeds(1)).await?;
     scene.gives("app", 1).await?;
-    let listing = Rights {
-        verbs: &["list", "delete"],
-        ..rights()[0]
-    };
-    scene.cluster.grant(&scene.account, &[listing]).await?;
+    scene.leave(TRIAL, &["list", "delete"]).await?;
     scene.change("app", succeeds(2)).await?;
-    let refused = |r: &Runnable| {
-        says(
-            r,
-            "RunTemplateReady",
-            "False",
-            "StampedObjectRejectedByAPIServer",
-        )
-    };
     scene.until("app", "refused", refused).await?;
     scene.change("app", succeeds(3)).await?;
     let third = |r: &Runnable| {
         refused(r) && r.status.as_ref().and_then(|s| s.observed_generation) == r.metadata.generation
     };
     scene.until("app", "refused again", third).await?;
-    scene.cluster.grant(&scene.account, &rights()).await?;
+    scene.restore_rights().await?;
     scene.gives("app", 3).await?;
     assert_eq!(scene.made("app")?, [1, 3], "the refused inputs never ran");
     scene.nothing_twice()

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use cartouche_crds::Runnable;
 use cartouche_tests::{cluster::Seen, controller::Controller};
 use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
@@ -14,7 +13,7 @@ use serde_json::json;
 use crate::{
     engine::{TRIAL, hangs, succeeds},
     scene::{SOON, Scene},
-    sight::{current, output},
+    sight::{confirmed, output},
 };
 
 /// Refuses every status of the scene's Runnables that holds this.
@@ -130,8 +129,7 @@ async fn a_run_that_could_not_be_recorded_is_not_made_again_however_long_that_ta
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(scene.made("app")?, [1]);
     allow(&scene).await?;
-    let recorded = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
-    scene.until("app", "its run", recorded).await?;
+    scene.until("app", "its run", confirmed).await?;
     let runs = scene.trials().list(&ListParams::default()).await?;
     assert!(runs.items.is_empty());
     assert_eq!(scene.made("app")?, [1]);

@@ -5,21 +5,17 @@ use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::{Context, Result};
 use cartouche_crds::RunResult;
-use cartouche_tests::{
-    cluster::{Rights, Seen},
-    controller::Controller,
-    fixture::sequence,
-};
+use cartouche_tests::{cluster::Seen, controller::Controller, fixture::sequence};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     ResourceExt,
-    api::{ListParams, Patch, PatchParams, PostParams},
+    api::{ListParams, PostParams},
 };
 use serde_json::{Value, json};
 
 use crate::{
     engine::{JOB, Kind, TRIAL, fails, hangs, succeeds, template},
-    scene::{SOON, Scene, rights},
+    scene::{SOON, Scene},
     sight::{current, failed, output, status},
 };
 
@@ -196,11 +192,7 @@ async fn a_forbidden_delete_is_told_once_and_done_when_it_is_allowed() -> Result
     let mut controller = scene.controller(&[]).await?;
     let plays: Vec<Value> = (1..=4).map(succeeds).collect();
     runs(&scene, "app", keep(1, 1), &plays).await?;
-    let making = Rights {
-        verbs: &["list", "create"],
-        ..rights()[0]
-    };
-    scene.cluster.grant(&scene.account, &[making]).await?;
+    scene.leave(TRIAL, &["list", "create"]).await?;
     an_hour_passes(&scene, &mut controller, "app").await?;
     scene.warns("app", "RetentionFailed", "app-").await?;
     tokio::time::sleep(Duration::from_secs(6)).await;
@@ -209,7 +201,7 @@ async fn a_forbidden_delete_is_told_once_and_done_when_it_is_allowed() -> Result
     // What runs is not held up by what cannot be deleted.
     scene.change("app", succeeds(5)).await?;
     scene.gives("app", 5).await?;
-    scene.cluster.grant(&scene.account, &rights()).await?;
+    scene.restore_rights().await?;
     assert_eq!(left(&scene, "app", 1).await?, [5]);
     Ok(())
 }
@@ -225,10 +217,7 @@ async fn another_object_under_the_name_of_an_old_run_is_not_deleted() -> Result<
     old.metadata.uid = None;
     old.metadata.resource_version = None;
     let trials = scene.trials();
-    scene
-        .cluster
-        .wait_until_gone(&trials, &old.name_any(), SOON)
-        .await?;
+    scene.gone(TRIAL, &old.name_any()).await?;
     let other = trials.create(&PostParams::default(), &old).await?;
     an_hour_passes(&scene, &mut controller, "app").await?;
     assert_eq!(left(&scene, "app", 2).await?, [1, 3]);
@@ -291,12 +280,10 @@ async fn an_old_run_that_a_finalizer_keeps_is_deleted_and_told_of_once() -> Resu
     let plays: Vec<Value> = (1..=3).map(succeeds).collect();
     runs(&scene, "app", keep(1, 1), &plays).await?;
     let oldest = scene.runs(TRIAL, "app").await?.swap_remove(0);
-    let finalizers = |list: Value| Patch::Merge(json!({ "metadata": { "finalizers": list } }));
-    let (trials, name) = (scene.trials(), oldest.name_any());
-    let patched = PatchParams::default();
-    trials
-        .patch(&name, &patched, &finalizers(json!(["lab.test/kept"])))
-        .await?;
+    let name = oldest.name_any();
+    let finalizers = |list: Value| json!({ "metadata": { "finalizers": list } });
+    let kept = finalizers(json!(["lab.test/kept"]));
+    scene.patch_of(TRIAL, &name, kept).await?;
     an_hour_passes(&scene, &mut controller, "app").await?;
     assert_eq!(left(&scene, "app", 2).await?, [1, 3]);
     for look in 0..5 {
@@ -310,9 +297,8 @@ async fn an_old_run_that_a_finalizer_keeps_is_deleted_and_told_of_once() -> Resu
         .await?;
     let told = told.iter().filter(|message| message.contains(&name));
     assert_eq!(told.count(), 1);
-    trials
-        .patch(&name, &patched, &finalizers(json!([])))
-        .await?;
+    let free = finalizers(json!([]));
+    scene.patch_of(TRIAL, &name, free).await?;
     assert_eq!(left(&scene, "app", 1).await?, [3]);
     Ok(())
 }

@@ -2,15 +2,12 @@
 
 use anyhow::{Context, Result};
 use cartouche_crds::{ClusterRunTemplate, Runnable};
-use kube::{
-    ResourceExt,
-    api::{DeleteParams, Patch, PatchParams},
-};
+use kube::{ResourceExt, api::DeleteParams};
 use serde_json::json;
 
 use crate::{
     engine::{TRIAL, hangs, template},
-    scene::{SOON, Scene},
+    scene::Scene,
     sight::{current, is_at, output, result, says, status},
 };
 
@@ -46,10 +43,7 @@ async fn happens(scene: &Scene) -> Result<()> {
     scene.end(&scene.sees("ended", 1).await?, true).await?;
     let gone = scene.sees("deleted", 1).await?;
     scene.delete(TRIAL, &gone).await?;
-    let (cluster, trials) = (&scene.cluster, scene.trials());
-    cluster
-        .wait_until_gone(&trials, &gone.name_any(), SOON)
-        .await
+    scene.gone(TRIAL, &gone.name_any()).await
 }
 
 /// The one gives its outputs; the other one was seen to go unfinished, so it is made again, once.
@@ -94,11 +88,9 @@ async fn a_superseded_run_at_work_is_not_ended_by_the_rules_of_a_newer_template(
     scene.template(newer).await?;
     scene.until("app", "its second run", is_at(2)).await?;
     let first = scene.sees("app", 1).await?;
-    let touch = Patch::Merge(json!({ "metadata": { "annotations": { "lab.test/touched": "" } } }));
-    let trials = scene.trials();
-    trials
-        .patch(&first.name_any(), &PatchParams::default(), &touch)
-        .await?;
+    let touch = json!({ "metadata": { "annotations": { "lab.test/touched": "" } } });
+    let name = first.name_any();
+    scene.patch_of(TRIAL, &name, touch).await?;
     scene.is_served().await?;
     let earlier = |r: &Runnable| status(r).history.first().cloned();
     let app = scene.now("app").await?;

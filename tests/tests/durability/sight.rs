@@ -51,6 +51,17 @@ pub fn current(runnable: &Runnable) -> Result<CurrentRun> {
         .with_context(|| format!("{} has no current run", runnable.name_any()))
 }
 
+/// Whether there is a run that is known to exist.
+pub fn confirmed(runnable: &Runnable) -> bool {
+    current(runnable).is_ok_and(|run| run.uid.is_some())
+}
+
+/// Whether the API server refuses its run.
+pub fn refused(runnable: &Runnable) -> bool {
+    let reason = "StampedObjectRejectedByAPIServer";
+    says(runnable, "RunTemplateReady", "False", reason)
+}
+
 /// Whether the run with this number is current and known to exist.
 pub fn is_at(sequence: i64) -> impl Fn(&Runnable) -> bool {
     move |r| current(r).is_ok_and(|run| run.sequence == sequence && run.uid.is_some())
@@ -105,7 +116,7 @@ impl Scene {
             .fields(&format!("spec.value={value}"));
         self.cluster
             .eventually(&format!("the run of {name} for {value}"), SOON, || async {
-                let mut runs = self.objects(kind).list(&of).await?.items;
+                let mut runs = self.api(kind).list(&of).await?.items;
                 Ok(runs
                     .pop()
                     .map_or_else(|| Seen::NotYet("none".to_owned()), Seen::Done))

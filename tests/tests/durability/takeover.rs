@@ -17,7 +17,7 @@ use tokio::time::sleep;
 use crate::{
     engine::{JOB, Kind, TRIAL, fails, hangs, succeeds},
     scene::{AFTER_QUIET, SOON, Scene},
-    sight::{current, output, ready, says, status},
+    sight::{confirmed, current, output, ready, says, status},
 };
 
 /// What the original would have made of a document.
@@ -46,7 +46,7 @@ async fn original_made(
         "spec": spec,
     }))?;
     Ok(scene
-        .objects(kind)
+        .api(kind)
         .create(&PostParams::default(), &object)
         .await?)
 }
@@ -102,21 +102,25 @@ async fn original(
     for (index, inputs) in runs.iter().enumerate() {
         if inputs["play"] != "hang" {
             let run = format!("{name}-{}", ["x7k2p", "b9q4z", "m2m2m"][index % 3]);
-            let done = |run: &DynamicObject| run.data.pointer("/status/phase").is_some();
-            scene
-                .cluster
-                .wait_for(&scene.trials(), &run, "the engine", SOON, done)
-                .await?;
+            played(scene, &run).await?;
         }
     }
     original_left(scene, name, verdict, outputs).await
 }
 
+/// Waits until KWOK has played a run.
+async fn played(scene: &Scene, run: &str) -> Result<()> {
+    let done = |run: &DynamicObject| run.data.pointer("/status/phase").is_some();
+    let (cluster, trials) = (&scene.cluster, scene.trials());
+    cluster
+        .wait_for(&trials, run, "the engine", SOON, done)
+        .await
+        .map(drop)
+}
+
 async fn taken_over(scene: &Scene, name: &str) -> Result<Runnable> {
     scene
-        .within(AFTER_QUIET, name, "to be taken over", |r| {
-            current(r).is_ok_and(|run| run.uid.is_some())
-        })
+        .within(AFTER_QUIET, name, "to be taken over", confirmed)
         .await
 }
 
@@ -131,49 +135,38 @@ fn kept_its_outputs(scene: &Scene, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// Runnables of the original in all states.
+async fn originals(scene: &Scene) -> Result<()> {
+    let done = vec![succeeds(1), succeeds(2), succeeds(3)];
+    let (busy, broken) = (vec![succeeds(1), hangs(2)], vec![succeeds(1), fails(2)]);
+    tokio::try_join!(
+        original(scene, "done", done, "True", Some(3)),
+        original(scene, "busy", busy, "Unknown", Some(1)),
+        original(scene, "broken", broken, "False", Some(1)),
+        original(scene, "only-broken", vec![fails(1)], "False", None),
+        original(scene, "first", vec![hangs(1)], "Unknown", None),
+    )?;
+    Ok(())
+}
+
 #[tokio::test]
 async fn unchanged_runnables_get_no_new_run_and_keep_what_they_have() -> Result<()> {
     let scene = Scene::begin("takeover").await?;
-    tokio::try_join!(
-        original(
-            &scene,
-            "done",
-            vec![succeeds(1), succeeds(2), succeeds(3)],
-            "True",
-            Some(3)
-        ),
-        original(
-            &scene,
-            "busy",
-            vec![succeeds(1), hangs(2)],
-            "Unknown",
-            Some(1)
-        ),
-        original(
-            &scene,
-            "broken",
-            vec![succeeds(1), fails(2)],
-            "False",
-            Some(1)
-        ),
-        original(&scene, "only-broken", vec![fails(1)], "False", None),
-        original(&scene, "first", vec![hangs(1)], "Unknown", None),
-    )?;
+    Box::pin(originals(&scene)).await?;
     let mut controller = scene.controller(&[]).await?;
     for name in ["done", "busy", "broken", "only-broken", "first"] {
         taken_over(&scene, name).await?;
     }
     scene.gives("done", 3).await?;
-    let busy = scene.now("busy").await?;
-    assert!(says(&busy, "Ready", "Unknown", "Unknown"), "{busy:?}");
-    assert_eq!(output(&busy), Some(1));
-    for (name, outputs) in [("broken", Some(1)), ("only-broken", None)] {
-        let broken = scene.now(name).await?;
-        assert!(
-            says(&broken, "Ready", "False", "SucceededCondition"),
-            "{broken:?}"
-        );
-        assert_eq!(output(&broken), outputs);
+    let engines = "SucceededCondition";
+    for (name, verdict, reason, outputs) in [
+        ("busy", "Unknown", "Unknown", Some(1)),
+        ("broken", "False", engines, Some(1)),
+        ("only-broken", "False", engines, None),
+    ] {
+        let it = scene.now(name).await?;
+        assert!(says(&it, "Ready", verdict, reason), "{it:?}");
+        assert_eq!(output(&it), outputs);
     }
     controller.restart().await?;
     scene.is_served().await?;
@@ -198,37 +191,20 @@ async fn unchanged_runnables_get_no_new_run_and_keep_what_they_have() -> Result<
         assert_eq!(current(&next)?.sequence, sequence, "{name}");
         assert_eq!(scene.made(name)?, [9], "{name}");
     }
-    kept_its_outputs(&scene, "done")?;
-    kept_its_outputs(&scene, "busy")?;
-    kept_its_outputs(&scene, "broken")?;
+    for name in ["done", "busy", "broken"] {
+        kept_its_outputs(&scene, name)?;
+    }
     scene.nothing_twice()
 }
 
 #[tokio::test]
 async fn inputs_that_changed_while_nobody_served_make_exactly_one_run() -> Result<()> {
     let scene = Scene::begin("takeover-changed").await?;
+    let (done, busy) = (vec![succeeds(1), succeeds(2)], vec![succeeds(1), hangs(2)]);
     tokio::try_join!(
-        original(
-            &scene,
-            "done",
-            vec![succeeds(1), succeeds(2)],
-            "True",
-            Some(2)
-        ),
-        original(
-            &scene,
-            "busy",
-            vec![succeeds(1), hangs(2)],
-            "Unknown",
-            Some(1)
-        ),
-        original(
-            &scene,
-            "back",
-            vec![succeeds(1), succeeds(2)],
-            "True",
-            Some(2)
-        ),
+        original(&scene, "done", done.clone(), "True", Some(2)),
+        original(&scene, "busy", busy, "Unknown", Some(1)),
+        original(&scene, "back", done, "True", Some(2)),
     )?;
     scene.change("done", succeeds(3)).await?;
     scene.change("busy", succeeds(3)).await?;
@@ -285,7 +261,7 @@ async fn what_the_api_server_writes_in_other_words_is_no_change() -> Result<()> 
         let runnable = scene.runnable(name, inputs.clone()).await?;
         original_made(&scene, &runnable, JOB, "x7k2p", job("1000m")).await?;
     }
-    let jobs = scene.objects(JOB);
+    let jobs = scene.api(JOB);
     for name in ["same", "other"] {
         let run = format!("{name}-x7k2p");
         let complete = |job: &DynamicObject| job.data.pointer("/status/succeeded").is_some();
@@ -324,12 +300,7 @@ async fn of_the_originals_runs_in_one_second_the_one_that_fits_is_the_newest() -
         let old = original_made(&scene, &runnable, TRIAL, first, succeeds(1)).await?;
         let new = original_made(&scene, &runnable, TRIAL, second, succeeds(2)).await?;
         ties += i32::from(old.creation_timestamp() == new.creation_timestamp());
-        let run = format!("{name}-{second}");
-        let done = |run: &DynamicObject| run.data.pointer("/status/phase").is_some();
-        scene
-            .cluster
-            .wait_for(&scene.trials(), &run, "the engine", SOON, done)
-            .await?;
+        played(&scene, &format!("{name}-{second}")).await?;
         original_left(&scene, name, "True", Some(2)).await?;
     }
     assert!(ties > 0, "none were made in one second");
@@ -355,11 +326,7 @@ async fn a_runnable_with_more_than_a_hundred_runs_is_taken_over_without_a_run() 
         let suffix = format!("{value:05}");
         original_made(&scene, &runnable, TRIAL, &suffix, succeeds(value)).await?;
     }
-    let done = |run: &DynamicObject| run.data.pointer("/status/phase").is_some();
-    scene
-        .cluster
-        .wait_for(&scene.trials(), "app-00110", "the engine", SOON, done)
-        .await?;
+    played(&scene, "app-00110").await?;
     original_left(&scene, "app", "True", Some(110)).await?;
     let mut controller = scene.controller(&[]).await?;
     let end = taken_over(&scene, "app").await?;

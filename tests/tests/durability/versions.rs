@@ -18,7 +18,7 @@ use crate::{
     engine::{TRIAL, end, hangs, template},
     retention::{an_hour_passes, keep},
     scene::{SOON, Scene},
-    sight::{current, is_at, output, result},
+    sight::{confirmed, current, is_at, output, result},
 };
 
 /// A group of which the controller may watch everything.
@@ -115,10 +115,6 @@ fn version(name: &str, served: bool) -> Value {
             "type": "object", "properties": { "spec": anything, "status": anything },
         } },
     })
-}
-
-fn confirmed(runnable: &Runnable) -> bool {
-    current(runnable).is_ok_and(|run| run.uid.is_some())
 }
 
 #[tokio::test]
