@@ -215,6 +215,23 @@ impl Fixture {
         Ok(runs)
     }
 
+    /// Waits until a run with this value exists, of those with these labels.
+    pub async fn run_for(
+        &self,
+        runs: &Api<DynamicObject>,
+        labels: &str,
+        value: i64,
+    ) -> Result<DynamicObject> {
+        let of = ListParams::default().labels(labels);
+        let of = of.fields(&format!("spec.value={value}"));
+        let what = format!("the run for {value} of {labels}");
+        self.eventually(&what, || async {
+            let found = runs.list(&of).await?.items.pop();
+            Ok(found.map_or_else(|| Seen::NotYet("none".to_owned()), Seen::Done))
+        })
+        .await
+    }
+
     /// Ends a Trial that hangs.
     pub async fn end_trial(
         &self,

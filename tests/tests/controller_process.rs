@@ -8,7 +8,7 @@ use cartouche_tests::{
     control_plane::Options,
     controller::{Controller, Settings},
     fixture::Fixture,
-    kind::CONFIG_MAP,
+    kind::{CONFIG_MAP, RUNNABLE},
 };
 use serde_json::json;
 
@@ -19,7 +19,9 @@ const SOON: Duration = Duration::from_mins(1);
 async fn gives(fixture: &Fixture, text: &str) -> Result<()> {
     let what = format!("to give {text}");
     fixture
-        .observed("note", &what, |it| it["status"]["outputs"]["text"] == text)
+        .observed(RUNNABLE, "note", &what, |it| {
+            it["status"]["outputs"]["text"] == text
+        })
         .await
         .map(drop)
 }

@@ -140,26 +140,23 @@ impl Stage {
 
     /// Kills the controller.
     pub async fn kill_controller(&self) -> Result<()> {
-        match &*self.controller.lock().await {
-            Some(controller) => controller.kill(),
-            None => Ok(()),
-        }
+        self.order(Controller::kill).await
     }
 
     /// Suspends the controller, as a long pause of its machine would.
     pub async fn pause_controller(&self) -> Result<()> {
-        match &*self.controller.lock().await {
-            Some(controller) => controller.pause(),
-            None => Ok(()),
-        }
+        self.order(Controller::pause).await
     }
 
     /// Lets it run on.
     pub async fn resume_controller(&self) -> Result<()> {
-        match &*self.controller.lock().await {
-            Some(controller) => controller.resume(),
-            None => Ok(()),
-        }
+        self.order(Controller::resume).await
+    }
+
+    /// Does this with the controller, if it was ever started.
+    async fn order(&self, order: fn(&Controller) -> Result<()>) -> Result<()> {
+        let place = self.controller.lock().await;
+        place.as_ref().map_or(Ok(()), order)
     }
 
     /// A further controller for this namespace, with no proxy and no mistake.

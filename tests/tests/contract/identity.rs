@@ -13,8 +13,8 @@ use cartouche_tests::{
 use serde_json::{Value, json};
 
 use crate::world::{
-    CONFIG_MAP, DEMO, GUARDED_OBJ, SECONDS, SECRET, SERVICE_ACCOUNT, SOON, Subject, World,
-    answered, answers, condition, document, specless, text,
+    CONFIG_MAP, DEMO, GUARDED_OBJ, RUNNABLE, SECONDS, SECRET, SERVICE_ACCOUNT, SOON, Subject,
+    World, answered, answers, condition, document, specless, text,
 };
 
 /// What the original needed.
@@ -372,11 +372,13 @@ async fn tokens_do_what_impersonation_does_and_their_lack_is_named() -> Result<(
                 said["reason"] == "ServiceAccountTokenError"
                     && text(&said["message"]).starts_with(lack)
             };
-            world.observed(account, lack, named).await?;
+            world.observed(RUNNABLE, account, lack, named).await?;
             cluster.apply_kustomization(&overlay).await?;
         }
         let said = |it: &Value| it["status"]["outputs"]["said"] == "hello";
-        world.observed(account, "to say hello", said).await?;
+        world
+            .observed(RUNNABLE, account, "to say hello", said)
+            .await?;
         assert_eq!(audit.requests(&user, "create", "configmaps")?, 1);
         cluster.kubectl(&take_the_right).await?;
     }

@@ -8,7 +8,6 @@ use std::{ops::Deref, time::Duration};
 use anyhow::Result;
 pub use cartouche_tests::fixture::objects::{condition, name_of, text};
 use cartouche_tests::{
-    cluster::Seen,
     controller::{Controller, Settings},
     fixture::Fixture,
 };
@@ -116,21 +115,15 @@ impl World {
 
     /// Status, reason and message of the template's `Accepted`, once it speaks of the present one.
     pub async fn accepted(&self, name: &str) -> Result<(String, String, String)> {
-        self.eventually("the template to be judged", || async {
-            let template = self.get(TEMPLATE, name).await?;
-            let accepted = condition(&template, "Accepted");
-            let generation = &template["metadata"]["generation"];
-            let current = accepted["observedGeneration"] == *generation
-                && template["status"]["observedGeneration"] == *generation;
-            Ok(if current {
-                let said = ["status", "reason", "message"].map(|key| text(&accepted[key]).into());
-                let [status, reason, message] = said;
-                Seen::Done((status, reason, message))
-            } else {
-                Seen::NotYet(template["status"].to_string())
-            })
-        })
-        .await
+        let judged = |template: &Value| {
+            let accepted = condition(template, "Accepted");
+            accepted["observedGeneration"] == template["metadata"]["generation"]
+        };
+        let judging = self.observed(TEMPLATE, name, "to be judged", judged);
+        let template = judging.await?;
+        let accepted = condition(&template, "Accepted");
+        let said = |key: &str| text(&accepted[key]).to_owned();
+        Ok((said("status"), said("reason"), said("message")))
     }
 }
 

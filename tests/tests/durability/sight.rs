@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use cartouche_crds::{CurrentRun, RunResult, Runnable, RunnableStatus};
 use cartouche_tests::cluster::Seen;
+use cartouche_tests::fixture::objects::text;
 pub use cartouche_tests::fixture::{condition, output};
-use k8s_openapi::api::core::v1::Event;
 use kube::{
     ResourceExt,
     api::{DynamicObject, ListParams},
@@ -111,17 +111,8 @@ impl Scene {
     }
 
     pub async fn sees_of(&self, kind: Kind, name: &str, value: i64) -> Result<DynamicObject> {
-        let of = ListParams::default()
-            .labels(&format!("carto.run/runnable-name={name}"))
-            .fields(&format!("spec.value={value}"));
-        self.cluster
-            .eventually(&format!("the run of {name} for {value}"), SOON, || async {
-                let mut runs = self.api(kind).list(&of).await?.items;
-                Ok(runs
-                    .pop()
-                    .map_or_else(|| Seen::NotYet("none".to_owned()), Seen::Done))
-            })
-            .await
+        let of = format!("carto.run/runnable-name={name}");
+        self.run_for(&self.api(kind), &of, value).await
     }
 
     /// Proves that a controller is at work, and that it has had the time for whatever it should not
@@ -139,29 +130,17 @@ impl Scene {
 
     /// The messages of the events of a Runnable with this type and reason.
     pub async fn events(&self, name: &str, kind: &str, reason: &str) -> Result<Vec<String>> {
-        let fields = format!("involvedObject.name={name},type={kind},reason={reason}");
-        let of = ListParams::default().fields(&fields);
-        let events = self.cluster.api::<Event>(&self.namespace).list(&of).await?;
-        Ok(events
-            .items
-            .into_iter()
-            .filter_map(|event| event.message)
-            .collect())
+        let mut events = self.events_of(name).await?;
+        events.retain(|event| event["type"] == kind && event["reason"] == reason);
+        let messages = events
+            .iter()
+            .map(|event| text(&event["message"]).to_owned());
+        Ok(messages.collect())
     }
 
     /// Waits until a Warning event with this reason tells of something.
     pub async fn warns(&self, name: &str, reason: &str, of: &str) -> Result<()> {
-        let what = format!("a warning {reason} of {name} about {of}");
-        self.cluster
-            .eventually(&what, SOON / 2, || async {
-                let told = self.events(name, "Warning", reason).await?;
-                Ok(if told.iter().any(|message| message.contains(of)) {
-                    Seen::Done(())
-                } else {
-                    Seen::NotYet(format!("{told:?}"))
-                })
-            })
-            .await
+        self.event(name, "Warning", reason, of).await.map(drop)
     }
 }
 

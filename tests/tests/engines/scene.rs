@@ -11,6 +11,7 @@ use cartouche_tests::{
         Fixture,
         objects::{name_of, text},
     },
+    kind::RUNNABLE,
     repository, skipped,
 };
 pub(crate) use cartouche_tests::{
@@ -282,7 +283,10 @@ impl Standing {
 pub(crate) async fn ready(fixture: &Fixture, name: &str, status: &str) -> Result<Standing> {
     let what = format!("to have Ready {status}");
     let wanted = |it: &Value| condition(it, "Ready")["status"] == status;
-    fixture.observed(name, &what, wanted).await.map(Standing)
+    fixture
+        .observed(RUNNABLE, name, &what, wanted)
+        .await
+        .map(Standing)
 }
 
 /// An object with further fields, or others.

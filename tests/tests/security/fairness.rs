@@ -8,7 +8,7 @@ use cartouche_tests::{
     controller::{Controller, Settings},
     fault_proxy::{Call, FaultProxy},
     fixture::Fixture,
-    kind::CONFIG_MAP,
+    kind::{CONFIG_MAP, RUNNABLE},
 };
 use serde_json::json;
 
@@ -130,5 +130,5 @@ async fn say_again(tenant: &Fixture, say: usize) -> Result<()> {
     tenant.change("r", json!({ "say": say })).await?;
     let what = format!("to say {say} while all of the other tenant hangs");
     let said = |it: &serde_json::Value| it["status"]["outputs"]["said"] == say.as_str();
-    tenant.observed("r", &what, said).await.map(drop)
+    tenant.observed(RUNNABLE, "r", &what, said).await.map(drop)
 }

@@ -7,7 +7,7 @@ use cartouche_tests::{
     cluster::{Cluster, Seen},
     controller::{Controller, Settings},
     fixture::Fixture,
-    kind::CONFIG_MAP,
+    kind::{CONFIG_MAP, RUNNABLE},
     repository,
 };
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ async fn overlaid(cluster: &Cluster) -> Result<Fixture> {
 async fn has_said(served: &Fixture, name: &str) -> Result<()> {
     let said = |it: &Value| it["status"]["outputs"]["said"] == name;
     let what = format!("to say {name}");
-    served.observed(name, &what, said).await.map(drop)
+    served.observed(RUNNABLE, name, &what, said).await.map(drop)
 }
 
 /// Leaves to the controller, of what is in no namespace, nothing but the templates.
@@ -63,7 +63,9 @@ async fn rights_in_one_namespace_are_enough_to_serve_it() -> Result<()> {
         let said = condition(it, "Ready").to_string();
         said.contains("is forbidden")
     };
-    served.observed("one", "a refusal", forbidden).await?;
+    served
+        .observed(RUNNABLE, "one", "a refusal", forbidden)
+        .await?;
     // A right that is granted here is noticed.
     let begin = Instant::now();
     let rights = [CONFIG_MAP.rights_of_a_runnable()];

@@ -187,7 +187,10 @@ async fn two_hundred_attempts_reach_nothing_beyond_the_namespace() -> Result<()>
     let settings = Settings::with_arguments(&["--log", "debug", "--max-watched-kinds", "20"]);
     let controller = Controller::start(DEMO, &tenant.own.cluster, &settings).await?;
     let what = "to be served";
-    tenant.others.observed("theirs", what, is_ready).await?;
+    tenant
+        .others
+        .observed(RUNNABLE, "theirs", what, is_ready)
+        .await?;
     let (before, audit) = (tenant.everything_else().await?, tenant.own.cluster.audit()?);
 
     let attempts = attempts::all(&tenant).await?;

@@ -7,7 +7,7 @@ use cartouche_templating::name_suffix;
 use cartouche_tests::cluster::Seen;
 use serde_json::{Value, json};
 
-use super::{EVENT, Kind, RUNNABLE, TEST_OBJ, World, condition, text};
+use super::{Kind, RUNNABLE, TEST_OBJ, World, condition, text};
 
 /// Long enough for the controller to do what it must not do.
 const A_WHILE: Duration = Duration::from_millis(900);
@@ -97,7 +97,9 @@ impl Subject {
 
     /// Waits until the status speaks of the present generation and is as wanted.
     pub async fn until(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
-        self.world.observed(&self.name, what, wanted).await
+        self.world
+            .observed(RUNNABLE, &self.name, what, wanted)
+            .await
     }
 
     /// Waits until a condition has this status and reason, with a message that has `part` in it;
@@ -155,31 +157,14 @@ impl Subject {
         Ok(())
     }
 
-    /// The events about it: type, reason, message.
+    /// The events about it.
     pub async fn events(&self) -> Result<Vec<Value>> {
-        let uid = self.object().await?["metadata"]["uid"].take();
-        let mut events = self.world.list(EVENT, "").await?;
-        events.retain(|event| event["involvedObject"]["uid"] == uid);
-        Ok(events)
+        self.world.events_of(&self.name).await
     }
 
     /// Waits for an event with this reason whose message has `part` in it.
     pub async fn event(&self, kind: &str, reason: &str, part: &str) -> Result<Value> {
-        let what = format!("the {kind} event {reason}: {part}");
-        self.world
-            .eventually(&what, || async {
-                let events = self.events().await?;
-                let found = events.iter().find(|event| {
-                    event["type"] == kind
-                        && event["reason"] == reason
-                        && text(&event["message"]).contains(part)
-                });
-                Ok(match found {
-                    Some(event) => Seen::Done(event.clone()),
-                    None => Seen::NotYet(json!(events).to_string()),
-                })
-            })
-            .await
+        self.world.event(&self.name, kind, reason, part).await
     }
 
     /// Has its newest run, of so many, succeed with an answer, and waits for the output.
