@@ -6,7 +6,7 @@ mod support;
 
 use std::fs;
 
-use support::{cartouche, cartouche_in, copy_of, replace};
+use support::{cartouche, cartouche_in, copy_of, edit};
 
 #[test]
 fn every_example_passes_its_tests() {
@@ -22,13 +22,10 @@ fn every_example_passes_its_tests() {
 #[test]
 fn a_test_that_fails_shows_what_differs() {
     let folder = copy_of("job");
-    replace(
-        &folder.path().join("template.yaml"),
-        "Hello, ",
-        "Good morning, ",
-    );
-    replace(
-        &folder.path().join("template.yaml"),
+    edit(&folder, "template.yaml", "Hello, ", "Good morning, ");
+    edit(
+        &folder,
+        "template.yaml",
         ".status.succeeded",
         ".status.failed",
     );
@@ -65,10 +62,9 @@ fn update_makes_expectations_of_what_comes_and_they_then_pass() {
 #[test]
 fn results_are_written_as_junit() {
     let folder = copy_of("job");
-    replace(
-        &folder
-            .path()
-            .join("tests/the-input-is-greeted/expected.yaml"),
+    edit(
+        &folder,
+        "tests/the-input-is-greeted/expected.yaml",
         "Hello, world!",
         "<Hello>",
     );
@@ -90,8 +86,9 @@ fn no_case_at_all_is_an_error_and_not_a_success() {
 #[test]
 fn the_last_words_of_a_job_can_be_played() {
     let folder = copy_of("job");
-    replace(
-        &folder.path().join("template.yaml"),
+    edit(
+        &folder,
+        "template.yaml",
         ".status.succeeded",
         ".terminationMessage.digest",
     );

@@ -6,7 +6,7 @@ mod support;
 
 use std::fs;
 
-use support::{cartouche, cartouche_in, copy_of, replace};
+use support::{cartouche, cartouche_in, copy_of, edit};
 
 #[test]
 fn inputs_are_explained_as_kubectl_explains_fields() {
@@ -60,7 +60,7 @@ fn of_a_template_without_a_schema_the_inputs_that_it_reads_are_listed() {
 #[test]
 fn a_default_is_traced_to_the_line_that_declares_it() {
     let folder = copy_of("inputs");
-    replace(&folder.path().join("runnable.yaml"), "    workers: 3\n", "");
+    edit(&folder, "runnable.yaml", "    workers: 3\n", "");
     let output = cartouche_in(folder.path(), &["render", ".", "--explain"]);
     assert_eq!(output.code, 0, "{}", output.err);
     let line = output
@@ -83,11 +83,7 @@ fn a_default_is_traced_to_the_line_that_declares_it() {
 #[test]
 fn inputs_that_do_not_fit_are_told_by_render_at_their_lines() {
     let folder = copy_of("inputs");
-    replace(
-        &folder.path().join("runnable.yaml"),
-        "workers: 3",
-        "workers: three",
-    );
+    edit(&folder, "runnable.yaml", "workers: 3", "workers: three");
     let output = cartouche_in(folder.path(), &["render", "."]);
     assert_eq!((output.code, output.out.as_str()), (1, ""));
     insta::assert_snapshot!(output.err);

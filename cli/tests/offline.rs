@@ -6,7 +6,7 @@ mod support;
 
 use std::{fs, io::Write as _, path::Path, process::Stdio};
 
-use support::{Output, cartouche, cartouche_in, command, copy_of, finish, replace, repository};
+use support::{Output, cartouche, cartouche_in, command, copy_of, edit, finish, repository};
 
 #[test]
 fn a_run_is_shown_with_owner_labels_hash_and_a_placeholder_for_the_uid() {
@@ -71,11 +71,7 @@ fn a_runnable_may_come_from_standard_input() {
 #[test]
 fn an_object_that_the_selector_does_not_pick_is_named_with_the_reason() {
     let folder = copy_of("selector");
-    replace(
-        &folder.path().join("release-record.yaml"),
-        "app: shop",
-        "app: bakery",
-    );
+    edit(&folder, "release-record.yaml", "app: shop", "app: bakery");
     let arguments = [
         "render",
         "-t",
@@ -101,25 +97,18 @@ fn two_writings_of_one_number_have_one_hash() {
             .to_owned()
     };
     let before = hash(folder.path());
-    replace(
-        &folder.path().join("runnable.yaml"),
-        "workers: 3",
-        "workers: 3.0",
-    );
+    edit(&folder, "runnable.yaml", "workers: 3", "workers: 3.0");
     assert_eq!(hash(folder.path()), before);
-    replace(
-        &folder.path().join("runnable.yaml"),
-        "workers: 3.0",
-        "workers: 4",
-    );
+    edit(&folder, "runnable.yaml", "workers: 3.0", "workers: 4");
     assert_ne!(hash(folder.path()), before);
 }
 
 #[test]
 fn a_hash_that_depends_on_the_uid_is_marked_as_such() {
     let folder = copy_of("job");
-    replace(
-        &folder.path().join("template.yaml"),
+    edit(
+        &folder,
+        "template.yaml",
         "Hello, ",
         "$(runnable.metadata.uid)$ ",
     );
@@ -149,13 +138,10 @@ fn every_example_is_valid() {
 #[test]
 fn a_definition_beside_the_template_is_used_to_check_it() {
     let folder = copy_of("health-rule");
-    replace(
-        &folder.path().join("template.yaml"),
-        "database: $(",
-        "databse: $(",
-    );
-    replace(
-        &folder.path().join("template.yaml"),
+    edit(&folder, "template.yaml", "database: $(", "databse: $(");
+    edit(
+        &folder,
+        "template.yaml",
         ".status.location",
         ".status.loction",
     );

@@ -4,7 +4,7 @@
 
 mod support;
 
-use support::{Output, cartouche, cartouche_in, copy_of, replace};
+use support::{Output, cartouche, cartouche_in, copy_of, edit, replace};
 
 #[test]
 fn last_words_are_outputs_of_jobs_and_pods_only() {
@@ -43,8 +43,9 @@ fn a_runnable_among_the_files_is_picked_by_the_selector_of_another() {
 #[test]
 fn an_output_that_the_selected_runnable_will_never_have_is_an_error() {
     let folder = copy_of("supply-chain");
-    replace(
-        &folder.path().join("deploy-template.yaml"),
+    edit(
+        &folder,
+        "deploy-template.yaml",
         "selected.status.outputs.commit",
         "selected.status.outputs.comit",
     );
@@ -90,8 +91,9 @@ fn whoever_follows_the_hint_about_dots_gets_the_value() {
         let folder = copy_of("job");
         let template = folder.path().join("template.yaml");
         replace(&template, COMMAND, &command(written));
-        replace(
-            &folder.path().join("runnable.yaml"),
+        edit(
+            &folder,
+            "runnable.yaml",
             "metadata:\n",
             "metadata:\n  labels: { app.kubernetes.io/name: shop }\n",
         );
@@ -108,11 +110,7 @@ fn whoever_follows_the_hint_about_dots_gets_the_value() {
 fn the_hint_about_dots_holds_for_inputs_and_outputs_too() {
     let folder = copy_of("job");
     let template = folder.path().join("template.yaml");
-    replace(
-        &folder.path().join("runnable.yaml"),
-        "name: world",
-        "full.name: world",
-    );
+    edit(&folder, "runnable.yaml", "name: world", "full.name: world");
     let written = command("runnable.spec.inputs['full.name']");
     replace(&template, COMMAND, &written);
     assert_eq!(
@@ -143,11 +141,7 @@ fn an_escaped_dot_in_double_quotes_is_told_how_yaml_wants_it() {
     let help = "in double quotes a backslash is written twice";
     assert!(output.out.contains(help), "{}", output.out);
     replace(&template, "full\\.name", "full\\\\.name");
-    replace(
-        &folder.path().join("runnable.yaml"),
-        "name: world",
-        "full.name: world",
-    );
+    edit(&folder, "runnable.yaml", "name: world", "full.name: world");
     let output = cartouche_in(folder.path(), &["validate", "."]);
     assert_eq!(output.code, 0, "{}", output.out);
 }
@@ -230,8 +224,9 @@ fn a_kind_that_cannot_be_run_is_refused_offline_where_the_engine_refuses_it() {
         ("example.com/v1", "Runnable", false),
     ] {
         let folder = copy_of("job");
-        replace(
-            &folder.path().join("template.yaml"),
+        edit(
+            &folder,
+            "template.yaml",
             "apiVersion: batch/v1\n    kind: Job",
             &format!("apiVersion: {api_version}\n    kind: {kind}"),
         );
@@ -270,13 +265,15 @@ fn a_path_that_is_followed_only_in_part_has_no_type() {
         ("runnable.metadata.labels.team['.x']", 1),
     ] {
         let folder = copy_of("job");
-        replace(
-            &folder.path().join("template.yaml"),
+        edit(
+            &folder,
+            "template.yaml",
             COMMAND,
             &format!("command:\n                - $({path})$"),
         );
-        replace(
-            &folder.path().join("runnable.yaml"),
+        edit(
+            &folder,
+            "runnable.yaml",
             "metadata:\n",
             "metadata:\n  labels: { team: x }\n",
         );

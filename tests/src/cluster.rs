@@ -24,7 +24,7 @@ pub use accounts::{Account, Rights};
 pub use audit::{AuditEvent, AuditLog};
 pub use waiting::{Seen, eventually};
 
-use crate::control_plane::{self, ControlPlane, Options, log_tail, random};
+use crate::control_plane::{self, ControlPlane, Options, log_tail_about, random};
 
 /// A cluster, with the rights of somebody who may do everything.
 ///
@@ -181,8 +181,10 @@ impl Cluster {
         }
     }
 
-    fn log_tails(&self) -> String {
+    /// The last lines of the controllers' logs that have this in them.
+    pub(crate) fn log_tails(&self, about: &str) -> String {
         let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
-        logs.iter().map(|log| log_tail(log, 40) + "\n").collect()
+        let tails = logs.iter().map(|log| log_tail_about(log, about, 40) + "\n");
+        tails.collect()
     }
 }

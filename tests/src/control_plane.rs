@@ -360,8 +360,13 @@ pub(crate) fn http_get(path: &str) -> Result<http::Request<Vec<u8>>> {
 /// The last lines of a log, under a heading; for error messages.
 #[must_use]
 pub fn log_tail(log: &Path, lines: usize) -> String {
+    log_tail_about(log, "", lines)
+}
+
+/// Of those that have this in them.
+pub(crate) fn log_tail_about(log: &Path, about: &str, lines: usize) -> String {
     let text = fs::read_to_string(log).unwrap_or_else(|error| error.to_string());
-    let all: Vec<&str> = text.lines().collect();
+    let all: Vec<&str> = text.lines().filter(|line| line.contains(about)).collect();
     let tail = &all[all.len().saturating_sub(lines)..];
     format!("--- {} ---\n{}", log.display(), tail.join("\n"))
 }

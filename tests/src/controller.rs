@@ -64,15 +64,18 @@ pub struct Controller {
 static SHARED: OnceCell<Controller> = OnceCell::const_new();
 
 impl Controller {
-    /// The cluster that all tests of this process share ([`Cluster::shared`]), with Cartouche
-    /// installed, the engines played, and a controller with default settings that serves it. Tests
-    /// that stop or kill the controller start a cluster of their own.
-    pub async fn shared(demo: &str) -> Result<(Cluster, &'static Self)> {
+    /// The cluster that all tests of this process share ([`Cluster::shared`]), as `prepare` leaves it, and a
+    /// controller with these settings that serves it; of those of the first call. Tests that stop or kill the
+    /// controller start a cluster of their own.
+    pub async fn shared(
+        demo: &str,
+        settings: &Settings,
+        prepare: impl AsyncFnOnce(&Cluster) -> Result<()>,
+    ) -> Result<(Cluster, &'static Self)> {
         let cluster = Cluster::shared(demo).await?;
         let start = || async {
-            cluster.install_cartouche().await?;
-            cluster.install_engines().await?;
-            Self::start(demo, &cluster, &Settings::default()).await
+            prepare(&cluster).await?;
+            Self::start(demo, &cluster, settings).await
         };
         let controller = SHARED.get_or_try_init(start).await?;
         cluster.show_on_failure(controller.log_file());

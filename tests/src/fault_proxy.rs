@@ -40,6 +40,7 @@ pub use fault::{Fault, HELD, LATE, MINUTES, SPLIT};
 use crate::{
     cluster::Cluster,
     control_plane::{random, with_token, write_kubeconfig},
+    controller::{Controller, Settings},
 };
 use desk::Desk;
 
@@ -83,16 +84,21 @@ impl FaultProxy {
         Ok((proxy, orders))
     }
 
-    /// A kubeconfig for the proxy with this token.
-    pub fn kubeconfig(&self, user: &str, token: &str) -> Result<PathBuf> {
-        let cluster = KubeCluster {
+    /// For a controller behind the proxy, as its ServiceAccount, with these arguments.
+    pub async fn settings(&self, cluster: &Cluster, arguments: &[&str]) -> Result<Settings> {
+        let account = Controller::account();
+        let token = cluster.token(&account).await?;
+        let proxy = KubeCluster {
             server: Some(format!("http://{}", self.address)),
             ..KubeCluster::default()
         };
         let name = format!("proxy-{}.kubeconfig", random::word::<3>()?);
         let file = self.folder.join(name);
-        write_kubeconfig(&file, &with_token(cluster, user, token))?;
-        Ok(file)
+        write_kubeconfig(&file, &with_token(proxy, &account.name, &token))?;
+        Ok(Settings {
+            kubeconfig: Some(file),
+            ..Settings::with_arguments(arguments)
+        })
     }
 
     /// Counts from one again, and from now on breaks what `chooser` says. It is given the sort of

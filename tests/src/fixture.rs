@@ -1,23 +1,26 @@
 //! Where a test happens: a namespace, an account for its Runnables, and a template named after the namespace.
 //!
 //! Suites add what is their own: an engine, a proxy, a record. Whatever writes is tried again until it is done
-//! or patience ends, because servers are killed in tests.
+//! or patience ends, because servers are killed in tests. [`objects`] is for tests that read JSON.
+
+pub mod objects;
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use cartouche_crds::{ClusterRunTemplate, CurrentRun, RUN_SEQUENCE_LABEL, Runnable};
+use anyhow::{Context, Result, anyhow};
+use cartouche_crds::{CurrentRun, RUN_SEQUENCE_LABEL, Runnable};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{
     Api, ResourceExt,
-    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams},
+    api::{DynamicObject, ListParams, PostParams},
 };
 use serde_json::{Value, json};
 
 use crate::{
     cluster::{Account, Cluster, Rights, Seen},
     controller::{Controller, Settings},
-    lab::{self, Kind},
+    kind::{Kind, RUNNABLE},
+    lab::{self, TRIAL},
 };
 
 /// A namespace of a cluster.
@@ -34,6 +37,18 @@ pub struct Fixture {
 }
 
 impl Fixture {
+    /// A namespace that is there, where Runnables name no account: theirs is `default`.
+    #[must_use]
+    pub fn of(cluster: &Cluster, namespace: impl Into<String>, patience: Duration) -> Self {
+        let namespace = namespace.into();
+        Self {
+            account: Account::new(&namespace, "default"),
+            cluster: cluster.clone(),
+            namespace,
+            patience,
+        }
+    }
+
     /// A new namespace, with an account of this name that has these rights.
     pub async fn begin(
         cluster: &Cluster,
@@ -42,13 +57,17 @@ impl Fixture {
         rights: &[Rights<'_>],
         patience: Duration,
     ) -> Result<Self> {
-        let namespace = cluster.namespace(prefix).await?;
-        Ok(Self {
-            account: cluster.service_account(&namespace, account, rights).await?,
-            cluster: cluster.clone(),
-            namespace,
-            patience,
-        })
+        let mut fixture = Self::of(cluster, cluster.namespace(prefix).await?, patience);
+        fixture.account = fixture.allow(account, rights).await?;
+        Ok(fixture)
+    }
+
+    /// Lets an account of the namespace do exactly this in it, and makes the account unless it is there.
+    pub async fn allow(&self, account: &str, rights: &[Rights<'_>]) -> Result<Account> {
+        let cluster = &self.cluster;
+        cluster
+            .service_account(&self.namespace, account, rights)
+            .await
     }
 
     /// Starts a controller for this namespace, with further arguments.
@@ -68,10 +87,20 @@ impl Fixture {
         self.cluster.api(&self.namespace)
     }
 
-    /// The objects of a kind.
-    #[must_use]
-    pub fn objects_of(&self, kind: &ApiResource) -> Api<DynamicObject> {
-        Api::namespaced_with(self.cluster.client(), &self.namespace, kind)
+    /// Looks until what is wanted is seen. The message of a failure has what controllers said of this namespace.
+    pub async fn eventually<T, Looking, Look>(&self, what: &str, look: Looking) -> Result<T>
+    where
+        Looking: FnMut() -> Look,
+        Look: Future<Output = Result<Seen<T>>>,
+    {
+        let looked = self.cluster.eventually(what, self.patience, look).await;
+        looked.map_err(|error| {
+            anyhow!(
+                "{error:#}
+{}",
+                self.cluster.log_tails(&self.namespace)
+            )
+        })
     }
 
     /// Tries until it is done.
@@ -81,57 +110,52 @@ impl Fixture {
         Try: Future<Output = kube::Result<T>>,
     {
         let trying = &mut trying;
-        self.cluster
-            .eventually(what, self.patience, || {
-                let attempt = trying();
-                async move { Ok(Seen::Done(attempt.await?)) }
-            })
-            .await
+        self.eventually(what, || {
+            let attempt = trying();
+            async move { Ok(Seen::Done(attempt.await?)) }
+        })
+        .await
     }
 
     /// Makes the template, or makes it another one.
     pub async fn template(&self, spec: Value) -> Result<()> {
-        let template = json!({
+        self.template_named(&self.namespace, spec).await
+    }
+
+    /// The same with another name.
+    pub async fn template_named(&self, name: &str, spec: Value) -> Result<()> {
+        self.put(json!({
             "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate",
-            "metadata": { "name": self.namespace }, "spec": spec,
-        });
-        let (apply, patch) = (PatchParams::apply("tests").force(), Patch::Apply(template));
-        let templates = self.cluster.all::<ClusterRunTemplate>();
-        self.tried("the template to be applied", || {
-            templates.patch(&self.namespace, &apply, &patch)
-        })
+            "metadata": { "name": name }, "spec": spec,
+        }))
         .await
         .map(drop)
     }
 
-    /// Makes a Runnable of the template and the account.
-    pub async fn runnable(&self, name: &str, mut spec: Value) -> Result<Runnable> {
-        spec["runTemplateRef"] = json!({ "name": self.namespace });
-        spec["serviceAccountName"] = json!(self.account.name);
-        let runnable = serde_json::from_value(json!({
+    /// A Runnable as one writes it, of the template and the account unless its spec names others.
+    #[must_use]
+    pub fn manifest(&self, name: &str, mut spec: Value) -> Value {
+        if spec["runTemplateRef"].is_null() {
+            spec["runTemplateRef"] = json!({ "name": self.namespace });
+        }
+        if self.account.name != "default" && spec["serviceAccountName"].is_null() {
+            spec["serviceAccountName"] = json!(self.account.name);
+        }
+        json!({
             "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
             "metadata": { "name": name }, "spec": spec,
-        }))?;
-        let (runnables, post) = (self.runnables(), PostParams::default());
-        let creating = || async {
-            match runnables.create(&post, &runnable).await {
-                // An answer that was lost has created it.
-                Err(kube::Error::Api(status)) if status.is_already_exists() => {
-                    runnables.get(name).await
-                }
-                other => other,
-            }
-        };
-        self.tried(&format!("{name} to be created"), creating).await
+        })
+    }
+
+    /// Makes a Runnable.
+    pub async fn runnable(&self, name: &str, spec: Value) -> Result<Runnable> {
+        let made = self.put(self.manifest(name, spec)).await?;
+        Ok(serde_json::from_value(made)?)
     }
 
     /// Patches a Runnable.
     pub async fn patch(&self, name: &str, patch: Value) -> Result<()> {
-        let (runnables, patch) = (self.runnables(), Patch::Merge(patch));
-        let (what, plain) = (format!("{name} to be changed"), PatchParams::default());
-        self.tried(&what, || runnables.patch(name, &plain, &patch))
-            .await
-            .map(drop)
+        self.patch_of(RUNNABLE, name, patch).await
     }
 
     /// Gives a Runnable other inputs.
@@ -144,7 +168,7 @@ impl Fixture {
     /// than anybody should have.
     pub async fn edit_status(&self, name: &str, edit: impl Fn(&mut Value)) -> Result<()> {
         // Not typed: it may be something that is no status.
-        let runnables = self.objects_of(&ApiResource::erase::<Runnable>(&()));
+        let runnables = self.api(RUNNABLE);
         let as_admin = PostParams {
             field_manager: Some("admin".to_owned()),
             ..PostParams::default()
@@ -184,11 +208,28 @@ impl Fixture {
     }
 
     /// The runs that carry a Runnable's name, oldest sequence first.
-    pub async fn runs_of(&self, kind: &ApiResource, runnable: &str) -> Result<Vec<DynamicObject>> {
+    pub async fn runs(&self, kind: Kind, runnable: &str) -> Result<Vec<DynamicObject>> {
         let of = ListParams::default().labels(&format!("carto.run/runnable-name={runnable}"));
-        let mut runs = self.objects_of(kind).list(&of).await?.items;
+        let mut runs = self.api(kind).list(&of).await?.items;
         runs.sort_by_key(sequence);
         Ok(runs)
+    }
+
+    /// Waits until a run with this value exists, of those with these labels.
+    pub async fn run_for(
+        &self,
+        runs: &Api<DynamicObject>,
+        labels: &str,
+        value: i64,
+    ) -> Result<DynamicObject> {
+        let of = ListParams::default().labels(labels);
+        let of = of.fields(&format!("spec.value={value}"));
+        let what = format!("the run for {value} of {labels}");
+        self.eventually(&what, || async {
+            let found = runs.list(&of).await?.items.pop();
+            Ok(found.map_or_else(|| Seen::NotYet("none".to_owned()), Seen::Done))
+        })
+        .await
     }
 
     /// Ends a Trial that hangs.
@@ -198,13 +239,11 @@ impl Fixture {
         run: &DynamicObject,
         succeeded: bool,
     ) -> Result<()> {
-        let what = "a run to be ended";
-        self.cluster
-            .eventually(what, self.patience, || async {
-                lab::end(trials, run, succeeded).await?;
-                Ok(Seen::Done(()))
-            })
-            .await
+        self.eventually("a run to be ended", || async {
+            lab::end(trials, run, succeeded).await?;
+            Ok(Seen::Done(()))
+        })
+        .await
     }
 
     /// The uid of a Runnable.
@@ -248,13 +287,6 @@ pub async fn install_lab(cluster: &Cluster, at_most: Duration) -> Result<()> {
     cluster.install_cartouche().await?;
     cluster.apply_yaml("default", lab::KINDS).await?;
     cluster.definitions_served().await?;
-    let controller = cluster.client_of(&Controller::account()).await?;
-    let what = "the controller to be allowed to watch Trials";
-    let trials = Api::<DynamicObject>::all_with(controller, &Kind::Trial.resource());
-    cluster
-        .eventually(what, at_most, || async {
-            trials.list(&ListParams::default().limit(1)).await?;
-            Ok(Seen::Done(()))
-        })
-        .await
+    let controller = Controller::account().user();
+    cluster.allowed(&controller, "watch", TRIAL, at_most).await
 }

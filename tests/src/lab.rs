@@ -7,48 +7,23 @@ use std::{path::PathBuf, time::Duration};
 use anyhow::Result;
 use kube::{
     Api, ResourceExt,
-    api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams},
+    api::{DynamicObject, ListParams, Patch, PatchParams},
 };
 use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
+pub use crate::kind::{JOB, Kind};
+
 /// How often it looks for work.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// A kind of runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The controller watches it.
-    Trial,
-    /// The controller has no right to watch it.
-    Recluse,
-    /// The controller watches it. It has no subresource for its status, as Argo's Workflow: who creates one
-    /// may give it a status at once. Nobody plays it.
-    Omen,
-    /// The real Job controller runs it.
-    Job,
-}
-
-impl Kind {
-    /// As a client names it.
-    #[must_use]
-    pub fn resource(self) -> ApiResource {
-        let (group, version, kind) = match self {
-            Self::Trial => ("lab.test", "v1", "Trial"),
-            Self::Recluse => ("lab.test", "v1", "Recluse"),
-            Self::Omen => ("lab.test", "v1", "Omen"),
-            Self::Job => ("batch", "v1", "Job"),
-        };
-        ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
-    }
-
-    /// As the audit log names it.
-    #[must_use]
-    pub fn audited(self) -> String {
-        let resource = self.resource();
-        format!("{}.{}", resource.plural, resource.group)
-    }
-}
+/// The controller watches it.
+pub const TRIAL: Kind = Kind::new("lab.test", "v1", "Trial", "trials");
+/// The controller has no right to watch it.
+pub const RECLUSE: Kind = Kind::new("lab.test", "v1", "Recluse", "recluses");
+/// The controller watches it. It has no subresource for its status, as Argo's Workflow: who creates one
+/// may give it a status at once. Nobody plays it.
+pub const OMEN: Kind = Kind::new("lab.test", "v1", "Omen", "omens");
 
 /// The definitions of the kinds, and the right to watch Trials and Omens, as YAML.
 pub const KINDS: &str = include_str!("../lab/kinds.yaml");
@@ -83,7 +58,7 @@ pub fn template(kind: Kind) -> Value {
     json!({
         "template": {
             "apiVersion": "lab.test/v1",
-            "kind": kind.resource().kind,
+            "kind": kind.name,
             "metadata": { "generateName": "$(runnable.metadata.name)$-" },
             "spec": {
                 "value": "$(runnable.spec.inputs.value)$",

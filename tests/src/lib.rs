@@ -14,6 +14,8 @@
 //! - [`fault_proxy`]: stands between a controller and the API server and breaks chosen requests.
 //! - [`faults`]: what a controller does when a chosen request is broken, plan by plan.
 //! - [`fixture`]: a namespace with an account and a template, and what every suite does with Runnables in it.
+//! - [`hidden`]: the commands that programs of the harness start each other with.
+//! - [`kind`]: the kinds of the API server.
 //! - [`lab`]: a kind of runs that tests play.
 //! - [`error_text`]: errors as people read them.
 //! - [`progress`]: shows what is being waited for.
@@ -28,6 +30,8 @@ pub mod error_text;
 pub mod fault_proxy;
 pub mod faults;
 pub mod fixture;
+pub mod hidden;
+pub mod kind;
 pub mod lab;
 pub mod progress;
 mod skipped;

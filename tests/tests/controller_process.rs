@@ -3,40 +3,27 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use cartouche_crds::Runnable;
 use cartouche_tests::{
-    cluster::{Account, Cluster, Rights},
+    cluster::Cluster,
     control_plane::Options,
     controller::{Controller, Settings},
+    fixture::Fixture,
+    kind::{CONFIG_MAP, RUNNABLE},
 };
-use kube::Api;
+use serde_json::json;
 
 const DEMO: &str = env!("CARGO_BIN_EXE_demo");
 const SOON: Duration = Duration::from_mins(1);
 
-const TEMPLATE_AND_RUNNABLE: &str = "
-apiVersion: carto.run/v1alpha1
-kind: ClusterRunTemplate
-metadata: {name: note}
-spec:
-  template:
-    apiVersion: v1
-    kind: ConfigMap
-    metadata: {generateName: $(runnable.metadata.name)$-}
-    data: {text: $(runnable.spec.inputs.text)$}
-  outputs: {text: .data.text}
----
-apiVersion: carto.run/v1alpha1
-kind: Runnable
-metadata: {name: note}
-spec:
-  runTemplateRef: {name: note}
-  inputs: {text: one}
-";
-
-fn output_is(runnable: &Runnable, wanted: &str) -> bool {
-    let outputs = runnable.status.as_ref().and_then(|s| s.outputs.as_ref());
-    outputs.and_then(|o| o.get("text")?.as_str()) == Some(wanted)
+/// Waits until the Runnable `note` has this output.
+async fn gives(fixture: &Fixture, text: &str) -> Result<()> {
+    let what = format!("to give {text}");
+    fixture
+        .observed(RUNNABLE, "note", &what, |it| {
+            it["status"]["outputs"]["text"] == text
+        })
+        .await
+        .map(drop)
 }
 
 #[tokio::test]
@@ -44,44 +31,28 @@ async fn a_controller_stops_when_asked_and_starts_again_after_a_kill() -> Result
     let cluster = Cluster::start(DEMO, &Options::controllers()).await?;
     cluster.install_cartouche().await?;
     let mut controller = Controller::start(DEMO, &cluster, &Settings::default()).await?;
-    let namespace = cluster.namespace("process").await?;
-    let rights = Rights::of_a_runnable("", "configmaps");
-    cluster
-        .service_account(&namespace, "default", &[rights])
-        .await?;
+    let rights = [CONFIG_MAP.rights_of_a_runnable()];
+    let fixture = Fixture::begin(&cluster, "process", "default", &rights, SOON).await?;
     let audit = cluster.audit()?;
-    cluster
-        .apply_yaml(&namespace, TEMPLATE_AND_RUNNABLE)
-        .await?;
-    let runnables: Api<Runnable> = cluster.api(&namespace);
-    cluster
-        .wait_for(&runnables, "note", "the first output", SOON, |r| {
-            output_is(r, "one")
-        })
-        .await?;
+    let note = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "generateName": "$(runnable.metadata.name)$-" },
+        "data": { "text": "$(runnable.spec.inputs.text)$" },
+    });
+    let template = json!({ "template": note, "outputs": { "text": ".data.text" } });
+    fixture.template(template).await?;
+    let one = json!({ "inputs": { "text": "one" } });
+    fixture.runnable("note", one).await?;
+    gives(&fixture, "one").await?;
 
     controller.kill()?;
     assert!(!controller.runs()?);
-    let change = r#"{"spec":{"inputs":{"text":"two"}}}"#;
-    let patch = [
-        "-n",
-        &namespace,
-        "patch",
-        "runnable/note",
-        "--type=merge",
-        "-p",
-        change,
-    ];
-    cluster.kubectl(&patch).await?;
+    fixture.change("note", json!({ "text": "two" })).await?;
     controller.restart().await?;
-    cluster
-        .wait_for(&runnables, "note", "the second output", SOON, |r| {
-            output_is(r, "two")
-        })
-        .await?;
+    gives(&fixture, "two").await?;
     // Kubernetes, too, makes a ConfigMap in each namespace, sooner or later.
-    let account = Account::new(&namespace, "default").user();
-    let mut made = audit.in_namespace(&namespace)?;
+    let account = fixture.account.user();
+    let mut made = audit.in_namespace(&fixture.namespace)?;
     made.retain(|event| event.verb == "create" && event.acting_as() == account);
     made.retain(|event| event.resource() == "configmaps" && event.took_effect());
     assert_eq!(made.len(), 2);

@@ -78,3 +78,8 @@ pub fn replace(file: &Path, from: &str, to: &str) {
     assert!(text.contains(from), "{text}");
     fs::write(file, text.replace(from, to)).unwrap();
 }
+
+/// Replaces a text in a file of a folder.
+pub fn edit(folder: &tempfile::TempDir, file: &str, from: &str, to: &str) {
+    replace(&folder.path().join(file), from, to);
+}

@@ -1,7 +1,8 @@
 //! What can be said on the command line.
 
-use std::{ffi::OsString, path::PathBuf, str::FromStr};
+use std::{path::PathBuf, str::FromStr};
 
+use cartouche_tests::hidden::Hidden;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::measure::Subject;
@@ -181,31 +182,14 @@ pub(crate) enum Command {
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
-    /// Runs the controller.
-    #[command(hide = true, disable_help_flag = true)]
-    Controller {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<OsString>,
-    },
     /// Runs a reference controller.
     #[command(hide = true)]
     Reference {
         which: Reference,
         concurrency: usize,
     },
-    /// Runs a command until standard input is closed.
-    #[command(hide = true)]
-    Supervise {
-        #[arg(long)]
-        log: PathBuf,
-        #[arg(long)]
-        restart_on: Option<u8>,
-        #[arg(last = true, required = true)]
-        command: Vec<OsString>,
-    },
-    /// Removes a folder once standard input is closed.
-    #[command(hide = true)]
-    TidyUp { folder: PathBuf },
+    #[command(flatten)]
+    Hidden(Hidden),
 }
 
 /// So many Runnables with so many finished runs each.
@@ -277,7 +261,7 @@ mod tests {
     fn arguments_of_the_controller_pass_unread() {
         let line = ["bench", "controller", "--help", "--json", "-x"];
         let parsed = CommandLine::try_parse_from(line).unwrap();
-        let Command::Controller { arguments } = parsed.command else {
+        let Command::Hidden(Hidden::Controller { arguments }) = parsed.command else {
             panic!("{parsed:?}");
         };
         assert_eq!(arguments, ["--help", "--json", "-x"]);

@@ -21,9 +21,8 @@ mod requests;
 mod scenarios;
 mod site;
 
-use std::{ffi::OsString, iter, process::ExitCode};
+use std::process::ExitCode;
 
-use cartouche_tests::control_plane::supervisor;
 use clap::Parser;
 
 use command_line::{Command, CommandLine};
@@ -31,23 +30,10 @@ use command_line::{Command, CommandLine};
 fn main() -> ExitCode {
     let CommandLine { command, settings } = CommandLine::parse();
     let outcome = match command {
-        Command::Controller { arguments } => {
-            let name = OsString::from("cartouche-controller");
-            return cartouche_controller::main_from(iter::once(name).chain(arguments));
-        }
+        Command::Hidden(hidden) => hidden.execute(),
         Command::Reference { which, concurrency } => {
             reference::serve(which.subject(), concurrency).map(|()| ExitCode::SUCCESS)
         }
-        Command::Supervise {
-            log,
-            restart_on,
-            command,
-        } => supervisor::supervise(&log, restart_on, &command)
-            .map(ExitCode::from)
-            .map_err(Into::into),
-        Command::TidyUp { folder } => supervisor::tidy_up(&folder)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Into::into),
         scenario => scenarios::run(&scenario, &settings).map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| {

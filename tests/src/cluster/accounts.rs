@@ -1,22 +1,26 @@
 //! Accounts with as few rights as possible, and clients that act as them.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::{
     authentication::v1::{TokenRequest, TokenRequestSpec},
+    authorization::v1::SubjectAccessReview,
     core::v1::ServiceAccount,
     rbac::v1::{Role, RoleBinding},
 };
 use kube::{
     Client, ResourceExt,
-    api::{Patch, PatchParams, PostParams},
+    api::{ApiResource, Patch, PatchParams, PostParams},
     config::Kubeconfig,
 };
 use serde_json::{Value, json};
 
-use super::Cluster;
-use crate::control_plane::{self, random, with_token, write_kubeconfig};
+use super::{Cluster, Seen};
+use crate::{
+    control_plane::{self, random, with_token, write_kubeconfig},
+    kind::Kind,
+};
 
 /// Longer than any test or demo runs.
 const TOKEN_SECONDS: i64 = 24 * 3600;
@@ -115,6 +119,49 @@ impl Cluster {
             .await
             .with_context(granting)?;
         Ok(())
+    }
+
+    /// Whether the API server lets a user, or any ServiceAccount, do this with a kind: in a namespace, or in
+    /// all of them (`""`).
+    pub async fn may(
+        &self,
+        user: &str,
+        verb: &str,
+        kind: &ApiResource,
+        namespace: &str,
+    ) -> Result<bool> {
+        let whole = (kind.plural.as_str(), "");
+        let (resource, subresource) = kind.plural.split_once('/').unwrap_or(whole);
+        let review = serde_json::from_value(json!({ "spec": {
+            "user": user, "groups": ["system:serviceaccounts"],
+            "resourceAttributes": {
+                "group": kind.group, "resource": resource, "subresource": subresource,
+                "verb": verb, "namespace": namespace,
+            },
+        } }))?;
+        let reviews = self.all::<SubjectAccessReview>();
+        let answer = reviews.create(&PostParams::default(), &review).await?;
+        Ok(answer.status.is_some_and(|status| status.allowed))
+    }
+
+    /// Waits until a user, or any ServiceAccount, may do this everywhere.
+    pub async fn allowed(
+        &self,
+        user: &str,
+        verb: &str,
+        kind: Kind,
+        at_most: Duration,
+    ) -> Result<()> {
+        let what = format!("{user} to be allowed to {verb} {}", kind.plural);
+        self.eventually(&what, at_most, || async {
+            let may = self.may(user, verb, &kind.resource(), "").await?;
+            Ok(if may {
+                Seen::Done(())
+            } else {
+                Seen::NotYet("it may not".to_owned())
+            })
+        })
+        .await
     }
 
     /// A new token of a ServiceAccount, good for a day.

@@ -73,7 +73,7 @@ impl Cluster {
         Look: Future<Output = Result<Seen<T>>>,
     {
         let outcome = eventually(what, at_most, look).await;
-        outcome.map_err(|error| anyhow::anyhow!("{error:#}\n{}", self.log_tails()))
+        outcome.map_err(|error| anyhow::anyhow!("{error:#}\n{}", self.log_tails("")))
     }
 
     /// Waits until the named object is as wanted and returns it. The message of a failure shows the

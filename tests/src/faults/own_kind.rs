@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     cluster::{Seen, eventually},
-    lab::{self, Kind},
+    lab::{self, TRIAL},
 };
 
 /// The group of such kinds, which the controller may watch whatever they are called.
@@ -31,7 +31,7 @@ impl Stage {
         self.add_kind().await?;
         self.engine = Some(lab::start(self.trials()));
         self.grant(true).await?;
-        self.template(lab::template(Kind::Trial)).await?;
+        self.template(lab::template(TRIAL)).await?;
         Ok(self)
     }
 

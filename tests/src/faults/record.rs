@@ -14,6 +14,7 @@ use super::{own_kind::none_without_kind, stage::Stage, strangers::is_strange};
 use crate::{
     chronicle::Chronicle,
     cluster::{Account, AuditEvent, Cluster},
+    fixture::objects::text,
 };
 
 /// A run, by what it was made of.
@@ -41,17 +42,14 @@ impl Run {
     /// The run that an object is.
     #[must_use]
     pub fn of(object: &Value) -> Self {
-        let tag = |group: &str, key: &str| {
-            let tags = object.get("metadata")?.get(group)?;
-            tags.get(key)?.as_str().map(str::to_owned)
-        };
+        let metadata = &object["metadata"];
+        let label = |key: &str| text(&metadata["labels"][key]);
+        let hash = metadata["annotations"]["carto.run/input-hash"].as_str();
         Self {
-            runnable: tag("labels", "carto.run/runnable-name").unwrap_or_default(),
-            sequence: tag("labels", "carto.run/run-sequence")
-                .and_then(|sequence| sequence.parse().ok())
-                .unwrap_or_default(),
-            value: object.pointer("/spec/value").and_then(Value::as_i64),
-            hash: tag("annotations", "carto.run/input-hash"),
+            runnable: label("carto.run/runnable-name").to_owned(),
+            sequence: label("carto.run/run-sequence").parse().unwrap_or_default(),
+            value: object["spec"]["value"].as_i64(),
+            hash: hash.map(str::to_owned),
         }
     }
 }

@@ -1,9 +1,8 @@
 //! What the account of a stage may do.
 
 use anyhow::Result;
-use k8s_openapi::api::{authorization::v1::SubjectAccessReview, rbac::v1::RoleBinding};
-use kube::api::{DeleteParams, PostParams};
-use serde_json::json;
+use k8s_openapi::api::rbac::v1::RoleBinding;
+use kube::api::DeleteParams;
 
 use super::stage::{PATIENCE, Stage};
 use crate::cluster::{Rights, Seen, eventually};
@@ -37,28 +36,14 @@ impl Stage {
                 Err(kube::Error::Api(status)) if status.is_not_found() => {}
                 other => drop(other?),
             }
-            Ok(if self.may_create().await? {
+            let (cluster, user) = (&self.cluster, self.account.user());
+            let may = cluster.may(&user, "create", &self.kind, &self.namespace);
+            Ok(if may.await? {
                 Seen::NotYet("it may create still".to_owned())
             } else {
                 Seen::Done(())
             })
         })
         .await
-    }
-
-    /// Whether the API server would let the account create a run.
-    async fn may_create(&self) -> Result<bool> {
-        let review = serde_json::from_value(json!({
-            "spec": {
-                "user": self.account.user(),
-                "resourceAttributes": {
-                    "group": self.kind.group, "resource": self.kind.plural,
-                    "namespace": self.namespace, "verb": "create",
-                },
-            },
-        }))?;
-        let reviews = self.cluster.all::<SubjectAccessReview>();
-        let answer = reviews.create(&PostParams::default(), &review).await?;
-        Ok(answer.status.is_some_and(|status| status.allowed))
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use kube::{
     Api,
-    api::{DeleteParams, DynamicObject, ListParams, PostParams},
+    api::{DeleteParams, DynamicObject, PostParams},
 };
 use serde_json::Value;
 
@@ -47,29 +47,15 @@ impl Stage {
 
     /// Waits until the run with this value exists.
     pub async fn sees(&self, value: i64) -> Result<DynamicObject> {
-        let of = ListParams::default()
-            .labels("carto.run/runnable-name")
-            .fields(&format!("spec.value={value}"));
         let trials = self.trials();
-        eventually(&format!("the run for {value}"), PATIENCE, || async {
-            let mut runs = trials.list(&of).await?.items;
-            Ok(runs
-                .pop()
-                .map_or_else(|| Seen::NotYet("none".to_owned()), Seen::Done))
-        })
-        .await
+        self.run_for(&trials, "carto.run/runnable-name", value)
+            .await
     }
 
     /// Deletes a run, and waits until it is gone.
     pub async fn remove_trial(&self, name: &str) -> Result<()> {
         self.delete_trial(name).await?;
-        let trials = self.trials();
-        eventually("a run to be gone", PATIENCE, || async {
-            Ok(match trials.get_opt(name).await? {
-                None => Seen::Done(()),
-                Some(_) => Seen::NotYet("it is there".to_owned()),
-            })
-        })
-        .await
+        let (cluster, trials) = (&self.cluster, self.trials());
+        cluster.wait_until_gone(&trials, name, PATIENCE).await
     }
 }

@@ -21,7 +21,7 @@ use super::stage::{APP, PATIENCE, Stage};
 use crate::{
     cluster::{Cluster, Seen, eventually},
     fixture::{condition, current, output},
-    lab::{self, Kind, fails, hangs, succeeds},
+    lab::{self, TRIAL, fails, hangs, succeeds},
 };
 
 /// A scenario: how it is prepared, what happens then, and when it is over.
@@ -218,7 +218,7 @@ impl Scenario {
                 stage.start_controller().await
             }
             Self::TemplateChange => {
-                let mut template = lab::template(Kind::Trial);
+                let mut template = lab::template(TRIAL);
                 template["template"]["spec"]["value"] = json!(2);
                 stage.template(template).await
             }
@@ -299,7 +299,7 @@ pub async fn sources(stage: &Stage) -> Result<()> {
             }))
             .await?;
     }
-    let mut template = lab::template(Kind::Trial);
+    let mut template = lab::template(TRIAL);
     template["template"]["spec"]["value"] = json!("$(selected.spec.value)$");
     stage.template(template).await
 }

@@ -19,7 +19,7 @@ use crate::{
     controller::{Controller, Settings},
     fault_proxy::{Crash, FaultProxy},
     fixture::{self, Fixture},
-    lab::{self, Kind},
+    lab::{self, TRIAL},
 };
 
 /// The Runnable of every scenario.
@@ -84,20 +84,14 @@ impl Stage {
         let fixture = Fixture::begin(cluster, name, "runner", &[], PATIENCE).await?;
         let namespace = &fixture.namespace;
         let (proxy, orders) = FaultProxy::start(cluster, namespace).await?;
-        let token = cluster.token(&Controller::account()).await?;
-        let settings = Settings {
-            // Short, so that what is never answered does not take long.
-            arguments: ["--namespace", namespace, "--request-timeout", "2"]
-                .map(str::to_owned)
-                .into(),
-            environment: Vec::new(),
-            kubeconfig: Some(proxy.kubeconfig(&Controller::account().name, &token)?),
-        };
+        // Short, so that what is never answered does not take long.
+        let arguments = ["--namespace", namespace, "--request-timeout", "2"];
+        let settings = proxy.settings(cluster, &arguments).await?;
         let controller = Arc::new(Mutex::new(None));
         let killer = tokio::spawn(kill_on_demand(orders, controller.clone())).abort_handle();
         let stage = Self {
-            record: Record::begin(cluster, &fixture.account, &Kind::Trial.resource())?,
-            kind: Kind::Trial.resource(),
+            record: Record::begin(cluster, &fixture.account, &TRIAL.resource())?,
+            kind: TRIAL.resource(),
             engine: None,
             beside: Vec::new(),
             demo: demo.to_owned(),
@@ -109,7 +103,7 @@ impl Stage {
         };
         stage.grant(true).await?;
         strangers::join(cluster, &stage.namespace, &stage.kind).await?;
-        stage.template(lab::template(Kind::Trial)).await?;
+        stage.template(lab::template(TRIAL)).await?;
         Ok(stage)
     }
 
@@ -146,26 +140,23 @@ impl Stage {
 
     /// Kills the controller.
     pub async fn kill_controller(&self) -> Result<()> {
-        match &*self.controller.lock().await {
-            Some(controller) => controller.kill(),
-            None => Ok(()),
-        }
+        self.order(Controller::kill).await
     }
 
     /// Suspends the controller, as a long pause of its machine would.
     pub async fn pause_controller(&self) -> Result<()> {
-        match &*self.controller.lock().await {
-            Some(controller) => controller.pause(),
-            None => Ok(()),
-        }
+        self.order(Controller::pause).await
     }
 
     /// Lets it run on.
     pub async fn resume_controller(&self) -> Result<()> {
-        match &*self.controller.lock().await {
-            Some(controller) => controller.resume(),
-            None => Ok(()),
-        }
+        self.order(Controller::resume).await
+    }
+
+    /// Does this with the controller, if it was ever started.
+    async fn order(&self, order: fn(&Controller) -> Result<()>) -> Result<()> {
+        let place = self.controller.lock().await;
+        place.as_ref().map_or(Ok(()), order)
     }
 
     /// A further controller for this namespace, with no proxy and no mistake.

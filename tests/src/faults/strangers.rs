@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::stage::APP;
 use crate::{
     cluster::{Account, Cluster, Rights},
-    lab::Kind,
+    lab::TRIAL,
 };
 
 /// Deeper than JSON parsers follow.
@@ -39,7 +39,7 @@ pub fn is_strange(object: &DynamicObject) -> bool {
 /// kind everywhere.
 pub async fn settle(cluster: &Cluster) -> Result<()> {
     let namespace = cluster.namespace("strangers").await?;
-    let kind = Kind::Trial.resource();
+    let kind = TRIAL.resource();
     let mut objects = readable(&namespace, &owner(cluster, &namespace).await?);
     let mut deep = object("deep", &json!({ "carto.run/runnable-name": APP }));
     deep["spec"]["deep"] = (0..TOO_DEEP).fold(json!({}), |inner, _| json!({ "a": inner }));

@@ -14,11 +14,7 @@ fn types(object: &Value) -> Vec<&str> {
 }
 
 async fn started(prefix: &str) -> Result<(World, Subject, Value)> {
-    let world = World::new(prefix).await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with(prefix, answers()).await?;
     let run = subject.run(1).await?;
     Ok((world, subject, run))
 }
@@ -113,7 +109,8 @@ async fn a_run_that_the_api_server_refuses_is_refused_in_its_words() -> Result<(
     assert!(said.starts_with(&wanted), "{said}\nwanted {wanted}");
     let status = subject.status().await?;
     assert_eq!(status["currentRun"]["phase"], "Rejected");
-    let stamped = condition(&subject.object().await?, "StampedObjectCondition");
+    let object = subject.object().await?;
+    let stamped = condition(&object, "StampedObjectCondition");
     assert_eq!(
         (text(&stamped["status"]), text(&stamped["reason"])),
         ("Unknown", "Unknown")

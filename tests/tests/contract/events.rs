@@ -9,11 +9,7 @@ use crate::world::{
 
 #[tokio::test]
 async fn a_created_run_is_told() -> Result<()> {
-    let world = World::new("created").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("created", answers()).await?;
     let run = subject.run(1).await?;
     let wanted = format!("Created object [testobjs.test.run/{}]", name_of(&run));
     let event = subject
@@ -46,11 +42,7 @@ async fn a_kind_without_a_group_is_named_by_its_plural_alone() -> Result<()> {
 
 #[tokio::test]
 async fn new_outputs_are_told_with_the_run_that_gave_them() -> Result<()> {
-    let world = World::new("outputs").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("outputs", answers()).await?;
     subject.run(1).await?;
     subject.input("foo", 2).await?;
     let runs = subject.runs(2).await?;
@@ -68,11 +60,7 @@ async fn new_outputs_are_told_with_the_run_that_gave_them() -> Result<()> {
 
 #[tokio::test]
 async fn the_same_outputs_are_told_once() -> Result<()> {
-    let world = World::new("same").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (_, subject) = World::with("same", answers()).await?;
     subject.answer(1, json!("same")).await?;
     subject.input("foo", 2).await?;
     subject.answer(2, json!("same")).await?;
@@ -108,11 +96,7 @@ async fn without_outputs_nothing_is_said_of_them() -> Result<()> {
 
 #[tokio::test]
 async fn a_condition_that_turns_false_is_a_warning_once() -> Result<()> {
-    let world = World::new("warning").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("warning", answers()).await?;
     let run = subject.run(1).await?;
     world.play(&run, succeeded("False", "it burned")).await?;
     let event = subject
@@ -140,11 +124,7 @@ async fn a_condition_that_turns_false_is_a_warning_once() -> Result<()> {
 
 #[tokio::test]
 async fn a_long_message_is_cut_on_a_character_border() -> Result<()> {
-    let world = World::new("long").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("long", answers()).await?;
     let run = subject.run(1).await?;
     let long = format!("a{}", "é".repeat(2000));
     world.play(&run, succeeded("False", &long)).await?;

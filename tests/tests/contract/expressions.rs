@@ -286,7 +286,7 @@ async fn a_template_cannot_read_what_every_run_changes() -> Result<()> {
             json!({ "all": "$(runnable)$", "metadata": "$(runnable.metadata)$" }),
         ))
         .await?;
-    let manifest = world.runnable_manifest(json!({ "name": "r" }), json!({}));
+    let manifest = world.manifest("r", json!({}));
     world
         .cluster
         .apply_yaml(&world.namespace, &manifest.to_string())

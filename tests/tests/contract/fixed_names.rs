@@ -7,13 +7,9 @@ use crate::world::{TEST_OBJ, World, answers, name_of};
 
 #[tokio::test]
 async fn a_fixed_name_works_once_and_then_asks_for_generate_name() -> Result<()> {
-    let world = World::new("fixed").await?;
     let mut spec = answers();
     spec["template"]["metadata"] = json!({ "name": "only" });
-    world.template(spec).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("fixed", spec).await?;
     assert_eq!(name_of(&subject.run(1).await?), "only");
     subject.answer(1, json!("first")).await?;
     subject.input("foo", 2).await?;
@@ -39,13 +35,9 @@ async fn a_fixed_name_works_once_and_then_asks_for_generate_name() -> Result<()>
 
 #[tokio::test]
 async fn a_fixed_name_is_free_again_once_its_object_is_gone() -> Result<()> {
-    let world = World::new("freed").await?;
     let mut spec = answers();
     spec["template"]["metadata"] = json!({ "name": "only" });
-    world.template(spec).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("freed", spec).await?;
     subject.answer(1, json!(1)).await?;
     world.delete(TEST_OBJ, "only").await?;
     subject.input("foo", 2).await?;

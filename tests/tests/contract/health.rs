@@ -9,13 +9,9 @@ use crate::world::{
 
 /// A Runnable whose template has this healthRule, and its run.
 async fn ruled(prefix: &str, rule: Value) -> Result<(World, Subject, Value)> {
-    let world = World::new(prefix).await?;
     let mut spec = answers();
     spec["healthRule"] = rule;
-    world.template(spec).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with(prefix, spec).await?;
     let run = subject.run(1).await?;
     Ok((world, subject, run))
 }
@@ -97,11 +93,7 @@ async fn a_config_map_has_succeeded_once_it_is_there() -> Result<()> {
 
 #[tokio::test]
 async fn a_kind_that_never_says_succeeded_is_unknown_and_told_of_the_health_rule() -> Result<()> {
-    let world = World::new("silent").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (_, subject) = World::with("silent", answers()).await?;
     let said = subject
         .says("StampedObjectCondition", "Unknown", "Unknown", "healthRule")
         .await?;
@@ -113,11 +105,7 @@ async fn a_kind_that_never_says_succeeded_is_unknown_and_told_of_the_health_rule
 
 #[tokio::test]
 async fn a_succeeded_condition_is_repeated_with_its_status_and_message() -> Result<()> {
-    let world = World::new("condition").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("condition", answers()).await?;
     let run = subject.run(1).await?;
     for (status, message) in [
         ("Unknown", "pulling"),
@@ -151,11 +139,7 @@ async fn a_succeeded_condition_is_repeated_with_its_status_and_message() -> Resu
 
 #[tokio::test]
 async fn two_succeeded_conditions_say_nothing() -> Result<()> {
-    let world = World::new("twice").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("twice", answers()).await?;
     let run = subject.run(1).await?;
     let mut status = answered(1);
     status["conditions"] = json!([
@@ -176,14 +160,10 @@ async fn two_succeeded_conditions_say_nothing() -> Result<()> {
 
 #[tokio::test]
 async fn always_healthy_succeeds_at_once() -> Result<()> {
-    let world = World::new("always").await?;
     let mut spec = answers();
     spec["healthRule"] = json!({ "alwaysHealthy": {} });
     spec["outputs"] = json!({ "foo": ".spec.foo" });
-    world.template(spec).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (_, subject) = World::with("always", spec).await?;
     subject.outputs(json!({ "foo": 1 })).await?;
     subject
         .says("StampedObjectCondition", "True", "AlwaysHealthy", "")

@@ -123,17 +123,13 @@ async fn a_kind_whose_status_is_no_subresource_is_stamped_once() -> Result<()> {
 
 #[tokio::test]
 async fn a_run_that_somebody_changes_or_cancels_is_not_run_again() -> Result<()> {
-    let world = World::new("mutated").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("mutated", answers()).await?;
     let run = subject.run(1).await?;
     world
-        .patch(&run, json!({ "spec": { "foo": 7, "status": "Cancelled" } }))
+        .patch_object(&run, json!({ "spec": { "foo": 7, "status": "Cancelled" } }))
         .await?;
     world
-        .patch(&run, json!({ "metadata": { "labels": { "a": "b" } } }))
+        .patch_object(&run, json!({ "metadata": { "labels": { "a": "b" } } }))
         .await?;
     subject.stays_at(1).await?;
     world.play(&run, succeeded("False", "cancelled")).await?;
@@ -145,11 +141,7 @@ async fn a_run_that_somebody_changes_or_cancels_is_not_run_again() -> Result<()>
 
 #[tokio::test]
 async fn a_finished_run_that_is_deleted_is_not_run_again() -> Result<()> {
-    let world = World::new("gone").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("gone", answers()).await?;
     subject.answer(1, json!(42)).await?;
     let run = subject.run(1).await?;
     world.delete(TEST_OBJ, name_of(&run)).await?;
@@ -162,11 +154,7 @@ async fn a_finished_run_that_is_deleted_is_not_run_again() -> Result<()> {
 
 #[tokio::test]
 async fn an_unfinished_run_that_is_deleted_is_made_again_once() -> Result<()> {
-    let world = World::new("again").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("again", answers()).await?;
     let first = subject.run(1).await?;
     world.delete(TEST_OBJ, name_of(&first)).await?;
     let next = |object: &Value| object["status"]["currentRun"]["sequence"] == 2;
@@ -208,7 +196,7 @@ async fn what_the_template_does_not_read_may_change_without_a_run() -> Result<()
     let world = World::new("unread").await?;
     world.template(answers()).await?;
     world
-        .account("other", TEST_OBJ, &["list", "create", "delete"])
+        .allow("other", &[TEST_OBJ.rights(&["list", "create", "delete"])])
         .await?;
     let subject = world
         .runnable("r", json!({ "inputs": { "foo": 1 } }))
@@ -236,18 +224,7 @@ async fn the_same_number_written_otherwise_makes_no_run() -> Result<()> {
         .runnable("r", json!({ "inputs": { "foo": { "n": 3 } } }))
         .await?;
     subject.run(1).await?;
-    let patch = r#"{"spec":{"inputs":{"foo":{"n":3.0}}}}"#;
-    let arguments = [
-        "-n",
-        &world.namespace,
-        "patch",
-        "run",
-        "r",
-        "--type=merge",
-        "-p",
-        patch,
-    ];
-    world.cluster.kubectl(&arguments).await?;
+    world.change("r", json!({ "foo": { "n": 3.0 } })).await?;
     subject.stays_at(1).await
 }
 
@@ -268,11 +245,7 @@ async fn another_kind_in_the_template_makes_a_run_of_that_kind() -> Result<()> {
 
 #[tokio::test]
 async fn a_new_rerun_token_makes_one_more_run_of_the_same() -> Result<()> {
-    let world = World::new("token").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (_, subject) = World::with("token", answers()).await?;
     subject.answer(1, json!("first")).await?;
     let ask = async |token: &str| {
         let token = token.to_owned();
@@ -317,11 +290,7 @@ async fn a_runnable_that_is_made_anew_has_a_run_of_its_own() -> Result<()> {
 
 #[tokio::test]
 async fn the_ledger_names_the_run_and_remembers_the_earlier_ones() -> Result<()> {
-    let world = World::new("ledger").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (_, subject) = World::with("ledger", answers()).await?;
     subject.answer(1, json!(42)).await?;
     subject.input("foo", 2).await?;
     let runs = subject.runs(2).await?;

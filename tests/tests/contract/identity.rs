@@ -4,22 +4,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use cartouche_tests::{
-    cluster::{Account, AuditEvent, Cluster, Rights, Seen},
+    cluster::{Account, AuditEvent, Cluster, Seen},
     control_plane::Options,
     controller::{Controller, Settings},
+    fixture::Fixture,
     repository,
 };
 use serde_json::{Value, json};
 
 use crate::world::{
-    DEMO, GUARDED_OBJ, SECONDS, SECRET, SERVICE_ACCOUNT, SOON, Subject, World, answered, answers,
-    controller, document, specless,
+    CONFIG_MAP, DEMO, GUARDED_OBJ, RUNNABLE, SECONDS, SECRET, SERVICE_ACCOUNT, SOON, Subject,
+    World, answered, answers, condition, document, specless, text,
 };
 
 /// What the original needed.
 const ENOUGH: [&str; 3] = ["list", "create", "delete"];
-/// A template and a Runnable of one account.
-const STORY: &str = include_str!("identity/story.yaml");
 
 async fn guarded(world: &World, account: &str) -> Result<Subject> {
     let mut spec = answers();
@@ -43,7 +42,7 @@ fn forbidden(world: &World, verb: &str) -> String {
 #[tokio::test]
 async fn an_account_without_rights_is_told_so_and_runs_seconds_after_it_has_them() -> Result<()> {
     let world = World::new("powerless").await?;
-    world.account("runner", GUARDED_OBJ, &[]).await?;
+    world.allow("runner", &[]).await?;
     let subject = guarded(&world, "runner").await?;
     let said = subject
         .fails("StampedObjectRejectedByAPIServer", "")
@@ -65,7 +64,9 @@ async fn an_account_without_rights_is_told_so_and_runs_seconds_after_it_has_them
     );
     // Long enough for the pauses between tries to have grown.
     tokio::time::sleep(Duration::from_secs(6)).await;
-    world.account("runner", GUARDED_OBJ, &ENOUGH).await?;
+    world
+        .allow("runner", &[GUARDED_OBJ.rights(&ENOUGH)])
+        .await?;
     let begin = Instant::now();
     subject.runs_of(GUARDED_OBJ, 1).await?;
     assert!(begin.elapsed() < SECONDS, "{:?}", begin.elapsed());
@@ -78,7 +79,9 @@ async fn an_account_without_rights_is_told_so_and_runs_seconds_after_it_has_them
 #[tokio::test]
 async fn listing_creating_and_deleting_is_all_that_an_account_needs() -> Result<()> {
     let world = World::new("enough").await?;
-    let account = world.account("runner", GUARDED_OBJ, &ENOUGH).await?;
+    let account = world
+        .allow("runner", &[GUARDED_OBJ.rights(&ENOUGH)])
+        .await?;
     let audit = world.cluster.audit()?;
     let subject = guarded(&world, "runner").await?;
     for (count, answer) in [(1, "first"), (2, "second")] {
@@ -114,25 +117,28 @@ async fn listing_creating_and_deleting_is_all_that_an_account_needs() -> Result<
 #[tokio::test]
 async fn a_right_that_is_taken_is_missed_and_a_right_given_back_is_used() -> Result<()> {
     let world = World::new("taken").await?;
-    world.account("runner", GUARDED_OBJ, &ENOUGH).await?;
+    world
+        .allow("runner", &[GUARDED_OBJ.rights(&ENOUGH)])
+        .await?;
     let subject = guarded(&world, "runner").await?;
     let run = subject.runs_of(GUARDED_OBJ, 1).await?.remove(0);
     world.play(&run, answered("kept")).await?;
     subject.outputs(json!({ "answer": "kept" })).await?;
     world
-        .account("runner", GUARDED_OBJ, &["list", "delete"])
+        .allow("runner", &[GUARDED_OBJ.rights(&["list", "delete"])])
         .await?;
-    world.eventually("the right to be gone", || async {
-        let account = Account::new(&world.namespace, "runner");
-        let client = world.cluster.client_of(&account).await?;
-        let refused = kube::Api::<kube::api::DynamicObject>::namespaced_with(client, &world.namespace, &GUARDED_OBJ.resource())
-            .create(&kube::api::PostParams { dry_run: true, ..Default::default() }, &serde_json::from_value(json!({
-                "apiVersion": "test.run/v1", "kind": "GuardedObj", "metadata": { "name": "probe" },
-            }))?)
-            .await
-            .is_err();
-        Ok(if refused { Seen::Done(()) } else { Seen::NotYet("it may still create".into()) })
-    }).await?;
+    let user = Account::new(&world.namespace, "runner").user();
+    world
+        .eventually("the right to be gone", || async {
+            let kind = GUARDED_OBJ.resource();
+            let may = world.cluster.may(&user, "create", &kind, &world.namespace);
+            Ok(if may.await? {
+                Seen::NotYet("it may still create".into())
+            } else {
+                Seen::Done(())
+            })
+        })
+        .await?;
     subject.input("foo", 2).await?;
     let said = subject
         .fails("StampedObjectRejectedByAPIServer", "create: ")
@@ -147,7 +153,9 @@ async fn a_right_that_is_taken_is_missed_and_a_right_given_back_is_used() -> Res
         .await?;
     subject.outputs(json!({ "answer": "kept" })).await?;
     subject.runs_of(GUARDED_OBJ, 1).await?;
-    world.account("runner", GUARDED_OBJ, &ENOUGH).await?;
+    world
+        .allow("runner", &[GUARDED_OBJ.rights(&ENOUGH)])
+        .await?;
     let begin = Instant::now();
     subject.runs_of(GUARDED_OBJ, 2).await?;
     assert!(begin.elapsed() < SECONDS, "{:?}", begin.elapsed());
@@ -157,11 +165,15 @@ async fn a_right_that_is_taken_is_missed_and_a_right_given_back_is_used() -> Res
 #[tokio::test]
 async fn outputs_are_never_read_with_more_rights_than_the_account_has() -> Result<()> {
     let world = World::new("blind").await?;
-    world.account("runner", GUARDED_OBJ, &ENOUGH).await?;
+    world
+        .allow("runner", &[GUARDED_OBJ.rights(&ENOUGH)])
+        .await?;
     let subject = guarded(&world, "runner").await?;
     let run = subject.runs_of(GUARDED_OBJ, 1).await?.remove(0);
     subject.ready("Unknown").await?;
-    world.account("runner", GUARDED_OBJ, &["create"]).await?;
+    world
+        .allow("runner", &[GUARDED_OBJ.rights(&["create"])])
+        .await?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     world.play(&run, answered("secret")).await?;
     let said = subject
@@ -177,7 +189,9 @@ async fn outputs_are_never_read_with_more_rights_than_the_account_has() -> Resul
     );
     assert!(said.starts_with(&wanted), "{said}");
     assert_eq!(subject.status().await?["outputs"], Value::Null);
-    world.account("runner", GUARDED_OBJ, &ENOUGH).await?;
+    world
+        .allow("runner", &[GUARDED_OBJ.rights(&ENOUGH)])
+        .await?;
     subject.outputs(json!({ "answer": "secret" })).await
 }
 
@@ -226,7 +240,7 @@ async fn an_account_that_is_missing_is_named_and_waited_for() -> Result<()> {
 async fn an_account_that_goes_is_missed_and_a_new_one_of_that_name_serves() -> Result<()> {
     let world = World::new("recreated").await?;
     world.template(answers()).await?;
-    world.account("runner", GUARDED_OBJ, &[]).await?;
+    world.allow("runner", &[]).await?;
     let spec = json!({ "serviceAccountName": "runner", "inputs": { "foo": 1 } });
     let subject = world.runnable("r", spec).await?;
     subject.answer(1, json!("kept")).await?;
@@ -307,7 +321,7 @@ async fn the_shipped_role_is_enough_for_the_controller() -> Result<()> {
         .await?
         .answer(1, json!(42))
         .await?;
-    let log = controller()?.log()?;
+    let log = world.controller.log()?;
     let refused = format!("User \"{}\" cannot", Controller::account().user());
     // Other tests ask for these on purpose, and the controller must not be able to watch them.
     let beyond = "unwatchedobjs secrets nodes namespaces bindings localsubjectaccessreviews"
@@ -334,50 +348,39 @@ async fn tokens_do_what_impersonation_does_and_their_lack_is_named() -> Result<(
     }
     let settings = Settings::with_arguments(&["--identity", "token"]);
     let controller = Controller::start(DEMO, &cluster, &settings).await?;
-    let namespace = cluster.namespace("tokens").await?;
     let audit = cluster.audit()?;
-    let told = async |account: &str, path: &str, wanted: &str| {
-        let path = format!("jsonpath={path}");
-        let get = ["-n", &namespace, "get", "run", account, "-o", &path];
-        let what = format!("{account} to say {wanted}");
-        cluster
-            .eventually(&what, SOON, || async {
-                let said = cluster.kubectl(&get).await?;
-                Ok(if said.starts_with(wanted) {
-                    Seen::Done(())
-                } else {
-                    Seen::NotYet(said)
-                })
-            })
-            .await
-    };
-    let condition = ".status.conditions[?(@.type=='RunTemplateReady')]";
+    let world = Fixture::of(&cluster, cluster.namespace("tokens").await?, SOON);
+    let take_the_right = [
+        "delete",
+        "clusterrolebinding",
+        "cartouche-controller-tokens",
+    ];
+    let mut spec = json!({ "template": specless(CONFIG_MAP, "data", json!({ "said": "hello" })) });
+    spec["outputs"] = json!({ "said": ".data.said" });
+    world.template(spec).await?;
     for account in ["first", "second"] {
-        let rights = [Rights::of_a_runnable("", "configmaps")];
-        cluster
-            .service_account(&namespace, account, &rights)
-            .await?;
-        let story = STORY.replace("ACCOUNT", account);
-        cluster.apply_yaml(&namespace, &story).await?;
+        let user = world
+            .allow(account, &[CONFIG_MAP.rights(&ENOUGH)])
+            .await?
+            .user();
+        let spec = json!({ "serviceAccountName": account });
+        world.runnable(account, spec).await?;
         if account == "second" {
-            let reason = format!("{{{condition}['reason','message']}}");
-            told(
-                account,
-                &reason,
-                "ServiceAccountTokenError fetch token: serviceaccounts \"second\" is forbidden",
-            )
-            .await?;
+            let lack = "fetch token: serviceaccounts \"second\" is forbidden";
+            let named = |it: &Value| {
+                let said = condition(it, "RunTemplateReady");
+                said["reason"] == "ServiceAccountTokenError"
+                    && text(&said["message"]).starts_with(lack)
+            };
+            world.observed(RUNNABLE, account, lack, named).await?;
             cluster.apply_kustomization(&overlay).await?;
         }
-        told(account, "{.status.outputs.said}", "hello").await?;
-        let user = Account::new(&namespace, account).user();
+        let said = |it: &Value| it["status"]["outputs"]["said"] == "hello";
+        world
+            .observed(RUNNABLE, account, "to say hello", said)
+            .await?;
         assert_eq!(audit.requests(&user, "create", "configmaps")?, 1);
-        let binding = [
-            "delete",
-            "clusterrolebinding",
-            "cartouche-controller-tokens",
-        ];
-        cluster.kubectl(&binding).await?;
+        cluster.kubectl(&take_the_right).await?;
     }
     assert!(controller.runs()?);
     Ok(())

@@ -29,11 +29,7 @@ async fn a_default_stands_for_an_input_that_is_not_given() -> Result<()> {
 
 #[tokio::test]
 async fn an_input_that_does_not_fit_makes_no_run_and_takes_no_output_away() -> Result<()> {
-    let world = World::new("misfits").await?;
-    world.template(declaring(count(1))).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("misfits", declaring(count(1))).await?;
     subject.answer(1, json!("first")).await?;
     subject.outputs(json!({ "answer": "first" })).await?;
     subject.input("foo", "many").await?;
@@ -64,11 +60,7 @@ async fn an_input_that_does_not_fit_makes_no_run_and_takes_no_output_away() -> R
 
 #[tokio::test]
 async fn a_schema_alone_makes_no_run() -> Result<()> {
-    let world = World::new("declares").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("declares", answers()).await?;
     subject.answer(1, json!("first")).await?;
     subject.ready("True").await?;
     world.template(declaring(count(1))).await?;

@@ -5,22 +5,12 @@ use kube::api::PostParams;
 use serde_json::{Value, json};
 
 use crate::world::{
-    CONFIG_MAP, JOB, Subject, TEMPLATE, TEST_OBJ, UNWATCHED_OBJ, World, answered, answers,
-    document, name_of, specless, succeeded, text,
+    CONFIG_MAP, JOB, TEMPLATE, TEST_OBJ, UNWATCHED_OBJ, World, answered, answers, document,
+    name_of, specless, succeeded, text,
 };
-
-async fn started(prefix: &str) -> Result<(World, Subject)> {
-    let world = World::new(prefix).await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
-    Ok((world, subject))
-}
 
 #[tokio::test]
 async fn outputs_keep_their_types() -> Result<()> {
-    let world = World::new("types").await?;
     let values = json!({
         "object": { "a": { "b": [1, null] } }, "list": [1, "two", false], "int": 9_223_372_036_854_775_807_i64, "big": 9_007_199_254_740_993_i64,
         "float": 1.5, "bool": false, "null": null, "text": "", "more": "x\ny",
@@ -33,10 +23,7 @@ async fn outputs_keep_their_types() -> Result<()> {
         .map(|(name, _)| name);
     let paths = names.map(|name| (name.clone(), json!(format!(".status.values.{name}"))));
     spec["outputs"] = Value::Object(paths.collect());
-    world.template(spec).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("types", spec).await?;
     let mut status = succeeded("True", "");
     status["values"] = values.clone();
     let run = subject.run(1).await?;
@@ -52,14 +39,10 @@ async fn outputs_keep_their_types() -> Result<()> {
 
 #[tokio::test]
 async fn outputs_appear_on_success_stay_without_it_and_follow_while_current() -> Result<()> {
-    let world = World::new("follow").await?;
     let mut spec = answers();
     spec["template"]["metadata"] = json!({ "name": "my-run" });
     spec["outputs"] = json!({ "condition": ".status.conditions[?(@.type==\"Succeeded\")]" });
-    world.template(spec).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("follow", spec).await?;
     let run = subject.run(1).await?;
     let first = succeeded("True", "first");
     world.play(&run, first.clone()).await?;
@@ -87,7 +70,7 @@ async fn outputs_appear_on_success_stay_without_it_and_follow_while_current() ->
 
 #[tokio::test]
 async fn an_unfinished_run_gives_no_outputs() -> Result<()> {
-    let (world, subject) = started("unfinished").await?;
+    let (world, subject) = World::with("unfinished", answers()).await?;
     let run = subject.run(1).await?;
     for status in ["Unknown", "False"] {
         let mut played = answered(42);
@@ -109,7 +92,7 @@ async fn an_unfinished_run_gives_no_outputs() -> Result<()> {
 
 #[tokio::test]
 async fn outputs_stay_while_the_next_run_goes_on_or_fails() -> Result<()> {
-    let (world, subject) = started("stay").await?;
+    let (world, subject) = World::with("stay", answers()).await?;
     subject.answer(1, json!("good")).await?;
     subject.input("foo", 2).await?;
     let run = subject.run(2).await?;
@@ -126,7 +109,7 @@ async fn outputs_stay_while_the_next_run_goes_on_or_fails() -> Result<()> {
 
 #[tokio::test]
 async fn outputs_never_go_back_to_an_older_run() -> Result<()> {
-    let (world, subject) = started("older").await?;
+    let (world, subject) = World::with("older", answers()).await?;
     subject.run(1).await?;
     subject.input("foo", 2).await?;
     subject.run(2).await?;
@@ -151,13 +134,9 @@ async fn outputs_never_go_back_to_an_older_run() -> Result<()> {
 
 #[tokio::test]
 async fn an_output_that_is_missing_leaves_all_of_them_as_they_were() -> Result<()> {
-    let world = World::new("missing").await?;
     let mut spec = answers();
     spec["outputs"] = json!({ "answer": ".status.answer", "question": ".status.question" });
-    world.template(spec).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("missing", spec).await?;
     let mut full = answered(42);
     full["question"] = "6x7".into();
     let run = subject.run(1).await?;
@@ -193,7 +172,7 @@ async fn an_output_that_is_missing_leaves_all_of_them_as_they_were() -> Result<(
 
 #[tokio::test]
 async fn edited_outputs_read_the_current_run_again_and_make_no_run() -> Result<()> {
-    let (world, subject) = started("edited").await?;
+    let (world, subject) = World::with("edited", answers()).await?;
     let run = subject.run(1).await?;
     let mut status = answered(42);
     status["other"] = "value".into();
@@ -210,7 +189,7 @@ async fn edited_outputs_read_the_current_run_again_and_make_no_run() -> Result<(
 
 #[tokio::test]
 async fn edited_outputs_are_never_read_from_a_run_of_an_older_rendering() -> Result<()> {
-    let (world, subject) = started("older-rule").await?;
+    let (world, subject) = World::with("older-rule", answers()).await?;
     subject.answer(1, json!(42)).await?;
     let mut spec = answers();
     spec["template"]["spec"]["more"] = true.into();
@@ -225,7 +204,7 @@ async fn edited_outputs_are_never_read_from_a_run_of_an_older_rendering() -> Res
 
 #[tokio::test]
 async fn outputs_outlive_their_declaration() -> Result<()> {
-    let (world, subject) = started("outlive").await?;
+    let (world, subject) = World::with("outlive", answers()).await?;
     subject.answer(1, json!(42)).await?;
     let mut spec = answers();
     spec["outputs"].take();
@@ -240,7 +219,7 @@ async fn outputs_outlive_their_declaration() -> Result<()> {
 
 #[tokio::test]
 async fn an_output_that_is_too_large_leaves_the_old_ones() -> Result<()> {
-    let (world, subject) = started("large").await?;
+    let (world, subject) = World::with("large", answers()).await?;
     subject.answer(1, json!("x".repeat(60 * 1024))).await?;
     let kept = subject.status().await?["outputs"].take();
     subject.input("foo", 2).await?;
@@ -254,15 +233,11 @@ async fn an_output_that_is_too_large_leaves_the_old_ones() -> Result<()> {
 
 #[tokio::test]
 async fn outputs_that_are_too_large_together_leave_the_old_ones() -> Result<()> {
-    let world = World::new("together").await?;
     let mut spec = answers();
     let outputs =
         ["a", "b", "c", "d", "e"].map(|name| (name.to_owned(), json!(format!(".status.{name}"))));
     spec["outputs"] = Value::Object(outputs.into_iter().collect());
-    world.template(spec).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("together", spec).await?;
     let run = subject.run(1).await?;
     let mut status = succeeded("True", "");
     for name in ["a", "b", "c", "d", "e"] {
@@ -277,17 +252,13 @@ async fn outputs_that_are_too_large_together_leave_the_old_ones() -> Result<()> 
 
 #[tokio::test]
 async fn more_than_64_outputs_are_not_accepted() -> Result<()> {
-    let world = World::new("many").await?;
     let many = |count: usize| {
         let paths = (0..count).map(|index| (format!("o{index:02}"), json!(".spec.foo")));
         let mut spec = answers();
         spec["outputs"] = Value::Object(paths.collect());
         spec
     };
-    world.template(many(65)).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("many", many(65)).await?;
     subject
         .fails(
             "TemplateStampFailure",
@@ -322,16 +293,12 @@ async fn a_kind_that_is_done_at_once_gives_its_outputs_at_once() -> Result<()> {
 
 #[tokio::test]
 async fn runs_that_the_controller_may_not_watch_are_polled_as_the_account() -> Result<()> {
-    let world = World::new("polled").await?;
     let mut spec = answers();
     spec["template"] = document(
         UNWATCHED_OBJ,
         json!({ "foo": "$(runnable.spec.inputs.foo)$" }),
     );
-    world.template(spec).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("polled", spec).await?;
     for count in [1, 2] {
         let run = subject
             .runs_of(UNWATCHED_OBJ, count)
@@ -349,7 +316,7 @@ async fn runs_that_the_controller_may_not_watch_are_polled_as_the_account() -> R
 
 #[tokio::test]
 async fn outputs_stay_when_the_template_goes() -> Result<()> {
-    let (world, subject) = started("template-gone").await?;
+    let (world, subject) = World::with("template-gone", answers()).await?;
     subject.answer(1, json!(42)).await?;
     world.delete(TEMPLATE, &world.template_name()).await?;
     subject.fails("RunTemplateNotFound", "").await?;
@@ -361,7 +328,7 @@ async fn outputs_stay_when_the_template_goes() -> Result<()> {
 
 #[tokio::test]
 async fn a_run_that_ends_while_the_next_cannot_be_made_still_gives_its_outputs() -> Result<()> {
-    let (world, subject) = started("stuck").await?;
+    let (world, subject) = World::with("stuck", answers()).await?;
     let run = subject.run(1).await?;
     let none = |object: &mut Value| object["spec"]["inputs"] = json!({});
     subject.edit(none).await?;

@@ -1,15 +1,14 @@
 //! What the API server makes of manifests: defaults, what it refuses, what it forgets, columns.
 
 use anyhow::{Context, Result};
-use kube::api::{DynamicObject, PostParams};
+use kube::api::PostParams;
 use serde_json::{Value, json};
 
 use crate::world::{RUNNABLE, TEMPLATE, TEST_OBJ, World, answers, document, stamps};
 
 /// What the API server would store, without storing it.
 async fn stored(world: &World, object: Value) -> Result<Value> {
-    let api = world.api(crate::world::Kind::of(&object)?);
-    let object: DynamicObject = serde_json::from_value(object)?;
+    let (object, api) = world.among_its_kind(&object)?;
     let dry_run = PostParams {
         dry_run: true,
         ..PostParams::default()
@@ -18,7 +17,7 @@ async fn stored(world: &World, object: Value) -> Result<Value> {
 }
 
 fn runnable(world: &World, spec: Value) -> Value {
-    world.runnable_manifest(json!({ "name": "r" }), spec)
+    world.manifest("r", spec)
 }
 
 fn template(spec: &Value) -> Value {
@@ -252,11 +251,7 @@ async fn runnables_live_in_namespaces_and_templates_do_not() -> Result<()> {
 
 #[tokio::test]
 async fn kubectl_get_shows_what_matters() -> Result<()> {
-    let world = World::new("columns").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("columns", answers()).await?;
     subject.answer(1, json!(42)).await?;
     let run = subject.run(1).await?;
     subject.ready("True").await?;
@@ -337,10 +332,7 @@ async fn a_manifest_for_the_original_works_unchanged() -> Result<()> {
     world.put(selected).await?;
     let yaml = UPSTREAM.replace("NAME", &world.template_name());
     world.cluster.apply_yaml(&world.namespace, &yaml).await?;
-    let subject = crate::world::Subject {
-        world: world.clone(),
-        name: "linter".into(),
-    };
+    let subject = world.subject("linter");
     let run = subject.run(1).await?;
     let params = json!([
         { "name": "repository", "value": "https://example.com/shop" },

@@ -20,6 +20,20 @@ fn labelled(kind: Kind, name: &str, labels: Value, answer: Value) -> Value {
     object
 }
 
+/// Puts such an object there, and returns it.
+async fn put(world: &World, kind: Kind, name: &str, labels: Value, answer: i64) -> Result<Value> {
+    let object = labelled(kind, name, labels, json!(answer));
+    world.put(object.clone()).await?;
+    Ok(object)
+}
+
+/// A Runnable, and two objects, `one` and `two` by name and answer, that it selects.
+async fn selecting_two(world: &World, labels: Value) -> Result<Subject> {
+    put(world, TEST_OBJ, "one", labels.clone(), 1).await?;
+    put(world, TEST_OBJ, "two", labels.clone(), 2).await?;
+    selecting(world, selector(TEST_OBJ, labels)).await
+}
+
 /// A Runnable whose run has the answer of what it selects.
 async fn selecting(world: &World, selector: Value) -> Result<Subject> {
     world
@@ -41,20 +55,9 @@ fn unresolved(labels: &str, kind: Kind, cause: &str) -> String {
 #[tokio::test]
 async fn the_one_match_in_the_own_namespace_is_selected() -> Result<()> {
     let (world, other) = (World::new("own").await?, World::new("other").await?);
-    world
-        .put(labelled(
-            TEST_OBJ,
-            "mine",
-            json!({ "a": "b", "c": "d" }),
-            json!(42),
-        ))
-        .await?;
-    world
-        .put(labelled(TEST_OBJ, "unlike", json!({ "a": "c" }), json!(7)))
-        .await?;
-    other
-        .put(labelled(TEST_OBJ, "theirs", json!({ "a": "b" }), json!(7)))
-        .await?;
+    put(&world, TEST_OBJ, "mine", json!({ "a": "b", "c": "d" }), 42).await?;
+    put(&world, TEST_OBJ, "unlike", json!({ "a": "c" }), 7).await?;
+    put(&other, TEST_OBJ, "theirs", json!({ "a": "b" }), 7).await?;
     let subject = selecting(&world, selector(TEST_OBJ, json!({ "a": "b" }))).await?;
     assert_eq!(subject.run(1).await?["spec"]["answer"], 42);
     subject.stays_at(1).await
@@ -103,10 +106,10 @@ async fn a_cluster_scoped_object_is_selected_by_its_labels() -> Result<()> {
 #[tokio::test]
 async fn no_labels_at_all_match_everything() -> Result<()> {
     let world = World::new("all").await?;
+    put(&world, GUARDED_OBJ, "only", json!({}), 1).await?;
     world
-        .put(labelled(GUARDED_OBJ, "only", json!({}), json!(1)))
+        .allow("default", &[GUARDED_OBJ.rights(&["list"])])
         .await?;
-    world.account("default", GUARDED_OBJ, &["list"]).await?;
     let subject = selecting(&world, selector(GUARDED_OBJ, json!({}))).await?;
     assert_eq!(subject.run(1).await?["spec"]["answer"], 1);
     Ok(())
@@ -128,9 +131,7 @@ async fn without_a_match_a_runnable_waits_for_one() -> Result<()> {
         .event("Warning", "TemplateStampFailure", &wanted)
         .await?;
     subject.stays_at(0).await?;
-    world
-        .put(labelled(TEST_OBJ, "late", labels, json!(42)))
-        .await?;
+    put(&world, TEST_OBJ, "late", labels, 42).await?;
     assert_eq!(subject.run(1).await?["spec"]["answer"], 42);
     subject
         .says("RunTemplateReady", "True", "Ready", "")
@@ -141,13 +142,7 @@ async fn without_a_match_a_runnable_waits_for_one() -> Result<()> {
 #[tokio::test]
 async fn of_several_matches_none_is_taken_until_one_is_left() -> Result<()> {
     let world = World::new("several").await?;
-    let labels = json!({ "a": "b" });
-    for (name, answer) in [("one", 1), ("two", 2)] {
-        world
-            .put(labelled(TEST_OBJ, name, labels.clone(), json!(answer)))
-            .await?;
-    }
-    let subject = selecting(&world, selector(TEST_OBJ, labels)).await?;
+    let subject = selecting_two(&world, json!({ "a": "b" })).await?;
     let said = subject.fails("TemplateStampFailure", "").await?;
     let wanted = unresolved("a:b", TEST_OBJ, "selector matched multiple objects");
     assert_eq!(said, wanted);
@@ -159,13 +154,7 @@ async fn of_several_matches_none_is_taken_until_one_is_left() -> Result<()> {
 #[tokio::test]
 async fn of_several_matches_one_is_left_when_the_others_lose_their_label() -> Result<()> {
     let world = World::new("unlabel").await?;
-    let labels = json!({ "a": "b" });
-    for (name, answer) in [("one", 1), ("two", 2)] {
-        world
-            .put(labelled(TEST_OBJ, name, labels.clone(), json!(answer)))
-            .await?;
-    }
-    let subject = selecting(&world, selector(TEST_OBJ, labels)).await?;
+    let subject = selecting_two(&world, json!({ "a": "b" })).await?;
     subject
         .fails("TemplateStampFailure", "selector matched multiple objects")
         .await?;
@@ -178,17 +167,13 @@ async fn of_several_matches_one_is_left_when_the_others_lose_their_label() -> Re
 async fn a_label_that_moves_to_another_object_selects_that_one() -> Result<()> {
     let world = World::new("moves").await?;
     let labels = json!({ "a": "b" });
-    world
-        .put(labelled(TEST_OBJ, "one", labels.clone(), json!(1)))
-        .await?;
-    world
-        .put(labelled(TEST_OBJ, "two", json!({}), json!(2)))
-        .await?;
+    put(&world, TEST_OBJ, "one", labels.clone(), 1).await?;
+    put(&world, TEST_OBJ, "two", json!({}), 2).await?;
     let subject = selecting(&world, selector(TEST_OBJ, labels.clone())).await?;
     subject.run(1).await?;
     let two = labelled(TEST_OBJ, "two", json!({}), json!(2));
     world
-        .patch(&two, json!({ "metadata": { "labels": labels } }))
+        .patch_object(&two, json!({ "metadata": { "labels": labels } }))
         .await?;
     subject
         .fails("TemplateStampFailure", "selector matched multiple objects")
@@ -201,7 +186,7 @@ async fn a_label_that_moves_to_another_object_selects_that_one() -> Result<()> {
 async fn unlabel(world: &World, name: &str) -> Result<()> {
     let object = world.get(TEST_OBJ, name).await?;
     world
-        .patch(&object, json!({ "metadata": { "labels": { "a": null } } }))
+        .patch_object(&object, json!({ "metadata": { "labels": { "a": null } } }))
         .await?;
     Ok(())
 }
@@ -210,22 +195,21 @@ async fn unlabel(world: &World, name: &str) -> Result<()> {
 async fn a_change_of_the_selected_object_makes_a_run_if_it_is_read() -> Result<()> {
     let world = World::new("changes").await?;
     let labels = json!({ "a": "b" });
-    let object = labelled(TEST_OBJ, "it", labels.clone(), json!(1));
-    world.put(object.clone()).await?;
+    let object = put(&world, TEST_OBJ, "it", labels.clone(), 1).await?;
     let subject = selecting(&world, selector(TEST_OBJ, labels)).await?;
     subject.run(1).await?;
     world
-        .patch(&object, json!({ "spec": { "unread": true } }))
+        .patch_object(&object, json!({ "spec": { "unread": true } }))
         .await?;
     world
-        .patch(
+        .patch_object(
             &object,
             json!({ "metadata": { "annotations": { "a": "b" } } }),
         )
         .await?;
     subject.stays_at(1).await?;
     world
-        .patch(&object, json!({ "spec": { "value": { "answer": 2 } } }))
+        .patch_object(&object, json!({ "spec": { "value": { "answer": 2 } } }))
         .await?;
     assert_eq!(subject.run(2).await?["spec"]["answer"], 2);
     subject.stays_at(2).await
@@ -235,8 +219,7 @@ async fn a_change_of_the_selected_object_makes_a_run_if_it_is_read() -> Result<(
 async fn a_whole_selected_object_is_read_without_what_every_write_changes() -> Result<()> {
     let world = World::new("whole").await?;
     let labels = json!({ "a": "b" });
-    let object = labelled(TEST_OBJ, "it", labels.clone(), json!(1));
-    world.put(object.clone()).await?;
+    put(&world, TEST_OBJ, "it", labels.clone(), 1).await?;
     world
         .template(stamps(json!({ "all": "$(selected)$" })))
         .await?;
@@ -254,8 +237,7 @@ async fn a_whole_selected_object_is_read_without_what_every_write_changes() -> R
 async fn a_selected_object_that_goes_is_missed_and_its_outputs_stay() -> Result<()> {
     let world = World::new("goes").await?;
     let labels = json!({ "a": "b" });
-    let object = labelled(TEST_OBJ, "it", labels.clone(), json!(1));
-    world.put(object.clone()).await?;
+    let object = put(&world, TEST_OBJ, "it", labels.clone(), 1).await?;
     let mut spec = stamps(json!({ "answer": "$(selected.spec.value.answer)$" }));
     spec["outputs"] = json!({ "answer": ".status.answer" });
     world.template(spec).await?;
@@ -264,9 +246,7 @@ async fn a_selected_object_that_goes_is_missed_and_its_outputs_stay() -> Result<
     subject.answer(1, json!("kept")).await?;
     for gone in ["label", "object"] {
         if gone == "label" {
-            world
-                .patch(&object, json!({ "metadata": { "labels": { "a": null } } }))
-                .await?;
+            unlabel(&world, "it").await?;
         } else {
             world.delete(TEST_OBJ, "it").await?;
         }
@@ -308,14 +288,7 @@ async fn another_selector_selects_another_object() -> Result<()> {
 #[tokio::test]
 async fn the_value_of_a_label_is_never_read_as_more_than_a_value() -> Result<()> {
     let world = World::new("injected").await?;
-    world
-        .put(labelled(
-            TEST_OBJ,
-            "it",
-            json!({ "a": "x", "b": "y" }),
-            json!(1),
-        ))
-        .await?;
+    put(&world, TEST_OBJ, "it", json!({ "a": "x", "b": "y" }), 1).await?;
     let subject = selecting(&world, selector(TEST_OBJ, json!({ "a": "x,b=y" }))).await?;
     let said = subject.fails("TemplateStampFailure", "").await?;
     let cause = "\"x,b=y\" is not a valid label value";
@@ -359,9 +332,7 @@ async fn kinds_that_are_not_there_are_named() -> Result<()> {
 async fn an_account_that_may_not_list_the_kind_selects_once_it_may() -> Result<()> {
     let world = World::new("forbidden").await?;
     let labels = json!({ "a": "b" });
-    world
-        .put(labelled(GUARDED_OBJ, "it", labels.clone(), json!(42)))
-        .await?;
+    put(&world, GUARDED_OBJ, "it", labels.clone(), 42).await?;
     let subject = selecting(&world, selector(GUARDED_OBJ, labels)).await?;
     let cause = format!(
         "failed to list objects in namespace matching selector [map[a:b]]: guardedobjs.test.run is forbidden: User \
@@ -370,7 +341,9 @@ async fn an_account_that_may_not_list_the_kind_selects_once_it_may() -> Result<(
     );
     let said = subject.fails("TemplateStampFailure", "").await?;
     assert_eq!(said, unresolved("a:b", GUARDED_OBJ, &cause));
-    world.account("default", GUARDED_OBJ, &["list"]).await?;
+    world
+        .allow("default", &[GUARDED_OBJ.rights(&["list"])])
+        .await?;
     let begin = std::time::Instant::now();
     assert_eq!(subject.run(1).await?["spec"]["answer"], 42);
     assert!(begin.elapsed() < SECONDS, "{:?}", begin.elapsed());
@@ -385,11 +358,10 @@ async fn a_kind_that_the_controller_may_not_watch_is_looked_at_now_and_then() ->
     subject
         .fails("TemplateStampFailure", "selector did not match any objects")
         .await?;
-    let object = labelled(UNWATCHED_OBJ, "it", labels, json!(1));
-    world.put(object.clone()).await?;
+    let object = put(&world, UNWATCHED_OBJ, "it", labels, 1).await?;
     assert_eq!(subject.run(1).await?["spec"]["answer"], 1);
     world
-        .patch(&object, json!({ "spec": { "value": { "answer": 2 } } }))
+        .patch_object(&object, json!({ "spec": { "value": { "answer": 2 } } }))
         .await?;
     assert_eq!(subject.run(2).await?["spec"]["answer"], 2);
     Ok(())

@@ -19,11 +19,7 @@ fn types(object: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn what_changes_while_it_is_suspended_runs_when_it_is_resumed() -> Result<()> {
-    let world = World::new("held").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("held", answers()).await?;
     let first = subject.run(1).await?;
     suspend(&subject, true).await?;
     subject.input("foo", 2).await?;
@@ -53,13 +49,9 @@ async fn what_changes_while_it_is_suspended_runs_when_it_is_resumed() -> Result<
 
 #[tokio::test]
 async fn suspending_and_resuming_alone_makes_no_run() -> Result<()> {
-    let world = World::new("paused").await?;
     let mut spec = answers();
     spec["template"]["spec"]["all"] = json!("$(runnable.spec)$");
-    world.template(spec).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (_, subject) = World::with("paused", spec).await?;
     subject.answer(1, json!("first")).await?;
     subject.ready("True").await?;
     for suspended in [true, false] {
@@ -86,11 +78,7 @@ async fn a_runnable_that_is_made_suspended_has_no_run_until_it_is_resumed() -> R
 
 #[tokio::test]
 async fn a_rerun_that_is_asked_for_meanwhile_waits_for_the_end_of_the_suspension() -> Result<()> {
-    let world = World::new("waits").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (_, subject) = World::with("waits", answers()).await?;
     subject.answer(1, json!("first")).await?;
     subject.ready("True").await?;
     suspend(&subject, true).await?;

@@ -278,10 +278,11 @@ async fn a_template_is_judged_again_after_every_change() -> Result<()> {
     let bad = |tag: &str| stamps(json!({ "x": tag }));
     world.template(bad("$()$")).await?;
     assert_eq!(world.accepted(&name).await?.0, "False");
-    let since = async || {
+    let says = async |kind: &str, field: &str| {
         let template = world.get(TEMPLATE, &name).await?;
-        anyhow::Ok(condition(&template, "Accepted")["lastTransitionTime"].take())
+        anyhow::Ok(condition(&template, kind)[field].clone())
     };
+    let since = async || says("Accepted", "lastTransitionTime").await;
     let first = since().await?;
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
     world.template(bad("$(y)$")).await?;
@@ -289,10 +290,7 @@ async fn a_template_is_judged_again_after_every_change() -> Result<()> {
     assert_eq!(status, "False");
     assert!(message.contains("not 'y'"), "{message}");
     assert_eq!(since().await?, first, "the status is the same");
-    let stalled = async || {
-        let template = world.get(TEMPLATE, &name).await?;
-        anyhow::Ok(condition(&template, "Stalled")["status"].take())
-    };
+    let stalled = async || says("Stalled", "status").await;
     assert_eq!(stalled().await?, "True", "only a change can help");
     world.template(bad("fine")).await?;
     assert_eq!(world.accepted(&name).await?.0, "True");

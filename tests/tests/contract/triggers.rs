@@ -6,8 +6,8 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::world::{
-    GUARDED_OBJ, LATE_OBJ, SECONDS, SERVICE_ACCOUNT, TEMPLATE, World, answered, answers, document,
-    stamps, succeeded,
+    GUARDED_OBJ, LATE_OBJ, SECONDS, SERVICE_ACCOUNT, TEMPLATE, World, answered, answers,
+    definition, document, stamps, succeeded,
 };
 
 #[tokio::test]
@@ -28,11 +28,7 @@ async fn a_template_that_is_made_later_is_used_at_once() -> Result<()> {
 
 #[tokio::test]
 async fn a_template_that_goes_and_comes_back_changes_nothing() -> Result<()> {
-    let world = World::new("flapping").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("flapping", answers()).await?;
     let run = subject.run(1).await?;
     for _ in 0..2 {
         world.delete(TEMPLATE, &world.template_name()).await?;
@@ -77,7 +73,7 @@ async fn a_kind_that_is_defined_later_is_stamped_seconds_after() -> Result<()> {
         .fails("StampedObjectRejectedByAPIServer", part)
         .await?;
     tokio::time::sleep(Duration::from_secs(4)).await;
-    world.put(LATE_OBJ.definition()).await?;
+    world.put(definition(LATE_OBJ)).await?;
     world.cluster.definitions_served().await?;
     let begin = Instant::now();
     let run = subject.runs_of(LATE_OBJ, 1).await?.remove(0);
@@ -173,11 +169,7 @@ async fn one_bad_runnable_holds_up_no_other() -> Result<()> {
 
 #[tokio::test]
 async fn forged_runs_give_nothing_and_are_left_alone() -> Result<()> {
-    let world = World::new("forged").await?;
-    world.template(answers()).await?;
-    let subject = world
-        .runnable("r", json!({ "inputs": { "foo": 1 } }))
-        .await?;
+    let (world, subject) = World::with("forged", answers()).await?;
     subject.answer(1, json!("true")).await?;
     let run = subject.run(1).await?;
     let mut forged =

@@ -3,19 +3,19 @@
 mod kinds;
 mod subject;
 
-use std::time::Duration;
+use std::{ops::Deref, time::Duration};
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
+pub use cartouche_tests::fixture::objects::{condition, name_of, text};
 use cartouche_tests::{
-    cluster::{Account, Cluster, Rights, Seen, eventually},
     controller::{Controller, Settings},
+    fixture::Fixture,
 };
 use kube::{
-    Api,
-    api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
+    ResourceExt,
+    api::{Patch, PatchParams},
 };
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 
 pub use kinds::*;
 pub use subject::Subject;
@@ -28,40 +28,47 @@ pub const SOON: Duration = Duration::from_secs(45);
 /// would be looked at again.
 pub const SECONDS: Duration = Duration::from_secs(20);
 
-/// The controller that all scenarios of this process share.
-static CONTROLLER: OnceCell<Controller> = OnceCell::const_new();
-
-/// A namespace of the shared cluster, with the controller at work, and a template of its own.
+/// A namespace of the shared cluster, with the controller at work. Runnables name no account.
 #[derive(Clone)]
 pub struct World {
-    pub cluster: Cluster,
-    pub namespace: String,
+    fixture: Fixture,
+    pub controller: &'static Controller,
+}
+
+impl Deref for World {
+    type Target = Fixture;
+
+    fn deref(&self) -> &Fixture {
+        &self.fixture
+    }
 }
 
 impl World {
     pub async fn new(prefix: &str) -> Result<Self> {
-        let cluster = Cluster::shared(DEMO).await?;
-        let start = || async {
-            kinds::install(&cluster).await?;
-            // Polled kinds are looked at often, so that no scenario waits long for them, and no
-            // event is dropped because other scenarios have events too.
-            let settings =
-                Settings::with_arguments(&["--poll-seconds", "1", "--events-per-second", "1000"]);
-            Controller::start(DEMO, &cluster, &settings).await
-        };
-        CONTROLLER.get_or_try_init(start).await?;
+        // Polled kinds are looked at often, so that no scenario waits long for them, and no
+        // event is dropped because other scenarios have events too.
+        let settings =
+            Settings::with_arguments(&["--poll-seconds", "1", "--events-per-second", "1000"]);
+        let (cluster, controller) = Controller::shared(DEMO, &settings, kinds::install).await?;
         let namespace = cluster.namespace(prefix).await?;
-        Ok(Self { cluster, namespace })
+        Ok(Self {
+            fixture: Fixture::of(&cluster, namespace, SOON),
+            controller,
+        })
     }
 
-    /// The name of the template that [`Self::template`] writes.
+    /// A world with this template, and `r`, a Runnable of it whose input `foo` is 1.
+    pub async fn with(prefix: &str, template: Value) -> Result<(Self, Subject)> {
+        let world = Self::new(prefix).await?;
+        world.template(template).await?;
+        let spec = json!({ "inputs": { "foo": 1 } });
+        let subject = world.runnable("r", spec).await?;
+        Ok((world, subject))
+    }
+
+    /// The name of the template that [`Fixture::template`] writes.
     pub fn template_name(&self) -> String {
         self.namespace.clone()
-    }
-
-    /// Writes the template, or replaces it.
-    pub async fn template(&self, spec: Value) -> Result<()> {
-        self.template_named(&self.template_name(), spec).await
     }
 
     /// Writes another template, and returns its name.
@@ -71,15 +78,6 @@ impl World {
         Ok(name)
     }
 
-    pub async fn template_named(&self, name: &str, spec: Value) -> Result<()> {
-        let template = json!({
-            "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate",
-            "metadata": { "name": name }, "spec": spec,
-        });
-        self.put(template).await?;
-        Ok(())
-    }
-
     /// Makes a Runnable; without another `runTemplateRef` of the template.
     pub async fn runnable(&self, name: &str, spec: Value) -> Result<Subject> {
         self.runnable_with(json!({ "name": name }), spec).await
@@ -87,169 +85,51 @@ impl World {
 
     /// Makes a Runnable with these metadata.
     pub async fn runnable_with(&self, metadata: Value, spec: Value) -> Result<Subject> {
-        let manifest = self.runnable_manifest(metadata, spec);
-        let made = self.put(manifest).await?;
-        Ok(Subject {
+        let name = text(&metadata["name"]).to_owned();
+        let mut manifest = self.manifest(&name, spec);
+        manifest["metadata"] = metadata;
+        self.put(manifest).await?;
+        Ok(self.subject(name))
+    }
+
+    /// A Runnable that is there.
+    pub fn subject(&self, name: impl Into<String>) -> Subject {
+        Subject {
             world: self.clone(),
-            name: text(&made["metadata"]["name"]).to_owned(),
-        })
-    }
-
-    pub fn runnable_manifest(&self, metadata: Value, mut spec: Value) -> Value {
-        if spec["runTemplateRef"].is_null() {
-            spec["runTemplateRef"] = json!({ "name": self.template_name() });
+            name: name.into(),
         }
-        json!({
-            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": metadata, "spec": spec,
-        })
-    }
-
-    pub fn api(&self, kind: Kind) -> Api<DynamicObject> {
-        kind.api(&self.cluster, &self.namespace)
-    }
-
-    /// Creates an object, or replaces it if it is there.
-    pub async fn put(&self, object: Value) -> Result<Value> {
-        let api = self.api(Kind::of(&object)?);
-        let name = text(&object["metadata"]["name"]).to_owned();
-        for _ in 0..20 {
-            let mut wanted: DynamicObject = serde_json::from_value(object.clone())?;
-            let outcome = match api.get_opt(&name).await? {
-                None => api.create(&PostParams::default(), &wanted).await,
-                Some(there) => {
-                    wanted.metadata.resource_version = there.metadata.resource_version;
-                    api.replace(&name, &PostParams::default(), &wanted).await
-                }
-            };
-            match outcome {
-                Err(kube::Error::Api(status)) if status.code == 409 => {}
-                other => return Ok(serde_json::to_value(other?)?),
-            }
-        }
-        bail!("{name} is written by somebody else all the time")
-    }
-
-    /// Creates an object that the API server must refuse, and returns what it says.
-    pub async fn refused(&self, object: &Value) -> Result<String> {
-        let api = self.api(Kind::of(object)?);
-        let object: DynamicObject = serde_json::from_value(object.clone())?;
-        match api.create(&PostParams::default(), &object).await {
-            Err(kube::Error::Api(status)) => Ok(status.message.clone()),
-            other => bail!("it was not refused: {other:?}"),
-        }
-    }
-
-    pub async fn find(&self, kind: Kind, name: &str) -> Result<Option<Value>> {
-        let found = self.api(kind).get_opt(name).await?;
-        Ok(found.map(serde_json::to_value).transpose()?)
-    }
-
-    pub async fn get(&self, kind: Kind, name: &str) -> Result<Value> {
-        let found = self.find(kind, name).await?;
-        found.with_context(|| format!("there is no {} {name}", kind.name))
-    }
-
-    /// The objects of a kind in the namespace, by label.
-    pub async fn list(&self, kind: Kind, labels: &str) -> Result<Vec<Value>> {
-        let wanted = ListParams::default().labels(labels);
-        let found = self.api(kind).list(&wanted).await?;
-        let objects = found.items.into_iter().map(serde_json::to_value);
-        Ok(objects.collect::<Result<_, _>>()?)
-    }
-
-    pub async fn delete(&self, kind: Kind, name: &str) -> Result<()> {
-        let background = DeleteParams::background();
-        self.api(kind).delete(name, &background).await?;
-        Ok(())
-    }
-
-    /// Changes an object by a merge patch.
-    pub async fn patch(&self, object: &Value, patch: Value) -> Result<Value> {
-        let api = self.api(Kind::of(object)?);
-        let name = text(&object["metadata"]["name"]);
-        let patched = api
-            .patch(name, &PatchParams::default(), &Patch::Merge(patch))
-            .await?;
-        Ok(serde_json::to_value(patched)?)
     }
 
     /// Plays the engine behind a run: writes its status.
     pub async fn play(&self, run: &Value, status: Value) -> Result<()> {
-        let kind = Kind::of(run)?;
-        let patch = json!({ "status": status });
-        if !kind.status {
-            self.patch(run, patch).await?;
-            return Ok(());
+        let (object, api) = self.among_its_kind(run)?;
+        let (name, plain) = (object.name_any(), PatchParams::default());
+        let patch = Patch::Merge(json!({ "status": status }));
+        if run["kind"] == PLAIN_OBJ.name {
+            api.patch(&name, &plain, &patch).await?;
+        } else {
+            api.patch_status(&name, &plain, &patch).await?;
         }
-        let (name, merge) = (text(&run["metadata"]["name"]), Patch::Merge(patch));
-        self.api(kind)
-            .patch_status(name, &PatchParams::default(), &merge)
-            .await?;
         Ok(())
-    }
-
-    /// An account that may do this with a custom kind of the tests, and nothing else beside what
-    /// every account may.
-    pub async fn account(&self, name: &str, kind: Kind, verbs: &[&str]) -> Result<Account> {
-        let rights = Rights {
-            group: "test.run",
-            resource: kind.plural,
-            verbs,
-        };
-        let rights: &[Rights<'_>] = if verbs.is_empty() { &[] } else { &[rights] };
-        self.cluster
-            .service_account(&self.namespace, name, rights)
-            .await
     }
 
     /// Status, reason and message of the template's `Accepted`, once it speaks of the present one.
     pub async fn accepted(&self, name: &str) -> Result<(String, String, String)> {
-        self.eventually("the template to be judged", || async {
-            let template = self.get(TEMPLATE, name).await?;
-            let accepted = condition(&template, "Accepted");
-            let generation = &template["metadata"]["generation"];
-            let current = accepted["observedGeneration"] == *generation
-                && template["status"]["observedGeneration"] == *generation;
-            Ok(if current {
-                let said = ["status", "reason", "message"].map(|key| text(&accepted[key]).into());
-                let [status, reason, message] = said;
-                Seen::Done((status, reason, message))
-            } else {
-                Seen::NotYet(template["status"].to_string())
-            })
-        })
-        .await
+        let judged = |template: &Value| {
+            let accepted = condition(template, "Accepted");
+            accepted["observedGeneration"] == template["metadata"]["generation"]
+        };
+        let judging = self.observed(TEMPLATE, name, "to be judged", judged);
+        let template = judging.await?;
+        let accepted = condition(&template, "Accepted");
+        let said = |key: &str| text(&accepted[key]).to_owned();
+        Ok((said("status"), said("reason"), said("message")))
     }
-
-    /// Waits, and says with the controller's log what was in vain.
-    pub async fn eventually<T, Looking, Look>(&self, what: &str, look: Looking) -> Result<T>
-    where
-        Looking: FnMut() -> Look,
-        Look: Future<Output = Result<Seen<T>>>,
-    {
-        eventually(what, SOON, look).await.map_err(|error| {
-            let log = CONTROLLER
-                .get()
-                .and_then(|controller| controller.log().ok());
-            let log = log.unwrap_or_default();
-            let lines = log.lines().filter(|line| line.contains(&self.namespace));
-            let lines: Vec<&str> = lines.collect();
-            anyhow::anyhow!("{error:#}\nthe controller's log:\n{}", lines.join("\n"))
-        })
-    }
-}
-
-/// The log, metrics and health of the shared controller.
-pub fn controller() -> Result<&'static Controller> {
-    CONTROLLER.get().context("the controller was not started")
 }
 
 /// A document of a kind, with a prefix for its names.
 pub fn document(kind: Kind, spec: Value) -> Value {
-    json!({
-        "apiVersion": kind.api_version(), "kind": kind.name,
-        "metadata": { "generateName": "run-" }, "spec": spec,
-    })
+    specless(kind, "spec", spec)
 }
 
 /// A document of a kind without a spec, with one field in its place.
@@ -290,22 +170,4 @@ pub fn answered(answer: impl Into<Value>) -> Value {
     let mut status = succeeded("True", "");
     status["answer"] = answer.into();
     status
-}
-
-/// The condition of that type; null without.
-pub fn condition(object: &Value, kind: &str) -> Value {
-    let conditions = object["status"]["conditions"].as_array();
-    let found = conditions
-        .into_iter()
-        .flatten()
-        .find(|condition| condition["type"] == kind);
-    found.cloned().unwrap_or_default()
-}
-
-pub fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-pub fn name_of(object: &Value) -> &str {
-    text(&object["metadata"]["name"])
 }

@@ -6,12 +6,12 @@ use std::{path::Path, process::Stdio, time::Duration};
 
 use anyhow::{Context, Result};
 use cartouche_tests::{
-    cluster::{Cluster, Rights, Seen, eventually},
+    cluster::{Cluster, Seen, eventually},
     control_plane::Options,
     controller::Controller,
+    kind::{JOB, Kind, RUNNABLE, SECRET},
 };
 use k8s_openapi::api::{
-    authorization::v1::SubjectAccessReview,
     batch::v1::Job,
     core::v1::{ConfigMap, Pod},
 };
@@ -111,12 +111,9 @@ async fn what_a_deleted_object_owned_is_collected() -> Result<()> {
 async fn an_account_may_do_what_it_was_granted_and_nothing_else() -> Result<()> {
     let cluster = Cluster::shared(DEMO).await?;
     let namespace = cluster.namespace("rights").await?;
+    let rights = [JOB.rights_of_a_runnable()];
     let account = cluster
-        .service_account(
-            &namespace,
-            "runner",
-            &[Rights::of_a_runnable("batch", "jobs")],
-        )
+        .service_account(&namespace, "runner", &rights)
         .await?;
     let client = cluster.client_of(&account).await?;
     let audit = cluster.audit()?;
@@ -302,35 +299,19 @@ async fn processes_of(folder: &Path) -> Result<String> {
 async fn the_shipped_roles_give_the_controller_what_it_watches_and_no_secrets() -> Result<()> {
     let cluster = Cluster::shared(DEMO).await?;
     cluster.install_cartouche().await?;
-    let may = async |verb, group, resource, subresource| {
-        let review = serde_json::from_value(json!({
-            "metadata": {},
-            "spec": {
-                "user": Controller::account().user(),
-                "resourceAttributes": {
-                    "verb": verb, "group": group, "resource": resource, "subresource": subresource,
-                },
-            },
-        }))?;
-        let reviews = cluster.all::<SubjectAccessReview>();
-        let answer = reviews.create(&PostParams::default(), &review).await?;
-        anyhow::Ok(answer.status.is_some_and(|status| status.allowed))
+    let user = Controller::account().user();
+    let may = async |verb, kind: Kind| {
+        let kind = kind.resource();
+        cluster.may(&user, verb, &kind, "").await
     };
-    cluster
-        .eventually(
-            "the role of stamped kinds to be filled in",
-            SOON,
-            || async {
-                Ok(if may("watch", "batch", "jobs", "").await? {
-                    Seen::Done(())
-                } else {
-                    Seen::NotYet("it may not watch Jobs".to_owned())
-                })
-            },
-        )
-        .await?;
-    assert!(may("update", "carto.run", "runnables", "status").await?);
-    assert!(!may("get", "", "secrets", "").await?);
-    assert!(!may("create", "batch", "jobs", "").await?);
+    // The role of stamped kinds is filled in.
+    cluster.allowed(&user, "watch", JOB, SOON).await?;
+    let status = Kind {
+        plural: "runnables/status",
+        ..RUNNABLE
+    };
+    assert!(may("update", status).await?);
+    assert!(!may("get", SECRET).await?);
+    assert!(!may("create", JOB).await?);
     Ok(())
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use cartouche_tests::{
     cluster::{Cluster, Seen},
     control_plane::{Options, Part, supervise::Signal},
-    lab::{self, Kind},
+    lab::{self, TRIAL},
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
@@ -65,11 +65,8 @@ async fn runs_that_an_engine_had_in_hand_when_a_server_died_are_played_to_their_
     cluster.definitions_served().await?;
     plane.play([lab::stages()]).await?;
     let namespace = cluster.namespace("in-hand").await?;
-    let trials = Api::<DynamicObject>::namespaced_with(
-        cluster.client(),
-        &namespace,
-        &Kind::Trial.resource(),
-    );
+    let trials =
+        Api::<DynamicObject>::namespaced_with(cluster.client(), &namespace, &TRIAL.resource());
     for part in [Part::ApiServer, Part::Etcd].repeat(3) {
         let making = async {
             for value in 0..300 {

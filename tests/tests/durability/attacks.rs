@@ -14,9 +14,9 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::{
-    engine::{Kind, ended, succeeds, template},
-    scene::{Scene, rights},
-    sight::{current, output, says},
+    engine::{OMEN, ended, succeeds, template},
+    scene::Scene,
+    sight::{current, output, refused},
 };
 
 /// What the forger would have the outputs say.
@@ -32,7 +32,7 @@ impl Attack {
     /// A Runnable `app` whose first run has given 1, and a forger.
     async fn begin(name: &str) -> Result<(Self, cartouche_tests::controller::Controller)> {
         let scene = Scene::begin(name).await?;
-        scene.template(template(Kind::Omen)).await?;
+        scene.template(template(OMEN)).await?;
         let only_create = [Rights {
             group: "lab.test",
             resource: "omens",
@@ -41,7 +41,7 @@ impl Attack {
         let cluster = &scene.cluster;
         let forger = cluster.service_account(&scene.namespace, "forger", &only_create);
         let forger = cluster.client_of(&forger.await?).await?;
-        let kind = Kind::Omen.resource();
+        let kind = OMEN.resource();
         let omens = Api::namespaced_with(forger, &scene.namespace, &kind);
         let controller = scene.controller(&[]).await?;
         let attack = Self { scene, omens };
@@ -59,7 +59,7 @@ impl Attack {
         };
         let run = current(&scene.until("app", "a run at work", made).await?)?;
         let status = Patch::Merge(json!({ "status": ended(true, &json!(value)) }));
-        let omens = scene.objects(Kind::Omen);
+        let omens = scene.api(OMEN);
         omens
             .patch(&run.name, &PatchParams::default(), &status)
             .await?;
@@ -100,7 +100,7 @@ impl Attack {
             let value = status.pointer("/outputs/value");
             assert_ne!(value, Some(&json!(FORGED)));
         }
-        assert_eq!(self.scene.retired(Kind::Omen)?, Vec::<Value>::new());
+        assert_eq!(self.scene.retired(OMEN)?, Vec::<Value>::new());
         Ok(())
     }
 }
@@ -168,23 +168,15 @@ async fn an_object_that_is_quicker_than_the_create_is_not_taken_for_the_run() ->
     let (attack, mut controller) = Attack::begin("quicker").await?;
     let scene = &attack.scene;
     // The race is won for certain while the account may not create.
-    let listing = Rights {
-        verbs: &["list"],
-        ..rights()[1]
-    };
-    scene.cluster.grant(&scene.account, &[listing]).await?;
+    scene.leave(OMEN, &["list"]).await?;
     let again = json!({ "metadata": { "annotations": { "carto.run/rerun-token": "again" } } });
     scene.patch("app", again).await?;
-    let refused = |r: &Runnable| {
-        let reason = "StampedObjectRejectedByAPIServer";
-        says(r, "RunTemplateReady", "False", reason)
-    };
     scene.until("app", "refused", refused).await?;
     attack.forge(2).await?;
     controller.restart().await?;
     scene.is_served().await?;
     assert_eq!(output(&scene.now("app").await?), Some(1));
-    scene.cluster.grant(&scene.account, &rights()).await?;
+    scene.restore_rights().await?;
     let is_made = |r: &Runnable| {
         current(r).is_ok_and(|run| (9..17).contains(&run.sequence) && run.uid.is_some())
     };

@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use crate::{
-    engine::{Kind, fails, hangs, succeeds, template},
+    engine::{TRIAL, fails, hangs, succeeds, template},
     scene::Scene,
     sight::{failed, output},
 };
@@ -138,7 +138,7 @@ async fn an_edited_template_runs_each_of_its_fifty_runnables_once() -> Result<()
         scene.runnable(name, succeeds(1)).await?;
     }
     scene.all_give(&names, 1).await?;
-    let mut edited = template(Kind::Trial);
+    let mut edited = template(TRIAL);
     edited["template"]["spec"]["value"] = json!(2);
     scene.template(edited.clone()).await?;
     scene.all_give(&names, 2).await?;
@@ -164,7 +164,7 @@ async fn a_change_of_labels_alone_runs_once_and_one_of_no_effect_not_at_all() ->
     let _controller = scene.controller(&[]).await?;
     scene.runnable("app", succeeds(1)).await?;
     scene.gives("app", 1).await?;
-    let mut same = template(Kind::Trial);
+    let mut same = template(TRIAL);
     same["template"]["metadata"]["labels"] = json!({ "team": "blue" });
     scene.template(same).await?;
     let second = |r: &_| crate::sight::current(r).is_ok_and(|run| run.sequence == 2);

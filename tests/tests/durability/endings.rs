@@ -5,24 +5,18 @@ use std::time::Duration;
 use anyhow::Result;
 use cartouche_crds::{RunResult, Runnable};
 use kube::{
-    Api, ResourceExt,
-    api::{DynamicObject, Patch, PatchParams},
+    ResourceExt,
+    api::{Patch, PatchParams},
 };
 use serde_json::{Value, json};
 
 use crate::{
-    engine::{Kind, ended, hangs, succeeds, template},
+    engine::{JOB, TRIAL, ended, hangs, succeeds, template},
     scene::{AFTER_QUIET, Scene},
     sight::{condition, current, failed, is_at, output, ready, result, says},
 };
 
 const TOKEN: &str = "carto.run/rerun-token";
-
-async fn patch_run(runs: &Api<DynamicObject>, name: &str, patch: Value) -> Result<()> {
-    let patch = Patch::Merge(patch);
-    runs.patch(name, &PatchParams::default(), &patch).await?;
-    Ok(())
-}
 
 fn lost(runnable: &Runnable) -> bool {
     result(runnable) == Some(RunResult::Lost)
@@ -36,7 +30,7 @@ async fn a_cancelled_run_is_a_failed_run_and_not_made_again() -> Result<()> {
     scene.runnable("app", hangs(1)).await?;
     let run = scene.sees("app", 1).await?;
     let cancelled = json!({ "spec": { "status": "Cancelled" } });
-    patch_run(&scene.trials(), &run.name_any(), cancelled).await?;
+    scene.patch_of(TRIAL, &run.name_any(), cancelled).await?;
     scene.end(&run, false).await?;
     let end = scene.until("app", "failed", failed).await?;
     assert!(condition(&end, "Stalled").is_some());
@@ -54,12 +48,14 @@ async fn a_run_that_somebody_changed_is_the_same_run() -> Result<()> {
     let run = scene.sees("app", 1).await?;
     let mutated =
         json!({ "spec": { "value": 7, "extra": [1] }, "metadata": { "labels": { "a": "b" } } });
-    patch_run(&scene.trials(), &run.name_any(), mutated).await?;
+    scene.patch_of(TRIAL, &run.name_any(), mutated).await?;
     controller.restart().await?;
     let run = scene.trials().get(&run.name_any()).await?;
     scene.end(&run, true).await?;
     scene.gives("app", 7).await?;
-    patch_run(&scene.trials(), &run.name_any(), json!({ "spec": null })).await?;
+    scene
+        .patch_of(TRIAL, &run.name_any(), json!({ "spec": null }))
+        .await?;
     scene.is_served().await?;
     assert_eq!(scene.made("app")?, [1]);
     Ok(())
@@ -73,7 +69,7 @@ async fn an_unfinished_run_that_is_deleted_is_made_again_once_per_deletion() -> 
     for sequence in 1..=3 {
         let now = scene.until("app", "the next run", is_at(sequence)).await?;
         let run = scene.trials().get(&current(&now)?.name).await?;
-        scene.delete(Kind::Trial, &run).await?;
+        scene.delete(TRIAL, &run).await?;
     }
     let now = scene.until("app", "the fourth run", is_at(4)).await?;
     scene.is_served().await?;
@@ -94,7 +90,7 @@ async fn a_finished_run_that_is_deleted_is_never_made_again() -> Result<()> {
     scene.until("bad", "failed", failed).await?;
     for name in ["good", "bad"] {
         let run = scene.sees(name, 1).await?;
-        scene.delete(Kind::Trial, &run).await?;
+        scene.delete(TRIAL, &run).await?;
     }
     scene.is_served().await?;
     controller.restart().await?;
@@ -120,7 +116,7 @@ async fn a_finished_run_that_is_deleted_while_nobody_looks_is_never_made_again()
     scene.gives("app", 1).await?;
     controller.kill()?;
     let run = scene.sees("app", 1).await?;
-    scene.delete(Kind::Trial, &run).await?;
+    scene.delete(TRIAL, &run).await?;
     controller.restart().await?;
     scene.is_served().await?;
     scene.gives("app", 1).await?;
@@ -160,17 +156,13 @@ async fn a_job_that_expires_after_it_finished_is_never_made_again() -> Result<()
     scene.template(jobs(1, "0s")).await?;
     scene.runnable("app", succeeds(1)).await?;
     scene.gives("app", 1).await?;
-    let gone = scene.made_of(Kind::Job)?[0].name.clone();
-    let jobs = scene.objects(Kind::Job);
-    scene
-        .cluster
-        .wait_until_gone(&jobs, &gone, crate::scene::SOON)
-        .await?;
+    let gone = scene.made_of(JOB)?[0].name.clone();
+    scene.gone(JOB, &gone).await?;
     scene.is_served().await?;
     controller.restart().await?;
     scene.is_served().await?;
     scene.gives("app", 1).await?;
-    let made = scene.made_of(Kind::Job)?;
+    let made = scene.made_of(JOB)?;
     assert_eq!(made.iter().filter(|run| run.runnable == "app").count(), 1);
     Ok(())
 }
@@ -184,12 +176,8 @@ async fn a_job_that_expired_while_nobody_looked_is_lost_and_runs_again_only_when
     scene.runnable("app", succeeds(1)).await?;
     scene.until("app", "its run", is_at(1)).await?;
     controller.kill()?;
-    let gone = scene.made_of(Kind::Job)?[0].name.clone();
-    let jobs = scene.objects(Kind::Job);
-    scene
-        .cluster
-        .wait_until_gone(&jobs, &gone, crate::scene::SOON)
-        .await?;
+    let gone = scene.made_of(JOB)?[0].name.clone();
+    scene.gone(JOB, &gone).await?;
     controller.restart().await?;
     let end = scene.until("app", "lost", lost).await?;
     let stamped = condition(&end, "StampedObjectCondition");
@@ -199,11 +187,11 @@ async fn a_job_that_expired_while_nobody_looked_is_lost_and_runs_again_only_when
     );
     controller.restart().await?;
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(scene.made_of(Kind::Job)?.len(), 1);
+    assert_eq!(scene.made_of(JOB)?.len(), 1);
     let again = json!({ "metadata": { "annotations": { TOKEN: "once more" } } });
     scene.patch("app", again).await?;
     scene.gives("app", 1).await?;
-    assert_eq!(scene.made_of(Kind::Job)?.len(), 2);
+    assert_eq!(scene.made_of(JOB)?.len(), 2);
     scene.nothing_twice()
 }
 
@@ -215,7 +203,7 @@ async fn an_unfinished_run_found_missing_is_lost_until_the_inputs_change() -> Re
     scene.until("app", "its run", is_at(1)).await?;
     controller.kill()?;
     let run = scene.sees("app", 1).await?;
-    scene.delete(Kind::Trial, &run).await?;
+    scene.delete(TRIAL, &run).await?;
     controller.restart().await?;
     let end = scene.until("app", "lost", lost).await?;
     assert!(says(&end, "RunTemplateReady", "True", "Ready"));
@@ -262,7 +250,7 @@ async fn a_run_that_lost_its_label_is_no_deleted_run_and_is_followed_to_its_end(
     let now = scene.until("app", "its run", is_at(1)).await?;
     let name = current(&now)?.name;
     let unlabelled = json!({ "metadata": { "labels": { "carto.run/runnable-name": null } } });
-    patch_run(&scene.trials(), &name, unlabelled).await?;
+    scene.patch_of(TRIAL, &name, unlabelled).await?;
     scene.is_served().await?;
     assert_eq!(scene.made("app")?, [1]);
     let run = scene.trials().get(&name).await?;
@@ -280,12 +268,14 @@ async fn a_deleted_run_held_by_a_finalizer_is_made_again_only_when_it_is_gone() 
     let now = scene.until("app", "its run", is_at(1)).await?;
     let name = current(&now)?.name;
     let held = |by: Value| json!({ "metadata": { "finalizers": by } });
-    patch_run(&scene.trials(), &name, held(json!(["lab.test/hold"]))).await?;
+    scene
+        .patch_of(TRIAL, &name, held(json!(["lab.test/hold"])))
+        .await?;
     let run = scene.trials().get(&name).await?;
-    scene.delete(Kind::Trial, &run).await?;
+    scene.delete(TRIAL, &run).await?;
     scene.is_served().await?;
     assert_eq!(scene.made("app")?, [1], "it is still there");
-    patch_run(&scene.trials(), &name, held(json!(null))).await?;
+    scene.patch_of(TRIAL, &name, held(json!(null))).await?;
     scene.until("app", "the next run", is_at(2)).await?;
     scene.is_served().await?;
     assert_eq!(scene.made("app")?, [1, 1]);
@@ -296,7 +286,7 @@ async fn a_deleted_run_held_by_a_finalizer_is_made_again_only_when_it_is_gone() 
 async fn a_success_that_turns_into_a_failure_keeps_its_outputs_and_makes_no_run() -> Result<()> {
     let scene = Scene::begin("flips").await?;
     let _controller = scene.controller(&[]).await?;
-    scene.template(template(Kind::Trial)).await?;
+    scene.template(template(TRIAL)).await?;
     scene.runnable("app", succeeds(1)).await?;
     scene.gives("app", 1).await?;
     let run = scene.sees("app", 1).await?;
@@ -327,14 +317,14 @@ async fn runs_that_end_and_go_in_one_moment_are_neither_lost_nor_made_again() ->
         scene.until(name, "its run", is_at(1)).await?;
         let run = scene.sees(name, 1).await?;
         scene.end(&run, true).await?;
-        scene.delete(Kind::Trial, &run).await?;
+        scene.delete(TRIAL, &run).await?;
     }
     for name in &names {
         let end = scene.until(name, "an end", |r| result(r).is_some()).await?;
         assert_eq!(result(&end), Some(RunResult::Succeeded), "{name}");
     }
     scene.is_served().await?;
-    let made = scene.made_of(Kind::Trial)?.len();
+    let made = scene.made_of(TRIAL)?.len();
     assert_eq!(made, names.len());
     scene.nothing_twice()
 }
@@ -348,12 +338,12 @@ async fn a_run_that_lost_its_owner_is_followed_by_its_name() -> Result<()> {
         scene.until(name, "its run", is_at(1)).await?;
         let run = scene.sees(name, 1).await?;
         let nobody = json!({ "metadata": { "ownerReferences": null } });
-        patch_run(&scene.trials(), &run.name_any(), nobody).await?;
+        scene.patch_of(TRIAL, &run.name_any(), nobody).await?;
     }
     scene.is_served().await?;
     scene.end(&scene.sees("ends", 1).await?, true).await?;
     let gone = scene.sees("goes", 1).await?;
-    scene.delete(Kind::Trial, &gone).await?;
+    scene.delete(TRIAL, &gone).await?;
     // A run that its watch has not shown yet is not looked for before a minute is over.
     let gives = |r: &Runnable| output(r) == Some(1);
     scene
@@ -376,11 +366,11 @@ async fn a_run_that_lost_its_label_and_goes_after_its_end_is_not_made_again() ->
     scene.until("app", "its run", is_at(1)).await?;
     let run = scene.sees("app", 1).await?;
     let bare = json!({ "metadata": { "labels": { "carto.run/runnable-name": null } } });
-    patch_run(&scene.trials(), &run.name_any(), bare).await?;
+    scene.patch_of(TRIAL, &run.name_any(), bare).await?;
     scene.is_served().await?;
     // Between two looks: what the watch showed last is that it went unfinished.
     scene.end(&run, true).await?;
-    scene.delete(Kind::Trial, &run).await?;
+    scene.delete(TRIAL, &run).await?;
     scene.within(AFTER_QUIET, "app", "Lost", lost).await?;
     scene.is_served().await?;
     assert_eq!(scene.made("app")?, [1]);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use cartouche_crds::Runnable;
-use cartouche_tests::{cluster::Rights, fixture::sequence};
+use cartouche_tests::{fixture::sequence, kind::RUNNABLE};
 use kube::{
     ResourceExt,
     api::{DeleteParams, DynamicObject, PostParams},
@@ -12,9 +12,9 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::{
-    engine::{Kind, end, hangs, succeeds},
-    scene::{SOON, Scene, rights},
-    sight::{current, output, says},
+    engine::{TRIAL, end, hangs, succeeds},
+    scene::Scene,
+    sight::{confirmed, current, output, refused},
 };
 
 /// The garbage collector of Kubernetes looks for new kinds every half minute, and collects none meanwhile.
@@ -90,7 +90,6 @@ async fn forged_runs_give_no_outputs_are_never_deleted_and_make_no_trouble() -> 
     for (name, inputs) in [("done", succeeds(1)), ("busy", hangs(1))] {
         let spec = json!({ "inputs": inputs, "retentionPolicy": few });
         scene.runnable_with(name, spec).await?;
-        let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
         scene.until(name, "its run", confirmed).await?;
     }
     scene.gives("done", 1).await?;
@@ -109,12 +108,12 @@ async fn forged_runs_give_no_outputs_are_never_deleted_and_make_no_trouble() -> 
         let next = scene.gives(name, 2).await?;
         assert_eq!(current(&next)?.sequence, 2, "{name}");
         assert_eq!(scene.made(name)?, [1, 2], "{name}");
-        assert_eq!(scene.runs(Kind::Trial, name).await?.len(), 5, "{name}");
+        assert_eq!(scene.runs(TRIAL, name).await?.len(), 5, "{name}");
         for status in scene.statuses(name)? {
             assert_ne!(status.pointer("/outputs/value"), Some(&json!(666)));
         }
     }
-    assert_eq!(scene.retired(Kind::Trial)?.len(), 0);
+    assert_eq!(scene.retired(TRIAL)?.len(), 0);
     scene.nothing_twice()
 }
 
@@ -144,20 +143,8 @@ async fn a_name_that_a_stranger_holds_costs_a_number_and_no_run() -> Result<()> 
     scene.runnable("app", succeeds(1)).await?;
     scene.gives("app", 1).await?;
     // Refused first, so that the name is known before the run is made.
-    let listing = Rights {
-        verbs: &["list", "delete"],
-        ..rights()[0]
-    };
-    scene.cluster.grant(&scene.account, &[listing]).await?;
+    scene.leave(TRIAL, &["list", "delete"]).await?;
     scene.change("app", succeeds(2)).await?;
-    let refused = |r: &Runnable| {
-        says(
-            r,
-            "RunTemplateReady",
-            "False",
-            "StampedObjectRejectedByAPIServer",
-        )
-    };
     let name = current(&scene.until("app", "refused", refused).await?)?.name;
     let stranger = serde_json::from_value(json!({
         "apiVersion": "lab.test/v1", "kind": "Trial",
@@ -167,7 +154,7 @@ async fn a_name_that_a_stranger_holds_costs_a_number_and_no_run() -> Result<()> 
         .trials()
         .create(&PostParams::default(), &stranger)
         .await?;
-    scene.cluster.grant(&scene.account, &rights()).await?;
+    scene.restore_rights().await?;
     scene.warns("app", "UnknownRun", &name).await?;
     let end = scene.gives("app", 2).await?;
     assert_ne!(current(&end)?.name, name);
@@ -178,7 +165,7 @@ async fn a_name_that_a_stranger_holds_costs_a_number_and_no_run() -> Result<()> 
     // Nobody deletes what is not ours.
     let there = scene.trials().get(&name).await?;
     assert_eq!(there.uid(), stranger.uid());
-    assert_eq!(scene.retired(Kind::Trial)?.len(), 0);
+    assert_eq!(scene.retired(TRIAL)?.len(), 0);
     scene.nothing_twice()
 }
 
@@ -191,7 +178,6 @@ async fn a_runnable_in_foreground_deletion_makes_no_run_for_those_that_go() -> R
     let finalizer = json!({ "metadata": { "finalizers": ["lab.test/hold"] } });
     scene.patch("held", finalizer).await?;
     for name in ["app", "held"] {
-        let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
         scene.until(name, "its run", confirmed).await?;
         let runnables = scene.runnables();
         runnables.delete(name, &DeleteParams::foreground()).await?;
@@ -202,7 +188,7 @@ async fn a_runnable_in_foreground_deletion_makes_no_run_for_those_that_go() -> R
         .await?;
     for name in ["app", "held"] {
         let name = &scene
-            .made_of(Kind::Trial)?
+            .made_of(TRIAL)?
             .iter()
             .find(|run| run.runnable == name)
             .context("it had a run")?
@@ -220,10 +206,7 @@ async fn a_runnable_in_foreground_deletion_makes_no_run_for_those_that_go() -> R
     );
     let free = json!({ "metadata": { "finalizers": null } });
     scene.patch("held", free).await?;
-    scene
-        .cluster
-        .wait_until_gone(&scene.runnables(), "held", SOON)
-        .await
+    scene.gone(RUNNABLE, "held").await
 }
 
 #[tokio::test]
@@ -234,24 +217,17 @@ async fn a_runnable_that_is_made_anew_runs_anew_beside_what_its_namesake_left() 
     scene.gives("app", 1).await?;
     let runnables = scene.runnables();
     runnables.delete("app", &DeleteParams::orphan()).await?;
-    scene
-        .cluster
-        .wait_until_gone(&runnables, "app", SOON)
-        .await?;
+    scene.gone(RUNNABLE, "app").await?;
     scene.runnable("app", succeeds(1)).await?;
     let end = scene.gives("app", 1).await?;
     assert_eq!(current(&end)?.sequence, 1);
     assert_eq!(scene.made("app")?, [1, 1]);
-    let runs = scene.runs(Kind::Trial, "app").await?;
+    let runs = scene.runs(TRIAL, "app").await?;
     assert_eq!(runs.iter().map(sequence).collect::<Vec<_>>(), [1, 1]);
     // And at once, without waiting for the old one's runs to be collected.
     runnables.delete("app", &DeleteParams::background()).await?;
     scene.runnable("app", hangs(1)).await?;
-    scene
-        .until("app", "its run", |r| {
-            current(r).is_ok_and(|run| run.uid.is_some())
-        })
-        .await?;
+    scene.until("app", "its run", confirmed).await?;
     scene.is_served().await?;
     assert_eq!(scene.made("app")?, [1, 1, 1]);
     Ok(())

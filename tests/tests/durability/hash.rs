@@ -3,16 +3,13 @@
 use anyhow::Result;
 use cartouche_crds::Runnable;
 use cartouche_tests::status::edited;
-use kube::{
-    ResourceExt,
-    api::{ListParams, Patch, PatchParams},
-};
+use kube::{ResourceExt, api::ListParams};
 use serde_json::json;
 
 use crate::{
-    engine::{Kind, fails, hangs, succeeds},
+    engine::{TRIAL, fails, hangs, succeeds},
     scene::Scene,
-    sight::{current, failed, output},
+    sight::{confirmed, current, failed, output},
 };
 
 /// Makes a ledger and its runs look as if another release had made them.
@@ -32,11 +29,9 @@ async fn as_another_release_left_it(scene: &Scene, name: &str, version: &str) ->
         })
         .await?;
     let annotation = json!({ "metadata": { "annotations": { "carto.run/input-hash": foreign } } });
-    for run in scene.runs(Kind::Trial, name).await? {
-        let patch = Patch::Merge(annotation.clone());
-        let trials = scene.trials();
-        trials
-            .patch(&run.name_any(), &PatchParams::default(), &patch)
+    for run in scene.runs(TRIAL, name).await? {
+        scene
+            .patch_of(TRIAL, &run.name_any(), annotation.clone())
             .await?;
     }
     Ok(())
@@ -64,13 +59,12 @@ async fn nothing_runs_again(version: &str) -> Result<()> {
     names.push("gone".to_owned());
     scene.all_give(&names, 2).await?;
     scene.until("broken", "failed", failed).await?;
-    let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
     scene.until("busy", "its run", confirmed).await?;
     let run = scene.sees("gone", 2).await?;
-    scene.delete(Kind::Trial, &run).await?;
+    scene.delete(TRIAL, &run).await?;
 
     assert!(controller.stop().await?.success());
-    let before = scene.made_of(Kind::Trial)?.len();
+    let before = scene.made_of(TRIAL)?.len();
     for runnable in scene.runnables().list(&ListParams::default()).await? {
         as_another_release_left_it(&scene, &runnable.name_any(), version).await?;
     }
@@ -81,11 +75,7 @@ async fn nothing_runs_again(version: &str) -> Result<()> {
             .until(name, "a hash of this release", relinked)
             .await?;
     }
-    assert_eq!(
-        scene.made_of(Kind::Trial)?.len(),
-        before,
-        "runs were made again"
-    );
+    assert_eq!(scene.made_of(TRIAL)?.len(), before, "runs were made again");
     let busy = scene.sees("busy", 2).await?;
     scene.end(&busy, true).await?;
     names.retain(|name| name != "broken");
@@ -94,14 +84,14 @@ async fn nothing_runs_again(version: &str) -> Result<()> {
     assert_eq!(output(&broken), None);
     controller.restart().await?;
     scene.is_served().await?;
-    assert_eq!(scene.made_of(Kind::Trial)?.len(), before);
+    assert_eq!(scene.made_of(TRIAL)?.len(), before);
 
     // A real change is made as ever.
     for name in &names {
         scene.change(name, succeeds(3)).await?;
     }
     scene.all_give(&names, 3).await?;
-    assert_eq!(scene.made_of(Kind::Trial)?.len(), before + names.len());
+    assert_eq!(scene.made_of(TRIAL)?.len(), before + names.len());
     scene.nothing_twice()
 }
 
@@ -122,7 +112,6 @@ async fn inputs_that_changed_during_the_change_of_release_make_exactly_one_run()
     scene.runnable("done", succeeds(1)).await?;
     scene.runnable("busy", hangs(1)).await?;
     scene.gives("done", 1).await?;
-    let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
     scene.until("busy", "its run", confirmed).await?;
     assert!(controller.stop().await?.success());
     for name in ["done", "busy"] {

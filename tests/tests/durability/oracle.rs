@@ -4,13 +4,19 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
 use cartouche_oracle::Excuse;
-use cartouche_tests::controller::Controller;
+use cartouche_tests::{
+    controller::Controller,
+    fixture::objects::{name_of, text},
+};
 use serde_json::Value;
 
-use crate::{engine::Kind, scene::Scene};
+use crate::{
+    engine::{JOB, Kind, RECLUSE, TRIAL},
+    scene::Scene,
+};
 
 /// What runs are.
-pub const KINDS: [Kind; 3] = [Kind::Trial, Kind::Recluse, Kind::Job];
+pub const KINDS: [Kind; 3] = [TRIAL, RECLUSE, JOB];
 
 /// A run that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,19 +29,15 @@ pub struct Made {
 }
 
 impl Made {
-    fn of(object: &Value) -> Option<Self> {
-        let label = |name: &str| {
-            let label = object.pointer("/metadata/labels")?.get(name)?;
-            label.as_str().map(str::to_owned)
-        };
-        Some(Self {
-            name: object.pointer("/metadata/name")?.as_str()?.to_owned(),
-            runnable: label("carto.run/runnable-name").unwrap_or_default(),
-            sequence: label("carto.run/run-sequence")
-                .and_then(|sequence| sequence.parse().ok())
-                .unwrap_or_default(),
-            value: object.pointer("/spec/value").and_then(Value::as_i64),
-        })
+    fn of(object: &Value) -> Self {
+        let labels = &object["metadata"]["labels"];
+        let sequence = text(&labels["carto.run/run-sequence"]);
+        Self {
+            name: name_of(object).to_owned(),
+            runnable: text(&labels["carto.run/runnable-name"]).to_owned(),
+            sequence: sequence.parse().unwrap_or_default(),
+            value: object["spec"]["value"].as_i64(),
+        }
     }
 }
 
@@ -43,15 +45,15 @@ impl Scene {
     /// The runs that were made as the scene's account, oldest first; not those of canaries.
     pub fn made_of(&self, kind: Kind) -> Result<Vec<Made>> {
         let objects = self.chronicle.made()?.into_iter();
-        let of_kind = objects.filter(|object| object["kind"] == kind.resource().kind.as_str());
-        let made = of_kind.filter_map(|object| Made::of(&object));
+        let of_kind = objects.filter(|object| object["kind"] == kind.name);
+        let made = of_kind.map(|object| Made::of(&object));
         let others = |run: &Made| !run.runnable.starts_with(crate::sight::CANARY);
         Ok(made.filter(others).collect())
     }
 
     /// The values of the Trials that were made, by Runnable, in the order of their sequences.
     pub fn all_made(&self) -> Result<BTreeMap<String, Vec<i64>>> {
-        let mut made = self.made_of(Kind::Trial)?;
+        let mut made = self.made_of(TRIAL)?;
         made.sort_by_key(|run| run.sequence);
         let mut by_runnable = BTreeMap::<_, Vec<i64>>::new();
         for run in made {

@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use anyhow::Result;
 use cartouche_crds::{RunResult, Runnable};
-use cartouche_tests::{cluster::Rights, controller::Controller};
+use cartouche_tests::controller::Controller;
 use serde_json::json;
 
 use crate::{
-    engine::{Kind, hangs, succeeds, template},
+    engine::{RECLUSE, TRIAL, hangs, succeeds, template},
     retention::{an_hour_passes, keep, left_of},
-    scene::{AFTER_QUIET, Scene, rights},
-    sight::{current, is_at, output, result, says, status},
+    scene::{AFTER_QUIET, Scene},
+    sight::{confirmed, current, is_at, output, refused, result, says, status},
 };
 
 #[tokio::test]
 async fn a_kind_that_may_not_be_watched_is_polled_as_the_account() -> Result<()> {
     let scene = Scene::begin("polled").await?;
-    scene.template(template(Kind::Recluse)).await?;
+    scene.template(template(RECLUSE)).await?;
     let mut controller = scene.controller(&["--poll-seconds", "1"]).await?;
     scene.runnable("app", succeeds(1)).await?;
     for value in 1..=3 {
@@ -27,7 +27,7 @@ async fn a_kind_that_may_not_be_watched_is_polled_as_the_account() -> Result<()>
     controller.restart().await?;
     scene.change("app", succeeds(4)).await?;
     scene.gives("app", 4).await?;
-    let made = scene.made_of(Kind::Recluse)?;
+    let made = scene.made_of(RECLUSE)?;
     let values: Vec<_> = made.iter().filter_map(|run| run.value).collect();
     assert_eq!(values, [1, 2, 3, 4]);
     // Never with the controller's own rights: it tries to watch, and is refused.
@@ -43,7 +43,7 @@ async fn a_kind_that_may_not_be_watched_is_polled_as_the_account() -> Result<()>
 #[tokio::test]
 async fn that_a_kind_is_polled_is_said() -> Result<()> {
     let scene = Scene::begin("polled-told").await?;
-    scene.template(template(Kind::Recluse)).await?;
+    scene.template(template(RECLUSE)).await?;
     let _controller = scene.controller(&["--poll-seconds", "1"]).await?;
     scene.runnable("app", succeeds(1)).await?;
     scene.gives("app", 1).await?;
@@ -56,19 +56,18 @@ async fn that_a_kind_is_polled_is_said() -> Result<()> {
 async fn a_polled_run_that_is_gone_unfinished_is_lost_and_not_made_again() -> Result<()> {
     for (name, watching) in [("polled-gone", true), ("polled-unseen", false)] {
         let scene = Scene::begin(name).await?;
-        scene.template(template(Kind::Recluse)).await?;
+        scene.template(template(RECLUSE)).await?;
         let mut controller = scene.controller(&["--poll-seconds", "1"]).await?;
         scene.runnable("app", hangs(1)).await?;
-        let run = scene.sees_of(Kind::Recluse, "app", 1).await?;
-        let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
+        let run = scene.sees_of(RECLUSE, "app", 1).await?;
         scene.until("app", "its run", confirmed).await?;
         if watching {
             // A list has shown it. Whether it ended before it went no list tells.
             tokio::time::sleep(Duration::from_secs(3)).await;
-            scene.delete(Kind::Recluse, &run).await?;
+            scene.delete(RECLUSE, &run).await?;
         } else {
             assert!(controller.stop().await?.success());
-            scene.delete(Kind::Recluse, &run).await?;
+            scene.delete(RECLUSE, &run).await?;
             controller.restart().await?;
         }
         let lost = |r: &Runnable| result(r) == Some(RunResult::Lost);
@@ -78,7 +77,7 @@ async fn a_polled_run_that_is_gone_unfinished_is_lost_and_not_made_again() -> Re
             .patch("app", json!({ "metadata": { "annotations": again } }))
             .await?;
         scene.until("app", "its second run", is_at(2)).await?;
-        assert_eq!(scene.made_of(Kind::Recluse)?.len(), 2);
+        assert_eq!(scene.made_of(RECLUSE)?.len(), 2);
         scene.nothing_twice()?;
     }
     Ok(())
@@ -87,10 +86,9 @@ async fn a_polled_run_that_is_gone_unfinished_is_lost_and_not_made_again() -> Re
 #[tokio::test]
 async fn a_right_to_list_that_is_missing_for_a_while_is_no_end_of_a_polled_run() -> Result<()> {
     let scene = Scene::begin("polled-blind").await?;
-    scene.template(template(Kind::Recluse)).await?;
+    scene.template(template(RECLUSE)).await?;
     let _controller = scene.controller(&["--poll-seconds", "1"]).await?;
     scene.runnable("app", hangs(1)).await?;
-    let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
     scene.until("app", "its run", confirmed).await?;
     scene.cluster.grant(&scene.account, &[]).await?;
     let refused = |r: &Runnable| {
@@ -102,18 +100,18 @@ async fn a_right_to_list_that_is_missing_for_a_while_is_no_end_of_a_polled_run()
     tokio::time::sleep(Duration::from_secs(15)).await;
     let now = scene.now("app").await?;
     assert_eq!((current(&now)?.sequence, result(&now)), (1, None));
-    scene.cluster.grant(&scene.account, &rights()).await?;
+    scene.restore_rights().await?;
     scene.until("app", "well again", |r| !refused(r)).await?;
     let now = scene.now("app").await?;
     assert_eq!((current(&now)?.sequence, result(&now)), (1, None));
-    assert_eq!(scene.made_of(Kind::Recluse)?.len(), 1);
+    assert_eq!(scene.made_of(RECLUSE)?.len(), 1);
     scene.nothing_twice()
 }
 
 #[tokio::test]
 async fn old_runs_of_a_polled_kind_are_deleted_and_their_entries_leave() -> Result<()> {
     let scene = Scene::begin("polled-old").await?;
-    scene.template(template(Kind::Recluse)).await?;
+    scene.template(template(RECLUSE)).await?;
     let mut controller = scene.controller(&["--poll-seconds", "1"]).await?;
     let spec = json!({ "inputs": succeeds(1), "retentionPolicy": keep(1, 1) });
     scene.runnable_with("app", spec).await?;
@@ -122,7 +120,7 @@ async fn old_runs_of_a_polled_kind_are_deleted_and_their_entries_leave() -> Resu
         scene.gives("app", value).await?;
     }
     an_hour_passes(&scene, &mut controller, "app").await?;
-    let kept = left_of(Kind::Recluse, &scene, "app", 1).await?;
+    let kept = left_of(RECLUSE, &scene, "app", 1).await?;
     assert_eq!(kept, [5]);
     scene.change("app", succeeds(6)).await?;
     let end = scene.gives("app", 6).await?;
@@ -130,13 +128,13 @@ async fn old_runs_of_a_polled_kind_are_deleted_and_their_entries_leave() -> Resu
     let remembered: Vec<i64> = remembered.iter().map(|entry| entry.sequence).collect();
     assert_eq!(remembered, [5]);
     // Those of a kind that is no longer the one that is stamped, too.
-    scene.template(template(Kind::Trial)).await?;
+    scene.template(template(TRIAL)).await?;
     scene
         .until("app", "a run of another kind", is_at(7))
         .await?;
     scene.gives("app", 6).await?;
     an_hour_passes(&scene, &mut controller, "app").await?;
-    assert!(left_of(Kind::Recluse, &scene, "app", 0).await?.is_empty());
+    assert!(left_of(RECLUSE, &scene, "app", 0).await?.is_empty());
     scene.nothing_twice()
 }
 
@@ -147,24 +145,12 @@ async fn rights_taken_away_and_given_back_make_one_run_and_lose_nothing() -> Res
     scene.runnable("app", succeeds(1)).await?;
     scene.runnable("busy", hangs(1)).await?;
     scene.gives("app", 1).await?;
-    let confirmed = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
     scene.until("busy", "its run", confirmed).await?;
 
-    let listing = Rights {
-        verbs: &["list", "delete"],
-        ..rights()[0]
-    };
-    scene.cluster.grant(&scene.account, &[listing]).await?;
+    scene.leave(TRIAL, &["list", "delete"]).await?;
     scene.change("app", succeeds(2)).await?;
-    let refused = |r: &Runnable| {
-        says(
-            r,
-            "RunTemplateReady",
-            "False",
-            "StampedObjectRejectedByAPIServer",
-        ) && current(r).is_ok_and(|run| run.sequence == 2)
-    };
-    let told = scene.until("app", "refused", refused).await?;
+    let second = |r: &Runnable| refused(r) && current(r).is_ok_and(|run| run.sequence == 2);
+    let told = scene.until("app", "refused", second).await?;
     assert_eq!(output(&told), Some(1));
     // Nothing left at all: what runs goes on, and nothing that is known is lost.
     scene.cluster.grant(&scene.account, &[]).await?;
@@ -174,7 +160,7 @@ async fn rights_taken_away_and_given_back_make_one_run_and_lose_nothing() -> Res
     scene.is_served().await?;
     assert_eq!(output(&scene.now("app").await?), Some(1));
 
-    scene.cluster.grant(&scene.account, &rights()).await?;
+    scene.restore_rights().await?;
     scene.gives("busy", 1).await?;
     let end = scene.gives("app", 2).await?;
     assert_eq!(current(&end)?.sequence, 2);
@@ -192,27 +178,15 @@ async fn inputs_that_go_back_while_a_create_is_refused_make_no_run() -> Result<(
     let _controller = scene.controller(&[]).await?;
     scene.runnable("app", succeeds(1)).await?;
     scene.gives("app", 1).await?;
-    let listing = Rights {
-        verbs: &["list", "delete"],
-        ..rights()[0]
-    };
-    scene.cluster.grant(&scene.account, &[listing]).await?;
+    scene.leave(TRIAL, &["list", "delete"]).await?;
     scene.change("app", succeeds(2)).await?;
-    let refused = |r: &Runnable| {
-        says(
-            r,
-            "RunTemplateReady",
-            "False",
-            "StampedObjectRejectedByAPIServer",
-        )
-    };
     scene.until("app", "refused", refused).await?;
     scene.change("app", succeeds(3)).await?;
     let third = |r: &Runnable| {
         refused(r) && r.status.as_ref().and_then(|s| s.observed_generation) == r.metadata.generation
     };
     scene.until("app", "refused again", third).await?;
-    scene.cluster.grant(&scene.account, &rights()).await?;
+    scene.restore_rights().await?;
     scene.gives("app", 3).await?;
     assert_eq!(scene.made("app")?, [1, 3], "the refused inputs never ran");
     scene.nothing_twice()

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use crate::{
     engine::{hangs, succeeds},
     scene::{Scene, names},
-    sight::current,
+    sight::{confirmed, current},
 };
 
 /// Three looks at a time; the fourth place sends all others away, so that they are seen to wait.
@@ -97,11 +97,7 @@ async fn a_run_that_goes_on_is_confirmed_and_followed_all_the_same() -> Result<(
     for name in &names {
         let run = scene.sees(name, 1).await?;
         let uid = run.metadata.uid.clone();
-        let confirmed = scene
-            .until(name, "confirmed", |r| {
-                current(r).is_ok_and(|run| run.uid.is_some())
-            })
-            .await?;
+        let confirmed = scene.until(name, "confirmed", confirmed).await?;
         assert_eq!(current(&confirmed)?.uid, uid);
         scene.end(&run, true).await?;
     }

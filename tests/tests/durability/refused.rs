@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use cartouche_crds::Runnable;
 use cartouche_tests::{cluster::Seen, controller::Controller};
 use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
@@ -12,9 +11,9 @@ use kube::api::{DeleteParams, ListParams, PostParams};
 use serde_json::json;
 
 use crate::{
-    engine::{Kind, hangs, succeeds},
+    engine::{TRIAL, hangs, succeeds},
     scene::{SOON, Scene},
-    sight::{current, output},
+    sight::{confirmed, output},
 };
 
 /// Refuses every status of the scene's Runnables that holds this.
@@ -126,12 +125,11 @@ async fn a_run_that_could_not_be_recorded_is_not_made_again_however_long_that_ta
     is_refused(&scene).await?;
     // Gone before anything says that it was there, as by a TTL: the controller knows that it made it.
     scene.end(&run, true).await?;
-    scene.delete(Kind::Trial, &run).await?;
+    scene.delete(TRIAL, &run).await?;
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(scene.made("app")?, [1]);
     allow(&scene).await?;
-    let recorded = |r: &Runnable| current(r).is_ok_and(|run| run.uid.is_some());
-    scene.until("app", "its run", recorded).await?;
+    scene.until("app", "its run", confirmed).await?;
     let runs = scene.trials().list(&ListParams::default()).await?;
     assert!(runs.items.is_empty());
     assert_eq!(scene.made("app")?, [1]);

@@ -8,7 +8,7 @@ use cartouche_tests::control_plane::Part;
 use tokio::time::sleep;
 
 use crate::{
-    engine::{Kind, fails, hangs, succeeds},
+    engine::{TRIAL, fails, hangs, succeeds},
     scene::{Scene, names},
     sight::{current, failed, result, status},
 };
@@ -68,7 +68,7 @@ async fn a_restart_at_rest_makes_no_run_and_no_write_and_not_even_a_read() -> Re
     // It was at work all the same.
     scene.end(&busy, true).await?;
     scene.gives("busy", 1).await?;
-    assert_eq!(scene.made_of(Kind::Trial)?.len(), 12);
+    assert_eq!(scene.made_of(TRIAL)?.len(), 12);
     Ok(())
 }
 
@@ -165,7 +165,7 @@ async fn asked_to_stop_amid_work_it_ends_well_within_the_grace_of_a_pod() -> Res
         scene.end(&run, true).await?;
     }
     scene.all_give(&names, 1).await?;
-    assert_eq!(scene.made_of(Kind::Trial)?.len(), 10);
+    assert_eq!(scene.made_of(TRIAL)?.len(), 10);
     scene.nothing_twice()
 }
 
@@ -203,7 +203,7 @@ async fn a_server_dies(part: Part) -> Result<()> {
     scene.all_give(&names, 1).await?;
     // A server that is killed may not have written down what it did: the runs themselves count.
     for name in &names {
-        let runs = scene.runs(Kind::Trial, name).await?;
+        let runs = scene.runs(TRIAL, name).await?;
         assert_eq!(runs.len(), 2, "{name}");
         let now = current(&scene.now(name).await?)?;
         assert_eq!(now.sequence, 2);

@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use crate::{
-    engine::{Kind, succeeds},
+    engine::{TRIAL, succeeds},
     scene::Scene,
     sight::{current, is_at, says, status},
 };
@@ -99,7 +99,7 @@ async fn a_backup_of_a_decision_whose_run_is_gone_does_not_make_it_again() -> Re
     let decided = decided.context("the second run was made without a decision")?;
     assert!(controller.stop().await?.success());
     let second = scene.sees("app", 2).await?;
-    scene.delete(Kind::Trial, &second).await?;
+    scene.delete(TRIAL, &second).await?;
     put_back(&scene, &decided).await?;
     controller.restart().await?;
     let back = scene.gives("app", 4).await?;

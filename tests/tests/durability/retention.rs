@@ -5,22 +5,17 @@ use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::{Context, Result};
 use cartouche_crds::RunResult;
-use cartouche_tests::{
-    cluster::{Rights, Seen},
-    controller::Controller,
-    fixture::sequence,
-    status::aged,
-};
+use cartouche_tests::{cluster::Seen, controller::Controller, fixture::sequence, status::aged};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     ResourceExt,
-    api::{ListParams, Patch, PatchParams, PostParams},
+    api::{ListParams, PostParams},
 };
 use serde_json::{Value, json};
 
 use crate::{
-    engine::{Kind, fails, hangs, succeeds, template},
-    scene::{SOON, Scene, rights},
+    engine::{JOB, Kind, TRIAL, fails, hangs, succeeds, template},
+    scene::{SOON, Scene},
     sight::{current, failed, output, status},
 };
 
@@ -58,7 +53,7 @@ pub async fn an_hour_passes(scene: &Scene, controller: &mut Controller, name: &s
 
 /// The sequences of the runs that exist, once there are so many.
 async fn left(scene: &Scene, name: &str, count: usize) -> Result<Vec<i64>> {
-    left_of(Kind::Trial, scene, name, count).await
+    left_of(TRIAL, scene, name, count).await
 }
 
 pub async fn left_of(kind: Kind, scene: &Scene, name: &str, count: usize) -> Result<Vec<i64>> {
@@ -90,16 +85,12 @@ async fn of_old_runs_the_newest_of_each_sort_are_kept_and_no_young_one_goes() ->
     runs(&scene, "app", keep(1, 2), &plays).await?;
     controller.restart().await?;
     scene.is_served().await?;
-    assert_eq!(
-        scene.retired(Kind::Trial)?.len(),
-        0,
-        "none is ten minutes old"
-    );
+    assert_eq!(scene.retired(TRIAL)?.len(), 0, "none is ten minutes old");
 
     an_hour_passes(&scene, &mut controller, "app").await?;
     assert_eq!(left(&scene, "app", 3).await?, [7, 8, 9]);
     scene.is_served().await?;
-    let retired = scene.retired(Kind::Trial)?;
+    let retired = scene.retired(TRIAL)?;
     assert_eq!(retired.len(), 6);
     let uids: BTreeSet<&str> = retired
         .iter()
@@ -138,7 +129,7 @@ async fn the_run_that_gave_the_outputs_and_unfinished_runs_are_kept_whatever_the
         scene.gives("app", value).await?;
     }
     // A newer success that lacks the output: only that it gave the outputs keeps the third.
-    let mut lacking = template(Kind::Trial);
+    let mut lacking = template(TRIAL);
     lacking["outputs"] = json!({ "value": ".status.nothing" });
     scene.template(lacking).await?;
     scene.change("app", succeeds(4)).await?;
@@ -156,7 +147,7 @@ async fn the_run_that_gave_the_outputs_and_unfinished_runs_are_kept_whatever_the
     // unfinished.
     assert_eq!(left(&scene, "app", 4).await?, [1, 3, 4, 7]);
     scene.is_served().await?;
-    assert_eq!(scene.retired(Kind::Trial)?.len(), 3);
+    assert_eq!(scene.retired(TRIAL)?.len(), 3);
     assert_eq!(output(&scene.now("app").await?), Some(3));
     // The old run ends at last: it is recorded, and its outputs come too late.
     scene.end(&unfinished, true).await?;
@@ -182,7 +173,7 @@ async fn more_old_runs_than_go_in_one_pass_all_go_nevertheless() -> Result<()> {
     runs(&scene, "app", keep(1, 1), &plays).await?;
     an_hour_passes(&scene, &mut controller, "app").await?;
     assert_eq!(left(&scene, "app", 1).await?, [24]);
-    assert_eq!(scene.retired(Kind::Trial)?.len(), 23);
+    assert_eq!(scene.retired(TRIAL)?.len(), 23);
     Ok(())
 }
 
@@ -192,11 +183,7 @@ async fn a_forbidden_delete_is_told_once_and_done_when_it_is_allowed() -> Result
     let mut controller = scene.controller(&[]).await?;
     let plays: Vec<Value> = (1..=4).map(succeeds).collect();
     runs(&scene, "app", keep(1, 1), &plays).await?;
-    let making = Rights {
-        verbs: &["list", "create"],
-        ..rights()[0]
-    };
-    scene.cluster.grant(&scene.account, &[making]).await?;
+    scene.leave(TRIAL, &["list", "create"]).await?;
     an_hour_passes(&scene, &mut controller, "app").await?;
     scene.warns("app", "RetentionFailed", "app-").await?;
     tokio::time::sleep(Duration::from_secs(6)).await;
@@ -205,7 +192,7 @@ async fn a_forbidden_delete_is_told_once_and_done_when_it_is_allowed() -> Result
     // What runs is not held up by what cannot be deleted.
     scene.change("app", succeeds(5)).await?;
     scene.gives("app", 5).await?;
-    scene.cluster.grant(&scene.account, &rights()).await?;
+    scene.restore_rights().await?;
     assert_eq!(left(&scene, "app", 1).await?, [5]);
     Ok(())
 }
@@ -217,14 +204,11 @@ async fn another_object_under_the_name_of_an_old_run_is_not_deleted() -> Result<
     let plays: Vec<Value> = (1..=3).map(succeeds).collect();
     runs(&scene, "app", keep(1, 1), &plays).await?;
     let mut old = scene.sees("app", 1).await?;
-    scene.delete(Kind::Trial, &old).await?;
+    scene.delete(TRIAL, &old).await?;
     old.metadata.uid = None;
     old.metadata.resource_version = None;
     let trials = scene.trials();
-    scene
-        .cluster
-        .wait_until_gone(&trials, &old.name_any(), SOON)
-        .await?;
+    scene.gone(TRIAL, &old.name_any()).await?;
     let other = trials.create(&PostParams::default(), &old).await?;
     an_hour_passes(&scene, &mut controller, "app").await?;
     assert_eq!(left(&scene, "app", 2).await?, [1, 3]);
@@ -270,7 +254,7 @@ async fn the_pods_of_an_old_job_go_with_it() -> Result<()> {
         .cluster
         .eventually("one pod to be left", SOON, || async {
             let pods = pods.list(&ListParams::default()).await?.items.len();
-            let jobs = scene.runs(Kind::Job, "app").await?.len();
+            let jobs = scene.runs(JOB, "app").await?.len();
             Ok(if (jobs, pods) == (1, 1) {
                 Seen::Done(())
             } else {
@@ -286,13 +270,11 @@ async fn an_old_run_that_a_finalizer_keeps_is_deleted_and_told_of_once() -> Resu
     let mut controller = scene.controller(&[]).await?;
     let plays: Vec<Value> = (1..=3).map(succeeds).collect();
     runs(&scene, "app", keep(1, 1), &plays).await?;
-    let oldest = scene.runs(Kind::Trial, "app").await?.swap_remove(0);
-    let finalizers = |list: Value| Patch::Merge(json!({ "metadata": { "finalizers": list } }));
-    let (trials, name) = (scene.trials(), oldest.name_any());
-    let patched = PatchParams::default();
-    trials
-        .patch(&name, &patched, &finalizers(json!(["lab.test/kept"])))
-        .await?;
+    let oldest = scene.runs(TRIAL, "app").await?.swap_remove(0);
+    let name = oldest.name_any();
+    let finalizers = |list: Value| json!({ "metadata": { "finalizers": list } });
+    let kept = finalizers(json!(["lab.test/kept"]));
+    scene.patch_of(TRIAL, &name, kept).await?;
     an_hour_passes(&scene, &mut controller, "app").await?;
     assert_eq!(left(&scene, "app", 2).await?, [1, 3]);
     for look in 0..5 {
@@ -300,15 +282,14 @@ async fn an_old_run_that_a_finalizer_keeps_is_deleted_and_told_of_once() -> Resu
         scene.patch("app", poke).await?;
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-    assert_eq!(scene.retired(Kind::Trial)?.len(), 2, "one delete for each");
+    assert_eq!(scene.retired(TRIAL)?.len(), 2, "one delete for each");
     let told = scene
         .events("app", "Normal", "StampedObjectRemoved")
         .await?;
     let told = told.iter().filter(|message| message.contains(&name));
     assert_eq!(told.count(), 1);
-    trials
-        .patch(&name, &patched, &finalizers(json!([])))
-        .await?;
+    let free = finalizers(json!([]));
+    scene.patch_of(TRIAL, &name, free).await?;
     assert_eq!(left(&scene, "app", 1).await?, [3]);
     Ok(())
 }

@@ -2,15 +2,12 @@
 
 use anyhow::{Context, Result};
 use cartouche_crds::{ClusterRunTemplate, Runnable};
-use kube::{
-    ResourceExt,
-    api::{DeleteParams, Patch, PatchParams},
-};
+use kube::{ResourceExt, api::DeleteParams};
 use serde_json::json;
 
 use crate::{
-    engine::{Kind, hangs, template},
-    scene::{SOON, Scene},
+    engine::{TRIAL, hangs, template},
+    scene::Scene,
     sight::{current, is_at, output, result, says, status},
 };
 
@@ -45,11 +42,8 @@ async fn what_happens_to_runs_while_their_templates_name_is_mistyped_is_heard() 
 async fn happens(scene: &Scene) -> Result<()> {
     scene.end(&scene.sees("ended", 1).await?, true).await?;
     let gone = scene.sees("deleted", 1).await?;
-    scene.delete(Kind::Trial, &gone).await?;
-    let (cluster, trials) = (&scene.cluster, scene.trials());
-    cluster
-        .wait_until_gone(&trials, &gone.name_any(), SOON)
-        .await
+    scene.delete(TRIAL, &gone).await?;
+    scene.gone(TRIAL, &gone.name_any()).await
 }
 
 /// The one gives its outputs; the other one was seen to go unfinished, so it is made again, once.
@@ -78,7 +72,7 @@ async fn what_happens_to_runs_while_their_template_is_gone_is_heard() -> Result<
         scene.until(name, "no template", no_template).await?;
     }
     happens(&scene).await?;
-    scene.template(template(Kind::Trial)).await?;
+    scene.template(template(TRIAL)).await?;
     was_heard(&scene).await
 }
 
@@ -88,17 +82,15 @@ async fn a_superseded_run_at_work_is_not_ended_by_the_rules_of_a_newer_template(
     let mut controller = scene.controller(&[]).await?;
     scene.runnable("app", hangs(1)).await?;
     scene.until("app", "its run", is_at(1)).await?;
-    let mut newer = template(Kind::Trial);
+    let mut newer = template(TRIAL);
     newer["healthRule"] = json!({ "alwaysHealthy": {} });
     newer["template"]["spec"]["value"] = json!(2);
     scene.template(newer).await?;
     scene.until("app", "its second run", is_at(2)).await?;
     let first = scene.sees("app", 1).await?;
-    let touch = Patch::Merge(json!({ "metadata": { "annotations": { "lab.test/touched": "" } } }));
-    let trials = scene.trials();
-    trials
-        .patch(&first.name_any(), &PatchParams::default(), &touch)
-        .await?;
+    let touch = json!({ "metadata": { "annotations": { "lab.test/touched": "" } } });
+    let name = first.name_any();
+    scene.patch_of(TRIAL, &name, touch).await?;
     scene.is_served().await?;
     let earlier = |r: &Runnable| status(r).history.first().cloned();
     let app = scene.now("app").await?;

@@ -25,7 +25,7 @@ use tokio::{
 
 use crate::{
     DEMO,
-    engine::{self, Kind},
+    engine::{self, JOB, Kind, OMEN, RECLUSE, TRIAL},
     oracle::KINDS,
 };
 
@@ -42,13 +42,8 @@ static ROOM_FOR_SERVERS: Semaphore = Semaphore::const_new(2);
 static INSTALLED: OnceCell<()> = OnceCell::const_new();
 
 /// What the account may do with a kind of runs: what the original controller needed.
-pub fn rights() -> [Rights<'static>; 4] {
-    [
-        Rights::of_a_runnable("lab.test", "trials"),
-        Rights::of_a_runnable("lab.test", "omens"),
-        Rights::of_a_runnable("lab.test", "recluses"),
-        Rights::of_a_runnable("batch", "jobs"),
-    ]
+fn rights() -> [Rights<'static>; 4] {
+    [TRIAL, OMEN, RECLUSE, JOB].map(Kind::rights_of_a_runnable)
 }
 
 /// The names of so many Runnables.
@@ -118,8 +113,19 @@ impl Scene {
             fixture,
             _room: room,
         };
-        scene.template(engine::template(Kind::Trial)).await?;
+        scene.template(engine::template(TRIAL)).await?;
         Ok(scene)
+    }
+
+    /// Leaves the account these rights with the kind, and no others.
+    pub async fn leave(&self, kind: Kind, verbs: &[&str]) -> Result<()> {
+        let rights = [kind.rights(verbs)];
+        self.cluster.grant(&self.account, &rights).await
+    }
+
+    /// Gives the account all its rights back.
+    pub async fn restore_rights(&self) -> Result<()> {
+        self.cluster.grant(&self.account, &rights()).await
     }
 
     /// Starts a controller for this namespace, with further arguments.
@@ -127,12 +133,8 @@ impl Scene {
         self.start_controller_with(DEMO, arguments).await
     }
 
-    pub fn objects(&self, kind: Kind) -> Api<DynamicObject> {
-        self.objects_of(&kind.resource())
-    }
-
     pub fn trials(&self) -> Api<DynamicObject> {
-        self.objects(Kind::Trial)
+        self.api(TRIAL)
     }
 
     /// Makes a Runnable of the scene's template and account.
@@ -159,12 +161,7 @@ impl Scene {
             }),
             ..DeleteParams::background()
         };
-        self.objects(kind).delete(&run.name_any(), &this).await?;
+        self.api(kind).delete(&run.name_any(), &this).await?;
         Ok(())
-    }
-
-    /// The runs that carry a Runnable's name, oldest sequence first.
-    pub async fn runs(&self, kind: Kind, runnable: &str) -> Result<Vec<DynamicObject>> {
-        self.runs_of(&kind.resource(), runnable).await
     }
 }

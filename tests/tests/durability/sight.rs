@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use cartouche_crds::{CurrentRun, RunResult, Runnable, RunnableStatus};
 use cartouche_tests::cluster::Seen;
+use cartouche_tests::fixture::objects::text;
 pub use cartouche_tests::fixture::{condition, output};
-use k8s_openapi::api::core::v1::Event;
 use kube::{
     ResourceExt,
     api::{DynamicObject, ListParams},
@@ -14,7 +14,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::{
-    engine::{Kind, succeeds},
+    engine::{Kind, TRIAL, succeeds},
     scene::{SOON, Scene},
 };
 
@@ -49,6 +49,17 @@ pub fn current(runnable: &Runnable) -> Result<CurrentRun> {
     status(runnable)
         .current_run
         .with_context(|| format!("{} has no current run", runnable.name_any()))
+}
+
+/// Whether there is a run that is known to exist.
+pub fn confirmed(runnable: &Runnable) -> bool {
+    current(runnable).is_ok_and(|run| run.uid.is_some())
+}
+
+/// Whether the API server refuses its run.
+pub fn refused(runnable: &Runnable) -> bool {
+    let reason = "StampedObjectRejectedByAPIServer";
+    says(runnable, "RunTemplateReady", "False", reason)
 }
 
 /// Whether the run with this number is current and known to exist.
@@ -96,21 +107,12 @@ impl Scene {
 
     /// Waits until the run of a Runnable with this value exists.
     pub async fn sees(&self, name: &str, value: i64) -> Result<DynamicObject> {
-        self.sees_of(Kind::Trial, name, value).await
+        self.sees_of(TRIAL, name, value).await
     }
 
     pub async fn sees_of(&self, kind: Kind, name: &str, value: i64) -> Result<DynamicObject> {
-        let of = ListParams::default()
-            .labels(&format!("carto.run/runnable-name={name}"))
-            .fields(&format!("spec.value={value}"));
-        self.cluster
-            .eventually(&format!("the run of {name} for {value}"), SOON, || async {
-                let mut runs = self.objects(kind).list(&of).await?.items;
-                Ok(runs
-                    .pop()
-                    .map_or_else(|| Seen::NotYet("none".to_owned()), Seen::Done))
-            })
-            .await
+        let of = format!("carto.run/runnable-name={name}");
+        self.run_for(&self.api(kind), &of, value).await
     }
 
     /// Proves that a controller is at work, and that it has had the time for whatever it should not
@@ -128,29 +130,17 @@ impl Scene {
 
     /// The messages of the events of a Runnable with this type and reason.
     pub async fn events(&self, name: &str, kind: &str, reason: &str) -> Result<Vec<String>> {
-        let fields = format!("involvedObject.name={name},type={kind},reason={reason}");
-        let of = ListParams::default().fields(&fields);
-        let events = self.cluster.api::<Event>(&self.namespace).list(&of).await?;
-        Ok(events
-            .items
-            .into_iter()
-            .filter_map(|event| event.message)
-            .collect())
+        let mut events = self.events_of(name).await?;
+        events.retain(|event| event["type"] == kind && event["reason"] == reason);
+        let messages = events
+            .iter()
+            .map(|event| text(&event["message"]).to_owned());
+        Ok(messages.collect())
     }
 
     /// Waits until a Warning event with this reason tells of something.
     pub async fn warns(&self, name: &str, reason: &str, of: &str) -> Result<()> {
-        let what = format!("a warning {reason} of {name} about {of}");
-        self.cluster
-            .eventually(&what, SOON / 2, || async {
-                let told = self.events(name, "Warning", reason).await?;
-                Ok(if told.iter().any(|message| message.contains(of)) {
-                    Seen::Done(())
-                } else {
-                    Seen::NotYet(format!("{told:?}"))
-                })
-            })
-            .await
+        self.event(name, "Warning", reason, of).await.map(drop)
     }
 }
 

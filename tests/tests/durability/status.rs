@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::{
-    engine::{Kind, fails, hangs, succeeds},
+    engine::{TRIAL, fails, hangs, succeeds},
     scene::{AFTER_QUIET, QUIET, Scene},
     sight::{condition, current, failed, is_at, output, ready, says, status, without_ledger},
 };
@@ -55,7 +55,7 @@ async fn all_is_as_before(scene: &Scene) -> Result<()> {
     assert_eq!(output(&broken), Some(1));
     assert_eq!(sequences(scene).await?, [3, 2, 2]);
     scene.is_served().await?;
-    assert_eq!(scene.made_of(Kind::Trial)?.len(), 7);
+    assert_eq!(scene.made_of(TRIAL)?.len(), 7);
     // Life goes on: the run under way ends, and the next change is the next sequence.
     let busy = scene.sees("busy", 2).await?;
     scene.end(&busy, true).await?;

@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::{
-    engine::{Kind, fails, hangs, succeeds},
+    engine::{JOB, Kind, TRIAL, fails, hangs, succeeds},
     scene::{AFTER_QUIET, SOON, Scene},
-    sight::{current, output, ready, says, status},
+    sight::{confirmed, current, output, ready, says, status},
 };
 
 /// What the original would have made of a document.
@@ -46,7 +46,7 @@ async fn original_made(
         "spec": spec,
     }))?;
     Ok(scene
-        .objects(kind)
+        .api(kind)
         .create(&PostParams::default(), &object)
         .await?)
 }
@@ -97,26 +97,30 @@ async fn original(
             sleep(Duration::from_millis(1100)).await;
         }
         let suffix = ["x7k2p", "b9q4z", "m2m2m"][index % 3];
-        original_made(scene, &runnable, Kind::Trial, suffix, inputs.clone()).await?;
+        original_made(scene, &runnable, TRIAL, suffix, inputs.clone()).await?;
     }
     for (index, inputs) in runs.iter().enumerate() {
         if inputs["play"] != "hang" {
             let run = format!("{name}-{}", ["x7k2p", "b9q4z", "m2m2m"][index % 3]);
-            let done = |run: &DynamicObject| run.data.pointer("/status/phase").is_some();
-            scene
-                .cluster
-                .wait_for(&scene.trials(), &run, "the engine", SOON, done)
-                .await?;
+            played(scene, &run).await?;
         }
     }
     original_left(scene, name, verdict, outputs).await
 }
 
+/// Waits until KWOK has played a run.
+async fn played(scene: &Scene, run: &str) -> Result<()> {
+    let done = |run: &DynamicObject| run.data.pointer("/status/phase").is_some();
+    let (cluster, trials) = (&scene.cluster, scene.trials());
+    cluster
+        .wait_for(&trials, run, "the engine", SOON, done)
+        .await
+        .map(drop)
+}
+
 async fn taken_over(scene: &Scene, name: &str) -> Result<Runnable> {
     scene
-        .within(AFTER_QUIET, name, "to be taken over", |r| {
-            current(r).is_ok_and(|run| run.uid.is_some())
-        })
+        .within(AFTER_QUIET, name, "to be taken over", confirmed)
         .await
 }
 
@@ -131,54 +135,43 @@ fn kept_its_outputs(scene: &Scene, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// Runnables of the original in all states.
+async fn originals(scene: &Scene) -> Result<()> {
+    let done = vec![succeeds(1), succeeds(2), succeeds(3)];
+    let (busy, broken) = (vec![succeeds(1), hangs(2)], vec![succeeds(1), fails(2)]);
+    tokio::try_join!(
+        original(scene, "done", done, "True", Some(3)),
+        original(scene, "busy", busy, "Unknown", Some(1)),
+        original(scene, "broken", broken, "False", Some(1)),
+        original(scene, "only-broken", vec![fails(1)], "False", None),
+        original(scene, "first", vec![hangs(1)], "Unknown", None),
+    )?;
+    Ok(())
+}
+
 #[tokio::test]
 async fn unchanged_runnables_get_no_new_run_and_keep_what_they_have() -> Result<()> {
     let scene = Scene::begin("takeover").await?;
-    tokio::try_join!(
-        original(
-            &scene,
-            "done",
-            vec![succeeds(1), succeeds(2), succeeds(3)],
-            "True",
-            Some(3)
-        ),
-        original(
-            &scene,
-            "busy",
-            vec![succeeds(1), hangs(2)],
-            "Unknown",
-            Some(1)
-        ),
-        original(
-            &scene,
-            "broken",
-            vec![succeeds(1), fails(2)],
-            "False",
-            Some(1)
-        ),
-        original(&scene, "only-broken", vec![fails(1)], "False", None),
-        original(&scene, "first", vec![hangs(1)], "Unknown", None),
-    )?;
+    Box::pin(originals(&scene)).await?;
     let mut controller = scene.controller(&[]).await?;
     for name in ["done", "busy", "broken", "only-broken", "first"] {
         taken_over(&scene, name).await?;
     }
     scene.gives("done", 3).await?;
-    let busy = scene.now("busy").await?;
-    assert!(says(&busy, "Ready", "Unknown", "Unknown"), "{busy:?}");
-    assert_eq!(output(&busy), Some(1));
-    for (name, outputs) in [("broken", Some(1)), ("only-broken", None)] {
-        let broken = scene.now(name).await?;
-        assert!(
-            says(&broken, "Ready", "False", "SucceededCondition"),
-            "{broken:?}"
-        );
-        assert_eq!(output(&broken), outputs);
+    let engines = "SucceededCondition";
+    for (name, verdict, reason, outputs) in [
+        ("busy", "Unknown", "Unknown", Some(1)),
+        ("broken", "False", engines, Some(1)),
+        ("only-broken", "False", engines, None),
+    ] {
+        let it = scene.now(name).await?;
+        assert!(says(&it, "Ready", verdict, reason), "{it:?}");
+        assert_eq!(output(&it), outputs);
     }
     controller.restart().await?;
     scene.is_served().await?;
-    assert_eq!(scene.made_of(Kind::Trial)?, []);
-    assert_eq!(scene.retired(Kind::Trial)?.len(), 0);
+    assert_eq!(scene.made_of(TRIAL)?, []);
+    assert_eq!(scene.retired(TRIAL)?.len(), 0);
 
     // They are followed like runs of one's own, and the next change is the next sequence.
     for (name, value) in [("busy", 2), ("first", 1)] {
@@ -198,37 +191,20 @@ async fn unchanged_runnables_get_no_new_run_and_keep_what_they_have() -> Result<
         assert_eq!(current(&next)?.sequence, sequence, "{name}");
         assert_eq!(scene.made(name)?, [9], "{name}");
     }
-    kept_its_outputs(&scene, "done")?;
-    kept_its_outputs(&scene, "busy")?;
-    kept_its_outputs(&scene, "broken")?;
+    for name in ["done", "busy", "broken"] {
+        kept_its_outputs(&scene, name)?;
+    }
     scene.nothing_twice()
 }
 
 #[tokio::test]
 async fn inputs_that_changed_while_nobody_served_make_exactly_one_run() -> Result<()> {
     let scene = Scene::begin("takeover-changed").await?;
+    let (done, busy) = (vec![succeeds(1), succeeds(2)], vec![succeeds(1), hangs(2)]);
     tokio::try_join!(
-        original(
-            &scene,
-            "done",
-            vec![succeeds(1), succeeds(2)],
-            "True",
-            Some(2)
-        ),
-        original(
-            &scene,
-            "busy",
-            vec![succeeds(1), hangs(2)],
-            "Unknown",
-            Some(1)
-        ),
-        original(
-            &scene,
-            "back",
-            vec![succeeds(1), succeeds(2)],
-            "True",
-            Some(2)
-        ),
+        original(&scene, "done", done.clone(), "True", Some(2)),
+        original(&scene, "busy", busy, "Unknown", Some(1)),
+        original(&scene, "back", done, "True", Some(2)),
     )?;
     scene.change("done", succeeds(3)).await?;
     scene.change("busy", succeeds(3)).await?;
@@ -283,9 +259,9 @@ async fn what_the_api_server_writes_in_other_words_is_no_change() -> Result<()> 
     let inputs = json!({ "processors": "1000m" });
     for name in ["same", "other"] {
         let runnable = scene.runnable(name, inputs.clone()).await?;
-        original_made(&scene, &runnable, Kind::Job, "x7k2p", job("1000m")).await?;
+        original_made(&scene, &runnable, JOB, "x7k2p", job("1000m")).await?;
     }
-    let jobs = scene.objects(Kind::Job);
+    let jobs = scene.api(JOB);
     for name in ["same", "other"] {
         let run = format!("{name}-x7k2p");
         let complete = |job: &DynamicObject| job.data.pointer("/status/succeeded").is_some();
@@ -307,7 +283,7 @@ async fn what_the_api_server_writes_in_other_words_is_no_change() -> Result<()> 
     scene
         .within(AFTER_QUIET, "other", "a second run", second)
         .await?;
-    let made = scene.made_of(Kind::Job)?;
+    let made = scene.made_of(JOB)?;
     let made: Vec<&str> = made.iter().map(|run| run.runnable.as_str()).collect();
     assert_eq!(made, ["other"]);
     Ok(())
@@ -321,15 +297,10 @@ async fn of_the_originals_runs_in_one_second_the_one_that_fits_is_the_newest() -
         let runnable = scene.runnable(name, succeeds(2)).await?;
         let into = SystemTime::UNIX_EPOCH.elapsed()?.subsec_nanos();
         sleep(Duration::from_nanos(1_020_000_000 - u64::from(into))).await;
-        let old = original_made(&scene, &runnable, Kind::Trial, first, succeeds(1)).await?;
-        let new = original_made(&scene, &runnable, Kind::Trial, second, succeeds(2)).await?;
+        let old = original_made(&scene, &runnable, TRIAL, first, succeeds(1)).await?;
+        let new = original_made(&scene, &runnable, TRIAL, second, succeeds(2)).await?;
         ties += i32::from(old.creation_timestamp() == new.creation_timestamp());
-        let run = format!("{name}-{second}");
-        let done = |run: &DynamicObject| run.data.pointer("/status/phase").is_some();
-        scene
-            .cluster
-            .wait_for(&scene.trials(), &run, "the engine", SOON, done)
-            .await?;
+        played(&scene, &format!("{name}-{second}")).await?;
         original_left(&scene, name, "True", Some(2)).await?;
     }
     assert!(ties > 0, "none were made in one second");
@@ -353,13 +324,9 @@ async fn a_runnable_with_more_than_a_hundred_runs_is_taken_over_without_a_run() 
             sleep(Duration::from_millis(1100)).await;
         }
         let suffix = format!("{value:05}");
-        original_made(&scene, &runnable, Kind::Trial, &suffix, succeeds(value)).await?;
+        original_made(&scene, &runnable, TRIAL, &suffix, succeeds(value)).await?;
     }
-    let done = |run: &DynamicObject| run.data.pointer("/status/phase").is_some();
-    scene
-        .cluster
-        .wait_for(&scene.trials(), "app-00110", "the engine", SOON, done)
-        .await?;
+    played(&scene, "app-00110").await?;
     original_left(&scene, "app", "True", Some(110)).await?;
     let mut controller = scene.controller(&[]).await?;
     let end = taken_over(&scene, "app").await?;
@@ -369,7 +336,7 @@ async fn a_runnable_with_more_than_a_hundred_runs_is_taken_over_without_a_run() 
     controller.restart().await?;
     scene.is_served().await?;
     assert_eq!(scene.made("app")?, Vec::<i64>::new());
-    assert_eq!(scene.retired(Kind::Trial)?.len(), 0, "none is old enough");
+    assert_eq!(scene.retired(TRIAL)?.len(), 0, "none is old enough");
     scene.change("app", succeeds(111)).await?;
     let next = scene.gives("app", 111).await?;
     assert_eq!(current(&next)?.sequence, 101);
@@ -381,12 +348,12 @@ async fn a_runnable_with_more_than_a_hundred_runs_is_taken_over_without_a_run() 
 async fn a_create_that_the_original_had_on_its_way_is_waited_for() -> Result<()> {
     let scene = Scene::begin("takeover-late").await?;
     let runnable = scene.runnable("app", succeeds(2)).await?;
-    original_made(&scene, &runnable, Kind::Trial, "x7k2p", succeeds(1)).await?;
+    original_made(&scene, &runnable, TRIAL, "x7k2p", succeeds(1)).await?;
     original_left(&scene, "app", "True", Some(1)).await?;
     let _controller = scene.controller(&[]).await?;
     // The change was made, and the original's last request lands long after it is gone.
     sleep(Duration::from_secs(15)).await;
-    original_made(&scene, &runnable, Kind::Trial, "b9q4z", succeeds(2)).await?;
+    original_made(&scene, &runnable, TRIAL, "b9q4z", succeeds(2)).await?;
     let end = taken_over(&scene, "app").await?;
     assert_eq!(current(&end)?.name, "app-b9q4z");
     scene.gives("app", 2).await?;

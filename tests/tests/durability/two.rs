@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use tokio::time::sleep;
 
 use crate::{
-    engine::{Kind, hangs, succeeds},
+    engine::{TRIAL, hangs, succeeds},
     scene::{SOON, Scene},
     sight::is_at,
 };
@@ -70,7 +70,7 @@ async fn two_controllers_follow_one_deletion_with_one_run() -> Result<()> {
     let _other = scene.controller(&[]).await?;
     for name in &names {
         let run = scene.sees(name, 1).await?;
-        scene.delete(Kind::Trial, &run).await?;
+        scene.delete(TRIAL, &run).await?;
     }
     for name in &names {
         scene.until(name, "its second run", is_at(2)).await?;
@@ -90,7 +90,7 @@ async fn a_controller_that_begins_calls_nothing_lost_that_another_saw_go() -> Re
     scene.until("app", "its run", is_at(1)).await?;
     let run = scene.sees("app", 1).await?;
     one.pause()?;
-    scene.delete(Kind::Trial, &run).await?;
+    scene.delete(TRIAL, &run).await?;
     let _other = scene.controller(&[]).await?;
     let looked_for = format!("get trials.lab.test {}", run.name_any());
     let looked = || async {

@@ -15,10 +15,10 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::{
-    engine::{Kind, end, hangs, template},
+    engine::{TRIAL, end, hangs, template},
     retention::{an_hour_passes, keep},
     scene::{SOON, Scene},
-    sight::{current, is_at, output, result},
+    sight::{confirmed, current, is_at, output, result},
 };
 
 /// A group of which the controller may watch everything.
@@ -70,7 +70,7 @@ impl<'a> Versioned<'a> {
     }
 
     async fn template(&self, version: &str) -> Result<()> {
-        let mut spec = template(Kind::Trial);
+        let mut spec = template(TRIAL);
         spec["template"]["apiVersion"] = json!(format!("{GROUP}/{version}"));
         spec["template"]["kind"] = json!(self.kind);
         self.scene.template(spec).await
@@ -115,10 +115,6 @@ fn version(name: &str, served: bool) -> Value {
             "type": "object", "properties": { "spec": anything, "status": anything },
         } },
     })
-}
-
-fn confirmed(runnable: &Runnable) -> bool {
-    current(runnable).is_ok_and(|run| run.uid.is_some())
 }
 
 #[tokio::test]

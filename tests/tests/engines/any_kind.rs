@@ -1,10 +1,9 @@
 //! Kinds of other projects, by their real definitions and a healthRule; KWOK plays their status.
 
 use anyhow::Result;
-use cartouche_tests::cluster::Cluster;
 use serde_json::{Value, json};
 
-use crate::scene::{CERTIFICATE, Scene, VOLUME_SNAPSHOT, cluster_with_others};
+use crate::scene::{CERTIFICATE, Kind, Scene, VOLUME_SNAPSHOT, cluster_with_others};
 
 /// Lets the controller watch both kinds, as docs/security.md says.
 const ROLE: &str = r#"
@@ -23,14 +22,21 @@ rules:
     verbs: [get, list, watch]
 "#;
 
-async fn cluster() -> Result<Option<Cluster>> {
+/// A scene where a run of the kind was asked for, unless the kinds cannot be had.
+async fn started(
+    kind: Kind,
+    (spec, template): (Value, Value),
+    inputs: Value,
+) -> Result<Option<Scene>> {
     let Some(cluster) = cluster_with_others().await? else {
         return Ok(None);
     };
     // Tests that do so at once must not get into each other's way.
     let apply = ["apply", "--server-side", "-f", "-"];
     cluster.kubectl_with_input(&apply, ROLE).await?;
-    Ok(Some(cluster))
+    let scene = Scene::set(cluster, kind).await?;
+    scene.start(spec, template, inputs).await?;
+    Ok(Some(scene))
 }
 
 /// cert-manager says Ready False from the first moment on, so that only Issuing tells a failure.
@@ -74,13 +80,10 @@ fn snapshot() -> (Value, Value) {
 
 #[tokio::test]
 async fn a_certificate_succeeds_once_it_is_ready() -> Result<()> {
-    let Some(cluster) = cluster().await? else {
+    let host = json!({ "host": "shop.example.com" });
+    let Some(scene) = started(CERTIFICATE, certificate(), host).await? else {
         return Ok(());
     };
-    let scene = Scene::set(cluster, CERTIFICATE).await?;
-    let (spec, template) = certificate();
-    let host = json!({ "host": "shop.example.com" });
-    scene.start(spec, template, host).await?;
     let it = scene.ready("True").await?;
     assert_eq!(it.reason("StampedObjectCondition"), "MatchedCondition");
     assert_eq!(it.output("secret"), "it");
@@ -90,13 +93,10 @@ async fn a_certificate_succeeds_once_it_is_ready() -> Result<()> {
 
 #[tokio::test]
 async fn a_certificate_that_is_refused_fails_with_its_message() -> Result<()> {
-    let Some(cluster) = cluster().await? else {
+    let host = json!({ "host": "shop.invalid" });
+    let Some(scene) = started(CERTIFICATE, certificate(), host).await? else {
         return Ok(());
     };
-    let scene = Scene::set(cluster, CERTIFICATE).await?;
-    let (spec, template) = certificate();
-    let host = json!({ "host": "shop.invalid" });
-    scene.start(spec, template, host).await?;
     let it = scene.ready("False").await?;
     let message = it.message("Ready");
     assert!(message.contains("has failed to complete"), "{message}");
@@ -105,13 +105,10 @@ async fn a_certificate_that_is_refused_fails_with_its_message() -> Result<()> {
 
 #[tokio::test]
 async fn a_volume_snapshot_succeeds_once_it_can_be_used_and_fails_with_its_error() -> Result<()> {
-    let Some(cluster) = cluster().await? else {
+    let claim = json!({ "claim": "orders" });
+    let Some(scene) = started(VOLUME_SNAPSHOT, snapshot(), claim).await? else {
         return Ok(());
     };
-    let scene = Scene::set(cluster, VOLUME_SNAPSHOT).await?;
-    let (spec, template) = snapshot();
-    let claim = json!({ "claim": "orders" });
-    scene.start(spec, template, claim).await?;
     let it = scene.ready("True").await?;
     assert_eq!(it.reason("StampedObjectCondition"), "MatchedField");
     assert_eq!(it.output("size"), "5Gi");

@@ -1,25 +1,10 @@
 //! Workflows, run by the workflow-controller of Argo Workflows.
 
 use anyhow::Result;
-use cartouche_tests::{cluster::Cluster, cluster::Rights, repository};
+use cartouche_tests::repository;
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, WORKFLOW, cluster_with_argo, ready, with};
-
-/// A scene where the pods of Workflows may report their outputs.
-async fn scene(cluster: Cluster) -> Result<Scene> {
-    let scene = Scene::set(cluster, WORKFLOW).await?;
-    let reports = Rights {
-        group: "argoproj.io",
-        resource: "workflowtaskresults",
-        verbs: &["create", "patch"],
-    };
-    scene
-        .cluster
-        .service_account(&scene.namespace, "pods", &[reports])
-        .await?;
-    Ok(scene)
-}
+use crate::scene::{Kind, Scene, WORKFLOW, cluster_with_argo, examples, ready, with};
 
 /// A Workflow of one pod, which ends as the annotation says.
 fn workflow(outcome: &str, more: Value) -> Value {
@@ -55,6 +40,26 @@ fn outputs() -> Value {
     } })
 }
 
+/// A scene where such a run was asked for with the revision `v1`, and pods may report their outputs; unless
+/// Argo Workflows cannot be had.
+async fn started(workflow: Value) -> Result<Option<Scene>> {
+    let Some(cluster) = cluster_with_argo().await? else {
+        return Ok(None);
+    };
+    let scene = Scene::set(cluster, WORKFLOW).await?;
+    let reports = Kind::new(
+        "argoproj.io",
+        "v1alpha1",
+        "WorkflowTaskResult",
+        "workflowtaskresults",
+    );
+    let rights = [reports.rights(&["create", "patch"])];
+    scene.allow("pods", &rights).await?;
+    let inputs = json!({ "revision": "v1", "outcome": "succeed" });
+    scene.start(workflow, outputs(), inputs).await?;
+    Ok(Some(scene))
+}
+
 #[tokio::test]
 async fn the_workflow_of_the_examples_gives_its_output_parameters() -> Result<()> {
     let Some(cluster) = cluster_with_argo().await? else {
@@ -62,7 +67,7 @@ async fn the_workflow_of_the_examples_gives_its_output_parameters() -> Result<()
     };
     let example = repository().join("examples/argo-workflow");
     cluster.apply_kustomization(&example).await?;
-    let it = ready(&cluster, "cartouche-examples", "letter", "True").await?;
+    let it = ready(&examples(&cluster), "letter", "True").await?;
     assert_eq!(it.reason("StampedObjectCondition"), "WorkflowPhase");
     // SHA-256 of `Dear reader`, which is what the script in the template computes.
     let digest = "6249bd4e8b5ca26dc044b41fec810a39361fbc0cacf80d1c710792c752f90734";
@@ -72,13 +77,10 @@ async fn the_workflow_of_the_examples_gives_its_output_parameters() -> Result<()
 
 #[tokio::test]
 async fn a_workflow_that_fails_says_why_and_leaves_the_last_good_outputs() -> Result<()> {
-    let Some(cluster) = cluster_with_argo().await? else {
+    let as_asked = workflow("$(runnable.spec.inputs.outcome)$", json!({}));
+    let Some(scene) = started(as_asked).await? else {
         return Ok(());
     };
-    let scene = scene(cluster).await?;
-    let as_asked = workflow("$(runnable.spec.inputs.outcome)$", json!({}));
-    let good = json!({ "revision": "v1", "outcome": "succeed" });
-    scene.start(as_asked, outputs(), good).await?;
     let it = scene.ready("True").await?;
     assert_eq!(it.output("revision"), "v1");
     let bad = json!({ "revision": "v2", "outcome": "fail" });
@@ -103,17 +105,9 @@ async fn a_workflow_that_a_user_cancels_is_not_run_again() -> Result<()> {
 
 /// `Stop` lets exit handlers run, `Terminate` (what `cartouche cancel` writes) does not.
 async fn shut_down(strategy: &str) -> Result<()> {
-    let Some(cluster) = cluster_with_argo().await? else {
+    let Some(scene) = started(workflow("hang", json!({}))).await? else {
         return Ok(());
     };
-    let scene = scene(cluster).await?;
-    scene
-        .start(
-            workflow("hang", json!({})),
-            outputs(),
-            json!({ "revision": "v1" }),
-        )
-        .await?;
     let pods = scene.pods(1).await?;
     let run = scene
         .run("the Workflow to be at work", |run| {
@@ -138,14 +132,10 @@ async fn shut_down(strategy: &str) -> Result<()> {
 
 #[tokio::test]
 async fn a_workflow_that_waits_for_approval_is_at_work_until_it_is_resumed() -> Result<()> {
-    let Some(cluster) = cluster_with_argo().await? else {
+    let gated = workflow("", json!({ "entrypoint": "gate" }));
+    let Some(scene) = started(gated).await? else {
         return Ok(());
     };
-    let scene = scene(cluster).await?;
-    let gated = workflow("", json!({ "entrypoint": "gate" }));
-    scene
-        .start(gated, outputs(), json!({ "revision": "v1" }))
-        .await?;
     let waits = |run: &Value| approval(run).is_some();
     let run = scene.run("the approval to be waited for", waits).await?;
     scene.ready("Unknown").await?;
@@ -168,14 +158,10 @@ fn approval(run: &Value) -> Option<String> {
 
 #[tokio::test]
 async fn a_workflow_that_is_suspended_as_a_whole_is_at_work() -> Result<()> {
-    let Some(cluster) = cluster_with_argo().await? else {
+    let suspended = workflow("", json!({ "suspend": true }));
+    let Some(scene) = started(suspended).await? else {
         return Ok(());
     };
-    let scene = scene(cluster).await?;
-    let suspended = workflow("", json!({ "suspend": true }));
-    scene
-        .start(suspended, outputs(), json!({ "revision": "v1" }))
-        .await?;
     let run = scene.run("the Workflow", |_| true).await?;
     scene.never_more_runs_than(1).await?;
     scene.ready("Unknown").await?;
@@ -188,17 +174,13 @@ async fn a_workflow_that_is_suspended_as_a_whole_is_at_work() -> Result<()> {
 
 #[tokio::test]
 async fn a_workflow_that_its_ttl_deletes_is_not_run_again() -> Result<()> {
-    let Some(cluster) = cluster_with_argo().await? else {
-        return Ok(());
-    };
-    let scene = scene(cluster).await?;
     let short = workflow(
         "",
         json!({ "ttlStrategy": { "secondsAfterCompletion": 3 } }),
     );
-    scene
-        .start(short, outputs(), json!({ "revision": "v1" }))
-        .await?;
+    let Some(scene) = started(short).await? else {
+        return Ok(());
+    };
     scene.ready("True").await?;
     scene.runs_gone().await?;
     scene.never_more_runs_than(1).await?;

@@ -4,64 +4,50 @@
 use std::{fmt::Write, time::Duration};
 
 use anyhow::{Context, Result};
-use cartouche_crds::Runnable;
-use cartouche_tests::{
-    cluster::{Cluster, Seen},
-    repository,
-};
-use kube::api::{Patch, PatchParams};
+use cartouche_tests::{cluster::Seen, fixture::Fixture, kind::RUNNABLE, repository};
 use serde_json::{Value, json};
 
-use crate::scene::{cluster_with_argo, cluster_with_tekton, ready};
+use crate::scene::{cluster_with_argo, cluster_with_tekton, condition, examples, ready};
 
-const EXAMPLES: &str = "cartouche-examples";
 const LINKS: [&str; 3] = ["cart-test", "cart-build", "cart-deploy"];
-const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Waits until a commit has come out at the end of the chain, and returns the image of it.
-async fn deployed(cluster: &Cluster, commit: &str) -> Result<Value> {
+async fn deployed(chain: &Fixture, commit: &str) -> Result<Value> {
     let look = || async {
-        let last = cluster.api::<Runnable>(EXAMPLES).get("cart-deploy").await?;
-        let status = serde_json::to_value(last.status)?;
-        let outputs = &status["outputs"];
-        let ready = status["conditions"].as_array().into_iter().flatten();
-        let ready = ready.filter(|c| c["type"] == "Ready" && c["status"] == "True");
-        Ok(if outputs["commit"] == commit && ready.count() == 1 {
+        let last = chain.get(RUNNABLE, "cart-deploy").await?;
+        let outputs = &last["status"]["outputs"];
+        let ready = condition(&last, "Ready")["status"] == "True";
+        Ok(if outputs["commit"] == commit && ready {
             Seen::Done(outputs["image"].clone())
         } else {
-            Seen::NotYet(links(cluster).await?)
+            Seen::NotYet(links(chain).await?)
         })
     };
     let what = format!("{commit} to be deployed");
-    cluster.eventually(&what, PATIENCE, look).await
+    chain.eventually(&what, look).await
 }
 
 /// All links, for the message of a failure.
-async fn links(cluster: &Cluster) -> Result<String> {
+async fn links(chain: &Fixture) -> Result<String> {
     let mut text = String::new();
     for link in LINKS {
-        let runnable = cluster.api::<Runnable>(EXAMPLES).get(link).await?;
-        writeln!(text, "{link}: {:#}", serde_json::to_value(runnable.status)?)?;
+        let runnable = chain.get(RUNNABLE, link).await?;
+        writeln!(text, "{link}: {:#}", runnable["status"])?;
     }
     Ok(text)
 }
 
-async fn push(cluster: &Cluster, commit: &str) -> Result<()> {
-    let runnables = cluster.api::<Runnable>(EXAMPLES);
-    let patch = Patch::Merge(json!({ "spec": { "inputs": { "commit": commit } } }));
-    runnables
-        .patch("cart-test", &PatchParams::default(), &patch)
-        .await?;
-    Ok(())
+async fn push(chain: &Fixture, commit: &str) -> Result<()> {
+    chain.change("cart-test", json!({ "commit": commit })).await
 }
 
 /// How many runs each link has made.
-async fn runs(cluster: &Cluster) -> Result<[i64; 3]> {
+async fn runs(chain: &Fixture) -> Result<[i64; 3]> {
     let mut counts = [0; 3];
     for (count, link) in counts.iter_mut().zip(LINKS) {
-        let runnable = cluster.api::<Runnable>(EXAMPLES).get(link).await?;
-        let status = runnable.status.context("a link has no status")?;
-        *count = status.current_run.map_or(0, |run| run.sequence);
+        let runnable = chain.get(RUNNABLE, link).await?;
+        let sequence = &runnable["status"]["currentRun"]["sequence"];
+        *count = sequence.as_i64().context("a link has no run")?;
     }
     Ok(counts)
 }
@@ -85,15 +71,16 @@ async fn a_good_commit_is_deployed_and_a_bad_one_stops_at_its_test() -> Result<(
     };
     let example = repository().join("examples/supply-chain");
     cluster.apply_kustomization(&example).await?;
-    assert_eq!(deployed(&cluster, "4d1f0a7").await?, image("4d1f0a7"));
-    assert_eq!(runs(&cluster).await?, [1, 1, 1]);
+    let chain = examples(&cluster);
+    assert_eq!(deployed(&chain, "4d1f0a7").await?, image("4d1f0a7"));
+    assert_eq!(runs(&chain).await?, [1, 1, 1]);
 
-    push(&cluster, "9c2b4e1").await?;
-    assert_eq!(deployed(&cluster, "9c2b4e1").await?, image("9c2b4e1"));
-    assert_eq!(runs(&cluster).await?, [2, 2, 2]);
+    push(&chain, "9c2b4e1").await?;
+    assert_eq!(deployed(&chain, "9c2b4e1").await?, image("9c2b4e1"));
+    assert_eq!(runs(&chain).await?, [2, 2, 2]);
 
-    push(&cluster, "bad0001").await?;
-    let test = ready(&cluster, EXAMPLES, "cart-test", "False").await?;
+    push(&chain, "bad0001").await?;
+    let test = ready(&chain, "cart-test", "False").await?;
     let message = test.message("Ready");
     assert!(
         message.contains(r#""step-test" exited with code 1"#),
@@ -101,23 +88,17 @@ async fn a_good_commit_is_deployed_and_a_bad_one_stops_at_its_test() -> Result<(
     );
     assert_eq!(test.output("commit"), "9c2b4e1");
     tokio::time::sleep(Duration::from_secs(3)).await;
-    assert_eq!(runs(&cluster).await?, [3, 2, 2]);
-    assert_eq!(deployed(&cluster, "9c2b4e1").await?, image("9c2b4e1"));
-    let table = [
-        "get",
-        "runnables",
-        "-n",
-        EXAMPLES,
-        "-l",
-        "example.com/app=cart",
-    ];
+    assert_eq!(runs(&chain).await?, [3, 2, 2]);
+    assert_eq!(deployed(&chain, "9c2b4e1").await?, image("9c2b4e1"));
+    let carts = ["get", "runnables", "-l", "example.com/app=cart"];
+    let table = [&["-n", &chain.namespace], &carts[..]].concat();
     let table = cluster.kubectl(&table).await?;
     let not_ready: Vec<_> = table.lines().filter(|l| l.contains("False")).collect();
     assert_eq!(not_ready.len(), 1, "{table}");
     assert!(not_ready[0].starts_with("cart-test"), "{table}");
 
-    push(&cluster, "0e77c52").await?;
-    assert_eq!(deployed(&cluster, "0e77c52").await?, image("0e77c52"));
-    assert_eq!(runs(&cluster).await?, [4, 3, 3]);
+    push(&chain, "0e77c52").await?;
+    assert_eq!(deployed(&chain, "0e77c52").await?, image("0e77c52"));
+    assert_eq!(runs(&chain).await?, [4, 3, 3]);
     Ok(())
 }

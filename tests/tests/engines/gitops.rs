@@ -7,12 +7,7 @@ mod tools;
 use std::time::Duration;
 
 use anyhow::Result;
-use cartouche_crds::ClusterRunTemplate;
-use cartouche_tests::{
-    cluster::{Account, Rights, Seen},
-    repository,
-};
-use kube::api::{Patch, PatchParams};
+use cartouche_tests::{cluster::Seen, kind::JOB, repository};
 use serde_json::{Value, json};
 
 use tools::Tools;
@@ -87,11 +82,9 @@ async fn gitops_tools_see_what_only_a_change_can_cure_as_failed() -> Result<()> 
 
     // A template that nothing can use: changed, not looked at, refused.
     controller.pause()?;
-    let templates = tools.cluster.all::<ClusterRunTemplate>();
-    let patch = Patch::Merge(json!({ "spec": { "outputs": { "broken": "..[" } } }));
-    templates
-        .patch(&tools.namespace, &PatchParams::default(), &patch)
-        .await?;
+    let broken = json!({ "spec": { "outputs": { "broken": "..[" } } });
+    let template = tools.template().await?;
+    tools.patch_object(&template, broken).await?;
     tools
         .now(&tools.template().await?, "InProgress", "Progressing")
         .await?;
@@ -105,7 +98,7 @@ async fn gitops_tools_see_what_only_a_change_can_cure_as_failed() -> Result<()> 
         })
     };
     let refused = "both to see that the template is refused";
-    tools.cluster.eventually(refused, PATIENCE, look).await
+    tools.eventually(refused, look).await
 }
 
 #[tokio::test]
@@ -134,8 +127,7 @@ async fn what_may_heal_by_itself_is_in_progress_with_its_message() -> Result<()>
     let Some(tools) = Tools::beside_others().await? else {
         return Ok(());
     };
-    let nobody = Account::new(&tools.namespace, "default");
-    tools.cluster.grant(&nobody, &[]).await?;
+    tools.allow("default", &[]).await?;
     tools.apply("succeed").await?;
     let look = || async {
         let (flux, argo) = tools.say(&tools.runnable().await?).await?;
@@ -147,10 +139,10 @@ async fn what_may_heal_by_itself_is_in_progress_with_its_message() -> Result<()>
         })
     };
     let forbidden = "both to tell that it is forbidden";
-    let said = tools.cluster.eventually(forbidden, PATIENCE, look).await?;
+    let said = tools.eventually(forbidden, look).await?;
     assert_eq!(said, ("InProgress".to_owned(), "Progressing".to_owned()));
-    let jobs = [Rights::of_a_runnable("batch", "jobs")];
-    tools.cluster.grant(&nobody, &jobs).await?;
+    let jobs = [JOB.rights_of_a_runnable()];
+    tools.allow("default", &jobs).await?;
     tools.soon("Current", "Healthy").await.map(drop)
 }
 

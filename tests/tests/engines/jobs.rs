@@ -1,10 +1,9 @@
 //! Jobs, run by the Job controller of kube-controller-manager.
 
 use anyhow::Result;
-use cartouche_tests::cluster::{Account, Rights};
 use serde_json::{Value, json};
 
-use crate::scene::{JOB, Scene, cluster, with};
+use crate::scene::{JOB, POD, Scene, cluster, with};
 
 async fn scene() -> Result<Scene> {
     Scene::set(cluster().await?, JOB).await
@@ -34,12 +33,17 @@ fn outputs() -> Value {
     } })
 }
 
+/// A scene where such a Job was asked for with the version `v1`.
+async fn started(job: Value) -> Result<Scene> {
+    let scene = scene().await?;
+    let version = json!({ "version": "v1" });
+    scene.start(job, outputs(), version).await?;
+    Ok(scene)
+}
+
 #[tokio::test]
 async fn a_job_that_completes_gives_its_outputs() -> Result<()> {
-    let scene = scene().await?;
-    scene
-        .start(job("", json!({})), outputs(), json!({ "version": "v1" }))
-        .await?;
+    let scene = started(job("", json!({}))).await?;
     let it = scene.ready("True").await?;
     assert_eq!(it.reason("StampedObjectCondition"), "JobCondition");
     assert_eq!(it.output("version"), "v1");
@@ -50,14 +54,8 @@ async fn a_job_that_completes_gives_its_outputs() -> Result<()> {
 #[tokio::test]
 async fn a_job_gives_what_its_container_said_last() -> Result<()> {
     let scene = scene().await?;
-    let reads_pods = Rights {
-        group: "",
-        resource: "pods",
-        verbs: &["list"],
-    };
-    let account = Account::new(&scene.namespace, "default");
-    let rights = [Rights::of_a_runnable("batch", "jobs"), reads_pods];
-    scene.cluster.grant(&account, &rights).await?;
+    let rights = [JOB.rights_of_a_runnable(), POD.rights(&["list"])];
+    scene.allow("default", &rights).await?;
     let mut spec = job("", json!({}));
     let said = json!({ "digest": "sha256:abc", "layers": 3 }).to_string();
     spec["template"]["metadata"]["annotations"] = json!({ "play.carto.run/message": said });
@@ -75,11 +73,8 @@ async fn a_job_gives_what_its_container_said_last() -> Result<()> {
 
 #[tokio::test]
 async fn a_job_that_tries_again_is_at_work_until_its_backoff_limit() -> Result<()> {
-    let scene = scene().await?;
     let twice = job("hang", json!({ "backoffLimit": 1 }));
-    scene
-        .start(twice, outputs(), json!({ "version": "v1" }))
-        .await?;
+    let scene = started(twice).await?;
     let first = scene.pods(1).await?;
     scene.end(&first[0], "fail").await?;
     // The Job controller waits ten seconds before it tries again.
@@ -99,11 +94,8 @@ async fn a_job_that_tries_again_is_at_work_until_its_backoff_limit() -> Result<(
 
 #[tokio::test]
 async fn a_job_beyond_its_deadline_has_failed() -> Result<()> {
-    let scene = scene().await?;
     let slow = job("hang", json!({ "activeDeadlineSeconds": 2 }));
-    scene
-        .start(slow, outputs(), json!({ "version": "v1" }))
-        .await?;
+    let scene = started(slow).await?;
     let it = scene.ready("False").await?;
     let message = it.message("StampedObjectCondition");
     assert!(message.contains("deadline"), "{message}");
@@ -112,14 +104,7 @@ async fn a_job_beyond_its_deadline_has_failed() -> Result<()> {
 
 #[tokio::test]
 async fn a_job_that_a_user_cancels_by_a_deadline_is_not_run_again() -> Result<()> {
-    let scene = scene().await?;
-    scene
-        .start(
-            job("hang", json!({})),
-            outputs(),
-            json!({ "version": "v1" }),
-        )
-        .await?;
+    let scene = started(job("hang", json!({}))).await?;
     let run = scene
         .run("the Job to be at work", |job| job["status"]["active"] == 1)
         .await?;
@@ -138,11 +123,8 @@ async fn a_job_that_a_user_cancels_by_a_deadline_is_not_run_again() -> Result<()
 
 #[tokio::test]
 async fn a_suspended_job_is_at_work_until_somebody_lets_it_go_on() -> Result<()> {
-    let scene = scene().await?;
     let suspended = job("", json!({ "suspend": true }));
-    scene
-        .start(suspended, outputs(), json!({ "version": "v1" }))
-        .await?;
+    let scene = started(suspended).await?;
     let run = scene
         .run("the Job to be suspended", |job| {
             job["status"]["conditions"][0]["type"] == "Suspended"
@@ -159,11 +141,8 @@ async fn a_suspended_job_is_at_work_until_somebody_lets_it_go_on() -> Result<()>
 
 #[tokio::test]
 async fn a_job_that_its_ttl_deletes_is_not_run_again() -> Result<()> {
-    let scene = scene().await?;
     let short = job("", json!({ "ttlSecondsAfterFinished": 3 }));
-    scene
-        .start(short, outputs(), json!({ "version": "v1" }))
-        .await?;
+    let scene = started(short).await?;
     scene.ready("True").await?;
     scene.runs_gone().await?;
     scene.never_more_runs_than(1).await?;
@@ -177,14 +156,7 @@ async fn a_job_that_its_ttl_deletes_is_not_run_again() -> Result<()> {
 
 #[tokio::test]
 async fn an_unfinished_job_that_somebody_deletes_is_made_anew_once() -> Result<()> {
-    let scene = scene().await?;
-    scene
-        .start(
-            job("hang", json!({})),
-            outputs(),
-            json!({ "version": "v1" }),
-        )
-        .await?;
+    let scene = started(job("hang", json!({}))).await?;
     let first = scene.pods(1).await?;
     let run = scene
         .run("the Job to be at work", |job| job["status"]["active"] == 1)

@@ -2,21 +2,24 @@
 
 use std::{future::Future, ops::Deref, path::Path, time::Duration};
 
-use anyhow::{Context, Result, anyhow, ensure};
-use cartouche_crds::Runnable;
+use anyhow::{Context, Result, ensure};
 use cartouche_tests::{
-    cluster::{AuditLog, Cluster, Rights, Seen},
+    cluster::{AuditLog, Cluster, Seen},
     controller::{Controller, Settings},
     engines::{ArgoWorkflows, EngineError, Tekton},
-    fixture::Fixture,
+    fixture::{
+        Fixture,
+        objects::{name_of, text},
+    },
+    kind::RUNNABLE,
     repository, skipped,
 };
-use k8s_openapi::api::core::v1::Pod;
-use kube::{
-    Api,
-    api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams},
-    core::GroupVersionKind,
+pub(crate) use cartouche_tests::{
+    fixture::objects::condition,
+    kind::{JOB, Kind, POD},
 };
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -27,24 +30,18 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// How long is looked whether something happens that must not.
 const QUIET: Duration = Duration::from_secs(3);
 
-/// A kind of run: group, version, kind, resource.
-#[derive(Clone, Copy)]
-pub(crate) struct Kind(&'static str, &'static str, &'static str, &'static str);
-
-pub(crate) const JOB: Kind = Kind("batch", "v1", "Job", "jobs");
-pub(crate) const POD: Kind = Kind("", "v1", "Pod", "pods");
-pub(crate) const TASK_RUN: Kind = Kind("tekton.dev", "v1", "TaskRun", "taskruns");
-pub(crate) const PIPELINE_RUN: Kind = Kind("tekton.dev", "v1", "PipelineRun", "pipelineruns");
-pub(crate) const WORKFLOW: Kind = Kind("argoproj.io", "v1alpha1", "Workflow", "workflows");
-pub(crate) const CERTIFICATE: Kind = Kind("cert-manager.io", "v1", "Certificate", "certificates");
-pub(crate) const VOLUME_SNAPSHOT: Kind = Kind(
+pub(crate) const TASK_RUN: Kind = Kind::new("tekton.dev", "v1", "TaskRun", "taskruns");
+pub(crate) const PIPELINE_RUN: Kind = Kind::new("tekton.dev", "v1", "PipelineRun", "pipelineruns");
+pub(crate) const WORKFLOW: Kind = Kind::new("argoproj.io", "v1alpha1", "Workflow", "workflows");
+pub(crate) const CERTIFICATE: Kind =
+    Kind::new("cert-manager.io", "v1", "Certificate", "certificates");
+pub(crate) const VOLUME_SNAPSHOT: Kind = Kind::new(
     "snapshot.storage.k8s.io",
     "v1",
     "VolumeSnapshot",
     "volumesnapshots",
 );
 
-static CONTROLLER: OnceCell<Controller> = OnceCell::const_new();
 static TEKTON: Optional<Tekton> = OnceCell::const_new();
 static ARGO: Optional<ArgoWorkflows> = OnceCell::const_new();
 static OTHERS: Optional<()> = OnceCell::const_new();
@@ -54,16 +51,19 @@ pub(crate) type Optional<T> = OnceCell<Result<T, String>>;
 
 /// The cluster of this process, with the controller, and KWOK as the kubelet of the engines' pods.
 pub(crate) async fn cluster() -> Result<Cluster> {
-    let cluster = Cluster::shared(DEMO).await?;
-    let start = || async {
+    let prepare = async |cluster: &Cluster| {
         let stages = repository().join("tests/stages");
         let pods = ["tekton-pod.yaml", "argo-pod.yaml"].map(|file| stages.join(file));
         cluster.control_plane()?.play(pods).await?;
-        cluster.install_cartouche().await?;
-        Controller::start(DEMO, &cluster, &Settings::default()).await
+        cluster.install_cartouche().await
     };
-    CONTROLLER.get_or_try_init(start).await?;
+    let (cluster, _) = Controller::shared(DEMO, &Settings::default(), prepare).await?;
     Ok(cluster)
+}
+
+/// The namespace of the examples.
+pub(crate) fn examples(cluster: &Cluster) -> Fixture {
+    Fixture::of(cluster, "cartouche-examples", PATIENCE)
 }
 
 /// The cluster with Tekton, unless it cannot be had.
@@ -133,11 +133,10 @@ impl Deref for Scene {
 impl Scene {
     /// An empty namespace, with an account `default` that may make runs of the kind.
     pub(crate) async fn set(cluster: Cluster, kind: Kind) -> Result<Self> {
-        let Kind(group, _, _, resource) = kind;
-        let rights = [Rights::of_a_runnable(group, resource)];
+        let rights = [kind.rights_of_a_runnable()];
         Ok(Self {
             audit: cluster.audit()?,
-            fixture: Fixture::begin(&cluster, resource, "default", &rights, PATIENCE).await?,
+            fixture: Fixture::begin(&cluster, kind.plural, "default", &rights, PATIENCE).await?,
             kind,
         })
     }
@@ -150,13 +149,11 @@ impl Scene {
         mut template: Value,
         inputs: Value,
     ) -> Result<()> {
-        let Kind(group, version, kind, _) = self.kind;
         // No field of a template: the API server would refuse it.
         let fields = template.as_object_mut();
         let annotations = fields.and_then(|fields| fields.remove("annotations"));
         template["template"] = json!({
-            "apiVersion": format!("{group}/{version}").trim_start_matches('/'),
-            "kind": kind,
+            "apiVersion": self.kind.api_version(), "kind": self.kind.name,
             "metadata": {
                 "generateName": "$(runnable.metadata.name)$-",
                 "annotations": annotations,
@@ -175,104 +172,85 @@ impl Scene {
 
     /// Waits until Ready has this status for the present generation.
     pub(crate) async fn ready(&self, status: &str) -> Result<Standing> {
-        ready(&self.cluster, &self.namespace, "it", status).await
+        ready(self, "it", status).await
     }
 
     /// Waits until the engine has brought its run so far.
     pub(crate) async fn run(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
         let wanted = &wanted;
-        let look = || async move {
+        self.eventually(what, || async move {
             let runs = self.runs().await?;
             Ok(match runs.iter().find(|run| wanted(run)) {
                 Some(run) => Seen::Done(run.clone()),
                 None => Seen::NotYet(format!("{runs:#?}")),
             })
-        };
-        self.cluster.eventually(what, PATIENCE, look).await
+        })
+        .await
     }
 
     /// All runs that are there.
     pub(crate) async fn runs(&self) -> Result<Vec<Value>> {
-        let runs = self.api().list(&ListParams::default()).await?;
-        let values = runs.items.iter().map(serde_json::to_value);
-        Ok(values.collect::<Result<_, _>>()?)
+        self.list(self.kind, "").await
     }
 
     /// Patches a run, as a person does.
     pub(crate) async fn patch(&self, run: &Value, patch: Value) -> Result<()> {
-        let (api, patch) = (self.api(), Patch::Merge(patch));
-        api.patch(name(run)?, &PatchParams::default(), &patch)
-            .await?;
-        Ok(())
+        self.patch_object(run, patch).await
     }
 
     /// Deletes a run, as kubectl and pruners do: what it owns goes too.
     pub(crate) async fn delete(&self, run: &Value) -> Result<()> {
-        let api = self.api();
-        api.delete(name(run)?, &DeleteParams::background()).await?;
-        Ok(())
+        self.fixture.delete(self.kind, name_of(run)).await
     }
 
     /// Waits until no run is there any more.
     pub(crate) async fn runs_gone(&self) -> Result<()> {
-        let look = || async {
+        self.eventually("the runs to be gone", || async {
             Ok(match self.runs().await?.as_slice() {
                 [] => Seen::Done(()),
                 left => Seen::NotYet(format!("{left:#?}")),
             })
-        };
-        self.cluster
-            .eventually("the runs to be gone", PATIENCE, look)
-            .await
+        })
+        .await
     }
 
     /// Looks for a while whether a run is made that should not be: there must have been this many.
     pub(crate) async fn never_more_runs_than(&self, runs: usize) -> Result<()> {
         tokio::time::sleep(QUIET).await;
-        let Kind(group, _, _, resource) = self.kind;
-        let made = self.audit.creates(
-            &self.namespace,
-            format!("{resource}.{group}").trim_end_matches('.'),
-        )?;
+        let made = self.audit.creates(&self.namespace, &self.kind.audited())?;
         ensure!(made == runs, "{made} runs were made, not {runs}");
         Ok(())
     }
 
     /// Waits until there are so many pods, and returns them, oldest first.
     pub(crate) async fn pods(&self, count: usize) -> Result<Vec<Pod>> {
-        let look = || async {
+        self.eventually(&format!("{count} pods"), || async {
             let pods = self.cluster.api::<Pod>(&self.namespace);
             let mut pods = pods.list(&ListParams::default()).await?.items;
-            pods.sort_by(|a, b| {
-                a.metadata
-                    .creation_timestamp
-                    .cmp(&b.metadata.creation_timestamp)
-            });
+            pods.sort_by_key(|pod| pod.metadata.creation_timestamp.clone());
             Ok(if pods.len() == count {
                 Seen::Done(pods)
             } else {
                 Seen::NotYet(format!("{} pods", pods.len()))
             })
-        };
-        let what = format!("{count} pods");
-        self.cluster.eventually(&what, PATIENCE, look).await
+        })
+        .await
     }
 
     /// Has KWOK end a pod that hangs: `fail`, or anything else for success.
     pub(crate) async fn end(&self, pod: &Pod, outcome: &str) -> Result<()> {
-        let annotation = json!({ "play.carto.run/outcome": outcome });
-        let patch = Patch::Merge(json!({ "metadata": { "annotations": annotation } }));
         let name = pod.metadata.name.as_deref().context("a pod has no name")?;
-        let pods = self.cluster.api::<Pod>(&self.namespace);
-        pods.patch(name, &PatchParams::default(), &patch).await?;
-        Ok(())
+        end_pod(self, name, outcome).await
     }
+}
 
-    fn api(&self) -> Api<DynamicObject> {
-        let Kind(group, version, kind, _) = self.kind;
-        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-        self.objects_of(&kind)
-    }
+/// Has KWOK end a pod that hangs: `fail`, or anything else for success.
+pub(crate) async fn end_pod(fixture: &Fixture, name: &str, outcome: &str) -> Result<()> {
+    let annotation = json!({ "play.carto.run/outcome": outcome });
+    let patch = Patch::Merge(json!({ "metadata": { "annotations": annotation } }));
+    let pods = fixture.api(POD);
+    pods.patch(name, &PatchParams::default(), &patch).await?;
+    Ok(())
 }
 
 /// How a Runnable stands.
@@ -296,37 +274,19 @@ impl Standing {
         &self.0["status"]["outputs"][name]
     }
 
-    fn field(&self, condition: &str, field: &str) -> &str {
-        let conditions = self.0["status"]["conditions"].as_array();
-        let found = conditions
-            .into_iter()
-            .flatten()
-            .find(|c| c["type"] == condition);
-        found.and_then(|c| c[field].as_str()).unwrap_or_default()
+    fn field(&self, kind: &str, field: &str) -> &str {
+        text(&condition(&self.0, kind)[field])
     }
 }
 
 /// Waits until a Runnable's Ready has this status for its present generation.
-pub(crate) async fn ready(
-    cluster: &Cluster,
-    namespace: &str,
-    name: &str,
-    status: &str,
-) -> Result<Standing> {
-    let what = format!("{name} to have Ready {status}");
-    let wanted = |runnable: &Runnable| {
-        let Some(seen) = &runnable.status else {
-            return false;
-        };
-        let ready = seen.conditions.iter().find(|c| c.type_ == "Ready");
-        seen.observed_generation == runnable.metadata.generation
-            && ready.is_some_and(|ready| ready.status == status)
-    };
-    let runnables = cluster.api::<Runnable>(namespace);
-    let found = cluster
-        .wait_for(&runnables, name, &what, PATIENCE, wanted)
-        .await?;
-    Ok(Standing(serde_json::to_value(found)?))
+pub(crate) async fn ready(fixture: &Fixture, name: &str, status: &str) -> Result<Standing> {
+    let what = format!("to have Ready {status}");
+    let wanted = |it: &Value| condition(it, "Ready")["status"] == status;
+    fixture
+        .observed(RUNNABLE, name, &what, wanted)
+        .await
+        .map(Standing)
 }
 
 /// An object with further fields, or others.
@@ -337,9 +297,4 @@ pub(crate) fn with(mut object: Value, more: Value) -> Value {
         }
     }
     object
-}
-
-fn name(object: &Value) -> Result<&str> {
-    let name = object["metadata"]["name"].as_str();
-    name.ok_or_else(|| anyhow!("{object} has no name"))
 }

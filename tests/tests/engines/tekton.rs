@@ -4,10 +4,9 @@ use anyhow::Result;
 use cartouche_tests::repository;
 use serde_json::{Value, json};
 
-use crate::scene::{PIPELINE_RUN, Scene, TASK_RUN, cluster_with_tekton, ready, with};
-
-/// The namespace of the examples.
-const EXAMPLES: &str = "cartouche-examples";
+use crate::scene::{
+    Kind, PIPELINE_RUN, Scene, TASK_RUN, cluster_with_tekton, examples, ready, with,
+};
 
 /// A TaskRun of one step with a result: what goes in as a revision comes out as one.
 fn task(more: Value) -> Value {
@@ -47,6 +46,24 @@ fn outputs() -> Value {
     json!({ "outputs": { "revision": r#".status.results[?(@.name=="revision")].value"# } })
 }
 
+/// Outputs as above, of runs whose pods hang until they are ended.
+fn hanging() -> Value {
+    let mut template = outputs();
+    template["annotations"] = json!({ "play.carto.run/outcome": "hang" });
+    template
+}
+
+/// A scene where such a run was asked for with the revision `v1`, unless Tekton cannot be had.
+async fn started(kind: Kind, spec: Value, template: Value) -> Result<Option<Scene>> {
+    let Some(cluster) = cluster_with_tekton().await? else {
+        return Ok(None);
+    };
+    let scene = Scene::set(cluster, kind).await?;
+    let revision = json!({ "revision": "v1" });
+    scene.start(spec, template, revision).await?;
+    Ok(Some(scene))
+}
+
 fn is_at_work(run: &Value) -> bool {
     condition(run)["status"] == "Unknown" && run["status"]["startTime"].is_string()
 }
@@ -62,7 +79,7 @@ async fn the_taskrun_of_the_examples_gives_its_results() -> Result<()> {
     };
     let example = repository().join("examples/tekton-taskrun");
     cluster.apply_kustomization(&example).await?;
-    let it = ready(&cluster, EXAMPLES, "shop-source", "True").await?;
+    let it = ready(&examples(&cluster), "shop-source", "True").await?;
     assert_eq!(it.reason("StampedObjectCondition"), "SucceededCondition");
     assert_eq!(it.output("url"), "https://github.com/kubernetes/examples");
     assert_eq!(it.output("commit").as_str().map(str::len), Some(40));
@@ -76,7 +93,7 @@ async fn the_pipelinerun_of_the_examples_gives_its_results() -> Result<()> {
     };
     let example = repository().join("examples/tekton-pipelinerun");
     cluster.apply_kustomization(&example).await?;
-    let it = ready(&cluster, EXAMPLES, "shop-checks", "True").await?;
+    let it = ready(&examples(&cluster), "shop-checks", "True").await?;
     assert_eq!(it.output("revision"), "v1.1.0");
     assert_eq!(it.output("report").as_str().map(str::len), Some(40));
     Ok(())
@@ -84,13 +101,9 @@ async fn the_pipelinerun_of_the_examples_gives_its_results() -> Result<()> {
 
 #[tokio::test]
 async fn a_taskrun_that_fails_says_why_and_leaves_the_last_good_outputs() -> Result<()> {
-    let Some(cluster) = cluster_with_tekton().await? else {
+    let Some(scene) = started(TASK_RUN, task(json!({})), outputs()).await? else {
         return Ok(());
     };
-    let scene = Scene::set(cluster, TASK_RUN).await?;
-    scene
-        .start(task(json!({})), outputs(), json!({ "revision": "v1" }))
-        .await?;
     let it = scene.ready("True").await?;
     assert_eq!(it.output("revision"), "v1");
     scene.inputs(json!({ "revision": "bad-v2" })).await?;
@@ -110,14 +123,10 @@ async fn a_taskrun_that_fails_says_why_and_leaves_the_last_good_outputs() -> Res
 
 #[tokio::test]
 async fn a_taskrun_that_takes_too_long_has_failed() -> Result<()> {
-    let Some(cluster) = cluster_with_tekton().await? else {
+    let slow = task(json!({ "timeout": "2s" }));
+    let Some(scene) = started(TASK_RUN, slow, hanging()).await? else {
         return Ok(());
     };
-    let scene = Scene::set(cluster, TASK_RUN).await?;
-    let slow = task(json!({ "timeout": "2s" }));
-    scene
-        .start(slow, hanging(), json!({ "revision": "v1" }))
-        .await?;
     let it = scene.ready("False").await?;
     let message = it.message("StampedObjectCondition");
     assert!(
@@ -129,13 +138,9 @@ async fn a_taskrun_that_takes_too_long_has_failed() -> Result<()> {
 
 #[tokio::test]
 async fn a_taskrun_that_a_user_cancels_is_not_run_again() -> Result<()> {
-    let Some(cluster) = cluster_with_tekton().await? else {
+    let Some(scene) = started(TASK_RUN, task(json!({})), hanging()).await? else {
         return Ok(());
     };
-    let scene = Scene::set(cluster, TASK_RUN).await?;
-    scene
-        .start(task(json!({})), hanging(), json!({ "revision": "v1" }))
-        .await?;
     let run = scene.run("the TaskRun to be at work", is_at_work).await?;
     let it = scene.ready("Unknown").await?;
     assert_eq!(it.status("Reconciling"), "True");
@@ -149,13 +154,9 @@ async fn a_taskrun_that_a_user_cancels_is_not_run_again() -> Result<()> {
 
 #[tokio::test]
 async fn what_a_pruner_deletes_is_not_run_again() -> Result<()> {
-    let Some(cluster) = cluster_with_tekton().await? else {
+    let Some(scene) = started(TASK_RUN, task(json!({})), outputs()).await? else {
         return Ok(());
     };
-    let scene = Scene::set(cluster, TASK_RUN).await?;
-    scene
-        .start(task(json!({})), outputs(), json!({ "revision": "v1" }))
-        .await?;
     scene.ready("True").await?;
     for run in scene.runs().await? {
         scene.delete(&run).await?;
@@ -169,14 +170,10 @@ async fn what_a_pruner_deletes_is_not_run_again() -> Result<()> {
 
 #[tokio::test]
 async fn a_retry_inside_tekton_is_the_same_run_at_work() -> Result<()> {
-    let Some(cluster) = cluster_with_tekton().await? else {
+    let twice = task(json!({ "retries": 1 }));
+    let Some(scene) = started(TASK_RUN, twice, hanging()).await? else {
         return Ok(());
     };
-    let scene = Scene::set(cluster, TASK_RUN).await?;
-    let twice = task(json!({ "retries": 1 }));
-    scene
-        .start(twice, hanging(), json!({ "revision": "v1" }))
-        .await?;
     let first = scene.pods(1).await?;
     scene.end(&first[0], "fail").await?;
     scene
@@ -198,13 +195,9 @@ async fn a_retry_inside_tekton_is_the_same_run_at_work() -> Result<()> {
 
 #[tokio::test]
 async fn a_pipelinerun_fails_with_its_task() -> Result<()> {
-    let Some(cluster) = cluster_with_tekton().await? else {
+    let Some(scene) = started(PIPELINE_RUN, pipeline(), outputs()).await? else {
         return Ok(());
     };
-    let scene = Scene::set(cluster, PIPELINE_RUN).await?;
-    scene
-        .start(pipeline(), outputs(), json!({ "revision": "v1" }))
-        .await?;
     let it = scene.ready("True").await?;
     assert_eq!(it.output("revision"), "v1");
 
@@ -219,13 +212,9 @@ async fn a_pipelinerun_fails_with_its_task() -> Result<()> {
 
 #[tokio::test]
 async fn a_pipelinerun_that_a_user_cancels_is_not_run_again() -> Result<()> {
-    let Some(cluster) = cluster_with_tekton().await? else {
+    let Some(scene) = started(PIPELINE_RUN, pipeline(), hanging()).await? else {
         return Ok(());
     };
-    let scene = Scene::set(cluster, PIPELINE_RUN).await?;
-    scene
-        .start(pipeline(), hanging(), json!({ "revision": "v1" }))
-        .await?;
     scene.pods(1).await?;
     let run = scene
         .run("the PipelineRun to be at work", is_at_work)
@@ -241,13 +230,10 @@ async fn a_pipelinerun_that_a_user_cancels_is_not_run_again() -> Result<()> {
 
 #[tokio::test]
 async fn a_pipelinerun_that_takes_too_long_has_failed() -> Result<()> {
-    let Some(cluster) = cluster_with_tekton().await? else {
+    let slow = with(pipeline(), json!({ "timeouts": { "pipeline": "2s" } }));
+    let Some(scene) = started(PIPELINE_RUN, slow, hanging()).await? else {
         return Ok(());
     };
-    let scene = Scene::set(cluster, PIPELINE_RUN).await?;
-    let slow = with(pipeline(), json!({ "timeouts": { "pipeline": "2s" } }));
-    let revision = json!({ "revision": "v1" });
-    scene.start(slow, hanging(), revision).await?;
     let it = scene.ready("False").await?;
     let message = it.message("StampedObjectCondition");
     assert!(
@@ -255,11 +241,4 @@ async fn a_pipelinerun_that_takes_too_long_has_failed() -> Result<()> {
         "{message}"
     );
     scene.never_more_runs_than(1).await
-}
-
-/// Outputs as above, of runs whose pods hang until they are ended.
-fn hanging() -> Value {
-    let mut template = outputs();
-    template["annotations"] = json!({ "play.carto.run/outcome": "hang" });
-    template
 }

@@ -7,7 +7,7 @@ use cartouche_tests::{
         scenario::{gives, selector, sources},
         stage::{APP, Stage},
     },
-    lab::{Kind, succeeds},
+    lab::{TRIAL, succeeds},
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
@@ -73,7 +73,7 @@ async fn a_selected_object_that_changes_meanwhile_is_noticed() -> Result<()> {
     patched(&stage, APP, "meanwhile").await?;
     stage.until(APP, "a word that it is stuck", stuck).await?;
     let sources: Api<DynamicObject> =
-        Api::namespaced_with(cluster.client(), &stage.namespace, &Kind::Trial.resource());
+        Api::namespaced_with(cluster.client(), &stage.namespace, &TRIAL.resource());
     let change = Patch::Merge(json!({ "spec": { "value": 5 } }));
     sources
         .patch("source-one", &PatchParams::default(), &change)

@@ -13,7 +13,7 @@ use cartouche_tests::{
         stage::{APP, PATIENCE, Stage},
     },
     fixture::{condition, output},
-    lab::{self, Kind, fails, hangs, succeeds},
+    lab::{self, TRIAL, fails, hangs, succeeds},
 };
 use clap::ValueEnum;
 use kube::ResourceExt;
@@ -218,7 +218,7 @@ async fn an_intent_for_a_stale_template_is_noticed() -> Result<()> {
         stage
             .proxy
             .begin(at("event", templates, &[1], Fault::Delay));
-        let mut template = lab::template(Kind::Trial);
+        let mut template = lab::template(TRIAL);
         template["template"]["spec"]["note"] = json!("new");
         stage.template(template).await?;
         stage.change(APP, succeeds(2)).await?;
@@ -233,7 +233,7 @@ async fn an_intent_for_a_stale_template_is_noticed() -> Result<()> {
 #[tokio::test]
 async fn taking_a_strangers_object_for_ones_own_is_noticed() -> Result<()> {
     is_noticed(Mutant::AdoptUnchecked, |stage| async move {
-        let mut template = lab::template(Kind::Trial);
+        let mut template = lab::template(TRIAL);
         template["template"]["metadata"] = json!({ "name": "fixed" });
         stage.template(template).await?;
         let stranger = json!({

@@ -1,68 +1,76 @@
 //! A controller that serves one namespace and has rights in no other.
 
+use std::time::Instant;
+
 use anyhow::{Result, ensure};
 use cartouche_tests::{
-    cluster::{Cluster, Rights, Seen},
+    cluster::{Cluster, Seen},
     controller::{Controller, Settings},
+    fixture::Fixture,
+    kind::{CONFIG_MAP, RUNNABLE},
     repository,
 };
 use serde_json::{Value, json};
 
-use crate::ground::{self, DEMO, SOON, apply, condition, echo};
+use crate::ground::{self, DEMO, SOON, condition, echo, says};
 
 /// As in the overlay.
 const NAMESPACE: &str = "cartouche-examples";
 
-async fn says(cluster: &Cluster, name: &str, said: &str) -> Result<()> {
-    cluster
-        .eventually(&format!("{name} to say {said}"), SOON, || async {
-            let runnables = ground::all(cluster, NAMESPACE, "runnables").await?;
-            let runnable = runnables.iter().find(|it| it["metadata"]["name"] == name);
-            let runnable = runnable.unwrap_or(&Value::Null);
-            Ok(if runnable["status"]["outputs"]["said"] == said {
-                Seen::Done(())
-            } else {
-                Seen::NotYet(condition(runnable, "Ready").to_string())
-            })
-        })
-        .await
-}
-
-#[tokio::test]
-async fn rights_in_one_namespace_are_enough_to_serve_it() -> Result<()> {
-    let cluster = ground::cluster().await?;
+/// The namespace, where the controller has the rights of the overlay and no others.
+async fn overlaid(cluster: &Cluster) -> Result<Fixture> {
     cluster.kubectl(&["create", "namespace", NAMESPACE]).await?;
     let overlay = repository().join("config/overlays/one-namespace");
     cluster.apply_kustomization(&overlay).await?;
     for binding in ["", "-kinds", "-impersonation"] {
         let name = format!("cartouche-controller{binding}");
-        cluster
-            .kubectl(&["delete", "clusterrolebinding", &name])
-            .await?;
+        let delete = ["delete", "clusterrolebinding", &name];
+        cluster.kubectl(&delete).await?;
     }
-    let account = cluster.service_account(NAMESPACE, "runner", &[]).await?;
+    let mut served = Fixture::of(cluster, NAMESPACE, SOON);
+    served.account = served.allow("runner", &[]).await?;
+    served.template(echo()).await?;
+    Ok(served)
+}
+
+async fn has_said(served: &Fixture, name: &str) -> Result<()> {
+    let said = |it: &Value| it["status"]["outputs"]["said"] == name;
+    let what = format!("to say {name}");
+    served.observed(RUNNABLE, name, &what, said).await.map(drop)
+}
+
+/// Leaves to the controller, of what is in no namespace, nothing but the templates.
+async fn leave_only_templates(cluster: &Cluster) -> Result<()> {
+    let patch = json!({ "rules": [{
+        "apiGroups": ["carto.run"], "resources": ["clusterruntemplates"],
+        "verbs": ["get", "list", "watch"],
+    }] });
+    let role = ["patch", "clusterrole", "cartouche-controller-cluster"];
+    let patch = ["--type", "merge", "-p", &patch.to_string()];
+    cluster.kubectl(&[&role[..], &patch].concat()).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn rights_in_one_namespace_are_enough_to_serve_it() -> Result<()> {
+    let cluster = ground::cluster().await?;
+    let served = overlaid(&cluster).await?;
     let audit = cluster.audit()?;
-    let settings = Settings::with_arguments(&["--namespace", NAMESPACE]);
-    let mut controller = Controller::start(DEMO, &cluster, &settings).await?;
+    let mut controller = served.start_controller_with(DEMO, &[]).await?;
     ensure!(controller.get("/readyz").await? == "ok\n");
-    let one = ground::runnable(NAMESPACE, "one", "echo", &json!({ "say": "one" }));
-    apply(&cluster, &[echo(), one]).await?;
-    cluster
-        .eventually("the run to be forbidden", SOON, || async {
-            let all = ground::all(&cluster, NAMESPACE, "runnables").await?;
-            let said = condition(&all[0], "Ready").to_string();
-            Ok(if said.contains("is forbidden") {
-                Seen::Done(())
-            } else {
-                Seen::NotYet(said)
-            })
-        })
+    served.runnable("one", says("one")).await?;
+    let forbidden = |it: &Value| {
+        let said = condition(it, "Ready").to_string();
+        said.contains("is forbidden")
+    };
+    served
+        .observed(RUNNABLE, "one", "a refusal", forbidden)
         .await?;
     // A right that is granted here is noticed.
-    let begin = std::time::Instant::now();
-    let rights = [Rights::of_a_runnable("", "configmaps")];
-    cluster.grant(&account, &rights).await?;
-    says(&cluster, "one", "one").await?;
+    let begin = Instant::now();
+    let rights = [CONFIG_MAP.rights_of_a_runnable()];
+    served.allow("runner", &rights).await?;
+    has_said(&served, "one").await?;
     ensure!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
     // Nothing was refused to the controller, and nothing asked for elsewhere.
     let log = controller.log()?;
@@ -70,42 +78,26 @@ async fn rights_in_one_namespace_are_enough_to_serve_it() -> Result<()> {
     let user = Controller::account().user();
     ensure!(audit.requests(&user, "list", "configmaps")? > 0);
 
-    let only_templates = json!([{
-        "apiGroups": ["carto.run"], "resources": ["clusterruntemplates"],
-        "verbs": ["get", "list", "watch"],
-    }]);
-    let patch = json!({ "rules": only_templates }).to_string();
-    let role = [
-        "patch",
-        "clusterrole",
-        "cartouche-controller-cluster",
-        "--type",
-        "merge",
-        "-p",
-    ];
-    cluster.kubectl(&[&role[..], &[&patch]].concat()).await?;
+    leave_only_templates(&cluster).await?;
     controller.restart().await?;
     let lacking = [
         "clusterroles",
         "clusterrolebindings",
         "customresourcedefinitions",
     ];
-    cluster
-        .eventually("what is lacking to be said", SOON, || async {
+    served
+        .eventually("what is lacking to be said", || async {
             let said = controller.get("/readyz").await?;
-            let all = lacking
-                .iter()
-                .all(|it| said.contains(&format!("without {it}: ")));
-            Ok(if said.starts_with("ok\n") && all {
+            let lacks = |it: &&str| said.contains(&format!("without {it}: "));
+            Ok(if said.starts_with("ok\n") && lacking.iter().all(lacks) {
                 Seen::Done(())
             } else {
                 Seen::NotYet(said)
             })
         })
         .await?;
-    let two = ground::runnable(NAMESPACE, "two", "echo", &json!({ "say": "two" }));
-    apply(&cluster, &[two]).await?;
-    says(&cluster, "two", "two").await
+    served.runnable("two", says("two")).await?;
+    has_said(&served, "two").await
 }
 
 #[tokio::test]

@@ -3,32 +3,36 @@
 
 use anyhow::{Result, ensure};
 use cartouche_tests::{
-    cluster::{Rights, Seen},
     controller::{Controller, Settings},
+    fixture::{Fixture, objects::name_of},
+    kind::{CONFIG_MAP, EVENT, Kind, RUNNABLE, SECRET},
+    repository,
 };
 use serde_json::{Value, json};
 
-use crate::ground::{self, DEMO, SOON, apply, condition, echo, runnable, template};
+use crate::ground::{self, DEMO, condition, echo, is_ready, says};
 
 /// Planted where a secret could be, each in a place of its own.
 const INPUT: &str = "planted-in-an-input";
 const OUTPUT: &str = "planted-in-an-output";
 const SELECTED: &str = "planted-in-a-selected-object";
 const REFUSED: &str = "planted-in-an-object-that-is-refused";
-const SECRET: &str = "planted-in-a-secret";
+const SECRET_VALUE: &str = "planted-in-a-secret";
 const ECHOED: &str = "planted!as!no!label";
+const PLANTED: [&str; 6] = [INPUT, OUTPUT, SELECTED, REFUSED, SECRET_VALUE, ECHOED];
 
-/// Templates and Runnables that carry all of it about.
-fn objects(namespace: &str) -> Vec<Value> {
-    let map = |data: Value| {
-        json!({
-            "template": {
-                "apiVersion": "v1", "kind": "ConfigMap",
-                "metadata": { "generateName": "run-" }, "data": data,
-            },
-            "outputs": { "all": ".data" },
-        })
-    };
+/// A template of config maps that are an output.
+fn map(data: &Value) -> Value {
+    json!({
+        "template": {
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": { "generateName": "run-" }, "data": data,
+        },
+        "outputs": { "all": ".data" },
+    })
+}
+
+fn templates() -> [(&'static str, Value); 6] {
     let secret = json!({
         "template": {
             "apiVersion": "v1", "kind": "Secret",
@@ -38,64 +42,115 @@ fn objects(namespace: &str) -> Vec<Value> {
         "outputs": { "token": ".data.token" },
     });
     // The API server answers with what it was sent: immutable must be a truth.
-    let mut refused = map(json!({ "a": "b" }));
+    let mut refused = map(&json!({ "a": "b" }));
     refused["template"]["immutable"] = "$(runnable.spec.inputs.say)$".into();
-    let mut selects = runnable(namespace, "selects", "selects", &json!({}));
-    selects["spec"]["selector"] = json!({
-        "resource": { "apiVersion": "v1", "kind": "ConfigMap" },
-        "matchingLabels": { "pick": "me" },
-    });
     // The API server quotes a label that is none.
-    let mut echoed = map(json!({ "a": "b" }));
-    echoed["template"]["metadata"]["labels"] =
-        json!({ "app": "$(selected.metadata.annotations.pass)$" });
-    let mut labelled = runnable(namespace, "refused-label", "echoed", &json!({}));
-    labelled["spec"]["selector"] = json!({
-        "resource": { "apiVersion": "v1", "kind": "Secret" },
-        "matchingLabels": { "pick": "me" },
-    });
-    vec![
-        json!({
-            "apiVersion": "v1", "kind": "Secret",
-            "metadata": {
-                "name": "picked", "namespace": namespace, "labels": { "pick": "me" },
-                "annotations": { "pass": ECHOED },
-            },
-        }),
-        template("echoed", &echoed),
-        labelled,
-        json!({
-            "apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": { "name": "picked", "namespace": namespace, "labels": { "pick": "me" } },
-            "data": { "password": SELECTED },
-        }),
-        echo(),
-        template(
-            "selects",
-            &map(json!({ "copy": "$(selected.data.password)$" })),
-        ),
-        template("fixed", &map(json!({ "said": OUTPUT }))),
-        template("refused", &refused),
-        template("secret", &secret),
-        runnable(namespace, "input", "echo", &json!({ "say": INPUT })),
-        runnable(namespace, "output", "fixed", &json!({})),
-        runnable(namespace, "refused", "refused", &json!({ "say": REFUSED })),
-        runnable(namespace, "secret", "secret", &json!({ "say": SECRET })),
-        selects,
+    let mut echoed = map(&json!({ "a": "b" }));
+    let annotation = "$(selected.metadata.annotations.pass)$";
+    echoed["template"]["metadata"]["labels"] = json!({ "app": annotation });
+    let selects = map(&json!({ "copy": "$(selected.data.password)$" }));
+    [
+        ("input", echo()),
+        ("output", map(&json!({ "said": OUTPUT }))),
+        ("refused", refused),
+        ("refused-label", echoed),
+        ("secret", secret),
+        ("selects", selects),
     ]
+}
+
+/// The Runnable of a template.
+fn spec(template: &str) -> Value {
+    let picks = |kind: Kind| {
+        let resource = json!({ "apiVersion": kind.api_version(), "kind": kind.name });
+        json!({ "selector": { "resource": resource, "matchingLabels": { "pick": "me" } } })
+    };
+    let mut spec = match template {
+        "input" => says(INPUT),
+        "refused" => says(REFUSED),
+        "secret" => says(SECRET_VALUE),
+        "refused-label" => picks(SECRET),
+        "selects" => picks(CONFIG_MAP),
+        _ => json!({}),
+    };
+    spec["runTemplateRef"] = json!({ "name": template });
+    spec
+}
+
+/// Makes templates and Runnables that carry all of it about, and what they select.
+async fn plant(tenant: &Fixture) -> Result<()> {
+    let picked = json!({ "name": "picked", "labels": { "pick": "me" } });
+    let mut secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": picked });
+    secret["metadata"]["annotations"] = json!({ "pass": ECHOED });
+    let mut map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": picked });
+    map["data"] = json!({ "password": SELECTED });
+    tenant.put(secret).await?;
+    tenant.put(map).await?;
+    for (name, template) in templates() {
+        tenant.template_named(name, template).await?;
+        tenant.runnable(name, spec(name)).await?;
+    }
+    Ok(())
+}
+
+/// Looks for all that was planted, and for tokens, in all that the controller has written.
+async fn nothing_is_written(tenant: &Fixture, controller: &Controller) -> Result<()> {
+    let log = controller.log()?;
+    ensure!(log.contains("\"TRACE\""), "the log has all there is");
+    let events = tenant.list(EVENT, "").await?;
+    ensure!(!events.is_empty());
+    let (events, metrics) = (json!(events).to_string(), controller.get("/metrics").await?);
+    for (place, written) in [("log", &log), ("events", &events), ("metrics", &metrics)] {
+        let encoded = PLANTED.map(base64);
+        for text in PLANTED
+            .into_iter()
+            .chain(encoded.iter().map(String::as_str))
+        {
+            let line = written.lines().find(|line| line.contains(text));
+            ensure!(line.is_none(), "{text} is in the {place}: {line:?}");
+        }
+    }
+    // Tokens are JSON Web Tokens: of the account, and the controller's own.
+    let token = log.lines().find(|line| line.contains("eyJhbGciOi"));
+    let user = tenant.account.user();
+    ensure!(
+        token.is_none(),
+        "a token of {user} or the controller: {token:?}"
+    );
+    Ok(())
+}
+
+/// The values did pass: else nothing was shown.
+async fn all_has_passed(tenant: &Fixture) -> Result<()> {
+    let status = async |name: &str| {
+        let runnable = tenant.get(RUNNABLE, name).await?;
+        anyhow::Ok(runnable["status"].clone())
+    };
+    assert_eq!(status("input").await?["outputs"]["said"], INPUT);
+    assert_eq!(status("output").await?["outputs"]["all"]["said"], OUTPUT);
+    assert_eq!(status("selects").await?["outputs"]["all"]["copy"], SELECTED);
+    let secret = status("secret").await?.to_string();
+    assert!(!secret.contains(SECRET_VALUE), "{secret}");
+    let label = status("refused-label").await?.to_string();
+    let withheld = label.contains("Invalid value: (withheld)");
+    assert!(withheld && !label.contains(ECHOED), "{label}");
+    let refused = status("refused").await?.to_string();
+    assert!(!refused.contains(REFUSED), "{refused}");
+    Ok(())
 }
 
 #[tokio::test]
 async fn no_value_reaches_a_log_an_event_or_a_metric() -> Result<()> {
     let cluster = ground::cluster().await?;
-    let namespace = cluster.namespace("planted").await?;
-    let rights = ["configmaps", "secrets"].map(|resource| Rights::of_a_runnable("", resource));
-    let account = cluster
-        .service_account(&namespace, "runner", &rights)
-        .await?;
-    for identity in ["impersonate", "token"] {
-        // What a token is read from must not be written down either.
-        let arguments = [
+    let rights = [CONFIG_MAP, SECRET].map(Kind::rights_of_a_runnable);
+    let tenant = ground::namespace(&cluster, "planted", &rights).await?;
+    // What a token is read from must not be written down either.
+    for (sequence, identity) in [(1, "impersonate"), (2, "token")] {
+        if identity == "token" {
+            let overlay = repository().join("config/overlays/tokens");
+            cluster.apply_kustomization(&overlay).await?;
+        }
+        let settings = [
             "--log",
             "trace",
             "--log-format",
@@ -103,98 +158,32 @@ async fn no_value_reaches_a_log_an_event_or_a_metric() -> Result<()> {
             "--identity",
             identity,
         ];
-        if identity == "token" {
-            let overlay = cartouche_tests::repository().join("config/overlays/tokens");
-            cluster.apply_kustomization(&overlay).await?;
-        }
-        let controller =
-            Controller::start(DEMO, &cluster, &Settings::with_arguments(&arguments)).await?;
-        if identity == "impersonate" {
-            apply(&cluster, &objects(&namespace)).await?;
+        let settings = Settings::with_arguments(&settings);
+        let controller = Controller::start(DEMO, &cluster, &settings).await?;
+        if sequence == 1 {
+            plant(&tenant).await?;
         } else {
-            let again = [
-                "-n",
-                &namespace,
-                "annotate",
-                "runnables",
-                "--all",
-                "carto.run/rerun-token=2",
-            ];
-            cluster.kubectl(&again).await?;
+            let again = "carto.run/rerun-token=2";
+            let namespace = &tenant.namespace;
+            let annotate = ["-n", namespace, "annotate", "runnables", "--all", again];
+            cluster.kubectl(&annotate).await?;
         }
-        let sequence = if identity == "token" { 2 } else { 1 };
-        cluster
-            .eventually("all Runnables to have settled", SOON, || async {
-                let runnables = ground::all(&cluster, &namespace, "runnables").await?;
-                let open: Vec<&Value> = runnables
-                    .iter()
-                    .filter(|it| !settled(it, sequence))
-                    .map(|it| &it["status"])
-                    .collect();
-                Ok(if open.is_empty() && runnables.len() == 6 {
-                    Seen::Done(())
-                } else {
-                    Seen::NotYet(format!("{open:#?}"))
-                })
-            })
-            .await?;
-        let log = controller.log()?;
-        ensure!(log.contains("\"TRACE\""), "the log has all there is");
-        let events = ground::all(&cluster, &namespace, "events").await?;
-        ensure!(!events.is_empty());
-        let events = serde_json::to_string(&events)?;
-        let metrics = controller.get("/metrics").await?;
-        for planted in [INPUT, OUTPUT, SELECTED, REFUSED, SECRET, ECHOED] {
-            let encoded = base64(planted);
-            for text in [planted, encoded.as_str()] {
-                for (place, written) in [("log", &log), ("events", &events), ("metrics", &metrics)]
-                {
-                    let line = written.lines().find(|line| line.contains(text));
-                    ensure!(line.is_none(), "{text} is in the {place}: {line:?}");
-                }
-            }
-        }
-        // Tokens are JSON Web Tokens: of the account, and the controller's own.
-        let token = log.lines().find(|line| line.contains("eyJhbGciOi"));
-        ensure!(
-            token.is_none(),
-            "a token of {} or the controller: {token:?}",
-            account.user()
-        );
+        let settled = |it: &Value| settled(it, sequence);
+        let what = "all Runnables to have settled";
+        tenant.all_observed(PLANTED.len(), what, settled).await?;
+        nothing_is_written(&tenant, &controller).await?;
         controller.stop().await?;
     }
-    let runnables = ground::all(&cluster, &namespace, "runnables").await?;
-    let named = |name: &str| runnables.iter().find(|it| it["metadata"]["name"] == name);
-    let status = |name: &str| {
-        named(name)
-            .map(|it| it["status"].clone())
-            .unwrap_or_default()
-    };
-    // The values did pass: else nothing was shown.
-    assert_eq!(status("input")["outputs"]["said"], INPUT);
-    assert_eq!(status("output")["outputs"]["all"]["said"], OUTPUT);
-    assert_eq!(status("selects")["outputs"]["all"]["copy"], SELECTED);
-    assert!(!status("secret").to_string().contains(SECRET));
-    let label = status("refused-label").to_string();
-    assert!(
-        label.contains("Invalid value: (withheld)") && !label.contains(ECHOED),
-        "{label}"
-    );
-    assert!(
-        !status("refused").to_string().contains(REFUSED),
-        "{}",
-        status("refused")
-    );
-    Ok(())
+    all_has_passed(&tenant).await
 }
 
 fn settled(runnable: &Value, sequence: i64) -> bool {
-    let ready = condition(runnable, "Ready");
-    let current = &runnable["status"]["currentRun"]["sequence"];
-    match runnable["metadata"]["name"].as_str() {
-        Some("refused" | "refused-label") => ready["status"] == "False",
-        Some("secret") => ready["status"] == "False" && *current == sequence,
-        _ => ready["status"] == "True" && *current == sequence,
+    let is_current = runnable["status"]["currentRun"]["sequence"] == sequence;
+    let refused = condition(runnable, "Ready")["status"] == "False";
+    match name_of(runnable) {
+        "refused" | "refused-label" => refused,
+        "secret" => refused && is_current,
+        _ => is_ready(runnable) && is_current,
     }
 }
 

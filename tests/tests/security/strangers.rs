@@ -3,53 +3,62 @@
 
 mod unreadable;
 
+use std::time::Duration;
+
 use anyhow::{Result, ensure};
 use cartouche_tests::{
-    cluster::{Cluster, Rights, Seen},
+    cluster::{Cluster, Seen},
+    control_plane::Options,
     controller::{Controller, Settings},
     fault_proxy::{Call, Fault, FaultProxy},
-    lab::{self, Kind},
+    fixture::{Fixture, install_lab},
+    lab::{self, TRIAL},
 };
-use kube::{
-    Api,
-    api::{DynamicObject, ListParams},
-};
+use kube::api::ListParams;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
-use crate::ground::{self, DEMO, SOON, apply, condition};
+use crate::ground::{self, DEMO, SOON, condition, is_ready, text};
 
-const TRIALS: &str = "/apis/lab.test/v1/namespaces";
-const RUNNABLES: &str = "/apis/carto.run/v1alpha1/namespaces";
 /// Deeper than JSON is read by default.
 const DEEP: usize = 140;
 const MIB: u64 = 1024 * 1024;
 
 /// A cluster with a kind of runs that anything may be written into.
 async fn cluster() -> Result<Cluster> {
-    let cluster = ground::cluster().await?;
-    cluster.apply_yaml("default", lab::KINDS).await?;
-    cluster.definitions_served().await?;
-    let template = ground::template("lab", &lab::template(Kind::Trial));
-    apply(&cluster, &[template]).await?;
+    let cluster = Cluster::start(DEMO, &Options::controllers()).await?;
+    install_lab(&cluster, SOON).await?;
     Ok(cluster)
 }
 
 /// A namespace whose account may make runs.
-async fn victim(cluster: &Cluster) -> Result<String> {
-    let namespace = cluster.namespace("victim").await?;
-    let rights = [Rights::of_a_runnable("lab.test", "trials")];
-    cluster
-        .service_account(&namespace, "runner", &rights)
-        .await?;
-    Ok(namespace)
+async fn victim(cluster: &Cluster) -> Result<Fixture> {
+    let rights = [TRIAL.rights_of_a_runnable()];
+    let victim = ground::namespace(cluster, "victim", &rights).await?;
+    victim.template(lab::template(TRIAL)).await?;
+    Ok(victim)
+}
+
+/// A namespace whose objects are no runs.
+async fn attacker(cluster: &Cluster) -> Result<Fixture> {
+    ground::namespace(cluster, "attacker", &[]).await
+}
+
+/// A Runnable with a run that does not end.
+async fn has_a_run(victim: &Fixture, name: &str) -> Result<Value> {
+    victim.runnable(name, inputs(lab::hangs(1))).await?;
+    until(victim, name, "a run", has_run).await
 }
 
 /// A controller, and `app`, which has a run that does not end.
-async fn with_a_run(cluster: &Cluster, victim: &str) -> Result<(Controller, Value)> {
-    let controller = Controller::start(DEMO, cluster, &Settings::default()).await?;
-    apply(cluster, &[runnable(victim, "app", &lab::hangs(1))]).await?;
-    let made = until(cluster, (victim, "app"), "a run", has_run).await?;
+async fn with_a_run(victim: &Fixture) -> Result<(Controller, Value)> {
+    let controller = Controller::start(DEMO, &victim.cluster, &Settings::default()).await?;
+    let made = has_a_run(victim, "app").await?;
     Ok((controller, made))
+}
+
+fn inputs(inputs: impl Into<Value>) -> Value {
+    json!({ "inputs": inputs.into() })
 }
 
 /// A list in a list, and so on.
@@ -72,29 +81,39 @@ async fn send(cluster: &Cluster, method: &str, path: &str, body: String) -> Resu
     Ok(())
 }
 
-async fn stranger(cluster: &Cluster, namespace: &str, metadata: &str, spec: &str) -> Result<()> {
-    let object = format!(
-        r#"{{"apiVersion":"lab.test/v1","kind":"Trial","metadata":{{"generateName":"x-","labels":{{"carto.run/runnable-name":"x"}}{metadata}}},"spec":{spec}}}"#
-    );
-    send(
-        cluster,
-        "POST",
-        &format!("{TRIALS}/{namespace}/trials"),
-        object,
-    )
-    .await
+/// Where the API server has the Runnables of a namespace.
+fn runnables(of: &Fixture) -> String {
+    let namespace = &of.namespace;
+    format!("/apis/carto.run/v1alpha1/namespaces/{namespace}/runnables")
 }
 
-fn runnable(namespace: &str, name: &str, inputs: &Value) -> Value {
-    ground::runnable(namespace, name, "lab", inputs)
+/// Where it has the runs.
+fn trials(of: &Fixture) -> String {
+    format!("/apis/lab.test/v1/namespaces/{}/trials", of.namespace)
+}
+
+/// Makes an object that says it is a run of `x`, with further metadata and this at `spec.a`.
+async fn stranger(attacker: &Fixture, metadata: &str, spec: &str) -> Result<()> {
+    let object = format!(
+        r#"{{"apiVersion":"lab.test/v1","kind":"Trial","metadata":{{"generateName":"x-","labels":{{"carto.run/runnable-name":"x"}}{metadata}}},"spec":{{"a":{spec}}}}}"#
+    );
+    send(&attacker.cluster, "POST", &trials(attacker), object).await
+}
+
+/// Metadata of what says that a Runnable of this name owns it.
+fn owned_by(name: &str) -> String {
+    let uid = "0b8f8a2c-3c3c-4c3c-8c3c-000000000000";
+    format!(
+        r#","ownerReferences":[{{"apiVersion":"carto.run/v1alpha1","kind":"Runnable","name":"{name}","uid":"{uid}","controller":true}}]"#
+    )
 }
 
 /// Status, generation and version of an object, whose spec may be too deep to be read here.
-async fn get(cluster: &Cluster, namespace: &str, kind: &str, name: &str) -> Result<Value> {
+async fn get(fixture: &Fixture, kind: &str, name: &str) -> Result<Value> {
     let parts =
         r#"jsonpath={.status}{"\n"}{.metadata.generation}{"\n"}{.metadata.resourceVersion}"#;
-    let arguments = ["-n", namespace, "get", kind, name, "-o", parts];
-    let answer = cluster.kubectl(&arguments).await?;
+    let arguments = ["-n", &fixture.namespace, "get", kind, name, "-o", parts];
+    let answer = fixture.cluster.kubectl(&arguments).await?;
     let lines: Vec<&str> = answer.lines().collect();
     let [status, generation, version] = lines[..] else {
         anyhow::bail!("{answer}");
@@ -108,14 +127,14 @@ async fn get(cluster: &Cluster, namespace: &str, kind: &str, name: &str) -> Resu
 
 /// Waits until a Runnable is as wanted.
 async fn until(
-    cluster: &Cluster,
-    (namespace, name): (&str, &str),
+    fixture: &Fixture,
+    name: &str,
     what: &str,
     wanted: impl Fn(&Value) -> bool,
 ) -> Result<Value> {
-    cluster
-        .eventually(what, SOON, || async {
-            let runnable = get(cluster, namespace, "runnable", name).await?;
+    fixture
+        .eventually(what, || async {
+            let runnable = get(fixture, "runnable", name).await?;
             Ok(if wanted(&runnable) {
                 Seen::Done(runnable)
             } else {
@@ -129,19 +148,10 @@ fn has_run(runnable: &Value) -> bool {
     runnable["status"]["currentRun"]["phase"] == "Created"
 }
 
-fn is_ready(runnable: &Value) -> bool {
-    condition(runnable, "Ready")["status"] == "True"
-}
-
-/// Ends the only run of a namespace.
-async fn end_run(
-    cluster: &Cluster,
-    namespace: &str,
-    resource: &kube::api::ApiResource,
-) -> Result<()> {
-    let runs: Api<DynamicObject> = Api::namespaced_with(cluster.client(), namespace, resource);
-    let unfinished = runs.list(&ListParams::default()).await?.items;
-    for run in unfinished {
+/// Ends the runs of a namespace.
+async fn end_runs(victim: &Fixture) -> Result<()> {
+    let runs = victim.api(TRIAL);
+    for run in runs.list(&ListParams::default()).await? {
         if run.data.pointer("/status/phase").is_none() {
             lab::end(&runs, &run, true).await?;
         }
@@ -152,36 +162,17 @@ async fn end_run(
 #[tokio::test]
 async fn an_object_too_deep_to_read_keeps_no_other_tenant_waiting() -> Result<()> {
     let cluster = cluster().await?;
-    let (victim, attacker) = (
-        victim(&cluster).await?,
-        cluster.namespace("attacker").await?,
-    );
+    let (victim, attacker) = (victim(&cluster).await?, attacker(&cluster).await?);
     let mut controller = Controller::start(DEMO, &cluster, &Settings::default()).await?;
-    apply(&cluster, &[runnable(&victim, "before", &lab::hangs(1))]).await?;
-    let before = (victim.as_str(), "before");
-    until(&cluster, before, "a run before", has_run).await?;
-
-    let owned = r#","ownerReferences":[{"apiVersion":"carto.run/v1alpha1","kind":"Runnable","name":"before","uid":"0b8f8a2c-3c3c-4c3c-8c3c-000000000000","controller":true}]"#;
-    stranger(
-        &cluster,
-        &attacker,
-        "",
-        &format!(r#"{{"a":{}}}"#, nested(DEEP)),
-    )
-    .await?;
-    stranger(
-        &cluster,
-        &attacker,
-        owned,
-        &format!(r#"{{"a":{}}}"#, nested(DEEP)),
-    )
-    .await?;
+    has_a_run(&victim, "before").await?;
+    for metadata in [String::new(), owned_by("before")] {
+        stranger(&attacker, &metadata, &nested(DEEP)).await?;
+    }
     controller.restart().await?;
 
-    apply(&cluster, &[runnable(&victim, "after", &lab::hangs(2))]).await?;
-    until(&cluster, (&victim, "after"), "a run after", has_run).await?;
-    end_run(&cluster, &victim, &Kind::Trial.resource()).await?;
-    let ended = until(&cluster, before, "the end of the first run", is_ready).await?;
+    has_a_run(&victim, "after").await?;
+    end_runs(&victim).await?;
+    let ended = until(&victim, "before", "the end of the first run", is_ready).await?;
     ensure!(ended["status"]["outputs"]["value"] == 1, "{ended}");
     Ok(())
 }
@@ -190,12 +181,9 @@ async fn an_object_too_deep_to_read_keeps_no_other_tenant_waiting() -> Result<()
 async fn a_run_too_deep_to_read_is_followed_and_gives_no_half_outputs() -> Result<()> {
     let cluster = cluster().await?;
     let victim = victim(&cluster).await?;
-    let (controller, made) = with_a_run(&cluster, &victim).await?;
-    let app = (victim.as_str(), "app");
-    let run = made["status"]["currentRun"]["name"]
-        .as_str()
-        .unwrap_or_default();
-    let path = format!("{TRIALS}/{victim}/trials/{run}/status");
+    let (controller, made) = with_a_run(&victim).await?;
+    let run = text(&made["status"]["currentRun"]["name"]);
+    let path = format!("{}/{run}/status", trials(&victim));
     let condition_of_run = lab::ended(true, &json!(1))["conditions"].clone();
     let status = format!(
         r#"{{"status":{{"value":1,"conditions":{condition_of_run},"a":{}}}}}"#,
@@ -203,7 +191,7 @@ async fn a_run_too_deep_to_read_is_followed_and_gives_no_half_outputs() -> Resul
     );
     send(&cluster, "PATCH", &path, status).await?;
 
-    let told = until(&cluster, app, "a word about the depth", |it| {
+    let told = until(&victim, "app", "a word about the depth", |it| {
         condition(it, "RunTemplateReady")["reason"] == "OutputPathNotSatisfied"
     })
     .await?;
@@ -212,19 +200,12 @@ async fn a_run_too_deep_to_read_is_followed_and_gives_no_half_outputs() -> Resul
         said.contains(run) && said.contains("deeper than 127 levels"),
         "{said}"
     );
-    ensure!(
-        told["status"]["currentRun"]["result"] == "Succeeded",
-        "{told}"
-    );
+    let current = &told["status"]["currentRun"];
+    ensure!(current["result"] == "Succeeded", "{told}");
 
-    send(
-        &cluster,
-        "PATCH",
-        &path,
-        r#"{"status":{"a":null}}"#.to_owned(),
-    )
-    .await?;
-    let healed = until(&cluster, app, "the outputs", is_ready).await?;
+    let mended = r#"{"status":{"a":null}}"#.to_owned();
+    send(&cluster, "PATCH", &path, mended).await?;
+    let healed = until(&victim, "app", "the outputs", is_ready).await?;
     ensure!(healed["status"]["outputs"]["value"] == 1, "{healed}");
     ensure!(healed["status"]["currentRun"]["sequence"] == 1, "{healed}");
     ensure!(controller.runs()?);
@@ -239,28 +220,23 @@ fn maps() -> String {
 #[tokio::test]
 async fn large_objects_of_strangers_take_little_memory() -> Result<()> {
     let cluster = cluster().await?;
-    let (victim, attacker) = (
-        victim(&cluster).await?,
-        cluster.namespace("attacker").await?,
-    );
-    let maps = format!(r#"{{"a":{}}}"#, maps());
+    let (victim, attacker) = (victim(&cluster).await?, attacker(&cluster).await?);
+    let maps = maps();
     ensure!(maps.len() > 1_000_000);
-    let owned = r#","ownerReferences":[{"apiVersion":"carto.run/v1alpha1","kind":"Runnable","name":"app","uid":"0b8f8a2c-3c3c-4c3c-8c3c-000000000000","controller":true}]"#;
-    for index in 0..30 {
-        let metadata = if index % 2 == 0 { "" } else { owned };
-        stranger(&cluster, &attacker, metadata, &maps).await?;
+    let one_of_each = async || {
+        stranger(&attacker, "", &maps).await?;
+        stranger(&attacker, &owned_by("app"), &maps).await
+    };
+    for _ in 0..15 {
+        one_of_each().await?;
     }
     let audit = cluster.audit()?;
-    let controller = Controller::start(DEMO, &cluster, &Settings::default()).await?;
-    apply(&cluster, &[runnable(&victim, "app", &lab::hangs(1))]).await?;
-    let app = (victim.as_str(), "app");
-    until(&cluster, app, "a run", has_run).await?;
-    end_run(&cluster, &victim, &Kind::Trial.resource()).await?;
-    until(&cluster, app, "its end", is_ready).await?;
+    let (controller, _) = with_a_run(&victim).await?;
+    end_runs(&victim).await?;
+    until(&victim, "app", "its end", is_ready).await?;
     // One more of each, as an event.
-    stranger(&cluster, &attacker, "", &maps).await?;
-    stranger(&cluster, &attacker, owned, &maps).await?;
-    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    one_of_each().await?;
+    sleep(Duration::from_secs(2)).await;
 
     let peak = controller.peak_memory()? / MIB;
     eprintln!("at most {peak} MiB");
@@ -276,37 +252,43 @@ async fn large_objects_of_strangers_take_little_memory() -> Result<()> {
 async fn large_runnables_of_a_tenant_take_little_more_than_their_text() -> Result<()> {
     const COUNT: usize = 30;
     let cluster = cluster().await?;
-    let (victim, attacker) = (victim(&cluster).await?, victim(&cluster).await?);
+    let (small, large) = (victim(&cluster).await?, victim(&cluster).await?);
     let controller = Controller::start(DEMO, &cluster, &Settings::default()).await?;
     let before = controller.peak_memory()? / MIB;
-    let path = format!("{RUNNABLES}/{attacker}/runnables");
-    for index in 0..COUNT {
-        let name = format!("large-{index}");
-        let large = runnable(
-            &attacker,
-            &name,
-            &json!({ "value": "MAPS", "play": "hang" }),
-        );
-        let large = large.to_string().replace(r#""MAPS""#, &maps());
-        ensure!(large.len() > 1_000_000);
-        send(&cluster, "POST", &path, large).await?;
+    let names: Vec<_> = (0..COUNT).map(|index| format!("large-{index}")).collect();
+    for name in &names {
+        let spec = inputs(json!({ "value": "MAPS", "play": "hang" }));
+        let text = large.manifest(name, spec).to_string();
+        let text = text.replace(r#""MAPS""#, &maps());
+        ensure!(text.len() > 1_000_000);
+        send(&cluster, "POST", &runnables(&large), text).await?;
     }
-    for index in 0..COUNT {
-        let large = (attacker.as_str(), format!("large-{index}"));
+    for name in &names {
         let refused = |it: &Value| condition(it, "Ready")["reason"] == "TemplateStampFailure";
-        until(&cluster, (large.0, &large.1), "a word about it", refused).await?;
+        until(&large, name, "a word about it", refused).await?;
     }
-    apply(&cluster, &[runnable(&victim, "app", &lab::hangs(1))]).await?;
-    until(&cluster, (&victim, "app"), "a run", has_run).await?;
+    has_a_run(&small, "app").await?;
     let mut peaks = vec![controller.peak_memory()? / MIB];
     drop(controller);
     // The same as one list.
     let controller = Controller::start(DEMO, &cluster, &Settings::default()).await?;
-    apply(&cluster, &[runnable(&victim, "late", &lab::hangs(2))]).await?;
-    until(&cluster, (&victim, "late"), "a run", has_run).await?;
+    has_a_run(&small, "late").await?;
     peaks.push(controller.peak_memory()? / MIB);
     eprintln!("{COUNT} large Runnables: at most {peaks:?} MiB, {before} without");
     ensure!(peaks.iter().all(|peak| *peak < 300), "{peaks:?} MiB");
+    Ok(())
+}
+
+/// What the controller serves beside its work says that the watch of Trials fails, or nothing of it.
+async fn tells_of_a_failing_watch(controller: &Controller, failing: bool) -> Result<()> {
+    let ready = controller.get("/readyz").await?;
+    let warning = "warning: the watch of trials.lab.test fails";
+    let told = ready.starts_with("ok\n") && ready.contains(warning);
+    ensure!(if failing { told } else { ready == "ok\n" }, "{ready}");
+    let metrics = controller.get("/metrics").await?;
+    let count = u8::from(failing);
+    let gauge = format!("cartouche_watches{{state=\"Failing\"}} {count}");
+    ensure!(metrics.contains(&gauge), "{metrics}");
     Ok(())
 }
 
@@ -315,66 +297,41 @@ async fn large_runnables_of_a_tenant_take_little_more_than_their_text() -> Resul
 async fn a_kind_whose_watch_fails_is_polled_and_that_is_said_until_it_is_mended() -> Result<()> {
     let cluster = cluster().await?;
     let victim = victim(&cluster).await?;
-    let rights = Rights {
-        group: "lab.test",
-        resource: "trials",
-        verbs: &["get", "list", "create", "delete"],
-    };
-    cluster
-        .service_account(&victim, "runner", &[rights])
-        .await?;
-    let (proxy, _orders) = FaultProxy::start(&cluster, &victim).await?;
-    let account = Controller::account();
-    let token = cluster.token(&account).await?;
-    let settings = Settings {
-        kubeconfig: Some(proxy.kubeconfig(&account.name, &token)?),
-        ..Settings::with_arguments(&["--poll-seconds", "2"])
-    };
+    let rights = TRIAL.rights(&["get", "list", "create", "delete"]);
+    victim.allow("runner", &[rights]).await?;
+    let (proxy, _orders) = FaultProxy::start(&cluster, &victim.namespace).await?;
+    let settings = proxy.settings(&cluster, &["--poll-seconds", "2"]).await?;
     let mut controller = Controller::start(DEMO, &cluster, &settings).await?;
-    let app = (victim.as_str(), "app");
-    apply(&cluster, &[runnable(&victim, "app", &lab::hangs(1))]).await?;
-    until(&cluster, app, "a run", has_run).await?;
+    has_a_run(&victim, "app").await?;
     proxy.begin(Box::new(|call, _| {
         (*call == Call::new("list", "trials.lab.test")).then_some(Fault::Internal)
     }));
     controller.restart().await?;
 
-    let path = format!("{RUNNABLES}/{victim}/runnables/app");
-    let next = r#"{"spec":{"inputs":{"value":2}}}"#;
-    send(&cluster, "PATCH", &path, next.to_owned()).await?;
+    victim.change("app", json!({ "value": 2 })).await?;
     let said = |it: &Value| condition(it, "WatchUnavailable")["message"].to_string();
-    let made = until(&cluster, app, "the next run, and a word", |it| {
+    let made = until(&victim, "app", "the next run, and a word", |it| {
         it["status"]["currentRun"]["sequence"] == 2
             && has_run(it)
             && said(it).contains("trials.lab.test")
     })
     .await?;
     ensure!(said(&made).contains("answers 500"), "{made}");
-    let ready = controller.get("/readyz").await?;
-    let warning = "warning: the watch of trials.lab.test fails";
-    ensure!(
-        ready.starts_with("ok\n") && ready.contains(warning),
-        "{ready}"
-    );
-    let failing = |count: u32| format!("cartouche_watches{{state=\"Failing\"}} {count}");
-    let metrics = controller.get("/metrics").await?;
-    ensure!(metrics.contains(&failing(1)), "{metrics}");
+    tells_of_a_failing_watch(&controller, true).await?;
     // It is followed all the same.
-    end_run(&cluster, &victim, &Kind::Trial.resource()).await?;
-    let ended = until(&cluster, app, "the end of the run", is_ready).await?;
+    end_runs(&victim).await?;
+    let ended = until(&victim, "app", "the end of the run", is_ready).await?;
     ensure!(said(&ended) == said(&made), "{ended}");
     let tries = proxy.calls().len();
     ensure!(tries < 200, "{tries} requests");
 
     proxy.spare();
-    until(&cluster, app, "the word to be taken back", |it| {
+    until(&victim, "app", "the word to be taken back", |it| {
         condition(it, "WatchUnavailable").is_null() && is_ready(it)
     })
     .await?;
-    ensure!(controller.get("/readyz").await? == "ok\n");
-    let metrics = controller.get("/metrics").await?;
-    ensure!(metrics.contains(&failing(0)), "{metrics}");
-    let runs = ground::all(&cluster, &victim, "trials").await?;
+    tells_of_a_failing_watch(&controller, false).await?;
+    let runs = victim.list(TRIAL, "").await?;
     ensure!(runs.len() == 2, "{runs:?}");
     Ok(())
 }

@@ -6,18 +6,23 @@ mod attempts;
 mod direct;
 mod forgeries;
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use anyhow::{Result, ensure};
 use cartouche_tests::{
-    cluster::{Account, AuditEvent, AuditLog, Cluster, Rights, Seen},
+    cluster::{Account, AuditEvent, AuditLog},
     controller::{Controller, Settings},
+    fixture::{Fixture, objects::name_of},
+    kind::{CONFIG_MAP, EVENT, Kind, RUNNABLE, SECRET},
 };
-use kube::api::{DynamicObject, PostParams};
+use kube::{
+    Api,
+    api::{DynamicObject, PostParams},
+};
 use serde_json::{Value, json};
 
 use crate::{
-    ground::{self, DEMO, SOON, apply, condition},
+    ground::{self, DEMO, condition, is_ready, says, text},
     secrets::base64,
 };
 use attempts::{Attempt, Outcome};
@@ -25,10 +30,13 @@ use attempts::{Attempt, Outcome};
 /// In a Secret of the victim, and in one of the tenant's namespace that its account may not read.
 pub(crate) const PLANTED: &str = "planted-for-others";
 
+/// Quotas have a status.
+const QUOTA: Kind = Kind::new("", "v1", "ResourceQuota", "resourcequotas");
+
 pub(crate) struct Tenant {
-    pub(crate) cluster: Cluster,
-    pub(crate) namespace: String,
-    pub(crate) victim: String,
+    pub(crate) own: Fixture,
+    /// A namespace of somebody else.
+    pub(crate) others: Fixture,
     /// Who has the role `edit`.
     pub(crate) account: Account,
 }
@@ -36,68 +44,45 @@ pub(crate) struct Tenant {
 impl Tenant {
     async fn settle() -> Result<Self> {
         let cluster = ground::cluster().await?;
-        let namespace = ground::namespace(&cluster, "tenant").await?;
-        let victim = ground::namespace(&cluster, "victim").await?;
-        let account = cluster.service_account(&namespace, "person", &[]).await?;
-        let rights = ["secrets", "resourcequotas"].map(|it| Rights::of_a_runnable("", it));
-        cluster
-            .service_account(&namespace, "smith", &rights)
-            .await?;
-        for (namespace, subject, role) in [
-            (&namespace, account.clone(), "edit"),
-            (&victim, Account::new(&victim, "mighty"), "admin"),
-        ] {
-            cluster
-                .service_account(namespace, &subject.name, &[])
-                .await?;
-            let who = format!("--serviceaccount={}:{}", subject.namespace, subject.name);
-            let role = format!("--clusterrole={role}");
-            let bind = [
-                "-n",
-                namespace,
-                "create",
-                "rolebinding",
-                "of-the-test",
-                &role,
-                &who,
-            ];
-            cluster.kubectl(&bind).await?;
+        let runs = [CONFIG_MAP.rights_of_a_runnable()];
+        let own = ground::namespace(&cluster, "tenant", &runs).await?;
+        let others = ground::namespace(&cluster, "victim", &runs).await?;
+        let smiths = [SECRET, QUOTA].map(Kind::rights_of_a_runnable);
+        own.allow("smith", &smiths).await?;
+        let account = with_role(&own, "person", "edit").await?;
+        with_role(&others, "mighty", "admin").await?;
+        for (name, template) in attempts::templates() {
+            own.template_named(name, template).await?;
         }
-        let secret = |namespace: &str| {
-            json!({
+        for namespace in [&own, &others] {
+            let planted = json!({
                 "apiVersion": "v1", "kind": "Secret",
-                "metadata": { "name": "own", "namespace": namespace, "labels": { "pick": "me" } },
+                "metadata": { "name": "own", "labels": { "pick": "me" } },
                 "stringData": { "password": PLANTED },
-            })
-        };
-        let mut objects = attempts::templates();
-        objects.extend([secret(&namespace), secret(&victim)]);
-        objects.push(ground::runnable(
-            &victim,
-            "theirs",
-            "echo",
-            &json!({ "say": "theirs" }),
-        ));
-        apply(&cluster, &objects).await?;
+            });
+            namespace.put(planted).await?;
+        }
+        let mut theirs = says("theirs");
+        theirs["runTemplateRef"] = json!({ "name": "echo" });
+        others.runnable("theirs", theirs).await?;
         Ok(Self {
-            cluster,
-            namespace,
-            victim,
+            own,
+            others,
             account,
         })
     }
 
     /// All that a tenant must not change: what is outside its namespace, every field of it.
-    async fn others(&self) -> Result<BTreeMap<String, Value>> {
+    async fn everything_else(&self) -> Result<BTreeMap<String, Value>> {
         let kinds = "secrets,configmaps,serviceaccounts,runnables,roles,rolebindings,jobs,pods";
         let cluster_kinds = "clusterroles,clusterrolebindings,customresourcedefinitions,namespaces,\
                              clusterruntemplates,mutatingwebhookconfigurations,priorityclasses";
         let mut found = BTreeMap::new();
         for arguments in [
-            ["-n", &self.victim, "get", kinds, "-o", "json"].as_slice(),
+            ["-n", &self.others.namespace, "get", kinds, "-o", "json"].as_slice(),
             &["get", cluster_kinds, "-o", "json"],
         ] {
-            let list: Value = serde_json::from_str(&self.cluster.kubectl(arguments).await?)?;
+            let list: Value = serde_json::from_str(&self.own.cluster.kubectl(arguments).await?)?;
             for object in list["items"].as_array().into_iter().flatten() {
                 let name = format!("{} {}", object["kind"], object["metadata"]["name"]);
                 found.insert(name, lasting(object.clone()));
@@ -108,27 +93,13 @@ impl Tenant {
 
     /// Makes all Runnables as the tenant. Those that the API server refuses are done with.
     async fn make(&self, attempts: &[Attempt]) -> Result<Vec<Option<String>>> {
-        let client = self.cluster.client_of(&self.account).await?;
-        let api = kube::Api::<DynamicObject>::namespaced_with(
-            client,
-            &self.namespace,
-            &attempts::runnables(),
-        );
+        let client = self.own.cluster.client_of(&self.account).await?;
+        let kind = RUNNABLE.resource();
+        let api = Api::<DynamicObject>::namespaced_with(client, &self.own.namespace, &kind);
         let mut refused = Vec::new();
         for (index, attempt) in attempts.iter().enumerate() {
-            let mut object = ground::runnable(
-                &self.namespace,
-                &format!("t{index}"),
-                attempt.template,
-                &attempt.inputs,
-            );
-            if let Some(account) = &attempt.account {
-                object["spec"]["serviceAccountName"] = json!(account);
-            }
-            if let Some(selector) = &attempt.selector {
-                object["spec"]["selector"] = selector.clone();
-            }
-            let object: DynamicObject = serde_json::from_value(object)?;
+            let object = self.own.manifest(&format!("t{index}"), attempt.spec());
+            let object = serde_json::from_value(object)?;
             refused.push(match api.create(&PostParams::default(), &object).await {
                 Ok(_) => None,
                 Err(kube::Error::Api(status)) => Some(status.message.clone()),
@@ -138,93 +109,101 @@ impl Tenant {
         Ok(refused)
     }
 
-    /// Waits until every Runnable that was made has an answer for the tenant.
-    async fn answers(&self) -> Result<Vec<Value>> {
-        self.cluster
-            .eventually("an answer to every attempt", SOON, || async {
-                let runnables = ground::all(&self.cluster, &self.namespace, "runnables").await?;
-                let open: Vec<_> = runnables
-                    .iter()
-                    .filter(|it| {
-                        ["", "Unknown"].contains(
-                            &condition(it, "Ready")["status"]
-                                .as_str()
-                                .unwrap_or_default(),
-                        )
-                    })
-                    .map(|it| format!("{} {}", it["spec"], it["status"]))
-                    .collect();
-                Ok(if open.is_empty() {
-                    Seen::Done(runnables)
-                } else {
-                    Seen::NotYet(open.join("\n"))
-                })
-            })
-            .await
+    /// What became of Runnables, once each has an answer for the tenant: a line each, and of those that
+    /// reached something a second one.
+    async fn by_runnables(&self, attempts: &[Attempt], all: &mut Report) -> Result<Vec<Value>> {
+        let refused = self.make(attempts).await?;
+        let made = refused.iter().filter(|refusal| refusal.is_none()).count();
+        let answered = |it: &Value| {
+            let ready = text(&condition(it, "Ready")["status"]);
+            ["True", "False"].contains(&ready)
+        };
+        let what = "an answer to every attempt";
+        let runnables = self.own.all_observed(made, what, answered).await?;
+        for (index, (attempt, refusal)) in attempts.iter().zip(refused).enumerate() {
+            let name = format!("t{index}");
+            let runnable = runnables.iter().find(|it| name_of(it) == name);
+            let answer = attempt.outcome.judge(runnable, refusal.as_deref());
+            let what = format!("{}: {}", attempt.group, attempt.what);
+            all.tell(attempt.outcome.word(), &what, answer)?;
+        }
+        Ok(runnables)
     }
+
+    /// What became of requests to the API server itself.
+    async fn by_requests(&self, all: &mut Report) -> Result<()> {
+        for (what, answer) in direct::attempts(self).await? {
+            let answer = if answer.starts_with("403") {
+                Ok(answer)
+            } else {
+                Err(answer)
+            };
+            all.tell("refused", &format!("direct: {what}"), answer)?;
+        }
+        Ok(())
+    }
+}
+
+/// What became of all attempts.
+#[derive(Default)]
+struct Report {
+    count: usize,
+    /// A line for each.
+    table: String,
+    /// Those that reached something.
+    wrong: Vec<String>,
+}
+
+impl Report {
+    /// One more, by its word if it reached nothing.
+    fn tell(&mut self, word: &str, what: &str, answer: Result<String, String>) -> Result<()> {
+        self.count += 1;
+        match answer {
+            Ok(why) => writeln!(self.table, "{word} {what}: {why}")?,
+            Err(why) => {
+                writeln!(self.table, "REACHED {what}: {why}")?;
+                self.wrong.push(format!("{what}: {why}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An account of a namespace with a role of Kubernetes in it.
+async fn with_role(fixture: &Fixture, account: &str, role: &str) -> Result<Account> {
+    let account = fixture.allow(account, &[]).await?;
+    let namespace = &fixture.namespace;
+    let who = format!("--serviceaccount={namespace}:{}", account.name);
+    let role = format!("--clusterrole={role}");
+    let bind = ["-n", namespace, "create", "rolebinding", "of-the-test"];
+    let bind = [&bind[..], &[&role, &who]].concat();
+    fixture.cluster.kubectl(&bind).await?;
+    Ok(account)
 }
 
 #[tokio::test]
 async fn two_hundred_attempts_reach_nothing_beyond_the_namespace() -> Result<()> {
     let tenant = Tenant::settle().await?;
     let settings = Settings::with_arguments(&["--log", "debug", "--max-watched-kinds", "20"]);
-    let controller = Controller::start(DEMO, &tenant.cluster, &settings).await?;
-    let theirs = || async {
-        let found = ground::all(&tenant.cluster, &tenant.victim, "runnables").await?;
-        Ok(
-            if found
-                .iter()
-                .all(|it| condition(it, "Ready")["status"] == "True")
-            {
-                Seen::Done(())
-            } else {
-                Seen::NotYet(json!(found).to_string())
-            },
-        )
-    };
+    let controller = Controller::start(DEMO, &tenant.own.cluster, &settings).await?;
+    let what = "to be served";
     tenant
-        .cluster
-        .eventually("the victim to be served", SOON, theirs)
+        .others
+        .observed(RUNNABLE, "theirs", what, is_ready)
         .await?;
-    let (before, audit) = (tenant.others().await?, tenant.cluster.audit()?);
+    let (before, audit) = (tenant.everything_else().await?, tenant.own.cluster.audit()?);
 
     let attempts = attempts::all(&tenant).await?;
-    let refused = tenant.make(&attempts).await?;
-    let runnables = tenant.answers().await?;
-    let mut table = String::new();
-    let mut wrong = Vec::new();
-    for (index, (attempt, refusal)) in attempts.iter().zip(refused).enumerate() {
-        let name = format!("t{index}");
-        let runnable = runnables
-            .iter()
-            .find(|it| it["metadata"]["name"] == name.as_str());
-        let answer = attempt.outcome.judge(runnable, refusal.as_deref());
-        let (word, why) = match &answer {
-            Ok(why) => (attempt.outcome.word(), why),
-            Err(why) => ("REACHED", why),
-        };
-        writeln!(table, "{word} {}: {}: {why}", attempt.group, attempt.what)?;
-        wrong.extend(
-            answer
-                .err()
-                .map(|why| format!("{}: {}: {why}", attempt.group, attempt.what)),
-        );
-    }
-    let direct = direct::attempts(&tenant).await?;
-    for (what, answer) in &direct {
-        let word = if answer.starts_with("403") {
-            "refused"
-        } else {
-            "REACHED"
-        };
-        writeln!(table, "{word} direct: {what}: {answer}")?;
-        if word == "REACHED" {
-            wrong.push(format!("{what}: {answer}"));
-        }
-    }
-    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("attempts-of-a-tenant.txt");
+    let mut report = Report::default();
+    let runnables = tenant.by_runnables(&attempts, &mut report).await?;
+    tenant.by_requests(&mut report).await?;
+    let Report {
+        count,
+        table,
+        wrong,
+    } = report;
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("attempts-of-a-tenant.txt");
     std::fs::write(&file, table)?;
-    let count = attempts.len() + direct.len();
     ensure!(count >= 200, "{count} attempts only");
     ensure!(
         wrong.is_empty(),
@@ -233,20 +212,15 @@ async fn two_hundred_attempts_reach_nothing_beyond_the_namespace() -> Result<()>
         wrong.join("\n")
     );
 
-    let after = tenant.others().await?;
-    let changed: Vec<_> = before.keys().chain(after.keys()).collect();
-    let changed = changed
-        .into_iter()
-        .filter(|name| before.get(*name) != after.get(*name))
-        .map(|name| {
-            format!(
-                "{name}: {:?} became {:?}",
-                before.get(name),
-                after.get(name)
-            )
-        });
-    let changed: Vec<_> = changed.collect();
-    ensure!(changed.is_empty(), "of others: {}", changed.join("\n"));
+    let after = tenant.everything_else().await?;
+    let mut changed = String::new();
+    for name in before.keys().chain(after.keys()) {
+        let (was, is) = (before.get(name), after.get(name));
+        if was != is {
+            writeln!(changed, "{name}: {was:?} became {is:?}")?;
+        }
+    }
+    ensure!(changed.is_empty(), "of others:\n{changed}");
     forgeries::look(&tenant, &attempts, &runnables, &audit).await?;
     acted_as_its_own(&tenant, &audit)?;
     shows_nothing(&tenant, &controller, &runnables).await
@@ -269,9 +243,9 @@ fn lasting(mut object: Value) -> Value {
 /// What the controller did for the tenant it did as accounts of that namespace, and inside it.
 fn acted_as_its_own(tenant: &Tenant, audit: &AuditLog) -> Result<()> {
     let own = Controller::account().user();
-    let ours = format!("system:serviceaccount:{}:", tenant.namespace);
+    let ours = format!("system:serviceaccount:{}:", tenant.own.namespace);
     // The controller goes on to serve the victim.
-    let victims = format!("system:serviceaccount:{}:runner", tenant.victim);
+    let victims = format!("system:serviceaccount:{}:runner", tenant.others.namespace);
     let bookkeeping = |event: &AuditEvent| {
         event.acting_as() == own
             && (event.resource().ends_with("/status") || event.resource() == "events")
@@ -299,7 +273,7 @@ fn acted_as_its_own(tenant: &Tenant, audit: &AuditLog) -> Result<()> {
         let theirs = event.acting_as() == victims;
         ensure!(event.acting_as().starts_with(&ours) || theirs, "{}", line());
         let everywhere = event.namespace().is_empty();
-        let inside = event.namespace() == tenant.namespace;
+        let inside = event.namespace() == tenant.own.namespace;
         ensure!(inside || everywhere || theirs, "{}", line());
         let reached = everywhere && event.took_effect() && !event.resource().is_empty();
         ensure!(!reached, "{}", line());
@@ -316,9 +290,9 @@ async fn shows_nothing(
     runnables: &[Value],
 ) -> Result<()> {
     let mut written = vec![("Runnables", json!(runnables).to_string())];
-    for resource in ["events", "configmaps"] {
-        let objects = ground::all(&tenant.cluster, &tenant.namespace, resource).await?;
-        written.push((resource, json!(objects).to_string()));
+    for kind in [EVENT, CONFIG_MAP] {
+        let objects = tenant.own.list(kind, "").await?;
+        written.push((kind.plural, json!(objects).to_string()));
     }
     written.push(("the log", controller.log()?));
     for (place, text) in written {

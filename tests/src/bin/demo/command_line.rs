@@ -1,8 +1,9 @@
 //! What can be said on the command line.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use cartouche_tests::hidden::Hidden;
+use clap::{Args, Parser};
 
 /// Runs the examples on a Kubernetes control plane of your own and shows what becomes of them.
 ///
@@ -48,29 +49,6 @@ pub(crate) struct Options {
     /// starting a cluster.
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Hidden {
-    /// Runs the controller.
-    #[command(hide = true, disable_help_flag = true)]
-    Controller {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<OsString>,
-    },
-    /// Runs a command until standard input is closed.
-    #[command(hide = true)]
-    Supervise {
-        #[arg(long)]
-        log: PathBuf,
-        #[arg(long)]
-        restart_on: Option<u8>,
-        #[arg(last = true, required = true)]
-        command: Vec<OsString>,
-    },
-    /// Removes a folder once standard input is closed.
-    #[command(hide = true)]
-    TidyUp { folder: PathBuf },
 }
 
 #[cfg(test)]

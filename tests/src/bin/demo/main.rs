@@ -11,31 +11,18 @@ mod stage;
 mod story;
 mod table;
 
-use std::{ffi::OsString, iter, process::ExitCode};
+use std::process::ExitCode;
 
-use cartouche_tests::{control_plane::supervisor, error_text::in_full};
+use cartouche_tests::error_text::in_full;
 use clap::Parser;
 
-use command_line::{CommandLine, Hidden};
+use command_line::CommandLine;
 
 fn main() -> ExitCode {
     let CommandLine { hidden, options } = CommandLine::parse();
     let outcome = match hidden {
         None => story::run(options),
-        Some(Hidden::Controller { arguments }) => {
-            let name = OsString::from("cartouche-controller");
-            return cartouche_controller::main_from(iter::once(name).chain(arguments));
-        }
-        Some(Hidden::Supervise {
-            log,
-            restart_on,
-            command,
-        }) => supervisor::supervise(&log, restart_on, &command)
-            .map(ExitCode::from)
-            .map_err(Into::into),
-        Some(Hidden::TidyUp { folder }) => supervisor::tidy_up(&folder)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Into::into),
+        Some(hidden) => hidden.execute(),
     };
     outcome.unwrap_or_else(|error| {
         let text = format!("error: {}", in_full(&error));

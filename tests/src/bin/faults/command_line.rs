@@ -1,8 +1,8 @@
 //! What can be said on the command line.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::path::PathBuf;
 
-use cartouche_tests::faults::scenario::Scenario;
+use cartouche_tests::{faults::scenario::Scenario, hidden::Hidden};
 use clap::{Args, Parser, Subcommand};
 
 use crate::soak;
@@ -56,25 +56,8 @@ pub(crate) enum Command {
         #[command(flatten)]
         options: soak::Options,
     },
-    /// Runs the controller.
-    #[command(hide = true, disable_help_flag = true)]
-    Controller {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<OsString>,
-    },
-    /// Runs a command until standard input is closed.
-    #[command(hide = true)]
-    Supervise {
-        #[arg(long)]
-        log: PathBuf,
-        #[arg(long)]
-        restart_on: Option<u8>,
-        #[arg(last = true, required = true)]
-        command: Vec<OsString>,
-    },
-    /// Removes a folder once standard input is closed.
-    #[command(hide = true)]
-    TidyUp { folder: PathBuf },
+    #[command(flatten)]
+    Hidden(Hidden),
 }
 
 /// Which plans.

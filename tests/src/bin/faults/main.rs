@@ -7,10 +7,10 @@ mod command_line;
 mod plans;
 mod soak;
 
-use std::{ffi::OsString, iter, process::ExitCode};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use cartouche_tests::{control_plane::supervisor, error_text::in_full};
+use cartouche_tests::error_text::in_full;
 use clap::Parser;
 
 use command_line::{Command, CommandLine};
@@ -18,20 +18,7 @@ use plans::Scope;
 
 fn main() -> ExitCode {
     let outcome = match CommandLine::parse().command {
-        Command::Controller { arguments } => {
-            let name = OsString::from("cartouche-controller");
-            return cartouche_controller::main_from(iter::once(name).chain(arguments));
-        }
-        Command::Supervise {
-            log,
-            restart_on,
-            command,
-        } => supervisor::supervise(&log, restart_on, &command)
-            .map(ExitCode::from)
-            .map_err(Into::into),
-        Command::TidyUp { folder } => supervisor::tidy_up(&folder)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Into::into),
+        Command::Hidden(hidden) => hidden.execute(),
         own => block_on(own),
     };
     outcome.unwrap_or_else(|error| {
@@ -64,9 +51,7 @@ fn block_on(command: Command) -> Result<ExitCode> {
             }
             Command::Soak { options } => soak::soak(itself, options).await,
             // Answered before there was a runtime.
-            Command::Controller { .. } | Command::Supervise { .. } | Command::TidyUp { .. } => {
-                Ok(ExitCode::FAILURE)
-            }
+            Command::Hidden(_) => Ok(ExitCode::FAILURE),
         }
     })
 }

@@ -1,190 +1,59 @@
 //! The kinds that scenarios use, and how they are put on the cluster.
 
-use anyhow::{Context, Result};
-use cartouche_tests::{
-    cluster::{Cluster, Seen},
-    controller::Controller,
-};
-use k8s_openapi::api::authorization::v1::SubjectAccessReview;
-use kube::{
-    Api,
-    api::{ApiResource, DynamicObject, PostParams},
-};
+use anyhow::Result;
+pub use cartouche_tests::kind::*;
+use cartouche_tests::{cluster::Cluster, controller::Controller};
 use serde_json::{Value, json};
 
 use super::SOON;
 
-/// A kind of the API server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind {
-    group: &'static str,
-    version: &'static str,
-    pub name: &'static str,
-    pub plural: &'static str,
-    pub namespaced: bool,
-    /// Whether its status is written apart from the rest.
-    pub status: bool,
-}
-
 /// Runs of most scenarios. Every account may make them.
 pub const TEST_OBJ: Kind = custom("TestObj", "testobjs");
 /// Its status is no subresource.
-pub const PLAIN_OBJ: Kind = Kind {
-    status: false,
-    ..custom("PlainObj", "plainobjs")
-};
+pub const PLAIN_OBJ: Kind = custom("PlainObj", "plainobjs");
 /// No account may touch it unless a scenario grants it.
 pub const GUARDED_OBJ: Kind = custom("GuardedObj", "guardedobjs");
 /// The controller may not watch it.
 pub const UNWATCHED_OBJ: Kind = custom("UnwatchedObj", "unwatchedobjs");
 /// Not in any namespace.
-pub const CLUSTER_OBJ: Kind = Kind {
-    namespaced: false,
-    ..custom("ClusterObj", "clusterobjs")
-};
+pub const CLUSTER_OBJ: Kind = custom("ClusterObj", "clusterobjs");
 /// Defined only by the scenario about a kind that is installed later.
 pub const LATE_OBJ: Kind = custom("LateObj", "lateobjs");
-pub const CONFIG_MAP: Kind = core("ConfigMap", "configmaps");
-pub const SECRET: Kind = core("Secret", "secrets");
-pub const POD: Kind = core("Pod", "pods");
-pub const SERVICE_ACCOUNT: Kind = core("ServiceAccount", "serviceaccounts");
-pub const EVENT: Kind = core("Event", "events");
-pub const JOB: Kind = Kind {
-    group: "batch",
-    version: "v1",
-    name: "Job",
-    plural: "jobs",
-    namespaced: true,
-    status: true,
-};
-pub const RUNNABLE: Kind = Kind {
-    group: "carto.run",
-    version: "v1alpha1",
-    name: "Runnable",
-    plural: "runnables",
-    namespaced: true,
-    status: true,
-};
-pub const TEMPLATE: Kind = Kind {
-    name: "ClusterRunTemplate",
-    plural: "clusterruntemplates",
-    namespaced: false,
-    ..RUNNABLE
-};
-const DEFINITION: Kind = Kind {
-    group: "apiextensions.k8s.io",
-    version: "v1",
-    name: "CustomResourceDefinition",
-    plural: "customresourcedefinitions",
-    namespaced: false,
-    status: true,
-};
-
-const ALL: [Kind; 14] = [
-    TEST_OBJ,
-    PLAIN_OBJ,
-    GUARDED_OBJ,
-    UNWATCHED_OBJ,
-    CLUSTER_OBJ,
-    LATE_OBJ,
-    CONFIG_MAP,
-    SECRET,
-    POD,
-    SERVICE_ACCOUNT,
-    JOB,
-    RUNNABLE,
-    TEMPLATE,
-    DEFINITION,
-];
 
 const fn custom(name: &'static str, plural: &'static str) -> Kind {
-    Kind {
-        group: "test.run",
-        version: "v1",
-        name,
-        plural,
-        namespaced: true,
-        status: true,
-    }
+    Kind::new("test.run", "v1", name, plural)
 }
 
-const fn core(name: &'static str, plural: &'static str) -> Kind {
-    Kind {
-        group: "",
-        version: "v1",
-        name,
-        plural,
-        namespaced: true,
-        status: true,
+/// What defines a custom kind. Its objects may have any spec and any status.
+pub fn definition(kind: Kind) -> Value {
+    let anything = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let mut version = json!({
+        "name": kind.version, "served": true, "storage": true,
+        "schema": { "openAPIV3Schema": {
+            "type": "object", "properties": { "spec": anything, "status": anything },
+        }},
+    });
+    if kind != PLAIN_OBJ {
+        version["subresources"] = json!({ "status": {} });
     }
-}
-
-impl Kind {
-    /// The kind of an object.
-    pub fn of(object: &Value) -> Result<Self> {
-        let (api_version, kind) = (&object["apiVersion"], &object["kind"]);
-        ALL.into_iter()
-            .find(|known| *api_version == known.api_version().as_str() && *kind == known.name)
-            .with_context(|| format!("{kind} of {api_version} is not among the kinds of the tests"))
-    }
-
-    pub fn api_version(self) -> String {
-        self.resource().api_version
-    }
-
-    /// Its objects: in the namespace, if it has namespaces.
-    pub fn api(self, cluster: &Cluster, namespace: &str) -> Api<DynamicObject> {
-        if self.namespaced {
-            Api::namespaced_with(cluster.client(), namespace, &self.resource())
-        } else {
-            Api::all_with(cluster.client(), &self.resource())
-        }
-    }
-
-    pub fn resource(self) -> ApiResource {
-        ApiResource {
-            group: self.group.to_owned(),
-            version: self.version.to_owned(),
-            api_version: match self.group {
-                "" => self.version.to_owned(),
-                group => format!("{group}/{}", self.version),
-            },
-            kind: self.name.to_owned(),
-            plural: self.plural.to_owned(),
-        }
-    }
-
-    /// What defines it, for a custom one. Its objects may have any spec and any status.
-    pub fn definition(self) -> Value {
-        let anything = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
-        let mut version = json!({
-            "name": self.version, "served": true, "storage": true,
-            "schema": { "openAPIV3Schema": {
-                "type": "object", "properties": { "spec": anything, "status": anything },
-            }},
-        });
-        if self.status {
-            version["subresources"] = json!({ "status": {} });
-        }
-        json!({
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": { "name": format!("{}.{}", self.plural, self.group) },
-            "spec": {
-                "group": self.group,
-                "names": { "kind": self.name, "plural": self.plural },
-                "scope": if self.namespaced { "Namespaced" } else { "Cluster" },
-                "versions": [version],
-            },
-        })
-    }
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": { "name": kind.audited() },
+        "spec": {
+            "group": kind.group,
+            "names": { "kind": kind.name, "plural": kind.plural },
+            "scope": if kind == CLUSTER_OBJ { "Cluster" } else { "Namespaced" },
+            "versions": [version],
+        },
+    })
 }
 
 /// Installs Cartouche, the custom kinds, and who may do what with them; waits until all of it holds.
 pub async fn install(cluster: &Cluster) -> Result<()> {
     cluster.install_cartouche().await?;
     let kinds = [TEST_OBJ, PLAIN_OBJ, GUARDED_OBJ, UNWATCHED_OBJ, CLUSTER_OBJ];
-    let mut items: Vec<Value> = kinds.map(Kind::definition).to_vec();
+    let mut items: Vec<Value> = kinds.map(definition).to_vec();
     items.extend(rights_of_accounts());
     items.push(rights_of_the_controller());
     let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
@@ -193,14 +62,11 @@ pub async fn install(cluster: &Cluster) -> Result<()> {
         .await?;
     cluster.definitions_served().await?;
     let controller = Controller::account().user();
-    may(cluster, &controller, "watch", CLUSTER_OBJ).await?;
-    may(
-        cluster,
-        "system:serviceaccount:any:default",
-        "create",
-        TEST_OBJ,
-    )
-    .await
+    cluster
+        .allowed(&controller, "watch", CLUSTER_OBJ, SOON)
+        .await?;
+    let anybody = "system:serviceaccount:any:default";
+    cluster.allowed(anybody, "create", TEST_OBJ, SOON).await
 }
 
 /// Every account may do with these kinds what the original needed: list, create, delete.
@@ -237,27 +103,4 @@ fn rights_of_the_controller() -> Value {
             "verbs": ["get", "list", "watch"],
         }],
     })
-}
-
-/// Waits until the API server lets an account do something.
-async fn may(cluster: &Cluster, user: &str, verb: &str, kind: Kind) -> Result<()> {
-    let review: SubjectAccessReview = serde_json::from_value(json!({
-        "metadata": {},
-        "spec": {
-            "user": user,
-            "groups": ["system:serviceaccounts"],
-            "resourceAttributes": { "verb": verb, "group": kind.group, "resource": kind.plural },
-        },
-    }))?;
-    let what = format!("{user} to be allowed to {verb} {}", kind.plural);
-    cluster
-        .eventually(&what, SOON, || async {
-            let reviews = cluster.all::<SubjectAccessReview>();
-            let answer = reviews.create(&PostParams::default(), &review).await?;
-            Ok(match answer.status {
-                Some(status) if status.allowed => Seen::Done(()),
-                other => Seen::NotYet(format!("{other:?}")),
-            })
-        })
-        .await
 }

@@ -7,7 +7,7 @@ use cartouche_templating::name_suffix;
 use cartouche_tests::cluster::Seen;
 use serde_json::{Value, json};
 
-use super::{EVENT, Kind, RUNNABLE, TEST_OBJ, World, condition, text};
+use super::{Kind, RUNNABLE, TEST_OBJ, World, condition, text};
 
 /// Long enough for the controller to do what it must not do.
 const A_WHILE: Duration = Duration::from_millis(900);
@@ -29,10 +29,7 @@ impl Subject {
 
     /// Changes the Runnable.
     pub async fn edit(&self, change: impl Fn(&mut Value)) -> Result<()> {
-        let mut object = self.object().await?;
-        change(&mut object);
-        self.world.put(object).await?;
-        Ok(())
+        self.world.edit(RUNNABLE, &self.name, change).await
     }
 
     /// Sets one input.
@@ -95,31 +92,20 @@ impl Subject {
 
     /// Waits until the status speaks of the present generation.
     pub async fn observed(&self) -> Result<Value> {
-        self.until("the present generation to be observed", |_| true)
-            .await
+        self.until("its generation to be observed", |_| true).await
     }
 
     /// Waits until the status speaks of the present generation and is as wanted.
     pub async fn until(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
-        let wanted = &wanted;
         self.world
-            .eventually(what, || async move {
-                let object = self.object().await?;
-                let generation = &object["metadata"]["generation"];
-                let current = object["status"]["observedGeneration"] == *generation;
-                Ok(if current && wanted(&object) {
-                    Seen::Done(object)
-                } else {
-                    Seen::NotYet(format!("generation {generation}, {}", object["status"]))
-                })
-            })
+            .observed(RUNNABLE, &self.name, what, wanted)
             .await
     }
 
     /// Waits until a condition has this status and reason, with a message that has `part` in it;
     /// returns the whole message.
     pub async fn says(&self, kind: &str, status: &str, reason: &str, part: &str) -> Result<String> {
-        let what = format!("{} to say {kind} {status} {reason}: {part}", self.name);
+        let what = format!("to say {kind} {status} {reason}: {part}");
         let object = self
             .until(&what, |object| {
                 let said = condition(object, kind);
@@ -156,7 +142,7 @@ impl Subject {
     }
 
     pub async fn ready(&self, status: &str) -> Result<Value> {
-        let what = format!("{} to be Ready={status}", self.name);
+        let what = format!("to be Ready={status}");
         self.until(&what, |object| {
             condition(object, "Ready")["status"] == status
         })
@@ -171,31 +157,14 @@ impl Subject {
         Ok(())
     }
 
-    /// The events about it: type, reason, message.
+    /// The events about it.
     pub async fn events(&self) -> Result<Vec<Value>> {
-        let uid = self.object().await?["metadata"]["uid"].take();
-        let mut events = self.world.list(EVENT, "").await?;
-        events.retain(|event| event["involvedObject"]["uid"] == uid);
-        Ok(events)
+        self.world.events_of(&self.name).await
     }
 
     /// Waits for an event with this reason whose message has `part` in it.
     pub async fn event(&self, kind: &str, reason: &str, part: &str) -> Result<Value> {
-        let what = format!("the {kind} event {reason}: {part}");
-        self.world
-            .eventually(&what, || async {
-                let events = self.events().await?;
-                let found = events.iter().find(|event| {
-                    event["type"] == kind
-                        && event["reason"] == reason
-                        && text(&event["message"]).contains(part)
-                });
-                Ok(match found {
-                    Some(event) => Seen::Done(event.clone()),
-                    None => Seen::NotYet(json!(events).to_string()),
-                })
-            })
-            .await
+        self.world.event(&self.name, kind, reason, part).await
     }
 
     /// Has its newest run, of so many, succeed with an answer, and waits for the output.

@@ -1,23 +1,23 @@
 //! A Runnable, and the tools that look at it.
 
-use std::sync::Arc;
+use std::{ops::Deref, sync::Arc};
 
 use anyhow::Result;
-use cartouche_crds::{ClusterRunTemplate, Runnable};
 use cartouche_tests::{
-    cluster::{Cluster, Rights, Seen},
+    cluster::{Cluster, Seen},
     control_plane::{ControlPlane, Options},
     controller::{Controller, Settings},
     engines::{ArgoSync, FluxSync, GitOps, Verdict},
+    fixture::{Fixture, objects::text},
+    kind::{JOB, POD, RUNNABLE, TEMPLATE},
     repository,
 };
-use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::{ResourceExt, api::ListParams};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
 use super::PATIENCE;
-use crate::scene::{DEMO, Optional, there};
+use crate::scene::{DEMO, Optional, end_pod, there};
 
 /// A template of a Job whose pod ends as an input says, and its Runnable.
 const MANIFESTS: &str = "
@@ -62,9 +62,16 @@ static PROGRAM: Optional<GitOps> = OnceCell::const_new();
 
 /// A Runnable `it` in a namespace of its own, and the tools that look at it.
 pub(super) struct Tools {
-    pub(super) cluster: Cluster,
-    pub(super) namespace: String,
+    fixture: Fixture,
     gitops: GitOps,
+}
+
+impl Deref for Tools {
+    type Target = Fixture;
+
+    fn deref(&self) -> &Fixture {
+        &self.fixture
+    }
 }
 
 impl Tools {
@@ -96,14 +103,9 @@ impl Tools {
         let Some(gitops) = there("the libraries of GitOps tools", &PROGRAM, build).await? else {
             return Ok(None);
         };
-        let namespace = cluster.namespace("gitops").await?;
-        let jobs = [Rights::of_a_runnable("batch", "jobs")];
-        cluster
-            .service_account(&namespace, "default", &jobs)
-            .await?;
+        let jobs = [JOB.rights_of_a_runnable()];
         Ok(Some(Self {
-            cluster,
-            namespace,
+            fixture: Fixture::begin(&cluster, "gitops", "default", &jobs, PATIENCE).await?,
             gitops: gitops.clone(),
         }))
     }
@@ -160,23 +162,21 @@ impl Tools {
 
     /// Waits until there are so many Jobs.
     pub(super) async fn runs(&self, count: usize) -> Result<()> {
-        let look = || async {
-            let jobs = self.cluster.api::<Job>(&self.namespace);
-            let there = jobs.list(&ListParams::default()).await?.items.len();
+        self.eventually(&format!("{count} Jobs"), || async {
+            let there = self.list(JOB, "").await?.len();
             Ok(if there == count {
                 Seen::Done(())
             } else {
                 Seen::NotYet(format!("{there} Jobs"))
             })
-        };
-        let what = format!("{count} Jobs");
-        self.cluster.eventually(&what, PATIENCE, look).await
+        })
+        .await
     }
 
     /// What both tools say of an object.
     pub(super) async fn say(&self, object: &Value) -> Result<(Verdict, Verdict)> {
-        let script = match object["kind"].as_str() {
-            Some("Runnable") => "config/argocd/runnable.lua",
+        let script = match text(&object["kind"]) {
+            "Runnable" => "config/argocd/runnable.lua",
             _ => "config/argocd/cluster-run-template.lua",
         };
         let script = repository().join(script);
@@ -187,13 +187,11 @@ impl Tools {
     }
 
     pub(super) async fn runnable(&self) -> Result<Value> {
-        let runnables = self.cluster.api::<Runnable>(&self.namespace);
-        Ok(serde_json::to_value(runnables.get("it").await?)?)
+        self.get(RUNNABLE, "it").await
     }
 
     pub(super) async fn template(&self) -> Result<Value> {
-        let templates = self.cluster.all::<ClusterRunTemplate>();
-        Ok(serde_json::to_value(templates.get(&self.namespace).await?)?)
+        self.get(TEMPLATE, &self.namespace).await
     }
 
     /// What they say now of an object that nobody changes.
@@ -209,7 +207,7 @@ impl Tools {
 
     /// Waits until they say it of the Runnable, and returns the message of kstatus.
     pub(super) async fn soon(&self, kstatus: &str, argo_cd: &str) -> Result<String> {
-        let look = || async {
+        self.eventually(&format!("{kstatus} and {argo_cd}"), || async {
             let object = self.runnable().await?;
             let (flux, argo) = self.say(&object).await?;
             Ok(if flux.status == kstatus && argo.status == argo_cd {
@@ -217,9 +215,8 @@ impl Tools {
             } else {
                 Seen::NotYet(format!("{flux:?} {argo:?} {object:#}"))
             })
-        };
-        let what = format!("{kstatus} and {argo_cd}");
-        self.cluster.eventually(&what, PATIENCE, look).await
+        })
+        .await
     }
 
     /// Waits until both say that the run is at work, of which the engine has a pod.
@@ -229,12 +226,7 @@ impl Tools {
     }
 
     pub(super) async fn change(&self, spec: Value) -> Result<()> {
-        let runnables = self.cluster.api::<Runnable>(&self.namespace);
-        let patch = Patch::Merge(json!({ "spec": spec }));
-        runnables
-            .patch("it", &PatchParams::default(), &patch)
-            .await?;
-        Ok(())
+        self.patch("it", json!({ "spec": spec })).await
     }
 
     /// `kubectl wait --for=condition=Ready`, for at most this long.
@@ -248,25 +240,18 @@ impl Tools {
     /// The name of the pod that runs.
     pub(super) async fn running_pod(&self) -> Result<String> {
         let running = ListParams::default().fields("status.phase=Running");
-        let look = || async {
-            let pods = self.cluster.api::<Pod>(&self.namespace);
-            Ok(match pods.list(&running).await?.items.first() {
-                Some(pod) => Seen::Done(pod.metadata.name.clone().unwrap_or_default()),
+        self.eventually("a pod to run", || async {
+            let pods = self.api(POD).list(&running).await?;
+            Ok(match pods.items.first() {
+                Some(pod) => Seen::Done(pod.name_any()),
                 None => Seen::NotYet("no pod runs".to_owned()),
             })
-        };
-        self.cluster
-            .eventually("a pod to run", PATIENCE, look)
-            .await
+        })
+        .await
     }
 
     /// Lets the pod that hangs succeed.
     pub(super) async fn let_succeed(&self) -> Result<()> {
-        let name = self.running_pod().await?;
-        let annotations = json!({ "play.carto.run/outcome": "succeed" });
-        let patch = Patch::Merge(json!({ "metadata": { "annotations": annotations } }));
-        let pods = self.cluster.api::<Pod>(&self.namespace);
-        pods.patch(&name, &PatchParams::default(), &patch).await?;
-        Ok(())
+        end_pod(self, &self.running_pod().await?, "succeed").await
     }
 }

@@ -1,11 +1,10 @@
 //! Runnables that a tenant makes to get at what is not its own.
 
 use anyhow::Result;
-use kube::api::ApiResource;
 use serde_json::{Value, json};
 
 use super::{Tenant, forgeries};
-use crate::ground::{echo, template};
+use crate::ground::echo;
 
 /// What must become of an attempt.
 #[derive(Clone, Copy, Debug)]
@@ -28,18 +27,23 @@ pub(crate) struct Attempt {
     pub(crate) outcome: Outcome,
 }
 
-pub(crate) fn runnables() -> ApiResource {
-    ApiResource {
-        group: "carto.run".into(),
-        version: "v1alpha1".into(),
-        api_version: "carto.run/v1alpha1".into(),
-        kind: "Runnable".into(),
-        plural: "runnables".into(),
+impl Attempt {
+    /// The spec of its Runnable.
+    pub(crate) fn spec(&self) -> Value {
+        let mut spec =
+            json!({ "runTemplateRef": { "name": self.template }, "inputs": self.inputs });
+        if let Some(account) = &self.account {
+            spec["serviceAccountName"] = json!(account);
+        }
+        if let Some(selector) = &self.selector {
+            spec["selector"] = selector.clone();
+        }
+        spec
     }
 }
 
 /// Templates that no operator should write: they make whatever the inputs say.
-pub(crate) fn templates() -> Vec<Value> {
+pub(crate) fn templates() -> [(&'static str, Value); 7] {
     let free = |fields: &[&str]| {
         let mut document = json!({});
         for field in ["apiVersion", "kind", "metadata"].iter().chain(fields) {
@@ -63,14 +67,14 @@ pub(crate) fn templates() -> Vec<Value> {
             "data": { "stolen": "x$(selected)$" },
         },
     });
-    vec![
-        echo(),
-        template("any-data", &free(&["data"])),
-        template("any-secret", &free(&["data", "type"])),
-        template("any-status", &any_status),
-        template("any-spec", &free(&["spec"])),
-        template("any-role", &free(&["rules", "roleRef", "subjects"])),
-        template("selected", &selected),
+    [
+        ("echo", echo()),
+        ("any-data", free(&["data"])),
+        ("any-secret", free(&["data", "type"])),
+        ("any-status", any_status),
+        ("any-spec", free(&["spec"])),
+        ("any-role", free(&["rules", "roleRef", "subjects"])),
+        ("selected", selected),
     ]
 }
 
@@ -110,7 +114,7 @@ pub(crate) async fn all(tenant: &Tenant) -> Result<Vec<Attempt>> {
 }
 
 fn accounts(tenant: &Tenant) -> Vec<Attempt> {
-    let victim = &tenant.victim;
+    let victim = &tenant.others.namespace;
     let names = [
         "mighty".to_owned(),
         format!("{victim}:mighty"),
@@ -153,8 +157,8 @@ fn accounts(tenant: &Tenant) -> Vec<Attempt> {
 }
 
 fn namespaces(tenant: &Tenant) -> Vec<Attempt> {
-    let victim = tenant.victim.as_str();
-    let own = format!("{}/../{victim}", tenant.namespace);
+    let victim = tenant.others.namespace.as_str();
+    let own = format!("{}/../{victim}", tenant.own.namespace);
     let wanted = [
         json!(victim),
         json!("kube-system"),
@@ -193,6 +197,7 @@ struct Served {
 async fn served(tenant: &Tenant, verb: &str) -> Result<Vec<Served>> {
     let verbs = format!("--verbs={verb}");
     let table = tenant
+        .own
         .cluster
         .kubectl(&["api-resources", "--no-headers", &verbs])
         .await?;
@@ -223,7 +228,7 @@ async fn kinds(tenant: &Tenant) -> Result<Vec<Attempt>> {
         let grants = json!({
             "rules": [{ "apiGroups": ["*"], "resources": ["*"], "verbs": ["*"] }],
             "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" },
-            "subjects": [{ "kind": "ServiceAccount", "name": "runner", "namespace": tenant.namespace }],
+            "subjects": [{ "kind": "ServiceAccount", "name": "runner", "namespace": tenant.own.namespace }],
         });
         let (template, mut inputs) = if api_version.starts_with("rbac") {
             ("any-role", grants)

@@ -12,8 +12,8 @@ type Asked = (&'static str, String, Value);
 
 /// What was asked for, and what was answered: the code, and in which words.
 pub(crate) async fn attempts(tenant: &Tenant) -> Result<Vec<(String, String)>> {
-    let client = tenant.cluster.client_of(&tenant.account).await?;
-    let (own, victim) = (&tenant.namespace, &tenant.victim);
+    let client = tenant.own.cluster.client_of(&tenant.account).await?;
+    let (own, victim) = (&tenant.own.namespace, &tenant.others.namespace);
     let mut answers = Vec::new();
     for (verb, path, body) in [templates(own), runnables(victim), beside(victim)].concat() {
         let body = if body.is_null() {

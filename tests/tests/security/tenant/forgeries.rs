@@ -3,11 +3,15 @@
 
 use anyhow::{Context, Result, ensure};
 use cartouche_templating::name_suffix;
-use cartouche_tests::cluster::AuditLog;
+use cartouche_tests::{
+    cluster::AuditLog,
+    fixture::objects::name_of,
+    kind::{CONFIG_MAP, Kind, SECRET},
+};
 use serde_json::{Value, json};
 
 use super::{
-    Tenant,
+    QUOTA, Tenant,
     attempts::{Attempt, Outcome, attempt, config_map},
 };
 
@@ -20,7 +24,7 @@ const NEVER_SENT: [&str; 4] = [
 ];
 
 /// What the accounts of the tenant may make.
-const RUNS: [&str; 3] = ["configmaps", "secrets", "resourcequotas"];
+const RUNS: [Kind; 3] = [CONFIG_MAP, SECRET, QUOTA];
 
 /// Who has written a part of a run, by forged managed fields. The audit log leaves these out.
 const FORGER: &str = "forger";
@@ -73,7 +77,7 @@ pub(super) fn names() -> Vec<Attempt> {
 /// Metadata that others would believe. The run is made without them.
 pub(super) fn metadata(tenant: &Tenant) -> Vec<Attempt> {
     let owner = json!([{
-        "apiVersion": "v1", "kind": "Namespace", "name": tenant.victim, "uid": "0", "controller": true,
+        "apiVersion": "v1", "kind": "Namespace", "name": tenant.others.namespace, "uid": "0", "controller": true,
     }]);
     let labels = json!({
         "carto.run/runnable-name": "theirs", "carto.run/runnable-uid": "0", "carto.run/run-sequence": "99",
@@ -127,43 +131,31 @@ pub(super) async fn look(
     audit: &AuditLog,
 ) -> Result<()> {
     let mut made = Vec::new();
-    for resource in RUNS {
-        let fields = "--show-managed-fields";
-        let arguments = [
-            "-n",
-            &tenant.namespace,
-            "get",
-            resource,
-            fields,
-            "-o",
-            "json",
-        ];
-        let list: Value = serde_json::from_str(&tenant.cluster.kubectl(&arguments).await?)?;
-        made.extend(list["items"].as_array().cloned().unwrap_or_default());
+    for kind in RUNS {
+        made.extend(tenant.own.list(kind, "").await?);
     }
     // These were there before.
-    made.retain(|it| {
-        let name = it["metadata"]["name"].as_str().unwrap_or_default();
-        !["kube-root-ca.crt", "own"].contains(&name)
-    });
+    made.retain(|it| !["kube-root-ca.crt", "own"].contains(&name_of(it)));
     for object in &made {
         let owner = &object["metadata"]["ownerReferences"][0]["uid"];
         let runnable = runnables.iter().find(|it| it["metadata"]["uid"] == *owner);
         let runnable = runnable.with_context(|| format!("nobody's: {object}"))?;
         is_genuine(object, runnable).with_context(|| format!("{object} of {runnable}"))?;
     }
-    let wanted = attempts
-        .iter()
-        .filter(|it| !matches!(it.outcome, Outcome::Refused))
-        .count();
-    ensure!(
-        made.len() == wanted,
-        "{} runs for {wanted} attempts",
-        made.len()
-    );
+    let runs = attempts.iter();
+    let wanted = runs.filter(|it| !matches!(it.outcome, Outcome::Refused));
+    let (made, wanted) = (made.len(), wanted.count());
+    ensure!(made == wanted, "{made} runs for {wanted} attempts");
+    let sent = sent(audit, &tenant.own.namespace)?;
+    ensure!(sent >= wanted, "{sent} creates for {wanted} runs");
+    Ok(())
+}
+
+/// How many creates of runs were sent in a namespace. None may carry what is never sent.
+fn sent(audit: &AuditLog, namespace: &str) -> Result<usize> {
     let mut sent = 0;
-    for event in audit.in_namespace(&tenant.namespace)? {
-        if event.verb != "create" || !RUNS.contains(&event.resource().as_str()) {
+    for event in audit.in_namespace(namespace)? {
+        if event.verb != "create" || RUNS.iter().all(|it| it.audited() != event.resource()) {
             continue;
         }
         let Some(object) = &event.request_object else {
@@ -176,8 +168,7 @@ pub(super) async fn look(
             ensure!(there.is_none(), "{field} was sent: {object}");
         }
     }
-    ensure!(sent >= wanted, "{sent} creates for {wanted} runs");
-    Ok(())
+    Ok(sent)
 }
 
 /// What Cartouche gives to a run, and nothing in its place or beside it.
@@ -222,7 +213,7 @@ fn is_genuine(object: &Value, runnable: &Value) -> Result<()> {
     ensure!(metadata["labels"] == labels, "its labels");
     let hash = &metadata["annotations"]["carto.run/input-hash"];
     ensure!(*hash == current["inputHash"], "its hash");
-    let name = metadata["name"].as_str().unwrap_or_default();
+    let name = name_of(object);
     let suffix = name_suffix(uid.as_str().unwrap_or_default(), 1);
     let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-".contains(c);
     ensure!(

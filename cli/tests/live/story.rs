@@ -1,0 +1,134 @@
+//! An example on a cluster of its own, and the command as an administrator of that cluster calls it.
+
+use std::{
+    ops::Deref,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use cartouche_tests::{
+    cluster::{Cluster, Seen},
+    control_plane::Options,
+    controller::{Controller, Settings},
+    fixture::Fixture,
+    repository,
+};
+use serde_json::Value;
+
+use crate::support::{self, Output};
+
+/// The namespace of the examples.
+pub struct Story(Fixture);
+
+impl Deref for Story {
+    type Target = Fixture;
+
+    fn deref(&self) -> &Fixture {
+        &self.0
+    }
+}
+
+impl Story {
+    /// A full control plane with the controller and this example.
+    pub async fn begin(example: &str) -> Result<(Self, Controller)> {
+        let demo = demo()?;
+        let demo = demo.to_str().context("a path of text")?;
+        let cluster = Cluster::start(demo, &Options::full()).await?;
+        cluster.install_cartouche().await?;
+        let controller = Controller::start(demo, &cluster, &Settings::default()).await?;
+        let example = repository().join(example);
+        cluster.apply_kustomization(&example).await?;
+        let fixture = Fixture::of(&cluster, "cartouche-examples", Duration::from_mins(1));
+        Ok((Self(fixture), controller))
+    }
+
+    /// Calls the command.
+    pub fn cartouche(&self, arguments: &[&str]) -> Output {
+        let mut command = support::command(&repository(), arguments);
+        command.env("KUBECONFIG", self.cluster.kubeconfig());
+        if !arguments.contains(&"--all-namespaces") {
+            command.args(["--namespace", &self.namespace]);
+        }
+        support::finish(&mut command)
+    }
+
+    /// Fails unless the command did well; what it printed.
+    pub fn well(&self, arguments: &[&str]) -> Result<String> {
+        let Output { out, err, code } = self.cartouche(arguments);
+        ensure!(code == 0, "{arguments:?}: {out}{err}");
+        Ok(out)
+    }
+
+    /// Fails unless the command did well and has printed all of this.
+    pub fn says(&self, arguments: &[&str], parts: &[&str]) -> Result<()> {
+        contains(&self.well(arguments)?, parts)
+    }
+
+    /// Fails unless the command ended so and has this on standard error.
+    pub fn warns(&self, arguments: &[&str], ended: i32, part: &str) -> Result<()> {
+        let Output { out, err, code } = self.cartouche(arguments);
+        ensure!(code == ended, "{arguments:?}: {code}: {out}{err}");
+        contains(&err, &[part])
+    }
+
+    /// What the command printed.
+    pub fn json(&self, arguments: &[&str]) -> Result<Value> {
+        Ok(serde_json::from_str(&self.well(arguments)?)?)
+    }
+
+    /// Calls the command, which must do well each time, until it prints what is wanted.
+    async fn soon<T>(&self, arguments: &[&str], wanted: impl Fn(&str) -> Result<T>) -> Result<T> {
+        let wanted = &wanted;
+        self.eventually(&format!("{arguments:?}"), || async move {
+            let printed = match self.well(arguments) {
+                Ok(printed) => printed,
+                Err(wrong) => return Ok(Seen::Done(Err(wrong))),
+            };
+            Ok(match wanted(&printed) {
+                Ok(found) => Seen::Done(Ok(found)),
+                Err(why) => Seen::NotYet(format!("{why:#}")),
+            })
+        })
+        .await?
+    }
+
+    /// Waits until `why` says all of this.
+    pub async fn why_says(&self, name: &str, parts: &[&str]) -> Result<()> {
+        self.soon(&["why", name], |why| contains(why, parts)).await
+    }
+
+    /// Waits until the newest run of `hello` has this number and has succeeded; the history.
+    pub async fn run_ends(&self, sequence: i64) -> Result<Value> {
+        self.soon(&["history", "hello", "-o", "json"], |printed| {
+            let history: Value = serde_json::from_str(printed)?;
+            let done = history[0]["state"] == "Succeeded" && history[0]["sequence"] == sequence;
+            ensure!(done, "no run {sequence}: {history}");
+            Ok(history)
+        })
+        .await
+    }
+}
+
+/// The program of the harness. `cargo test --workspace` builds it beside this one.
+fn demo() -> Result<PathBuf> {
+    let demo = Path::new(env!("CARGO_BIN_EXE_cartouche")).with_file_name("demo");
+    if !demo.is_file() {
+        let harness = ["--package", "cartouche-tests", "--bin", "demo"];
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--quiet"])
+            .args(harness)
+            .current_dir(repository())
+            .status()?;
+        ensure!(built.success(), "the harness cannot be built");
+    }
+    Ok(demo)
+}
+
+fn contains(text: &str, parts: &[&str]) -> Result<()> {
+    for part in parts {
+        ensure!(text.contains(part), "'{part}' is missing in:\n{text}");
+    }
+    Ok(())
+}

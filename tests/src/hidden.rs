@@ -1,0 +1,62 @@
+//! The commands that each program of the harness has beside its own: it starts the controller, and the
+//! supervisors of the control plane's processes, with them.
+
+use std::{ffi::OsString, iter, path::PathBuf, process::ExitCode};
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::control_plane::supervisor;
+
+/// What no help shows.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Hidden {
+    /// Runs the controller.
+    #[command(hide = true, disable_help_flag = true)]
+    Controller {
+        /// Its own.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Runs a command until standard input is closed.
+    #[command(hide = true)]
+    Supervise {
+        /// What it prints goes there.
+        #[arg(long)]
+        log: PathBuf,
+        /// The exit code after which it is run again.
+        #[arg(long)]
+        restart_on: Option<u8>,
+        /// The command.
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
+    /// Removes a folder once standard input is closed.
+    #[command(hide = true)]
+    TidyUp {
+        /// The folder.
+        folder: PathBuf,
+    },
+}
+
+impl Hidden {
+    /// Does it.
+    pub fn execute(self) -> Result<ExitCode> {
+        match self {
+            Self::Controller { arguments } => {
+                let name = OsString::from("cartouche-controller");
+                let line = iter::once(name).chain(arguments);
+                Ok(cartouche_controller::main_from(line))
+            }
+            Self::Supervise {
+                log,
+                restart_on,
+                command,
+            } => Ok(supervisor::supervise(&log, restart_on, &command)?.into()),
+            Self::TidyUp { folder } => {
+                supervisor::tidy_up(&folder)?;
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    }
+}
