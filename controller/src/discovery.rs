@@ -4,7 +4,7 @@ mod known;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResourceList};
@@ -12,6 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResourceList};
 use crate::{
     api::{ApiError, Requests, ResourcePath},
     clock::boot_time,
+    lock::lock,
 };
 use known::{Known, Lookup, ObjectsOf};
 
@@ -112,14 +113,14 @@ impl Kinds {
         if !is_api_version(api_version) {
             return Err(unknown());
         }
-        let known = self.lock().look_up(api_version, kind, boot_time());
+        let known = lock(&self.known).look_up(api_version, kind, boot_time());
         match known {
             Lookup::Found(kind) => Ok(kind),
             Lookup::Absent => Err(unknown()),
             Lookup::Unknown => {
                 let kinds = self.read(api_version).await?;
                 let found = kinds.get(kind).cloned();
-                self.lock().put(api_version, kinds, boot_time());
+                lock(&self.known).put(api_version, kinds, boot_time());
                 found.ok_or_else(unknown)
             }
         }
@@ -134,7 +135,7 @@ impl Kinds {
     ) -> Result<Arc<Kind>, DiscoveryError> {
         let key = (api_version.to_owned(), kind.to_owned());
         let found = self.find_moved(&key).await;
-        let mut known = self.lock();
+        let mut known = lock(&self.known);
         match &found {
             Err(DiscoveryError::Api(error)) => known.put_failing(key, error.brief(), boot_time()),
             Ok(_) | Err(DiscoveryError::Unknown { .. }) => known.answered(&key),
@@ -147,7 +148,7 @@ impl Kinds {
     #[must_use]
     pub fn failing(&self, api_version: &str, kind: &str) -> Option<String> {
         let key = (api_version.to_owned(), kind.to_owned());
-        self.lock().failing(&key).map(str::to_owned)
+        lock(&self.known).failing(&key).map(str::to_owned)
     }
 
     async fn find_moved(&self, key: &ObjectsOf) -> Result<Arc<Kind>, DiscoveryError> {
@@ -156,7 +157,7 @@ impl Kinds {
             api_version: api_version.clone(),
             kind: kind.clone(),
         };
-        let known = self.lock().look_up_moved(key, boot_time());
+        let known = lock(&self.known).look_up_moved(key, boot_time());
         match known {
             Lookup::Found(kind) => return Ok(kind),
             Lookup::Absent => return Err(unknown()),
@@ -165,7 +166,7 @@ impl Kinds {
         match self.find(api_version, kind).await {
             Err(DiscoveryError::Unknown { .. }) => {}
             Ok(found) => {
-                self.lock().served_again(key);
+                lock(&self.known).served_again(key);
                 return Ok(found);
             }
             Err(error) => return Err(error),
@@ -182,20 +183,20 @@ impl Kinds {
                 Err(DiscoveryError::Unknown { .. }) => {}
                 Ok(found) => {
                     let moved = Some(found.clone());
-                    self.lock().put_moved(key.clone(), moved, boot_time());
+                    lock(&self.known).put_moved(key.clone(), moved, boot_time());
                     return Ok(found);
                 }
                 Err(error) => return Err(error),
             }
         }
-        self.lock().put_moved(key.clone(), None, boot_time());
+        lock(&self.known).put_moved(key.clone(), None, boot_time());
         Err(unknown())
     }
 
     /// The resource that serves a kind, if that is known already.
     #[must_use]
     pub fn known(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
-        self.lock().known(api_version, kind, boot_time())
+        lock(&self.known).known(api_version, kind, boot_time())
     }
 
     /// The same for its objects; see [`Self::find_objects`].
@@ -205,21 +206,17 @@ impl Kinds {
             return Some(kind);
         }
         let key = (api_version.to_owned(), kind.to_owned());
-        self.lock().moved(&key)
+        lock(&self.known).moved(&key)
     }
 
     /// Forgets everything: definitions came, went or changed.
     pub fn forget_all(&self) {
-        self.lock().doubt_all();
+        lock(&self.known).doubt_all();
     }
 
     /// Forgets one version, because a request for a kind of it was answered with 404.
     pub fn forget(&self, api_version: &str) {
-        self.lock().doubt(api_version);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known).doubt(api_version);
     }
 
     /// The kinds of a version; none if it is not served.
@@ -259,7 +256,7 @@ impl Kinds {
         let now = boot_time();
         // No version has such a name.
         let absent_as = format!("{group}/");
-        if self.lock().is_absent(&absent_as, now) {
+        if lock(&self.known).is_absent(&absent_as, now) {
             return Ok(Vec::new());
         }
         match self
@@ -273,7 +270,7 @@ impl Kinds {
                 .map(|version| version.group_version)
                 .collect()),
             Err(error) if error.is_not_found() => {
-                self.lock().put(&absent_as, HashMap::new(), now);
+                lock(&self.known).put(&absent_as, HashMap::new(), now);
                 Ok(Vec::new())
             }
             Err(error) => Err(error),

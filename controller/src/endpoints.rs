@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     convert::Infallible,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use http::{Request, Response, StatusCode, header};
@@ -12,7 +12,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
-use crate::metrics::Metrics;
+use crate::{lock::lock, metrics::Metrics};
 
 /// What the process still waits for before it serves Runnables, and what it has to do without.
 #[derive(Clone, Default)]
@@ -37,35 +37,34 @@ impl Readiness {
 
     /// One of them is there.
     pub fn reached(&self, what: &'static str) {
-        self.lock().retain(|(missing, _)| *missing != what);
+        lock(&self.missing).retain(|(missing, _)| *missing != what);
     }
 
     /// Why one of them is not there yet.
     pub fn because(&self, what: &'static str, why: String) {
-        if let Some((_, reason)) = self.lock().iter_mut().find(|(missing, _)| *missing == what) {
+        if let Some((_, reason)) = lock(&self.missing)
+            .iter_mut()
+            .find(|(missing, _)| *missing == what)
+        {
             *reason = why;
         }
     }
 
     /// Something cannot be watched now: what it would tell of is noticed later.
     pub fn lacks(&self, what: &'static str, why: String) {
-        self.lack().insert(what, why);
+        lock(&self.lacking).insert(what, why);
     }
 
     /// It is watched again.
     pub fn has(&self, what: &'static str) {
-        self.lack().remove(what);
+        lock(&self.lacking).remove(what);
     }
 
     /// What cannot be watched, a line each.
     #[must_use]
     pub fn lacking(&self) -> Vec<String> {
         let line = |(what, why): (&&str, &String)| format!("without {what}: {why}");
-        self.lack().iter().map(line).collect()
-    }
-
-    fn lack(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, String>> {
-        self.lacking.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.lacking).iter().map(line).collect()
     }
 
     /// What is still missing, a line each.
@@ -78,28 +77,24 @@ impl Readiness {
                 format!("waiting for {what}: {why}")
             }
         };
-        self.lock().iter().map(line).collect()
+        lock(&self.missing).iter().map(line).collect()
     }
 
     /// Says what is wrong now though Runnables are served, instead of what was said before.
     pub fn warn(&self, warnings: Vec<String>) {
-        *self.warnings.lock().unwrap_or_else(PoisonError::into_inner) = warnings;
+        *lock(&self.warnings) = warnings;
     }
 
     /// The answer of somebody who is ready. One kind that cannot be watched is no reason to take the
     /// others away from their controller.
     fn well(&self) -> String {
-        let warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let warnings = lock(&self.warnings);
         let warnings = warnings
             .iter()
             .map(|warning| format!("warning: {warning}\n"));
         let lacking = self.lacking().into_iter().map(|lacking| lacking + "\n");
         let ok = std::iter::once("ok\n".to_owned());
         ok.chain(lacking).chain(warnings).collect()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(&'static str, String)>> {
-        self.missing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,10 +1,6 @@
 //! Acting as a Runnable's ServiceAccount: by impersonation, or with tokens of its own.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Mutex, time::Duration};
 
 use cartouche_protocol::reconcile_error::{Category, ReconcileError, Requeue};
 use clap::ValueEnum;
@@ -15,6 +11,7 @@ use serde_json::json;
 use crate::{
     api::{ApiError, Bearer, Caller, Connection, CreateMode, Requests, ResourcePath},
     clock::boot_time,
+    lock::lock,
 };
 
 /// How long a token is asked for.
@@ -107,12 +104,7 @@ impl Identity {
 
     /// Forgets the token of an account, which may have been deleted and made anew.
     pub fn forget(&self, namespace: &str, account: &str) {
-        self.tokens()
-            .remove(&(namespace.to_owned(), account.to_owned()));
-    }
-
-    fn tokens(&self) -> std::sync::MutexGuard<'_, HashMap<(String, String), Token>> {
-        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.tokens).remove(&(namespace.to_owned(), account.to_owned()));
     }
 
     /// A token that is younger than half its life; an older one that still lives serves when no new
@@ -122,7 +114,7 @@ impl Identity {
         let key = (namespace.to_owned(), account.to_owned());
         // One that was refused, because its account was made anew unseen or the keys have changed, is
         // refused again.
-        let kept = self.tokens().get(&key).cloned();
+        let kept = lock(&self.tokens).get(&key).cloned();
         let kept = kept.filter(|token| !token.bearer.is_refused());
         if let Some(token) = kept
             .as_ref()
@@ -133,7 +125,7 @@ impl Identity {
         match self.request_token(namespace, account).await {
             Ok(token) => {
                 let bearer = Bearer::new(header(&format!("Bearer {token}"))?);
-                let mut tokens = self.tokens();
+                let mut tokens = lock(&self.tokens);
                 tokens.retain(|_, token| token.age() < TOKEN_LIFETIME);
                 tokens.insert(
                     key,

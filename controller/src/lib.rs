@@ -12,6 +12,7 @@ pub mod endpoints;
 pub mod events;
 pub mod flags;
 pub mod identity;
+mod lock;
 pub mod memory;
 pub mod metrics;
 pub mod mutants;

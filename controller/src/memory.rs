@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -13,7 +13,8 @@ use cartouche_protocol::{
 };
 
 use crate::{
-    backoff::STEPS, clock::boot_time, picked::Picked, runnable_key::RunnableKey, watch::Watched,
+    backoff::STEPS, clock::boot_time, lock::lock, picked::Picked, runnable_key::RunnableKey,
+    watch::Watched,
 };
 
 /// Steps of one Runnable that are held back at the same time; of more the first that may be tried again is
@@ -184,7 +185,7 @@ impl Memories {
     /// The memory of a Runnable; a new one when the uid is another than before.
     #[must_use]
     pub fn of(&self, key: &RunnableKey, uid: &str) -> Arc<Mutex<Memory>> {
-        let memory = self.lock().entry(key.clone()).or_default().clone();
+        let memory = lock(&self.all).entry(key.clone()).or_default().clone();
         let mut held = lock(&memory);
         if held.uid != uid {
             *held = Memory {
@@ -204,14 +205,14 @@ impl Memories {
     /// The memory of a Runnable, if there is one.
     #[must_use]
     pub fn known(&self, key: &RunnableKey) -> Option<Arc<Mutex<Memory>>> {
-        self.lock().get(key).cloned()
+        lock(&self.all).get(key).cloned()
     }
 
     /// Forgets the Runnables that are not there any more, and says which. Whether they were deleted
     /// nobody knows.
     pub fn sweep(&self, exists: impl Fn(&RunnableKey) -> bool) -> Vec<(RunnableKey, String)> {
         let mut gone = Vec::new();
-        self.lock().retain(|key, memory| {
+        lock(&self.all).retain(|key, memory| {
             let keep = exists(key);
             if !keep {
                 gone.push((key.clone(), self.leave(memory, Leaving::Unreadable)));
@@ -224,7 +225,7 @@ impl Memories {
     /// Forgets one Runnable, and says which uid it had.
     #[must_use]
     pub fn remove(&self, key: &RunnableKey, how: Leaving) -> Option<String> {
-        let memory = self.lock().remove(key)?;
+        let memory = lock(&self.all).remove(key)?;
         Some(self.leave(&memory, how))
     }
 
@@ -232,7 +233,7 @@ impl Memories {
     #[must_use]
     pub fn waiting_for(&self, requeue: Requeue, namespace: Option<&str>) -> Vec<RunnableKey> {
         let mut enqueued = Vec::new();
-        for (key, memory) in &*self.lock() {
+        for (key, memory) in &*lock(&self.all) {
             let mut memory = lock(memory);
             if namespace.is_none_or(|namespace| namespace == key.namespace)
                 && memory.retry_where(|error| error.requeue == requeue)
@@ -242,15 +243,6 @@ impl Memories {
         }
         enqueued
     }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<RunnableKey, Arc<Mutex<Memory>>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Locks a memory; one that a panic left behind is as good as any, since all of it may be lost.
-pub fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
-    memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 mod left;

@@ -3,11 +3,13 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, Weak},
 };
 
 use cartouche_crds::Selector;
 use serde_json::Value;
+
+use crate::lock::lock;
 
 /// Bytes of memory that all objects which are kept take at most, as estimated. Whoever selects one that
 /// is not kept lists it at each reconciliation.
@@ -97,10 +99,6 @@ impl std::fmt::Debug for Kept {
             .field("bytes", &self.bytes)
             .finish_non_exhaustive()
     }
-}
-
-fn lock(shelf: &Mutex<Shelf>) -> std::sync::MutexGuard<'_, Shelf> {
-    shelf.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// About how many bytes a value takes in memory: small maps take far more than their text.

@@ -33,7 +33,8 @@ use kube::ResourceExt;
 use tokio::task::AbortHandle;
 
 use crate::{
-    memory::{Leaving, Memory, Operation, lock},
+    lock::lock,
+    memory::{Leaving, Memory, Operation},
     mutants,
     runnable_key::RunnableKey,
     watch::{Progress, Purpose, Watched, runs::RunWatch, selected::SelectedWatch, supervised},

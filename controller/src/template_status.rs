@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -21,6 +21,7 @@ use crate::{
     api::{Connection, Requests},
     backoff::{FIFTH, STEPS},
     clock::boot_time,
+    lock::lock,
     templates::Templates,
 };
 
@@ -50,7 +51,7 @@ pub struct Refusals(Mutex<HashMap<String, (u32, Duration)>>);
 impl Refusals {
     /// One more was refused: how long it is left alone.
     fn add(&self, template: &str, now: Duration) -> Duration {
-        let mut all = self.lock();
+        let mut all = lock(&self.0);
         all.retain(|_, (_, last)| *last + FORGOTTEN_AFTER > now);
         let (attempts, last) = all.entry(template.to_owned()).or_default();
         let pause = STEPS.delay(*attempts);
@@ -60,11 +61,7 @@ impl Refusals {
 
     /// It was written, or there is nothing to write.
     fn remove(&self, template: &str) {
-        self.lock().remove(template);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (u32, Duration)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).remove(template);
     }
 }
 
@@ -168,7 +165,7 @@ fn conditions(
 mod tests {
     use std::time::Duration;
 
-    use super::{FORGOTTEN_AFTER, Refusals};
+    use super::{FORGOTTEN_AFTER, Refusals, lock};
 
     #[test]
     fn a_template_whose_status_is_refused_is_tried_later_each_time() {
@@ -193,6 +190,6 @@ mod tests {
         let refusals = Refusals::default();
         refusals.add("gone", Duration::ZERO);
         refusals.add("a", FORGOTTEN_AFTER);
-        assert_eq!(refusals.lock().len(), 1);
+        assert_eq!(lock(&refusals.0).len(), 1);
     }
 }

@@ -4,7 +4,7 @@ mod reads;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use cartouche_crds::ClusterRunTemplate;
@@ -16,6 +16,7 @@ use kube::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::lock::lock;
 use reads::Read;
 pub use reads::TemplateUnread;
 
@@ -55,7 +56,7 @@ impl Templates {
     pub fn cached(&self, name: &str) -> Option<Arc<Compiled>> {
         let object = self.store.get(&ObjectRef::new(name));
         if object.is_none() {
-            self.lock().remove(name);
+            lock(&self.compiled).remove(name);
         }
         Some(self.compile(&*object?))
     }
@@ -77,7 +78,7 @@ impl Templates {
             return kept;
         }
         let compiled = Arc::new(Compiled::new(object));
-        let mut kept = self.lock();
+        let mut kept = lock(&self.compiled);
         // Those that are gone leave when another one comes.
         if kept.len() > self.store.len() {
             kept.retain(|name, _| self.store.get(&ObjectRef::new(name)).is_some());
@@ -93,7 +94,7 @@ impl Templates {
         uid: Option<&str>,
         generation: Option<i64>,
     ) -> Option<Arc<Compiled>> {
-        let kept = self.lock().get(name).cloned()?;
+        let kept = lock(&self.compiled).get(name).cloned()?;
         (uid == Some(&kept.uid) && generation == Some(kept.generation)).then_some(kept)
     }
 
@@ -104,9 +105,5 @@ impl Templates {
             let (api_version, kind) = compiled.template.as_ref().ok()?.literal_kind()?;
             Some((api_version.to_owned(), kind.to_owned()))
         })
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Compiled>>> {
-        self.compiled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

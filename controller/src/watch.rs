@@ -16,7 +16,7 @@ mod supervised;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -33,6 +33,7 @@ use crate::{
     backoff::WATCHES,
     discovery::Kind,
     endpoints::Readiness,
+    lock::lock,
     metrics::{Metrics, WatchLabel},
     runnable_key::RunnableKey,
 };
@@ -144,7 +145,7 @@ impl Watches {
         if before == now {
             return Vec::new();
         }
-        let mut open = self.lock();
+        let mut open = lock(&self.open);
         let mut closed = Vec::new();
         for watched in before.difference(now) {
             let Some(entry) = open.get_mut(watched) else {
@@ -179,7 +180,7 @@ impl Watches {
         start: impl Fn(&Watched, Arc<Progress>) -> AbortHandle,
     ) -> Vec<Watched> {
         let mut closed = Vec::new();
-        let mut open = self.lock();
+        let mut open = lock(&self.open);
         open.retain(|watched, entry| {
             if entry.users.remove(key) {
                 unused(watched);
@@ -239,7 +240,7 @@ impl Watches {
     /// How well a kind is watched; `Starting` for one that nobody asked for.
     #[must_use]
     pub fn state(&self, watched: &Watched) -> WatchState {
-        self.lock()
+        lock(&self.open)
             .get(watched)
             .map_or(WatchState::Starting, |open| open.progress.state())
     }
@@ -247,12 +248,14 @@ impl Watches {
     /// Why a watch fails, if it has for a while.
     #[must_use]
     pub fn failing(&self, watched: &Watched) -> Option<String> {
-        self.lock().get(watched)?.progress.failing()
+        lock(&self.open).get(watched)?.progress.failing()
     }
 
     /// A watch begins anew: until its list has come nothing is known of its kind.
     pub fn restarted(&self, watched: &Watched, enqueuer: &Enqueuer) {
-        let progress = self.lock().get(watched).map(|open| open.progress.clone());
+        let progress = lock(&self.open)
+            .get(watched)
+            .map(|open| open.progress.clone());
         if progress.is_some_and(|progress| progress.restart()) {
             for key in self.state_changed(watched) {
                 enqueuer.enqueue(&key);
@@ -262,7 +265,7 @@ impl Watches {
 
     /// A watch fares otherwise than before: those whom it serves.
     fn state_changed(&self, watched: &Watched) -> Vec<RunnableKey> {
-        self.count(&self.lock());
+        self.count(&lock(&self.open));
         self.users(watched)
     }
 
@@ -283,13 +286,13 @@ impl Watches {
     /// The watches that serve anybody.
     #[must_use]
     pub fn open(&self) -> Vec<Watched> {
-        self.lock().keys().cloned().collect()
+        lock(&self.open).keys().cloned().collect()
     }
 
     /// The Runnables that a watch serves.
     #[must_use]
     pub fn users(&self, watched: &Watched) -> Vec<RunnableKey> {
-        self.lock()
+        lock(&self.open)
             .get(watched)
             .map(|open| open.users.iter().cloned().collect())
             .unwrap_or_default()
@@ -317,10 +320,6 @@ impl Watches {
         failing.sort();
         failing.dedup();
         self.readiness.warn(failing);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Watched, OpenWatch>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

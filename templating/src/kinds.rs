@@ -189,7 +189,7 @@ pub fn known(api_version: &str, kind: &str) -> Option<&'static KnownKind> {
 /// not known, a kind of such a name counts as well.
 #[must_use]
 pub fn holds_secrets(kind: &str) -> bool {
-    all().any(|known| known.kind == Some(kind) && known.outputs == OutputsFrom::Refused)
+    all().any(|known| known.kind == Some(kind) && known.outputs == OutputSource::Refused)
 }
 
 /// What is known of a kind in the very version whose fields are known.

@@ -1,11 +1,7 @@
 //! No answer is read without a bound. What API server and etcd take for one object is bounded; how many
 //! such objects a page of a list has is not, and whoever may create objects of a watched kind decides on it.
 
-use std::{
-    collections::HashMap,
-    str::FromStr,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::HashMap, str::FromStr, sync::Mutex};
 
 use futures::StreamExt;
 use http::{Method, Request, Uri, uri::PathAndQuery};
@@ -15,6 +11,7 @@ use kube::client::Body;
 use tokio::sync::Semaphore;
 
 use super::page::Rest;
+use crate::lock::lock;
 
 const MIB: usize = 1024 * 1024;
 /// How large a page may be; a larger one is asked for again in parts. Pages of usual objects are far below.
@@ -158,7 +155,7 @@ impl Fitting {
         let known = asked
             .token
             .as_ref()
-            .and_then(|token| self.lock().remove(token));
+            .and_then(|token| lock(&self.0).remove(token));
         known.unwrap_or(asked.limit).min(asked.limit)
     }
 
@@ -173,16 +170,12 @@ impl Fitting {
             .ok()
             .and_then(Rest::next);
         if let Some(token) = token.filter(|_| next < asked.limit) {
-            let mut known = self.lock();
+            let mut known = lock(&self.0);
             if known.len() >= REMEMBERED {
                 known.clear();
             }
             known.insert(token, next);
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

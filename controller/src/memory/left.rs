@@ -1,8 +1,9 @@
 //! What is kept of Runnables that left.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use super::{Memories, Memory, lock};
+use super::{Memories, Memory};
+use crate::lock::lock;
 
 /// Runnables that left whose latest number is kept.
 pub(super) const MAX_LEFT: usize = 1_000;
@@ -44,7 +45,7 @@ impl Memories {
         if one.reached <= 0 {
             return;
         }
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = lock(&self.left);
         if left.len() >= MAX_LEFT {
             let deleted = left.iter().position(|left| left.how == Leaving::Deleted);
             if deleted.is_none() && one.how == Leaving::Deleted {
@@ -57,7 +58,7 @@ impl Memories {
 
     /// The number that a Runnable had reached when it left, if it comes back.
     pub(super) fn left_at(&self, uid: &str) -> i64 {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = lock(&self.left);
         let known = left.iter().position(|known| known.uid == uid);
         known
             .and_then(|at| left.remove(at))

@@ -5,8 +5,9 @@ use std::time::Duration;
 use cartouche_protocol::reconcile_error::{Category, ReconcileError, Requeue};
 
 use super::{
-    Leaving, MAX_BACKOFFS, Memories, Memory, Operation, RunnableKey, STEPS, left::MAX_LEFT, lock,
+    Leaving, MAX_BACKOFFS, Memories, Memory, Operation, RunnableKey, STEPS, left::MAX_LEFT,
 };
+use crate::lock::lock;
 
 fn problem() -> ReconcileError {
     ReconcileError::new(Category::UnknownError, Requeue::Backoff, "no")

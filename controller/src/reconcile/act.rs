@@ -21,7 +21,8 @@ use super::{
 use crate::{
     api::{ApiError, Requests, ResourcePath, label_query},
     discovery::{DiscoveryError, Kind},
-    memory::{Operation, lock},
+    lock::lock,
+    memory::Operation,
     mutants,
 };
 

@@ -23,7 +23,8 @@ use crate::{
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
     events::Occasion,
-    memory::{Operation, lock},
+    lock::lock,
+    memory::Operation,
     metrics::RunEvent,
     mutants,
 };

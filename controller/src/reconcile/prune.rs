@@ -8,7 +8,7 @@ use cartouche_protocol::{
 };
 
 use super::reconciliation::Reconciliation;
-use crate::{backoff::TENTH, clock::boot_time, memory::lock, watch::Watched};
+use crate::{backoff::TENTH, clock::boot_time, lock::lock, watch::Watched};
 
 impl Reconciliation<'_> {
     /// The pause of polling, while a kind that matters may not be watched, or discovery fails for it; and

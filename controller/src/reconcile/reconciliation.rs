@@ -23,7 +23,8 @@ use crate::{
     backoff::HALF,
     clock::boot_time,
     events::Occasion,
-    memory::{Memory, Operation, lock},
+    lock::lock,
+    memory::{Memory, Operation},
     runnable_key::RunnableKey,
 };
 

@@ -10,7 +10,8 @@ use super::reconciliation::{End, Reconciliation};
 use crate::{
     api::{ApiError, ResourcePath},
     clock::boot_time,
-    memory::{Operation, lock},
+    lock::lock,
+    memory::Operation,
 };
 
 impl Reconciliation<'_> {

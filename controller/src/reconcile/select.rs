@@ -15,7 +15,7 @@ use crate::{
     api::{ApiError, Requests, label_query},
     backoff::FIFTH,
     discovery::{DiscoveryError, Kind},
-    memory::lock,
+    lock::lock,
     picked::Picked,
     watch::{Purpose, Watched},
 };

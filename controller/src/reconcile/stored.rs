@@ -3,7 +3,7 @@
 use cartouche_crds::{HistoryEntry, RunnableStatus};
 
 use super::reconciliation::Reconciliation;
-use crate::{events::Occasion, memory::lock};
+use crate::{events::Occasion, lock::lock};
 
 /// Of a line that cannot be read, so many characters are shown.
 const SHOWN: usize = 80;

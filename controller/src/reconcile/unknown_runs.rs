@@ -13,10 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::reconciliation::{End, Reconciliation};
-use crate::{
-    api::CreateMode,
-    memory::{Operation, lock},
-};
+use crate::{api::CreateMode, lock::lock, memory::Operation};
 
 /// Unknown runs of one Runnable that are reported at most.
 const MAX_REPORTED: usize = 100;

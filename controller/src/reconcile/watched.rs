@@ -19,7 +19,7 @@ use crate::{
     api::{ApiError, label_query},
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
-    memory::lock,
+    lock::lock,
     runnable_key::RunnableKey,
     watch::{Purpose, Watched, runs::Poll},
 };

@@ -19,7 +19,8 @@ use crate::{
     api::ResourcePath,
     clock::boot_time,
     events::Occasion,
-    memory::{Operation, lock},
+    lock::lock,
+    memory::Operation,
     metrics::RunEvent,
     mutants::{self, Mutant},
 };

@@ -3,19 +3,13 @@
 //! kube's `Controller` does the same but for the turns, and has each wait for the next tick of its timer:
 //! one or two milliseconds of the ten that a change may take.
 
-use std::{
-    collections::HashMap,
-    panic::AssertUnwindSafe,
-    pin::pin,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, panic::AssertUnwindSafe, pin::pin, sync::Mutex, time::Duration};
 
 use futures::{FutureExt, Stream, StreamExt, stream::FuturesUnordered};
 use tokio_util::time::{DelayQueue, delay_queue};
 
 use super::fair_queue::{FairQueue, Priority};
-use crate::{backoff::STEPS, metrics::Metrics, runnable_key::RunnableKey};
+use crate::{backoff::STEPS, lock::lock, metrics::Metrics, runnable_key::RunnableKey};
 
 /// The longest wait: a reconciliation too many costs little, and a wait of years ends the process.
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
@@ -33,10 +27,6 @@ impl Queue {
             fair: Mutex::new(FairQueue::new(concurrency)),
             metrics,
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, FairQueue> {
-        self.fair.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reconciles whoever is enqueued, from when it is `ready` to when it has to `stop` and the reconciliations that go
@@ -68,7 +58,7 @@ impl Queue {
             if let Some(key) = due {
                 delayed.cancel(&key);
                 match priority(&key) {
-                    Some(priority) => self.lock().enqueue(&key, priority),
+                    Some(priority) => lock(&self.fair).enqueue(&key, priority),
                     None => drop(delayed.panics.remove(&key)),
                 }
             }
@@ -82,7 +72,7 @@ impl Queue {
                     let reconciliation = AssertUnwindSafe(reconciliation).catch_unwind();
                     running.push(async move { (key, reconciliation.await) });
                 } else {
-                    self.lock().done(&key);
+                    lock(&self.fair).done(&key);
                 }
             }
         }
@@ -102,7 +92,7 @@ impl Queue {
         } else {
             Some(self.panicked(&key, panics))
         };
-        let again = self.lock().done(&key);
+        let again = lock(&self.fair).done(&key);
         if let Some(after) = after.filter(|_| !again) {
             delayed.set(key, after);
         }
@@ -123,7 +113,7 @@ impl Queue {
 
     /// A function of its own, so that the lock is not held while the loop over it locks again.
     fn get(&self) -> Option<RunnableKey> {
-        self.lock().get()
+        lock(&self.fair).get()
     }
 }
 

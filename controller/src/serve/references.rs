@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use super::requeues::Requeues;
 use crate::{
     cached_runnable::CachedRunnable,
+    lock::lock,
     reconcile::ControllerContext,
     runnable_key::RunnableKey,
     watch::{
@@ -98,7 +99,7 @@ pub(super) fn enqueue_where(
     {
         let key = RunnableKey::of(runnable);
         if let Some(memory) = ctx.memories.known(&key) {
-            crate::memory::lock(&memory).retry_now();
+            lock(&memory).retry_now();
         }
         ctx.enqueuer.enqueue(&key);
     }

@@ -6,7 +6,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -14,6 +14,7 @@ use cartouche_protocol::reconcile_error::Requeue;
 
 use crate::{
     discovery::DiscoveryError,
+    lock::lock,
     reconcile::ControllerContext,
     runnable_key::RunnableKey,
     watch::{Watched, references::Reference},
@@ -67,7 +68,7 @@ impl Requeues {
 
     /// The task of a reference; `None` if it has one already, which does its work once more.
     fn begin(self: &Arc<Self>, reference: Reference) -> Option<RequeueTask> {
-        let mut under_way = self.lock();
+        let mut under_way = lock(&self.under_way);
         let every = match &reference {
             Reference::Permissions(_) => Reference::Permissions(None),
             Reference::Definition(_) => Reference::Definition(None),
@@ -91,12 +92,6 @@ impl Requeues {
             is_over: false,
         })
     }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Reference, bool>> {
-        self.under_way
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The task of a reference, until it is over or ends otherwise: the next event of the same begins another.
@@ -109,14 +104,14 @@ struct RequeueTask {
 impl RequeueTask {
     /// What has come until now is dealt with next.
     fn gathered(&self) {
-        if let Some(again) = self.requeues.lock().get_mut(&self.reference) {
+        if let Some(again) = lock(&self.requeues.under_way).get_mut(&self.reference) {
             *again = false;
         }
     }
 
     /// Whether nothing has come since.
     fn is_over(&mut self) -> bool {
-        let mut under_way = self.requeues.lock();
+        let mut under_way = lock(&self.requeues.under_way);
         let again = under_way.get(&self.reference).copied().unwrap_or_default();
         if !again {
             under_way.remove(&self.reference);
@@ -130,7 +125,7 @@ impl RequeueTask {
 impl Drop for RequeueTask {
     fn drop(&mut self) {
         if !self.is_over {
-            self.requeues.lock().remove(&self.reference);
+            lock(&self.requeues.under_way).remove(&self.reference);
         }
     }
 }
@@ -180,7 +175,7 @@ async fn enqueue(ctx: &ControllerContext, keys: Vec<RunnableKey>) {
 mod tests {
     use std::sync::Arc;
 
-    use super::{MOST, Reference, RequeueTask, Requeues};
+    use super::{MOST, Reference, RequeueTask, Requeues, lock};
 
     fn permissions(namespace: &str) -> Reference {
         Reference::Permissions(Some(namespace.to_owned()))
@@ -233,6 +228,6 @@ mod tests {
         let more = requeues.begin(permissions("more")).unwrap();
         assert_eq!(more.reference, Reference::Permissions(None));
         assert!(requeues.begin(permissions("other")).is_none());
-        assert_eq!(requeues.lock().len(), MOST + 1);
+        assert_eq!(lock(&requeues.under_way).len(), MOST + 1);
     }
 }

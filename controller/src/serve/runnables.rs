@@ -25,8 +25,8 @@ use super::{
     unreadable::UnreadableReporter,
 };
 use crate::{
-    backoff::HALF, cached_runnable::CachedRunnable, endpoints::Readiness, flags::Flags,
-    memory::lock, reconcile::ControllerContext, runnable_key::RunnableKey, watch::own::OwnWatches,
+    backoff::HALF, cached_runnable::CachedRunnable, endpoints::Readiness, flags::Flags, lock::lock,
+    reconcile::ControllerContext, runnable_key::RunnableKey, watch::own::OwnWatches,
 };
 
 /// How long reconciliations under way may take to end after a signal to stop.

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     cached_runnable::CachedRunnable,
-    memory::lock,
+    lock::lock,
     reconcile::ControllerContext,
     runnable_key::RunnableKey,
     template_status::{Acceptance, Refusals},

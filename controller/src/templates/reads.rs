@@ -15,6 +15,7 @@ use super::Templates;
 use crate::{
     api::{Requests, ResourcePath},
     clock::{boot_time, moment},
+    lock::lock,
 };
 
 /// How long the answer to a read is used. The promise would hold for longer, but a run that waited should be of
@@ -51,7 +52,7 @@ impl Templates {
         requests: &Requests,
     ) -> Result<Arc<Compiled>, TemplateUnread> {
         let answer = {
-            let mut reads = self.reads();
+            let mut reads = lock(&self.reads);
             let known = reads.get(name).filter(|read| read.sent > arrived);
             if let Some(read) = known.filter(|read| self.is_usable(name, read)) {
                 read.answer.clone()
@@ -100,11 +101,6 @@ impl Templates {
             at,
             answer: answer.boxed().shared(),
         }
-    }
-
-    fn reads(&self) -> std::sync::MutexGuard<'_, std::collections::HashMap<String, Read>> {
-        let reads = self.reads.lock();
-        reads.unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,7 @@
 //! How a watch fares: whether its list has come, and whether it goes on.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -11,7 +11,7 @@ use kube::runtime::watcher;
 use tokio::time::{Instant, timeout};
 
 use super::Failures;
-use crate::api::answers;
+use crate::{api::answers, lock::lock};
 
 /// How long a watch that is needed may be without success before that is reported, and its kind is polled.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -108,18 +108,18 @@ impl Progress {
     /// How well the kind is watched; one whose watch fails is polled.
     #[must_use]
     pub fn state(&self) -> WatchState {
-        self.lock().effective()
+        lock(&self.inner).effective()
     }
 
     /// Why the watch fails, if it has for a while.
     #[must_use]
     pub fn failing(&self) -> Option<String> {
-        self.lock().failing.clone()
+        lock(&self.inner).failing.clone()
     }
 
     /// Why nothing is heard of it, if it fails or may not be had.
     pub(super) fn silent(&self) -> Option<String> {
-        let inner = self.lock();
+        let inner = lock(&self.inner);
         inner.failing.clone().or_else(|| inner.refused.clone())
     }
 
@@ -134,7 +134,7 @@ impl Progress {
     }
 
     fn change(&self, change: impl FnOnce(&mut ProgressState)) -> bool {
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         let before = (inner.effective(), inner.failing.is_some());
         change(&mut inner);
         before != (inner.effective(), inner.failing.is_some())
@@ -170,15 +170,11 @@ impl Progress {
 
     /// The pause behind an error is over.
     fn goes_on(&self) {
-        self.lock().since = Instant::now();
+        lock(&self.inner).since = Instant::now();
     }
 
     fn calm(&self) -> bool {
         self.change(ProgressState::calm)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ProgressState> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Follows a watch to its end: each event is taken, and `on_change` called if that changed the state.

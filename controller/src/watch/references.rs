@@ -5,7 +5,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use futures::StreamExt;
@@ -26,6 +26,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use super::{config, own::OwnWatches};
+use crate::lock::lock;
 
 /// What has to be known before any Runnable is served.
 pub const ACCOUNTS: &str = "serviceaccounts";
@@ -51,20 +52,16 @@ impl Accounts {
     /// Whether an account exists, as far as the watch has shown.
     #[must_use]
     pub fn exists(&self, namespace: &str, name: &str) -> bool {
-        self.lock()
+        lock(&self.names)
             .get(namespace)
             .is_some_and(|names| names.contains(name))
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, HashSet<String>>> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn put(&self, object: &ObjectMeta) {
         let (Some(namespace), Some(name)) = (&object.namespace, &object.name) else {
             return;
         };
-        self.lock()
+        lock(&self.names)
             .entry(namespace.clone())
             .or_default()
             .insert(name.clone());
@@ -74,7 +71,7 @@ impl Accounts {
         let (Some(namespace), Some(name)) = (&object.namespace, &object.name) else {
             return;
         };
-        let mut all = self.lock();
+        let mut all = lock(&self.names);
         if let Some(names) = all.get_mut(namespace) {
             names.remove(name);
             if names.is_empty() {
@@ -161,7 +158,7 @@ fn key(object: &ObjectMeta) -> Option<(String, String)> {
 
 /// Replaces the names by a complete list. Those that came or went.
 fn relist(accounts: &Accounts, listed: &[ObjectMeta]) -> Vec<(String, String)> {
-    let before = std::mem::take(&mut *accounts.lock());
+    let before = std::mem::take(&mut *lock(&accounts.names));
     for object in listed {
         accounts.put(object);
     }

@@ -3,7 +3,7 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use cartouche_crds::{RUNNABLE_NAME_LABEL, Runnable};
@@ -22,11 +22,8 @@ use serde_json::Value;
 
 use super::{Enqueuer, Progress, Watched, Watches, config, run_object::RunObject};
 use crate::{
-    cached_runnable::CachedRunnable,
-    memory::{Memories, lock},
-    metrics::Metrics,
-    runnable_key::RunnableKey,
-    templates::Templates,
+    cached_runnable::CachedRunnable, lock::lock, memory::Memories, metrics::Metrics,
+    runnable_key::RunnableKey, templates::Templates,
 };
 
 /// A uid in 16 bytes.
@@ -61,7 +58,7 @@ impl Runs {
     /// The runs of a Runnable that still matter.
     #[must_use]
     pub fn cached_runs(&self, runnable_uid: &str) -> Vec<CachedRun> {
-        self.lock()
+        lock(&self.inner)
             .owners
             .get(&short(runnable_uid))
             .map(|owner| owner.cached_runs.clone())
@@ -72,7 +69,7 @@ impl Runs {
     /// brought up to date, so that it is not read again for the same news. A newer one is left
     /// alone: it has enqueued the Runnable, and what was read may be older.
     pub fn refresh(&self, runnable_uid: &str, before: Option<&CachedRun>, fetched: &FetchedRun) {
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         let (Some(before), Some(owner)) = (before, inner.owners.get_mut(&short(runnable_uid)))
         else {
             return;
@@ -94,7 +91,7 @@ impl Runs {
 
     /// Drops the cached runs that do not matter any more.
     pub fn retain(&self, runnable_uid: &str, keep: impl FnMut(&CachedRun) -> bool) {
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         if let Entry::Occupied(mut owner) = inner.owners.entry(short(runnable_uid)) {
             owner.get_mut().cached_runs.retain(keep);
             owner.get_mut().cached_runs.shrink_to_fit();
@@ -107,7 +104,7 @@ impl Runs {
     /// Whether an object with this uid is known to be there.
     #[must_use]
     pub fn exists(&self, watched: &Watched, uid: &str) -> bool {
-        self.lock()
+        lock(&self.inner)
             .live
             .get(watched)
             .is_some_and(|live| live.contains_key(&short(uid)))
@@ -116,7 +113,7 @@ impl Runs {
     /// Forgets a Runnable.
     pub fn forget(&self, runnable_uid: &str) {
         let owner = short(runnable_uid);
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         inner.owners.remove(&owner);
         let SeenRuns { live, polled, .. } = &mut *inner;
         for (watched, polled) in polled {
@@ -138,7 +135,7 @@ impl Runs {
         cached_run: Option<(CachedRun, i64)>,
     ) -> bool {
         let owner = short(run.owner_uid.as_deref().unwrap_or_default());
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         let live = inner.live.entry(watched.clone()).or_default();
         if deleted {
             live.remove(&short(&run.uid));
@@ -154,7 +151,7 @@ impl Runs {
     /// of it counts no more. Whom that concerns.
     fn disowned(&self, watched: &Watched, uid: &str, owner: Option<&str>) -> Option<RunnableKey> {
         let run = short(uid);
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         let SeenRuns { live, owners, .. } = &mut *inner;
         let Entry::Occupied(known) = live.get_mut(watched)?.entry(run) else {
             return None;
@@ -169,7 +166,7 @@ impl Runs {
 
     /// A new first list is complete: whatever it does not have went unseen. Those whom it concerns.
     fn relisted(&self, watched: &Watched, listed: &HashMap<Uid, Uid>) -> Vec<RunnableKey> {
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         let before = inner
             .live
             .insert(watched.clone(), listed.clone())
@@ -205,10 +202,6 @@ impl Runs {
             self.metrics.sightings_dropped(owner.make_room(current));
         }
         news
-    }
-
-    fn lock(&self) -> MutexGuard<'_, SeenRuns> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,15 +2,15 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use futures::StreamExt;
 use kube::{Api, Client, Resource, api::ObjectMeta, runtime::watcher};
 
 use super::{Enqueuer, Progress, Watched, Watches, config, selected_object::SelectedObject};
-use crate::memory::{Memories, lock};
 use crate::runnable_key::RunnableKey;
+use crate::{lock::lock, memory::Memories};
 
 /// Objects that change while a list is under way, of one Runnable, that are told apart at most.
 const MAX_TOUCHED: usize = 16;
@@ -55,7 +55,7 @@ impl Selection {
 impl Selections {
     /// A Runnable asks which objects have these labels.
     pub fn ask(&self, watched: &Watched, key: &RunnableKey, labels: &BTreeMap<String, String>) {
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         let kind = inner.entry(watched.clone()).or_default();
         let selection = kind.entry(key.clone()).or_default();
         if selection.labels != *labels {
@@ -69,7 +69,7 @@ impl Selections {
     /// since it was asked for; its event may have come when nobody knew that it matched.
     #[must_use]
     pub fn answer(&self, watched: &Watched, key: &RunnableKey, uids: Vec<String>) -> bool {
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         let kind = inner.get_mut(watched);
         let Some(selection) = kind.and_then(|kind| kind.get_mut(key)) else {
             return true;
@@ -83,7 +83,7 @@ impl Selections {
 
     /// A Runnable selects nothing of this kind any more.
     pub fn remove(&self, watched: &Watched, key: &RunnableKey) {
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         if let Some(kind) = inner.get_mut(watched) {
             kind.remove(key);
             if kind.is_empty() {
@@ -94,7 +94,7 @@ impl Selections {
 
     /// Those whom an event about an object concerns.
     fn concerned(&self, watched: &Watched, object: &ObjectMeta) -> Vec<RunnableKey> {
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         let Some(kind) = inner.get_mut(watched) else {
             return Vec::new();
         };
@@ -108,10 +108,6 @@ impl Selections {
             }
         }
         concerned
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Watched, HashMap<RunnableKey, Selection>>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

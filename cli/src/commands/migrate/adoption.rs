@@ -1,7 +1,7 @@
 //! Which runs of Cartographer are taken over.
 
 use cartouche_crds::{ClusterRunTemplate, RUNNABLE_NAME_LABEL, Runnable};
-use cartouche_protocol::ledger::{Ledger, Listed, RunIdentity, rebuild};
+use cartouche_protocol::ledger::{Ledger, ListedRun, RunIdentity, rebuild};
 use cartouche_templating::{Rendered, Template, contains, label_value};
 use kube::{ResourceExt as _, api::ListParams};
 
@@ -104,7 +104,7 @@ async fn adopted(
         let run = RunIdentity::of(&object);
         runs.extend(run.map(|run| (run, contains(&object, rendered))));
     }
-    let listed = runs.iter().map(|(run, matches)| Listed {
+    let listed = runs.iter().map(|(run, matches)| ListedRun {
         run,
         matches: *matches,
     });

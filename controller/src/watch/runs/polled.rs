@@ -6,7 +6,7 @@ use cartouche_protocol::facts::CachedRun;
 use k8s_openapi::jiff::Timestamp;
 
 use super::{Runs, Uid, short};
-use crate::{runnable_key::RunnableKey, watch::Watched};
+use crate::{lock::lock, runnable_key::RunnableKey, watch::Watched};
 
 /// A complete list of the runs of one kind and one Runnable.
 pub struct Poll<'a> {
@@ -29,7 +29,7 @@ impl Runs {
     /// list never shows a run go unfinished.
     pub fn polled(&self, poll: &Poll<'_>, keep: impl Fn(&CachedRun) -> bool) {
         let (key, owner) = (poll.owner.0, short(poll.owner.1));
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         let live = inner.live.entry(poll.watched.clone()).or_default();
         // Whoever may create the kind decides how many there are.
         let found: HashSet<Uid> = poll.found.iter().map(|it| short(&it.run.uid)).collect();
@@ -64,14 +64,14 @@ impl Runs {
     /// When the runs of a Runnable were last listed completely.
     #[must_use]
     pub fn polled_at(&self, watched: &Watched, runnable_uid: &str) -> Option<Timestamp> {
-        let inner = self.lock();
+        let inner = lock(&self.inner);
         let polled = inner.polled.get(watched)?;
         polled.get(&short(runnable_uid)).copied()
     }
 
     /// Nobody follows this kind any more: what is known of its runs is forgotten.
     pub fn close(&self, watched: &Watched) {
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         inner.live.remove(watched);
         inner.polled.remove(watched);
     }

@@ -2,6 +2,7 @@ use cartouche_protocol::ledger::OutputsRead;
 use cartouche_templating::{Health, Verdict};
 
 use super::*;
+use crate::lock::lock;
 
 fn health(verdict: Verdict) -> Health {
     Health {
@@ -42,7 +43,7 @@ fn runs(cached_run: CachedRun) -> Runs {
         namespace: "ns".to_owned(),
         name: "r".to_owned(),
     };
-    runs.put(&mut runs.lock(), short("owner"), &key, cached_run, 0);
+    runs.put(&mut lock(&runs.inner), short("owner"), &key, cached_run, 0);
     runs
 }
 
@@ -136,7 +137,7 @@ fn of_a_kind_that_nobody_follows_and_of_a_runnable_that_is_gone_nothing_is_kept(
     poll(&runs, &[seen(Verdict::Unknown)], 0);
     runs.close(&watched());
     assert!(!runs.exists(&watched(), "run"));
-    assert!(runs.lock().polled.is_empty());
+    assert!(lock(&runs.inner).polled.is_empty());
 }
 
 /// A run with a number that its name bears out.
@@ -156,7 +157,15 @@ fn of_very_many_runs_those_stay_in_mind_that_went_and_those_next_to_the_current_
         namespace: "ns".to_owned(),
         name: "r".to_owned(),
     };
-    let put = |cached_run| runs.put(&mut runs.lock(), short("owner"), &key, cached_run, 501);
+    let put = |cached_run| {
+        runs.put(
+            &mut lock(&runs.inner),
+            short("owner"),
+            &key,
+            cached_run,
+            501,
+        )
+    };
     let went = |sequence| CachedRun {
         deleted: true,
         ..numbered(sequence)
