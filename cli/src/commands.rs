@@ -21,7 +21,7 @@ pub(crate) mod why;
 use clap::Subcommand;
 
 use crate::{
-    cluster::{self, Cluster, ClusterArgs},
+    cluster::{self, Cluster},
     outcome::Outcome,
 };
 
@@ -45,27 +45,6 @@ pub(crate) enum LiveCommand {
     Migrate(migrate::MigrateCommand),
 }
 
-impl LiveCommand {
-    fn cluster(&self) -> &ClusterArgs {
-        match self {
-            Self::Explain(args) => &args.cluster,
-            Self::Suspend(args) => &args.cluster,
-            Self::Resume(args) => &args.cluster,
-            Self::Cancel(args) => &args.cluster,
-            Self::Get(args) => &args.cluster,
-            Self::Why(args) => &args.cluster,
-            Self::History(args) => &args.cluster,
-            Self::Tree(args) => &args.cluster,
-            Self::Outputs(args) => &args.cluster,
-            Self::Wait(args) => &args.cluster,
-            Self::Diff(args) => &args.cluster,
-            Self::Rerun(args) => &args.cluster,
-            Self::Logs(args) => &args.cluster,
-            Self::Migrate(migrate::MigrateCommand::Check(args)) => &args.cluster,
-        }
-    }
-}
-
 pub(crate) fn execute(command: &LiveCommand) -> anyhow::Result<Outcome> {
     if let LiveCommand::Migrate(migrate::MigrateCommand::Check(args)) = command
         && !args.paths.is_empty()
@@ -77,24 +56,24 @@ pub(crate) fn execute(command: &LiveCommand) -> anyhow::Result<Outcome> {
     {
         return explain::from_files(args);
     }
+    let to = Cluster::connect;
     cluster::block_on(async {
-        let cluster = Cluster::connect(command.cluster()).await?;
         match command {
-            LiveCommand::Explain(args) => explain::execute(args, &cluster).await,
-            LiveCommand::Suspend(args) => suspend::suspend(args, &cluster).await,
-            LiveCommand::Resume(args) => suspend::resume(args, &cluster).await,
-            LiveCommand::Cancel(args) => cancel::execute(args, &cluster).await,
-            LiveCommand::Get(args) => get::execute(args, &cluster).await,
-            LiveCommand::Why(args) => why::execute(args, &cluster).await,
-            LiveCommand::History(args) => history::execute(args, &cluster).await,
-            LiveCommand::Tree(args) => tree::execute(args, &cluster).await,
-            LiveCommand::Outputs(args) => outputs::execute(args, &cluster).await,
-            LiveCommand::Wait(args) => wait::execute(args, &cluster).await,
-            LiveCommand::Diff(args) => diff::execute(args, &cluster).await,
-            LiveCommand::Rerun(args) => rerun::execute(args, &cluster).await,
-            LiveCommand::Logs(args) => logs::execute(args, &cluster).await,
+            LiveCommand::Explain(args) => explain::execute(args, &to(&args.cluster).await?).await,
+            LiveCommand::Suspend(args) => suspend::suspend(args, &to(&args.cluster).await?).await,
+            LiveCommand::Resume(args) => suspend::resume(args, &to(&args.cluster).await?).await,
+            LiveCommand::Cancel(args) => cancel::execute(args, &to(&args.cluster).await?).await,
+            LiveCommand::Get(args) => get::execute(args, &to(&args.cluster).await?).await,
+            LiveCommand::Why(args) => why::execute(args, &to(&args.cluster).await?).await,
+            LiveCommand::History(args) => history::execute(args, &to(&args.cluster).await?).await,
+            LiveCommand::Tree(args) => tree::execute(args, &to(&args.cluster).await?).await,
+            LiveCommand::Outputs(args) => outputs::execute(args, &to(&args.cluster).await?).await,
+            LiveCommand::Wait(args) => wait::execute(args, &to(&args.cluster).await?).await,
+            LiveCommand::Diff(args) => diff::execute(args, &to(&args.cluster).await?).await,
+            LiveCommand::Rerun(args) => rerun::execute(args, &to(&args.cluster).await?).await,
+            LiveCommand::Logs(args) => logs::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Migrate(migrate::MigrateCommand::Check(args)) => {
-                migrate::check_cluster(args, &cluster).await
+                migrate::check_cluster(args, &to(&args.cluster).await?).await
             }
         }
     })

@@ -6,6 +6,8 @@ mod text;
 
 use std::collections::BTreeMap;
 
+use clap::{ValueEnum, builder::PossibleValue};
+
 use crate::source::{Document, SourceSpan};
 
 /// How bad it is.
@@ -29,88 +31,64 @@ impl Severity {
     }
 }
 
-/// What kind of fault it is: the identifier that machines read, documented in `docs/cli.md`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// What kind of fault it is: the identifier that machines read, documented in `docs/cli.md`, and what it stands
+/// for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum)]
 #[expect(clippy::enum_variant_names, reason = "a healthRule is called so")]
 pub(crate) enum Rule {
+    #[value(help = "the file is no valid YAML")]
     Yaml,
+    #[value(help = "a document is no Kubernetes object")]
     Manifest,
+    #[value(help = "a field is unknown, or one that is required is missing")]
     Field,
+    #[value(name = "type", help = "a value has the wrong type, or is not allowed")]
     FieldType,
+    #[value(help = "a tag cannot be read")]
     Tag,
+    #[value(help = "a template cannot be used")]
     Template,
+    #[value(help = "an output cannot be read from a run")]
     Output,
+    #[value(help = "a healthRule cannot be used")]
     HealthRule,
+    #[value(help = "an inputSchema cannot be used")]
     InputSchema,
+    #[value(help = "the kind of the run does not exist, or cannot be a run")]
     Kind,
+    #[value(help = "a name or a label is not allowed")]
     Name,
+    #[value(help = "an input of a Runnable does not fit the inputSchema of its template")]
     Input,
+    #[value(help = "a Runnable does not give what its template reads")]
     Value,
+    #[value(help = "a Runnable names a template that is not there")]
     Reference,
+    #[value(help = "a selector does not pick one object")]
     Selector,
+    #[value(help = "it works, but hardly as its author expects")]
     Surprise,
+    #[value(help = "something could not be checked")]
     Unchecked,
 }
 
 impl Rule {
-    pub(crate) const ALL: [Self; 17] = [
-        Self::Yaml,
-        Self::Manifest,
-        Self::Field,
-        Self::FieldType,
-        Self::Tag,
-        Self::Template,
-        Self::Output,
-        Self::HealthRule,
-        Self::InputSchema,
-        Self::Kind,
-        Self::Name,
-        Self::Input,
-        Self::Value,
-        Self::Reference,
-        Self::Selector,
-        Self::Surprise,
-        Self::Unchecked,
-    ];
-
-    /// The identifier and what it stands for.
-    pub(crate) fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Yaml => ("yaml", "the file is no valid YAML"),
-            Self::Manifest => ("manifest", "a document is no Kubernetes object"),
-            Self::Field => (
-                "field",
-                "a field is unknown, or one that is required is missing",
-            ),
-            Self::FieldType => ("type", "a value has the wrong type, or is not allowed"),
-            Self::Tag => ("tag", "a tag cannot be read"),
-            Self::Template => ("template", "a template cannot be used"),
-            Self::Output => ("output", "an output cannot be read from a run"),
-            Self::HealthRule => ("health-rule", "a healthRule cannot be used"),
-            Self::InputSchema => ("input-schema", "an inputSchema cannot be used"),
-            Self::Kind => (
-                "kind",
-                "the kind of the run does not exist, or cannot be a run",
-            ),
-            Self::Name => ("name", "a name or a label is not allowed"),
-            Self::Input => (
-                "input",
-                "an input of a Runnable does not fit the inputSchema of its template",
-            ),
-            Self::Value => ("value", "a Runnable does not give what its template reads"),
-            Self::Reference => ("reference", "a Runnable names a template that is not there"),
-            Self::Selector => ("selector", "a selector does not pick one object"),
-            Self::Surprise => ("surprise", "it works, but hardly as its author expects"),
-            Self::Unchecked => ("unchecked", "something could not be checked"),
-        }
+    pub(crate) fn id(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    pub(crate) fn id(self) -> &'static str {
-        self.words().0
+    /// What it stands for.
+    pub(crate) fn description(self) -> String {
+        let value = self.to_possible_value();
+        let help = value.as_ref().and_then(PossibleValue::get_help);
+        help.map_or_else(String::new, ToString::to_string)
     }
 }
 
-/// One thing that is wrong.
+/// One thing that is wrong, as it is told to people and tools: with a file, a severity and what to do. What the engine
+/// finds in a template is a [`Diagnostic`](cartouche_templating::Diagnostic), which knows of no files; many a
+/// finding is made of one.
 #[derive(Clone, Debug)]
 pub(crate) struct Finding {
     pub(crate) severity: Severity,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use cartouche_crds::ClusterRunTemplateSpec;
-use cartouche_templating::syntax::{self, Tag};
+use cartouche_templating::syntax::{self, PathStep, Tag};
 use cartouche_templating::{Diagnostic, Diagnostics, Draft, Root, Template};
 use serde_json::Value;
 
@@ -18,6 +18,14 @@ pub(crate) struct PlacedTag {
     pub(crate) at: Vec<Segment>,
     /// The place of the path between the markers.
     pub(crate) path_place: SourceSpan,
+}
+
+impl PlacedTag {
+    /// The place of a step of its path; without one, of the path.
+    pub(crate) fn place_of(&self, step: Option<&PathStep>) -> SourceSpan {
+        let place = &self.path_place;
+        step.map_or_else(|| place.clone(), |step| part(place, step.span.clone()))
+    }
 }
 
 /// The spec, as far as it can be read: each output and a healthRule of the wrong shape are left out, since

@@ -60,6 +60,17 @@ pub struct PathStep {
     pub span: Range<usize>,
 }
 
+impl PathStep {
+    /// The member that it goes to.
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        match &self.to {
+            To::Key(key) => Some(key),
+            To::Index(_) | To::Elements => None,
+        }
+    }
+}
+
 /// Where a step goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum To {
@@ -108,7 +119,7 @@ pub fn whole_steps(path: &str) -> Option<Vec<PathStep>> {
 #[must_use]
 pub fn below<'a>(steps: &'a [PathStep], keys: &[&str]) -> Option<&'a [PathStep]> {
     let (above, below) = steps.split_at_checked(keys.len())?;
-    let is = |(step, name): (&PathStep, &&str)| matches!(&step.to, To::Key(key) if key == name);
+    let is = |(step, name): (&PathStep, &&str)| step.key() == Some(name);
     above.iter().zip(keys).all(is).then_some(below)
 }
 
@@ -180,15 +191,13 @@ fn without_brackets(path: &str) -> Option<EscapedDots> {
 /// Several names below labels or annotations as one.
 fn whole_label(path: &str) -> Option<EscapedDots> {
     let steps = steps(path);
-    let is = |step: &PathStep, name: &str| matches!(&step.to, To::Key(key) if key == name);
     let first = 2 + steps.windows(2).position(|pair| {
-        is(&pair[0], "metadata") && (is(&pair[1], "labels") || is(&pair[1], "annotations"))
+        let is_text_map = matches!(pair[1].key(), Some("labels" | "annotations"));
+        pair[0].key() == Some("metadata") && is_text_map
     })?;
-    let names = steps.get(first..)?.iter().map(|step| match &step.to {
-        To::Key(key) => Some(escaped(key)),
-        To::Index(_) | To::Elements => None,
-    });
-    let names: Vec<String> = names.collect::<Option<_>>()?;
+    let names = steps.get(first..)?.iter();
+    let names: Option<Vec<String>> = names.map(|step| step.key().map(escaped)).collect();
+    let names = names?;
     let (from, end) = (steps.get(first)?.span.start, steps.last()?.span.end);
     // Between them stand only the dots.
     let length: usize = names.iter().map(String::len).sum();

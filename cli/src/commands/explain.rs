@@ -265,11 +265,8 @@ fn fields(schema: Schema<'_>) -> String {
             out.push_str(&indented(text, 4));
         }
         out.push_str(&indented(&facts(member).join("\n"), 4));
-        let inside = contents(member);
-        if let Some(below) = inside.member_names().next() {
-            let names: Vec<&str> = std::iter::once(below)
-                .chain(inside.member_names().skip(1))
-                .collect();
+        let names: Vec<&str> = contents(member).member_names().collect();
+        if !names.is_empty() {
             let _ = writeln!(out, "    fields: {}", names.join(", "));
         }
         out.push('\n');

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
 use cartouche_crds::Runnable;
-use cartouche_protocol::status::READY;
+use cartouche_protocol::{problem::Category, status::READY};
 use clap::{Args, ValueEnum};
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
@@ -13,7 +13,11 @@ use crate::outcome::Outcome;
 use crate::{
     cluster::{Cluster, ClusterArgs, as_json},
     commands::outputs::plain,
-    live::{age, runs, table},
+    live::{
+        age,
+        runs::{self, LedgerRun},
+        table,
+    },
 };
 
 /// List Runnables with their run, result and outputs
@@ -47,8 +51,6 @@ pub(crate) enum ListFormat {
     Json,
 }
 
-/// The reason of a run that is held back, and the word for a Runnable that would hold one back.
-const SUSPENDED: &str = "Suspended";
 /// Characters of a value in a table.
 const VALUE: usize = 24;
 
@@ -107,20 +109,19 @@ fn row(runnable: &Runnable, namespaces: bool, wide: bool) -> Vec<String> {
     let runs = runs::runs(runnable);
     let current = runs.iter().find(|run| run.current);
     let (status, reason) = ready(runnable);
-    let outputs = runnable
-        .status
-        .as_ref()
-        .and_then(|status| status.outputs.as_ref());
+    let outputs = runnable.status.as_ref();
+    let outputs = outputs.and_then(|status| status.outputs.as_ref());
+    // The reason of a run that is held back, and the word for a Runnable that would hold one back.
+    let suspended = Category::Suspended.as_str();
+    let numbered = |run: &LedgerRun| format!("{} {}", run.sequence, run.name);
     let mut row = vec![
         runnable.name_any(),
         format!("{0}{status}{0:#}", colour(status)),
         match runnable.spec.suspend {
-            Some(true) if reason != SUSPENDED => format!("{reason}, {SUSPENDED}"),
+            Some(true) if reason != suspended => format!("{reason}, {suspended}"),
             _ => reason.to_owned(),
         },
-        current.map_or(String::new(), |run| {
-            format!("{} {}", run.sequence, run.name)
-        }),
+        current.map_or(String::new(), numbered),
         current.map_or("", |run| run.state).to_owned(),
         age::ago(runnable.metadata.creation_timestamp.as_ref()),
         outputs.map_or(String::new(), shortened),
@@ -132,21 +133,15 @@ fn row(runnable: &Runnable, namespaces: bool, wide: bool) -> Vec<String> {
         let from = runs.iter().find(|run| run.gives_outputs);
         row.push(runnable.spec.run_template_ref.name.clone());
         row.push(current.map_or(String::new(), |run| short_hash(&run.input_hash)));
-        row.push(from.map_or(String::new(), |run| {
-            format!("{} {}", run.sequence, run.name)
-        }));
+        row.push(from.map_or(String::new(), numbered));
     }
     row
 }
 
 /// Status and reason of the condition Ready.
 pub(crate) fn ready(runnable: &Runnable) -> (&str, &str) {
-    let conditions = runnable.status.iter().flat_map(|status| &status.conditions);
-    conditions
-        .filter(|condition| condition.type_ == READY)
-        .map(|condition| (condition.status.as_str(), condition.reason.as_str()))
-        .next()
-        .unwrap_or(("", ""))
+    let ready = runs::condition(runnable, READY);
+    ready.map_or(("", ""), |ready| (&ready.status, &ready.reason))
 }
 
 pub(crate) fn colour(status: &str) -> Style {

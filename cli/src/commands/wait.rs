@@ -3,13 +3,18 @@
 use std::{str::FromStr, time::Duration};
 
 use cartouche_crds::Runnable;
-use cartouche_protocol::status::STAMPED_OBJECT_CONDITION;
+use cartouche_protocol::{
+    problem::Category,
+    status::{STALLED, STAMPED_OBJECT_CONDITION},
+};
 use clap::Args;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::outcome::{FOUND, Outcome};
 use crate::{
     cluster::{Cluster, ClusterArgs},
     commands::{get::ready, outputs::plain},
+    live::runs::condition,
 };
 
 /// How often the Runnable is looked at.
@@ -123,9 +128,7 @@ pub(crate) async fn execute(args: &WaitArgs, cluster: &Cluster) -> anyhow::Resul
 
 /// Whether it is the run that ended badly, and not something around it that may be on its way.
 fn run_failed(runnable: &Runnable) -> bool {
-    let mut conditions = runnable.status.iter().flat_map(|status| &status.conditions);
-    conditions
-        .any(|condition| condition.type_ == STAMPED_OBJECT_CONDITION && condition.status == "False")
+    condition(runnable, STAMPED_OBJECT_CONDITION).is_some_and(|found| found.status == "False")
 }
 
 fn failed(err: String) -> Outcome {
@@ -143,47 +146,31 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
             "the controller has not looked at the last change yet".to_owned(),
         );
     }
-    let message = |name: &str| {
-        let found = status
-            .conditions
-            .iter()
-            .find(|condition| condition.type_ == name);
-        found
-            .filter(|condition| condition.status == "True")
-            .map(|condition| format!("{}: {}", condition.reason, condition.message))
-    };
-    let (status_word, reason) = ready(runnable);
-    let held = (reason == "Suspended").then(|| {
-        "it is suspended, and the run that it would make is held back (cartouche resume)".to_owned()
-    });
-    let stalled = message("Stalled").or(held);
-    match wanted {
-        WaitFor::Output(name) => match status
-            .outputs
-            .as_ref()
-            .and_then(|outputs| outputs.get(name))
-        {
-            Some(value) => Standing::Done(format!("{}\n", plain(value))),
-            None => stalled.map_or_else(
-                || Standing::Waiting(format!("no output {name} yet ({reason})")),
-                Standing::InVain,
-            ),
+    let (ready_is, reason) = ready(runnable);
+    let waiting = match wanted {
+        WaitFor::Output(name) => match status.outputs.as_ref().and_then(|all| all.get(name)) {
+            Some(value) => return Standing::Done(format!("{}\n", plain(value))),
+            None => format!("no output {name} yet ({reason})"),
         },
-        WaitFor::Finished => {
-            let result = status.current_run.and_then(|run| run.result);
-            match result {
-                Some(result) => Standing::Done(format!("{result:?}\n")),
-                None => {
-                    stalled.map_or_else(|| Standing::Waiting(reason.to_owned()), Standing::InVain)
-                }
-            }
-        }
-        WaitFor::Ready if status_word == "True" => Standing::Done("ready\n".to_owned()),
-        WaitFor::Ready => stalled.map_or_else(
-            || Standing::Waiting(format!("Ready is {status_word} ({reason})")),
-            Standing::InVain,
-        ),
+        WaitFor::Finished => match status.current_run.as_ref().and_then(|run| run.result) {
+            Some(result) => return Standing::Done(format!("{result:?}\n")),
+            None => reason.to_owned(),
+        },
+        WaitFor::Ready if ready_is == "True" => return Standing::Done("ready\n".to_owned()),
+        WaitFor::Ready => format!("Ready is {ready_is} ({reason})"),
+    };
+    let stalled = condition(runnable, STALLED).filter(|stalled| stalled.status == "True");
+    if let Some(Condition {
+        reason, message, ..
+    }) = stalled
+    {
+        return Standing::InVain(format!("{reason}: {message}"));
     }
+    if reason == Category::Suspended.as_str() {
+        let why = "it is suspended, and the run that it would make is held back (cartouche resume)";
+        return Standing::InVain(why.to_owned());
+    }
+    Standing::Waiting(waiting)
 }
 
 #[cfg(test)]

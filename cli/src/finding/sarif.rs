@@ -1,15 +1,15 @@
 //! Findings as SARIF, the format of code scanning tools.
 
+use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
 use super::{Finding, Rule, report::LeftOut};
 use crate::source::SourceSpan;
 
 pub(super) fn document(findings: &[&Finding], left_out: &[LeftOut<'_>]) -> Value {
-    let rules = Rule::ALL.map(|rule| {
-        let (id, text) = rule.words();
-        json!({ "id": id, "shortDescription": { "text": text } })
-    });
+    let rules = Rule::value_variants()
+        .iter()
+        .map(|rule| json!({ "id": rule.id(), "shortDescription": { "text": rule.description() } }));
     let mut document = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -17,7 +17,7 @@ pub(super) fn document(findings: &[&Finding], left_out: &[LeftOut<'_>]) -> Value
             "tool": { "driver": {
                 "name": "cartouche",
                 "version": env!("CARGO_PKG_VERSION"),
-                "rules": rules,
+                "rules": rules.collect::<Vec<_>>(),
             } },
             "columnKind": "unicodeCodePoints",
             "results": findings.iter().map(|finding| result(finding)).collect::<Vec<_>>(),

@@ -2,7 +2,7 @@
 
 use cartouche_crds::{HistoryEntry, RerunRequest, RunPhase, RunResult, Runnable};
 use cartouche_protocol::status::STAMPED_OBJECT_CONDITION;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::Serialize;
 
 /// A run of the ledger, current or not.
@@ -29,26 +29,19 @@ pub(crate) struct LedgerRun {
     pub(crate) rerun_request: Option<RerunRequest>,
 }
 
+/// A condition of a Runnable.
+pub(crate) fn condition<'a>(runnable: &'a Runnable, name: &str) -> Option<&'a Condition> {
+    let mut conditions = runnable.status.iter().flat_map(|status| &status.conditions);
+    conditions.find(|condition| condition.type_ == name)
+}
+
 /// All runs, newest first.
 pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
     let Some(status) = &runnable.status else {
         return Vec::new();
     };
     let source = status.outputs_from.as_ref().map(|from| from.sequence);
-    let message = |sequence: i64| {
-        let stamped = status
-            .conditions
-            .iter()
-            .find(|condition| condition.type_ == STAMPED_OBJECT_CONDITION);
-        let is_current = status
-            .current_run
-            .as_ref()
-            .is_some_and(|run| run.sequence == sequence);
-        stamped
-            .filter(|_| is_current)
-            .map(|condition| condition.message.clone())
-            .unwrap_or_default()
-    };
+    let stamped = condition(runnable, STAMPED_OBJECT_CONDITION);
     let current = status.current_run.iter().map(|run| LedgerRun {
         sequence: run.sequence,
         current: true,
@@ -65,7 +58,7 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
         },
         started_at: run.started_at.clone().or_else(|| run.intent_at.clone()),
         finished_at: run.finished_at.clone(),
-        message: message(run.sequence),
+        message: stamped.map_or_else(String::new, |it| it.message.clone()),
         rerun_token: run.rerun_token.clone(),
         rerun_request: None,
     });

@@ -10,8 +10,7 @@ use crate::source;
 
 /// Reads every schema below a folder, or in a file: custom resource definitions as YAML or JSON, and
 /// OpenAPI documents as `kubectl get --raw /openapi/v3/apis/...` and `/openapi/v2` give them.
-pub(crate) fn read(path: &Path, catalog: &mut Catalog) -> anyhow::Result<usize> {
-    let before = catalog.names().len();
+pub(crate) fn read(path: &Path, catalog: &mut Catalog) -> anyhow::Result<()> {
     let loaded = source::load(&[path.to_owned()]).context("reading schemas")?;
     catalog.add(&loaded.documents);
     for file in json_files(path)? {
@@ -23,19 +22,13 @@ pub(crate) fn read(path: &Path, catalog: &mut Catalog) -> anyhow::Result<usize> 
             catalog.add_open_api(document);
         }
     }
-    Ok(catalog.names().len() - before)
+    Ok(())
 }
 
 fn json_files(path: &Path) -> anyhow::Result<Vec<std::path::PathBuf>> {
-    let is_json = |path: &Path| {
-        path.extension()
-            .is_some_and(|extension| extension == "json")
-    };
+    let is_json = |path: &Path| path.extension().is_some_and(|it| it == "json");
     if !path.is_dir() {
-        return Ok(Some(path.to_owned())
-            .filter(|path| is_json(path))
-            .into_iter()
-            .collect());
+        return Ok(Vec::from_iter(is_json(path).then(|| path.to_owned())));
     }
     let mut files = Vec::new();
     for entry in std::fs::read_dir(path)

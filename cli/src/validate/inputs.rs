@@ -135,7 +135,6 @@ pub(super) fn check(template: &Document, draft: &Draft) -> Vec<Finding> {
 fn check_tag(schema: Schema<'_>, tag: &PlacedTag) -> Option<Finding> {
     let steps = syntax::steps(&tag.tag.path);
     let inputs = input_schema::below_inputs(&steps)?;
-    let place = |step: &PathStep| template_file::part(&tag.path_place, step.span.clone());
     if let Err(impossible) = walk(schema, inputs) {
         return Some(undeclared(tag, inputs, &impossible));
     }
@@ -145,7 +144,7 @@ fn check_tag(schema: Schema<'_>, tag: &PlacedTag) -> Option<Finding> {
         tag.tag.path
     );
     let help = format!("list '{key}' under required in inputSchema, or give it a default");
-    let finding = Finding::warning(Rule::Surprise, message).at(place(step));
+    let finding = Finding::warning(Rule::Surprise, message).at(tag.place_of(Some(step)));
     Some(finding.label("may be missing").help(help))
 }
 
@@ -173,20 +172,14 @@ fn optional<'a>(schema: Schema<'_>, steps: &'a [PathStep]) -> Option<(&'a PathSt
 
 fn undeclared(tag: &PlacedTag, inputs: &[PathStep], impossible: &Impossible<'_>) -> Finding {
     let step = inputs.get(impossible.step);
-    let place = step.map_or_else(
-        || tag.path_place.clone(),
-        |step| template_file::part(&tag.path_place, step.span.clone()),
-    );
+    let place = tag.place_of(step);
     let what = format!("the tag $({})$", tag.tag.path);
     let ImpossibleStep::NoMember { of } = &impossible.reason else {
         return super::tags::describe(Rule::Tag, &what, "inputSchema", step, &impossible.reason)
             .at(place)
             .maybe_help(unescaped_dots(&tag.tag.path, step));
     };
-    let key = match step.map(|step| &step.to) {
-        Some(To::Key(key)) => key.as_str(),
-        _ => "",
-    };
+    let key = step.and_then(PathStep::key).unwrap_or_default();
     let message = format!("{what} reads the input '{key}', which inputSchema does not declare");
     let closed = of.get("additionalProperties") == Some(&serde_json::Value::Bool(false));
     let finding = if closed {

@@ -1,6 +1,6 @@
 //! Whether the fields that tags read can be there.
 
-use cartouche_templating::syntax::{self, PathStep, To};
+use cartouche_templating::syntax::{self, PathStep};
 
 use super::{Knowledge, message::unescaped_dots};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     schema::{
         Schema,
         check::with_article,
-        walk::{Impossible, ImpossibleStep, Reached, walk},
+        walk::{ImpossibleStep, Reached, walk},
     },
     source::Document,
     suggestion,
@@ -28,16 +28,15 @@ fn check_tag(tag: &PlacedTag, knowledge: &Knowledge) -> Option<Finding> {
     let steps = syntax::steps(&tag.tag.path);
     let (schema, steps) = below_runnable(&steps, knowledge)?;
     // What the engine refuses is said already.
-    if matches!(&steps.first()?.to, To::Key(key) if key == "status") {
+    if steps.first()?.key() == Some("status") {
         return None;
     }
     let impossible = walk(schema, steps).err()?;
-    Some(impossible_path(
-        &format!("the tag $({})$", tag.tag.path),
-        tag,
-        steps,
-        &impossible,
-    ))
+    let what = format!("the tag $({})$", tag.tag.path);
+    let step = steps.get(impossible.step);
+    let finding = describe(Rule::Tag, &what, "a Runnable", step, &impossible.reason);
+    let dots = unescaped_dots(&tag.tag.path, step);
+    Some(finding.at(tag.place_of(step)).maybe_help(dots))
 }
 
 /// The steps below `runnable`, with the schema to follow them in.
@@ -74,22 +73,6 @@ pub(super) fn type_of(path: &str, template: &Document, knowledge: &Knowledge) ->
     }
 }
 
-fn impossible_path(
-    what: &str,
-    tag: &PlacedTag,
-    steps: &[PathStep],
-    impossible: &Impossible<'_>,
-) -> Finding {
-    let step = steps.get(impossible.step);
-    let place = step.map_or_else(
-        || tag.path_place.clone(),
-        |step| template_file::part(&tag.path_place, step.span.clone()),
-    );
-    describe(Rule::Tag, what, "a Runnable", step, &impossible.reason)
-        .at(place)
-        .maybe_help(unescaped_dots(&tag.tag.path, step))
-}
-
 /// What is said of a path that cannot lead anywhere.
 pub(super) fn describe(
     rule: Rule,
@@ -100,20 +83,12 @@ pub(super) fn describe(
 ) -> Finding {
     match reason {
         ImpossibleStep::NoMember { of: parent } => {
-            let key = match step.map(|step| &step.to) {
-                Some(To::Key(key)) => key.as_str(),
-                _ => "",
-            };
-            Finding::error(
-                rule,
-                format!("{what} reads '{key}', which {of} does not have"),
-            )
-            .label("there is no such field")
-            .maybe_help(suggestion::hint(
-                key,
-                "the fields are",
-                parent.member_names(),
-            ))
+            let key = step.and_then(PathStep::key).unwrap_or_default();
+            let message = format!("{what} reads '{key}', which {of} does not have");
+            let hint = suggestion::hint(key, "the fields are", parent.member_names());
+            Finding::error(rule, message)
+                .label("there is no such field")
+                .maybe_help(hint)
         }
         ImpossibleStep::NotA { wanted, is } => {
             let help = match (*wanted, *is) {
@@ -123,15 +98,11 @@ pub(super) fn describe(
                 ("array", "object") => "members are written .name",
                 _ => "end the path before it",
             };
-            Finding::error(
-                rule,
-                format!(
-                    "{what} can lead nowhere: it takes a part of {}",
-                    with_article(is)
-                ),
-            )
-            .label(format!("only {} has parts like this", with_article(wanted)))
-            .help(help)
+            let (wanted, is) = (with_article(wanted), with_article(is));
+            let message = format!("{what} can lead nowhere: it takes a part of {is}");
+            Finding::error(rule, message)
+                .label(format!("only {wanted} has parts like this"))
+                .help(help)
         }
     }
 }

@@ -109,10 +109,20 @@ fn labels_that_are_not_all_texts_are_dropped_together() {
     }
 }
 
+fn are_refused(cases: &[(Value, &str)]) {
+    for (document, expected) in cases {
+        let finished = finish(document.clone());
+        assert_eq!(finished.unwrap_err().to_string(), *expected);
+        let found = static_problems(document);
+        let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(found, [*expected]);
+    }
+}
+
 #[test]
-fn a_document_that_cannot_be_created_is_refused() {
+fn a_document_of_no_kind_or_of_one_of_ours_is_refused() {
     let named = json!({ "generateName": "x-" });
-    for (document, expected) in [
+    are_refused(&[
         (
             json!({ "kind": "Pod", "metadata": named }),
             "apiVersion: apiVersion is missing or not a string: say what kind of object to create",
@@ -129,6 +139,12 @@ fn a_document_that_cannot_be_created_is_refused() {
             json!({ "apiVersion": "carto.run/v2", "kind": "ClusterRunTemplate", "metadata": named }),
             "kind: a run cannot be a ClusterRunTemplate of carto.run",
         ),
+    ]);
+}
+
+#[test]
+fn a_document_with_metadata_that_cannot_be_used_is_refused() {
+    are_refused(&[
         (
             json!({ "apiVersion": "v1", "kind": "Pod" }),
             "metadata: neither generateName nor name is set: give the runs a generateName, such as \
@@ -157,14 +173,7 @@ fn a_document_that_cannot_be_created_is_refused() {
             } }),
             "metadata.annotations: it is not an object",
         ),
-    ] {
-        assert_eq!(finish(document.clone()).unwrap_err().to_string(), expected);
-        let found: Vec<_> = static_problems(&document)
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        assert_eq!(found, [expected]);
-    }
+    ]);
 }
 
 #[test]

@@ -61,6 +61,10 @@ fn what_no_structural_schema_has_is_refused_at_its_path() {
         ),
     ];
     are_refused(&cases);
+}
+
+#[test]
+fn a_keyword_that_there_is_not_is_told_with_those_that_there_are() {
     let unknown = refused(&property(json!({ "type": "string", "defualt": "x" })));
     assert!(
         unknown[0].starts_with("inputSchema.properties.x.defualt: there is no such keyword in a schema: it has additionalProperties, "),
@@ -69,7 +73,7 @@ fn what_no_structural_schema_has_is_refused_at_its_path() {
 }
 
 #[test]
-fn keywords_that_cannot_be_read_or_are_in_the_wrong_place_are_refused() {
+fn keywords_in_the_wrong_place_are_refused() {
     let cases = [
         (
             property(json!({ "type": "string", "required": true })),
@@ -83,6 +87,25 @@ fn keywords_that_cannot_be_read_or_are_in_the_wrong_place_are_refused() {
             property(json!({ "type": "integer", "properties": {} })),
             "inputSchema.properties.x.properties: it is for an object: write type: object",
         ),
+        (
+            property(json!({ "type": "integer", "exclusiveMinimum": 2 })),
+            "inputSchema.properties.x.exclusiveMinimum: it has to be a boolean, beside minimum or maximum",
+        ),
+        (
+            property(json!({ "type": "integer", "anyOf": [{ "type": "integer" }] })),
+            "inputSchema.properties.x.anyOf.[0].type: inside allOf, anyOf, oneOf and not it cannot stand: say it in the schema around them",
+        ),
+        (
+            property(json!({ "type": "string", "x-kubernetes-validations": [] })),
+            "inputSchema.properties.x.x-kubernetes-validations: CEL rules are not evaluated here: use enum, pattern, minimum, oneOf and their like",
+        ),
+    ];
+    are_refused(&cases);
+}
+
+#[test]
+fn keywords_that_cannot_be_read_are_refused() {
+    let cases = [
         (
             property(json!({ "type": "string", "enum": [] })),
             "inputSchema.properties.x.enum: it has to be an array of the values that are allowed: write enum: [a, b]",
@@ -100,10 +123,6 @@ fn keywords_that_cannot_be_read_or_are_in_the_wrong_place_are_refused() {
             "inputSchema.properties.x.minimum: nothing fits: it is more than maximum",
         ),
         (
-            property(json!({ "type": "integer", "exclusiveMinimum": 2 })),
-            "inputSchema.properties.x.exclusiveMinimum: it has to be a boolean, beside minimum or maximum",
-        ),
-        (
             property(json!({ "type": "string", "minLength": -1 })),
             "inputSchema.properties.x.minLength: it has to be a count: 0, 1, 2, ...",
         ),
@@ -112,17 +131,16 @@ fn keywords_that_cannot_be_read_or_are_in_the_wrong_place_are_refused() {
             "inputSchema.properties.x.multipleOf: it has to be more than 0",
         ),
         (
-            property(json!({ "type": "integer", "anyOf": [{ "type": "integer" }] })),
-            "inputSchema.properties.x.anyOf.[0].type: inside allOf, anyOf, oneOf and not it cannot stand: say it in the schema around them",
-        ),
-        (
             property(json!({ "type": "integer", "anyOf": {} })),
             "inputSchema.properties.x.anyOf: it has to be an array of schemas",
         ),
-        (
-            property(json!({ "type": "string", "x-kubernetes-validations": [] })),
-            "inputSchema.properties.x.x-kubernetes-validations: CEL rules are not evaluated here: use enum, pattern, minimum, oneOf and their like",
-        ),
+    ];
+    are_refused(&cases);
+}
+
+#[test]
+fn defaults_that_do_not_fit_are_refused() {
+    let cases = [
         (
             property(json!({ "type": "integer", "default": "3" })),
             "inputSchema.properties.x.default: the default does not fit: it has to be an integer, and is a string: take the quotes away",
