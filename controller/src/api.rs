@@ -23,7 +23,7 @@ pub use error::ApiError;
 pub(crate) use error::answers;
 use page::Page;
 use path::percent_encoded;
-pub use path::{ResourcePath, label_query};
+pub use path::{ResourcePath, api_root, label_query};
 
 /// How long a request may take, answer included, unless `--request-timeout` says otherwise. Giving up
 /// sooner is safe: a create whose answer never came counts as one that may have been carried out.

@@ -10,7 +10,7 @@ use std::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResourceList};
 
 use crate::{
-    api::{ApiError, Requests, ResourcePath},
+    api::{ApiError, Requests, ResourcePath, api_root},
     clock::boot_time,
     lock::lock,
 };
@@ -55,12 +55,6 @@ impl Kind {
         same && self.kind == kind
     }
 
-    /// The path of its objects in the whole cluster.
-    #[must_use]
-    pub fn everywhere(&self) -> ResourcePath {
-        ResourcePath::new(&self.api_version, &self.plural, None)
-    }
-
     /// `plural[.group]`, as people write it.
     #[must_use]
     pub fn resource(&self) -> String {
@@ -87,6 +81,16 @@ pub enum DiscoveryError {
     Api(#[from] ApiError),
 }
 
+impl DiscoveryError {
+    /// Nobody serves this kind.
+    pub(crate) fn unknown(api_version: &str, kind: &str) -> Self {
+        Self::Unknown {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+        }
+    }
+}
+
 /// The kinds that the API server serves, as far as anybody asked.
 #[derive(Clone)]
 pub struct Kinds {
@@ -106,10 +110,7 @@ impl Kinds {
 
     /// The resource that serves a kind.
     pub async fn find(&self, api_version: &str, kind: &str) -> Result<Arc<Kind>, DiscoveryError> {
-        let unknown = || DiscoveryError::Unknown {
-            api_version: api_version.to_owned(),
-            kind: kind.to_owned(),
-        };
+        let unknown = || DiscoveryError::unknown(api_version, kind);
         if !is_api_version(api_version) {
             return Err(unknown());
         }
@@ -153,10 +154,7 @@ impl Kinds {
 
     async fn find_moved(&self, key: &ObjectsOf) -> Result<Arc<Kind>, DiscoveryError> {
         let (api_version, kind) = key;
-        let unknown = || DiscoveryError::Unknown {
-            api_version: api_version.clone(),
-            kind: kind.clone(),
-        };
+        let unknown = || DiscoveryError::unknown(api_version, kind);
         let known = lock(&self.known).look_up_moved(key, boot_time());
         match known {
             Lookup::Found(kind) => return Ok(kind),
@@ -221,16 +219,8 @@ impl Kinds {
 
     /// The kinds of a version; none if it is not served.
     async fn read(&self, api_version: &str) -> Result<HashMap<String, Arc<Kind>>, ApiError> {
-        let root = if api_version.contains('/') {
-            "/apis"
-        } else {
-            "/api"
-        };
-        let list = match self
-            .requests
-            .read::<APIResourceList>(&format!("{root}/{api_version}"))
-            .await
-        {
+        let uri = api_root(api_version);
+        let list = match self.requests.read::<APIResourceList>(&uri).await {
             Ok(list) => list.resources,
             Err(error) if error.is_not_found() => Vec::new(),
             Err(error) => return Err(error),
@@ -259,11 +249,8 @@ impl Kinds {
         if lock(&self.known).is_absent(&absent_as, now) {
             return Ok(Vec::new());
         }
-        match self
-            .requests
-            .read::<APIGroup>(&format!("/apis/{group}"))
-            .await
-        {
+        let uri = format!("/apis/{group}");
+        match self.requests.read::<APIGroup>(&uri).await {
             Ok(group) => Ok(group
                 .versions
                 .into_iter()

@@ -12,14 +12,10 @@ impl ResourcePath {
     /// `api_version` as in a manifest, the plural `resource`, and the namespace if there is one.
     #[must_use]
     pub fn new(api_version: &str, resource: &str, namespace: Option<&str>) -> Self {
-        let root = if api_version.contains('/') {
-            "/apis/"
-        } else {
-            "/api/"
-        };
+        let root = api_root(api_version);
         let base = match namespace {
-            Some(namespace) => format!("{root}{api_version}/namespaces/{namespace}/{resource}"),
-            None => format!("{root}{api_version}/{resource}"),
+            Some(namespace) => format!("{root}/namespaces/{namespace}/{resource}"),
+            None => format!("{root}/{resource}"),
         };
         Self { base }
     }
@@ -41,6 +37,17 @@ impl ResourcePath {
         };
         format!("{}/{name}", self.base)
     }
+}
+
+/// The path of a version.
+#[must_use]
+pub fn api_root(api_version: &str) -> String {
+    let root = if api_version.contains('/') {
+        "apis"
+    } else {
+        "api"
+    };
+    format!("/{root}/{api_version}")
 }
 
 /// The query for what carries these labels.

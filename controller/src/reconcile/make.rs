@@ -68,10 +68,7 @@ impl Reconciliation<'_> {
     fn rendered_kind(&self, rendering: &Rendering) -> Result<Arc<Kind>, ReconcileError> {
         let (api_version, kind) = (rendering.document.api_version(), rendering.document.kind());
         self.ctx.kinds.known(api_version, kind).ok_or_else(|| {
-            let unknown = DiscoveryError::Unknown {
-                api_version: api_version.to_owned(),
-                kind: kind.to_owned(),
-            };
+            let unknown = DiscoveryError::unknown(api_version, kind);
             self.unlisted(&unapplied_name(rendering), &unknown)
         })
     }
