@@ -6,7 +6,9 @@ mod support;
 
 use std::{fs, io::Write as _, path::Path, process::Stdio};
 
-use support::{Output, cartouche, cartouche_in, command, copy_of, edit, finish, repository};
+use support::{
+    Output, cartouche, cartouche_in, command, copy_of, edit, finish, replace, repository,
+};
 
 #[test]
 fn a_run_is_shown_with_owner_labels_hash_and_a_placeholder_for_the_uid() {

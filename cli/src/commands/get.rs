@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
 use cartouche_crds::Runnable;
-use cartouche_protocol::{problem::Category, status::READY};
+use cartouche_protocol::{reconcile_error::Category, status::READY};
 use clap::{Args, ValueEnum};
 use kube::ResourceExt as _;
 use serde_json::{Value, json};

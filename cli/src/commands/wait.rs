@@ -4,7 +4,7 @@ use std::{str::FromStr, time::Duration};
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
-    problem::Category,
+    reconcile_error::Category,
     status::{STALLED, STAMPED_OBJECT_CONDITION},
 };
 use clap::Args;

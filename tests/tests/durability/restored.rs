@@ -157,7 +157,7 @@ async fn an_old_backup_under_a_suspended_runnable_is_caught_up_with_before_its_n
         .until("app", "the newest run to be known", is_at(3))
         .await?;
     let newest = scene.sees("app", 3).await?;
-    scene.delete(Kind::Trial, &newest).await?;
+    scene.delete(TRIAL, &newest).await?;
     scene.is_served().await?;
     scene
         .patch("app", json!({ "spec": { "suspend": false } }))
@@ -181,7 +181,7 @@ async fn an_old_backup_under_a_broken_template_is_caught_up_with_after_its_newes
         .warns("app", "StatusNotCompared", "unable to get run template")
         .await?;
     let newest = scene.sees("app", 3).await?;
-    scene.delete(Kind::Trial, &newest).await?;
+    scene.delete(TRIAL, &newest).await?;
     scene.is_served().await?;
     assert!(is_marked(&scene.now("app").await?));
     let mended =
