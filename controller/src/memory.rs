@@ -139,6 +139,12 @@ impl Memory {
         self.uid == uid && self.state.is_echo(resource_version)
     }
 
+    /// What is selected may have changed.
+    pub fn selection_changed(&mut self) {
+        self.picked = None;
+        self.changes += 1;
+    }
+
     /// All that could be done is done: what was wrong before a step could be taken is over.
     pub fn is_well(&mut self) {
         self.backoffs

@@ -216,34 +216,30 @@ pub struct RunName {
 }
 
 impl RunName {
+    fn new(api_version: &str, kind: &str, name: &str) -> Self {
+        Self {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
     /// The name of the current run.
     #[must_use]
     pub fn of(run: &CurrentRun) -> Self {
-        Self {
-            api_version: run.api_version.clone(),
-            kind: run.kind.clone(),
-            name: run.name.clone(),
-        }
+        Self::new(&run.api_version, &run.kind, &run.name)
     }
 
     /// The name of an object.
     #[must_use]
     pub fn of_run(run: &RunIdentity) -> Self {
-        Self {
-            api_version: run.api_version.clone(),
-            kind: run.kind.clone(),
-            name: run.name.clone(),
-        }
+        Self::new(&run.api_version, &run.kind, &run.name)
     }
 
     /// The name of an earlier run.
     #[must_use]
     pub fn past(run: &HistoryEntry) -> Self {
-        Self {
-            api_version: run.api_version.clone(),
-            kind: run.kind.clone(),
-            name: run.name.clone(),
-        }
+        Self::new(&run.api_version, &run.kind, &run.name)
     }
 }
 

@@ -99,10 +99,17 @@ impl Ledger {
     /// from counts even where only it is left of a ledger: lower runs could never give outputs.
     #[must_use]
     pub fn next_sequence(&self) -> i64 {
-        let current = self.current.iter().map(|current| current.sequence);
         let source = self.outputs_from.iter().map(|from| from.sequence);
-        let earlier = self.history.iter().map(|entry| entry.sequence);
-        earlier.chain(current).chain(source).max().unwrap_or(0) + 1
+        let runs = self.runs().map(|(sequence, ..)| sequence);
+        runs.chain(source).max().unwrap_or(0) + 1
+    }
+
+    /// Number, uid and result of each run that it knows.
+    fn runs(&self) -> impl Iterator<Item = (i64, Option<&str>, Option<RunResult>)> {
+        let current = self.current.iter();
+        let current = current.map(|run| (run.sequence, run.uid.as_deref(), run.result));
+        let history = self.history.iter();
+        current.chain(history.map(|run| (run.sequence, run.uid.as_deref(), run.result)))
     }
 
     /// INTENT: the present entry goes to the history and the next sequence becomes current, with
@@ -157,26 +164,10 @@ impl Ledger {
             Fate::Unread => current.intent_at.clone(),
             Fate::Known | Fate::Absent | Fate::Found(_) | Fate::Taken(_) => None,
         };
-        let started_at = match current.uid {
-            Some(_) => current.started_at.or(current.intent_at),
-            // The last attempt was no later than this: once this is written, no create for it is sent.
-            None => at.map(Time),
-        };
         let mut entry = HistoryEntry {
-            sequence: current.sequence,
-            input_hash: current.input_hash,
-            api_version: current.api_version,
-            kind: current.kind,
-            name: current.name,
-            uid: current.uid,
-            result: current.result,
-            started_at,
             intent_at,
-            finished_at: current.finished_at,
             message: short_message(message),
-            rules_hash: current.rules_hash.filter(|_| current.result.is_none()),
-            taken_by: None,
-            unknown: Vec::new(),
+            ..past(current, at)
         };
         match fate {
             Fate::Found(run) => {
@@ -331,18 +322,15 @@ impl Ledger {
 
     /// The uids of the runs that it knows, and their numbers.
     pub fn numbers(&self) -> impl Iterator<Item = (String, i64)> {
-        let current = self.current.iter().map(|run| (&run.uid, run.sequence));
-        let history = self.history.iter().map(|run| (&run.uid, run.sequence));
-        let numbers = current.chain(history);
-        numbers.filter_map(|(uid, sequence)| Some((uid.clone()?, sequence)))
+        let numbers = self.runs();
+        numbers.filter_map(|(sequence, uid, _)| Some((uid?.to_owned(), sequence)))
     }
 
     /// The number of the run with this uid.
     #[must_use]
     pub fn sequence_of(&self, uid: &str) -> Option<i64> {
-        let current = self.current.iter().map(|run| (run.sequence, &run.uid));
-        let mut runs = current.chain(self.history.iter().map(|run| (run.sequence, &run.uid)));
-        runs.find_map(|(sequence, known)| (known.as_deref() == Some(uid)).then_some(sequence))
+        let mut runs = self.runs();
+        runs.find_map(|(sequence, known, _)| (known == Some(uid)).then_some(sequence))
     }
 
     pub(crate) fn insert_history(&mut self, entry: HistoryEntry) {
@@ -366,6 +354,31 @@ impl Ledger {
             };
             self.history.remove(at);
         }
+    }
+}
+
+/// A run that is current no more, as the history has it.
+fn past(run: CurrentRun, at: Option<Timestamp>) -> HistoryEntry {
+    let started_at = match run.uid {
+        Some(_) => run.started_at.or(run.intent_at),
+        // The last attempt was no later than this: once this is written, no create for it is sent.
+        None => at.map(Time),
+    };
+    HistoryEntry {
+        sequence: run.sequence,
+        input_hash: run.input_hash,
+        api_version: run.api_version,
+        kind: run.kind,
+        name: run.name,
+        uid: run.uid,
+        result: run.result,
+        started_at,
+        intent_at: None,
+        finished_at: run.finished_at,
+        message: String::new(),
+        rules_hash: run.rules_hash.filter(|_| run.result.is_none()),
+        taken_by: None,
+        unknown: Vec::new(),
     }
 }
 

@@ -10,42 +10,26 @@ use crate::{api::CreateMode, memory::Operation};
 impl Reconciliation<'_> {
     /// Asks what the server makes of the rendered document, and whether the run has all of it.
     pub(super) async fn ask_server(&mut self, name: RunName) -> Result<(), End> {
-        let live = match self.read_object(&name, None).await {
-            Ok(live) => live,
-            Err(error) => {
-                let error = self.unreadable(&error);
-                return Err(self.fail(Operation::Read(name.name), error));
+        let fail = |error| self.fail(Operation::Read(name.name.clone()), error);
+        let live = self.read_object(&name, None).await;
+        let live = live.map_err(|error| fail(self.unreadable(&error)))?;
+        let (path, object) = self
+            .stamped(self.facts.ledger.next_sequence(), None)
+            .map_err(fail)?;
+        let made = match &self.account {
+            Some(account) => account.create(&path, &object, CreateMode::DryRun).await,
+            None => return Err(End::Conflict),
+        };
+        let agrees = match (live, made, &self.facts.rendering) {
+            // Nobody said what the server makes of it: to take it for a change would be a run.
+            (_, Err(error), _) if error.is_passing() || error.is_forbidden() => {
+                return Err(fail(self.refusal(&name.name, &error)));
             }
-        };
-        let sequence = self.facts.ledger.next_sequence();
-        let asked = match self.stamped(sequence, None) {
-            Ok((path, object)) => match &self.account {
-                Some(account) => match account.create(&path, &object, CreateMode::DryRun).await {
-                    Ok(Object(made)) => Some(made),
-                    // Nobody said what the server makes of it: to take it for a change would be a run.
-                    Err(error) if error.is_passing() || error.is_forbidden() => {
-                        let error = self.refusal(&name.name, &error);
-                        return Err(self.fail(Operation::Read(name.name), error));
-                    }
-                    // Nobody can say: as with a run that is gone, a takeover must not run a cluster again.
-                    Err(error) if error.is_about_the_dry_run() => {
-                        self.facts.server_agrees = Some(true);
-                        return Ok(());
-                    }
-                    Err(_) => None,
-                },
-                None => None,
-            },
-            Err(error) => return Err(self.fail(Operation::Read(name.name), error)),
-        };
-        let rendered = self
-            .facts
-            .rendering
-            .as_ref()
-            .map(|rendering| rendering.document.document().clone());
-        let agrees = match (live, asked, rendered) {
-            (Some(live), Some(asked), Ok(rendered)) => {
-                contains_document(&live, &projected(&rendered, &asked))
+            // Nobody can say: as with a run that is gone, a takeover must not run a cluster again.
+            (_, Err(error), _) if error.is_about_the_dry_run() => true,
+            (Some(live), Ok(Object(made)), Ok(rendering)) => {
+                let rendered = rendering.document.document();
+                contains_document(&live, &projected(rendered, &made))
             }
             _ => false,
         };

@@ -120,9 +120,7 @@ impl Reconciliation<'_> {
         {
             self.ctx.selections.remove(gone, &self.key);
             // What happens to it from now on is not noticed.
-            let mut memory = lock(&self.memory);
-            memory.picked = None;
-            memory.changes += 1;
+            lock(&self.memory).selection_changed();
         }
         self.ctx.serve(&self.key, &before, &wanted);
         self.facts.unwatched = self.unwatched(&wanted);

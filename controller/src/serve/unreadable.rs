@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use cartouche_crds::{API_VERSION, ClusterRunTemplate, Runnable};
+use cartouche_crds::{API_VERSION, ClusterRunTemplate, FIELD_MANAGER, Runnable};
 use cartouche_protocol::{
     reconcile_error::{Category, bounded},
     status,
@@ -225,7 +225,8 @@ impl ReportTask {
         }
     }
 
-    /// Replaces conditions and observedGeneration, on the condition that nobody has written since.
+    /// Replaces conditions and observedGeneration, on the condition that nobody has written since. Where somebody else
+    /// has written the ledger, there is an event only: a write would take away the note of that.
     async fn report<K: ReportUnreadable>(
         &self,
         path: &ResourcePath,
@@ -247,13 +248,23 @@ impl ReportTask {
         let status = status_with(&text, &conditions, metadata.generation)
             .map_err(|error| no_object(&error))?;
         let version = metadata.resource_version.clone().unwrap_or_default();
+        let is_noted = has_foreign_ledger(&metadata, &status);
         let object = K::of(metadata, K::blank(), None);
-        self.requests
-            .replace_status::<IgnoredAny, _>(&object, &version, K::placeholder(), &status)
-            .await?;
+        if !is_noted {
+            self.requests
+                .replace_status::<IgnoredAny, _>(&object, &version, K::placeholder(), &status)
+                .await?;
+        }
         object.announce(unreadable.why, &self.events, &self.metrics, now);
         Ok(())
     }
+}
+
+/// Whether the status has a ledger and the API server notes that somebody else wrote it last.
+fn has_foreign_ledger(metadata: &ObjectMeta, status: &BTreeMap<String, Box<RawValue>>) -> bool {
+    let entries = metadata.managed_fields.iter().flatten();
+    let mut writers = entries.map(|entry| entry.manager.as_deref());
+    status.contains_key("currentRun") && writers.any(|writer| writer != Some(FIELD_MANAGER))
 }
 
 fn no_object(error: &serde_json::Error) -> ApiError {
@@ -277,10 +288,10 @@ fn status_with(
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::jiff::Timestamp;
+    use k8s_openapi::{apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry, jiff::Timestamp};
     use serde_json::json;
 
-    use super::{CachedRunnable, Guarded, ReportUnreadable, Unreadable, without_place};
+    use super::*;
 
     fn unreadable(labels: &serde_json::Value) -> Unreadable {
         let text = json!({
@@ -289,6 +300,26 @@ mod tests {
         });
         let guarded: Guarded<CachedRunnable> = serde_json::from_str(&text.to_string()).unwrap();
         guarded.object.unwrap_err()
+    }
+
+    #[test]
+    fn a_ledger_that_somebody_else_wrote_keeps_the_note_of_that() {
+        let is_noted = |managers: &[&str], status: serde_json::Value| {
+            let entries = managers.iter().map(|manager| ManagedFieldsEntry {
+                manager: Some((*manager).to_owned()),
+                ..ManagedFieldsEntry::default()
+            });
+            let metadata = ObjectMeta {
+                managed_fields: Some(entries.collect()),
+                ..ObjectMeta::default()
+            };
+            has_foreign_ledger(&metadata, &serde_json::from_value(status).unwrap())
+        };
+        let ledger = || json!({ "currentRun": {} });
+        assert!(is_noted(&["kubectl-edit"], ledger()));
+        assert!(is_noted(&[FIELD_MANAGER, "velero"], ledger()));
+        assert!(!is_noted(&[FIELD_MANAGER], ledger()));
+        assert!(!is_noted(&["kubectl-edit"], json!({ "conditions": [] })));
     }
 
     #[test]

@@ -150,8 +150,7 @@ impl SelectedWatch {
         for key in keys {
             if let Some(memory) = self.memories.known(&key) {
                 let mut memory = lock(&memory);
-                memory.picked = None;
-                memory.changes += 1;
+                memory.selection_changed();
                 memory.retry_now();
             }
             self.enqueuer.enqueue(&key);

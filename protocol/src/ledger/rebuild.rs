@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-use super::{Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity, may_land};
+use super::{Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity, may_land, past};
 
 /// The hash of a run whose rendering is not known: it has the version 0, which no release writes,
 /// so that the run is compared by content instead.
@@ -133,26 +133,7 @@ impl Ledger {
         });
         if let Some(known) = kept {
             // Without a uid it counts from now: a create for it may just have been sent.
-            let started_at = match known.uid {
-                Some(_) => known.started_at.clone().or_else(|| known.intent_at.clone()),
-                None => time(now),
-            };
-            self.insert_history(HistoryEntry {
-                sequence: known.sequence,
-                input_hash: known.input_hash.clone(),
-                api_version: known.api_version.clone(),
-                kind: known.kind.clone(),
-                name: known.name.clone(),
-                uid: known.uid.clone(),
-                result: known.result,
-                started_at,
-                intent_at: None,
-                taken_by: None,
-                finished_at: known.finished_at.clone(),
-                message: String::new(),
-                rules_hash: known.rules_hash.clone().filter(|_| known.result.is_none()),
-                unknown: Vec::new(),
-            });
+            self.insert_history(past(known.clone(), now));
         }
     }
 

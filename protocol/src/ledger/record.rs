@@ -33,11 +33,8 @@ impl Ledger {
             current.rules_hash = known.map(|_| fetched.rules_hash.to_string());
             current.sequence
         } else if let Some(entry) = self.unfinished(uid) {
-            entry.result = fetched.result();
-            if entry.result.is_some() {
-                entry.finished_at = now.map(Time);
-                entry.message = short_message(&fetched.health.message);
-                entry.rules_hash = None;
+            if let Some(result) = fetched.result() {
+                end(entry, result, &fetched.health.message, now);
             } else if fetched.rules_hash.is_empty() && entry.message != JUDGED_BY_ITS_KIND {
                 JUDGED_BY_ITS_KIND.clone_into(&mut entry.message);
             }
@@ -83,11 +80,8 @@ impl Ledger {
 
     /// Whether a newer run has succeeded: if it lacks an output, no older run stands in for it.
     fn succeeded_since(&self, sequence: i64) -> bool {
-        let current = self.current.iter().map(|run| (run.sequence, run.result));
-        let earlier = self.history.iter().map(|run| (run.sequence, run.result));
-        earlier
-            .chain(current)
-            .any(|(newer, result)| newer > sequence && result == Some(RunResult::Succeeded))
+        let mut runs = self.runs();
+        runs.any(|(newer, _, result)| newer > sequence && result == Some(RunResult::Succeeded))
     }
 
     /// The object of the current entry was seen before it went away (or its recorded uid gave way
@@ -135,10 +129,7 @@ impl Ledger {
         now: Option<Timestamp>,
     ) -> Self {
         if let Some(entry) = self.unfinished(uid) {
-            entry.result = Some(result);
-            entry.finished_at = now.map(Time);
-            entry.message = short_message(message);
-            entry.rules_hash = None;
+            end(entry, result, message, now);
         }
         self
     }
@@ -150,10 +141,7 @@ impl Ledger {
             entry.sequence == sequence && entry.uid.is_none() && entry.result.is_none()
         });
         if let Some(entry) = entry {
-            entry.result = Some(RunResult::Lost);
-            entry.finished_at = now.map(Time);
-            entry.message = short_message(message);
-            entry.rules_hash = None;
+            end(entry, RunResult::Lost, message, now);
         }
         self
     }
@@ -177,4 +165,12 @@ impl Ledger {
         self.history.retain(|entry| !gone(entry));
         self
     }
+}
+
+/// An earlier run has ended.
+fn end(entry: &mut HistoryEntry, result: RunResult, message: &str, now: Option<Timestamp>) {
+    entry.result = Some(result);
+    entry.finished_at = now.map(Time);
+    entry.message = short_message(message);
+    entry.rules_hash = None;
 }
