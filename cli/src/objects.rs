@@ -46,6 +46,15 @@ impl Objects {
         Ok(objects)
     }
 
+    /// The same for those who want all or nothing.
+    pub(crate) fn load_all(paths: &[PathBuf]) -> anyhow::Result<Self> {
+        let objects = Self::load(paths)?;
+        match objects.findings.first() {
+            Some(unreadable) => Err(unreadable.as_error()),
+            None => Ok(objects),
+        }
+    }
+
     /// Adds objects that are there only to be selected, whatever they are.
     pub(crate) fn add_selected(&mut self, paths: &[PathBuf]) -> anyhow::Result<()> {
         if !paths.is_empty() {

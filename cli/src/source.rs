@@ -178,21 +178,27 @@ fn is_test_case(folder: &Path) -> bool {
     TEST_FILES.iter().any(|file| folder.join(file).is_file())
 }
 
-/// The manifests below a folder, sorted. Hidden folders and test cases are left out.
-fn files_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+/// What is in a folder, sorted; hidden files and folders are left out.
+pub(crate) fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let unreadable = || format!("the folder {} cannot be read", folder.display());
-    let mut files = Vec::new();
+    let mut paths = Vec::new();
     for entry in std::fs::read_dir(folder).with_context(unreadable)? {
-        let path = entry.with_context(unreadable)?.path();
-        let hidden = path
-            .file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        let entry = entry.with_context(unreadable)?;
+        if !entry.file_name().to_string_lossy().starts_with('.') {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// The manifests below a folder, sorted. Test cases are left out.
+fn files_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in entries(folder)? {
         let extension = path
             .extension()
-            .map(|extension| extension.to_string_lossy().to_lowercase());
-        if hidden {
-            continue;
-        }
+            .map(|it| it.to_string_lossy().to_lowercase());
         if path.is_dir() {
             if !is_test_case(&path) {
                 files.extend(files_below(&path)?);
@@ -201,7 +207,6 @@ fn files_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
             files.push(path);
         }
     }
-    files.sort();
     Ok(files)
 }
 

@@ -78,6 +78,11 @@ pub(crate) struct BadTag {
 }
 
 impl BadTag {
+    fn of(tag: &Path, kind: DiagnosticKind) -> Self {
+        let tag = tag.raw().to_owned();
+        Self { tag, kind }
+    }
+
     pub(crate) fn is_final(&self) -> bool {
         match &self.kind {
             DiagnosticKind::WholeValue { error, .. } | DiagnosticKind::InText(error) => {
@@ -109,6 +114,10 @@ impl Raw<'_> {
 impl Leaf {
     /// Splits a string and parses every path in it. With errors, the rest of the string.
     pub(crate) fn compile(text: &str) -> (Self, Vec<BadTag>) {
+        let bad = |raw: &str, kind| BadTag {
+            tag: shown(raw).into_owned(),
+            kind,
+        };
         if let Some(raw) = only_tag(text) {
             return match parse(raw) {
                 Ok(tag) => {
@@ -117,10 +126,7 @@ impl Leaf {
                 }
                 Err(error) => {
                     let text = shown(text).into_owned();
-                    let bad = BadTag {
-                        tag: shown(raw).into_owned(),
-                        kind: DiagnosticKind::WholeValue { text, error },
-                    };
+                    let bad = bad(raw, DiagnosticKind::WholeValue { text, error });
                     (Self::Mixed(Vec::new()), vec![bad])
                 }
             };
@@ -131,10 +137,7 @@ impl Leaf {
                 Raw::Text(text) | Raw::Quoted(text) => push_text(&mut pieces, text),
                 Raw::Tag(raw) => match parse(raw) {
                     Ok(path) => pieces.push(Piece::Tag(path)),
-                    Err(error) => errors.push(BadTag {
-                        tag: shown(raw).into_owned(),
-                        kind: DiagnosticKind::InText(error),
-                    }),
+                    Err(error) => errors.push(bad(raw, DiagnosticKind::InText(error))),
                 },
             }
         }
@@ -179,13 +182,11 @@ impl Leaf {
             Self::Plain(text) => Ok(Value::String(text.clone())),
             Self::Value { tag, text } => match value(tag, context, work, room) {
                 Ok(value) => Ok(value.clone()),
-                Err(error) => Err(vec![BadTag {
-                    tag: tag.raw().to_owned(),
-                    kind: DiagnosticKind::WholeValue {
-                        text: text.clone(),
-                        error,
-                    },
-                }]),
+                Err(error) => {
+                    let text = text.clone();
+                    let kind = DiagnosticKind::WholeValue { text, error };
+                    Err(vec![BadTag::of(tag, kind)])
+                }
             },
             Self::Mixed(pieces) => mix(pieces, context, work, room),
         }
@@ -209,17 +210,14 @@ fn mix(
         };
         match value(tag, context, work, room) {
             Ok(Value::String(text)) => out.push_str(text),
-            Ok(Value::Null) => errors.push(BadTag {
-                tag: tag.raw().to_owned(),
-                kind: DiagnosticKind::NullInText(tag.raw().to_owned()),
-            }),
+            Ok(Value::Null) => {
+                let kind = DiagnosticKind::NullInText(tag.raw().to_owned());
+                errors.push(BadTag::of(tag, kind));
+            }
             Ok(other) => out.push_str(&json_text::json(other, json_text::float)),
             Err(error) => {
                 let is_final = error.is_final();
-                errors.push(BadTag {
-                    tag: tag.raw().to_owned(),
-                    kind: DiagnosticKind::InText(error),
-                });
+                errors.push(BadTag::of(tag, DiagnosticKind::InText(error)));
                 if is_final {
                     break;
                 }
@@ -267,15 +265,11 @@ fn push_text(pieces: &mut Vec<Piece>, text: &str) {
 /// marker and the last one is then the path, even another `)$`.
 pub(crate) fn only_tag(text: &str) -> Option<&str> {
     let inner = text.strip_prefix(START)?;
-    if quoted(text).is_some() || inner.contains(START) {
+    let quoted = text.strip_prefix(QUOTED_START);
+    if quoted.is_some_and(|rest| rest.contains(QUOTED_END)) || inner.contains(START) {
         return None;
     }
     inner.strip_suffix(END)
-}
-
-/// The content of the quoted text that `rest` begins with, and what follows it.
-fn quoted(rest: &str) -> Option<(&str, &str)> {
-    rest.strip_prefix(QUOTED_START)?.split_once(QUOTED_END)
 }
 
 /// Whether some of the text begins like a tag that can be read, but does not end as one.

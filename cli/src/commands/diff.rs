@@ -177,10 +177,7 @@ fn numbered(subject: &Subject<'_>, sequence: i64) -> anyhow::Result<Run> {
 }
 
 fn one(path: &PathBuf, pick: impl Fn(&Objects) -> &Vec<Document>) -> anyhow::Result<Document> {
-    let objects = Objects::load(std::slice::from_ref(path))?;
-    if let Some(finding) = objects.findings.first() {
-        return Err(finding.as_error());
-    }
+    let objects = Objects::load_all(std::slice::from_ref(path))?;
     match pick(&objects).as_slice() {
         [one] => Ok(one.clone()),
         found => bail!(

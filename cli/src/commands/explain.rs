@@ -57,10 +57,7 @@ enum ExplainFormat {
 
 /// The template in files; no cluster is asked.
 pub(crate) fn from_files(args: &ExplainArgs) -> anyhow::Result<Outcome> {
-    let objects = Objects::load(&args.files)?;
-    if let Some(finding) = objects.findings.first() {
-        return Err(finding.as_error());
-    }
+    let objects = Objects::load_all(&args.files)?;
     let find = |name: &str| objects.templates.iter().find(|one| one.name() == name);
     let names = || objects.templates.iter().map(Document::name);
     let (template, input) = match (objects.templates.as_slice(), &args.template) {

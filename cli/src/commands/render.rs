@@ -228,16 +228,14 @@ fn compiled(document: &Document) -> Result<Template, Vec<Finding>> {
                 .map(|problem| validate::for_every_runnable(document, problem));
             Err(findings.collect())
         }
-        None => Err(vec![
-            Finding::error(
-                Rule::Template,
-                format!(
-                    "ClusterRunTemplate {} has no spec.template",
-                    document.name()
-                ),
-            )
-            .at_document(document),
-        ]),
+        None => {
+            let message = format!(
+                "ClusterRunTemplate {} has no spec.template",
+                document.name()
+            );
+            let finding = Finding::error(Rule::Template, message);
+            Err(vec![finding.at_document(document)])
+        }
     }
 }
 
@@ -299,25 +297,17 @@ fn mismatches(objects: &Objects, runnable: &Document) -> Option<Vec<String>> {
 
 fn as_yaml(shown: &[RenderedRun]) -> anyhow::Result<String> {
     let mut out = String::new();
-    for (
-        index,
-        RenderedRun {
-            run,
-            title,
-            notes,
-            origins,
-        },
-    ) in shown.iter().enumerate()
-    {
+    for (index, shown) in shown.iter().enumerate() {
         if index > 0 {
             out.push_str("---\n");
         }
-        writeln!(out, "# {title}\n# input hash {}", run.rendered.input_hash())?;
-        for note in notes {
+        let hash = shown.run.rendered.input_hash();
+        writeln!(out, "# {}\n# input hash {hash}", shown.title)?;
+        for note in &shown.notes {
             writeln!(out, "# {note}")?;
         }
-        out.push_str(&yaml::text(&run.object)?);
-        if let Some(origins) = origins {
+        out.push_str(&yaml::text(&shown.run.object)?);
+        if let Some(origins) = &shown.origins {
             out.push_str(&explain::as_comments(origins));
         }
     }

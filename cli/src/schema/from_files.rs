@@ -31,12 +31,9 @@ fn json_files(path: &Path) -> anyhow::Result<Vec<std::path::PathBuf>> {
         return Ok(Vec::from_iter(is_json(path).then(|| path.to_owned())));
     }
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(path)
-        .with_context(|| format!("the folder {} cannot be read", path.display()))?
-    {
-        files.extend(json_files(&entry?.path())?);
+    for entry in source::entries(path)? {
+        files.extend(json_files(&entry)?);
     }
-    files.sort();
     Ok(files)
 }
 

@@ -42,14 +42,8 @@ pub(crate) fn cases(root: &Path) -> anyhow::Result<Vec<Case>> {
 /// A folder is a case if it says what is expected, or has settings and no cases below it.
 fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let before = found.len();
-    let unreadable = || format!("the folder {} cannot be read", folder.display());
-    for entry in std::fs::read_dir(folder).with_context(unreadable)? {
-        let path = entry.with_context(unreadable)?.path();
-        let name = path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned());
-        let is_plain = name.is_some_and(|name| !name.starts_with('.') && name != PLAYED);
-        if is_plain && path.is_dir() {
+    for path in source::entries(folder)? {
+        if path.is_dir() && !path.ends_with(PLAYED) {
             collect(&path, found)?;
         }
     }

@@ -223,23 +223,10 @@ fn played_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder)
-        .with_context(|| format!("the folder {} cannot be read", folder.display()))?
-    {
-        let path = entry?.path();
-        let name = path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "yaml")
-            && !name.ends_with(PLAYED_EXPECTED)
-        {
-            files.push(path);
-        }
-    }
-    files.sort();
+    let mut files = source::entries(folder)?;
+    files.retain(|path| {
+        let is_expected = path.to_string_lossy().ends_with(PLAYED_EXPECTED);
+        !is_expected && path.extension().is_some_and(|it| it == "yaml")
+    });
     Ok(files)
 }
