@@ -24,6 +24,7 @@ use crate::retention::old_enough;
 pub use breaker::{BreakerLimits, Cause, Pace};
 pub use due::Due;
 pub use rebuild::{ListedRun, UNKNOWN_HASH, rebuild};
+use record::past;
 pub use run::{FetchedRun, OutputsRead, RunIdentity, controlling_runnable, result_of};
 
 /// History entries that are kept at most. A status of about 1.7 MB is refused by etcd, which would
@@ -354,31 +355,6 @@ impl Ledger {
             };
             self.history.remove(at);
         }
-    }
-}
-
-/// A run that is current no more, as the history has it.
-fn past(run: CurrentRun, at: Option<Timestamp>) -> HistoryEntry {
-    let started_at = match run.uid {
-        Some(_) => run.started_at.or(run.intent_at),
-        // The last attempt was no later than this: once this is written, no create for it is sent.
-        None => at.map(Time),
-    };
-    HistoryEntry {
-        sequence: run.sequence,
-        input_hash: run.input_hash,
-        api_version: run.api_version,
-        kind: run.kind,
-        name: run.name,
-        uid: run.uid,
-        result: run.result,
-        started_at,
-        intent_at: None,
-        finished_at: run.finished_at,
-        message: String::new(),
-        rules_hash: run.rules_hash.filter(|_| run.result.is_none()),
-        taken_by: None,
-        unknown: Vec::new(),
     }
 }
 

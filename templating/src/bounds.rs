@@ -1,7 +1,7 @@
 //! How large a template, what it sees and what it renders may be, and how much work a path may do.
 //!
 //! Every limit is checked before the recursion or the allocation that it bounds: a stack overflow
-//! ends the process, and an error only ends one Runnable's pass.
+//! ends the process, and an error only ends the reconciliation of one Runnable.
 
 use std::io;
 

@@ -1,4 +1,6 @@
-//! The kinds of Kubernetes itself, and those of Cartouche. No file and no cluster is needed for them.
+//! The schemas of the kinds of Kubernetes itself, and of those of Cartouche. No file and no cluster is needed for
+//! them. What is known of runs of a kind is in `cartouche_templating::kinds`; a test sees that the schemas of all
+//! kinds are here whose fields are known there.
 
 use std::{any::TypeId, rc::Rc, sync::LazyLock};
 

@@ -1,6 +1,6 @@
 //! What came of runs: results, outputs, and runs that showed up late or went away.
 
-use cartouche_crds::{HistoryEntry, OutputsFrom, RunPhase, RunResult, short_message};
+use cartouche_crds::{CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult, short_message};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{FetchedRun, Ledger, OutputsRead, RunIdentity};
@@ -164,6 +164,31 @@ impl Ledger {
     pub fn forget(mut self, gone: impl Fn(&HistoryEntry) -> bool) -> Self {
         self.history.retain(|entry| !gone(entry));
         self
+    }
+}
+
+/// A run that is current no more, as the history has it.
+pub(super) fn past(run: CurrentRun, at: Option<Timestamp>) -> HistoryEntry {
+    let started_at = match run.uid {
+        Some(_) => run.started_at.or(run.intent_at),
+        // The last attempt was no later than this: once this is written, no create for it is sent.
+        None => at.map(Time),
+    };
+    HistoryEntry {
+        sequence: run.sequence,
+        input_hash: run.input_hash,
+        api_version: run.api_version,
+        kind: run.kind,
+        name: run.name,
+        uid: run.uid,
+        result: run.result,
+        started_at,
+        intent_at: None,
+        finished_at: run.finished_at,
+        message: String::new(),
+        rules_hash: run.rules_hash.filter(|_| run.result.is_none()),
+        taken_by: None,
+        unknown: Vec::new(),
     }
 }
 

@@ -261,7 +261,7 @@ pub(crate) fn shapes(shapes: &[Shape]) -> String {
         return String::new();
     }
     let mut text = String::from(
-        "\n### What a request costs the API server\n\n| request | allocated | CPU | p50 |\n|---|---:|---:|---:|\n",
+        "\n#### By request\n\n| request | allocated | CPU | p50 |\n|---|---:|---:|---:|\n",
     );
     for shape in shapes {
         let _ = writeln!(

@@ -63,14 +63,21 @@ impl Past {
     /// Whether a run is what the ledger of its Runnable says of its uid and of its number.
     fn judge_entries(&mut self, status: &RunnableStatus, index: usize) {
         let Known {
-            run, forgettable, ..
+            run,
+            rehashed,
+            forgettable,
+            ..
         } = &self.runs[index];
+        let is_its = |hash: &str| {
+            let mut own = std::iter::once(&run.hash).chain(rehashed);
+            own.any(|own| may_be_same(hash, own))
+        };
         let other = entries(status).find(|(sequence, hash, uid)| {
             let named = *uid == Some(run.uid.as_str());
             let numbered = run.number == Some(*sequence);
             // After a loss a number may be given anew, so that only what was confirmed counts.
             let concerned = named || numbered && !forgettable;
-            concerned && !(numbered && may_be_same(hash, &run.hash))
+            concerned && !(numbered && is_its(hash))
         });
         if let Some((sequence, hash, _)) = other {
             let what = format!(

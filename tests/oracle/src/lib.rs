@@ -24,7 +24,7 @@
 //!   same. Runs were counted by the name of their Runnable where the audit log is read: now by its uid.
 //! - **S2**. The simulation compared entries by uid, the model by number as well; the tests on the API server
 //!   did not. Now by both, unless the status was lost since the run was made. Only of a run that another release
-//!   made may a ledger say another hash than the run's.
+//!   made may a ledger say another hash than the run's, and of one on which somebody has written another hash.
 //! - **S3**. That a create is intended was asked of answered creates only; now of each that made a run. That
 //!   a ledger must not vanish was asked in the simulation only. The model let a number be passed over if its
 //!   run was never made, the simulation if a stranger held its name; now both must be so, as promise 3 says, and

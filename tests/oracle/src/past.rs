@@ -53,6 +53,8 @@ pub struct Known {
     pub at: Time,
     /// The same in seconds.
     pub second: Option<i64>,
+    /// The hash that somebody has written on it since it was made.
+    pub rehashed: Option<String>,
     /// When it went, if it does not exist any more.
     pub gone: Option<Time>,
     /// It was deleted before it had ended.
@@ -80,6 +82,7 @@ impl Known {
             maker,
             at,
             second: None,
+            rehashed: None,
             gone: None,
             cut_short: false,
             unrecorded: false,
@@ -238,6 +241,9 @@ impl Past {
         } else {
             known.run.result = run.result;
             known.run.answer = run.answer;
+            if !run.hash.is_empty() && run.hash != known.run.hash {
+                known.rehashed = Some(run.hash);
+            }
         }
     }
 

@@ -19,8 +19,8 @@ pub(super) struct Told {
     /// The objects, by uid, and by name what creates asked for that were given up.
     pub(super) objects: BTreeMap<String, Value>,
     pub(super) given_up: BTreeMap<String, Value>,
-    /// The ends of runs that were seen, by uid.
-    seen: BTreeMap<String, Option<bool>>,
+    /// The ends of runs that were seen, and the hashes on them, by uid.
+    seen: BTreeMap<String, (Option<bool>, String)>,
     /// The newest resourceVersion in the log.
     latest: Time,
 }
@@ -133,7 +133,8 @@ impl Told {
     pub(super) fn see(&mut self, verb: Verb, object: &Value) {
         let run = Run::of(object);
         let at = version(object).unwrap_or(self.latest);
-        let news = self.seen.insert(run.uid.clone(), run.result) != Some(run.result);
+        let said = (run.result, run.hash.clone());
+        let news = self.seen.insert(run.uid.clone(), said.clone()) != Some(said);
         let first = self.objects.entry(run.uid.clone());
         first.or_insert_with(|| object.clone());
         if news {

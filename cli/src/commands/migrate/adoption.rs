@@ -4,6 +4,7 @@ use cartouche_crds::{ClusterRunTemplate, RUNNABLE_NAME_LABEL, Runnable};
 use cartouche_protocol::ledger::{Ledger, ListedRun, RunIdentity, rebuild};
 use cartouche_templating::{Rendered, Template, contains, label_value};
 use kube::{ResourceExt as _, api::ListParams};
+use serde_json::Value;
 
 use crate::commands::migrate::remarks::{Level, Remark};
 use crate::{
@@ -83,7 +84,7 @@ async fn rendered(
     }
 }
 
-/// The name of the run that becomes the current one, and whether it is what is rendered now.
+/// The name of the run that is taken over, and whether it is what is rendered now.
 async fn adopted(
     runnable: &Runnable,
     rendered: &Rendered,
@@ -98,27 +99,76 @@ async fn adopted(
     let parameters = ListParams::default().labels(&label);
     let api = cluster.objects(&served);
     let list = within(&format!("listing {kind}"), api.list(&parameters)).await?;
-    let mut runs = Vec::new();
-    for object in list.items {
-        let object = serde_json::to_value(object)?;
-        let run = RunIdentity::of(&object);
-        runs.extend(run.map(|run| (run, contains(&object, rendered))));
-    }
+    let objects = list.items.into_iter().map(serde_json::to_value);
+    let objects: Vec<Value> = objects.collect::<Result<_, _>>()?;
+    let uid = runnable.uid().unwrap_or_default();
+    Ok(current(&objects, rendered, &uid))
+}
+
+/// The run that becomes the current one of a ledger that is made of some objects.
+fn current(objects: &[Value], rendered: &Rendered, uid: &str) -> Option<(String, bool)> {
+    let runs = objects
+        .iter()
+        .filter_map(|object| Some((RunIdentity::of(object)?, contains(object, rendered))));
+    let runs: Vec<(RunIdentity, bool)> = runs.collect();
     let listed = runs.iter().map(|(run, matches)| ListedRun {
         run,
         matches: *matches,
     });
-    let uid = runnable.uid().unwrap_or_default();
-    let ledger = rebuild(
-        &Ledger::default(),
-        &listed.collect::<Vec<_>>(),
-        &uid,
-        None,
-        None,
-    );
-    let current = ledger.and_then(|ledger| ledger.current?.uid);
-    let adopted = runs
-        .into_iter()
-        .find(|(run, _)| current.as_ref() == Some(&run.uid));
-    Ok(adopted.map(|(run, matches)| (run.name, matches)))
+    let listed: Vec<ListedRun<'_>> = listed.collect();
+    let current = rebuild(&Ledger::default(), &listed, uid, None, None)?.current?;
+    let mut runs = runs.into_iter();
+    let (run, matches) = runs.find(|(run, _)| current.uid.as_ref() == Some(&run.uid))?;
+    Some((run.name, matches))
+}
+
+#[cfg(test)]
+mod tests {
+    use cartouche_templating::Context;
+    use serde_json::json;
+
+    use super::*;
+
+    fn rendered() -> Rendered {
+        let spec = json!({ "template": {
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "generateName": "x-" },
+            "data": { "a": "b" },
+        } });
+        let template = Template::compile(&serde_json::from_value(spec).unwrap()).unwrap();
+        let context = Context::new(&json!({}), None).unwrap();
+        template.render(&context).unwrap()
+    }
+
+    fn run(name: &str, second: u8, owner: &Value, data: &str) -> Value {
+        json!({
+            "metadata": {
+                "name": name, "uid": name, "creationTimestamp": format!("2026-01-01T00:00:0{second}Z"),
+                "ownerReferences": [owner],
+            },
+            "data": { "a": data },
+        })
+    }
+
+    #[test]
+    fn the_newest_run_that_the_runnable_controls_is_taken_over() {
+        let owner = |controller: bool, uid: &str| {
+            json!({
+                "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "name": "r", "uid": uid,
+                "controller": controller,
+            })
+        };
+        let (ours, mere, other) = (owner(true, "u"), owner(false, "u"), owner(true, "v"));
+        let adopted = |objects: &[Value]| current(objects, &rendered(), "u");
+        assert_eq!(adopted(&[]), None);
+        let mut objects = vec![
+            run("old", 1, &ours, "b"),
+            run("new", 2, &ours, "c"),
+            run("owned-only", 3, &mere, "b"),
+            run("of-another", 4, &other, "b"),
+        ];
+        assert_eq!(adopted(&objects), Some(("new".to_owned(), false)));
+        // Of one second, the one that is rendered now.
+        objects.insert(0, run("same-second", 2, &ours, "b"));
+        assert_eq!(adopted(&objects), Some(("same-second".to_owned(), true)));
+    }
 }

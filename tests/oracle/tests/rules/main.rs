@@ -103,6 +103,15 @@ fn s2_only_the_hash_of_another_release_may_be_written_anew() {
     };
     holds(said("v1:a", "v0:x"));
     holds(said("v0:x", "v0:x"));
+    // Somebody has written it on the run, too.
+    let rewritten = |hash: &str| {
+        let made = History::new(Sight::Torn).make(run(1, "v1:a", "one"));
+        let marked = made.tell(Person, Verb::Changed, Object::Run(run(1, "v0:x", "one")));
+        marked.write(current(intent(1, hash), "one"))
+    };
+    holds(rewritten("v0:x"));
+    holds(rewritten("v1:b"));
+    breaks("S2", rewritten("v0:y"));
     // The run was made by this release.
     breaks("S2", said("v1:b", "v1:a"));
     breaks("S2", said("v0:x", "v1:a"));
