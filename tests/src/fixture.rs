@@ -7,7 +7,7 @@ pub mod objects;
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use cartouche_crds::{CurrentRun, RUN_SEQUENCE_LABEL, Runnable};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{
@@ -244,12 +244,6 @@ impl Fixture {
             Ok(Seen::Done(()))
         })
         .await
-    }
-
-    /// The uid of a Runnable.
-    pub async fn uid(&self, name: &str) -> Result<String> {
-        let runnable = self.runnables().get(name).await?;
-        runnable.uid().context("a Runnable has a uid")
     }
 }
 

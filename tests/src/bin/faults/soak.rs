@@ -41,19 +41,19 @@ const REST: Duration = Duration::from_mins(5);
 
 /// What happened until now, counted.
 ///
-/// The judge of everybody (`cartouche-oracle`) is not asked, because a soak goes on for hours. It judges each event
-/// by all that was before: a run by every intent that a ledger gave, a number by every run that had it, a create
-/// that was given up whenever its run is known at last. For that its adapter to the audit log keeps each request, status and
-/// object from the beginning, and replays them in the order in which they took effect whenever it is asked. An hour
-/// with twenty Runnables has some ten thousand runs, and several statuses for each with a history in every one. What is
-/// kept here of a run is its uid and two counts.
+/// The judge of everybody (`cartouche-oracle`) is not asked, because a soak goes on for hours. It judges each
+/// event by all that was before: a run by every intent that a ledger gave, a number by every run that had it, a
+/// create that was given up whenever its run is known at last. For that its adapter to the audit log keeps each
+/// request, status and object from the beginning, and replays them in the order in which they took effect
+/// whenever it is asked. An hour with twenty Runnables has some ten thousand runs, and several statuses for
+/// each with a history in every one. What is kept here of a run is its uid and two counts.
 ///
-/// Counted is that no number is given to two runs of a Runnable (S1), and that each input has one run: inputs only
-/// go up, so that a second run of one has no cause (S3), and one without a run was lost (L1). At the end the last
-/// outputs are asked for. Not judged are what a run is made of and whether it was intended (S2, S3), whether a ledger
-/// went back or was gone for a while (S3), whether outputs went back in between (S4), what clean-up deletes (S5), and
-/// whether the ledger knows every run (L2). No [`cartouche_oracle::Excuse`] is known: nobody here deletes runs or
-/// takes statuses away, so that none is needed.
+/// Counted is that no number is given to two runs of a Runnable (S1), and that each input has one run: inputs
+/// only go up, so that a second run of one has no cause (S3), and one without a run was lost (L1). At the end
+/// the last outputs are asked for. Not judged are what a run is made of and whether it was intended (S2, S3),
+/// whether a ledger went back or was gone for a while (S3), whether outputs went back in between (S4), what
+/// clean-up deletes (S5), and whether the ledger knows every run (L2). No [`cartouche_oracle::Excuse`] is
+/// known: nobody here but clean-up deletes runs, and nobody takes statuses away, so that none is needed.
 #[derive(Default)]
 struct Tally {
     /// The uids of all runs.
