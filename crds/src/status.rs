@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{breaker::Breaker, history::HistoryEntry, written::WrittenStatus};
 
-/// What the controller saw and did. What of it is written how, [`WrittenStatus`] says.
+/// What the controller saw and did, as code has it: earlier runs are in one list, whether they have ended or not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "WrittenStatus", into = "WrittenStatus")]
 pub struct RunnableStatus {

@@ -69,7 +69,11 @@ pub(crate) struct WrittenStatus {
     /// Counts runs that nobody asked for by changing the Runnable or its template, and slows them
     /// when a run changes the very object that its Runnable selects: `<generation> <template's uid> <template's
     /// generation> <begin of the count> <runs>`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "text"
+    )]
     breaker: Option<String>,
 }
 
@@ -81,6 +85,14 @@ fn readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<V
         let entry = |value| serde_json::from_value(value).ok();
         entries.into_iter().filter_map(entry).collect()
     }))
+}
+
+/// A text, and nothing if it is anything else.
+fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(from)? {
+        Value::String(text) => Some(text),
+        _ => None,
+    })
 }
 
 impl From<WrittenStatus> for RunnableStatus {

@@ -93,5 +93,7 @@ fn lists_that_are_none_are_empty() {
 
 #[test]
 fn a_breaker_that_cannot_be_read_is_none() {
-    assert_eq!(read(&json!({ "breaker": "x" })).breaker, None);
+    for odd in [json!("x"), json!(5), json!({ "runs": 3 })] {
+        assert_eq!(read(&json!({ "breaker": odd })).breaker, None);
+    }
 }
