@@ -46,8 +46,8 @@ pub struct Memory {
     pub reported: BTreeSet<String>,
     /// That the kind of its runs is polled was reported.
     pub reported_polling: bool,
-    /// Of so many lines of its history it was said that they cannot be read.
-    pub reported_history: usize,
+    /// A digest of the lines of its history of which it was said that they cannot be read.
+    pub reported_history: Option<u64>,
     /// The resourceVersion of which it was said that its ledger may have been put back.
     pub reported_put_back: Option<String>,
 }

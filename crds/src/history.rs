@@ -120,8 +120,12 @@ impl HistoryEntry {
     pub fn line(&self) -> Option<String> {
         let result = self.result?;
         let mut line = format!("{} {}", self.sequence, result.as_str());
-        let object = format!("{}/{}/{}", self.api_version, self.kind, self.name);
-        push(&mut line, &object);
+        line.push(' ');
+        escape(&mut line, &self.api_version, "%");
+        for part in [&self.kind, &self.name] {
+            line.push('/');
+            escape(&mut line, part, "/%");
+        }
         push_or_none(&mut line, self.uid.as_deref());
         push_or_none(&mut line, self.started_at.as_ref().map(time).as_deref());
         push_or_none(&mut line, self.finished_at.as_ref().map(time).as_deref());
@@ -138,7 +142,8 @@ impl HistoryEntry {
             }
         }
         for pair in &self.unknown {
-            push(&mut line, pair);
+            line.push(' ');
+            line.push_str(pair);
         }
         if !self.message.is_empty() {
             let _ = write!(line, " {MESSAGE} {}", short_message(&self.message));
@@ -160,15 +165,14 @@ impl FromStr for HistoryEntry {
         if sequence < 1 {
             return Err(UnreadableLine::Number);
         }
-        let object = unescaped(object)?;
         let (kind, name) = object.rsplit_once('/').ok_or(UnreadableLine::Object)?;
         let (api_version, kind) = kind.rsplit_once('/').ok_or(UnreadableLine::Object)?;
         let mut entry = Self {
             sequence,
             input_hash: unescaped(hash)?,
-            api_version: api_version.to_owned(),
-            kind: kind.to_owned(),
-            name: name.to_owned(),
+            api_version: unescaped(api_version)?,
+            kind: unescaped(kind)?,
+            name: unescaped(name)?,
             uid: unless_none(uid).map(unescaped).transpose()?,
             result: Some(RunResult::named(result).ok_or(UnreadableLine::Result)?),
             started_at: unless_none(started).map(time_of).transpose()?,
@@ -192,7 +196,10 @@ impl HistoryEntry {
             TAKEN_BY => self.taken_by = Some(unescaped(value)?),
             INTENT_AT => self.intent_at = Some(time_of(value)?),
             RULES_HASH => self.rules_hash = Some(unescaped(value)?),
-            _ => self.unknown.push(unescaped(pair)?),
+            _ => {
+                unescaped(value)?;
+                self.unknown.push(pair.to_owned());
+            }
         }
         Ok(())
     }
@@ -221,7 +228,7 @@ fn push(line: &mut String, value: &str) {
         let _ = write!(line, "%{}", if value.is_empty() { "" } else { "2D" });
         return;
     }
-    escape(line, value);
+    escape(line, value, "%");
 }
 
 fn push_or_none(line: &mut String, value: Option<&str>) {
@@ -233,9 +240,10 @@ fn push_or_none(line: &mut String, value: Option<&str>) {
     }
 }
 
-fn escape(line: &mut String, value: &str) {
+/// Writes a value without these characters, blanks and control characters.
+fn escape(line: &mut String, value: &str, reserved: &str) {
     for c in value.chars() {
-        if c == '%' || c.is_whitespace() || c.is_control() {
+        if reserved.contains(c) || c.is_whitespace() || c.is_control() {
             let mut bytes = [0; 4];
             for byte in c.encode_utf8(&mut bytes).bytes() {
                 let _ = write!(line, "%{byte:02X}");

@@ -16,6 +16,10 @@ use crate::{
 /// Lines that cannot be read are kept, so many at most: the last ones. With the two hundred that can, they must
 /// never fill the list, or no run would be recorded any more.
 const MAX_UNREADABLE: usize = 100;
+/// Lines that the definition lets the list have.
+const MAX_LINES: usize = 300;
+/// A line of more bytes is none of ours, and is not kept: the API server's store refuses a status that is too large.
+const MAX_LINE: usize = 4096;
 
 /// What the controller saw and did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,13 +50,14 @@ pub(crate) struct WrittenStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     current_run: Option<CurrentRun>,
 
-    /// Earlier runs without a result, oldest first; at most 200. One that cannot be read counts as taken away.
+    /// Earlier runs without a result, oldest first; no run is made beside 200. One that cannot be read counts as taken
+    /// away.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "readable"
     )]
-    #[schemars(length(max = 200))]
+    #[schemars(length(max = 500))]
     unfinished_runs: Vec<HistoryEntry>,
 
     /// Earlier runs that have ended, oldest first, at most 200: `<number> <result> <apiVersion>/<kind>/<name> <uid|->
@@ -63,7 +68,7 @@ pub(crate) struct WrittenStatus {
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "readable"
     )]
-    #[schemars(length(max = 300))]
+    #[schemars(length(max = MAX_LINES))]
     history: Vec<String>,
 
     /// Counts runs that nobody asked for by changing the Runnable or its template, and slows them
@@ -100,7 +105,8 @@ impl From<WrittenStatus> for RunnableStatus {
         let mut history = written.unfinished_runs;
         history.retain(|entry| entry.sequence >= 1);
         let mut unreadable_history = Vec::new();
-        for line in written.history {
+        let lines = written.history.into_iter();
+        for line in lines.filter(|line| line.len() <= MAX_LINE) {
             match line.parse() {
                 Ok(entry) => history.push(entry),
                 Err(_) => unreadable_history.push(line),
@@ -131,6 +137,8 @@ impl From<RunnableStatus> for WrittenStatus {
                 None => unfinished_runs.push(entry),
             }
         }
+        // One more than there may be would have every write refused.
+        history.drain(..history.len().saturating_sub(MAX_LINES));
         Self {
             observed_generation: status.observed_generation,
             conditions: status.conditions,

@@ -98,16 +98,13 @@ pub fn decide_without_rendering(facts: &Facts) -> Step {
     unless_put_back(facts, decided_without_rendering(facts))
 }
 
-/// Where somebody else has written the status, it is found out whether that was the ledger before anything is made or
-/// written, be it a condition: no watch may show the newer runs, if they are of a kind that it does not name, and whoever
+/// Where somebody else has written the status, it is found out whether that was the ledger before anything is asked for by
+/// it, made or written, be it a condition: no watch may show the newer runs, if they are of a kind that it does not name, and whoever
 /// writes takes away the note of who did before.
 fn unless_put_back(facts: &Facts, step: Step) -> Step {
     match step {
-        Step::Write(..) | Step::Create | Step::Settled | Step::Stuck(_)
-            if is_marked(facts) && !facts.runnable.deleting =>
-        {
-            Step::ReadLedgerWriter
-        }
+        Step::RenderAgain | Step::ListRuns { .. } | Step::Wait(_) => step,
+        _ if is_marked(facts) && !facts.runnable.deleting => Step::ReadLedgerWriter,
         step => step,
     }
 }

@@ -230,8 +230,7 @@ impl ProcessState {
         self.last_written_sequence = current.map_or(0, |current| current.sequence);
     }
 
-    /// The ledger proved to be ours, or was compared with all runs that exist: until anybody else writes the status again,
-    /// it stays that.
+    /// The ledger proved to be ours: until anybody else writes the status again, it stays that.
     pub fn looked_up(&mut self, entries: &[ManagedFieldsEntry], now: Option<Timestamp>) {
         let latest = entries.iter().filter_map(|entry| entry.time.as_ref()).max();
         let is_over = latest

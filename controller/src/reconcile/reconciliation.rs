@@ -213,6 +213,9 @@ impl<'a> Reconciliation<'a> {
             return Some(wait);
         }
         lock(&self.memory).is_well();
+        if self.facts.listed_every_kind {
+            lock(&self.memory).state.compared(&self.facts.ledger);
+        }
         self.apply_retention().await
     }
 
@@ -272,16 +275,11 @@ impl<'a> Reconciliation<'a> {
 
     /// Writes the status if it says anything new. `Err`: when to try again.
     async fn report(&mut self, status: RunnableStatus) -> Result<(), Duration> {
-        if self.facts.listed_every_kind {
-            let state = &mut lock(&self.memory).state;
-            state.compared(&self.facts.ledger);
-            state.looked_up(self.runnable.managed_fields(), self.facts.now);
-        }
-        if !status::differs(&self.facts.stored, &status) {
-            return Ok(());
-        }
         if !may_report(&self.facts) {
             self.say_put_back(&status);
+            return Ok(());
+        }
+        if !status::differs(&self.facts.stored, &status) {
             return Ok(());
         }
         match self.put(status).await {

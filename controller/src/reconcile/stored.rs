@@ -1,5 +1,7 @@
 //! A stored status that is not as this controller left it: who hears of that. I/O.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use cartouche_crds::{HistoryEntry, RunnableStatus};
 
 use super::reconciliation::Reconciliation;
@@ -9,16 +11,16 @@ use crate::{events::Occasion, lock::lock};
 const SHOWN: usize = 80;
 
 impl Reconciliation<'_> {
-    /// Says, once for each number of them, that lines of the history cannot be read.
+    /// Says, once while they are the same, that lines of the history cannot be read.
     pub(super) fn say_unreadable_history(&self) {
         let lines = &self.facts.stored.unreadable_history;
-        let Some(first) = lines.first() else {
+        let mut hasher = DefaultHasher::new();
+        lines.hash(&mut hasher);
+        let digest = Some(hasher.finish()).filter(|_| !lines.is_empty());
+        let before = std::mem::replace(&mut lock(&self.memory).reported_history, digest);
+        let Some(first) = lines.first().filter(|_| before != digest) else {
             return;
         };
-        let before = std::mem::replace(&mut lock(&self.memory).reported_history, lines.len());
-        if before == lines.len() {
-            return;
-        }
         let why = first.parse::<HistoryEntry>().err();
         let why = why.map_or_else(String::new, |why| format!(" ({why})"));
         let shown: String = first.chars().take(SHOWN).collect();

@@ -23,6 +23,7 @@ use crate::{
 const FRESH_FOR: Duration = Duration::from_millis(100);
 
 /// A read that was sent, and its answer.
+#[derive(Clone)]
 pub(super) struct Read {
     /// As [`moment`] counts.
     sent: u64,
@@ -51,23 +52,10 @@ impl Templates {
         arrived: u64,
         requests: &Requests,
     ) -> Result<Arc<Compiled>, TemplateUnread> {
-        let answer = {
-            let mut reads = lock(&self.reads);
-            let known = reads.get(name).filter(|read| read.sent > arrived);
-            if let Some(read) = known.filter(|read| self.is_usable(name, read)) {
-                read.answer.clone()
-            } else {
-                // Those of templates that are gone leave when another one comes.
-                if reads.len() >= self.store.len() {
-                    reads.retain(|name, _| self.store.get(&ObjectRef::new(name)).is_some());
-                }
-                let read = self.send(name.to_owned(), requests.clone());
-                let answer = read.answer.clone();
-                reads.insert(name.to_owned(), read);
-                answer
-            }
-        };
-        answer.await
+        let known = lock(&self.reads).get(name).cloned();
+        let known = known.filter(|read| read.sent > arrived && self.is_usable(name, read));
+        let read = known.unwrap_or_else(|| self.send(name, requests.clone()));
+        read.answer.await
     }
 
     /// Whether its answer is still to come, or came a moment ago and is what the cache has.
@@ -83,9 +71,10 @@ impl Templates {
         }
     }
 
-    fn send(self: &Arc<Self>, name: String, requests: Requests) -> Read {
+    fn send(self: &Arc<Self>, name: &str, requests: Requests) -> Read {
         let (sent, at) = (moment(), boot_time());
-        let templates = self.clone();
+        let (templates, key) = (self.clone(), name.to_owned());
+        let name = key.clone();
         let answer = async move {
             let path = ResourcePath::new(API_VERSION, "clusterruntemplates", None);
             match requests.get::<Box<RawValue>>(&path, &name).await {
@@ -96,11 +85,18 @@ impl Templates {
                 Err(error) => Err(TemplateUnread::Failed(error.to_string())),
             }
         };
-        Read {
+        let read = Read {
             sent,
             at,
             answer: answer.boxed().shared(),
+        };
+        let mut reads = lock(&self.reads);
+        // Those of templates that are gone leave when another one comes.
+        if reads.len() >= self.store.len() {
+            reads.retain(|name, _| self.store.get(&ObjectRef::new(name)).is_some());
         }
+        reads.insert(key, read.clone());
+        read
     }
 }
 

@@ -76,14 +76,19 @@ fn a_run_without_a_result_has_no_line() {
 fn keys_of_later_releases_are_kept() {
     let line = "7 Lost v1/Pod/a - - - h takenBy=x attempts=3 why=two%20words : m";
     let entry: HistoryEntry = line.parse().unwrap();
-    assert_eq!(entry.unknown, ["attempts=3", "why=two words"]);
+    assert_eq!(entry.unknown, ["attempts=3", "why=two%20words"]);
     assert_eq!(entry.line().as_deref(), Some(line));
+    let odd = "7 Lost v1/Pod/a - - - h taken%42y=x lower=%2d";
+    let entry: HistoryEntry = odd.parse().unwrap();
+    assert_eq!(entry.line().as_deref(), Some(odd), "to the letter");
 }
 
 #[test]
 fn values_that_nobody_expects_are_read_as_they_were() {
     for odd in [
         "",
+        "/",
+        "a/b",
         "-",
         ":",
         "%",

@@ -63,6 +63,18 @@ fn lines_that_cannot_be_read_leave_room_for_those_that_can() {
 }
 
 #[test]
+fn no_status_is_written_that_the_definition_or_the_store_refuses() {
+    let status = RunnableStatus {
+        history: vec![line(1).parse().unwrap(); 301],
+        ..RunnableStatus::default()
+    };
+    assert_eq!(WrittenStatus::from(status).history.len(), 300);
+    let long = [line(1) + &"x".repeat(MAX_LINE), "x".repeat(MAX_LINE + 1)];
+    let status = read(&json!({ "history": long }));
+    assert!(status.history.is_empty() && status.unreadable_history.is_empty());
+}
+
+#[test]
 fn an_unfinished_run_that_cannot_be_read_counts_as_taken_away() {
     let mut odd = unfinished(2);
     odd["name"] = 5.into();

@@ -53,13 +53,21 @@ impl Facts {
         let mut seen = self.cached_runs.iter();
         let seen =
             seen.find(|it| !it.deleted && it.finished() && RunName::of_run(&it.run) == *name)?;
+        // Another run may be under that name, which only a consistent read tells.
+        let is_unseen = |uid: &Option<String>, its: RunName| uid.is_none() && its == *name;
+        let mut earlier = self.ledger.history.iter();
+        if earlier.any(|entry| is_unseen(&entry.uid, RunName::past(entry))) {
+            return None;
+        }
         let is_made = match &self.created {
             None => false,
             Some(CreateOutcome::MadeBefore(made)) => made.run.uid == seen.run.uid,
             Some(_) => return None,
         };
-        seen.version
-            .filter(|_| is_made || self.ledger.knows(&seen.run.uid))
+        let current = self.ledger.current.as_ref();
+        let is_awaited = current.is_some_and(|it| is_unseen(&it.uid, RunName::of(it)));
+        let is_known = !is_awaited && self.ledger.knows(&seen.run.uid);
+        seen.version.filter(|_| is_made || is_known)
     }
 }
 

@@ -69,6 +69,8 @@ pub struct End {
     pub retire: Vec<Uid>,
     /// Looked at again without an event.
     pub again: bool,
+    /// Nothing is left to do.
+    pub settled: bool,
 }
 
 /// The controller's decisions about one configuration, each made once.
@@ -142,6 +144,7 @@ impl Decisions {
             retire: Vec::new(),
             again: problem.requeue != Requeue::OnChange
                 || problem.category == Category::OtherController,
+            settled: false,
         })
     }
 
@@ -210,6 +213,7 @@ impl Decisions {
             tell: self.news(facts, &status),
             retire,
             again: plan.again.is_some() || setup.polled,
+            settled: true,
         })
     }
 

@@ -7,7 +7,6 @@ use cartouche_protocol::{
 };
 
 use crate::{
-    cast::NOW,
     decisions::{End, Move},
     judge,
     model::Checked,
@@ -104,7 +103,6 @@ impl Checked {
         worker.pass = Some(Pass {
             version: cached.version,
             knowledge: known_at_first(&cached, input, &begun, worker.memory.unconfirmed),
-            writers: noted(&cached),
             stage: Stage::Deciding,
             prompt: true,
             has_written: false,
@@ -212,12 +210,15 @@ impl Checked {
     }
 
     fn end(&self, world: &mut World, index: usize, end: &End) {
-        self.remember_comparison(world, index);
         let told = end
             .tell
             .is_none_or(|status| self.put(world, index, status, None));
         let worker = &mut world.workers[index];
         worker.woken |= end.again || !told;
+        if told && end.settled {
+            self.remember_comparison(world, index);
+        }
+        let worker = &mut world.workers[index];
         if let Some(pass) = &mut worker.pass {
             let retire = if told { end.retire.clone() } else { Vec::new() };
             pass.stage = Stage::Retiring(retire);
@@ -239,11 +240,9 @@ impl Checked {
             return;
         }
         let ledger = self.decisions.ledger(pass.knowledge.stored);
-        let entries = writers(pass.writers);
         self.decisions
             .remember(self.setup.mutant, &mut worker.memory, |state| {
                 state.compared(&ledger);
-                state.looked_up(&entries, Some(NOW));
             });
     }
 }

@@ -234,8 +234,6 @@ pub struct Pass {
     pub version: u8,
     /// What it decides by.
     pub knowledge: Knowledge,
-    /// How often others had written the status when it began, as far as that is noted.
-    pub writers: u8,
     /// Where it stands.
     pub stage: Stage,
     /// The ledger was read so recently that a create may be sent.

@@ -306,7 +306,7 @@ async fn the_ledger_names_the_run_and_remembers_the_earlier_ones() -> Result<()>
     assert_eq!(current["inputHash"], *hash(second));
     let line = text(&status["history"][0]);
     let (name, uid) = (text(&first["name"]), text(&first["uid"]));
-    let begin = format!("1 Succeeded test.run/v1alpha1/TestObj/{name} {uid} ");
+    let begin = format!("1 Succeeded test.run/v1/TestObj/{name} {uid} ");
     assert!(line.starts_with(&begin), "{line}");
     assert!(line.contains(&hash(first)), "{line}");
     assert_eq!(status["outputsFrom"]["uid"], runs[0]["metadata"]["uid"]);
