@@ -2,7 +2,7 @@
 //! how they fare.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::{HashMap, HashSet, hash_map::Entry},
     sync::{Arc, Mutex},
 };
 
@@ -43,6 +43,24 @@ struct SeenRuns {
     live: HashMap<Watched, HashMap<Uid, Uid>>,
     /// Owners whose runs were listed because the kind is polled, and when, by kind.
     polled: HashMap<Watched, HashMap<Uid, Timestamp>>,
+}
+
+impl SeenRuns {
+    /// Runs, with their owners, are not there any more, and nothing showed them go. Whom that concerns.
+    fn vanished(&mut self, runs: impl Iterator<Item = (Uid, Uid)>) -> Vec<RunnableKey> {
+        let mut gone: HashMap<Uid, HashSet<Uid>> = HashMap::new();
+        for (run, owner) in runs {
+            gone.entry(owner).or_default().insert(run);
+        }
+        let mut concerned = Vec::new();
+        for (owner, gone) in gone {
+            if let Some(owner) = self.owners.get_mut(&owner) {
+                owner.vanished(&gone);
+                concerned.push(owner.key.clone());
+            }
+        }
+        concerned
+    }
 }
 
 impl Runs {
@@ -171,17 +189,10 @@ impl Runs {
             .live
             .insert(watched.clone(), listed.clone())
             .unwrap_or_default();
-        let mut concerned = Vec::new();
-        for (run, owner) in before
+        let gone = before
             .into_iter()
-            .filter(|(run, _)| !listed.contains_key(run))
-        {
-            if let Some(owner) = inner.owners.get_mut(&owner) {
-                owner.unsee(run);
-                concerned.push(owner.key.clone());
-            }
-        }
-        concerned
+            .filter(|(run, _)| !listed.contains_key(run));
+        inner.vanished(gone)
     }
 
     /// Keeps a cached run, while the Runnable is at the number `current`. Whether it is news.

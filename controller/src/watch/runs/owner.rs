@@ -1,7 +1,10 @@
 //! What was seen of the runs of one Runnable, and how much of it is kept.
 
+use std::collections::HashSet;
+
 use cartouche_protocol::facts::CachedRun;
 
+use super::{Uid, short};
 use crate::runnable_key::RunnableKey;
 
 /// Runs of one Runnable that are there and kept in mind at most. Anybody may put objects there that look like
@@ -40,9 +43,20 @@ impl RunOwner {
     }
 
     /// Drops what was seen of a run that is heard of no more; that it went stays.
-    pub(super) fn unsee(&mut self, run: super::Uid) {
+    pub(super) fn unsee(&mut self, run: Uid) {
         self.cached_runs
-            .retain(|it| it.deleted || super::short(&it.run.uid) != run);
+            .retain(|it| it.deleted || short(&it.run.uid) != run);
+    }
+
+    /// Runs are not there any more, and nothing showed them go. How one ended that was seen to end stays known;
+    /// one that was unfinished may have ended since, so of it nothing is.
+    pub(super) fn vanished(&mut self, runs: &HashSet<Uid>) {
+        let is_gone = |it: &CachedRun| runs.contains(&short(&it.run.uid));
+        self.cached_runs
+            .retain(|it| it.deleted || it.finished() || !is_gone(it));
+        for it in self.cached_runs.iter_mut().filter(|it| is_gone(it)) {
+            it.deleted = true;
+        }
     }
 
     /// Drops what is too much, and says how much that was.

@@ -48,13 +48,7 @@ impl Runs {
             None => polled.remove(&owner),
         };
         if let Some(owner) = inner.owners.get_mut(&owner) {
-            let is_gone = |seen: &CachedRun| gone.contains(&short(&seen.run.uid));
-            owner
-                .cached_runs
-                .retain(|seen| seen.deleted || seen.finished() || !is_gone(seen));
-            for seen in owner.cached_runs.iter_mut().filter(|seen| is_gone(seen)) {
-                seen.deleted = true;
-            }
+            owner.vanished(&gone);
         }
         for seen in poll.found.iter().filter(|seen| keep(seen)) {
             self.put(&mut inner, owner, key, seen.clone(), poll.current);
@@ -69,10 +63,12 @@ impl Runs {
         polled.get(&short(runnable_uid)).copied()
     }
 
-    /// Nobody follows this kind any more: what is known of its runs is forgotten.
+    /// Nobody follows this kind any more: what is known of its runs is forgotten. Were one kept as being there, no
+    /// list of a later watch would say that it went.
     pub fn close(&self, watched: &Watched) {
         let mut inner = lock(&self.inner);
-        inner.live.remove(watched);
         inner.polled.remove(watched);
+        let live = inner.live.remove(watched).unwrap_or_default();
+        inner.vanished(live.into_iter());
     }
 }

@@ -37,12 +37,16 @@ fn read(verdict: Verdict) -> FetchedRun {
     }
 }
 
-fn runs(cached_run: CachedRun) -> Runs {
-    let runs = Runs::default();
-    let key = RunnableKey {
+fn key() -> RunnableKey {
+    RunnableKey {
         namespace: "ns".to_owned(),
         name: "r".to_owned(),
-    };
+    }
+}
+
+fn runs(cached_run: CachedRun) -> Runs {
+    let runs = Runs::default();
+    let key = key();
     runs.put(&mut lock(&runs.inner), short("owner"), &key, cached_run, 0);
     runs
 }
@@ -96,10 +100,7 @@ fn watched() -> Watched {
 
 /// A complete list, so many seconds after the first.
 fn poll(runs: &Runs, found: &[CachedRun], seconds: i64) {
-    let key = RunnableKey {
-        namespace: "ns".to_owned(),
-        name: "r".to_owned(),
-    };
+    let key = key();
     let poll = Poll {
         current: 1,
         watched: &watched(),
@@ -140,6 +141,41 @@ fn of_a_kind_that_nobody_follows_and_of_a_runnable_that_is_gone_nothing_is_kept(
     assert!(lock(&runs.inner).polled.is_empty());
 }
 
+/// The kind was taken away while the API server was not heard, and is back: the list of its second life does not
+/// have the run, and nothing else would say that it went.
+#[test]
+fn a_run_of_a_kind_that_was_not_followed_for_a_while_is_not_taken_to_be_there() {
+    let key = key();
+    for (verdict, left) in [
+        (Verdict::Unknown, vec![]),
+        (Verdict::Succeeded, vec![true]),
+        (Verdict::Failed, vec![true]),
+    ] {
+        let (runs, watched) = (Runs::default(), watched());
+        let there = seen(verdict);
+        runs.take_in(&watched, &key, &there.run, false, Some((there.clone(), 1)));
+        runs.close(&watched);
+        runs.relisted(&watched, &HashMap::new());
+        let deleted = |it: &CachedRun| it.deleted;
+        let known = runs.cached_runs("owner");
+        assert_eq!(known.iter().map(deleted).collect::<Vec<_>>(), left);
+    }
+}
+
+#[test]
+fn a_new_list_says_of_what_it_lacks_what_a_poll_says() {
+    let key = key();
+    for (verdict, left) in [(Verdict::Unknown, 0), (Verdict::Succeeded, 1)] {
+        let (runs, watched) = (Runs::default(), watched());
+        let there = seen(verdict);
+        runs.take_in(&watched, &key, &there.run, false, Some((there.clone(), 1)));
+        assert_eq!(runs.relisted(&watched, &HashMap::new()), [key.clone()]);
+        let known = runs.cached_runs("owner");
+        assert_eq!(known.len(), left);
+        assert!(known.iter().all(|it| it.deleted));
+    }
+}
+
 /// A run with a number that its name bears out.
 fn numbered(sequence: i64) -> CachedRun {
     let mut seen = seen(Verdict::Unknown);
@@ -153,10 +189,7 @@ fn numbered(sequence: i64) -> CachedRun {
 #[test]
 fn of_very_many_runs_those_stay_in_mind_that_went_and_those_next_to_the_current_one() {
     let runs = Runs::default();
-    let key = RunnableKey {
-        namespace: "ns".to_owned(),
-        name: "r".to_owned(),
-    };
+    let key = key();
     let put = |cached_run| {
         runs.put(
             &mut lock(&runs.inner),
@@ -196,10 +229,7 @@ fn of_very_many_runs_those_stay_in_mind_that_went_and_those_next_to_the_current_
 #[test]
 fn a_run_that_loses_its_owner_is_known_no_more_and_concerns_the_one_it_had() {
     let (runs, watched) = (Runs::default(), watched());
-    let key = RunnableKey {
-        namespace: "ns".to_owned(),
-        name: "r".to_owned(),
-    };
+    let key = key();
     let there = seen(Verdict::Unknown);
     runs.take_in(&watched, &key, &there.run, false, Some((there.clone(), 1)));
     assert_eq!(runs.disowned(&watched, "run", Some("owner")), None);
