@@ -1,7 +1,7 @@
 //! What the API server makes of manifests: defaults, what it refuses, what it forgets, columns.
 
 use anyhow::{Context, Result};
-use kube::api::PostParams;
+use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use crate::world::{RUNNABLE, TEMPLATE, TEST_OBJ, World, answers, document, stamps};
@@ -43,6 +43,29 @@ async fn what_nobody_has_looked_at_observes_generation_minus_one() -> Result<()>
         let made = stored(&world, object).await?;
         assert_eq!(made["status"], json!({ "observedGeneration": -1 }));
     }
+    Ok(())
+}
+
+/// They are a map by their type, though the status is written as a whole.
+#[tokio::test]
+async fn a_status_has_no_two_conditions_of_one_type() -> Result<()> {
+    let world = World::new("conditions").await?;
+    world.put(runnable(&world, json!({}))).await?;
+    let ready = |status: &str| {
+        json!({
+            "type": "Ready", "status": status, "reason": "Test", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        })
+    };
+    let write = |conditions: Value| {
+        let (api, plain) = (world.api(RUNNABLE), PatchParams::default());
+        let patch = Patch::Merge(json!({ "status": { "conditions": conditions } }));
+        async move { api.patch_status("r", &plain, &patch).await }
+    };
+    let refused = write(json!([ready("True"), ready("False")])).await;
+    let said = refused.err().context("it was taken")?.to_string();
+    assert!(said.contains("Duplicate value"), "{said}");
+    write(json!([ready("True")])).await?;
     Ok(())
 }
 

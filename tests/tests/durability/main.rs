@@ -25,6 +25,7 @@ mod rules;
 mod status;
 mod takeover;
 mod two;
+mod upgraded;
 mod versions;
 
 /// The binary that holds the controller and the supervisor of all processes.
