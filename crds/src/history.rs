@@ -2,7 +2,7 @@
 //! once it has one.
 //!
 //! A field of the status costs the API server as much as four whole lines, at every write of the Runnable
-//! (docs/performance.md). The form of a line is `docs/api.md`'s to tell; this is its one home:
+//! (docs/performance.md). The form of a line, which `docs/api.md` tells people:
 //!
 //! ```text
 //! <number> <result> <apiVersion>/<kind>/<name> <uid|-> <started|-> <finished|-> <hash> [key=value …] : <message>
@@ -150,6 +150,21 @@ impl HistoryEntry {
         }
         Some(line)
     }
+
+    /// Takes what stands in a line under a key.
+    fn add(&mut self, pair: &str) -> Result<(), UnreadableLine> {
+        let (key, value) = pair.split_once('=').ok_or(UnreadableLine::Key)?;
+        match key {
+            TAKEN_BY => self.taken_by = Some(unescaped(value)?),
+            INTENT_AT => self.intent_at = Some(time_of(value)?),
+            RULES_HASH => self.rules_hash = Some(unescaped(value)?),
+            _ => {
+                unescaped(value)?;
+                self.unknown.push(pair.to_owned());
+            }
+        }
+        Ok(())
+    }
 }
 
 impl FromStr for HistoryEntry {
@@ -185,23 +200,6 @@ impl FromStr for HistoryEntry {
         };
         values.try_for_each(|pair| entry.add(pair))?;
         Ok(entry)
-    }
-}
-
-impl HistoryEntry {
-    /// Takes what stands in a line under a key.
-    fn add(&mut self, pair: &str) -> Result<(), UnreadableLine> {
-        let (key, value) = pair.split_once('=').ok_or(UnreadableLine::Key)?;
-        match key {
-            TAKEN_BY => self.taken_by = Some(unescaped(value)?),
-            INTENT_AT => self.intent_at = Some(time_of(value)?),
-            RULES_HASH => self.rules_hash = Some(unescaped(value)?),
-            _ => {
-                unescaped(value)?;
-                self.unknown.push(pair.to_owned());
-            }
-        }
-        Ok(())
     }
 }
 

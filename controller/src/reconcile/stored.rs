@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use cartouche_crds::{HistoryEntry, RunnableStatus};
 
 use super::reconciliation::Reconciliation;
-use crate::{events::Occasion, lock::lock};
+use crate::lock::lock;
 
 /// Of a line that cannot be read, so many characters are shown.
 const SHOWN: usize = 80;
@@ -28,7 +28,7 @@ impl Reconciliation<'_> {
             "{} of the lines in status.history cannot be read, and are kept as they are: {shown:?}{why}",
             lines.len()
         );
-        self.warn_of_status("HistoryUnreadable", message);
+        self.publish_warning("HistoryUnreadable", message);
     }
 
     /// Says, once for each write of somebody else, that nothing is written while it is not known whether the ledger was
@@ -48,16 +48,6 @@ impl Reconciliation<'_> {
         let message = format!(
             "somebody else has written the status, and it cannot be compared with the runs that exist, so that nothing is written into it until it can: {why}"
         );
-        self.warn_of_status("StatusNotCompared", message);
-    }
-
-    fn warn_of_status(&self, reason: &str, message: String) {
-        let occasion = Occasion::Warning {
-            reason: reason.to_owned(),
-            message,
-        };
-        self.ctx
-            .events
-            .publish(&self.runnable, &occasion, self.facts.now);
+        self.publish_warning("StatusNotCompared", message);
     }
 }

@@ -124,3 +124,15 @@ async fn a_read_that_failed_serves_nobody_else() {
     *server.stored.lock().unwrap() = Some(object(1));
     assert_eq!(server.read(arrived).await, Ok(1));
 }
+
+#[tokio::test]
+async fn an_answer_of_a_while_ago_serves_nobody_else() {
+    let server = Server::start();
+    let arrived = moment();
+    assert_eq!(server.read(arrived).await, Ok(1));
+    tokio::time::sleep(Duration::from_millis(120)).await;
+    // The cache has not heard of it yet.
+    *server.stored.lock().unwrap() = Some(object(2));
+    assert_eq!(server.read(arrived).await, Ok(2));
+    assert_eq!(server.asked(), 2);
+}
