@@ -1,6 +1,6 @@
 //! Consistent reads of templates, which reconciliations share. I/O.
 
-use std::{sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use cartouche_crds::API_VERSION;
 use cartouche_protocol::compiled::Compiled;
@@ -43,32 +43,38 @@ pub enum TemplateUnread {
 impl Templates {
     /// A consistent read of a template for a Runnable that reached the cache at that [`moment`].
     ///
-    /// Whatever was sent after that serves it: the write that follows proves, by its resourceVersion, that the
+    /// What was sent after that may serve it: the write that follows proves, by its resourceVersion, that the
     /// Runnable has not changed since it came, and the read lies in between, so that there was a moment in which both
-    /// were as they are rendered. Who comes later takes the next one.
+    /// were as they are rendered. But a look that writes nothing proves nothing, and may be for the sake of a change of
+    /// the template that the answer was overtaken by. So an answer serves it only if it is what the cache has.
     pub async fn read(
         self: &Arc<Self>,
         name: &str,
         arrived: u64,
         requests: &Requests,
     ) -> Result<Arc<Compiled>, TemplateUnread> {
-        let known = lock(&self.reads).get(name).cloned();
-        let known = known.filter(|read| read.sent > arrived && self.is_usable(name, read));
+        let asked = moment();
+        if let Some(read) = self.sent_since(name, arrived)
+            && (read.answer.peek().is_none() || boot_time().saturating_sub(read.at) < FRESH_FOR)
+            && let Ok(compiled) = read.answer.await
+            && self.is_cached(name, &compiled)
+        {
+            return Ok(compiled);
+        }
+        let known = self.sent_since(name, asked);
         let read = known.unwrap_or_else(|| self.send(name, requests.clone()));
         read.answer.await
     }
 
-    /// Whether its answer is still to come, or came a moment ago and is what the cache has.
-    fn is_usable(&self, name: &str, read: &Read) -> bool {
-        match read.answer.peek() {
-            None => true,
-            Some(Err(_)) => false,
-            Some(Ok(compiled)) => {
-                let cached = self.cached(name);
-                boot_time().saturating_sub(read.at) < FRESH_FOR
-                    && cached.is_some_and(|cached| Arc::ptr_eq(&cached, compiled))
-            }
-        }
+    /// The latest read, if it was sent after that moment and has not failed.
+    fn sent_since(&self, name: &str, moment: u64) -> Option<Read> {
+        let read = lock(&self.reads).get(name).cloned();
+        read.filter(|read| read.sent > moment && !matches!(read.answer.peek(), Some(Err(_))))
+    }
+
+    fn is_cached(&self, name: &str, compiled: &Arc<Compiled>) -> bool {
+        let cached = self.cached(name);
+        cached.is_some_and(|cached| Arc::ptr_eq(&cached, compiled))
     }
 
     fn send(self: &Arc<Self>, name: &str, requests: Requests) -> Read {
@@ -85,6 +91,10 @@ impl Templates {
                 Err(error) => Err(TemplateUnread::Failed(error.to_string())),
             }
         };
+        // A mistake in it is that of one look, not of all who share the answer.
+        let answer = AssertUnwindSafe(answer).catch_unwind().map(|outcome| {
+            outcome.unwrap_or_else(|_| Err(TemplateUnread::Failed("reading it panicked".into())))
+        });
         let read = Read {
             sent,
             at,
@@ -92,7 +102,7 @@ impl Templates {
         };
         let mut reads = lock(&self.reads);
         // Those of templates that are gone leave when another one comes.
-        if reads.len() >= self.store.len() {
+        if reads.len() > self.store.len() {
             reads.retain(|name, _| self.store.get(&ObjectRef::new(name)).is_some());
         }
         reads.insert(key, read.clone());

@@ -36,6 +36,8 @@ struct Server {
     requests: Requests,
     asked: Arc<AtomicUsize>,
     stored: Arc<Mutex<Option<Value>>>,
+    /// While it is held no answer comes.
+    answers: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Server {
@@ -45,6 +47,8 @@ impl Server {
             Arc::new(Mutex::new(Some(object(1)))),
         );
         let (count, answer) = (asked.clone(), stored.clone());
+        let answers = Arc::<tokio::sync::Mutex<()>>::default();
+        let slowly = answers.clone();
         let service = tower::service_fn(move |_: Request<Body>| {
             count.fetch_add(1, Ordering::SeqCst);
             let stored = answer.lock().unwrap().clone();
@@ -52,8 +56,10 @@ impl Server {
             if stored.is_none() {
                 *response.status_mut() = StatusCode::NOT_FOUND;
             }
+            let slow = slowly.clone();
             async move {
                 tokio::task::yield_now().await;
+                let _ = slow.lock().await;
                 Ok::<_, Infallible>(response)
             }
         });
@@ -65,6 +71,7 @@ impl Server {
             requests: Requests::new(connection, Caller::Controller),
             asked,
             stored,
+            answers,
         };
         server.watch_shows(1);
         server
@@ -135,4 +142,34 @@ async fn an_answer_of_a_while_ago_serves_nobody_else() {
     *server.stored.lock().unwrap() = Some(object(2));
     assert_eq!(server.read(arrived).await, Ok(2));
     assert_eq!(server.asked(), 2);
+}
+
+/// The first Runnable's read was answered before the template changed, and the answer comes after the change was shown:
+/// whoever looks because of that would see no change, and nothing would show it once more.
+#[tokio::test]
+async fn an_answer_that_was_overtaken_serves_nobody_else() {
+    for (then, first) in [
+        (Some(object(1)), Ok(1)),
+        (None, Err(TemplateUnread::Absent)),
+    ] {
+        let mut server = Server::start();
+        let (other, changed) = (moment(), moment());
+        *server.stored.lock().unwrap() = then;
+        let held = server.answers.clone().lock_owned().await;
+        let overtaken = tokio::spawn({
+            let (templates, requests) = (server.templates.clone(), server.requests.clone());
+            async move { templates.read("t", changed, &requests).await }
+        });
+        while server.asked() == 0 {
+            tokio::task::yield_now().await;
+        }
+        *server.stored.lock().unwrap() = Some(object(2));
+        server.watch_shows(2);
+        let look = server.read(other);
+        let release = async { drop(held) };
+        let (looked, ()) = futures::join!(look, release);
+        assert_eq!(looked, Ok(2));
+        assert_eq!(overtaken.await.unwrap().map(|it| it.generation), first);
+        assert_eq!(server.asked(), 2);
+    }
 }
