@@ -93,16 +93,20 @@ impl Requests {
     }
 
     /// A read of one object that is at least as new as a version of it that was seen: the API server need not ask
-    /// its store.
+    /// its store. A replica of it that is behind makes nobody wait twice: the read is a consistent one then.
     pub async fn get_since<T: DeserializeOwned>(
         &self,
         path: &ResourcePath,
         name: &str,
         version: u64,
     ) -> Result<T, ApiError> {
-        let path = path.named(name);
-        self.read(&format!("{path}?resourceVersion={version}"))
-            .await
+        let uri = format!("{}?resourceVersion={version}", path.named(name));
+        match self.once(Method::GET, &uri, Vec::new()).await {
+            Err(error) if !error.is_not_found() && !error.is_forbidden() => {
+                self.get(path, name).await
+            }
+            answered => answered,
+        }
     }
 
     /// Gives each object of a consistent list to `keep`, which says whether it kept any of it; only a page of

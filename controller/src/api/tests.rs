@@ -1,9 +1,9 @@
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicUsize, Ordering},
 };
 
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use kube::{Client, client::Body};
 use serde_json::{Value, json};
 
@@ -87,4 +87,54 @@ async fn a_server_whose_empty_pages_do_not_end_is_left() {
     let refused = requests.list_some(&things(), "", 2).await;
     assert!(refused.unwrap_err().to_string().contains("no end"));
     assert_eq!(asked.load(Ordering::Relaxed), MAX_PAGES);
+}
+
+/// The requests to a server that answers with these codes, one after the other, and an object.
+async fn read_since_seven(codes: &'static [u16]) -> (Result<Value, ApiError>, Vec<String>) {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let uris = asked.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let mut uris = uris.lock().unwrap();
+        let mut response = Response::new(Body::from(b"{}".to_vec()));
+        *response.status_mut() = StatusCode::from_u16(codes[uris.len()]).unwrap();
+        uris.push(request.uri().to_string());
+        async move { Ok::<_, std::convert::Infallible>(response) }
+    });
+    let connection = Connection::over(Client::new(service, "default"), Metrics::default());
+    let requests = Requests::new(connection, Caller::Controller);
+    let read = requests.get_since(&things(), "a", 7).await;
+    let asked = asked.lock().unwrap().clone();
+    (read, asked)
+}
+
+#[tokio::test]
+async fn a_read_for_the_sake_of_what_was_seen_asks_for_nothing_older() {
+    let (read, asked) = read_since_seven(&[200]).await;
+    assert_eq!(read.unwrap(), json!({}));
+    assert_eq!(
+        asked,
+        ["/apis/a/v1/namespaces/ns/things/a?resourceVersion=7"]
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_is_behind_what_was_seen_is_asked_once_and_then_consistently() {
+    for code in [504, 410, 500, 429] {
+        let codes = Box::leak(Box::new([code, 200]));
+        let (read, asked) = read_since_seven(codes).await;
+        assert_eq!(read.unwrap(), json!({}));
+        assert_eq!(asked.len(), 2, "{code}");
+        assert_eq!(asked[1], "/apis/a/v1/namespaces/ns/things/a");
+    }
+}
+
+#[tokio::test]
+async fn that_nothing_is_there_and_that_it_may_not_be_read_are_answers() {
+    for code in [404, 403] {
+        let codes = Box::leak(Box::new([code, 200]));
+        let (read, asked) = read_since_seven(codes).await;
+        let error = read.unwrap_err();
+        assert!(error.is_not_found() || error.is_forbidden(), "{error}");
+        assert_eq!(asked.len(), 1, "{code}");
+    }
 }

@@ -240,15 +240,10 @@ impl Reconciliation<'_> {
         if only_list {
             return account.find(&path, name).await;
         }
-        let mut read = match seen {
+        let read = match seen {
             Some(version) => account.get_since::<Object>(&path, name, version).await,
             None => account.get(&path, name).await,
         };
-        // A replica of the API server may be behind the one that showed it.
-        let is_answer = |error: &ApiError| error.is_not_found() || error.is_forbidden();
-        if seen.is_some() && read.as_ref().is_err_and(|error| !is_answer(error)) {
-            read = account.get(&path, name).await;
-        }
         match read {
             Ok(Object(object)) => Ok(Some(object)),
             Err(error) if error.is_not_found() => Ok(None),

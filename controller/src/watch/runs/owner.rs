@@ -35,7 +35,11 @@ impl RunOwner {
         let uid = &cached_run.run.uid;
         let known = self.cached_runs.iter_mut().find(|it| it.run.uid == *uid);
         match known {
-            Some(known) if *known == cached_run => return false,
+            Some(known) if *known == cached_run => {
+                // A read for its sake must not be older than what was shown last, news or not.
+                known.version = cached_run.version;
+                return false;
+            }
             Some(known) => *known = cached_run,
             None => self.cached_runs.push(cached_run),
         }
