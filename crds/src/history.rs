@@ -98,6 +98,8 @@ pub enum UnreadableLine {
     Key,
     /// A `%` is not followed by two hexadecimal digits of a character.
     Escape,
+    /// A value has a blank or a control character, which is never written as it is.
+    Blank,
 }
 
 impl fmt::Display for UnreadableLine {
@@ -110,6 +112,7 @@ impl fmt::Display for UnreadableLine {
             Self::Time => "its fifth and sixth values, intentAt= too, are times or -",
             Self::Key => "what follows the hash is no key=value",
             Self::Escape => "a % is not followed by two hexadecimal digits",
+            Self::Blank => "a value has a blank or a control character, which would be written as % and two digits",
         })
     }
 }
@@ -253,6 +256,10 @@ fn escape(line: &mut String, value: &str, reserved: &str) {
 }
 
 fn unescaped(value: &str) -> Result<String, UnreadableLine> {
+    // Written again it would be longer, and in the end longer than a line may be.
+    if value.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err(UnreadableLine::Blank);
+    }
     if !value.contains('%') {
         return Ok(value.to_owned());
     }

@@ -28,8 +28,10 @@ pub struct RunnableStatus {
     pub current_run: Option<CurrentRun>,
     /// Earlier runs, oldest first: those without a result and those with one.
     pub history: Vec<HistoryEntry>,
-    /// Lines of the history that cannot be read, in their order.
+    /// Lines of the history that cannot be read, in their order, as far as they are kept.
     pub unreadable_history: Vec<String>,
+    /// How many lines of the history were found that are not kept: too long, or too many that cannot be read.
+    pub dropped_lines: usize,
     /// Counts runs, to slow feedback loops.
     pub breaker: Option<Breaker>,
 }

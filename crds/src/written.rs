@@ -15,11 +15,11 @@ use crate::{
 
 /// Lines that cannot be read are kept, so many at most: the last ones. With the two hundred that can, they must
 /// never fill the list, or no run would be recorded any more.
-const MAX_UNREADABLE: usize = 100;
+pub const MAX_UNREADABLE: usize = 100;
 /// Lines that the definition lets the list have.
 const MAX_LINES: usize = 300;
 /// A line of more bytes is none of ours, and is not kept: the API server's store refuses a status that is too large.
-const MAX_LINE: usize = 4096;
+pub const MAX_LINE: usize = 4096;
 
 /// What the controller saw and did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,7 +62,7 @@ pub(crate) struct WrittenStatus {
 
     /// Earlier runs that have ended, oldest first, at most 200: `<number> <result> <apiVersion>/<kind>/<name> <uid|->
     /// <started|-> <finished|-> <hash> [key=value …] : <message>`. `cartouche history` prints them. A line that cannot
-    /// be read is kept as it is.
+    /// be read is kept as it is, unless it has more than 4,096 bytes or more than a hundred such lines follow.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -105,13 +105,16 @@ impl From<WrittenStatus> for RunnableStatus {
         let mut history = written.unfinished_runs;
         history.retain(|entry| entry.sequence >= 1);
         let mut unreadable_history = Vec::new();
-        let lines = written.history.into_iter();
-        for line in lines.filter(|line| line.len() <= MAX_LINE) {
+        let mut dropped_lines = 0;
+        for line in written.history {
             match line.parse() {
+                _ if line.len() > MAX_LINE => dropped_lines += 1,
                 Ok(entry) => history.push(entry),
                 Err(_) => unreadable_history.push(line),
             }
         }
+        let surplus = unreadable_history.len().saturating_sub(MAX_UNREADABLE);
+        unreadable_history.drain(..surplus);
         history.sort_by_key(|entry| entry.sequence);
         Self {
             observed_generation: written.observed_generation,
@@ -121,6 +124,7 @@ impl From<WrittenStatus> for RunnableStatus {
             current_run: written.current_run,
             history,
             unreadable_history,
+            dropped_lines: dropped_lines + surplus,
             breaker: written.breaker.and_then(|line| line.parse().ok()),
         }
     }

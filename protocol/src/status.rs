@@ -149,6 +149,7 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
         current_run: ledger.current.clone(),
         history: ledger.history.clone(),
         unreadable_history: facts.stored.unreadable_history.clone(),
+        dropped_lines: facts.stored.dropped_lines,
         breaker: ledger.breaker.clone(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use cartouche_crds::{HistoryEntry, RunnableStatus};
+use cartouche_crds::{HistoryEntry, MAX_LINE, MAX_UNREADABLE, RunnableStatus};
 
 use super::reconciliation::Reconciliation;
 use crate::lock::lock;
@@ -13,20 +13,34 @@ const SHOWN: usize = 80;
 impl Reconciliation<'_> {
     /// Says, once while they are the same, that lines of the history cannot be read.
     pub(super) fn say_unreadable_history(&self) {
-        let lines = &self.facts.stored.unreadable_history;
+        let stored = &self.facts.stored;
+        let (lines, dropped) = (&stored.unreadable_history, stored.dropped_lines);
+        // Without those that are dropped: the next write is no news.
         let mut hasher = DefaultHasher::new();
         lines.hash(&mut hasher);
-        let digest = Some(hasher.finish()).filter(|_| !lines.is_empty());
+        let digest = Some(hasher.finish()).filter(|_| !lines.is_empty() || dropped > 0);
         let before = std::mem::replace(&mut lock(&self.memory).reported_history, digest);
-        let Some(first) = lines.first().filter(|_| before != digest) else {
+        if digest.is_none() || before == digest {
             return;
-        };
-        let why = first.parse::<HistoryEntry>().err();
-        let why = why.map_or_else(String::new, |why| format!(" ({why})"));
-        let shown: String = first.chars().take(SHOWN).collect();
+        }
+        let mut found = Vec::new();
+        if let Some(first) = lines.first() {
+            let why = first.parse::<HistoryEntry>().err();
+            let why = why.map_or_else(String::new, |why| format!(" ({why})"));
+            let shown: String = first.chars().take(SHOWN).collect();
+            found.push(format!(
+                "{} cannot be read and are kept as they are, first {shown:?}{why}",
+                lines.len()
+            ));
+        }
+        if dropped > 0 {
+            found.push(format!(
+                "{dropped} are not kept, for they have more than {MAX_LINE} bytes or more than {MAX_UNREADABLE} cannot be read"
+            ));
+        }
         let message = format!(
-            "{} of the lines in status.history cannot be read, and are kept as they are: {shown:?}{why}",
-            lines.len()
+            "lines of status.history: {}. Only the controller should write there: see who else does, and take what they wrote away",
+            found.join("; ")
         );
         self.publish_warning("HistoryUnreadable", message);
     }

@@ -113,8 +113,15 @@ fn values_that_nobody_expects_are_read_as_they_were() {
 }
 
 #[test]
+fn a_line_that_was_read_is_written_no_longer_than_it_was() {
+    let long = format!("7 Lost v1/Pod/a - - - h takenBy={}", "%C2%A0".repeat(600));
+    let entry: HistoryEntry = long.parse().unwrap();
+    assert_eq!(entry.line(), Some(long));
+}
+
+#[test]
 fn a_line_that_cannot_be_read_says_why() {
-    use UnreadableLine::{Escape, Key, Number, Object, Result, Short, Time};
+    use UnreadableLine::{Blank, Escape, Key, Number, Object, Result, Short, Time};
 
     for (line, why) in [
         ("", Short),
@@ -131,6 +138,9 @@ fn a_line_that_cannot_be_read_says_why() {
         ("7 Lost v1/Pod/a - - - %f", Escape),
         ("7 Lost v1/Pod/a %FF - - h", Escape),
         ("7  Lost v1/Pod/a - - - h", Object),
+        ("7 Lost v1/Pod/a - - - a\u{a0}b", Blank),
+        ("7 Lost v1/Pod/a\t - - - h", Blank),
+        ("7 Lost v1/Pod/a - - - h takenBy=\u{85}", Blank),
     ] {
         assert_eq!(line.parse::<HistoryEntry>(), Err(why), "{line}");
     }

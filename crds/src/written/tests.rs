@@ -72,6 +72,18 @@ fn no_status_is_written_that_the_definition_or_the_store_refuses() {
     let long = [line(1) + &"x".repeat(MAX_LINE), "x".repeat(MAX_LINE + 1)];
     let status = read(&json!({ "history": long }));
     assert!(status.history.is_empty() && status.unreadable_history.is_empty());
+    assert_eq!(status.dropped_lines, 2);
+}
+
+#[test]
+fn what_is_not_kept_is_counted_and_a_status_that_was_written_has_nothing_of_it() {
+    let odd: Vec<String> = (0..150).map(|number| format!("odd {number}")).collect();
+    let status = read(&json!({ "history": odd }));
+    assert_eq!(status.unreadable_history, odd[50..]);
+    assert_eq!(status.dropped_lines, 50);
+    let again = read(&serde_json::to_value(&status).unwrap());
+    assert_eq!(again.unreadable_history, status.unreadable_history);
+    assert_eq!(again.dropped_lines, 0);
 }
 
 #[test]
