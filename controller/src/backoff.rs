@@ -21,6 +21,9 @@ pub const READS: Schedule = Schedule::new(
     Spread::NONE,
 );
 
+/// How long a watch or a discovery that is needed may be without success before that is reported, and its kind is polled.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Give or take a tenth: for what comes again and again in equal steps.
 pub const TENTH: Spread = Spread { percent: 10 };
 /// Give or take a fifth.

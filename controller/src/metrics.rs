@@ -59,7 +59,7 @@ metrics! {
         "Objects that claim to be runs of a Runnable whose ledger cannot know them: forged, or left by a restored backup";
     unlistable_kinds: Counter = Counter::default(), "unlistable_kinds",
         "Kinds that were left out when the runs of a Runnable without a ledger were listed, because its ServiceAccount may not list them: a permission that was taken away too early hides runs";
-    sightings_dropped: Counter = Counter::default(), "sightings_dropped",
+    cached_runs_dropped: Counter = Counter::default(), "cached_runs_dropped",
         "Objects that claim to be runs of one Runnable and are not kept in mind, because there are more than 1,000, or as many that went: probably forged";
     undecodable: Counter = Counter::default(), "undecodable_objects",
         "Objects that could not be read and are ignored";
@@ -221,8 +221,8 @@ impl Metrics {
         self.unknown_runs.inc();
     }
 
-    pub(crate) fn sightings_dropped(&self, count: usize) {
-        self.sightings_dropped.inc_by(count as u64);
+    pub(crate) fn cached_runs_dropped(&self, count: usize) {
+        self.cached_runs_dropped.inc_by(count as u64);
     }
 
     pub(crate) fn unlistable_kind(&self) {

@@ -24,7 +24,6 @@ use cartouche_protocol::facts::WatchState;
 use kube::{Api, Client, Resource, api::ApiResource, core::DynamicResourceScope, runtime::watcher};
 use tokio::{sync::mpsc, task::AbortHandle};
 
-pub(crate) use progress::PATIENCE;
 pub use progress::Progress;
 pub use supervised::supervised;
 

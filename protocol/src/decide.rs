@@ -16,7 +16,8 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName, WatchState};
 use crate::{
-    ledger::{Due, Fate, Ledger, MAX_HISTORY, Pace, may_land},
+    ledger::{Due, Fate, Ledger, MAX_HISTORY, Pace, SLOW_INTERVAL, may_land},
+    process_state::CREATES_SETTLE_IN,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 
@@ -294,8 +295,9 @@ fn runaway(facts: &Facts, runs: i64, until: Timestamp) -> ReconcileError {
         Requeue::After(wait),
         format!(
             "{runs} runs were made without a change of the Runnable or of run template [{}]: does a run change the object that the Runnable selects? \
-             The next run is made at {until}, and one every 5 minutes until the Runnable or its template is changed",
+             The next run is made at {until}, and one every {} minutes until the Runnable or its template is changed",
             facts.runnable.template,
+            SLOW_INTERVAL.as_mins(),
         ),
     )
 }
@@ -304,8 +306,11 @@ fn other_controller() -> ReconcileError {
     ReconcileError::new(
         Category::OtherController,
         Requeue::OnChange,
-        "another writer removed the record of runs that this controller keeps in the status, so no run is made: stop the other \
-         controller of carto.run (the original Cartographer?); the record is rebuilt once the status has been left alone for 30 seconds",
+        format!(
+            "another writer removed status.currentRun and status.history, so no run is made: stop the other controller of carto.run \
+             (the original Cartographer?); they are made again out of the runs that exist once the status has been left alone for {} seconds",
+            CREATES_SETTLE_IN.as_secs()
+        ),
     )
 }
 

@@ -21,6 +21,7 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde_json::Value;
 
 use crate::retention::old_enough;
+pub(crate) use breaker::SLOW_INTERVAL;
 pub use breaker::{BreakerLimits, Cause, Pace};
 pub use due::Due;
 pub use rebuild::{ListedRun, UNKNOWN_HASH, rebuild};

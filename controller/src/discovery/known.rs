@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use super::Kind;
-use crate::watch::PATIENCE;
+use crate::backoff::PATIENCE;
 
 /// A kind that was not there is asked for again after this time at the earliest, so that thousands
 /// of Runnables of a missing kind cost one request.

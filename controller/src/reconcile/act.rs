@@ -116,7 +116,7 @@ impl Reconciliation<'_> {
 
     /// Reads one name.
     pub(super) async fn read_run(&mut self, name: RunName) -> Result<(), End> {
-        let seen = self.facts.sighting(&name);
+        let seen = self.facts.seen_version(&name);
         let object = match self.read_object(&name, seen).await {
             Ok(object) => object,
             Err(error) if is_denied(&error) && !self.is_current(&name) => {

@@ -46,7 +46,7 @@ pub(super) enum End {
     Stuck(ReconcileError, Option<Duration>),
     /// Somebody else wrote: the watch brings it.
     Conflict,
-    /// The record of runs can be neither read nor written now; tried again after the time.
+    /// The ledger can be neither read nor written now; tried again after the time.
     Refused(Duration),
     /// The Runnable is not there any more.
     Gone,

@@ -1,4 +1,4 @@
-//! What cannot be read or written of the record of runs itself: without it nothing may be done.
+//! What cannot be read or written of the ledger itself: without it nothing may be done.
 
 use std::time::Duration;
 
@@ -49,7 +49,9 @@ impl Reconciliation<'_> {
         let refusal = ReconcileError::new(
             Category::UnknownError,
             error.requeue(),
-            format!("unable to {doing} the status of the Runnable: {error}"),
+            format!(
+                "unable to {doing} the status of the Runnable, so that nothing is run for it: {error}; look at the permissions of the controller and at admission policies for runnables/status"
+            ),
         );
         tracing::warn!(namespace = self.key.namespace, runnable = self.key.name, %error, "failed to {doing} the status of a Runnable");
         self.ctx.metrics.status_refused();

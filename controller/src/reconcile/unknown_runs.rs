@@ -100,7 +100,7 @@ impl Reconciliation<'_> {
             {
                 continue;
             }
-            let message = "claims to be a run of this Runnable, but its record of runs does not know it: it gives no outputs and is never deleted; \
+            let message = "claims to be a run of this Runnable, but its status does not name it: it gives no outputs and is never deleted; \
                         delete it if it is not yours";
             self.report_unknown_run(&RunName::of_run(run), message);
         }

@@ -11,10 +11,8 @@ use kube::runtime::watcher;
 use tokio::time::{Instant, timeout};
 
 use super::Failures;
-use crate::{api::answers, lock::lock};
+use crate::{api::answers, backoff::PATIENCE, lock::lock};
 
-/// How long a watch that is needed may be without success before that is reported, and its kind is polled.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// What a try may take beyond the deadline of its request.
 const SLACK: Duration = Duration::from_secs(5);
 

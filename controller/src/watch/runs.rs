@@ -210,7 +210,7 @@ impl Runs {
             .or_insert_with(|| RunOwner::new(key.clone()));
         let news = owner.put(cached_run);
         if news {
-            self.metrics.sightings_dropped(owner.make_room(current));
+            self.metrics.cached_runs_dropped(owner.make_room(current));
         }
         news
     }

@@ -223,7 +223,7 @@ fn vanished(facts: &Facts, current: &CurrentRun) -> ReconcileError {
     rejected(
         facts,
         current,
-        "it existed already, and then did not; trying again",
+        "an object of this name was there when it was created, and is gone since: it is tried again",
     )
 }
 
@@ -231,7 +231,7 @@ fn unreadable(facts: &Facts, current: &CurrentRun) -> ReconcileError {
     let mut error = rejected(
         facts,
         current,
-        "it exists already, and the ServiceAccount may neither get nor list it to see whose it is",
+        "it exists already, and the ServiceAccount may neither get nor list it to see whose it is: give it one of these permissions",
     );
     error.requeue = Requeue::OnRbac;
     error

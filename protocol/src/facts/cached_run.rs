@@ -46,10 +46,10 @@ impl PartialEq for CachedRun {
 }
 
 impl Facts {
-    /// The version of the sighting for whose sake this name is read: that of the end of a run that the ledger knows or is
+    /// The version of the cached run for whose sake this name is read: that of the end of a run that the ledger knows or is
     /// about to know. Any other read has to be consistent.
     #[must_use]
-    pub fn sighting(&self, name: &RunName) -> Option<u64> {
+    pub fn seen_version(&self, name: &RunName) -> Option<u64> {
         let mut seen = self.cached_runs.iter();
         let seen =
             seen.find(|it| !it.deleted && it.finished() && RunName::of_run(&it.run) == *name)?;

@@ -9,7 +9,7 @@ use k8s_openapi::{
 /// How long a count goes on.
 const WINDOW: SignedDuration = SignedDuration::from_mins(10);
 /// How far apart runs are once there were too many.
-const SLOW_INTERVAL: SignedDuration = SignedDuration::from_mins(5);
+pub(crate) const SLOW_INTERVAL: SignedDuration = SignedDuration::from_mins(5);
 
 /// How many runs are too many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -297,7 +297,7 @@ fn a_run_that_is_missing_is_waited_for_from_the_first_time_on() {
 }
 
 #[test]
-fn a_sighting_that_shows_no_more_than_the_answer_to_the_create_is_no_news_once() {
+fn a_cached_run_that_shows_no_more_than_the_answer_to_the_create_is_no_news_once() {
     let made = CachedRun::of(&running(run(1, "A")));
     let mut state = ProcessState {
         made: Some(made.clone()),

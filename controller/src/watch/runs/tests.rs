@@ -52,7 +52,7 @@ fn runs(cached_run: CachedRun) -> Runs {
 }
 
 #[test]
-fn a_reading_brings_the_sighting_up_to_date_that_it_was_made_for() {
+fn a_read_brings_the_cached_run_up_to_date_that_it_was_made_for() {
     let runs = runs(seen(Verdict::Unknown));
     runs.refresh(
         "owner",
@@ -75,7 +75,7 @@ fn a_run_that_is_read_though_it_was_shown_to_go_has_lost_its_label_and_is_known_
 }
 
 #[test]
-fn an_old_reading_never_writes_over_a_newer_sighting() {
+fn an_old_read_never_writes_over_a_newer_cached_run() {
     let runs = runs(seen(Verdict::Failed));
     runs.refresh(
         "owner",
@@ -169,7 +169,10 @@ fn a_new_list_says_of_what_it_lacks_what_a_poll_says() {
         let (runs, watched) = (Runs::default(), watched());
         let there = seen(verdict);
         runs.take_in(&watched, &key, &there.run, false, Some((there.clone(), 1)));
-        assert_eq!(runs.relisted(&watched, &HashMap::new()), [key.clone()]);
+        assert_eq!(
+            runs.relisted(&watched, &HashMap::new()),
+            std::slice::from_ref(&key)
+        );
         let known = runs.cached_runs("owner");
         assert_eq!(known.len(), left);
         assert!(known.iter().all(|it| it.deleted));
@@ -213,7 +216,7 @@ fn of_very_many_runs_those_stay_in_mind_that_went_and_those_next_to_the_current_
     assert_eq!(kept.len(), owner::MOST + 1);
     assert!(kept.contains(&went(1)) && kept.contains(&numbered(502)));
     assert!(!kept.contains(&numbered(1_000_000)) && !kept.contains(&numbered(many)));
-    let counted = format!("cartouche_sightings_dropped_total {}", owner::SLACK);
+    let counted = format!("cartouche_cached_runs_dropped_total {}", owner::SLACK);
     assert!(runs.metrics.text().contains(&counted));
     assert!(put(went(2)), "that it went is news");
     assert!(runs.cached_runs("owner").contains(&went(2)));

@@ -40,7 +40,7 @@ fn in_version(version: u64, reading: &FetchedRun) -> CachedRun {
 }
 
 fn version_for(facts: &Facts, sequence: i64) -> Option<u64> {
-    facts.sighting(&run_name(&name(sequence)))
+    facts.seen_version(&run_name(&name(sequence)))
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn what_only_a_consistent_read_tells_is_read_consistently() {
 }
 
 #[test]
-fn a_sighting_in_a_later_version_is_no_news() {
+fn a_cached_run_in_a_later_version_is_no_news() {
     let ended = succeeded(run(2, "A"), "x");
     assert_eq!(in_version(7, &ended), in_version(8, &ended));
     assert_ne!(in_version(7, &ended), in_version(7, &running(run(2, "A"))));
