@@ -62,5 +62,7 @@ pub use path::{PathError, SearchError, SyntaxError};
 pub use stamp::{Owner, Stamp, stamp};
 pub use tag::TagError;
 pub use template::{Attempt, Draft, Template};
-pub use termination_message::{TERMINATION_MESSAGE, add_message_of, add_own_message, is_job};
+pub use termination_message::{
+    TERMINATION_MESSAGE, add_message_of, add_own_message, is_job, is_pod_of,
+};
 pub use warning::{Warning, WarningKind};
