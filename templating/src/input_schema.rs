@@ -9,6 +9,7 @@
 //! No reference is followed, nothing is fetched, regular expressions need linear time, and what
 //! defaults may add is bounded.
 
+mod breach;
 mod compile;
 mod defaults;
 mod fit;
@@ -23,6 +24,7 @@ use crate::{
     bounds::{self, MAX_INPUT_SCHEMA_BYTES},
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, SegmentRef, kept},
 };
+pub use breach::{NumberLimit, count_breach};
 pub use format::{fits_format, matches_pattern};
 
 /// The field of the template that holds the schema.

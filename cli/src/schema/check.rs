@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     Member, Schema,
-    limits::{mismatched, out_of_range, wrong_length, wrong_size},
+    limits::{mismatched, out_of_range, wrong_count},
 };
 use crate::{source::Segment, suggestion};
 
@@ -113,17 +113,12 @@ impl<'a> Checker<'a> {
         if schema.is_int_or_string() {
             return;
         }
-        let limit = |key: &str| schema.get(key).and_then(Value::as_u64);
-        let size = |what: &str, size: usize, unit: &str| {
-            let [least, most] = ["min", "max"].map(|end| limit(&format!("{end}{what}")));
-            wrong_size(least, most, size, unit)
-        };
-        let size = match value {
-            Partial::Object(fields) => size("Properties", fields.len(), "keys"),
-            Partial::Array(items) => size("Items", items.len(), "elements"),
+        let count = match value {
+            Partial::Object(fields) => wrong_count(schema, "Properties", fields.len(), "key"),
+            Partial::Array(items) => wrong_count(schema, "Items", items.len(), "element"),
             Partial::Open | Partial::Typed(_) | Partial::Scalar(_) => None,
         };
-        if let Some(because) = size {
+        if let Some(because) = count {
             self.report(Fault::Refused { because }, None);
         }
         match value {
@@ -221,7 +216,11 @@ impl<'a> Checker<'a> {
         }
         let because = match value {
             Value::Number(number) => out_of_range(schema, number),
-            Value::String(text) => wrong_length(schema, text).or_else(|| mismatched(schema, text)),
+            Value::String(text) => {
+                let count = text.chars().count();
+                wrong_count(schema, "Length", count, "character")
+                    .or_else(|| mismatched(schema, text))
+            }
             _ => None,
         };
         let format = schema.text("format").filter(|_| because.is_none());

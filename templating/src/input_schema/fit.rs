@@ -3,15 +3,14 @@
 //! Types are named, values are not: what is said ends up in conditions and events, and an input may
 //! be confidential.
 
-use std::{cell::Cell, cmp::Ordering, collections::HashSet};
+use std::{cell::Cell, collections::HashSet};
 
 use serde_json::{Map, Number, Value};
 
-use super::{Limits, Others, SchemaNode, SchemaType, format};
+use super::{Limits, NumberLimit, Others, SchemaNode, SchemaType, count_breach, format};
 use crate::{
     bounds::{MAX_MISFITS, MAX_RENDER_VISITS},
     diagnostic::{Diagnostic, DiagnosticKind, Root, SegmentRef, kept},
-    number,
 };
 
 /// Names that are listed when an unknown one was given.
@@ -251,15 +250,17 @@ impl Limits {
             Value::String(text) => self.text(text, &mut breaches),
             Value::Number(number) => self.number(number, &mut breaches),
             Value::Array(items) => {
-                let size = (self.min_items, self.max_items);
-                breaches.extend(wrong_count(size, items.len(), "element"));
+                let (least, most) = (self.min_items, self.max_items);
+                let count = count_breach(least, most, items.len(), "element");
+                breaches.extend(count.map(of_it));
                 if self.unique_items && !all_differ(items) {
                     breaches.push("no two of its elements may be equal".to_owned());
                 }
             }
             Value::Object(members) => {
-                let size = (self.min_properties, self.max_properties);
-                breaches.extend(wrong_count(size, members.len(), "key"));
+                let (least, most) = (self.min_properties, self.max_properties);
+                let count = count_breach(least, most, members.len(), "key");
+                breaches.extend(count.map(of_it));
             }
             Value::Null | Value::Bool(_) => {}
         }
@@ -267,8 +268,9 @@ impl Limits {
     }
 
     fn text(&self, text: &str, breaches: &mut Vec<String>) {
-        let size = (self.min_length, self.max_length);
-        breaches.extend(wrong_count(size, text.chars().count(), "character"));
+        let (least, most) = (self.min_length, self.max_length);
+        let count = count_breach(least, most, text.chars().count(), "character");
+        breaches.extend(count.map(of_it));
         let pattern = self.pattern.as_ref();
         if let Some(pattern) = pattern.filter(|pattern| !pattern.is_match(text)) {
             breaches.push(format!("it has to match the pattern {pattern}"));
@@ -276,20 +278,18 @@ impl Limits {
     }
 
     fn number(&self, value: &Number, breaches: &mut Vec<String>) {
-        let least = (Ordering::Less, self.exclusive_minimum);
-        let most = (Ordering::Greater, self.exclusive_maximum);
-        for (limit, (beyond, excluded), [within, strictly]) in [
-            (&self.minimum, least, ["at least", "more than"]),
-            (&self.maximum, most, ["at most", "less than"]),
-        ] {
-            let Some(limit) = limit else { continue };
-            let order = number::compare(value, limit);
-            if order == beyond {
-                breaches.push(format!("it has to be {within} {limit}"));
-            } else if excluded && order.is_eq() {
-                breaches.push(format!("it has to be {strictly} {limit}"));
-            }
-        }
+        let least = self.minimum.as_ref().map(if self.exclusive_minimum {
+            NumberLimit::MoreThan
+        } else {
+            NumberLimit::AtLeast
+        });
+        let most = self.maximum.as_ref().map(if self.exclusive_maximum {
+            NumberLimit::LessThan
+        } else {
+            NumberLimit::AtMost
+        });
+        let limits = least.into_iter().chain(most);
+        breaches.extend(limits.filter_map(|limit| limit.breach(value)).map(of_it));
         if let Some(step) = self.multiple_of
             && let Some(number) = value.as_f64()
             && ((number / step).round() * step - number).abs() > number.abs().max(1.0) * 1e-9
@@ -299,23 +299,12 @@ impl Limits {
     }
 }
 
+/// What is said of the value, as a sentence that does not name it.
+fn of_it(breach: String) -> String {
+    format!("it {breach}")
+}
+
 fn all_differ(items: &[Value]) -> bool {
     let mut seen = HashSet::new();
     items.iter().all(|item| seen.insert(item.to_string()))
-}
-
-fn wrong_count(
-    (least, most): (Option<u64>, Option<u64>),
-    count: usize,
-    what: &str,
-) -> Option<String> {
-    let count = u64::try_from(count).unwrap_or(u64::MAX);
-    let wrong = |at: &str, limit: u64| {
-        let s = if limit == 1 { "" } else { "s" };
-        format!("it has to have at {at} {limit} {what}{s}, and has {count}")
-    };
-    let fewer = least.filter(|least| count < *least);
-    let more = most.filter(|most| count > *most);
-    let fewer = fewer.map(|least| wrong("least", least));
-    fewer.or_else(|| more.map(|most| wrong("most", most)))
 }
