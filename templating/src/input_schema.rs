@@ -14,6 +14,7 @@ mod compile;
 mod defaults;
 mod fit;
 mod format;
+mod type_cure;
 
 use std::collections::BTreeMap;
 
@@ -26,6 +27,7 @@ use crate::{
 };
 pub use breach::{NumberLimit, count_breach};
 pub use format::{fits_format, matches_pattern};
+pub use type_cure::TypeCure;
 
 /// The field of the template that holds the schema.
 const FIELD: &str = "inputSchema";
@@ -62,15 +64,21 @@ struct SchemaNode {
 
 /// The type of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum SchemaType {
+pub enum SchemaType {
     /// Anything: `x-kubernetes-preserve-unknown-fields`, or a part of a combination such as `anyOf`.
     #[default]
     Any,
+    /// `object`.
     Object,
+    /// `array`.
     Array,
+    /// `string`.
     String,
+    /// `integer`.
     Integer,
+    /// `number`.
     Number,
+    /// `boolean`.
     Boolean,
     /// `x-kubernetes-int-or-string`.
     IntOrString,
@@ -172,6 +180,13 @@ impl SchemaType {
         ("number", Self::Number),
         ("boolean", Self::Boolean),
     ];
+
+    /// The type that a schema calls so.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let named = Self::NAMED.iter().find(|(known, _)| *known == name);
+        named.map(|(_, kind)| *kind)
+    }
 
     /// As a schema has it.
     fn name(self) -> &'static str {

@@ -55,7 +55,9 @@ pub use diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment};
 pub use digest::VERSION as HASH_VERSION;
 pub use document::{Rendered, StampError, is_own_kind, remove_own_labels};
 pub use health::{Health, Verdict, built_in_health};
-pub use input_schema::{NumberLimit, count_breach, fits_format, matches_pattern};
+pub use input_schema::{
+    NumberLimit, SchemaType, TypeCure, count_breach, fits_format, matches_pattern,
+};
 pub use name::{MAX_LABEL, MAX_RUN_NAME, label_value, name_suffix};
 pub use outputs::{OutputError, OutputPathError};
 pub use path::{PathError, SearchError, SyntaxError};

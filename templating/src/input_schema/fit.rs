@@ -7,7 +7,7 @@ use std::{cell::Cell, collections::HashSet};
 
 use serde_json::{Map, Number, Value};
 
-use super::{Limits, NumberLimit, Others, SchemaNode, SchemaType, count_breach, format};
+use super::{Limits, NumberLimit, Others, SchemaNode, SchemaType, TypeCure, count_breach, format};
 use crate::{
     bounds::{MAX_MISFITS, MAX_RENDER_VISITS},
     diagnostic::{Diagnostic, DiagnosticKind, Root, SegmentRef, kept},
@@ -78,7 +78,7 @@ impl<'a> FitCheck<'a, '_> {
             let (wanted, is) = (node.kind.with_article(), name_of(value));
             return self.say(DiagnosticKind::Other {
                 what: format!("it has to be {wanted}, and is {is}"),
-                cure: cure(node.kind, value).map(str::to_owned),
+                cure: TypeCure::of(node.kind, Some(value)).map(|cure| cure.to_string()),
             });
         }
         for message in node.limits.breaches(value) {
@@ -208,26 +208,6 @@ fn name_of(value: &Value) -> &'static str {
         Value::String(_) => "a string",
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
-    }
-}
-
-/// What a YAML file most often got wrong.
-fn cure(kind: SchemaType, value: &Value) -> Option<&'static str> {
-    match (kind, value) {
-        (SchemaType::String, Value::Number(_) | Value::Bool(_)) => Some("put it in quotes"),
-        (SchemaType::Integer | SchemaType::Number, Value::String(text))
-            if text.parse::<f64>().is_ok() =>
-        {
-            Some("take the quotes away")
-        }
-        (SchemaType::Boolean, Value::String(text)) if matches!(text.as_str(), "true" | "false") => {
-            Some("take the quotes away")
-        }
-        (SchemaType::Array, Value::String(_) | Value::Object(_)) => {
-            Some("begin every element with a dash")
-        }
-        (_, Value::Null) => Some("give it a value, or leave the key out"),
-        _ => None,
     }
 }
 
