@@ -1,6 +1,7 @@
 //! `cartouche cancel`.
 
 use anyhow::bail;
+use cartouche_protocol::ledger::RunState;
 use cartouche_templating::kinds::CancelRequest;
 use clap::Args;
 use kube::{
@@ -40,7 +41,7 @@ pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Res
             args.name
         );
     };
-    if run.state != "Running" {
+    if run.state != RunState::Running {
         return Ok(not_running(&args.name, run));
     }
     let Some(request) = CancelRequest::of(&run.api_version, &run.kind) else {
@@ -89,12 +90,13 @@ async fn ask(
 
 fn not_running(name: &str, run: &LedgerRun) -> Outcome {
     let text = match run.state {
-        "Pending" | "Rejected" => format!(
-            "run {} of {name} has not begun ({}): nothing to stop\n",
-            run.sequence, run.state
+        RunState::Ended(result) => format!(
+            "run {} of {name} has ended already: {}\n",
+            run.sequence,
+            result.as_str()
         ),
         state => format!(
-            "run {} of {name} has ended already: {state}\n",
+            "run {} of {name} has not begun ({state}): nothing to stop\n",
             run.sequence
         ),
     };
