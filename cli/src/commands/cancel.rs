@@ -22,7 +22,7 @@ Examples:
   cartouche cancel shop-build
   cartouche suspend shop-build && cartouche cancel shop-build
 
-The run is asked to stop in the way of its kind, with your own rights: a Tekton TaskRun or PipelineRun by
+The run is asked to stop in the way of its kind, with your own permissions: a Tekton TaskRun or PipelineRun by
 spec.status, an Argo Workflow by spec.shutdown, a Job or Pod by a deadline of one second. It then counts as
 failed, and no new run is made until something changes. Deleting a run instead would make a new one.")]
 pub(crate) struct CancelArgs {

@@ -69,7 +69,7 @@ fn state(runnable: &Runnable) -> String {
         out.push_str("  suspended: no new run is made until it is resumed\n");
     }
     if found.observed_generation != runnable.metadata.generation {
-        out.push_str("  the controller has not looked at the last change yet\n");
+        out.push_str("  the controller has not observed the last change yet\n");
     }
     if status != "True"
         && let Some(blocking) = blocking(found)
