@@ -13,17 +13,9 @@ pub(super) fn out_of_range(schema: Schema<'_>, number: &Number) -> Option<String
     }
     let limit = |key: &str| schema.get(key).and_then(Value::as_number);
     // A flag beside the limit in OpenAPI 3.0 and CustomResourceDefinitions, a limit of its own in 3.1.
-    let least = match schema.flag("exclusiveMinimum") {
-        true => limit("minimum").map(NumberLimit::MoreThan),
-        false => limit("minimum").map(NumberLimit::AtLeast),
-    };
-    let most = match schema.flag("exclusiveMaximum") {
-        true => limit("maximum").map(NumberLimit::LessThan),
-        false => limit("maximum").map(NumberLimit::AtMost),
-    };
     let limits = [
-        least,
-        most,
+        limit("minimum").map(|it| NumberLimit::least(it, schema.flag("exclusiveMinimum"))),
+        limit("maximum").map(|it| NumberLimit::most(it, schema.flag("exclusiveMaximum"))),
         limit("exclusiveMinimum").map(NumberLimit::MoreThan),
         limit("exclusiveMaximum").map(NumberLimit::LessThan),
     ];

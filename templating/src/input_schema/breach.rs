@@ -20,7 +20,27 @@ pub enum NumberLimit<'a> {
     LessThan(&'a Number),
 }
 
-impl NumberLimit<'_> {
+impl<'a> NumberLimit<'a> {
+    /// `minimum`, with the flag `exclusiveMinimum`.
+    #[must_use]
+    pub fn least(minimum: &'a Number, is_exclusive: bool) -> Self {
+        if is_exclusive {
+            Self::MoreThan(minimum)
+        } else {
+            Self::AtLeast(minimum)
+        }
+    }
+
+    /// `maximum`, with the flag `exclusiveMaximum`.
+    #[must_use]
+    pub fn most(maximum: &'a Number, is_exclusive: bool) -> Self {
+        if is_exclusive {
+            Self::LessThan(maximum)
+        } else {
+            Self::AtMost(maximum)
+        }
+    }
+
     /// What is wrong with a number that does not keep to it: `has to be at least 1`.
     #[must_use]
     pub fn breach(self, number: &Number) -> Option<String> {

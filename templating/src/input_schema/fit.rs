@@ -232,7 +232,7 @@ impl Limits {
             Value::Array(items) => {
                 let (least, most) = (self.min_items, self.max_items);
                 let count = count_breach(least, most, items.len(), "element");
-                breaches.extend(count.map(of_it));
+                breaches.extend(count.as_deref().map(of_it));
                 if self.unique_items && !all_differ(items) {
                     breaches.push("no two of its elements may be equal".to_owned());
                 }
@@ -240,7 +240,7 @@ impl Limits {
             Value::Object(members) => {
                 let (least, most) = (self.min_properties, self.max_properties);
                 let count = count_breach(least, most, members.len(), "key");
-                breaches.extend(count.map(of_it));
+                breaches.extend(count.as_deref().map(of_it));
             }
             Value::Null | Value::Bool(_) => {}
         }
@@ -250,7 +250,7 @@ impl Limits {
     fn text(&self, text: &str, breaches: &mut Vec<String>) {
         let (least, most) = (self.min_length, self.max_length);
         let count = count_breach(least, most, text.chars().count(), "character");
-        breaches.extend(count.map(of_it));
+        breaches.extend(count.as_deref().map(of_it));
         let pattern = self.pattern.as_ref();
         if let Some(pattern) = pattern.filter(|pattern| !pattern.is_match(text)) {
             breaches.push(format!("it has to match the pattern {pattern}"));
@@ -258,18 +258,12 @@ impl Limits {
     }
 
     fn number(&self, value: &Number, breaches: &mut Vec<String>) {
-        let least = self.minimum.as_ref().map(if self.exclusive_minimum {
-            NumberLimit::MoreThan
-        } else {
-            NumberLimit::AtLeast
-        });
-        let most = self.maximum.as_ref().map(if self.exclusive_maximum {
-            NumberLimit::LessThan
-        } else {
-            NumberLimit::AtMost
-        });
+        let least = self.minimum.as_ref();
+        let least = least.map(|it| NumberLimit::least(it, self.exclusive_minimum));
+        let most = self.maximum.as_ref();
+        let most = most.map(|it| NumberLimit::most(it, self.exclusive_maximum));
         let limits = least.into_iter().chain(most);
-        breaches.extend(limits.filter_map(|limit| limit.breach(value)).map(of_it));
+        breaches.extend(limits.filter_map(|limit| Some(of_it(&limit.breach(value)?))));
         if let Some(step) = self.multiple_of
             && let Some(number) = value.as_f64()
             && ((number / step).round() * step - number).abs() > number.abs().max(1.0) * 1e-9
@@ -280,7 +274,7 @@ impl Limits {
 }
 
 /// What is said of the value, as a sentence that does not name it.
-fn of_it(breach: String) -> String {
+fn of_it(breach: &str) -> String {
     format!("it {breach}")
 }
 
