@@ -52,7 +52,10 @@ impl<'a> NumberLimit<'a> {
             Self::LessThan(limit) => ("less than", limit, Ordering::is_lt),
         };
         let kept = keeps(number::compare(number, limit));
-        (!kept).then(|| format!("has to be {words} {limit}"))
+        // Generated schemas have `1.0` of an integer.
+        let shown =
+            || number::integer(limit).map_or_else(|| limit.to_string(), |it| it.to_string());
+        (!kept).then(|| format!("has to be {words} {}", shown()))
     }
 }
 

@@ -65,6 +65,12 @@ fn numbers_keep_to_their_limits() {
             "it has to be at least 1",
         ),
         (
+            json!({ "type": "integer", "minimum": 1.0 }),
+            json!(1),
+            json!(0),
+            "it has to be at least 1",
+        ),
+        (
             json!({ "type": "integer", "maximum": 9_007_199_254_740_992_i64 }),
             json!(9_007_199_254_740_992_i64),
             json!(9_007_199_254_740_993_i64),
