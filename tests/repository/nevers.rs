@@ -180,8 +180,8 @@ pub const OFFLINE_COMMANDS: &[&str] = &[
 ];
 
 /// The rest of the command: what knows a cluster, and what knows every command. `render`, `validate`, `explain`
-/// and `migrate` are among them because each has a cluster asked if it is told to; what they do without one is in
-/// modules of [`OFFLINE`], but for the templates in files that `explain` and `render` put into words.
+/// and `migrate` are among them because each has a cluster asked if it is told to. What they do without one is in
+/// modules of [`OFFLINE`], but for what `render` and `migrate check` put together of files.
 pub const LIVE: &[&str] = &[
     "cluster",
     "command_line",
