@@ -172,16 +172,17 @@ pub const OFFLINE: &[&str] = &[
     "yaml",
 ];
 
-/// The same of commands: those that never have a cluster, and a part of one.
+/// The same of commands: those that never have a cluster, and parts of one.
 pub const OFFLINE_COMMANDS: &[&str] = &[
     "commands/manual",
     "commands/migrate/remarks",
+    "commands/migrate/report",
     "commands/test",
 ];
 
 /// The rest of the command: what knows a cluster, and what knows every command. `render`, `validate`, `explain`
 /// and `migrate` are among them because each has a cluster asked if it is told to. What they do without one is in
-/// modules of [`OFFLINE`], but for what `render` and `migrate check` put together of files.
+/// modules of [`OFFLINE`], but for what `render` puts together of files.
 pub const LIVE: &[&str] = &[
     "cluster",
     "command_line",
