@@ -1,5 +1,7 @@
 //! The inputs that a template declares, with their places in its file.
 
+pub(crate) mod explain;
+
 use cartouche_templating::syntax::{self, PathStep, To};
 
 use crate::{

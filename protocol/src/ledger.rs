@@ -10,6 +10,7 @@ mod due;
 mod rebuild;
 mod record;
 mod run;
+mod state;
 
 use std::collections::BTreeMap;
 
@@ -27,6 +28,7 @@ pub use due::Due;
 pub use rebuild::{ListedRun, UNKNOWN_HASH, rebuild};
 use record::past;
 pub use run::{FetchedRun, OutputsRead, RunIdentity, controlling_runnable, result_of};
+pub use state::RunState;
 
 /// History entries that are kept at most. A status of about 1.7 MB is refused by etcd, which would
 /// jam the ledger for good.

@@ -9,10 +9,12 @@
 //! No reference is followed, nothing is fetched, regular expressions need linear time, and what
 //! defaults may add is bounded.
 
+mod breach;
 mod compile;
 mod defaults;
 mod fit;
 mod format;
+mod type_cure;
 
 use std::collections::BTreeMap;
 
@@ -23,7 +25,9 @@ use crate::{
     bounds::{self, MAX_INPUT_SCHEMA_BYTES},
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, SegmentRef, kept},
 };
+pub use breach::{NumberLimit, count_breach};
 pub use format::{fits_format, matches_pattern};
+pub use type_cure::TypeCure;
 
 /// The field of the template that holds the schema.
 const FIELD: &str = "inputSchema";
@@ -60,15 +64,21 @@ struct SchemaNode {
 
 /// The type of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum SchemaType {
+pub enum SchemaType {
     /// Anything: `x-kubernetes-preserve-unknown-fields`, or a part of a combination such as `anyOf`.
     #[default]
     Any,
+    /// `object`.
     Object,
+    /// `array`.
     Array,
+    /// `string`.
     String,
+    /// `integer`.
     Integer,
+    /// `number`.
     Number,
+    /// `boolean`.
     Boolean,
     /// `x-kubernetes-int-or-string`.
     IntOrString,
@@ -170,6 +180,13 @@ impl SchemaType {
         ("number", Self::Number),
         ("boolean", Self::Boolean),
     ];
+
+    /// The type that a schema calls so.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let named = Self::NAMED.iter().find(|(known, _)| *known == name);
+        named.map(|(_, kind)| *kind)
+    }
 
     /// As a schema has it.
     fn name(self) -> &'static str {

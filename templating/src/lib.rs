@@ -55,12 +55,16 @@ pub use diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment};
 pub use digest::VERSION as HASH_VERSION;
 pub use document::{Rendered, StampError, is_own_kind, remove_own_labels};
 pub use health::{Health, Verdict, built_in_health};
-pub use input_schema::{fits_format, matches_pattern};
+pub use input_schema::{
+    NumberLimit, SchemaType, TypeCure, count_breach, fits_format, matches_pattern,
+};
 pub use name::{MAX_LABEL, MAX_RUN_NAME, label_value, name_suffix};
 pub use outputs::{OutputError, OutputPathError};
 pub use path::{PathError, SearchError, SyntaxError};
 pub use stamp::{Owner, Stamp, stamp};
 pub use tag::TagError;
 pub use template::{Attempt, Draft, Template};
-pub use termination_message::{TERMINATION_MESSAGE, add_message_of, add_own_message, is_job};
+pub use termination_message::{
+    TERMINATION_MESSAGE, add_message_of, add_own_message, is_job, is_pod_of,
+};
 pub use warning::{Warning, WarningKind};

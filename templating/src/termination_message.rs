@@ -26,16 +26,22 @@ pub fn add_own_message(run: &mut Value) {
     }
 }
 
+/// Whether a pod is one of the Job with this uid. Anybody may give pods the labels of a Job: only its own
+/// speak for it.
+#[must_use]
+pub fn is_pod_of(pod: &Value, job_uid: &str) -> bool {
+    let owners = pod
+        .pointer("/metadata/ownerReferences")
+        .and_then(Value::as_array);
+    let mut uids = owners.into_iter().flatten().filter_map(|it| it.get("uid"));
+    uids.any(|uid| uid == job_uid)
+}
+
 /// Adds the termination message of its pods to a Job that was read: that of the pod which succeeded
 /// last.
 pub fn add_message_of(job: &mut Value, pods: &[Value]) {
-    let uid = job.pointer("/metadata/uid").cloned();
-    let owned = |pod: &&Value| {
-        let owners = pod
-            .pointer("/metadata/ownerReferences")
-            .and_then(Value::as_array);
-        owners.is_some_and(|owners| owners.iter().any(|owner| owner.get("uid") == uid.as_ref()))
-    };
+    let uid = job.pointer("/metadata/uid").and_then(Value::as_str);
+    let owned = |pod: &&Value| uid.is_some_and(|uid| is_pod_of(pod, uid));
     let succeeded =
         |pod: &&Value| pod.pointer("/status/phase").and_then(Value::as_str) == Some("Succeeded");
     let last = pods
@@ -138,6 +144,15 @@ mod tests {
             ],
         );
         assert_eq!(run["terminationMessage"], "second");
+    }
+
+    #[test]
+    fn an_owner_without_a_uid_is_no_job_without_a_uid() {
+        let mut run = json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": {} });
+        let mut stranger = pod("j", "Succeeded", "2026-01-01T00:00:01Z", "stranger");
+        stranger["metadata"]["ownerReferences"] = json!([{ "kind": "Job" }]);
+        add_message_of(&mut run, &[stranger]);
+        assert_eq!(run.get("terminationMessage"), None);
     }
 
     #[test]

@@ -14,7 +14,8 @@ use std::{
 
 use anyhow::{Result, ensure};
 use nevers::{
-    DOES_IO, DOES_IO_IN_KUBE, IO, NO_IO, PACKAGES, Package, SOURCES, STILL_BROKEN, Sources,
+    DOES_IO, DOES_IO_IN_KUBE, IO, LIVE, NO_IO, OFFLINE, OFFLINE_COMMANDS, PACKAGES, Package,
+    SOURCES, STILL_BROKEN, Sources,
 };
 use serde_json::Value;
 
@@ -47,6 +48,7 @@ fn no_source_is_found_under_another_name() -> Result<()> {
         "include!(",
         "extern crate",
         "use crate as",
+        "use std as",
         "super as",
     ];
     for package in ["crds", "templating", "protocol", "controller", "cli"] {
@@ -62,6 +64,20 @@ fn no_source_is_found_under_another_name() -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+/// Whoever adds a module says on which side of the wall it is.
+#[test]
+fn every_module_of_the_command_is_said_to_be_offline_or_live() -> Result<()> {
+    let sides = [OFFLINE, OFFLINE_COMMANDS, LIVE].concat();
+    let unsaid = |file: &PathBuf| {
+        let of_it = |side: &&&str| begins(file, side) || file == Path::new(side);
+        sides.iter().filter(of_it).count() != 1
+    };
+    let mut modules = files::below(&files::root()?.join("cli/src"), ".rs")?;
+    modules.retain(unsaid);
+    ensure!(modules.is_empty(), "on one side in nevers.rs: {modules:?}");
     Ok(())
 }
 
@@ -100,7 +116,7 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 fn dependencies(metadata: &Value, rule: &Package, package: &Value, broken: &mut Vec<String>) {
     for dependency in list(&package["dependencies"]) {
         let name = dependency["name"].as_str().unwrap_or_default();
-        if dependency["kind"] == "dev" || dependency["optional"] == true {
+        if dependency["kind"] == "dev" {
             continue;
         }
         let io = DOES_IO.contains(&name) || name == "kube" && kube_does_io(dependency);
@@ -127,33 +143,64 @@ fn broken_by_sources(rule: &Sources) -> Result<Vec<String>> {
     } else {
         Vec::new()
     };
-    let mut broken = Vec::new();
-    // A wall around a room that was renamed keeps nobody out of it.
-    for beginning in beginnings {
-        if !all.iter().any(|file| begins(file, beginning)) {
-            broken.push(format!("{folder}/src/{beginning}: there is no such file"));
-        }
-    }
-    for room in rule
-        .never
-        .iter()
-        .filter_map(|never| never.strip_prefix("crate::"))
-    {
-        if !src.join(room).with_extension("rs").is_file() {
-            broken.push(format!("{folder}/src/{room}.rs: there is no such file"));
-        }
-    }
+    let has_rooms = rooms(rule).next().is_some();
+    let mut broken = walls_around_nothing(rule, &src, &all);
     let concerned = |file: &&PathBuf| {
-        beginnings.iter().any(|beginning| begins(file, beginning))
-            && !(paths::is_test(file) || file.starts_with("bin"))
+        beginnings.iter().any(|beginning| begins(file, beginning)) && !file.starts_with("bin")
     };
     for file in all.iter().filter(concerned) {
+        if is_for_tests(&src, file)? {
+            continue;
+        }
         let source = fs::read_to_string(src.join(file))?;
         for never in forbidden(&source, file, rule.never)? {
             broken.push(format!("{folder}/src/{}: {never}", file.display()));
         }
+        if !has_rooms {
+            continue;
+        }
+        for path in nameless(&source, file, &src)? {
+            broken.push(format!(
+                "{folder}/src/{}: {path} is no module",
+                file.display()
+            ));
+        }
     }
     Ok(broken)
+}
+
+/// A wall around a room that was renamed keeps nobody out of it.
+fn walls_around_nothing(rule: &Sources, src: &Path, all: &[PathBuf]) -> Vec<String> {
+    let (folder, beginnings) = rule.of;
+    let files = beginnings
+        .iter()
+        .filter(|beginning| !all.iter().any(|file| begins(file, beginning)));
+    let files = files.map(|beginning| (*beginning).to_owned());
+    let rooms = rooms(rule).map(|room| room.replace("::", "/") + ".rs");
+    let rooms = rooms.filter(|room| !src.join(room).is_file());
+    let missing = files.chain(rooms);
+    missing
+        .map(|path| format!("{folder}/src/{path}: there is no such file"))
+        .collect()
+}
+
+/// What a rule names of its own crate.
+fn rooms(rule: &Sources) -> impl Iterator<Item = &str> {
+    let never = rule.never.iter();
+    never.filter_map(|never| never.strip_prefix("crate::"))
+}
+
+/// Whether a file is built for tests only, as the module above it has to say.
+fn is_for_tests(src: &Path, file: &Path) -> Result<bool> {
+    let Some(above) = paths::above_tests(file) else {
+        return Ok(false);
+    };
+    let above = if above == Path::new("") {
+        "lib".into()
+    } else {
+        above
+    };
+    paths::has_tests(&fs::read_to_string(src.join(above).with_extension("rs"))?)
 }
 
 /// `watch` is `watch.rs` and all in `watch/`, and not `watcher.rs`; nothing is all.
@@ -166,6 +213,18 @@ fn forbidden<'a>(source: &str, file: &Path, never: &[&'a str]) -> Result<Vec<&'a
     let named = paths::named_in(source, &paths::module_of(file))?;
     let is_named = |never: &&str| named.iter().any(|path| is_of(path, never));
     Ok(never.iter().copied().filter(is_named).collect())
+}
+
+/// What a file takes from the root of its crate that is no module there: behind such a name may be
+/// anything, since `lib.rs` may use what is behind a wall.
+fn nameless(source: &str, file: &Path, src: &Path) -> Result<Vec<String>> {
+    let mut named = paths::named_in(source, &paths::module_of(file))?;
+    named.retain(|path| {
+        let item = path.strip_prefix("crate::");
+        let item = item.map(|item| item.split("::").next().unwrap_or_default());
+        item.is_some_and(|item| !src.join(item).with_extension("rs").is_file())
+    });
+    Ok(named)
 }
 
 fn is_of(path: &str, never: &str) -> bool {
@@ -233,16 +292,51 @@ fn clocks_and_files_are_found_by_any_name() -> Result<()> {
         "fn f() { std::fs::read(1); }",
         "use std::net::{Ipv4Addr, TcpStream};",
         "use std::net;",
+        "fn f() { std::time::UNIX_EPOCH.elapsed() }",
+        "use std::time::{Duration, SystemTime}; fn f() { SystemTime::UNIX_EPOCH.elapsed() }",
+        "use std::{io, time}; fn f() { time::UNIX_EPOCH.elapsed() }",
+        "use std::time::*;",
     ];
     for clock in clocks {
-        assert_eq!(
-            forbidden(clock, Path::new("lib.rs"), IO)?.len(),
-            1,
-            "{clock}"
-        );
+        let found = forbidden(clock, Path::new("lib.rs"), IO)?;
+        assert!(!found.is_empty(), "{clock}");
     }
-    let none = "fn now(now: u64) -> u64 { self.now(); std::net::Ipv4Addr::LOCALHOST }";
+    let none =
+        "use std::time::Duration; fn now(now: u64) { self.now(); std::net::Ipv4Addr::LOCALHOST }";
     assert!(forbidden(none, Path::new("lib.rs"), IO)?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn what_the_root_of_a_crate_lends_is_found() -> Result<()> {
+    let src = files::root()?.join("controller/src");
+    let file = Path::new("watch/runs.rs");
+    let ways = [
+        "use crate::Reconciliation;",
+        "use crate::{api::Requests, Reconciliation};",
+        "use crate::*;",
+        "use super::super::Reconciliation;",
+    ];
+    for way in ways {
+        assert_eq!(nameless(way, file, &src)?.len(), 1, "{way}");
+    }
+    let none =
+        "use crate::api::{Requests, *}; use super::*; pub(crate) fn f() { crate::lock::lock() }";
+    assert!(nameless(none, file, &src)?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn a_module_is_for_tests_only_where_it_is_said_to_be() -> Result<()> {
+    for said in [
+        "#[cfg(test)] mod tests;",
+        "mod a; #[cfg(test)] pub(crate) mod tests;",
+    ] {
+        assert!(paths::has_tests(said)?, "{said}");
+    }
+    for not in ["mod tests;", "#[cfg(test)] mod a; pub mod tests;", "mod a;"] {
+        assert!(!paths::has_tests(not)?, "{not}");
+    }
     Ok(())
 }
 
@@ -264,6 +358,8 @@ fn a_dependency_is_found_through_members_of_the_workspace() {
         { "name": "cartouche-model", "dependencies": [dependency("cartouche-controller", &[])] },
     ]});
     let expected = [
+        "cartouche-templating: cartouche-templating depends on tracing",
+        "cartouche-protocol: cartouche-templating depends on tracing",
         "cartouche-protocol: cartouche-protocol depends on kube",
         "cartouche-cli: cartouche-model depends on cartouche-controller",
         "cartouche-model: cartouche-model depends on cartouche-controller",

@@ -1,20 +1,17 @@
 //! The paths that Rust source names: in `use`, in its groups, and in the middle of code or a macro.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use proc_macro2::{Delimiter, Group, LexError, TokenStream, TokenTree};
 
 /// Every path of one file, with `crate`, `self` and `super` resolved: one that stays in its crate begins
-/// with `crate`, every other is as it is written. What is built for tests only is left out: tests may
+/// with `crate`, every other is as it is written, and `*` stands for all that is there. What is built for tests only is left out: tests may
 /// look behind walls, since nothing that is shipped depends on them.
 ///
 /// `module` is where the file stands in its crate, without `crate`.
 pub fn named_in(source: &str, module: &[String]) -> Result<Vec<String>> {
-    // The error itself cannot be handed on: it is bound to its thread.
-    let tokens = source
-        .parse()
-        .map_err(|error: LexError| anyhow!("{error}"))?;
+    let tokens = parsed(source)?;
     let mut found = Vec::new();
     Reader {
         module: module.to_vec(),
@@ -39,9 +36,27 @@ pub fn module_of(file: &Path) -> Vec<String> {
     module
 }
 
-/// Whether a file of a crate is built for tests only, by its path below `src`.
-pub fn is_test(file: &Path) -> bool {
-    module_of(file).iter().any(|part| part == "tests")
+/// The module above the module `tests` that a file of a crate is or belongs to, by its path below `src`.
+pub fn above_tests(file: &Path) -> Option<PathBuf> {
+    let module = module_of(file);
+    let at = module.iter().position(|part| part == "tests")?;
+    Some(module[..at].iter().collect())
+}
+
+/// Whether a module says that the module `tests` below it is built for tests only.
+pub fn has_tests(source: &str) -> Result<bool> {
+    let tokens: Vec<TokenTree> = parsed(source)?.into_iter().collect();
+    let is_word = |token: &TokenTree, word| matches!(token, TokenTree::Ident(it) if *it == word);
+    let at = tokens
+        .windows(3)
+        .position(|it| is_word(&it[0], "mod") && is_word(&it[1], "tests") && is(&it[2], ';'));
+    Ok(at.is_some_and(|at| for_tests(&tokens[..at])))
+}
+
+fn parsed(source: &str) -> Result<TokenStream> {
+    // The error itself cannot be handed on: it is bound to its thread.
+    let tokens = source.parse();
+    tokens.map_err(|error: LexError| anyhow!("{error}"))
 }
 
 struct Reader {
@@ -98,11 +113,13 @@ impl Reader {
                 break;
             }
             at += 2;
-            if let Some(TokenTree::Group(group)) = tokens.get(at)
-                && group.delimiter() == Delimiter::Brace
-            {
-                self.read_group(group, &path, found);
-                return at + 1;
+            match tokens.get(at) {
+                Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => {
+                    self.read_group(group, &path, found);
+                    return at + 1;
+                }
+                Some(sign) if is(sign, '*') => path.push("*".to_owned()),
+                _ => {}
             }
         }
         found.push(self.resolve(&path));
@@ -113,11 +130,11 @@ impl Reader {
         let tokens: Vec<TokenTree> = group.stream().into_iter().collect();
         let mut at = 0;
         while at < tokens.len() {
-            // `*` and `as name` end at the next comma; of both the path before them is what counts.
+            // `*` and `as name` end at the next comma; of a new name the path before it is what counts.
             at = if matches!(tokens[at], TokenTree::Ident(_)) {
                 self.read_path(&tokens, at, before, found)
             } else {
-                found.push(self.resolve(before));
+                found.push(self.resolve(&[before, &["*".to_owned()]].concat()));
                 at + 1
             };
             while at < tokens.len() && !is(&tokens[at], ',') {

@@ -1,6 +1,7 @@
 //! `cartouche cancel`.
 
 use anyhow::bail;
+use cartouche_protocol::ledger::RunState;
 use cartouche_templating::kinds::CancelRequest;
 use clap::Args;
 use kube::{
@@ -21,7 +22,7 @@ Examples:
   cartouche cancel shop-build
   cartouche suspend shop-build && cartouche cancel shop-build
 
-The run is asked to stop in the way of its kind, with your own rights: a Tekton TaskRun or PipelineRun by
+The run is asked to stop in the way of its kind, with your own permissions: a Tekton TaskRun or PipelineRun by
 spec.status, an Argo Workflow by spec.shutdown, a Job or Pod by a deadline of one second. It then counts as
 failed, and no new run is made until something changes. Deleting a run instead would make a new one.")]
 pub(crate) struct CancelArgs {
@@ -40,7 +41,7 @@ pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Res
             args.name
         );
     };
-    if run.state != "Running" {
+    if run.state != RunState::Running {
         return Ok(not_running(&args.name, run));
     }
     let Some(request) = CancelRequest::of(&run.api_version, &run.kind) else {
@@ -89,12 +90,13 @@ async fn ask(
 
 fn not_running(name: &str, run: &LedgerRun) -> Outcome {
     let text = match run.state {
-        "Pending" | "Rejected" => format!(
-            "run {} of {name} has not begun ({}): nothing to stop\n",
-            run.sequence, run.state
+        RunState::Ended(result) => format!(
+            "run {} of {name} has ended already: {}\n",
+            run.sequence,
+            result.as_str()
         ),
         state => format!(
-            "run {} of {name} has ended already: {state}\n",
+            "run {} of {name} has not begun ({state}): nothing to stop\n",
             run.sequence
         ),
     };

@@ -43,7 +43,7 @@ Examples:
   cartouche diff hello -r runnable.yaml --server-dry-run
 
 The API server is asked to make the run and not to keep it, so that both sides have what it fills in: with
---server-dry-run as the ServiceAccount of the Runnable, which you need the right to impersonate; else as you,
+--server-dry-run as the ServiceAccount of the Runnable, which you need permission to impersonate; else as you,
 if you may. Exit code 1 if there would be a new run.")]
 pub(crate) struct DiffArgs {
     /// The Runnable

@@ -122,7 +122,7 @@ fn row(runnable: &Runnable, namespaces: bool, wide: bool) -> Vec<String> {
             _ => reason.to_owned(),
         },
         current.map_or(String::new(), numbered),
-        current.map_or("", |run| run.state).to_owned(),
+        current.map_or("", |run| run.state.as_str()).to_owned(),
         age::ago(runnable.metadata.creation_timestamp.as_ref()),
         outputs.map_or(String::new(), shortened),
     ];

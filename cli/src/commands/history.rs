@@ -21,7 +21,8 @@ Examples:
   cartouche history hello
   cartouche history hello -o json | jq '.[] | select(.state == \"Failed\")'
 
-A star marks the run for the present inputs, `o` the one that the outputs come from. RE-RUN FOR says who asked
+A star marks the run for the present inputs, `o` the one that the outputs come from. RESULT is Unknown of an
+earlier run that is not known to be made, and NameTaken where somebody else's object has its name. RE-RUN FOR says who asked
 for a re-run, and why, as long as its object is there (`cartouche rerun --reason`).")]
 pub(crate) struct HistoryArgs {
     /// The Runnable
@@ -81,7 +82,7 @@ fn row(run: &LedgerRun) -> Vec<String> {
         run.sequence.to_string(),
         run.kind.clone(),
         run.name.clone(),
-        format!("{0}{1}{0:#}", colour(run.state), run.state),
+        format!("{0}{1}{0:#}", colour(run.state.as_str()), run.state),
         if started.is_empty() {
             started
         } else {

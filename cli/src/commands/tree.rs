@@ -128,7 +128,7 @@ fn run_line(run: &LedgerRun) -> String {
     } else {
         format!(" ({})", marks.join(", "))
     };
-    let paint = colour(run.state);
+    let paint = colour(run.state.as_str());
     format!(
         "{} {} {}  {paint}{}{paint:#}{marks}",
         run.sequence, run.kind, run.name, run.state

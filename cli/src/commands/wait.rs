@@ -142,9 +142,7 @@ fn failed(err: String) -> Outcome {
 fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
     let status = runnable.status.clone().unwrap_or_default();
     if status.observed_generation != runnable.metadata.generation {
-        return Standing::Waiting(
-            "the controller has not looked at the last change yet".to_owned(),
-        );
+        return Standing::Waiting("the controller has not observed the last change yet".to_owned());
     }
     let (ready_is, reason) = ready(runnable);
     let waiting = match wanted {

@@ -3,7 +3,11 @@
 use std::fmt::Write as _;
 
 use cartouche_crds::{RUN_SEQUENCE_LABEL, Runnable};
-use cartouche_protocol::{advice::advice, ledger::Due, status::blocking};
+use cartouche_protocol::{
+    advice::advice,
+    ledger::{Due, RunState},
+    status::blocking,
+};
 use clap::Args;
 use kube::ResourceExt as _;
 use serde_json::Value;
@@ -65,7 +69,7 @@ fn state(runnable: &Runnable) -> String {
         out.push_str("  suspended: no new run is made until it is resumed\n");
     }
     if found.observed_generation != runnable.metadata.generation {
-        out.push_str("  the controller has not looked at the last change yet\n");
+        out.push_str("  the controller has not observed the last change yet\n");
     }
     if status != "True"
         && let Some(blocking) = blocking(found)
@@ -81,17 +85,20 @@ async fn cause(runs: &[LedgerRun], cluster: &Cluster) -> anyhow::Result<String> 
     let Some(current) = runs.iter().find(|run| run.current) else {
         return Ok("no run yet\n".to_owned());
     };
-    let paint = colour(current.state);
+    let paint = colour(current.state.as_str());
+    let (begun, made) = match current.state {
+        RunState::Pending | RunState::Rejected => ("decided on", "to be made"),
+        _ => ("begun", "made"),
+    };
     let mut out = format!(
-        "run {}: {} {}, {paint}{}{paint:#}, begun {} ago\n",
+        "run {}: {} {}, {paint}{}{paint:#}, {begun} {} ago\n",
         current.sequence,
         current.kind,
         current.name,
         current.state,
         age::ago(current.started_at.as_ref())
     );
-    let earlier = runs.iter().find(|run| run.sequence < current.sequence);
-    let because = match earlier {
+    let because = match runs::before(runs, current) {
         None => "it is the first one\n".to_owned(),
         Some(earlier) if earlier.input_hash == current.input_hash => request(current)
             .unwrap_or_else(|| {
@@ -102,7 +109,7 @@ async fn cause(runs: &[LedgerRun], cluster: &Cluster) -> anyhow::Result<String> 
             }),
         Some(earlier) => change(earlier, current, cluster).await?,
     };
-    let _ = write!(out, "  made because {because}");
+    let _ = write!(out, "  {made} because {because}");
     Ok(out)
 }
 

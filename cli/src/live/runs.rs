@@ -1,9 +1,9 @@
 //! The runs of a Runnable, as its ledger knows them.
 
-use cartouche_crds::{HistoryEntry, RerunRequest, RunPhase, RunResult, Runnable};
-use cartouche_protocol::status::STAMPED_OBJECT_CONDITION;
+use cartouche_crds::{HistoryEntry, RerunRequest, Runnable};
+use cartouche_protocol::{ledger::RunState, status::STAMPED_OBJECT_CONDITION};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// A run of the ledger, current or not.
 #[derive(Clone, Debug, Serialize)]
@@ -16,8 +16,8 @@ pub(crate) struct LedgerRun {
     pub(crate) kind: String,
     pub(crate) name: String,
     pub(crate) input_hash: String,
-    /// `Succeeded`, `Failed`, `Lost`, `Running`, `Pending` or `Rejected`.
-    pub(crate) state: &'static str,
+    #[serde(serialize_with = "as_word")]
+    pub(crate) state: RunState,
     pub(crate) started_at: Option<Time>,
     pub(crate) finished_at: Option<Time>,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -50,12 +50,7 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
         kind: run.kind.clone(),
         name: run.name.clone(),
         input_hash: run.input_hash.clone(),
-        state: match (run.result, run.phase) {
-            (Some(result), _) => result_word(result),
-            (None, RunPhase::Pending) => "Pending",
-            (None, RunPhase::Created) => "Running",
-            (None, RunPhase::Rejected) => "Rejected",
-        },
+        state: RunState::from(run),
         started_at: run.started_at.clone().or_else(|| run.intent_at.clone()),
         finished_at: run.finished_at.clone(),
         message: stamped.map_or_else(String::new, |it| it.message.clone()),
@@ -68,6 +63,13 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
     runs
 }
 
+/// The run that came before another. A number that was given up is none: the same input got a later one.
+pub(crate) fn before<'a>(runs: &'a [LedgerRun], run: &LedgerRun) -> Option<&'a LedgerRun> {
+    let is_run = |earlier: &&LedgerRun| earlier.state != RunState::NameTaken;
+    let mut earlier = runs.iter().filter(is_run);
+    earlier.find(|earlier| earlier.sequence < run.sequence)
+}
+
 fn earlier(entry: &HistoryEntry, source: Option<i64>) -> LedgerRun {
     LedgerRun {
         sequence: entry.sequence,
@@ -77,7 +79,7 @@ fn earlier(entry: &HistoryEntry, source: Option<i64>) -> LedgerRun {
         kind: entry.kind.clone(),
         name: entry.name.clone(),
         input_hash: entry.input_hash.clone(),
-        state: entry.result.map_or("Running", result_word),
+        state: RunState::from(entry),
         started_at: entry.started_at.clone(),
         finished_at: entry.finished_at.clone(),
         message: entry.message.clone(),
@@ -86,10 +88,64 @@ fn earlier(entry: &HistoryEntry, source: Option<i64>) -> LedgerRun {
     }
 }
 
-fn result_word(result: RunResult) -> &'static str {
-    match result {
-        RunResult::Succeeded => "Succeeded",
-        RunResult::Failed => "Failed",
-        RunResult::Lost => "Lost",
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands on what it has"
+)]
+fn as_word<S: Serializer>(state: &RunState, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(state.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn with(sequence: i64, fields: &Value) -> Value {
+        let mut run = json!({
+            "sequence": sequence, "name": format!("r-{sequence}"), "inputHash": "v1:a",
+            "apiVersion": "batch/v1", "kind": "Job",
+        });
+        let run_fields = run.as_object_mut().unwrap();
+        run_fields.extend(fields.as_object().unwrap().clone());
+        run
+    }
+
+    fn some_runs() -> Vec<LedgerRun> {
+        let runnable = json!({
+            "apiVersion": "carto.run/v1alpha1",
+            "kind": "Runnable",
+            "metadata": { "name": "hello" },
+            "spec": { "runTemplateRef": { "name": "job" } },
+            "status": {
+                "conditions": [],
+                "currentRun": with(5, &json!({ "phase": "Rejected" })),
+                "unfinishedRuns": [
+                    with(2, &json!({ "uid": "u2" })),
+                    with(3, &json!({})),
+                    with(4, &json!({ "takenBy": "stranger" })),
+                ],
+                "history": ["1 Failed batch/v1/Job/r-1 u1 - - v1:a"],
+            },
+        });
+        runs(&serde_json::from_value(runnable).unwrap())
+    }
+
+    #[test]
+    fn no_run_is_said_to_be_running_that_is_not_known_to_be_made() {
+        let states = json!(some_runs());
+        let states = states.as_array().unwrap().iter();
+        let states: Vec<&str> = states.map(|run| run["state"].as_str().unwrap()).collect();
+        let expected = ["Rejected", "NameTaken", "Unknown", "Running", "Failed"];
+        assert_eq!(states, expected);
+    }
+
+    #[test]
+    fn a_number_that_was_given_up_is_not_the_run_before() {
+        let runs = some_runs();
+        let earlier = before(&runs, &runs[0]).map(|run| run.sequence);
+        assert_eq!(earlier, Some(3));
+        assert!(before(&runs, &runs[4]).is_none());
     }
 }

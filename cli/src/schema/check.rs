@@ -1,11 +1,11 @@
 //! Whether a value that is known only in part can be of a kind.
 
-use cartouche_templating::fits_format;
+use cartouche_templating::{SchemaType, TypeCure, fits_format};
 use serde_json::Value;
 
 use super::{
     Member, Schema,
-    limits::{mismatched, out_of_range, wrong_length, wrong_size},
+    limits::{mismatched, out_of_range, wrong_count},
 };
 use crate::{source::Segment, suggestion};
 
@@ -113,17 +113,12 @@ impl<'a> Checker<'a> {
         if schema.is_int_or_string() {
             return;
         }
-        let limit = |key: &str| schema.get(key).and_then(Value::as_u64);
-        let size = |what: &str, size: usize, unit: &str| {
-            let [least, most] = ["min", "max"].map(|end| limit(&format!("{end}{what}")));
-            wrong_size(least, most, size, unit)
-        };
-        let size = match value {
-            Partial::Object(fields) => size("Properties", fields.len(), "keys"),
-            Partial::Array(items) => size("Items", items.len(), "elements"),
+        let count = match value {
+            Partial::Object(fields) => wrong_count(schema, "Properties", fields.len(), "key"),
+            Partial::Array(items) => wrong_count(schema, "Items", items.len(), "element"),
             Partial::Open | Partial::Typed(_) | Partial::Scalar(_) => None,
         };
-        if let Some(because) = size {
+        if let Some(because) = count {
             self.report(Fault::Refused { because }, None);
         }
         match value {
@@ -221,7 +216,11 @@ impl<'a> Checker<'a> {
         }
         let because = match value {
             Value::Number(number) => out_of_range(schema, number),
-            Value::String(text) => wrong_length(schema, text).or_else(|| mismatched(schema, text)),
+            Value::String(text) => {
+                let count = text.chars().count();
+                wrong_count(schema, "Length", count, "character")
+                    .or_else(|| mismatched(schema, text))
+            }
             _ => None,
         };
         let format = schema.text("format").filter(|_| because.is_none());
@@ -258,11 +257,13 @@ fn other_type(schema: Schema<'_>, value: &Partial) -> Option<(String, Option<Str
     let is = type_of(value);
     if schema.is_int_or_string() {
         let fits = matches!(is, "integer" | "number" | "string");
-        return (!fits).then(|| ("a number or a string".to_owned(), None));
+        let wanted = "a number or a string".to_owned();
+        return (!fits).then(|| (wanted, cure(SchemaType::IntOrString, value)));
     }
     let wanted = schema.type_name()?;
     let fits = wanted == is || (wanted, is) == ("number", "integer");
-    (!fits).then(|| (with_article(wanted), cure(wanted, value)))
+    let help = || cure(SchemaType::named(wanted)?, value);
+    (!fits).then(|| (with_article(wanted), help()))
 }
 
 fn wrong_type(wanted: String, value: &Partial) -> Fault {
@@ -283,21 +284,55 @@ pub(crate) fn with_article(type_name: &str) -> String {
     }
 }
 
-fn cure(wanted: &str, value: &Partial) -> Option<String> {
-    match (wanted, value) {
-        ("string", Partial::Scalar(scalar @ (Value::Number(_) | Value::Bool(_)))) => {
-            Some(format!("put it in quotes: \"{scalar}\""))
-        }
-        ("integer" | "number" | "boolean", Partial::Scalar(Value::String(text)))
-            if text.parse::<f64>().is_ok() || matches!(text.as_str(), "true" | "false") =>
-        {
-            Some(format!("take the quotes away: {text}"))
-        }
-        ("array", _) => Some("begin every element with a dash, or put it in [brackets]".to_owned()),
+/// What to do, with the value as it then is.
+fn cure(wanted: SchemaType, value: &Partial) -> Option<String> {
+    let scalar = match value {
+        Partial::Scalar(scalar) => Some(scalar),
         _ => None,
-    }
+    };
+    let cure = TypeCure::of(wanted, scalar)?;
+    Some(match (cure, scalar) {
+        (TypeCure::AddQuotes, Some(scalar)) => format!("{cure}: \"{scalar}\""),
+        (TypeCure::TakeQuotesAway, Some(Value::String(text))) => format!("{cure}: {text}"),
+        _ => cure.to_string(),
+    })
 }
 
 fn first_sentence(text: &str) -> &str {
     text.split_inclusive(". ").next().unwrap_or(text).trim_end()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn help(schema: &Value, value: &Partial) -> Option<String> {
+        let found = check(Schema::new(schema, "").unwrap(), value);
+        found.into_iter().next().unwrap().help
+    }
+
+    #[test]
+    fn only_what_would_mend_a_value_of_another_type_is_advised() {
+        let quotes_away = |text: &str| Some(format!("take the quotes away: {text}"));
+        for (wanted, value, advice) in [
+            ("integer", json!("3"), quotes_away("3")),
+            ("integer", json!("true"), None),
+            ("integer", json!("1.5"), None),
+            ("number", json!("1.5"), quotes_away("1.5")),
+            ("number", json!("nan"), None),
+            ("boolean", json!("true"), quotes_away("true")),
+            ("boolean", json!("5"), None),
+            (
+                "string",
+                json!(5),
+                Some("put it in quotes: \"5\"".to_owned()),
+            ),
+        ] {
+            let schema = json!({ "type": wanted });
+            let found = help(&schema, &Partial::from(&value));
+            assert_eq!(found, advice, "{wanted} {value}");
+        }
+    }
 }

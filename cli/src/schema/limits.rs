@@ -1,34 +1,27 @@
 //! What a value of the right type must keep to.
 
-use cartouche_templating::matches_pattern;
+use cartouche_templating::{NumberLimit, count_breach, fits_format, matches_pattern};
 use serde_json::{Number, Value};
 
 use super::Schema;
 
 pub(super) fn out_of_range(schema: Schema<'_>, number: &Number) -> Option<String> {
-    let limit = |key: &str| schema.get(key).and_then(Value::as_f64);
-    let value = number.as_f64()?;
     let too_wide = schema.text("format") == Some("int32")
-        && (value < f64::from(i32::MIN) || value > f64::from(i32::MAX));
+        && !fits_format("int32", &Value::Number(number.clone()));
     if too_wide {
         return Some(format!("is {number}, which is more than 32 bits hold"));
     }
-    if let Some(least) = limit("minimum").filter(|least| value < *least) {
-        return Some(format!("is {number}, and has to be at least {least}"));
-    }
-    if let Some(most) = limit("maximum").filter(|most| value > *most) {
-        return Some(format!("is {number}, and has to be at most {most}"));
-    }
+    let limit = |key: &str| schema.get(key).and_then(Value::as_number);
     // A flag beside the limit in OpenAPI 3.0 and CustomResourceDefinitions, a limit of its own in 3.1.
-    let excluded = |key: &str, beside: &str| match schema.get(key) {
-        Some(Value::Bool(true)) => limit(beside),
-        _ => limit(key),
-    };
-    if let Some(least) = excluded("exclusiveMinimum", "minimum").filter(|least| value <= *least) {
-        return Some(format!("is {number}, and has to be more than {least}"));
-    }
-    let most = excluded("exclusiveMaximum", "maximum").filter(|most| value >= *most)?;
-    Some(format!("is {number}, and has to be less than {most}"))
+    let limits = [
+        limit("minimum").map(|it| NumberLimit::least(it, schema.flag("exclusiveMinimum"))),
+        limit("maximum").map(|it| NumberLimit::most(it, schema.flag("exclusiveMaximum"))),
+        limit("exclusiveMinimum").map(NumberLimit::MoreThan),
+        limit("exclusiveMaximum").map(NumberLimit::LessThan),
+    ];
+    let mut limits = limits.into_iter().flatten();
+    let breach = limits.find_map(|limit| limit.breach(number))?;
+    Some(format!("is {number}, and {breach}"))
 }
 
 /// A pattern that cannot be read here says nothing: the API server may know more of them.
@@ -38,31 +31,15 @@ pub(super) fn mismatched(schema: Schema<'_>, text: &str) -> Option<String> {
         .then(|| format!("does not match the pattern {pattern}"))
 }
 
-pub(super) fn wrong_size(
-    least: Option<u64>,
-    most: Option<u64>,
-    size: usize,
+/// Whether there are too few or too many of what a keyword counts: `minItems` and `maxItems` of `Items`.
+pub(super) fn wrong_count(
+    schema: Schema<'_>,
+    keyword: &str,
+    count: usize,
     what: &str,
 ) -> Option<String> {
-    let size = u64::try_from(size).ok()?;
-    if let Some(least) = least.filter(|least| size < *least) {
-        return Some(format!(
-            "has {size} {what}, and has to have at least {least}"
-        ));
-    }
-    let most = most.filter(|most| size > *most)?;
-    Some(format!("has {size} {what}, and may have at most {most}"))
-}
-
-pub(super) fn wrong_length(schema: Schema<'_>, text: &str) -> Option<String> {
-    let limit = |key: &str| schema.get(key).and_then(Value::as_u64);
-    let length = u64::try_from(text.chars().count()).ok()?;
-    match (limit("minLength"), limit("maxLength")) {
-        (Some(1), _) if length == 0 => Some("is empty".to_owned()),
-        (Some(least), _) if length < least => Some(format!("has fewer than {least} characters")),
-        (_, Some(most)) if length > most => Some(format!("has more than {most} characters")),
-        _ => None,
-    }
+    let limit = |end: &str| schema.get(&[end, keyword].concat()).and_then(Value::as_u64);
+    count_breach(limit("min"), limit("max"), count, what)
 }
 
 #[cfg(test)]
@@ -106,19 +83,29 @@ mod tests {
                 "x does not have the format ipv4",
             ),
             (
+                json!({ "type": "string", "minLength": 1 }),
+                json!(""),
+                "x must not be empty",
+            ),
+            (
+                json!({ "type": "string", "minLength": 3 }),
+                json!("é"),
+                "x has to have at least 3 characters, and has 1",
+            ),
+            (
                 json!({ "type": "array", "items": {}, "minItems": 1 }),
                 json!([]),
-                "x has 0 elements, and has to have at least 1",
+                "x must not be empty",
             ),
             (
                 json!({ "type": "array", "items": {}, "maxItems": 1 }),
                 json!([1, 2]),
-                "x has 2 elements, and may have at most 1",
+                "x has to have at most 1 element, and has 2",
             ),
             (
                 json!({ "type": "object", "maxProperties": 1 }),
                 json!({ "a": 1, "b": 2 }),
-                "x has 2 keys, and may have at most 1",
+                "x has to have at most 1 key, and has 2",
             ),
         ]);
     }
@@ -150,6 +137,22 @@ mod tests {
                 json!({ "type": "integer", "format": "int32" }),
                 json!(3_000_000_000_i64),
                 "x is 3000000000, which is more than 32 bits hold",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn numbers_that_no_float_tells_apart_are_compared_exactly() {
+        are_said(&[
+            (
+                json!({ "type": "integer", "maximum": 9_007_199_254_740_992_u64 }),
+                json!(9_007_199_254_740_993_u64),
+                "x is 9007199254740993, and has to be at most 9007199254740992",
+            ),
+            (
+                json!({ "type": "integer", "exclusiveMinimum": 9_007_199_254_740_993_u64 }),
+                json!(9_007_199_254_740_992_u64),
+                "x is 9007199254740992, and has to be more than 9007199254740993",
             ),
         ]);
     }

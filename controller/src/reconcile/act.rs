@@ -10,7 +10,10 @@ use cartouche_protocol::{
     object::Object,
     reconcile_error::{Category, ReconcileError},
 };
-use cartouche_templating::kinds::{self, PodsOf};
+use cartouche_templating::{
+    is_pod_of,
+    kinds::{self, PodsOf},
+};
 use serde_json::Value;
 
 use super::{
@@ -273,11 +276,11 @@ impl Reconciliation<'_> {
     }
 }
 
-/// What is read of a pod. Anybody may give pods the label of a run: only its own are kept.
+/// What is read of a pod, if it is the run's.
 fn own_pod(run_uid: &str, mut pod: Value) -> Option<Value> {
-    let owners = pod.pointer("/metadata/ownerReferences")?.as_array()?;
-    let mut owners = owners.iter().filter_map(|owner| owner.get("uid"));
-    owners.find(|uid| *uid == run_uid)?;
+    if !is_pod_of(&pod, run_uid) {
+        return None;
+    }
     let fields = pod.as_object_mut()?;
     fields.retain(|field, _| field == "metadata" || field == "status");
     let metadata = pod.get_mut("metadata")?.as_object_mut()?;

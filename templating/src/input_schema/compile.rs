@@ -242,8 +242,8 @@ impl Reader<'_> {
         let int_or_string = self.flag(schema, INT_OR_STRING);
         match schema.get("type") {
             Some(Value::String(name)) => {
-                if let Some((_, kind)) = SchemaType::NAMED.iter().find(|(known, _)| known == name) {
-                    return *kind;
+                if let Some(kind) = SchemaType::named(name) {
+                    return kind;
                 }
                 let known = SchemaType::NAMED.iter().map(|(name, _)| *name).collect();
                 let name = name.clone();

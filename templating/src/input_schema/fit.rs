@@ -3,15 +3,14 @@
 //! Types are named, values are not: what is said ends up in conditions and events, and an input may
 //! be confidential.
 
-use std::{cell::Cell, cmp::Ordering, collections::HashSet};
+use std::{cell::Cell, collections::HashSet};
 
 use serde_json::{Map, Number, Value};
 
-use super::{Limits, Others, SchemaNode, SchemaType, format};
+use super::{Limits, NumberLimit, Others, SchemaNode, SchemaType, TypeCure, count_breach, format};
 use crate::{
     bounds::{MAX_MISFITS, MAX_RENDER_VISITS},
     diagnostic::{Diagnostic, DiagnosticKind, Root, SegmentRef, kept},
-    number,
 };
 
 /// Names that are listed when an unknown one was given.
@@ -79,7 +78,7 @@ impl<'a> FitCheck<'a, '_> {
             let (wanted, is) = (node.kind.with_article(), name_of(value));
             return self.say(DiagnosticKind::Other {
                 what: format!("it has to be {wanted}, and is {is}"),
-                cure: cure(node.kind, value).map(str::to_owned),
+                cure: TypeCure::of(node.kind, Some(value)).map(|cure| cure.to_string()),
             });
         }
         for message in node.limits.breaches(value) {
@@ -212,26 +211,6 @@ fn name_of(value: &Value) -> &'static str {
     }
 }
 
-/// What a YAML file most often got wrong.
-fn cure(kind: SchemaType, value: &Value) -> Option<&'static str> {
-    match (kind, value) {
-        (SchemaType::String, Value::Number(_) | Value::Bool(_)) => Some("put it in quotes"),
-        (SchemaType::Integer | SchemaType::Number, Value::String(text))
-            if text.parse::<f64>().is_ok() =>
-        {
-            Some("take the quotes away")
-        }
-        (SchemaType::Boolean, Value::String(text)) if matches!(text.as_str(), "true" | "false") => {
-            Some("take the quotes away")
-        }
-        (SchemaType::Array, Value::String(_) | Value::Object(_)) => {
-            Some("begin every element with a dash")
-        }
-        (_, Value::Null) => Some("give it a value, or leave the key out"),
-        _ => None,
-    }
-}
-
 impl Limits {
     /// The limits that a value of the right type does not keep to.
     fn breaches(&self, value: &Value) -> Vec<String> {
@@ -251,15 +230,17 @@ impl Limits {
             Value::String(text) => self.text(text, &mut breaches),
             Value::Number(number) => self.number(number, &mut breaches),
             Value::Array(items) => {
-                let size = (self.min_items, self.max_items);
-                breaches.extend(wrong_count(size, items.len(), "element"));
+                let (least, most) = (self.min_items, self.max_items);
+                let count = count_breach(least, most, items.len(), "element");
+                breaches.extend(count.as_deref().map(of_it));
                 if self.unique_items && !all_differ(items) {
                     breaches.push("no two of its elements may be equal".to_owned());
                 }
             }
             Value::Object(members) => {
-                let size = (self.min_properties, self.max_properties);
-                breaches.extend(wrong_count(size, members.len(), "key"));
+                let (least, most) = (self.min_properties, self.max_properties);
+                let count = count_breach(least, most, members.len(), "key");
+                breaches.extend(count.as_deref().map(of_it));
             }
             Value::Null | Value::Bool(_) => {}
         }
@@ -267,8 +248,9 @@ impl Limits {
     }
 
     fn text(&self, text: &str, breaches: &mut Vec<String>) {
-        let size = (self.min_length, self.max_length);
-        breaches.extend(wrong_count(size, text.chars().count(), "character"));
+        let (least, most) = (self.min_length, self.max_length);
+        let count = count_breach(least, most, text.chars().count(), "character");
+        breaches.extend(count.as_deref().map(of_it));
         let pattern = self.pattern.as_ref();
         if let Some(pattern) = pattern.filter(|pattern| !pattern.is_match(text)) {
             breaches.push(format!("it has to match the pattern {pattern}"));
@@ -276,20 +258,12 @@ impl Limits {
     }
 
     fn number(&self, value: &Number, breaches: &mut Vec<String>) {
-        let least = (Ordering::Less, self.exclusive_minimum);
-        let most = (Ordering::Greater, self.exclusive_maximum);
-        for (limit, (beyond, excluded), [within, strictly]) in [
-            (&self.minimum, least, ["at least", "more than"]),
-            (&self.maximum, most, ["at most", "less than"]),
-        ] {
-            let Some(limit) = limit else { continue };
-            let order = number::compare(value, limit);
-            if order == beyond {
-                breaches.push(format!("it has to be {within} {limit}"));
-            } else if excluded && order.is_eq() {
-                breaches.push(format!("it has to be {strictly} {limit}"));
-            }
-        }
+        let least = self.minimum.as_ref();
+        let least = least.map(|it| NumberLimit::least(it, self.exclusive_minimum));
+        let most = self.maximum.as_ref();
+        let most = most.map(|it| NumberLimit::most(it, self.exclusive_maximum));
+        let limits = least.into_iter().chain(most);
+        breaches.extend(limits.filter_map(|limit| Some(of_it(&limit.breach(value)?))));
         if let Some(step) = self.multiple_of
             && let Some(number) = value.as_f64()
             && ((number / step).round() * step - number).abs() > number.abs().max(1.0) * 1e-9
@@ -299,23 +273,12 @@ impl Limits {
     }
 }
 
+/// What is said of the value, as a sentence that does not name it.
+fn of_it(breach: &str) -> String {
+    format!("it {breach}")
+}
+
 fn all_differ(items: &[Value]) -> bool {
     let mut seen = HashSet::new();
     items.iter().all(|item| seen.insert(item.to_string()))
-}
-
-fn wrong_count(
-    (least, most): (Option<u64>, Option<u64>),
-    count: usize,
-    what: &str,
-) -> Option<String> {
-    let count = u64::try_from(count).unwrap_or(u64::MAX);
-    let wrong = |at: &str, limit: u64| {
-        let s = if limit == 1 { "" } else { "s" };
-        format!("it has to have at {at} {limit} {what}{s}, and has {count}")
-    };
-    let fewer = least.filter(|least| count < *least);
-    let more = most.filter(|most| count > *most);
-    let fewer = fewer.map(|least| wrong("least", least));
-    fewer.or_else(|| more.map(|most| wrong("most", most)))
 }

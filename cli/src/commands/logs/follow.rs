@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, fmt::Write as _, time::Duration};
 
 use anyhow::anyhow;
+use cartouche_protocol::ledger::RunState;
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, ResourceExt as _, api::LogParams};
@@ -86,7 +87,14 @@ async fn has_ended(name: &str, sequence: i64, cluster: &Cluster) -> anyhow::Resu
     let runnable = cluster.runnable(name).await?;
     let runs = runs::runs(&runnable);
     let run = runs.iter().find(|run| run.sequence == sequence);
-    Ok(run.is_none_or(|run| !matches!(run.state, "Running" | "Pending")))
+    // What is not known to be made may still be.
+    let goes_on = |state| {
+        matches!(
+            state,
+            RunState::Running | RunState::Pending | RunState::Unknown
+        )
+    };
+    Ok(!run.is_some_and(|run| goes_on(run.state)))
 }
 
 /// The containers that have begun, so that there is something to read.

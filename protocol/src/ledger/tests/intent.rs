@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cartouche_crds::{CurrentRun, RunPhase, RunResult};
 
 use super::sample::*;
-use crate::ledger::{Due, Fate, Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity};
+use crate::ledger::{Due, Fate, Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity, RunState};
 
 fn intend(ledger: Ledger, input: &str, fate: &Fate) -> Ledger {
     ledger.intend(intent(input), name, fate, "its last words", Some(at(100)))
@@ -286,4 +286,43 @@ fn the_number_of_the_run_that_gave_the_outputs_is_not_given_again() {
         ..Ledger::default()
     };
     assert_eq!(left.due(&hash("A"), None), Due::New(8));
+}
+
+#[test]
+fn an_earlier_run_is_running_only_once_it_is_known_to_be_made() {
+    let state = |ledger: &Ledger| RunState::from(&ledger.history[0]);
+    let unseen = intend(ledger(pending(1, "A"), vec![]), "B", &Fate::Absent);
+    assert_eq!(state(&unseen), RunState::Unknown);
+    let refused = ledger(rejected(1, "A", true), vec![]);
+    assert_eq!(
+        state(&intend(refused, "B", &Fate::Unread)),
+        RunState::Unknown
+    );
+    let given_up = ledger(pending(1, "A"), vec![]).renumber(name, holder(), 0, Some(at(50)));
+    assert_eq!(state(&given_up), RunState::NameTaken);
+    for (before, created) in [(unseen.clone(), 101), (given_up, 51)] {
+        let landed = RunIdentity {
+            created: Some(at(created)),
+            ..run(1, "A")
+        };
+        assert_eq!(state(&before.shown_up(&landed)), RunState::Running);
+    }
+    let lost = RunState::Ended(RunResult::Lost);
+    assert_eq!(state(&unseen.give_up(1, "", None)), lost);
+}
+
+#[test]
+fn the_current_run_is_in_the_state_of_its_phase_until_it_has_a_result() {
+    let ended = CurrentRun {
+        result: Some(RunResult::Failed),
+        ..created(1, "A")
+    };
+    for (run, state) in [
+        (pending(1, "A"), RunState::Pending),
+        (rejected(1, "A", true), RunState::Rejected),
+        (created(1, "A"), RunState::Running),
+        (ended, RunState::Ended(RunResult::Failed)),
+    ] {
+        assert_eq!(RunState::from(&run), state);
+    }
 }

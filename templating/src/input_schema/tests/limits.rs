@@ -65,6 +65,12 @@ fn numbers_keep_to_their_limits() {
             "it has to be at least 1",
         ),
         (
+            json!({ "type": "integer", "minimum": 1.0 }),
+            json!(1),
+            json!(0),
+            "it has to be at least 1",
+        ),
+        (
             json!({ "type": "integer", "maximum": 9_007_199_254_740_992_i64 }),
             json!(9_007_199_254_740_992_i64),
             json!(9_007_199_254_740_993_i64),
@@ -105,7 +111,7 @@ fn lists_and_objects_keep_to_their_limits() {
             json!({ "type": "array", "items": { "type": "integer" }, "minItems": 1 }),
             json!([1]),
             json!([]),
-            "it has to have at least 1 element, and has 0",
+            "it must not be empty",
         ),
         (
             json!({ "type": "array", "items": { "type": "integer" }, "maxItems": 1 }),
@@ -123,7 +129,7 @@ fn lists_and_objects_keep_to_their_limits() {
             json!({ "type": "object", "minProperties": 1 }),
             json!({ "a": 1 }),
             json!({}),
-            "it has to have at least 1 key, and has 0",
+            "it must not be empty",
         ),
         (
             json!({ "type": "object", "maxProperties": 0 }),

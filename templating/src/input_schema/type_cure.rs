@@ -1,0 +1,105 @@
+//! What to do about a value of another type than its schema wants.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::SchemaType;
+
+/// What a YAML file most often got wrong. It is shown without the value, which may be confidential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypeCure {
+    /// The value has to be a text.
+    AddQuotes,
+    /// The text is what is wanted, but for its quotes.
+    TakeQuotesAway,
+    /// The value has to be an element of a list.
+    AddDashes,
+    /// There is no value.
+    GiveValue,
+}
+
+impl TypeCure {
+    /// What makes a value fit the wanted type, if that is plain. Of a value that is not known, or not whole,
+    /// nothing but that it has another type is taken to be known.
+    #[must_use]
+    pub fn of(wanted: SchemaType, value: Option<&Value>) -> Option<Self> {
+        match (wanted, value) {
+            (_, Some(Value::Null)) => Some(Self::GiveValue),
+            (SchemaType::Array, _) => Some(Self::AddDashes),
+            (SchemaType::String, Some(Value::Number(_) | Value::Bool(_))) => Some(Self::AddQuotes),
+            (_, Some(Value::String(text))) if fits_bare(wanted, text) => Some(Self::TakeQuotesAway),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for TypeCure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AddQuotes => "put it in quotes",
+            Self::TakeQuotesAway => "take the quotes away",
+            Self::AddDashes => "begin every element with a dash, or put it in [brackets]",
+            Self::GiveValue => "give it a value, or leave the key out",
+        })
+    }
+}
+
+/// Whether what a text says without its quotes has the type. Not every reader takes `1.0` for an integer.
+fn fits_bare(wanted: SchemaType, text: &str) -> bool {
+    let bare = serde_json::from_str(text);
+    bare.is_ok_and(|bare: Value| match wanted {
+        SchemaType::Integer => bare.is_i64() || bare.is_u64(),
+        SchemaType::Number => bare.is_number(),
+        SchemaType::Boolean => bare.is_boolean(),
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_cure_is_named_for_a_type_only_where_it_mends_the_value() {
+        use SchemaType::{Any, Array, Boolean, IntOrString, Integer, Number, Object, String};
+        use TypeCure::{AddDashes, AddQuotes, GiveValue, TakeQuotesAway};
+        let values = [
+            json!("true"),
+            json!("5"),
+            json!("1.5"),
+            json!("nan"),
+            json!(5),
+            json!(true),
+            json!({}),
+            json!(null),
+        ];
+        let (none, quote) = (None, Some(AddQuotes));
+        let (bare, dash) = (Some(TakeQuotesAway), Some(AddDashes));
+        // Where the type fits nobody asks, so that the answer does not matter: that of a text for String.
+        let cases = [
+            (Boolean, [bare, none, none, none, none, none, none]),
+            (Integer, [none, bare, none, none, none, none, none]),
+            (Number, [none, bare, bare, none, none, none, none]),
+            (String, [none, none, none, none, quote, quote, none]),
+            (IntOrString, [none; 7]),
+            (Array, [dash; 7]),
+            (Object, [none; 7]),
+            (Any, [none; 7]),
+        ];
+        for (wanted, cures) in cases {
+            let cures = cures.into_iter().chain([Some(GiveValue)]);
+            for (value, cure) in values.iter().zip(cures) {
+                assert_eq!(
+                    TypeCure::of(wanted, Some(value)),
+                    cure,
+                    "{wanted:?} {value}"
+                );
+            }
+        }
+        assert_eq!(TypeCure::of(Array, None), Some(AddDashes));
+        assert_eq!(TypeCure::of(Integer, None), None);
+    }
+}
