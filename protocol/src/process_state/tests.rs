@@ -304,6 +304,8 @@ fn a_cached_run_that_shows_no_more_than_the_answer_to_the_create_is_no_news_once
         ..ProcessState::default()
     };
     assert!(!state.is_as_made(&CachedRun::of(&running(run(2, "A")))));
+    let ended = CachedRun::of(&succeeded(run(1, "A"), "1"));
+    assert!(!state.clone().is_as_made(&ended), "it has ended since");
     assert!(state.is_as_made(&made) && !state.is_as_made(&made));
 }
 
@@ -321,6 +323,11 @@ fn strangers_are_known_while_their_age_does_not_tell_and_never_more_than_fit() {
     assert_eq!(state.unknown_runs.len(), MAX_UNKNOWN_RUNS);
     assert!(state.unknown_runs.contains_key("stranger-0"));
     assert!(!state.unknown_runs.contains_key(&format!("stranger-{most}")));
+    let begun = begin(&mut state, &RunnableStatus::default(), "1", NOW);
+    assert!(
+        begun.unknown_runs.iter().eq(state.unknown_runs.keys()),
+        "each reconciliation is told of them"
+    );
     let later = at(0) + YOUNG_FOR + SignedDuration::from_secs(1);
     state.note_unknown_runs(vec![stranger(1)], Some(later));
     assert!(state.unknown_runs.is_empty());

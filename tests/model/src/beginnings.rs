@@ -15,23 +15,16 @@ use crate::{
     configuration::Before,
     model::Checked,
     pool::NameId,
-    world::{Cached, Ghost, Make, Memory, Request, Run, Worker, World},
+    process::Memory,
+    world::{Cached, Ghost, Make, Request, Run, Worker, World},
 };
 
 impl Checked {
     /// The state that everything begins with.
     pub(crate) fn first_world(&self) -> World {
         let setup = &self.setup;
-        let status = self.first_status();
-        let idle = Worker {
-            cache: None,
-            template: 0,
-            seen: Vec::new(),
-            complete: 0,
-            memory: Memory::default(),
-            woken: true,
-            pass: None,
-        };
+        let status = self.decisions.pool.status(&self.first_status());
+        let copied = setup.before == Before::Copied;
         let mut world = World {
             runnable: Cached {
                 version: 0,
@@ -39,15 +32,17 @@ impl Checked {
                 owner: 0,
                 suspended: false,
                 mistyped: false,
-                status: self.decisions.pool.status(&status),
+                status,
                 marked: false,
-                writers: 0,
+                noted: copied,
+                writers: u8::from(copied),
             },
             runs: Vec::new(),
             wire: Vec::new(),
-            workers: vec![idle; usize::from(setup.workers)],
+            workers: vec![idle(); usize::from(setup.workers)],
             forbidden: false,
-            backup: None,
+            backup: copied.then_some(status),
+            same_second: copied,
             left: setup.left,
             ghost: Ghost::default(),
         };
@@ -57,7 +52,9 @@ impl Checked {
                 earlier_version: old.number > 0 && setup.before == Before::EarlierVersion,
                 ..self.named(0, old.number, old.document, world.runs.len())
             };
-            Self::add_run(&mut world, Run::new(make));
+            let mut run = Run::new(make);
+            run.result = copied.then_some(true);
+            Self::add_run(&mut world, run);
         }
         if setup.original_on_its_way {
             let make = self.named(0, 0, setup.document(0), 100);
@@ -102,7 +99,7 @@ impl Checked {
         match self.setup.before {
             Before::Nothing => RunnableStatus::default(),
             Before::Original => served,
-            Before::EarlierVersion => RunnableStatus {
+            Before::EarlierVersion | Before::Copied => RunnableStatus {
                 current_run: self.first_current(1, Some(run_uid(0))),
                 ..served
             },
@@ -141,6 +138,18 @@ impl Checked {
             result: None,
             rules_hash: None,
         })
+    }
+}
+
+fn idle() -> Worker {
+    Worker {
+        cache: None,
+        template: 0,
+        seen: Vec::new(),
+        complete: 0,
+        memory: Memory::default(),
+        woken: true,
+        pass: None,
     }
 }
 

@@ -154,7 +154,7 @@ impl Cast {
         }
         object["metadata"]["uid"] = json!(run_uid(uid));
         object["metadata"]["creationTimestamp"] = json!(self.created(uid, make).to_string());
-        if make.forged {
+        if make.forged && !make.bare {
             object["metadata"]["managedFields"] = json!([written_whole()]);
         }
         if let Some(result) = result {

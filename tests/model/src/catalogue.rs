@@ -1,6 +1,7 @@
 //! The configurations that are checked, by name.
 
 mod lost_status;
+mod memory;
 mod mistakes;
 mod put_off;
 mod takeover;
@@ -350,6 +351,7 @@ pub fn configurations() -> Vec<Configuration> {
         },
     ];
     all.extend(lost_status::configurations());
+    all.extend(memory::configurations());
     all.extend(put_off::configurations());
     all.extend(takeover::configurations());
     all

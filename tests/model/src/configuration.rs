@@ -14,6 +14,9 @@ pub enum Before {
     Original,
     /// An earlier release of Cartouche served it: a ledger whose hash is of another version.
     EarlierVersion,
+    /// A ledger of this release, whose run has ended. Somebody has a copy of it, and has written to the status beside
+    /// it in this very second.
+    Copied,
     /// A ledger whose history is full.
     FullHistory,
 }
@@ -28,6 +31,18 @@ pub struct OldRun {
     pub number: u16,
     /// See [`crate::world::Make::rewritten`].
     pub rewritten: bool,
+}
+
+/// How a copy of the status is put back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Restored {
+    /// With the controllers stopped.
+    #[default]
+    Stopped,
+    /// While they work, and have nothing under way.
+    Beside,
+    /// Beside them, in the storage of the API server or under the name of the controller: no note tells of it.
+    Unnoted,
 }
 
 /// How often things may still go wrong.
@@ -99,6 +114,14 @@ pub struct Configuration {
     pub coarse: bool,
     /// A pass may end when its create was answered, and leave the rest to the next.
     pub puts_off: bool,
+    /// To call a run lost takes time.
+    pub grace: bool,
+    /// What has to come in the end comes without the help of time.
+    pub at_once: bool,
+    /// How a copy of the status is put back.
+    pub restored: Restored,
+    /// Runs are forged right before they are intended, without a status.
+    pub bare_forgeries: bool,
     /// Assumption: users delete runs only once they are confirmed and nothing is on its way.
     pub patient_users: bool,
     /// Assumption: before ten minutes have passed, every cache has caught up.
@@ -143,6 +166,10 @@ impl Default for Configuration {
             prompt_watch: true,
             coarse: true,
             puts_off: false,
+            grace: false,
+            at_once: false,
+            restored: Restored::Stopped,
+            bare_forgeries: false,
             patient_users: false,
             caches_keep_up: false,
             before: Before::Nothing,
@@ -205,7 +232,7 @@ impl Configuration {
     /// Whether runs are recognised by their content.
     #[must_use]
     pub fn adopts(&self) -> bool {
-        self.before != Before::Nothing || self.original_beside_us()
+        !matches!(self.before, Before::Nothing | Before::Copied) || self.original_beside_us()
     }
 
     /// Whether the original controller still works.

@@ -11,7 +11,7 @@ use cartouche_crds::{
     HistoryEntry, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, RunnableStatus,
 };
 use cartouche_protocol::{
-    decide::{Change, Step, decide, decide_without_rendering, may_report},
+    decide::{Change, Step, Waiting, decide, decide_without_rendering, may_report},
     evaluate::is_relevant,
     facts::{CreateOutcome, Facts, is_latest},
     ledger::{Ledger, RunIdentity},
@@ -54,6 +54,8 @@ pub enum Move {
     Write(StatusId, Change),
     /// Wait.
     Rest,
+    /// Wait for another controller's word about the run that is missing.
+    AwaitWord,
     /// Be stuck, but look after the runs that exist.
     LookAfter(ProblemId),
     /// End the pass.
@@ -131,6 +133,7 @@ impl Decisions {
             Step::Settled | Step::Wait(_) | Step::Stuck(_) if let Some(problem) = stuck => {
                 self.complain(&facts, &problem)
             }
+            Step::Wait(Waiting::GracePeriod) => Move::AwaitWord,
             Step::Wait(_) => Move::Rest,
             Step::Stuck(problem) => Move::LookAfter(self.pool.problem(&problem)),
             Step::Settled => self.settle(setup, knowledge, &facts),
@@ -167,6 +170,7 @@ impl Decisions {
             old: false,
             forged: false,
             early: false,
+            bare: false,
         })
     }
 
@@ -197,7 +201,7 @@ impl Decisions {
         Move::Write(self.pool.status(&status), change)
     }
 
-    /// What `pass.rs` and `apply_retention.rs` do at the end.
+    /// What `reconciliation.rs` and `apply_retention.rs` do at the end.
     fn settle(&self, setup: &Configuration, knowledge: &Knowledge, facts: &Facts) -> Move {
         let status = status::status(facts, &facts.ledger, None);
         let plan = setup.retires.then(|| {

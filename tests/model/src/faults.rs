@@ -1,15 +1,16 @@
 //! What users, time and faults do to a state.
 
+mod status;
+
 use cartouche_crds::{RunPhase, RunnableStatus};
-use cartouche_oracle::is_loss;
 use cartouche_protocol::{facts::RunName, ledger::Ledger};
 
 use crate::{
     cast::run_uid,
     model::{Action, Checked},
-    pool::StatusId,
+    process::Memory,
     server::Fate,
-    world::{Ghost, Make, Memory, Outcome, Presence, Run, STRANGER, Seen, Worker, World},
+    world::{Ghost, Make, Outcome, Presence, Run, STRANGER, Seen, Worker, World},
 };
 
 impl Checked {
@@ -46,6 +47,7 @@ impl Checked {
             Action::Wipe => self.wipe(world),
             Action::BackUp => world.backup = Some(world.runnable.status),
             Action::Restore => self.restore(world),
+            Action::GraceEnds(worker) => end_grace(&mut world.workers[worker]),
             Action::Pause => {
                 self.pause(world);
             }
@@ -102,6 +104,11 @@ impl Checked {
         let ledger = Ledger::of(&stored);
         let pending = ledger.current.as_ref();
         let pending = pending.filter(|current| current.phase != RunPhase::Created);
+        let bare = self.setup.bare_forgeries;
+        // A forger cannot be told from a Runnable without a ledger, nor whoever is quicker than a create.
+        if bare && (!early || ledger.current.is_none()) {
+            return;
+        }
         let number = match (early, pending) {
             (true, _) => ledger.next_sequence(),
             (false, Some(current)) => current.sequence,
@@ -111,7 +118,8 @@ impl Checked {
         let number = u16::try_from(number).unwrap_or(u16::MAX);
         let make = Make {
             forged: true,
-            early,
+            early: early && !bare,
+            bare,
             ..self.named(world.runnable.owner, number, document, 0)
         };
         if world.holder(make.name).is_some() {
@@ -121,7 +129,7 @@ impl Checked {
         Self::add_run(
             world,
             Run {
-                result: Some(true),
+                result: (!bare).then_some(true),
                 ..Run::new(make)
             },
         );
@@ -139,10 +147,18 @@ impl Checked {
         if after.runnable == world.runnable {
             return;
         }
+        let before = &world.workers[worker];
+        let memory = Memory {
+            // What it read before it wrote stays known.
+            unknown_runs: after.workers[worker].memory.unknown_runs.clone(),
+            known_writers: after.workers[worker].memory.known_writers,
+            ..before.memory.clone()
+        };
         after.workers[worker] = Worker {
             woken: true,
             pass: None,
-            ..world.workers[worker].clone()
+            memory,
+            ..before.clone()
         };
         after.left.losses -= 1;
         *world = after;
@@ -171,71 +187,13 @@ impl Checked {
         world.runs[index].hasty = hasty;
     }
 
-    /// The ledger is gone: the original controller wrote the status, or all of it is lost.
-    fn wipe(&self, world: &mut World) {
-        let mut status = (*self.decisions.pool.stored(world.runnable.status)).clone();
-        // Exception I3: a status that says nothing at all gives nobody a reason to wait.
-        let unsafe_now = self.setup.wipes_all && !is_still(world);
-        if status.current_run.is_none() || unsafe_now {
-            return;
-        }
-        if world.left.wipes > 0 {
-            world.left.wipes -= 1;
-        } else {
-            world.left.original_writes -= 1;
-        }
-        if self.setup.wipes_all {
-            status = RunnableStatus::default();
-        }
-        status.current_run = None;
-        status.history = Vec::new();
-        status.outputs_from = None;
-        status.breaker = None;
-        self.replace(world, self.decisions.pool.status(&status));
-    }
-
-    /// Exception I3: a backup is restored with the controllers stopped, so that nothing is on its way.
-    fn restore(&self, world: &mut World) {
-        let Some(backup) = world
-            .backup
-            .filter(|backup| *backup != world.runnable.status)
-        else {
-            return;
-        };
-        if !world.wire.is_empty() {
-            return;
-        }
-        world.left.restores -= 1;
-        world.backup = None;
-        for worker in 0..world.workers.len() {
-            crash(world, worker);
-            world.workers[worker].cache = None;
-        }
-        world.ghost.restored |= self.replace(world, backup);
-        world.runnable.writers += 1;
-    }
-
-    /// Somebody writes another status. Whether anything that it said of runs is lost.
-    fn replace(&self, world: &mut World, status: StatusId) -> bool {
-        let old = self.decisions.pool.stored(world.runnable.status);
-        let new = self.decisions.pool.stored(status);
-        world.runnable.marked |= new != old;
-        world.runnable.status = status;
-        world.touch();
-        let lost = is_loss(&old, &new);
-        for run in world.runs.iter_mut().filter(|_| lost) {
-            run.forgettable = true;
-            run.had_succeeded |= run.result == Some(true);
-        }
-        lost
-    }
-
     /// Half a minute passes: whatever was sent has arrived, and nothing that was read before is recent.
     pub(crate) fn pause(&self, world: &mut World) -> bool {
         if !self.may_pass(world) {
             return false;
         }
         let before = world.clone();
+        world.same_second = false;
         for worker in &mut world.workers {
             if let Some(pass) = &mut worker.pass {
                 pass.prompt = false;
@@ -245,7 +203,11 @@ impl Checked {
                 without.settled = true;
             }
             // The watch has not shown a run that was made: it is looked for.
-            worker.woken |= worker.memory.unobserved_run.take().is_some();
+            if let Some(unobserved) = &mut worker.memory.unobserved_run {
+                worker.woken |= !unobserved.over;
+                unobserved.over = true;
+            }
+            end_grace(worker);
         }
         *world != before
     }
@@ -265,11 +227,12 @@ impl Checked {
             if let Some(cached) = &mut worker.cache {
                 cached.status = pool.aged(cached.status);
             }
-            let reported = &mut worker.memory.last_reported;
-            *reported = reported.map(|status| pool.aged(status));
-            if let Some(unconfirmed) = &mut worker.memory.unconfirmed {
-                unconfirmed.make.old = true;
+            let memory = &mut worker.memory;
+            memory.last_reported = memory.last_reported.map(|status| pool.aged(status));
+            for shown in memory.made.iter_mut().chain(&mut memory.unconfirmed) {
+                shown.make.old = true;
             }
+            memory.unknown_runs.iter_mut().for_each(|it| it.old = true);
             if let Some(pass) = &mut worker.pass {
                 grow_old(self, pass);
             }
@@ -321,6 +284,13 @@ fn grow_old(model: &Checked, pass: &mut crate::world::Pass) {
     }
 }
 
+fn end_grace(worker: &mut Worker) {
+    if let Some(missing) = &mut worker.memory.missing {
+        worker.woken |= !missing.over;
+        missing.over = true;
+    }
+}
+
 fn show_template(world: &mut World, worker: usize, template: u8) {
     world.workers[worker].template = template;
     world.workers[worker].woken = true;
@@ -345,11 +315,6 @@ fn mistype(world: &mut World, mistyped: bool) {
     world.left.mistypes -= u8::from(mistyped);
     world.runnable.mistyped = mistyped;
     world.touch();
-}
-
-/// Nothing is on its way, and no worker is about to send anything.
-fn is_still(world: &World) -> bool {
-    world.wire.is_empty() && world.workers.iter().all(|worker| worker.pass.is_none())
 }
 
 /// Memory and watches are lost. What the cache held may come again: a new list may be answered by an

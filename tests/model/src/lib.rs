@@ -31,8 +31,10 @@
 //! - I1: somebody deletes a run before it is confirmed, or while a create of it is on its way
 //!   ([`Run::hasty`](world::Run::hasty));
 //! - I2: a run that ends and is deleted while nobody watches is `Lost`, without outputs;
-//! - I3: a backup is restored, or a whole status lost, while controllers run (the model restores with
-//!   the controllers stopped).
+//! - I3: a backup is restored, or a whole status lost, while something is on its way (the model restores with the
+//!   controllers stopped, or beside them while they have nothing under way);
+//! - a backup that comes back without a note of its writer is known by its number only
+//!   ([`Restored::Unnoted`](configuration::Restored::Unnoted)).
 //!
 //! # What is abstract
 //! Time: "half a minute passes" and "ten minutes pass" are steps that can be taken only while no create
@@ -40,11 +42,13 @@
 //! seconds of a consistent read of the ledger. Back-off: whatever failed may be tried at any moment.
 //! Reads that are refused, selectors and Jobs' pods do not occur.
 //!
-//! Of what a process remembers (`ProcessState`), the model drives `begin`, `is_behind`, `wrote_status`, `wrote_ledger`,
-//! `compared`, `looked_up` and `prune`. The rest is of no order that it knows: whom an event enqueues
-//! (`is_echo`, `is_as_made`), how long a run may be missing or unseen (`note_missing`, `grace_left`, `unobserved`), strangers and
-//! retired runs. These have unit tests, and the seeds of the simulation. Nor does anybody write the status a
-//! second time while a worker remembers the first: that is I3.
+//! Of what a process remembers (`ProcessState`), the model drives all but `prune_retired`, which saves deletions
+//! and decides nothing. The clock of a worker stands still, so that of a time it is only known whether it is over: a
+//! mistake in its length is for the unit tests, and so is one
+//! that calls a run lost too soon, which nobody can tell from the end.
+//! That calling it lost takes time is explored only where [`Configuration::grace`](configuration::Configuration::grace)
+//! says so. What swallows events (`is_echo`, `is_as_made`) is judged where nothing but events wakes a worker
+//! ([`Configuration::at_once`](configuration::Configuration::at_once)).
 //!
 //! # Mistakes on purpose
 //! A check that finds nothing proves little, so [`mutant`] has mistakes that it must find.

@@ -1,11 +1,12 @@
 //! What a worker sees when it looks around: the watches that it has, and what they have shown.
 
 use cartouche_crds::RunnableStatus;
+use cartouche_protocol::ledger::Ledger;
 
 use crate::{
     cast::{kind_number, run_of},
     model::Checked,
-    process::CLOCK,
+    process::{CLOCK, Memory},
     world::{Knowledge, Known, Shown, World},
 };
 
@@ -25,7 +26,7 @@ impl Checked {
         }
         let worker = &mut world.workers[index];
         let knowledge = &mut pass.knowledge;
-        knowledge.unobserved_run = worker.memory.unobserved_run;
+        self.take_in_waits(&mut worker.memory, knowledge);
         let kind = stored
             .current_run
             .as_ref()
@@ -57,6 +58,23 @@ impl Checked {
             knowledge.cached_runs = polled.map(|shown| (shown, false)).collect();
         }
         world.workers[index].pass = Some(pass);
+    }
+
+    /// What the worker still waits for, of what it remembers of the current run.
+    fn take_in_waits(&self, memory: &mut Memory, knowledge: &mut Knowledge) {
+        // Where nobody has to wait for another controller's word, all the time for it has passed.
+        knowledge.grace_over = !self.setup.grace;
+        knowledge.unobserved_run = None;
+        if memory.unobserved_run.is_none() && memory.missing.is_none() {
+            return;
+        }
+        let ledger = self.decisions.ledger(knowledge.stored);
+        self.decisions.remember(self.setup.mutant, memory, |state| {
+            let unobserved = state.unobserved(CLOCK);
+            knowledge.unobserved_run = unobserved.and_then(|(uid, _)| run_of(uid));
+            let grace = state.grace_left(&ledger, CLOCK);
+            knowledge.grace_over |= grace.is_some_and(|left| left.is_zero());
+        });
     }
 
     fn want_kinds(
@@ -92,7 +110,7 @@ impl Checked {
         }
     }
 
-    /// Drops the cached runs that do not matter any more; see `Pass::tidy`.
+    /// Drops the cached runs that do not matter any more; see `prune.rs`.
     pub(crate) fn tidy(&self, world: &mut World, index: usize) {
         let worker = &mut world.workers[index];
         let Some(pass) = &worker.pass else { return };
@@ -115,9 +133,19 @@ impl Checked {
             seen.any(|(shown, _)| Some(shown.uid) == run_of(uid))
         };
         let ledger = self.decisions.ledger(pass.knowledge.stored);
+        worker.woken |= is_out_of_sight(&ledger, &pass.knowledge);
         self.decisions
             .remember(self.setup.mutant, &mut worker.memory, |state| {
                 state.prune(&ledger, is_seen, CLOCK);
             });
     }
+}
+
+/// No watch shows the current run: it is looked at again without an event.
+fn is_out_of_sight(ledger: &Ledger, knowledge: &Knowledge) -> bool {
+    let current = ledger.current.as_ref();
+    let unfinished = current.filter(|current| current.result.is_none());
+    let uid = unfinished.and_then(|current| current.uid.as_deref().and_then(run_of));
+    let mut shown = knowledge.cached_runs.iter();
+    uid.is_some_and(|uid| !shown.any(|(shown, deleted)| shown.uid == uid && !deleted))
 }

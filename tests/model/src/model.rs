@@ -57,6 +57,8 @@ pub enum Action {
     BackUp,
     /// It is restored.
     Restore,
+    /// The time for another controller's word about a missing run is over, for a worker.
+    GraceEnds(usize),
     /// Half a minute passes.
     Pause,
     /// More than the minimum age passes.
@@ -115,6 +117,9 @@ impl Checked {
             if world.left.losses > 0 {
                 actions.push(Action::ActUnanswered(index));
             }
+        }
+        if worker.memory.missing.is_some_and(|missing| !missing.over) {
+            actions.push(Action::GraceEnds(index));
         }
         if world.left.crashes > 0 {
             actions.push(Action::Crash(index));

@@ -19,7 +19,7 @@ use cartouche_protocol::{
 use cartouche_templating::{Health, Verdict};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration};
 
-use crate::cast::NOW;
+use crate::{cast::NOW, process::CLOCK};
 
 /// One mistake, or none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,6 +80,20 @@ pub enum Mutant {
     ReportTakenForOwn,
     /// Who has written the status is not asked.
     WritersIgnored,
+    /// A note of writers is remembered while another write may leave the same one.
+    NotedAtOnce,
+    /// The number that this process gave last is not remembered.
+    NumberForgotten,
+    /// An object that claimed to be ahead of the ledger is not remembered.
+    UnknownForgotten,
+    /// Our own write is no news, even if a pass was put off until it arrives.
+    EchoUnheard,
+    /// That a run is missing is not remembered: each time another controller's word is waited for anew.
+    GraceEndless,
+    /// A run that no watch has shown is never looked for.
+    UnobservedForever,
+    /// Whatever a watch shows of a run that this process made is no news.
+    SightsIgnored,
 }
 
 impl Mutant {
@@ -149,10 +163,20 @@ impl Mutant {
 
     /// What a process remembers, before and after one of its functions has changed that.
     pub(crate) fn bend_state(self, state: &mut ProcessState) {
-        if self == Self::SettledAtOnce
-            && let Some((since, _)) = &mut state.without_ledger
-        {
-            *since = Duration::ZERO;
+        match self {
+            Self::SettledAtOnce => {
+                let without_ledger = state.without_ledger.iter_mut();
+                without_ledger.for_each(|(since, _)| *since = Duration::ZERO);
+            }
+            Self::NumberForgotten => state.last_written_sequence = 0,
+            Self::UnknownForgotten => state.unknown_runs.clear(),
+            Self::EchoUnheard => state.waits_for_cache = false,
+            Self::GraceEndless => state.missing = None,
+            Self::UnobservedForever => {
+                let unobserved = state.unobserved_run.iter_mut();
+                unobserved.for_each(|(_, since)| *since = CLOCK);
+            }
+            _ => {}
         }
     }
 

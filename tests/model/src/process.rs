@@ -3,34 +3,111 @@
 use std::time::Duration;
 
 use cartouche_protocol::{
-    evaluate::fetched_run,
-    ledger::{FetchedRun, Ledger},
-    process_state::{CREATES_SETTLE_IN, ProcessState},
+    evaluate::{digested, fetched_run},
+    facts::CachedRun,
+    ledger::{FetchedRun, Ledger, RunIdentity},
+    process_state::{ProcessState, UNOBSERVED_FOR, UnknownRun},
 };
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, Time},
-    jiff::SignedDuration,
+    jiff::{SignedDuration, Timestamp},
 };
 
 use crate::{
-    cast::{NOW, run_of, run_uid},
+    cast::{NOW, YOUNG, run_of, run_uid},
     decisions::Decisions,
     mutant::Mutant,
-    world::{Memory, Shown, WithoutLedger},
+    pool::StatusId,
+    world::{Cached, Shown, Uid},
 };
 
 /// The time on the clock of every worker. It stands still: what began long ago, began at zero.
-pub(crate) const CLOCK: Duration = CREATES_SETTLE_IN;
+pub(crate) const CLOCK: Duration = UNOBSERVED_FOR;
 
-/// Who has written the status, when others have so often. Each time is noted anew.
-pub(crate) fn writers(count: u8) -> Vec<ManagedFieldsEntry> {
-    let other = |count: u8| ManagedFieldsEntry {
+/// What a worker remembers from one pass to the next, gone after a crash: the compact form of the
+/// controller's `ProcessState`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Memory {
+    /// The incarnation of the Runnable that all of this is about.
+    pub owner: u8,
+    /// See `ProcessState`.
+    pub written: Option<u8>,
+    /// See `ProcessState`.
+    pub waits_for_cache: bool,
+    /// The note of other writers that there was when the ledger proved to be ours.
+    pub known_writers: u8,
+    /// See `ProcessState`.
+    pub wrote_ledger: bool,
+    /// See `ProcessState`.
+    pub last_written_sequence: i64,
+    /// See `ProcessState`.
+    pub never_served: Option<bool>,
+    /// See `ProcessState`.
+    pub last_reported: Option<StatusId>,
+    /// See `ProcessState`.
+    pub without_ledger: Option<WithoutLedger>,
+    /// See `ProcessState`.
+    pub unobserved_run: Option<Awaited>,
+    /// See `ProcessState`. Only where calling a run lost takes time.
+    pub missing: Option<Awaited>,
+    /// See `ProcessState`.
+    pub made: Option<Shown>,
+    /// See `ProcessState`.
+    pub unconfirmed: Option<Shown>,
+    /// See `ProcessState`.
+    pub unknown_runs: Vec<Unknown>,
+    /// Kinds that are watched, as bits.
+    pub kinds: u8,
+}
+
+/// How long a worker has seen no ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WithoutLedger {
+    /// Creates have settled.
+    pub settled: bool,
+    /// The resourceVersion that was seen without one.
+    pub version: u8,
+}
+
+/// A run that something is still to be heard of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Awaited {
+    /// Which.
+    pub run: Uid,
+    /// It was waited for long enough.
+    pub over: bool,
+}
+
+/// An object that claimed to be ahead of a ledger of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Unknown {
+    /// Which.
+    pub run: Uid,
+    /// The number that it claims.
+    pub number: i64,
+    /// It is older than any intent that is still to come.
+    pub old: bool,
+}
+
+/// Who else has written the status, as the API server notes it.
+pub(crate) fn noted(cached: &Cached) -> Vec<ManagedFieldsEntry> {
+    writers(if cached.noted { cached.writers } else { 0 })
+}
+
+/// The note of others' latest write.
+fn writers(seconds: u8) -> Vec<ManagedFieldsEntry> {
+    let other = ManagedFieldsEntry {
         manager: Some("restore".to_owned()),
         subresource: Some("status".to_owned()),
-        time: Some(Time(NOW - SignedDuration::from_mins(i64::from(count)))),
+        time: Some(Time(noted_at(seconds))),
         ..ManagedFieldsEntry::default()
     };
-    (count > 0).then(|| other(count)).into_iter().collect()
+    (seconds > 0).then_some(other).into_iter().collect()
+}
+
+/// When that was. Each second that is noted is another.
+pub(crate) fn noted_at(seconds: u8) -> Timestamp {
+    NOW - SignedDuration::from_hours(1) + SignedDuration::from_mins(i64::from(seconds))
 }
 
 impl Decisions {
@@ -52,6 +129,7 @@ impl Decisions {
     fn state(&self, memory: &Memory) -> ProcessState {
         ProcessState {
             written: memory.written.map(u64::from),
+            waits_for_cache: memory.waits_for_cache,
             known_writers: writers(memory.known_writers),
             wrote_ledger: memory.wrote_ledger,
             last_written_sequence: memory.last_written_sequence,
@@ -65,8 +143,17 @@ impl Decisions {
                 };
                 (since, without.version.to_string())
             }),
-            unobserved_run: memory.unobserved_run.map(|run| (run_uid(run), CLOCK)),
+            unobserved_run: memory.unobserved_run.map(|awaited| {
+                let since = if awaited.over { Duration::ZERO } else { CLOCK };
+                (run_uid(awaited.run), since)
+            }),
+            missing: memory.missing.map(|awaited| {
+                let until = if awaited.over { CLOCK } else { CLOCK * 2 };
+                (run_uid(awaited.run), until)
+            }),
+            made: memory.made.and_then(|shown| self.as_made(&shown)),
             unconfirmed: memory.unconfirmed.and_then(|shown| self.made(&shown)),
+            unknown_runs: memory.unknown_runs.iter().map(unknown_run).collect(),
             ..ProcessState::default()
         }
     }
@@ -74,6 +161,7 @@ impl Decisions {
     fn take_over(&self, memory: &mut Memory, state: &ProcessState) {
         let version = |text: &String| text.parse().unwrap_or_default();
         memory.written = state.written.and_then(|written| u8::try_from(written).ok());
+        memory.waits_for_cache = state.waits_for_cache;
         memory.known_writers = (0..=u8::MAX)
             .find(|count| writers(*count) == state.known_writers)
             .unwrap_or_default();
@@ -91,8 +179,15 @@ impl Decisions {
                 settled: since.is_zero(),
                 version: version(seen),
             });
+        let awaited = |uid: &String, over| run_of(uid).map(|run| Awaited { run, over });
         let unobserved = state.unobserved_run.as_ref();
-        memory.unobserved_run = unobserved.and_then(|(uid, _)| run_of(uid));
+        memory.unobserved_run = unobserved.and_then(|(uid, since)| awaited(uid, since.is_zero()));
+        let missing = state.missing.as_ref();
+        memory.missing = missing.and_then(|(uid, until)| awaited(uid, *until <= CLOCK));
+        memory.made = memory.made.filter(|_| state.made.is_some());
+        let unknown = state.unknown_runs.iter();
+        memory.unknown_runs = unknown.filter_map(remembered_unknown).collect();
+        memory.unknown_runs.sort_unstable();
         memory.unconfirmed = memory.unconfirmed.filter(|_| state.unconfirmed.is_some());
     }
 
@@ -104,8 +199,46 @@ impl Decisions {
         fetched_run(compiled, &[], &object).map(Box::new)
     }
 
+    fn as_made(&self, shown: &Shown) -> Option<CachedRun> {
+        self.made(shown).map(|made| CachedRun::of(&made))
+    }
+
+    /// What a run says of itself.
+    pub(crate) fn identity(&self, shown: &Shown) -> Option<RunIdentity> {
+        let object = self
+            .cast
+            .object(&self.pool, shown.uid, &shown.make, shown.result);
+        RunIdentity::of(&object)
+    }
+
+    /// A run as a watch keeps it, beside this status.
+    pub(crate) fn seen(&self, status: StatusId, shown: &Shown, deleted: bool) -> Option<CachedRun> {
+        let object = self
+            .cast
+            .object(&self.pool, shown.uid, &shown.make, shown.result);
+        let compiled = &self.cast.document(shown.make.document).compiled;
+        let history = &self.pool.stored(status).history;
+        let run = RunIdentity::of(&object)?;
+        Some(digested(Some(compiled), history, run, &object, deleted))
+    }
+
     /// The ledger of a status.
-    pub(crate) fn ledger(&self, status: crate::pool::StatusId) -> Ledger {
+    pub(crate) fn ledger(&self, status: StatusId) -> Ledger {
         Ledger::of(&self.pool.stored(status))
     }
+}
+
+fn unknown_run(unknown: &Unknown) -> (String, UnknownRun) {
+    let created = if unknown.old { NOW - YOUNG } else { NOW };
+    let (created, sequence) = (Some(created), unknown.number);
+    (run_uid(unknown.run), UnknownRun { created, sequence })
+}
+
+fn remembered_unknown((uid, known): (&String, &UnknownRun)) -> Option<Unknown> {
+    let age = known.created.map(|created| NOW.duration_since(created));
+    Some(Unknown {
+        run: run_of(uid)?,
+        number: known.sequence,
+        old: age.is_some_and(|age| age >= YOUNG),
+    })
 }

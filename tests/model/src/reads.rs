@@ -1,15 +1,16 @@
 //! What a pass reads before it goes on: renderings, lists, names, who wrote the ledger.
 
-use cartouche_protocol::facts::LedgerWriter;
+use cartouche_protocol::{facts::LedgerWriter, ledger::RunIdentity};
+use k8s_openapi::jiff::SignedDuration;
 
 use crate::{
-    cast::NOW,
+    cast::{NOW, owner_uid},
     model::Checked,
     mutant::Mutant,
     pool::NameId,
-    process::writers,
+    process::{noted, noted_at},
     worker::give_up,
-    world::{Make, Worker, World},
+    world::{Knowledge, Make, Worker, World},
 };
 
 impl Checked {
@@ -45,7 +46,10 @@ impl Checked {
     /// Who wrote `currentRun` last.
     pub(crate) fn read_ledger_writer(&self, world: &mut World, index: usize) {
         let World {
-            runnable, workers, ..
+            runnable,
+            workers,
+            same_second,
+            ..
         } = world;
         let Worker { memory, pass, .. } = &mut workers[index];
         let Some(pass) = pass else { return };
@@ -59,10 +63,29 @@ impl Checked {
             return;
         }
         pass.knowledge.ledger_writer = Some(LedgerWriter::Ours);
-        let entries = writers(runnable.writers);
+        let age = if *same_second && self.setup.mutant != Mutant::NotedAtOnce {
+            SignedDuration::ZERO
+        } else {
+            SignedDuration::from_mins(1)
+        };
+        let knowledge = &mut pass.knowledge;
+        let ahead = self.ahead(knowledge);
         self.decisions.remember(self.setup.mutant, memory, |state| {
-            state.looked_up(&entries, Some(NOW));
+            state.looked_up(&noted(runnable), Some(noted_at(runnable.writers) + age));
+            state.note_unknown_runs(ahead, Some(NOW));
         });
+        knowledge.unknown_runs = memory.unknown_runs.iter().map(|it| it.run).collect();
+    }
+
+    /// What the watch has shown of runs that claim to be ahead of the ledger.
+    fn ahead(&self, knowledge: &Knowledge) -> Vec<RunIdentity> {
+        let ledger = self.decisions.ledger(knowledge.stored);
+        let owner = owner_uid(knowledge.owner);
+        let shown = knowledge.cached_runs.iter().map(|(shown, _)| shown);
+        shown
+            .filter_map(|shown| self.decisions.identity(shown))
+            .filter(|run| ledger.is_behind(run, &owner))
+            .collect()
     }
 
     /// What the server makes of the document, beside the run of this name.

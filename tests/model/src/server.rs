@@ -7,6 +7,7 @@ use crate::{
     model::Checked,
     mutant::Mutant,
     pool::StatusId,
+    process::Memory,
     world::{Known, Make, Outcome, Presence, Request, Run, Shown, Stage, Uid, World},
 };
 
@@ -47,6 +48,7 @@ impl Checked {
         judge::write(self, world, &pass.knowledge, status, change);
         // The status has one owner: who wrote it last.
         world.runnable.marked = false;
+        world.runnable.noted = false;
         world.runnable.status = status;
         world.touch();
         pass.version = world.runnable.version;
@@ -78,6 +80,34 @@ impl Checked {
         } else {
             Outcome::Unknown
         };
+        self.send_again(world, make, fate, endless);
+        world.wire.sort_unstable();
+        let Some(sender) = sender else { return };
+        let worker = &mut world.workers[usize::from(sender)];
+        let Some(pass) = &mut worker.pass else { return };
+        if self.setup.mutant == Mutant::ConfirmSkipped {
+            worker.pass = None;
+            worker.woken = true;
+            return;
+        }
+        let answered = matches!(fate, Fate::Answered | Fate::PutOff);
+        if let Outcome::Created(shown) = outcome
+            && answered
+        {
+            worker.memory.made = Some(shown);
+        }
+        if let (Fate::PutOff, Outcome::Created(shown)) = (fate, outcome) {
+            worker.memory.unconfirmed = Some(shown);
+            worker.pass = None;
+            worker.woken = true;
+            return;
+        }
+        pass.knowledge.created = Some(if answered { outcome } else { Outcome::Unknown });
+        pass.stage = Stage::Deciding;
+    }
+
+    /// What of a create is on the wire after its fate.
+    fn send_again(&self, world: &mut World, make: Make, fate: Fate, endless: bool) {
         if fate == Fate::Delayed {
             world.wire.push(Request {
                 sender: None,
@@ -95,24 +125,6 @@ impl Checked {
                 endless: true,
             });
         }
-        world.wire.sort_unstable();
-        let Some(sender) = sender else { return };
-        let worker = &mut world.workers[usize::from(sender)];
-        let Some(pass) = &mut worker.pass else { return };
-        if self.setup.mutant == Mutant::ConfirmSkipped {
-            worker.pass = None;
-            worker.woken = true;
-            return;
-        }
-        if let (Fate::PutOff, Outcome::Created(shown)) = (fate, outcome) {
-            worker.memory.unconfirmed = Some(shown);
-            worker.pass = None;
-            worker.woken = true;
-            return;
-        }
-        let answered = matches!(fate, Fate::Answered | Fate::PutOff);
-        pass.knowledge.created = Some(if answered { outcome } else { Outcome::Unknown });
-        pass.stage = Stage::Deciding;
     }
 
     fn arrive(&self, world: &mut World, mut make: Make) -> Outcome {
@@ -214,7 +226,7 @@ impl Checked {
         }
     }
 
-    /// One event of the watch; see `RunWatch::show`.
+    /// One event of the watch; see `show` of the controller's `watch/runs.rs`.
     fn show(&self, world: &mut World, index: usize, uid: usize, deleted: bool) {
         let run = world.runs[uid];
         let worker = &mut world.workers[index];
@@ -233,10 +245,36 @@ impl Checked {
             result: run.result,
         };
         let cached_run = Some((run.result, deleted));
-        if seen.cached_run != cached_run && self.decisions.matters(cached.status, &shown) {
-            seen.cached_run = cached_run;
-            worker.woken = true;
+        if !self.decisions.matters(cached.status, &shown) {
+            return;
         }
+        let news = seen.cached_run != cached_run;
+        seen.cached_run = cached_run;
+        let as_made = self.is_as_made(&mut worker.memory, cached.status, &shown, deleted);
+        worker.woken |= news && !as_made;
+    }
+
+    /// Whether the pass that made this run knows all that the watch shows of it.
+    fn is_as_made(
+        &self,
+        memory: &mut Memory,
+        status: StatusId,
+        shown: &Shown,
+        deleted: bool,
+    ) -> bool {
+        // Without one that was made, none is.
+        if memory.made.is_none() {
+            return false;
+        }
+        let Some(seen) = self.decisions.seen(status, shown, deleted) else {
+            return false;
+        };
+        let ignored = self.setup.mutant == Mutant::SightsIgnored
+            && memory.made.is_some_and(|made| made.uid == shown.uid);
+        ignored
+            || self
+                .decisions
+                .remember(self.setup.mutant, memory, |state| state.is_as_made(&seen))
     }
 
     /// Whether a watch of runs has anything to deliver.

@@ -94,7 +94,8 @@ impl Checked {
                 break;
             }
             world.squeeze_versions();
-            if world == before && !finish_all(&mut world) && !self.age(&mut world) {
+            let may_wait = !self.setup.at_once;
+            if world == before && !finish_all(&mut world) && !(may_wait && self.age(&mut world)) {
                 verdict = self.judged(&world);
                 if verdict != 0 || !self.make_way(&mut world) {
                     break;

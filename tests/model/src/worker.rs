@@ -1,5 +1,7 @@
 //! A worker: the loop of `controller/src/reconcile.rs`, cut at every request and every look at a cache.
 
+use std::time::Duration;
+
 use cartouche_protocol::{
     decide::Change,
     facts::{LedgerWriter, RunName},
@@ -7,25 +9,33 @@ use cartouche_protocol::{
 };
 
 use crate::{
+    cast::run_of,
     decisions::{End, Move},
     judge,
     model::Checked,
     mutant::Mutant,
     pool::StatusId,
-    process::{CLOCK, writers},
+    process::{CLOCK, Memory, noted},
     reads::read,
-    world::{Cached, Knowledge, Make, Memory, Outcome, Pass, Request, Shown, Stage, World},
+    world::{Cached, Knowledge, Make, Outcome, Pass, Request, Shown, Stage, World},
 };
 
 impl Checked {
     /// Takes over the Runnable as it is stored.
-    #[allow(clippy::unused_self)] // one of the ways of a worker, as the others
     pub(crate) fn observe(&self, world: &mut World, worker: usize) {
-        let worker = &mut world.workers[worker];
-        if worker.cache != Some(world.runnable) {
-            worker.cache = Some(world.runnable);
-            worker.woken = true;
+        let (shown, worker) = (world.runnable, &mut world.workers[worker]);
+        if worker.cache == Some(shown) {
+            return;
         }
+        worker.cache = Some(shown);
+        let version = shown.version.to_string();
+        let echo = worker.memory.owner == shown.owner
+            && self
+                .decisions
+                .remember(self.setup.mutant, &mut worker.memory, |state| {
+                    state.is_echo(&version)
+                });
+        worker.woken |= !echo;
     }
 
     /// Begins a pass, or carries on with it: up to and with its next request.
@@ -46,7 +56,7 @@ impl Checked {
                 Stage::Deciding => Some(self.decisions.next(&self.setup, &pass.knowledge)),
             };
             let free = match next.as_deref() {
-                Some(Move::Rest | Move::LookAfter(_)) => true,
+                Some(Move::Rest | Move::AwaitWord | Move::LookAfter(_)) => true,
                 Some(Move::End(end)) => end.tell.is_none(),
                 Some(Move::Write(..) | Move::Create(_)) | None => false,
                 Some(_) => self.setup.coarse,
@@ -87,7 +97,7 @@ impl Checked {
                 let stored = StoredStatus {
                     status: &stored,
                     resource_version: &version,
-                    managed_fields: &writers(noted(&cached)),
+                    managed_fields: &noted(&cached),
                 };
                 let stored = mutant.bend_stored(state, stored);
                 (!state.is_behind(Some(&version))).then(|| state.begin(stored, CLOCK))
@@ -122,6 +132,7 @@ impl Checked {
             Move::Write(status, change) => self.write(world, index, *status, *change),
             Move::End(end) => self.end(world, index, end),
             Move::Rest => give_up(world, index),
+            Move::AwaitWord => self.await_word(world, index),
             Move::Probe => learn(world, index, |knowledge| knowledge.probed = true),
             Move::LookAfter(problem) => {
                 learn(world, index, |knowledge| knowledge.stuck = Some(*problem));
@@ -230,6 +241,19 @@ impl Checked {
 }
 
 impl Checked {
+    /// The current run is missing: only time, or another controller, says more.
+    fn await_word(&self, world: &mut World, index: usize) {
+        let worker = &mut world.workers[index];
+        let Some(pass) = worker.pass.take() else {
+            return;
+        };
+        let ledger = self.decisions.ledger(pass.knowledge.stored);
+        self.decisions
+            .remember(self.setup.mutant, &mut worker.memory, |state| {
+                state.note_missing(&ledger, Duration::ZERO, CLOCK);
+            });
+    }
+
     /// All runs that exist were compared with the ledger.
     fn remember_comparison(&self, world: &mut World, index: usize) {
         let worker = &mut world.workers[index];
@@ -245,11 +269,6 @@ impl Checked {
                 state.compared(&ledger);
             });
     }
-}
-
-/// How often others have written the status, as far as that is noted.
-fn noted(cached: &Cached) -> u8 {
-    if cached.marked { cached.writers } else { 0 }
 }
 
 /// A pass that would have to wait ends; the next one begins with what there is then.
@@ -287,6 +306,12 @@ fn known_at_first(
         ledger_state: begun.ledger_state,
         last_written_sequence: begun.last_written_sequence,
         unobserved_run: None,
+        grace_over: false,
+        unknown_runs: begun
+            .unknown_runs
+            .iter()
+            .filter_map(|uid| run_of(uid))
+            .collect(),
         other_writer: begun.other_writer,
         ledger_writer: None,
         probed: false,

@@ -5,6 +5,7 @@ use cartouche_protocol::facts::{LedgerState, LedgerWriter};
 use crate::{
     configuration::Left,
     pool::{NameId, ProblemId, StatusId},
+    process::Memory,
 };
 
 /// A run that was ever made; its uid.
@@ -37,6 +38,8 @@ pub struct Make {
     pub forged: bool,
     /// It was there long before the name was intended.
     pub early: bool,
+    /// Whoever forged it gave it no status at first, as a run has none.
+    pub bare: bool,
 }
 
 impl Make {
@@ -54,6 +57,7 @@ impl Make {
             old: false,
             forged: false,
             early: false,
+            bare: false,
         }
     }
 }
@@ -126,6 +130,7 @@ pub struct Shown {
 }
 
 /// The Runnable as a cache has it.
+#[allow(clippy::struct_excessive_bools)] // facts, each on its own
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cached {
     /// Its resourceVersion.
@@ -140,9 +145,11 @@ pub struct Cached {
     pub mistyped: bool,
     /// Its status.
     pub status: StatusId,
-    /// Somebody else wrote the status last, as the API server notes it.
+    /// Somebody else wrote the ledger last, as the API server notes it.
     pub marked: bool,
-    /// How often somebody else has written the status: the API server notes the latest time.
+    /// Somebody else has written a part of the status since a controller last wrote it.
+    pub noted: bool,
+    /// In how many different seconds somebody else has written the status: the API server notes the latest.
     pub writers: u8,
 }
 
@@ -195,6 +202,10 @@ pub struct Knowledge {
     /// See `Facts`.
     pub unobserved_run: Option<Uid>,
     /// See `Facts`.
+    pub grace_over: bool,
+    /// See `Facts`.
+    pub unknown_runs: Vec<Uid>,
+    /// See `Facts`.
     pub other_writer: bool,
     /// See `Facts`.
     pub ledger_writer: Option<LedgerWriter>,
@@ -240,43 +251,6 @@ pub struct Pass {
     pub prompt: bool,
     /// It has written the status, so that what it read was no stale cache.
     pub has_written: bool,
-}
-
-/// How long a worker has seen no ledger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct WithoutLedger {
-    /// Creates have settled.
-    pub settled: bool,
-    /// The resourceVersion that was seen without one.
-    pub version: u8,
-}
-
-/// What a worker remembers from one pass to the next, gone after a crash: the compact form of the
-/// controller's `ProcessState`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Memory {
-    /// The incarnation of the Runnable that all of this is about.
-    pub owner: u8,
-    /// See `ProcessState`.
-    pub written: Option<u8>,
-    /// How often somebody else had written the status when the ledger proved to be ours.
-    pub known_writers: u8,
-    /// See `ProcessState`.
-    pub wrote_ledger: bool,
-    /// See `ProcessState`.
-    pub last_written_sequence: i64,
-    /// See `ProcessState`.
-    pub never_served: Option<bool>,
-    /// See `ProcessState`.
-    pub last_reported: Option<StatusId>,
-    /// See `ProcessState`.
-    pub without_ledger: Option<WithoutLedger>,
-    /// See `ProcessState`.
-    pub unobserved_run: Option<Uid>,
-    /// See `ProcessState`.
-    pub unconfirmed: Option<Shown>,
-    /// Kinds that are watched, as bits.
-    pub kinds: u8,
 }
 
 /// What the watch of runs holds of one run.
@@ -356,6 +330,8 @@ pub struct World {
     pub forbidden: bool,
     /// A copy of the status.
     pub backup: Option<StatusId>,
+    /// Who writes the status now does so in the second of the latest note of others.
+    pub same_second: bool,
     /// Faults that are left.
     pub left: Left,
     /// For the properties.

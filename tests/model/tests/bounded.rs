@@ -1,4 +1,4 @@
-//! A bounded check of every configuration, and of every mistake on purpose.
+//! A bounded check of every configuration, and of every mutant.
 
 use cartouche_model::{
     catalogue,
@@ -8,8 +8,8 @@ use cartouche_model::{
 
 /// States of each configuration; `just model` explores more.
 const STATES: usize = 30_000;
-/// The mistake that hides longest shows after 96,000 different ones.
-const STATES_TO_A_MISTAKE: usize = 400_000;
+/// The mutant that hides longest shows after 96,000 different ones.
+const STATES_TO_A_MUTANT: usize = 400_000;
 
 fn explored(setup: Configuration, states: usize) -> Finding {
     explore(setup, Limits { states, threads: 1 })
@@ -31,9 +31,22 @@ fn nothing_is_made_twice_or_lost_in_any_order_of_faults() {
 }
 
 #[test]
-fn every_mistake_on_purpose_is_found() {
+fn the_page_on_reliability_says_how_many_configurations_and_mutants_there_are() {
+    let page = include_str!("../../../docs/reliability.md");
+    let (configurations, mutants) = (catalogue::configurations(), catalogue::mutants());
+    let said = [
+        format!("{} configurations", configurations.len()),
+        format!("{} mutants", mutants.len()),
+    ];
+    for said in said {
+        assert!(page.contains(&said), "it lacks: {said}");
+    }
+}
+
+#[test]
+fn every_mutant_is_found() {
     for setup in catalogue::mutants() {
-        let found = explored(setup, STATES_TO_A_MISTAKE);
+        let found = explored(setup, STATES_TO_A_MUTANT);
         assert!(!found.broken.is_empty(), "nobody noticed: {}", found.name);
     }
 }

@@ -1,6 +1,6 @@
 //! The configurations in which each mistake on purpose shows.
 
-use super::{ab, faults, lost_status::restored_kinds, plain, retention};
+use super::{ab, faults, lost_status::restored_kinds, memory, plain, retention};
 use crate::{
     configuration::{Configuration, Left},
     mutant::Mutant,
@@ -8,8 +8,14 @@ use crate::{
 
 /// One configuration for each mistake.
 #[must_use]
-#[allow(clippy::too_many_lines)] // a table
 pub fn mutants() -> Vec<Configuration> {
+    let mut all = of_decisions();
+    all.extend(of_memory());
+    all
+}
+
+#[allow(clippy::too_many_lines)] // a table
+fn of_decisions() -> Vec<Configuration> {
     let deletes = || Configuration {
         inputs: ab(),
         workers: 1,
@@ -199,4 +205,51 @@ pub fn mutants() -> Vec<Configuration> {
             ..plain()
         },
     ]
+}
+
+/// Those in what a process remembers.
+fn of_memory() -> Vec<Configuration> {
+    let all = [
+        (
+            "a note of writers remembered too soon",
+            Mutant::NotedAtOnce,
+            memory::restored_beside(),
+        ),
+        (
+            "the number given last forgotten",
+            Mutant::NumberForgotten,
+            memory::restored_unnoted(),
+        ),
+        (
+            "what was ahead of the ledger forgotten",
+            Mutant::UnknownForgotten,
+            memory::forged_before(),
+        ),
+        (
+            "an echo that is waited for unheard",
+            Mutant::EchoUnheard,
+            memory::events(),
+        ),
+        (
+            "a missing run waited for without end",
+            Mutant::GraceEndless,
+            memory::lost(),
+        ),
+        (
+            "a run that no watch shows never looked for",
+            Mutant::UnobservedForever,
+            memory::unobserved(),
+        ),
+        (
+            "what is seen of a run made here ignored",
+            Mutant::SightsIgnored,
+            memory::events(),
+        ),
+    ];
+    let named = |(name, mutant, setup)| Configuration {
+        name,
+        mutant,
+        ..setup
+    };
+    all.map(named).into()
 }

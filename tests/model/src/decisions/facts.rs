@@ -45,8 +45,7 @@ impl Decisions {
                 .filter_map(|(shown, deleted)| reader.cached_run(shown, *deleted))
                 .collect(),
             unobserved_run: knowledge.unobserved_run.map(cast::run_uid),
-            // To wait for another controller's word only takes time: here all of it has passed.
-            grace_over: true,
+            grace_over: knowledge.grace_over,
             ledger_writer: knowledge.ledger_writer,
             // No webhook of the model takes or gives anything.
             probe: knowledge.probed.then_some(Probe {
@@ -101,12 +100,13 @@ impl Reader<'_> {
 
     fn remembered(&self, knowledge: &Knowledge) -> Remembered {
         let read = |shown: &Shown| self.found(shown);
+        let unknown_runs = knowledge.unknown_runs.iter();
         Remembered {
             ledger_state: knowledge.ledger_state,
             created: knowledge.created.map(|outcome| created(&outcome, read)),
             last_written_sequence: knowledge.last_written_sequence,
             other_writer: knowledge.other_writer,
-            ..Remembered::default()
+            unknown_runs: unknown_runs.map(|run| cast::run_uid(*run)).collect(),
         }
     }
 
