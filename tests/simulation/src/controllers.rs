@@ -3,7 +3,6 @@
 use std::{
     io,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll},
     time::Duration,
 };
@@ -37,13 +36,9 @@ use crate::server::PORT;
 /// The name of the API server's host.
 pub const SERVER: &str = "server";
 
-/// The counters of all controllers that were ever started.
-pub type Counters = Arc<Mutex<Vec<Metrics>>>;
-
 /// Runs a controller on the host that this is called on, until the host is stopped.
-pub async fn serve(counters: Counters, concurrency: Option<u16>) -> turmoil::Result {
+pub async fn serve(concurrency: Option<u16>) -> turmoil::Result {
     let metrics = Metrics::default();
-    lock(&counters).push(metrics.clone());
     let client = client()?;
     let concurrency = concurrency.map(|count| format!("--concurrency={count}"));
     let words = ["cartouche-controller".to_owned()].into_iter();
@@ -58,22 +53,6 @@ pub async fn serve(counters: Counters, concurrency: Option<u16>) -> turmoil::Res
     )
     .await;
     Ok(())
-}
-
-/// How many looks of all of them ended in this way.
-#[must_use]
-pub fn looks(counters: &Counters, outcome: &str) -> usize {
-    let ending = format!("reconciles_total{{outcome=\"{outcome}\"}} ");
-    let count = |metrics: &Metrics| -> usize {
-        let text = metrics.text();
-        let found = text.lines().find_map(|line| line.split_once(&ending));
-        found.and_then(|(_, count)| count.parse().ok()).unwrap_or(0)
-    };
-    lock(counters).iter().map(count).sum()
-}
-
-fn lock(counters: &Counters) -> MutexGuard<'_, Vec<Metrics>> {
-    counters.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The library's client as it makes one itself, over simulated TCP.

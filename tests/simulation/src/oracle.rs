@@ -10,6 +10,7 @@
 mod beginnings;
 mod history;
 mod runs;
+pub use runs::spared;
 mod settled;
 
 use cartouche_crds::{RUN_SEQUENCE_LABEL, RunnableStatus};

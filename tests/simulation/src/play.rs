@@ -10,7 +10,7 @@ use std::{
 use turmoil::Sim;
 
 use crate::{
-    controllers::{self, Counters, SERVER, looks},
+    controllers::{self, SERVER},
     faults::{Counts, Faults, count},
     oracle::{self, Verdict, Violation},
     people::People,
@@ -39,8 +39,8 @@ pub struct Played {
     pub verdict: Verdict,
     /// How often what went wrong, or was done to people's objects.
     pub faults: Counts,
-    /// How often a run was left to be confirmed later, because others waited.
-    pub put_off: usize,
+    /// How many runs had ended when they were confirmed, so that one write said both.
+    pub spared: usize,
     /// A hash of everything that the API server's store went through.
     pub hash: u64,
     /// How long it took in the simulation's time.
@@ -61,7 +61,6 @@ struct Play {
     plan: Plan,
     api: Arc<ApiServer>,
     people: People,
-    counters: Counters,
     traced: bool,
     next: usize,
 }
@@ -78,7 +77,6 @@ impl Play {
         Self {
             api: ApiServer::new(store, faults, traced),
             people,
-            counters: Counters::default(),
             plan,
             traced,
             next: 0,
@@ -115,7 +113,7 @@ impl Play {
 
     fn judge(self, elapsed: Duration, error: Option<String>) -> Played {
         let mut verdict = self.unsettled();
-        let (hash, runs, trace, faults) = self.api.with(|state| {
+        let (hash, runs, spared, trace, faults) = self.api.with(|state| {
             verdict.add(oracle::forbidden(&state.store));
             let log = state.store.log();
             let mut hasher = DefaultHasher::new();
@@ -127,13 +125,14 @@ impl Play {
                 .iter()
                 .filter(|change| oracle::makes_a_run(change))
                 .count();
+            let spared = oracle::spared(log);
             let trace = if self.traced {
                 crate::trace::lines(state)
             } else {
                 Vec::new()
             };
             let faults = std::mem::take(&mut state.faults.counts);
-            (hasher.finish(), runs, trace, faults)
+            (hasher.finish(), runs, spared, trace, faults)
         });
         let error = error.map(|error| Violation::new("the simulation", error));
         verdict.violations.extend(error);
@@ -141,7 +140,7 @@ impl Play {
             plan: self.plan,
             verdict,
             faults,
-            put_off: looks(&self.counters, "put-off"),
+            spared,
             hash,
             elapsed,
             runs,
@@ -162,10 +161,8 @@ impl Play {
         let api = self.api.clone();
         sim.host(SERVER, move || api.clone().serve());
         for controller in 0..self.plan.controllers {
-            let (counters, concurrency) = (self.counters.clone(), self.plan.concurrency);
-            sim.host(name(controller), move || {
-                controllers::serve(counters.clone(), concurrency)
-            });
+            let concurrency = self.plan.concurrency;
+            sim.host(name(controller), move || controllers::serve(concurrency));
         }
         sim
     }

@@ -26,8 +26,8 @@ pub struct Report {
     pub runs: usize,
     /// Runnables that the original controller served.
     pub taken_over: usize,
-    /// How often a run was left to be confirmed later, because others waited.
-    pub put_off: usize,
+    /// How many runs had ended when they were confirmed, so that one write said both.
+    pub spared: usize,
     /// How often what went wrong, or was done to people's objects.
     pub faults: Counts,
     /// How often a known limit excused what would be a violation without it.
@@ -60,7 +60,7 @@ impl Report {
             seed,
             runs: played.runs,
             taken_over: played.plan.taken_over(),
-            put_off: played.put_off,
+            spared: played.spared,
             faults: played.faults.clone(),
             excused: played
                 .verdict
@@ -83,7 +83,7 @@ pub struct Sum {
     pub failed: BTreeSet<u64>,
     runs: usize,
     taken_over: usize,
-    put_off: usize,
+    spared: usize,
     faults: Counts,
     excused: Counts,
 }
@@ -94,7 +94,7 @@ impl Sum {
         self.seeds += 1;
         self.runs += report.runs;
         self.taken_over += report.taken_over;
-        self.put_off += report.put_off;
+        self.spared += report.spared;
         for (all, new) in [
             (&mut self.faults, &report.faults),
             (&mut self.excused, &report.excused),
@@ -112,11 +112,11 @@ impl Sum {
     #[must_use]
     pub fn line(&self, passed: Duration) -> String {
         format!(
-            "{} seeds, {} runs, {} taken over, {} put off, {} excused, {} seeds failed, {:.0} s",
+            "{} seeds, {} runs, {} taken over, {} spared a confirmation, {} excused, {} seeds failed, {:.0} s",
             self.seeds,
             self.runs,
             self.taken_over,
-            self.put_off,
+            self.spared,
             self.excused.values().sum::<usize>(),
             self.failed.len(),
             passed.as_secs_f64(),

@@ -1,6 +1,8 @@
 //! Where the content of the runs came from.
 
-use cartouche_crds::RunnableStatus;
+use std::collections::HashMap;
+
+use cartouche_crds::{RunPhase, RunnableStatus};
 use serde_json::Value;
 
 use super::{Verdict, input_hash, makes_a_run, number, owner, status, text, uid};
@@ -9,6 +11,24 @@ use crate::{
     people::is_person,
     store::{Change, Key, Store},
 };
+
+/// How many runs had ended when they were confirmed, so that one write said both.
+pub fn spared(log: &[Change]) -> usize {
+    let mut pending: HashMap<&Key, i64> = HashMap::new();
+    let mut spared = 0;
+    let of_runnables = |change: &&Change| change.key.resource == Resource::Runnables;
+    for change in log.iter().filter(of_runnables) {
+        let Some(current) = status(&change.object).current_run else {
+            continue;
+        };
+        if current.phase == RunPhase::Pending {
+            pending.insert(&change.key, current.sequence);
+        } else if pending.remove(&change.key) == Some(current.sequence) {
+            spared += usize::from(current.result.is_some());
+        }
+    }
+    spared
+}
 
 /// What broke S3 by making a run.
 pub(super) fn judge(store: &Store, found: &mut Verdict) {
