@@ -197,7 +197,7 @@ impl Memories {
             *held = Memory {
                 uid: uid.to_owned(),
                 state: ProcessState {
-                    last_written_sequence: self.left_at(uid),
+                    reached_sequence: self.left_at(uid),
                     ..ProcessState::default()
                 },
                 watched: std::mem::take(&mut held.watched),

@@ -45,9 +45,9 @@ pub struct Facts {
     pub cached_runs: Vec<CachedRun>,
     /// Whether there is a ledger, as this reconciliation began.
     pub ledger_state: LedgerState,
-    /// The number of the run that was current in the last ledger that this process wrote, if it has not
-    /// compared a later one with the runs that exist; else 0.
-    pub last_written_sequence: i64,
+    /// The highest number that was current in a ledger that this process wrote or read, if it has not compared a
+    /// later one with the runs that exist; else 0.
+    pub reached_sequence: i64,
     /// The uid of a run that this process made and the watch has not shown yet.
     pub unobserved_run: Option<String>,
     /// The current run was found missing some time ago already: another controller that saw it go, as
@@ -291,7 +291,7 @@ impl Facts {
             unwatched: None,
             cached_runs: Vec::new(),
             ledger_state: remembered.ledger_state,
-            last_written_sequence: remembered.last_written_sequence,
+            reached_sequence: remembered.reached_sequence,
             unobserved_run: None,
             grace_over: false,
             other_writer: remembered.other_writer,

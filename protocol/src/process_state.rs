@@ -49,8 +49,9 @@ pub struct ProcessState {
     pub known_writers: Vec<ManagedFieldsEntry>,
     /// We wrote a ledger.
     pub wrote_ledger: bool,
-    /// The number that was current in the last one, until the runs that exist were compared with another.
-    pub last_written_sequence: i64,
+    /// The highest number that was current in a ledger that we wrote or read, until the runs that exist were compared
+    /// with another. A write whose answer was lost is read, too, before anything is made of it.
+    pub reached_sequence: i64,
     /// Whether this process saw the Runnable before any controller had written its status, and since
     /// then no status but its own, without a ledger: then nothing of it can be on its way. `None`
     /// before the first reconciliation.
@@ -103,8 +104,8 @@ pub struct Remembered {
     pub ledger_state: LedgerState,
     /// The run of the pending entry, if it was made before and left to be confirmed.
     pub created: Option<CreateOutcome>,
-    /// See [`ProcessState::last_written_sequence`].
-    pub last_written_sequence: i64,
+    /// See [`ProcessState::reached_sequence`].
+    pub reached_sequence: i64,
     /// See [`crate::facts::Facts::other_writer`].
     pub other_writer: bool,
     /// The uids of the unknown runs that are remembered.
@@ -114,10 +115,13 @@ pub struct Remembered {
 impl ProcessState {
     /// Begins a reconciliation with a status that is not older than our latest write.
     pub fn begin(&mut self, stored: StoredStatus<'_>, now: Duration) -> Remembered {
+        if let Some(current) = &stored.status.current_run {
+            self.reached_sequence = self.reached_sequence.max(current.sequence);
+        }
         Remembered {
             ledger_state: self.ledger_state(stored, now),
             created: self.made_before(stored.status),
-            last_written_sequence: self.last_written_sequence,
+            reached_sequence: self.reached_sequence,
             other_writer: self.is_written_by_others(stored.managed_fields),
             unknown_runs: self.unknown_runs.keys().cloned().collect(),
         }
@@ -217,7 +221,7 @@ impl ProcessState {
         let Some(current) = &ledger.current else {
             return;
         };
-        self.last_written_sequence = current.sequence;
+        self.reached_sequence = current.sequence;
         if change == Change::Confirm {
             self.unconfirmed = None;
             self.unobserved_run = current.uid.clone().map(|uid| (uid, now));
@@ -227,7 +231,7 @@ impl ProcessState {
     /// Every run that exists was compared with this ledger: nothing is ahead that is not in it now.
     pub fn compared(&mut self, ledger: &Ledger) {
         let current = ledger.current.as_ref();
-        self.last_written_sequence = current.map_or(0, |current| current.sequence);
+        self.reached_sequence = current.map_or(0, |current| current.sequence);
     }
 
     /// The ledger proved to be ours: until anybody else writes the status again, it stays that.

@@ -30,7 +30,7 @@ impl Memories {
     pub(super) fn leave(&self, memory: &Mutex<Memory>, how: Leaving) -> String {
         let (uid, reached) = {
             let memory = lock(memory);
-            (memory.uid.clone(), memory.state.last_written_sequence)
+            (memory.uid.clone(), memory.state.reached_sequence)
         };
         self.keep(Left {
             uid: uid.clone(),

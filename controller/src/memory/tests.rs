@@ -54,9 +54,7 @@ fn key(name: &str) -> RunnableKey {
 }
 
 fn reached(memories: &Memories, uid: &str) -> i64 {
-    lock(&memories.of(&key("a"), uid))
-        .state
-        .last_written_sequence
+    lock(&memories.of(&key("a"), uid)).state.reached_sequence
 }
 
 /// Very many Runnables come and leave.
@@ -65,7 +63,7 @@ fn fill(memories: &Memories, how: Leaving) {
         let name = number.to_string();
         lock(&memories.of(&key(&name), &format!("{how:?}-{name}")))
             .state
-            .last_written_sequence = 1;
+            .reached_sequence = 1;
         let _ = memories.remove(&key(&name), how);
     }
 }
@@ -75,7 +73,7 @@ fn a_runnable_that_could_not_be_read_comes_back_with_the_number_that_it_had_reac
     let memories = Memories::default();
     lock(&memories.of(&key("a"), "first"))
         .state
-        .last_written_sequence = 7;
+        .reached_sequence = 7;
     let left = memories.remove(&key("a"), Leaving::Unreadable);
     assert_eq!(left.as_deref(), Some("first"));
     assert_eq!(reached(&memories, "first"), 7);
@@ -94,7 +92,7 @@ fn however_many_are_deleted_those_are_known_that_cannot_be_read() {
     let memories = Memories::default();
     lock(&memories.of(&key("a"), "first"))
         .state
-        .last_written_sequence = 7;
+        .reached_sequence = 7;
     let _ = memories.remove(&key("a"), Leaving::Unreadable);
     fill(&memories, Leaving::Deleted);
     fill(&memories, Leaving::Deleted);

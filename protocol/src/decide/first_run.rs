@@ -92,9 +92,9 @@ enum PutBack {
 }
 
 fn put_back(facts: &Facts) -> PutBack {
-    // Runs that have ended are not kept in mind: a number that this process has written itself tells of them.
+    // Runs that have ended are not kept in mind: a number that this process has seen in the ledger tells of them.
     let current = facts.ledger.current.as_ref();
-    if current.is_some_and(|current| current.sequence < facts.last_written_sequence) {
+    if current.is_some_and(|current| current.sequence < facts.reached_sequence) {
         return PutBack::Yes;
     }
     let uid = &facts.runnable.uid;

@@ -56,13 +56,18 @@ fn has_ended(facts: &Facts, fetched: &FetchedRun) -> bool {
 
 /// Where no create is sent that would tell, by its refusal, that an earlier one has made the run, the
 /// run is read instead, so that it can be followed: while the Runnable is suspended, cannot be rendered,
-/// or waits with another document.
+/// or waits with another document. So it is where it was listed: outputs of an earlier run, which the stuck
+/// create would leave time for, must not come before its own.
 pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     let is_sent = facts
         .rendering
         .as_ref()
         .is_ok_and(|rendering| rendering.document.input_hash() == current.input_hash);
-    if is_sent && !facts.runnable.suspended {
+    let is_listed = facts.listed.iter().flatten();
+    let is_listed = is_listed
+        .map(|found| &found.run)
+        .any(|run| facts.is_run_of(run, current));
+    if is_sent && !facts.runnable.suspended && !is_listed {
         return None;
     }
     let name = RunName::of(current);
@@ -76,7 +81,7 @@ pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
                 .cached_runs
                 .iter()
                 .any(|cached_run| !cached_run.deleted && facts.is_run_of(&cached_run.run, current));
-            seen.then_some(Step::ReadRun(name))
+            (is_listed || seen).then_some(Step::ReadRun(name))
         }
     }
 }

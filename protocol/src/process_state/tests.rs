@@ -241,13 +241,25 @@ fn a_confirmation_leaves_a_run_that_a_watch_has_to_show() {
 fn the_number_that_was_written_is_kept_until_all_runs_were_compared() {
     let mut state = writer_of(&ledger(pending(4, "A"), vec![]));
     assert_eq!(
-        begin(&mut state, &RunnableStatus::default(), "8", NOW).last_written_sequence,
+        begin(&mut state, &RunnableStatus::default(), "8", NOW).reached_sequence,
         4
     );
     state.compared(&ledger(created(2, "A"), vec![]));
-    assert_eq!(state.last_written_sequence, 2);
+    assert_eq!(state.reached_sequence, 2);
     state.compared(&Ledger::default());
-    assert_eq!(state.last_written_sequence, 0);
+    assert_eq!(state.reached_sequence, 0);
+}
+
+/// A write whose answer was lost is read before its run is made.
+#[test]
+fn a_number_that_was_read_counts_as_one_that_was_written() {
+    let mut state = ProcessState::default();
+    let at = |number| RunnableStatus {
+        current_run: Some(pending(number, "A")),
+        ..RunnableStatus::default()
+    };
+    assert_eq!(begin(&mut state, &at(2), "8", NOW).reached_sequence, 2);
+    assert_eq!(begin(&mut state, &at(1), "9", NOW).reached_sequence, 2);
 }
 
 #[test]

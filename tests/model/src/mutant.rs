@@ -168,7 +168,7 @@ impl Mutant {
                 let without_ledger = state.without_ledger.iter_mut();
                 without_ledger.for_each(|(since, _)| *since = Duration::ZERO);
             }
-            Self::NumberForgotten => state.last_written_sequence = 0,
+            Self::NumberForgotten => state.reached_sequence = 0,
             Self::UnknownForgotten => state.unknown_runs.clear(),
             Self::EchoUnheard => state.waits_for_cache = false,
             Self::GraceEndless => state.missing = None,

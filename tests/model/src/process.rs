@@ -39,7 +39,7 @@ pub struct Memory {
     /// See `ProcessState`.
     pub wrote_ledger: bool,
     /// See `ProcessState`.
-    pub last_written_sequence: i64,
+    pub reached_sequence: i64,
     /// See `ProcessState`.
     pub never_served: Option<bool>,
     /// See `ProcessState`.
@@ -132,7 +132,7 @@ impl Decisions {
             waits_for_cache: memory.waits_for_cache,
             known_writers: writers(memory.known_writers),
             wrote_ledger: memory.wrote_ledger,
-            last_written_sequence: memory.last_written_sequence,
+            reached_sequence: memory.reached_sequence,
             never_served: memory.never_served,
             last_reported: memory.last_reported.map(|status| self.pool.stored(status)),
             without_ledger: memory.without_ledger.map(|without| {
@@ -166,7 +166,7 @@ impl Decisions {
             .find(|count| writers(*count) == state.known_writers)
             .unwrap_or_default();
         memory.wrote_ledger = state.wrote_ledger;
-        memory.last_written_sequence = state.last_written_sequence;
+        memory.reached_sequence = state.reached_sequence;
         memory.never_served = state.never_served;
         memory.last_reported = state
             .last_reported

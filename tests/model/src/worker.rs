@@ -304,7 +304,7 @@ fn known_at_first(
         complete: 0,
         existing: Vec::new(),
         ledger_state: begun.ledger_state,
-        last_written_sequence: begun.last_written_sequence,
+        reached_sequence: begun.reached_sequence,
         unobserved_run: None,
         grace_over: false,
         unknown_runs: begun

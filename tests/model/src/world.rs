@@ -198,7 +198,7 @@ pub struct Knowledge {
     /// See `Facts`.
     pub ledger_state: LedgerState,
     /// See `Facts`.
-    pub last_written_sequence: i64,
+    pub reached_sequence: i64,
     /// See `Facts`.
     pub unobserved_run: Option<Uid>,
     /// See `Facts`.

@@ -219,9 +219,9 @@ fn more_runs_than_a_status_holds_are_cut_to_the_newest() {
 #[test]
 fn a_number_that_this_process_wrote_tells_of_runs_that_it_has_no_sight_of_any_more() {
     let mut facts = with(ended(2, "A", RunResult::Succeeded), "A").fresh();
-    facts.last_written_sequence = 2;
+    facts.reached_sequence = 2;
     assert_eq!(decide(&facts), Step::Settled);
-    facts.last_written_sequence = 4;
+    facts.reached_sequence = 4;
     assert_eq!(decide(&facts), Step::ListRuns { every_kind: true });
     let newer = facts
         .clone()
@@ -279,7 +279,7 @@ fn while_something_is_stuck_a_ledger_that_was_put_back_is_left_as_it_is() {
     assert_eq!(decide_without_rendering(&listed), read);
     let mut by_number = with(created(2, "A"), "A").seeing(seen(&succeeded(run(2, "A"), "a")));
     assert_eq!(decide_without_rendering(&by_number), read);
-    by_number.last_written_sequence = 4;
+    by_number.reached_sequence = 4;
     assert_eq!(decide_without_rendering(&by_number), Step::Settled);
 }
 
@@ -395,4 +395,14 @@ fn what_keeps_a_run_from_being_made_keeps_nobody_from_finding_out_who_wrote_the_
         let ended = listed.seeing(seen(&succeeded(run(2, "B"), "b")));
         assert_ne!(decide_without_rendering(&ended), Step::ReadLedgerWriter);
     }
+}
+
+/// Were its create sent again and its answer lost, an earlier run that has ended would give its outputs first.
+#[test]
+fn the_pending_run_of_a_ledger_that_was_put_back_is_read_if_it_was_listed() {
+    let made = succeeded(run(2, "A"), "newest");
+    let facts = put_back(with(pending(2, "A"), "A").fresh());
+    assert_eq!(decide(&facts.clone().listing(vec![], &[])), Step::Create);
+    let facts = facts.listing(vec![made], &[]);
+    assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));
 }

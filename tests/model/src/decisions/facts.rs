@@ -104,7 +104,7 @@ impl Reader<'_> {
         Remembered {
             ledger_state: knowledge.ledger_state,
             created: knowledge.created.map(|outcome| created(&outcome, read)),
-            last_written_sequence: knowledge.last_written_sequence,
+            reached_sequence: knowledge.reached_sequence,
             other_writer: knowledge.other_writer,
             unknown_runs: unknown_runs.map(|run| cast::run_uid(*run)).collect(),
         }

@@ -13,6 +13,7 @@ use crate::{
 };
 
 /// How many runs had ended when they were confirmed, so that one write said both.
+#[must_use]
 pub fn spared(log: &[Change]) -> usize {
     let mut pending: HashMap<&Key, i64> = HashMap::new();
     let mut spared = 0;
