@@ -243,6 +243,10 @@ fn push_or_none(line: &mut String, value: Option<&str>) {
 
 /// Writes a value without these characters, blanks and control characters.
 fn escape(line: &mut String, value: &str, reserved: &str) {
+    if is_plain(value) && !reserved.chars().any(|c| value.contains(c)) {
+        line.push_str(value);
+        return;
+    }
     for c in value.chars() {
         if reserved.contains(c) || c.is_whitespace() || c.is_control() {
             let mut bytes = [0; 4];
@@ -255,13 +259,18 @@ fn escape(line: &mut String, value: &str, reserved: &str) {
     }
 }
 
+/// Whether a value has only characters that can be seen and are one byte each, as nearly all have.
+fn is_plain(value: &str) -> bool {
+    value.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
 fn unescaped(value: &str) -> Result<String, UnreadableLine> {
+    if is_plain(value) && !value.contains('%') {
+        return Ok(value.to_owned());
+    }
     // Written again it would be longer, and in the end longer than a line may be.
     if value.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Err(UnreadableLine::Blank);
-    }
-    if !value.contains('%') {
-        return Ok(value.to_owned());
     }
     if value == "%" {
         return Ok(String::new());
@@ -288,7 +297,8 @@ fn unless_none(value: &str) -> Option<&str> {
 
 /// As the API server writes times.
 pub(crate) fn time(time: &Time) -> String {
-    time.0.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    let seconds = Timestamp::from_second(time.0.as_second());
+    seconds.unwrap_or(time.0).to_string()
 }
 
 fn time_of(value: &str) -> Result<Time, UnreadableLine> {

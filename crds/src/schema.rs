@@ -10,6 +10,12 @@ pub(crate) fn any_json_map(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// Anything, unread by the API server: each line of a list that it knows to be one of text is validated by itself, at
+/// every write.
+pub(crate) fn anything(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "x-kubernetes-preserve-unknown-fields": true })
+}
+
 /// Any JSON object.
 pub(crate) fn any_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })

@@ -16,7 +16,7 @@ use crate::{
 /// Lines that cannot be read are kept, so many at most: the last ones. With the two hundred that can, they must
 /// never fill the list, or no run would be recorded any more.
 pub const MAX_UNREADABLE: usize = 100;
-/// Lines that the definition lets the list have.
+/// Lines that are written at most.
 const MAX_LINES: usize = 300;
 /// A line of more bytes is none of ours, and is not kept: the API server's store refuses a status that is too large.
 pub const MAX_LINE: usize = 4096;
@@ -60,15 +60,15 @@ pub(crate) struct WrittenStatus {
     #[schemars(length(max = 500))]
     unfinished_runs: Vec<HistoryEntry>,
 
-    /// Earlier runs that have ended, oldest first, at most 200: `<number> <result> <apiVersion>/<kind>/<name> <uid|->
+    /// Earlier runs that have ended, a list of text, oldest first, at most 200: `<number> <result> <apiVersion>/<kind>/<name> <uid|->
     /// <started|-> <finished|-> <hash> [key=value …] : <message>`. `cartouche history` prints them. A line that cannot
     /// be read is kept as it is, unless it has more than 4,096 bytes or more than a hundred such lines follow.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "readable"
+        deserialize_with = "lines"
     )]
-    #[schemars(length(max = MAX_LINES))]
+    #[schemars(schema_with = "schema::anything")]
     history: Vec<String>,
 
     /// Counts runs that nobody asked for by changing the Runnable or its template, and slows them
@@ -89,6 +89,22 @@ fn readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<V
         let entries: Vec<Value> = serde_json::from_str(text.get()).unwrap_or_default();
         let entry = |value| serde_json::from_value(value).ok();
         entries.into_iter().filter_map(entry).collect()
+    }))
+}
+
+/// A list of text. What else is there, which nobody has checked, is kept as the text of its JSON.
+fn lines<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let text = Box::<RawValue>::deserialize(from)?;
+    let line = |value| match value {
+        Value::String(line) => line,
+        other => other.to_string(),
+    };
+    Ok(serde_json::from_str(text.get()).unwrap_or_else(|_| {
+        match serde_json::from_str(text.get()) {
+            Ok(Value::Null) => Vec::new(),
+            Ok(Value::Array(values)) => values.into_iter().map(line).collect(),
+            Ok(_) | Err(_) => vec![text.get().to_owned()],
+        }
     }))
 }
 
