@@ -3,7 +3,7 @@
 //! The ledger is what makes a run happen exactly once per change (`docs/exactly-once.md`). Only the
 //! controller writes it, and only with the resourceVersion of what it read.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -26,14 +26,21 @@ pub struct RunnableStatus {
     pub outputs_from: Option<OutputsFrom>,
     /// The run for what the template renders now.
     pub current_run: Option<CurrentRun>,
-    /// Earlier runs, oldest first: those without a result and those with one.
-    pub history: Vec<HistoryEntry>,
+    /// Earlier runs, oldest first: those without a result and those with one. Shared, since few writes change them.
+    pub history: Arc<Vec<HistoryEntry>>,
     /// Lines of the history that cannot be read, in their order, as far as they are kept.
     pub unreadable_history: Vec<String>,
     /// How many lines of the history were found that are not kept: too long, or too many that cannot be read.
     pub dropped_lines: usize,
     /// Counts runs, to slow feedback loops.
     pub breaker: Option<Breaker>,
+}
+
+impl RunnableStatus {
+    /// The history, to be changed: who shares it keeps it as it was.
+    pub fn history_mut(&mut self) -> &mut Vec<HistoryEntry> {
+        Arc::make_mut(&mut self.history)
+    }
 }
 
 impl JsonSchema for RunnableStatus {

@@ -1,6 +1,6 @@
 //! The status as the API server stores it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use schemars::JsonSchema;
@@ -138,7 +138,7 @@ impl From<WrittenStatus> for RunnableStatus {
             outputs: written.outputs,
             outputs_from: written.outputs_from,
             current_run: written.current_run,
-            history,
+            history: Arc::new(history),
             unreadable_history,
             dropped_lines: dropped_lines + surplus,
             breaker: written.breaker.and_then(|line| line.parse().ok()),
@@ -151,10 +151,10 @@ impl From<RunnableStatus> for WrittenStatus {
         let mut history = status.unreadable_history;
         history.drain(..history.len().saturating_sub(MAX_UNREADABLE));
         let mut unfinished_runs = Vec::new();
-        for entry in status.history {
+        for entry in &*status.history {
             match entry.line() {
                 Some(line) => history.push(line),
-                None => unfinished_runs.push(entry),
+                None => unfinished_runs.push(entry.clone()),
             }
         }
         // One more than there may be would have every write refused.

@@ -12,7 +12,7 @@ mod record;
 mod run;
 mod state;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{
     Breaker, CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult, RunnableStatus,
@@ -46,7 +46,7 @@ pub struct Ledger {
     /// The run for what the template renders now.
     pub current: Option<CurrentRun>,
     /// Earlier runs, oldest first.
-    pub history: Vec<HistoryEntry>,
+    pub history: Arc<Vec<HistoryEntry>>,
     /// The outputs of the newest run that gave any.
     pub outputs: Option<BTreeMap<String, Value>>,
     /// That run.
@@ -337,11 +337,16 @@ impl Ledger {
         runs.find_map(|(sequence, known, _)| (known == Some(uid)).then_some(sequence))
     }
 
+    /// The history, to be changed: who shares it keeps it as it was.
+    pub fn history_mut(&mut self) -> &mut Vec<HistoryEntry> {
+        Arc::make_mut(&mut self.history)
+    }
+
     pub(crate) fn insert_history(&mut self, entry: HistoryEntry) {
         let at = self
             .history
             .partition_point(|other| other.sequence <= entry.sequence);
-        self.history.insert(at, entry);
+        self.history_mut().insert(at, entry);
     }
 
     /// Drops the oldest finished entries above the cap; never an unfinished one, nor the one that
@@ -356,7 +361,7 @@ impl Ledger {
             else {
                 break;
             };
-            self.history.remove(at);
+            self.history_mut().remove(at);
         }
     }
 }

@@ -40,7 +40,7 @@ pub fn aged(status: Value) -> serde_json::Result<Value> {
             ];
             times.into_iter().for_each(age);
         }
-        for run in &mut status.history {
+        for run in status.history_mut() {
             let times = [
                 &mut run.intent_at,
                 &mut run.started_at,

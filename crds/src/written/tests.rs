@@ -54,7 +54,7 @@ fn lines_that_cannot_be_read_leave_room_for_those_that_can() {
     let odd: Vec<String> = (0..150).map(|number| format!("odd {number}")).collect();
     let status = RunnableStatus {
         unreadable_history: odd.clone(),
-        history: vec![line(1).parse().unwrap(); 200],
+        history: Arc::new(vec![line(1).parse().unwrap(); 200]),
         ..RunnableStatus::default()
     };
     let written = WrittenStatus::from(status);
@@ -65,7 +65,7 @@ fn lines_that_cannot_be_read_leave_room_for_those_that_can() {
 #[test]
 fn no_status_is_written_that_the_definition_or_the_store_refuses() {
     let status = RunnableStatus {
-        history: vec![line(1).parse().unwrap(); 301],
+        history: Arc::new(vec![line(1).parse().unwrap(); 301]),
         ..RunnableStatus::default()
     };
     assert_eq!(WrittenStatus::from(status).history.len(), 300);

@@ -1,7 +1,7 @@
 //! A ledger out of the runs that exist: after a takeover from another controller, after the status
 //! was lost, or when a backup of it was restored.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
@@ -143,7 +143,7 @@ impl Ledger {
     pub fn made_under(mut self, rules_hash: &str) -> Self {
         let current = self.current.iter_mut();
         let current = current.map(|run| (run.result, &mut run.rules_hash));
-        let earlier = self.history.iter_mut();
+        let earlier = Arc::make_mut(&mut self.history).iter_mut();
         let earlier = earlier.map(|run| (run.result, &mut run.rules_hash));
         for (result, rules) in current.chain(earlier) {
             if result.is_none() {
@@ -160,7 +160,7 @@ impl Ledger {
         if entry.uid.as_deref().is_some_and(|uid| self.knows(uid)) {
             return;
         }
-        self.history
+        self.history_mut()
             .retain(|other| other.sequence != entry.sequence || other.uid.is_some());
         self.insert_history(entry);
     }

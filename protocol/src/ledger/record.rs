@@ -50,9 +50,10 @@ impl Ledger {
     }
 
     fn unfinished(&mut self, uid: &str) -> Option<&mut HistoryEntry> {
-        self.history
-            .iter_mut()
-            .find(|entry| entry.uid.as_deref() == Some(uid) && entry.result.is_none())
+        let unfinished =
+            |entry: &HistoryEntry| entry.uid.as_deref() == Some(uid) && entry.result.is_none();
+        let at = self.history.iter().position(unfinished)?;
+        self.history_mut().get_mut(at)
     }
 
     fn take_outputs(&mut self, sequence: i64, fetched: &FetchedRun) {
@@ -137,7 +138,7 @@ impl Ledger {
     /// An earlier entry whose create had an unknown outcome cannot be looked for.
     #[must_use]
     pub fn give_up(mut self, sequence: i64, message: &str, now: Option<Timestamp>) -> Self {
-        let entry = self.history.iter_mut().find(|entry| {
+        let entry = self.history_mut().iter_mut().find(|entry| {
             entry.sequence == sequence && entry.uid.is_none() && entry.result.is_none()
         });
         if let Some(entry) = entry {
@@ -150,7 +151,7 @@ impl Ledger {
     /// was given up.
     #[must_use]
     pub fn shown_up(mut self, run: &RunIdentity) -> Self {
-        if let Some(entry) = self.history.iter_mut().find(|entry| run.is_of(entry)) {
+        if let Some(entry) = self.history_mut().iter_mut().find(|entry| run.is_of(entry)) {
             entry.uid = Some(run.uid.clone());
             entry.started_at = run.created.map(Time);
             (entry.intent_at, entry.result, entry.finished_at) = (None, None, None);
@@ -162,7 +163,9 @@ impl Ledger {
     /// Earlier entries leave the ledger. The caller knows that their objects are gone.
     #[must_use]
     pub fn forget(mut self, gone: impl Fn(&HistoryEntry) -> bool) -> Self {
-        self.history.retain(|entry| !gone(entry));
+        if self.history.iter().any(&gone) {
+            self.history_mut().retain(|entry| !gone(entry));
+        }
         self
     }
 }

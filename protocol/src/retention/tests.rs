@@ -3,6 +3,8 @@
     reason = "the samples are the words that these tests are written in"
 )]
 
+use std::sync::Arc;
+
 use cartouche_crds::RunResult;
 use proptest::prelude::*;
 
@@ -96,7 +98,7 @@ fn a_run_with_the_number_of_the_current_one_stays() {
         Vec::<i64>::new()
     );
     let without_current = Ledger {
-        history: (1..=5).map(succeeded).collect(),
+        history: Arc::new((1..=5).map(succeeded).collect()),
         ..Ledger::default()
     };
     assert_eq!(deleted(&without_current), Vec::<i64>::new());
@@ -181,7 +183,7 @@ fn surplus_entries_leave_the_history_once_their_runs_are_known_to_be_gone() {
         succeeded(4),
     ]);
     let mut before = before;
-    before.history[1].uid = Some("twin".to_owned());
+    before.history_mut()[1].uid = Some("twin".to_owned());
     let gone = |entry: &HistoryEntry, _: &str| entry.sequence != 2;
     let trim = |now| trimmed(before.clone(), POLICY, Some(at(now)), gone);
     assert_eq!(trim(500), before, "they may be on their way to the watch");
@@ -209,7 +211,7 @@ proptest! {
         for (sequence, result, started, ended) in entries {
             let result = [None, Some(RunResult::Succeeded), Some(RunResult::Failed), Some(RunResult::Lost)][usize::from(result)];
             let (started_at, finished_at) = (started.and_then(time), ended.and_then(time));
-            ledger.history.push(HistoryEntry { result, started_at, finished_at, ..unfinished(sequence, "A") });
+            ledger.history_mut().push(HistoryEntry { result, started_at, finished_at, ..unfinished(sequence, "A") });
         }
         let plan = retention(&ledger, POLICY, now.map(at), |_, _| true);
         prop_assert!(plan.delete.len() <= 10);

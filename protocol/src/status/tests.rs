@@ -362,7 +362,7 @@ fn the_time_of_a_condition_changes_only_with_its_status() {
 #[test]
 fn the_whole_ledger_is_in_the_status_and_comes_back_from_it() {
     let mut facts = read(&succeeded(run(2, "A"), "x"));
-    facts.ledger.history = vec![finished(1, RunResult::Failed)];
+    facts.ledger.history = Arc::new(vec![finished(1, RunResult::Failed)]);
     facts.ledger.breaker = Some(cartouche_crds::Breaker {
         generation: 1,
         template_uid: "t".to_owned(),

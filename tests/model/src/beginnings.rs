@@ -107,7 +107,7 @@ impl Checked {
                 let most = i64::try_from(MAX_HISTORY).unwrap_or_default();
                 RunnableStatus {
                     current_run: self.first_current(most + 1, Some(run_uid(0))),
-                    history: (1..=most).map(finished).collect(),
+                    history: (1..=most).map(finished).collect::<Vec<_>>().into(),
                     ..served
                 }
             }

@@ -152,7 +152,7 @@ impl Mutant {
                     .filter(|before| before.uid.is_none())
                     .map(|before| before.sequence);
                 ledger
-                    .history
+                    .history_mut()
                     .retain(|entry| Some(entry.sequence) != unanswered);
             }
             Self::OutputsByTime => take_latest_outputs(facts, ledger),
@@ -202,7 +202,7 @@ impl Mutant {
     /// The ledger that retention is given.
     pub(crate) fn bend_retired(self, mut ledger: Ledger) -> Ledger {
         if self == Self::UnfinishedRetired {
-            let unfinished = ledger.history.iter_mut();
+            let unfinished = ledger.history_mut().iter_mut();
             for entry in unfinished.filter(|entry| entry.result.is_none()) {
                 entry.result = Some(RunResult::Succeeded);
                 entry.finished_at = Some(Time(NOW - SignedDuration::from_hours(1)));

@@ -96,7 +96,7 @@ impl Pool {
             ];
             times.into_iter().flatten().for_each(back);
         }
-        for entry in &mut status.history {
+        for entry in status.history_mut() {
             let times = [
                 &mut entry.intent_at,
                 &mut entry.started_at,

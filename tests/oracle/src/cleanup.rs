@@ -22,7 +22,7 @@ impl Past {
         // It was decided on by a ledger that somebody has taken away since, with or without its Runnable.
         let taken_away = known.forgettable || served.is_none_or(|served| served.gone);
         let was_known = known.recorded && taken_away && current.is_none();
-        let mut history = status.into_iter().flat_map(|status| &status.history);
+        let mut history = status.into_iter().flat_map(|status| status.history.iter());
         let is_told = history.any(|entry| entry.uid.as_deref() == uid && entry.result.is_some());
         let has_ended = known.run.result.is_some() || self.sight.is_partial() && is_told;
         if !has_ended || is_current || is_source || !(is_known || was_known) {

@@ -173,7 +173,7 @@ impl People {
         };
         let status = RunnableStatus::deserialize(&owner["status"]).unwrap_or_default();
         let current = status.current_run.into_iter().map(|run| run.uid);
-        let earlier = status.history.into_iter().map(|run| run.uid);
+        let earlier = status.history.iter().map(|run| run.uid.clone());
         let known: Vec<String> = current.chain(earlier).flatten().collect();
         let old = |key: &Key| {
             let mut log = store.log().iter().rev();

@@ -45,10 +45,10 @@ fn detail(object: &Value) -> String {
         return format!(" {} {}", short(text("/metadata/uid")), text("/spec"));
     }
     let status = RunnableStatus::deserialize(&object["status"]).unwrap_or_default();
-    let earlier = status.history.into_iter().map(|run| {
-        let uid = run.uid.unwrap_or_else(|| "?".to_owned());
+    let earlier = status.history.iter().map(|run| {
+        let uid = run.uid.as_deref().unwrap_or("?");
         let result = run.result.map_or("null", RunResult::as_str);
-        format!("{}:{}:{result}", run.sequence, short(uid))
+        format!("{}:{}:{result}", run.sequence, short(uid.to_owned()))
     });
     let history: Vec<String> = earlier.collect();
     format!(

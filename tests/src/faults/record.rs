@@ -193,7 +193,10 @@ fn told(runnable: &Runnable) -> Result<End> {
         Value::Object(picked.collect())
     };
     let keys = ["sequence", "phase", "result", "inputHash", "rerunToken"];
-    let earlier = runnable.status.iter().flat_map(|status| &status.history);
+    let earlier = runnable
+        .status
+        .iter()
+        .flat_map(|status| status.history.iter());
     let source = status.pointer("/outputsFrom/sequence").cloned();
     let conditions = runnable.status.iter().flat_map(|s| &s.conditions);
     let mut conditions: Vec<_> = conditions

@@ -1,5 +1,7 @@
 //! A release that computes hashes in another way runs nothing again.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use cartouche_crds::Runnable;
 use cartouche_tests::status::edited;
@@ -19,7 +21,8 @@ async fn as_another_release_left_it(scene: &Scene, name: &str, version: &str) ->
         .edit_status(name, |status| {
             *status = edited(status.take(), |status| {
                 let current = status.current_run.iter_mut().map(|run| &mut run.input_hash);
-                let earlier = status.history.iter_mut().map(|run| &mut run.input_hash);
+                let earlier = Arc::make_mut(&mut status.history).iter_mut();
+                let earlier = earlier.map(|run| &mut run.input_hash);
                 current
                     .chain(earlier)
                     .for_each(|hash| foreign.clone_into(hash));

@@ -153,11 +153,9 @@ async fn the_run_that_gave_the_outputs_and_unfinished_runs_are_kept_whatever_the
     scene.end(&unfinished, true).await?;
     scene
         .until("app", "the end of the first", |r| {
-            let first = status(r)
-                .history
-                .into_iter()
-                .find(|entry| entry.sequence == 1);
-            first.is_some_and(|entry| entry.result.is_some())
+            let now = status(r);
+            let mut history = now.history.iter();
+            history.any(|entry| entry.sequence == 1 && entry.result.is_some())
         })
         .await?;
     scene.outputs_only_went_forward("app")?;

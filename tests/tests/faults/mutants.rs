@@ -264,8 +264,8 @@ async fn outputs_of_the_run_that_ended_last_are_noticed() -> Result<()> {
         stage.until(APP, "an output", |r| gives(r, 3, 3)).await?;
         stage.finish(&between, true).await?;
         let ended = |r: &Runnable| {
-            let history = r.status.iter().flat_map(|status| &status.history);
-            history.into_iter().all(|entry| entry.result.is_some())
+            let mut history = r.status.iter().flat_map(|status| status.history.iter());
+            history.all(|entry| entry.result.is_some())
         };
         let end = stage.until(APP, "the end of the second run", ended).await?;
         let mut noticed = noticed(&stage, &[1, 2, 3]).await?;

@@ -135,7 +135,7 @@ fn a_superseded_run_that_may_not_be_read_for_a_while_has_not_ended() {
 fn an_entry_that_may_not_be_read_is_given_up_when_no_create_can_land_any_more() {
     let mut facts = past(vec![unseen(1, "old")]);
     facts.reads.insert(run_name(&name(1)), NameRead::Denied);
-    let entry = written(&facts, Change::Record).history.remove(0);
+    let entry = written(&facts, Change::Record).history[0].clone();
     assert_eq!(
         (entry.uid.clone(), entry.result),
         (None, Some(RunResult::Lost))
@@ -146,7 +146,7 @@ fn an_entry_that_may_not_be_read_is_given_up_when_no_create_can_land_any_more() 
         &given_up.seeing(seen(&running(run(1, "old")))),
         Change::Record,
     );
-    assert_eq!(shown_up.history, [unfinished(1, "old")]);
+    assert_eq!(*shown_up.history, [unfinished(1, "old")]);
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn an_entry_leaves_when_no_create_can_land_any_more_and_a_read_finds_nothing() {
     let facts = past(vec![unseen(1, "old"), finished(2, RunResult::Failed)]);
     assert_eq!(decide(&facts), read_of(1));
     let next = written(&facts.reading_absent(&name(1)), Change::Record);
-    assert_eq!(next.history, [finished(2, RunResult::Failed)]);
+    assert_eq!(*next.history, [finished(2, RunResult::Failed)]);
 }
 
 #[test]

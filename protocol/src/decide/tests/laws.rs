@@ -107,7 +107,7 @@ prop_compose! {
         watch in prop_oneof![1 => Just(WatchState::Starting), 3 => Just(WatchState::Synced), 1 => Just(WatchState::Polled)],
         server_agrees in any::<Option<bool>>(),
     ) -> Facts {
-        let mut facts = facts(Ledger { current, history, ..Ledger::default() }, input);
+        let mut facts = facts(Ledger { current, history: history.into(), ..Ledger::default() }, input);
         facts.only_attempt = only_attempt;
         if taken {
             facts.ledger_state = LedgerState::Lost { ours: true, settled: quiet };

@@ -79,7 +79,7 @@ fn of_all_earlier_entries_one_is_given_up_that_has_no_run_and_no_end() {
             .give_up(sequence, "nobody may look", Some(at(60)))
     };
     assert_eq!(
-        give_up(3).history,
+        *give_up(3).history,
         [unseen(1, "A"), unfinished(2, "A"), lost, ended_unseen]
     );
     for (sequence, why) in [(2, "its run is known"), (4, "it has ended"), (9, "none")] {

@@ -228,7 +228,7 @@ fn linking_gives_the_current_run_the_present_hash() {
 #[test]
 fn at_the_cap_the_oldest_finished_entry_goes_but_no_unfinished_or_output_giving_one() {
     let mut full = ledger(created(1_000, "A"), vec![unfinished(1, "A")]);
-    full.history
+    full.history_mut()
         .extend((2..=200).map(|sequence| finished(sequence, RunResult::Succeeded)));
     full.outputs_from = Some(outputs_from(2));
     let next = intend(full, "B", &Fate::Known);

@@ -215,7 +215,7 @@ fn only_the_entries_that_are_gone_are_forgotten() {
         vec![unseen(1, "A"), unfinished(1, "A"), unfinished(2, "A")],
     );
     let next = before.forget(|entry| entry.sequence == 1 && entry.uid.is_none());
-    assert_eq!(next.history, [unfinished(1, "A"), unfinished(2, "A")]);
+    assert_eq!(*next.history, [unfinished(1, "A"), unfinished(2, "A")]);
 }
 
 #[test]

@@ -258,7 +258,7 @@ fn a_restored_entry_whose_create_may_still_land_stays_and_ages_from_now() {
 fn an_entry_that_never_showed_up_gives_way_to_the_run_that_has_its_number() {
     let restored = ledger(pending(3, "A"), vec![unseen(2, "old")]);
     let next = rebuilt(&restored, &[run(2, "B"), run(3, "C")], &[]).unwrap();
-    assert_eq!(next.history, [unfinished(2, "B")]);
+    assert_eq!(*next.history, [unfinished(2, "B")]);
     assert_eq!(next.current, Some(created(3, "C")));
 }
 
@@ -336,7 +336,7 @@ fn in_a_restored_ledger_the_answered_request_is_that_of_the_newest_run() {
 #[test]
 fn what_is_left_of_a_ledger_without_a_current_run_is_kept() {
     let rest = Ledger {
-        history: vec![finished(9, RunResult::Failed)],
+        history: vec![finished(9, RunResult::Failed)].into(),
         ..Ledger::default()
     };
     let next = rebuilt(&rest, &[unlabelled("x", 90)], &[]).unwrap();

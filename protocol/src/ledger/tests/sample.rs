@@ -175,7 +175,7 @@ pub(crate) fn unseen(sequence: i64, input: &str) -> HistoryEntry {
 pub(crate) fn ledger(current: CurrentRun, history: Vec<HistoryEntry>) -> Ledger {
     Ledger {
         current: Some(current),
-        history,
+        history: history.into(),
         ..Ledger::default()
     }
 }

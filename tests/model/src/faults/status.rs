@@ -24,7 +24,7 @@ impl Checked {
             status = RunnableStatus::default();
         }
         status.current_run = None;
-        status.history = Vec::new();
+        status.history_mut().clear();
         status.outputs_from = None;
         status.breaker = None;
         self.replace(world, self.decisions.pool.status(&status));

@@ -178,7 +178,7 @@ pub fn earlier(mut status: RunnableStatus, number: i64, hash: &str, uid: &str) -
         "name": format!("app-{number}"), "uid": uid,
     });
     let entry: HistoryEntry = serde_json::from_value(entry).unwrap();
-    status.history.push(entry);
+    status.history_mut().push(entry);
     status
 }
 

@@ -47,14 +47,17 @@ fn i3_what_is_lost_by_an_edit() {
     };
     assert!(with(|new| new.current_run = None));
     assert!(with(|new| new.current_run.as_mut().unwrap().sequence = 3));
-    assert!(with(|new| new.history.clear()));
-    assert!(with(|new| new.history[0].uid = None));
+    assert!(with(|new| new.history_mut().clear()));
+    assert!(with(|new| new.history_mut()[0].uid = None));
     assert!(with(|new| new.outputs_from = None));
     assert!(!with(|_| {}));
     assert!(!with(|new| new.observed_generation = None));
     assert!(!with(|new| new.conditions.push(condition())));
-    assert!(!with(|new| new.history[0].message = "done".to_owned()));
-    assert!(!with(|new| new.history.push(new.history[0].clone())));
+    assert!(!with(|new| new.history_mut()[0].message = "done".to_owned()));
+    assert!(!with(|new| {
+        let twice = new.history[0].clone();
+        new.history_mut().push(twice);
+    }));
     assert!(!is_loss(
         &intent(1, "v1:a"),
         &gives(intent(1, "v1:a"), 1, "one")

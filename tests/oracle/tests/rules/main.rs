@@ -177,7 +177,7 @@ fn s3_a_number_without_a_cause() {
     );
     // An answered request counts once the run before was made.
     let pending = History::new(Sight::Whole).write(intent(1, "v1:a"));
-    asked.history.clear();
+    asked.history_mut().clear();
     breaks("S3", pending.write(asked));
 }
 
