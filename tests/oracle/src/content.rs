@@ -75,8 +75,11 @@ impl Past {
         let other = entries(status).find(|(sequence, hash, uid)| {
             let named = *uid == Some(run.uid.as_str());
             let numbered = run.number == Some(*sequence);
-            // After a loss a number may be given anew, so that only what was confirmed counts.
-            let concerned = named || numbered && !forgettable;
+            // After a loss a number may be given anew, so that only what was confirmed counts; and a ledger that
+            // has found both again says of each what it is.
+            let is_of_another =
+                !named && uid.is_some_and(|uid| self.has_number(&run.runnable, uid, *sequence));
+            let concerned = named || numbered && !forgettable && !is_of_another;
             concerned && !(numbered && is_its(hash))
         });
         if let Some((sequence, hash, _)) = other {
@@ -86,6 +89,12 @@ impl Past {
             );
             self.found.broken("S2", what);
         }
+    }
+
+    /// Whether this is a run of the Runnable that was made under that number. That no two are is for S1 to ask.
+    fn has_number(&self, runnable: &str, uid: &str, number: i64) -> bool {
+        let known = self.run(uid);
+        known.is_some_and(|it| it.is_of(runnable) && it.run.number == Some(number))
     }
 
     /// What somebody else made is no run, unless it overtook the create, or the ledger was lost.

@@ -106,6 +106,27 @@ fn i3_runs_of_another_kind_are_lost_with_the_whole_status() {
     assert_eq!(found, (vec!["S3", "S1"], vec![]));
 }
 
+/// The template is of the first kind again, and so both runs of one number are found.
+#[test]
+fn s2_a_ledger_that_found_both_runs_of_a_number_says_of_each_what_it_is() {
+    let both = |hash_of_first: &str| {
+        let mut anew = intent(1, "v1:b");
+        anew.current_run.as_mut().unwrap().kind = "Build".to_owned();
+        let mut made = run(1, "v1:b", "two");
+        made.kind = "Build".to_owned();
+        let again = History::begun().edit(empty()).write(anew).make(made);
+        again.write(earlier(
+            earlier(intent(2, "v1:c"), 1, "v1:b", "two"),
+            1,
+            hash_of_first,
+            "one",
+        ))
+    };
+    is_excused(both("v1:a"), Excuse::LostWithItsKind);
+    let (broken, _) = both("v1:x").found();
+    assert_eq!(broken, ["S2"]);
+}
+
 #[test]
 fn s3_after_a_loss_the_newest_run_is_found_first() {
     let two = || {
