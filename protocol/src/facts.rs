@@ -323,11 +323,16 @@ impl Facts {
             .find(|found| found.run.uid == uid)
     }
 
-    /// The run with this uid, if this reconciliation made it: as the answer to its create showed it.
+    /// The run with this uid, if this reconciliation made it, or one before it that left it to be confirmed: as the
+    /// answer to its create showed it.
     #[must_use]
     pub fn created_run(&self, uid: &str) -> Option<&FetchedRun> {
         match &self.created {
-            Some(CreateOutcome::Created(created)) if created.run.uid == uid => Some(created),
+            Some(CreateOutcome::Created(made) | CreateOutcome::MadeBefore(made))
+                if made.run.uid == uid =>
+            {
+                Some(made)
+            }
             _ => None,
         }
     }

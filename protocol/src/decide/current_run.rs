@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{Change, Step, Waiting, intend, superseded};
 use crate::{
-    facts::{CachedRun, Facts, NameRead, OutputsDigest, Rendering, RunName, digest},
+    facts::{CachedRun, CreateOutcome, Facts, NameRead, OutputsDigest, Rendering, RunName, digest},
     ledger::{Fate, FetchedRun, RunIdentity, result_of},
     status,
 };
@@ -23,7 +23,8 @@ pub(super) fn current_run(
     let uid = current.uid.as_deref().unwrap_or_default();
     // What was read under its name is older than it: runs with a fixed name have one after another under the
     // same name.
-    if facts.created_run(uid).is_some() {
+    let is_new = matches!(facts.created, Some(CreateOutcome::Created(_)));
+    if is_new && facts.created_run(uid).is_some() {
         return superseded::superseded(facts);
     }
     let step = match facts.reads.get(&name) {

@@ -1,5 +1,7 @@
 //! A run that an earlier reconciliation made and left to be confirmed.
 
+use std::sync::Arc;
+
 use cartouche_crds::RunResult;
 
 use super::scene::*;
@@ -8,6 +10,7 @@ use crate::{
     facts::{CreateOutcome, Facts, NameRead},
     ledger::tests::sample::*,
     reconcile_error::Category,
+    status,
 };
 
 /// The second run was made by an earlier reconciliation.
@@ -24,6 +27,16 @@ fn a_run_of_which_nothing_new_was_seen_is_confirmed_without_a_read() {
         let next = written(&facts, Change::Confirm);
         assert_eq!(next.current, Some(created(2, "A")));
     }
+}
+
+/// Else it would be read only to be told of, and the status written once more.
+#[test]
+fn what_the_create_showed_of_a_run_is_told_when_it_is_confirmed() {
+    let mut facts = made_before("A").seeing(seen(&running(run(2, "A"))));
+    facts.ledger = written(&facts, Change::Confirm);
+    facts.stored = Arc::new(status::status(&facts, &facts.ledger, None));
+    assert!(status::reports(&facts.stored, &running(run(2, "A")).health));
+    assert_eq!(decide(&facts), Step::Settled);
 }
 
 #[test]
