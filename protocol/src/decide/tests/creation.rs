@@ -5,7 +5,7 @@ use cartouche_crds::{CurrentRun, RunPhase, RunResult};
 use super::scene::*;
 use crate::{
     decide::{Change, Step, decide},
-    facts::{CreateOutcome, Facts, Probe},
+    facts::{CreateOutcome, Facts, LedgerWriter, Probe},
     ledger::{RunIdentity, tests::sample::*},
     reconcile_error::{Category, Requeue},
 };
@@ -309,4 +309,15 @@ fn the_deletion_of_anything_else_does_not_stand_for_the_pending_run() {
     }
     let alive = with(pending(2, "A"), "A").seeing(seen(&running(run(2, "A"))));
     assert_eq!(decide(&alive), Step::Create);
+}
+
+/// Were its create sent again and its answer lost, an earlier run that has ended would give its outputs first.
+#[test]
+fn the_pending_run_of_a_ledger_that_was_put_back_is_read_if_it_was_listed() {
+    let made = succeeded(run(2, "A"), "newest");
+    let mut facts = with(pending(2, "A"), "A").fresh();
+    facts.ledger_writer = Some(LedgerWriter::Another);
+    assert_eq!(decide(&facts.clone().listing(vec![], &[])), Step::Create);
+    let facts = facts.listing(vec![made], &[]);
+    assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));
 }

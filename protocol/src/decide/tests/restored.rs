@@ -396,13 +396,3 @@ fn what_keeps_a_run_from_being_made_keeps_nobody_from_finding_out_who_wrote_the_
         assert_ne!(decide_without_rendering(&ended), Step::ReadLedgerWriter);
     }
 }
-
-/// Were its create sent again and its answer lost, an earlier run that has ended would give its outputs first.
-#[test]
-fn the_pending_run_of_a_ledger_that_was_put_back_is_read_if_it_was_listed() {
-    let made = succeeded(run(2, "A"), "newest");
-    let facts = put_back(with(pending(2, "A"), "A").fresh());
-    assert_eq!(decide(&facts.clone().listing(vec![], &[])), Step::Create);
-    let facts = facts.listing(vec![made], &[]);
-    assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));
-}
