@@ -60,22 +60,6 @@ async fn what_has_ended_before_it_is_confirmed_costs_one_write_less() -> Result<
 }
 
 #[tokio::test]
-async fn a_run_that_ends_soon_costs_one_write_less_when_nobody_else_waits_too() -> Result<()> {
-    let scene = Scene::with_servers_of_its_own("put-off-alone").await?;
-    let _controller = scene.controller(&[]).await?;
-    scene.runnable("app", succeeds(0)).await?;
-    scene.gives("app", 0).await?;
-    for value in 1..=10 {
-        scene.change("app", succeeds(value)).await?;
-        scene.gives("app", value).await?;
-    }
-    // Its engine takes longer than the controller to look again at once.
-    let spared = confirmed_with_result(&scene.statuses("app")?);
-    assert!(spared > 0, "every run was confirmed before it ended");
-    Ok(())
-}
-
-#[tokio::test]
 async fn a_kill_before_the_confirmation_that_was_put_off_makes_no_second_run() -> Result<()> {
     let scene = Scene::begin("put-off-kills").await?;
     let mut controller = scene.controller(&FEW_LOOKS).await?;

@@ -103,7 +103,14 @@ impl<'a> Versioned<'a> {
 
     async fn runs(&self) -> Result<Vec<DynamicObject>> {
         let of = ListParams::default().labels("carto.run/runnable-name=app");
-        Ok(self.objects("v1").list(&of).await?.items)
+        // Right after a definition was changed its storage begins anew.
+        let objects = self.objects("v1");
+        let listing = || objects.list(&of);
+        Ok(self
+            .scene
+            .tried("the runs to be listed", listing)
+            .await?
+            .items)
     }
 }
 
