@@ -309,7 +309,7 @@ async fn giving_up_on_a_name_that_is_taken_is_noticed_when_an_answer_is_lost() -
         let fault = at("create", "trials.lab.test", &[1], Fault::LostReply);
         stage.proxy.begin(fault);
         stage.runnable(APP, inputs(&fails(1))).await?;
-        let stuck = |r: &Runnable| ready_says(r, "was there when it was created");
+        let stuck = |r: &Runnable| ready_says(r, "existed already");
         let over = |r: &Runnable| made(r, 1) || stuck(r);
         let end = stage
             .until(APP, "a run, or a word about its name", over)
