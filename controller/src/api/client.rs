@@ -2,18 +2,21 @@
 
 use std::{
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicI64, Ordering},
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
-use k8s_openapi::jiff::{Timestamp, fmt::rfc2822};
+use k8s_openapi::{
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+    jiff::{Timestamp, fmt::rfc2822},
+};
 use kube::{Client, Config, client::Body};
 
 use super::bounded::{self, Fitting, Large, PageRequest, Unread};
-use crate::{identity::IdentityMode, metrics::Metrics};
+use crate::{clock::boot_time, identity::IdentityMode, lock::lock, metrics::Metrics};
 
 /// How long the API server may be silent on a connection that it owes an answer: longer than a watch
 /// is open.
@@ -55,12 +58,21 @@ impl Bearer {
     }
 }
 
+/// An answer of the API server.
+#[derive(Clone, Copy)]
+struct Answered {
+    /// The second that it names.
+    date: i64,
+    /// When it came.
+    at: Duration,
+}
+
 /// The connection to the API server, shared by all callers.
 #[derive(Clone)]
 pub struct Connection {
     own: Client,
     anonymous: Option<Client>,
-    clock: Arc<AtomicI64>,
+    clock: Arc<Mutex<Option<Answered>>>,
     metrics: Metrics,
     deadline: Duration,
     fitting: Arc<Fitting>,
@@ -90,7 +102,7 @@ impl Connection {
         Self {
             own,
             anonymous: None,
-            clock: Arc::new(AtomicI64::new(i64::MIN)),
+            clock: Arc::default(),
             deadline: super::DEADLINE,
             fitting: Arc::default(),
             large: Arc::default(),
@@ -118,10 +130,22 @@ impl Connection {
         self.deadline
     }
 
-    /// The API server's clock, by its latest answer; whole seconds.
+    /// The API server's clock, in whole seconds: the date of its latest answer, and the time that has gone by
+    /// since. It is never ahead of what that server would say, as far as both clocks run alike.
     #[must_use]
     pub fn now(&self) -> Option<Timestamp> {
-        Timestamp::from_second(self.clock.load(Ordering::Relaxed)).ok()
+        let answered = (*lock(&self.clock))?;
+        let since = boot_time().saturating_sub(answered.at).as_secs();
+        let now = answered.date.saturating_add(i64::try_from(since).ok()?);
+        Timestamp::from_second(now).ok()
+    }
+
+    /// The same, for what is said of an object: never before it was created, though no answer since may have
+    /// named that second.
+    #[must_use]
+    pub fn now_for(&self, object: &ObjectMeta) -> Option<Timestamp> {
+        let created = object.creation_timestamp.as_ref().map(|at| at.0);
+        self.now().max(created)
     }
 
     /// A client that acts as the caller.
@@ -238,8 +262,10 @@ impl Connection {
             .get(header::DATE)
             .and_then(|date| date.to_str().ok());
         if let Some(now) = date.and_then(|date| rfc2822::parse(date).ok()) {
-            self.clock
-                .store(now.timestamp().as_second(), Ordering::Relaxed);
+            *lock(&self.clock) = Some(Answered {
+                date: now.timestamp().as_second(),
+                at: boot_time(),
+            });
         }
     }
 }

@@ -1,9 +1,17 @@
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use http::{Request, Response, StatusCode};
+use k8s_openapi::{
+    apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time},
+    jiff::Timestamp,
+};
 use kube::{Client, client::Body};
 use serde_json::{Value, json};
 
@@ -18,7 +26,7 @@ fn server(
     let counted = asked.clone();
     let service = tower::service_fn(move |_: Request<Body>| {
         let text = page(counted.fetch_add(1, Ordering::Relaxed)).to_string();
-        async move { Ok::<_, std::convert::Infallible>(Response::new(Body::from(text.into_bytes()))) }
+        async move { Ok::<_, Infallible>(Response::new(Body::from(text.into_bytes()))) }
     });
     let connection = Connection::over(Client::new(service, "default"), Metrics::default());
     (Requests::new(connection, Caller::Controller), asked)
@@ -98,7 +106,7 @@ async fn read_since_seven(codes: &'static [u16]) -> (Result<Value, ApiError>, Ve
         let mut response = Response::new(Body::from(b"{}".to_vec()));
         *response.status_mut() = StatusCode::from_u16(codes[uris.len()]).unwrap();
         uris.push(request.uri().to_string());
-        async move { Ok::<_, std::convert::Infallible>(response) }
+        async move { Ok::<_, Infallible>(response) }
     });
     let connection = Connection::over(Client::new(service, "default"), Metrics::default());
     let requests = Requests::new(connection, Caller::Controller);
@@ -137,4 +145,41 @@ async fn that_nothing_is_there_and_that_it_may_not_be_read_are_answers() {
         assert!(error.is_not_found() || error.is_forbidden(), "{error}");
         assert_eq!(asked.len(), 1, "{code}");
     }
+}
+
+/// What the connection takes for the API server's time after an answer of that second, and some silence.
+async fn time_after(date: &'static str, silence: Duration) -> Connection {
+    let service = tower::service_fn(move |_: Request<Body>| async move {
+        let answer = Response::builder().header("date", date);
+        Ok::<_, Infallible>(answer.body(Body::from(b"{}".to_vec())).unwrap())
+    });
+    let connection = Connection::over(Client::new(service, "default"), Metrics::default());
+    let requests = Requests::new(connection.clone(), Caller::Controller);
+    let _: Value = requests.get(&things(), "a").await.unwrap();
+    tokio::time::sleep(silence).await;
+    connection
+}
+
+#[tokio::test]
+async fn the_clock_of_the_api_server_goes_on_while_it_is_silent() {
+    let connection = time_after(
+        "Thu, 01 Jan 2026 00:00:00 GMT",
+        Duration::from_millis(1_100),
+    )
+    .await;
+    let answered: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    assert!(connection.now().unwrap() > answered);
+}
+
+#[tokio::test]
+async fn nothing_is_said_of_an_object_at_a_time_before_it_was() {
+    let connection = time_after("Thu, 01 Jan 2026 00:00:00 GMT", Duration::ZERO).await;
+    let created: Timestamp = "2026-01-01T01:00:00Z".parse().unwrap();
+    let object = |at| ObjectMeta {
+        creation_timestamp: Some(Time(at)),
+        ..ObjectMeta::default()
+    };
+    assert_eq!(connection.now_for(&object(created)), Some(created));
+    let earlier: Timestamp = "2025-01-01T00:00:00Z".parse().unwrap();
+    assert!(connection.now_for(&object(earlier)).unwrap() > earlier);
 }

@@ -148,7 +148,7 @@ impl Reconciliation<'_> {
         }
         let read = found.map_or(NameRead::Absent, |found| NameRead::Found(Box::new(found)));
         lock(&self.memory).succeeded(&Operation::Read(name.name.clone()));
-        self.facts.now = self.ctx.identity.connection().now();
+        self.look_at_the_clock();
         self.facts.reads.insert(name, read);
         Ok(())
     }

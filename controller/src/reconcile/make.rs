@@ -98,7 +98,7 @@ impl Reconciliation<'_> {
         let object = mutants::object(object);
         let send = || account.create(&path, &object, CreateMode::Real);
         let answer = mutants::answer(send, ApiError::is_passing).await;
-        self.facts.now = self.ctx.identity.connection().now();
+        self.look_at_the_clock();
         let outcome = match answer {
             Ok(Object(object)) => return Err(self.created(&current, &object)),
             Err(error) if error.is_already_exists() => CreateOutcome::AlreadyExists,

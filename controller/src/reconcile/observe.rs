@@ -45,7 +45,7 @@ impl Reconciliation<'_> {
     /// Reads template and selected object consistently, after the Runnable.
     pub(super) async fn render_again(&mut self) -> Result<(), End> {
         self.facts.rendering = self.render(true).await;
-        self.facts.now = self.ctx.identity.connection().now();
+        self.look_at_the_clock();
         self.observe_watches().await;
         Ok(())
     }

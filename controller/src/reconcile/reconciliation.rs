@@ -109,7 +109,7 @@ impl<'a> Reconciliation<'a> {
         };
         let facts = RunnableFacts::of(&runnable);
         let facts = Facts {
-            now: ctx.identity.connection().now(),
+            now: ctx.identity.connection().now_for(&runnable.metadata),
             chance: fastrand::u64(..),
             ..Facts::first(facts, stored, remembered, ctx.limits)
         };
@@ -130,6 +130,12 @@ impl<'a> Reconciliation<'a> {
             arrived,
             has_written: false,
         })
+    }
+
+    /// Takes down the API server's time, as its latest answer tells it.
+    pub(super) fn look_at_the_clock(&mut self) {
+        let connection = self.ctx.identity.connection();
+        self.facts.now = connection.now_for(&self.runnable.metadata);
     }
 
     /// Whether the same step failed a moment ago.

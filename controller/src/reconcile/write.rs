@@ -156,7 +156,7 @@ impl Reconciliation<'_> {
                 self.resource_version = version;
                 self.read_at = boot_time();
                 self.has_written = true;
-                self.facts.now = self.ctx.identity.connection().now();
+                self.look_at_the_clock();
                 Ok(())
             }
             Err(error) if error.is_conflict() => Err(End::Conflict),

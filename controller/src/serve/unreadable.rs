@@ -149,7 +149,7 @@ impl UnreadableReporter {
         metadata: &ObjectMeta,
         unreadable: &Unreadable,
     ) {
-        let now = self.connection.now().unwrap_or_default();
+        let now = self.connection.now_for(metadata).unwrap_or_default();
         if K::conditions(unreadable, metadata.generation, now) == unreadable.stored {
             return;
         }
@@ -240,7 +240,7 @@ impl ReportTask {
         let Err(unreadable) = object.object else {
             return Ok(());
         };
-        let now = self.connection.now().unwrap_or_default();
+        let now = self.connection.now_for(&metadata).unwrap_or_default();
         let conditions = K::conditions(&unreadable, metadata.generation, now);
         if conditions == unreadable.stored {
             return Ok(());
