@@ -34,4 +34,4 @@ pub use runnable::{
     ResourceRef, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, Selector,
 };
 pub use status::{CurrentRun, OutputsFrom, RunPhase, RunResult, RunnableStatus};
-pub use written::{MAX_LINE, MAX_UNREADABLE};
+pub use written::{MAX_LINE, MAX_LINES, MAX_UNREADABLE};

@@ -16,8 +16,8 @@ use crate::{
 /// Lines that cannot be read are kept, so many at most: the last ones. With the two hundred that can, they must
 /// never fill the list, or no run would be recorded any more.
 pub const MAX_UNREADABLE: usize = 100;
-/// Lines that are written at most.
-const MAX_LINES: usize = 300;
+/// Lines that are written at most. More are none of ours: the last ones are read.
+pub const MAX_LINES: usize = 300;
 /// A line of more bytes is none of ours, and is not kept: the API server's store refuses a status that is too large.
 pub const MAX_LINE: usize = 4096;
 
@@ -95,15 +95,15 @@ fn readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<V
 /// A list of text. What else is there, which nobody has checked, is kept as the text of its JSON.
 fn lines<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     let text = Box::<RawValue>::deserialize(from)?;
-    let line = |value| match value {
-        Value::String(line) => line,
-        other => other.to_string(),
+    // Each by itself: one that is nested too deep to be read is no reason to lose the others.
+    let line = |element: &RawValue| {
+        let line = serde_json::from_str(element.get());
+        line.unwrap_or_else(|_| element.get().to_owned())
     };
     Ok(serde_json::from_str(text.get()).unwrap_or_else(|_| {
-        match serde_json::from_str(text.get()) {
-            Ok(Value::Null) => Vec::new(),
-            Ok(Value::Array(values)) => values.into_iter().map(line).collect(),
-            Ok(_) | Err(_) => vec![text.get().to_owned()],
+        match serde_json::from_str::<Option<Vec<&RawValue>>>(text.get()) {
+            Ok(elements) => elements.into_iter().flatten().map(line).collect(),
+            Err(_) => vec![text.get().to_owned()],
         }
     }))
 }
@@ -121,8 +121,9 @@ impl From<WrittenStatus> for RunnableStatus {
         let mut history = written.unfinished_runs;
         history.retain(|entry| entry.sequence >= 1);
         let mut unreadable_history = Vec::new();
-        let mut dropped_lines = 0;
-        for line in written.history {
+        // More than are ever written are none of ours, and may be any number.
+        let mut dropped_lines = written.history.len().saturating_sub(MAX_LINES);
+        for line in written.history.into_iter().skip(dropped_lines) {
             match line.parse() {
                 _ if line.len() > MAX_LINE => dropped_lines += 1,
                 Ok(entry) => history.push(entry),

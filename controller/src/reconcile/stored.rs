@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use cartouche_crds::{HistoryEntry, MAX_LINE, MAX_UNREADABLE, RunnableStatus};
+use cartouche_crds::{HistoryEntry, MAX_LINE, MAX_LINES, MAX_UNREADABLE, RunnableStatus};
 
 use super::reconciliation::Reconciliation;
 use crate::lock::lock;
@@ -15,12 +15,12 @@ impl Reconciliation<'_> {
     pub(super) fn say_unreadable_history(&self) {
         let stored = &self.facts.stored;
         let (lines, dropped) = (&stored.unreadable_history, stored.dropped_lines);
-        // Without those that are dropped: the next write is no news.
+        // Without those that are dropped, which the next write takes away: that is no news.
         let mut hasher = DefaultHasher::new();
         lines.hash(&mut hasher);
         let digest = Some(hasher.finish()).filter(|_| !lines.is_empty() || dropped > 0);
         let before = std::mem::replace(&mut lock(&self.memory).reported_history, digest);
-        if digest.is_none() || before == digest {
+        if digest.is_none() || (before == digest && dropped == 0) {
             return;
         }
         let mut found = Vec::new();
@@ -35,7 +35,7 @@ impl Reconciliation<'_> {
         }
         if dropped > 0 {
             found.push(format!(
-                "{dropped} are not kept, for they have more than {MAX_LINE} bytes or more than {MAX_UNREADABLE} cannot be read"
+                "{dropped} are not kept, for they have more than {MAX_LINE} bytes, or there are more than {MAX_LINES}, or more than {MAX_UNREADABLE} cannot be read"
             ));
         }
         let message = format!(

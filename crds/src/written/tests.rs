@@ -87,6 +87,24 @@ fn what_is_not_kept_is_counted_and_a_status_that_was_written_has_nothing_of_it()
 }
 
 #[test]
+fn of_lines_without_number_the_last_ones_are_read() {
+    let many: Vec<String> = (1..=50_000).map(line).collect();
+    let status = read(&json!({ "history": many }));
+    assert_eq!(sequences(&status), (49_701..=50_000).collect::<Vec<_>>());
+    assert_eq!(status.dropped_lines, 49_700);
+}
+
+#[test]
+fn an_element_that_is_nested_too_deep_costs_no_other() {
+    let deep = format!("{}{}", "[".repeat(140), "]".repeat(140));
+    let history = format!("[{:?},{deep},{:?}]", line(1), line(2));
+    let status: RunnableStatus =
+        serde_json::from_str(&format!("{{\"history\":{history}}}")).unwrap();
+    assert_eq!(sequences(&status), [1, 2]);
+    assert_eq!(status.unreadable_history, [deep]);
+}
+
+#[test]
 fn an_unfinished_run_that_cannot_be_read_counts_as_taken_away() {
     let mut odd = unfinished(2);
     odd["name"] = 5.into();
