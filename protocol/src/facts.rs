@@ -27,7 +27,7 @@ pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};
     reason = "facts that have nothing to do with each other"
 )]
 pub struct Facts {
-    /// The API server's clock, by its latest answer.
+    /// The API server's clock.
     pub now: Option<Timestamp>,
     /// The Runnable itself.
     pub runnable: RunnableFacts,
@@ -335,6 +335,16 @@ impl Facts {
             }
             _ => None,
         }
+    }
+
+    /// The current run as it is known best: as it was read, or else as the answer to its create showed it, unless the
+    /// ledger knows more by now, since the run ended and went before it could be read.
+    #[must_use]
+    pub fn shown_run(&self, current: &CurrentRun) -> Option<&FetchedRun> {
+        let uid = current.uid.as_deref()?;
+        let as_made = self.created_run(uid);
+        self.fetched_run(uid)
+            .or(as_made.filter(|made| made.result() == current.result))
     }
 
     /// The cached run of the run with this uid.

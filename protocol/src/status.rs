@@ -149,7 +149,8 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
         current_run: ledger.current.clone(),
         history: ledger.history.clone(),
         unreadable_history: facts.stored.unreadable_history.clone(),
-        dropped_lines: facts.stored.dropped_lines,
+        // They go with this write, which is made for that if for nothing else.
+        dropped_lines: 0,
         breaker: ledger.breaker.clone(),
     }
 }
@@ -304,10 +305,10 @@ fn stamped(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> Co
     if current.result == Some(RunResult::Lost) {
         return lost(current);
     }
-    let uid = current.uid.as_deref().unwrap_or_default();
-    if let Some(run) = facts.fetched_run(uid).or(facts.created_run(uid)) {
+    if let Some(run) = facts.shown_run(current) {
         return ConditionValue::of_run(&run.health);
     }
+    let uid = current.uid.as_deref().unwrap_or_default();
     let value = stored();
     if is_stored(facts, current) && result(value.status) == current.result {
         value

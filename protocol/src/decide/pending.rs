@@ -106,6 +106,15 @@ fn seen_to_go(facts: &Facts, current: &CurrentRun) -> Option<Step> {
             && facts.is_run_of(&cached_run.run, current)
     })?;
     let result = result_of(cached_run.health.verdict);
+    // That one which has ended is gone may only follow from a list that lacks it: then its outputs can be had.
+    let name = RunName::of(current);
+    match facts.reads.get(&name) {
+        None if result.is_some() => return Some(Step::ReadRun(name)),
+        Some(NameRead::Found(found)) if facts.is_run_of(&found.run, current) => {
+            return confirm(facts, found);
+        }
+        _ => {}
+    }
     let next = facts
         .ledger
         .clone()

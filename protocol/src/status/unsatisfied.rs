@@ -17,7 +17,7 @@ pub(super) fn unsatisfied(facts: &Facts, ledger: &Ledger) -> Option<ReconcileErr
         .as_ref()
         .filter(|current| current.result == Some(RunResult::Succeeded) && rendering.has_outputs)?;
     let uid = current.uid.as_deref()?;
-    if let Some(run) = facts.fetched_run(uid).or(facts.created_run(uid)) {
+    if let Some(run) = facts.shown_run(current) {
         let OutputsRead::Unsatisfied(why) = &run.outputs else {
             return None;
         };

@@ -283,8 +283,13 @@ fn a_pending_run_that_was_seen_to_go_is_not_made_again_under_its_number() {
         rejected(2, "A", true),
         rejected(2, "A", false),
     ] {
-        let done = with(current.clone(), "A").seeing(seen_to_go(&succeeded(run(2, "A"), "x")));
-        let next = written(&done, Change::Record).current.unwrap();
+        let ended = succeeded(run(2, "A"), "x");
+        let done = with(current.clone(), "A").seeing(seen_to_go(&ended));
+        assert_eq!(decide(&done), Step::ReadRun(run_name(&name(2))));
+        let there = done.clone().reading_found(&name(2), ended);
+        assert!(written(&there, Change::Confirm).outputs.is_some());
+        let gone = done.reading_absent(&name(2));
+        let next = written(&gone, Change::Record).current.unwrap();
         assert_eq!(
             (next.phase, next.uid, next.result),
             (RunPhase::Created, Some(uid(2)), Some(RunResult::Succeeded))

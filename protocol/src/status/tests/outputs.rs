@@ -102,6 +102,27 @@ fn outputs_of_a_run_that_went_before_they_were_read_are_missed() {
 }
 
 #[test]
+fn of_a_run_that_ended_and_went_before_it_was_confirmed_more_is_known_than_its_create_showed() {
+    let as_made = CreateOutcome::MadeBefore(Box::new(running(run(2, "A"))));
+    for (gone, result, reason) in [
+        (
+            succeeded(run(2, "A"), "x"),
+            RunResult::Succeeded,
+            "OutputPathNotSatisfied",
+        ),
+        (failed(run(2, "A")), RunResult::Failed, "Ready"),
+    ] {
+        let facts = with(ended(2, "A", result), "A").seeing(seen_to_go(&gone));
+        let facts = facts.after(as_made.clone()).reading_absent(&name(2));
+        let status = report(&facts, None);
+        let condition = |name| find(&status, name).unwrap();
+        assert_eq!(condition(RUN_TEMPLATE_READY).reason, reason);
+        assert_ne!(condition(STAMPED_OBJECT_CONDITION).status, "Unknown");
+        assert_ne!(condition("Ready").status, "Unknown");
+    }
+}
+
+#[test]
 fn another_problem_comes_before_missing_outputs() {
     let status = report(
         &lacking_one(),
