@@ -95,7 +95,7 @@ impl Templates {
         generation: Option<i64>,
     ) -> Option<Arc<Compiled>> {
         let kept = lock(&self.compiled).get(name).cloned()?;
-        (uid == Some(&kept.uid) && generation == Some(kept.generation)).then_some(kept)
+        kept.is_of(uid, generation).then_some(kept)
     }
 
     /// The kinds of all templates that name theirs without a tag.

@@ -35,4 +35,10 @@ impl Compiled {
             template,
         }
     }
+
+    /// Whether it is the template with this uid, as it was at this generation.
+    #[must_use]
+    pub fn is_of(&self, uid: Option<&str>, generation: Option<i64>) -> bool {
+        uid == Some(&self.uid) && generation == Some(self.generation)
+    }
 }

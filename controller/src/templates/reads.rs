@@ -72,9 +72,12 @@ impl Templates {
         read.filter(|read| read.sent > moment && !matches!(read.answer.peek(), Some(Err(_))))
     }
 
-    fn is_cached(&self, name: &str, compiled: &Arc<Compiled>) -> bool {
-        let cached = self.cached(name);
-        cached.is_some_and(|cached| Arc::ptr_eq(&cached, compiled))
+    fn is_cached(&self, name: &str, compiled: &Compiled) -> bool {
+        let cached = self.store.get(&ObjectRef::new(name));
+        cached.is_some_and(|cached| {
+            let metadata = &cached.metadata;
+            compiled.is_of(metadata.uid.as_deref(), metadata.generation)
+        })
     }
 
     fn send(self: &Arc<Self>, name: &str, requests: Requests) -> Read {
