@@ -16,6 +16,11 @@ pub(crate) fn anything(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "x-kubernetes-preserve-unknown-fields": true })
 }
 
+/// Without the default, which the API server would write into each object.
+pub(crate) fn without_default(schema: &mut Schema) {
+    schema.remove("default");
+}
+
 /// Any JSON object.
 pub(crate) fn any_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })

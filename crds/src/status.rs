@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{breaker::Breaker, history::HistoryEntry, written::WrittenStatus};
+use crate::{breaker::Breaker, history::HistoryEntry, schema, written::WrittenStatus};
 
 /// What the controller saw and did, as code has it: earlier runs are in one list, whether they have ended or not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -107,8 +107,10 @@ pub struct CurrentRun {
     pub rerun_token: Option<String>,
     /// How far it has come.
     pub phase: RunPhase,
-    /// Whether a request to create it may have had an effect that was not seen.
-    #[serde(default)]
+    /// Whether a request to create it may have had an effect that was not seen. Written only where it is false: each
+    /// field costs the API server at each write.
+    #[serde(default = "may_be", skip_serializing_if = "is_true")]
+    #[schemars(transform = schema::without_default)]
     pub attempted: bool,
     /// The `apiVersion` of its object.
     pub api_version: String,
@@ -119,7 +121,7 @@ pub struct CurrentRun {
     /// The uid of its object, once known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
-    /// When it was decided on, by the API server's clock.
+    /// When it was decided on, by the API server's clock; absent once it is known when its object was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent_at: Option<Time>,
     /// When its object was created.
@@ -134,6 +136,15 @@ pub struct CurrentRun {
     /// Hash of the template's `outputs` and `healthRule` that it was made under; absent once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules_hash: Option<String>,
+}
+
+fn may_be() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_true(value: &bool) -> bool {
+    *value
 }
 
 /// Where the outputs come from.

@@ -224,7 +224,7 @@ fn intend(
     let last = ledger
         .current
         .as_ref()
-        .and_then(|current| current.intent_at.as_ref())
+        .and_then(|current| current.intent_at.as_ref().or(current.started_at.as_ref()))
         .map(|at| at.0);
     let breaker =
         match facts

@@ -219,7 +219,7 @@ impl Ledger {
         entry.attempted = true;
         entry.uid = Some(run.uid.clone());
         entry.name.clone_from(&run.name);
-        entry.started_at = run.created.map(Time);
+        started(entry, run);
         Some(next)
     }
 
@@ -372,6 +372,12 @@ impl Ledger {
 #[must_use]
 pub fn may_land(current: &CurrentRun, now: Option<Timestamp>) -> bool {
     current.attempted || !old_enough(current.intent_at.as_ref(), now)
+}
+
+/// The object of this entry is known. When it was created stands for when it was decided on.
+fn started(current: &mut CurrentRun, run: &RunIdentity) {
+    current.started_at = run.created.map(Time);
+    current.intent_at = current.intent_at.take().filter(|_| run.created.is_none());
 }
 
 /// Failed, for everything that is not a success.

@@ -228,7 +228,7 @@ fn current(run: &RunIdentity, sequence: i64, rerun_token: Option<String>) -> Cur
         kind: run.kind.clone(),
         name: run.name.clone(),
         uid: Some(run.uid.clone()),
-        intent_at: time(run.created),
+        intent_at: None,
         started_at: time(run.created),
         finished_at: None,
         result: None,

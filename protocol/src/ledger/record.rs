@@ -3,7 +3,7 @@
 use cartouche_crds::{CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult, short_message};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-use super::{FetchedRun, Ledger, OutputsRead, RunIdentity};
+use super::{FetchedRun, Ledger, OutputsRead, RunIdentity, started};
 
 /// In the history of a run that has not ended, while its template's rules are others than those it was
 /// made under.
@@ -101,7 +101,7 @@ impl Ledger {
             current.phase = RunPhase::Created;
             current.attempted = true;
             current.uid = Some(run.uid.clone());
-            current.started_at = run.created.map(Time);
+            started(current, run);
             current.result = result;
             current.finished_at = result.and(now).map(Time);
             current.rules_hash = current.rules_hash.take().filter(|_| result.is_none());

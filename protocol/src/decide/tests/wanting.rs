@@ -290,6 +290,7 @@ fn a_run_that_is_rendered_differently_at_each_look_is_stopped_as_a_loop() {
 fn made(ledger: &Ledger) -> Ledger {
     let current = ledger.current.clone().unwrap();
     let made = RunIdentity {
+        created: Some(at(NOW)),
         input_hash: Some(current.input_hash),
         ..run(current.sequence, "A")
     };

@@ -99,7 +99,7 @@ pub(crate) fn created(sequence: i64, input: &str) -> CurrentRun {
         kind: KIND.to_owned(),
         name: name(sequence),
         uid: Some(uid(sequence)),
-        intent_at: time(sequence),
+        intent_at: None,
         started_at: time(sequence),
         finished_at: None,
         result: None,
@@ -121,6 +121,7 @@ pub(crate) fn pending(sequence: i64, input: &str) -> CurrentRun {
     CurrentRun {
         phase: RunPhase::Pending,
         uid: None,
+        intent_at: time(sequence),
         started_at: None,
         ..created(sequence, input)
     }

@@ -19,6 +19,16 @@ pub(super) fn configurations() -> Vec<Configuration> {
             known: &["S4"],
             ..restored_unnoted()
         },
+        // Nor of newer runs, to who has not seen their numbers: they are not ours, and what made them runs again.
+        Configuration {
+            name: "one.restore.unnoted.restart",
+            left: Left {
+                restores: 1,
+                ..faults(1, 0)
+            },
+            known: &["S1"],
+            ..restored_unnoted()
+        },
         forged_before(),
         lost(),
         Configuration {
