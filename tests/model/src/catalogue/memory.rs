@@ -26,7 +26,7 @@ pub(super) fn configurations() -> Vec<Configuration> {
                 restores: 1,
                 ..faults(1, 0)
             },
-            known: &["S1"],
+            known: &["L2"],
             ..restored_unnoted()
         },
         forged_before(),
