@@ -37,7 +37,12 @@ impl Readiness {
 
     /// One of them is there.
     pub fn reached(&self, what: &'static str) {
-        lock(&self.missing).retain(|(missing, _)| *missing != what);
+        let mut missing = lock(&self.missing);
+        let before = missing.len();
+        missing.retain(|(missing, _)| *missing != what);
+        if before > 0 && missing.is_empty() {
+            tracing::info!("ready: Runnables are served");
+        }
     }
 
     /// Why one of them is not there yet.

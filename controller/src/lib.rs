@@ -20,6 +20,7 @@ pub mod picked;
 pub mod reconcile;
 pub mod runnable_key;
 pub mod serve;
+pub mod survey;
 pub mod telemetry;
 pub mod template_status;
 pub mod templates;

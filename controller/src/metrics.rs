@@ -1,9 +1,10 @@
 //! What operators watch. Label values come from closed sets: no names of users' objects.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cartouche_protocol::reconcile_error::Category;
 use http::{Method, StatusCode};
+use k8s_openapi::jiff::Timestamp;
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeLabelValue, text::encode},
     metrics::{
@@ -15,6 +16,11 @@ use prometheus_client::{
     registry::Registry,
 };
 
+use crate::survey::Survey;
+
+/// Says how all Runnables fare, and what time it is for the API server.
+type Surveyor = Box<dyn Fn() -> (Survey, Option<Timestamp>) + Send + Sync>;
+
 /// Every metric in one place: its field, its name behind `cartouche_`, and what it says to operators.
 macro_rules! metrics {
     ($($field:ident: $type:ty = $new:expr, $name:literal, $help:literal;)*) => {
@@ -22,6 +28,7 @@ macro_rules! metrics {
         #[derive(Clone)]
         pub struct Metrics {
             registry: Arc<Registry>,
+            surveyor: Arc<OnceLock<Surveyor>>,
             $($field: $type,)*
         }
 
@@ -30,7 +37,7 @@ macro_rules! metrics {
                 let mut registry = Registry::with_prefix("cartouche");
                 $(let $field: $type = $new;
                 registry.register($name, $help, $field.clone());)*
-                Self { registry: Arc::new(registry), $($field,)* }
+                Self { registry: Arc::new(registry), surveyor: Arc::default(), $($field,)* }
             }
         }
     };
@@ -55,6 +62,12 @@ metrics! {
         "Whether the watch of something that the controller itself needs fails or may not be had, by resource: what it would tell of is noticed late";
     runnables: Gauge = Gauge::default(), "runnables",
         "Runnables known";
+    ready: Family<ReadyLabels, Gauge> = Family::default(), "runnables_ready",
+        "Runnables by status and reason of Ready; Run is the reason where that is a word of the run itself";
+    oldest_unfinished: Gauge = Gauge::default(), "oldest_unfinished_run_seconds",
+        "How long ago the oldest run began that has not ended; 0 without one";
+    build: Family<BuildLabels, Gauge> = Family::default(), "build_info",
+        "Always 1; its label is the version of the controller";
     unknown_runs: Counter = Counter::default(), "unknown_runs",
         "Objects that claim to be runs of a Runnable whose ledger cannot know them: forged, or left by a restored backup";
     unlistable_kinds: Counter = Counter::default(), "unlistable_kinds",
@@ -99,6 +112,17 @@ struct WatchLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReadyLabels {
+    status: &'static str,
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BuildLabels {
+    version: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OwnWatchLabels {
     resource: &'static str,
 }
@@ -137,14 +161,41 @@ impl Default for Metrics {
                 category: category.as_str(),
             }));
         }
+        let version = env!("CARGO_PKG_VERSION");
+        metrics.build.get_or_create(&BuildLabels { version }).set(1);
         metrics
     }
 }
 
 impl Metrics {
+    /// Has all Runnables counted in this way whenever somebody asks.
+    pub fn surveyed_by(
+        &self,
+        surveyor: impl Fn() -> (Survey, Option<Timestamp>) + Send + Sync + 'static,
+    ) {
+        // Only the first of a process counts: it serves once.
+        drop(self.surveyor.set(Box::new(surveyor)));
+    }
+
+    fn survey(&self) {
+        let Some((survey, now)) = self.surveyor.get().map(|survey| survey()) else {
+            return;
+        };
+        self.ready.clear();
+        for ((status, reason), count) in survey.ready {
+            let labels = ReadyLabels { status, reason };
+            self.ready.get_or_create(&labels).set(count);
+        }
+        let age = now
+            .zip(survey.oldest_unfinished)
+            .map(|(now, begun)| now.duration_since(begun).as_secs().max(0));
+        self.oldest_unfinished.set(age.unwrap_or(0));
+    }
+
     /// All metrics as text, in the OpenMetrics format.
     #[must_use]
     pub fn text(&self) -> String {
+        self.survey();
         let mut text = String::new();
         // Writing into a String cannot fail.
         let _ = encode(&mut text, &self.registry);

@@ -34,6 +34,7 @@ use crate::{
     metrics::Metrics,
     picked::PickedObjects,
     reconcile::ControllerContext,
+    survey::Survey,
     templates::Templates,
     watch::{Enqueuer, Watches, own::OwnWatches, references::ACCOUNTS, runs::Runs},
 };
@@ -46,6 +47,13 @@ pub async fn serve(flags: Flags) -> Result<(), String> {
     let config = Config::infer().await.map_err(|error| {
         format!("no API server is known: {error}\nhint: set KUBECONFIG to the path of a kubeconfig file, or run in a cluster")
     })?;
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        server = %config.cluster_url,
+        identity = ?flags.identity,
+        namespace = flags.namespace.as_deref().unwrap_or("all"),
+        "starting"
+    );
     let metrics = Metrics::default();
     let connection = Connection::new(config, flags.identity, metrics.clone())
         .map_err(|error| format!("the kubeconfig cannot be used: {error}"))?
@@ -89,6 +97,12 @@ pub async fn serve_over(
 ) {
     let (templates, templates_writer) = reflector::store::<ClusterRunTemplate>();
     let (store, runnables_writer) = reflector::store::<CachedRunnable>();
+    let (all, clock) = (store.clone(), connection.clone());
+    metrics.surveyed_by(move || {
+        let all = all.state();
+        let runnables = all.iter().map(|cached| &***cached);
+        (Survey::of(runnables), clock.now())
+    });
     let (enqueuer, queued) = Enqueuer::new();
     let ctx = Arc::new(wire(
         flags,

@@ -57,6 +57,29 @@ async fn a_controller_stops_when_asked_and_starts_again_after_a_kill() -> Result
     made.retain(|event| event.resource() == "configmaps" && event.took_effect());
     assert_eq!(made.len(), 2);
 
+    // A scrape counts what is there.
+    let metrics = controller.get("/metrics").await?;
+    for line in [
+        "cartouche_runnables_ready{status=\"True\",reason=\"Ready\"} 1\n",
+        "cartouche_oldest_unfinished_run_seconds 0\n",
+        concat!(
+            "cartouche_build_info{version=\"",
+            env!("CARGO_PKG_VERSION"),
+            "\"} 1\n"
+        ),
+    ] {
+        assert!(metrics.contains(line), "{line}{metrics}");
+    }
+    let log = controller.log()?;
+    for words in [
+        "starting version=",
+        "identity=Impersonate",
+        "namespace=\"all\"",
+        "ready: ",
+    ] {
+        assert!(log.contains(words), "{words}: {log}");
+    }
+
     let status = controller.stop().await?;
     assert!(status.success(), "{status}\n{}", controller.log()?);
     Ok(())
