@@ -4,6 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
+use cartouche_crds::FIELD_MANAGER;
 use cartouche_templating::name_suffix;
 use cartouche_tests::cluster::{Seen, eventually};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -102,7 +103,12 @@ impl Model {
             "spec": object["spec"],
             "status": self.status_of(&runs),
         });
-        let path = format!("{}/{}/status", plan.path(), name(index));
+        // As the controller would have left it: what another wrote is compared with all runs first.
+        let path = format!(
+            "{}/{}/status?fieldManager={FIELD_MANAGER}",
+            plan.path(),
+            name(index)
+        );
         api::send::<Made>(client, "PUT", &path, &body)
             .await
             .context("writing a status")?;
