@@ -32,6 +32,7 @@ const MESSAGE: &str = ":";
 const TAKEN_BY: &str = "takenBy";
 const INTENT_AT: &str = "intentAt";
 const RULES_HASH: &str = "rulesHash";
+const RERUN_TOKEN: &str = "rerunToken";
 
 /// An earlier run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -64,6 +65,10 @@ pub struct HistoryEntry {
     /// to be under that name all the same gives no outputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_by: Option<String>,
+    /// The re-run request that it answered, at most 256 bytes of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub rerun_token: Option<String>,
     /// When the controller first saw its end.
     #[serde(skip)]
     pub finished_at: Option<Time>,
@@ -138,6 +143,7 @@ impl HistoryEntry {
             (TAKEN_BY, &self.taken_by),
             (INTENT_AT, &intent_at),
             (RULES_HASH, &self.rules_hash),
+            (RERUN_TOKEN, &self.rerun_token),
         ];
         for (key, value) in keys {
             if let Some(value) = value {
@@ -161,6 +167,7 @@ impl HistoryEntry {
             TAKEN_BY => self.taken_by = Some(unescaped(value)?),
             INTENT_AT => self.intent_at = Some(time_of(value)?),
             RULES_HASH => self.rules_hash = Some(unescaped(value)?),
+            RERUN_TOKEN => self.rerun_token = Some(unescaped(value)?),
             _ => {
                 unescaped(value)?;
                 self.unknown.push(pair.to_owned());
@@ -199,6 +206,7 @@ impl FromStr for HistoryEntry {
             finished_at: unless_none(finished).map(time_of).transpose()?,
             message: message.to_owned(),
             rules_hash: None,
+            rerun_token: None,
             unknown: Vec::new(),
         };
         values.try_for_each(|pair| entry.add(pair))?;

@@ -33,5 +33,5 @@ pub use run_template::{ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTem
 pub use runnable::{
     ResourceRef, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, Selector,
 };
-pub use status::{CurrentRun, OutputsFrom, RunPhase, RunResult, RunnableStatus};
+pub use status::{CurrentRun, OutputsFrom, RunPhase, RunResult, RunnableStatus, last_answered};
 pub use written::{MAX_LINE, MAX_LINES, MAX_UNREADABLE};

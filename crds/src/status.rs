@@ -26,6 +26,8 @@ pub struct RunnableStatus {
     pub outputs_from: Option<OutputsFrom>,
     /// The run for what the template renders now.
     pub current_run: Option<CurrentRun>,
+    /// The last re-run request that a run before the current one answered.
+    pub answered_token: Option<String>,
     /// Earlier runs, oldest first: those without a result and those with one. Shared, since few writes change them.
     pub history: Arc<Vec<HistoryEntry>>,
     /// Lines of the history that cannot be read, in their order, as far as they are kept.
@@ -37,10 +39,27 @@ pub struct RunnableStatus {
 }
 
 impl RunnableStatus {
+    /// The last re-run request that was answered: it asks for nothing more, even where its annotation was taken away
+    /// and is put back.
+    #[must_use]
+    pub fn last_answered(&self) -> Option<&str> {
+        last_answered(self.current_run.as_ref(), self.answered_token.as_deref())
+    }
+
     /// The history, to be changed: who shares it keeps it as it was.
     pub fn history_mut(&mut self) -> &mut Vec<HistoryEntry> {
         Arc::make_mut(&mut self.history)
     }
+}
+
+/// The last re-run request that was answered, by the current run or by one before it.
+#[must_use]
+pub fn last_answered<'a>(
+    current: Option<&'a CurrentRun>,
+    before: Option<&'a str>,
+) -> Option<&'a str> {
+    let by_current = current.and_then(|current| current.rerun_token.as_deref());
+    by_current.or(before)
 }
 
 impl JsonSchema for RunnableStatus {
@@ -102,7 +121,7 @@ pub struct CurrentRun {
     pub sequence: i64,
     /// Hash of the rendered document, with the version of the hash in front: `v1:<hex>`.
     pub input_hash: String,
-    /// The re-run request that it answers.
+    /// The re-run request that it answers, and no run before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerun_token: Option<String>,
     /// How far it has come.

@@ -50,6 +50,14 @@ pub(crate) struct WrittenStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     current_run: Option<CurrentRun>,
 
+    /// The last re-run request that a run before the current one answered. It asks for nothing more.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "text"
+    )]
+    answered_token: Option<String>,
+
     /// Earlier runs without a result, oldest first; no run is made beside 200. One that cannot be read counts as taken
     /// away.
     #[serde(
@@ -139,6 +147,7 @@ impl From<WrittenStatus> for RunnableStatus {
             outputs: written.outputs,
             outputs_from: written.outputs_from,
             current_run: written.current_run,
+            answered_token: written.answered_token,
             history: Arc::new(history),
             unreadable_history,
             dropped_lines: dropped_lines + surplus,
@@ -166,6 +175,7 @@ impl From<RunnableStatus> for WrittenStatus {
             outputs: status.outputs,
             outputs_from: status.outputs_from,
             current_run: status.current_run,
+            answered_token: status.answered_token,
             unfinished_runs,
             history,
             breaker: status.breaker.map(|breaker| breaker.to_string()),

@@ -18,7 +18,7 @@ pub fn advice(condition: &Condition) -> &'static str {
     } else if condition.status == FALSE {
         "look at the run (`cartouche logs`), change what is wrong, or run again: `cartouche rerun`"
     } else {
-        "wait: the run is at work, or its engine is not running"
+        "wait until the run ends, or see whether its engine runs"
     }
 }
 

@@ -235,7 +235,7 @@ fn intend(
             Pace::Slow { until, runs } => return Step::Stuck(runaway(facts, runs, until)),
         };
     let uid = &facts.runnable.uid;
-    let token = facts.token();
+    let token = facts.runnable.rerun_token.clone();
     let mut next = ledger.intend(
         rendering.intent(token),
         |sequence| rendering.document.run_name(uid, sequence),

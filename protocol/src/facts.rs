@@ -361,18 +361,6 @@ impl Facts {
         is_latest(self.ledger_writer, self.listed_every_kind)
     }
 
-    /// The re-run request that a new intent answers: an answered one is not forgotten when the
-    /// annotation is taken away, so that putting the same one back asks for nothing.
-    #[must_use]
-    pub fn token(&self) -> Option<String> {
-        let answered = self
-            .ledger
-            .current
-            .as_ref()
-            .and_then(|current| current.rerun_token.clone());
-        self.runnable.rerun_token.clone().or(answered)
-    }
-
     /// Whether an object that was met, or that a watch shows, is the run of the current entry.
     #[must_use]
     pub fn is_run_of(&self, run: &RunIdentity, current: &CurrentRun) -> bool {

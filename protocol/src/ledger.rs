@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{
     Breaker, CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult, RunnableStatus,
-    short_message,
+    last_answered, short_message,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde_json::Value;
@@ -45,6 +45,8 @@ const STRIDE: i64 = 8;
 pub struct Ledger {
     /// The run for what the template renders now.
     pub current: Option<CurrentRun>,
+    /// The last re-run request that a run before the current one answered.
+    pub answered_token: Option<String>,
     /// Earlier runs, oldest first.
     pub history: Arc<Vec<HistoryEntry>>,
     /// The outputs of the newest run that gave any.
@@ -92,11 +94,18 @@ impl Ledger {
     pub fn of(status: &RunnableStatus) -> Self {
         Self {
             current: status.current_run.clone(),
+            answered_token: status.answered_token.clone(),
             history: status.history.clone(),
             outputs: status.outputs.clone(),
             outputs_from: status.outputs_from.clone(),
             breaker: status.breaker.clone(),
         }
+    }
+
+    /// The last re-run request that was answered.
+    #[must_use]
+    pub fn last_answered(&self) -> Option<&str> {
+        last_answered(self.current.as_ref(), self.answered_token.as_deref())
     }
 
     /// The number of the next run: above all that the ledger knows. The run that the outputs came
@@ -132,13 +141,18 @@ impl Ledger {
     ) -> Self {
         let sequence = self.next_sequence();
         if let Some(current) = self.current.take() {
+            // A request that a run was to answer which nobody has seen is the next one's.
+            let exists = current.phase == RunPhase::Created || matches!(fate, Fate::Found(_));
+            let answered = current.rerun_token.clone().filter(|_| exists);
+            self.answered_token = answered.or(self.answered_token);
             self.supersede(current, fate, message, at);
         }
+        let asked = intent.rerun_token;
         self.current = Some(CurrentRun {
             sequence,
             name: name(sequence),
             input_hash: intent.input_hash,
-            rerun_token: intent.rerun_token,
+            rerun_token: asked.filter(|token| self.answered_token.as_ref() != Some(token)),
             phase: RunPhase::Pending,
             attempted: true,
             api_version: intent.api_version,
@@ -176,6 +190,7 @@ impl Ledger {
         match fate {
             Fate::Found(run) => {
                 entry.uid = Some(run.uid.clone());
+                entry.rerun_token = run.rerun_token.as_deref().map(short_message);
                 entry.started_at = run.created.map(Time).or(entry.started_at);
             }
             Fate::Taken(by) => entry.taken_by = Some(by.clone()),

@@ -24,6 +24,8 @@ pub const RUN_TEMPLATE_READY: &str = "RunTemplateReady";
 pub const STAMPED_OBJECT_CONDITION: &str = "StampedObjectCondition";
 /// The reason of a run that vanished while nobody watched.
 pub const RUN_LOST: &str = "RunLost";
+/// The reason of Ready while a run works, or is on its way.
+pub const RUN_IN_PROGRESS: &str = "RunInProgress";
 /// The sum of both.
 pub const READY: &str = "Ready";
 /// Present and True while the controller works towards Ready.
@@ -147,6 +149,7 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
         outputs: ledger.outputs.clone(),
         outputs_from: ledger.outputs_from.clone(),
         current_run: ledger.current.clone(),
+        answered_token: ledger.answered_token.clone(),
         history: ledger.history.clone(),
         unreadable_history: facts.stored.unreadable_history.clone(),
         // They go with this write, which is made for that if for nothing else.
@@ -209,7 +212,12 @@ fn find<'a>(status: &'a RunnableStatus, name: &str) -> Option<&'a Condition> {
 fn aggregate(template: &ConditionValue, stamped: Option<&ConditionValue>) -> ConditionValue {
     let both = [Some(template), stamped].into_iter().flatten();
     let blocking = first_blocking(both, |value| value.status);
-    blocking.cloned().unwrap_or_else(ConditionValue::ready)
+    let mut ready = blocking.cloned().unwrap_or_else(ConditionValue::ready);
+    let is_of_run = blocking.is_some() && blocking == stamped;
+    if is_of_run && ready.status == UNKNOWN && ready.reason != RUN_LOST {
+        RUN_IN_PROGRESS.clone_into(&mut ready.reason);
+    }
+    ready
 }
 
 /// What keeps Ready from being True: the last False; if there is none, the first Unknown.
@@ -253,17 +261,11 @@ fn abnormal(
         None => ended,
     };
     let name = if stalled { STALLED } else { RECONCILING };
-    let reason = if ready.reason == UNKNOWN {
-        "RunInProgress".to_owned()
-    } else {
-        ready.reason.clone()
-    };
     Some((
         name,
         ConditionValue {
             status: TRUE,
-            reason,
-            message: ready.message.clone(),
+            ..ready.clone()
         },
     ))
 }

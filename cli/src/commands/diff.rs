@@ -1,8 +1,6 @@
 //! `cartouche diff`, and what a live Runnable would run now.
 
-use std::fmt::Write as _;
-
-use std::path::PathBuf;
+use std::{collections::HashSet, fmt::Write as _, path::PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 use cartouche_crds::{ClusterRunTemplate, Runnable};
@@ -273,11 +271,21 @@ async fn last_run(runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Last
     })
 }
 
-/// What differs of what templates render.
+/// What differs of what templates render. A field that somebody else has changed since, as `cartouche cancel` does,
+/// tells nothing of that.
 pub(crate) fn differences(old: &Value, new: &Value) -> Vec<FieldChange> {
     let rendered =
         |object: &Value| object_diff::comparable(&owned(object).unwrap_or_else(|| object.clone()));
-    object_diff::changes(&rendered(old), &rendered(new))
+    let others: HashSet<String> = [old, new]
+        .into_iter()
+        .flat_map(|object| {
+            object_diff::changes(&rendered(object), &object_diff::comparable(object))
+        })
+        .map(|change| change.path)
+        .collect();
+    let mut changes = object_diff::changes(&rendered(old), &rendered(new));
+    changes.retain(|change| !others.contains(&change.path));
+    changes
 }
 
 /// What differs of what is rendered now. The last run also has what the API server filled in, which cannot

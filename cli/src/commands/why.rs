@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use cartouche_crds::{RUN_SEQUENCE_LABEL, Runnable};
+use cartouche_crds::{RUN_SEQUENCE_LABEL, Runnable, RunnableStatus};
 use cartouche_protocol::{
     advice::advice,
     ledger::{Due, RunState},
-    status::blocking,
+    status::{RUN_IN_PROGRESS, blocking},
 };
 use clap::Args;
 use kube::ResourceExt as _;
@@ -71,12 +71,34 @@ fn state(runnable: &Runnable) -> String {
     if found.observed_generation != runnable.metadata.generation {
         out.push_str("  the controller has not observed the last change yet\n");
     }
-    if status != "True"
+    if reason == RUN_IN_PROGRESS {
+        out.push_str(&in_progress(found));
+    } else if status != "True"
         && let Some(blocking) = blocking(found)
     {
         let _ = writeln!(out, "  blocked by {}: {}", blocking.type_, blocking.message);
         let _ = writeln!(out, "  to do: {}", advice(blocking));
     }
+    out
+}
+
+/// The run that is waited for, in the words of its engine.
+fn in_progress(status: &RunnableStatus) -> String {
+    let Some(current) = &status.current_run else {
+        return String::new();
+    };
+    let mut out = match RunState::from(current) {
+        RunState::Running => {
+            let since = age::ago(current.started_at.as_ref());
+            format!("  run {} running for {since}", current.sequence)
+        }
+        _ => format!("  run {} is being made", current.sequence),
+    };
+    match blocking(status).map(|condition| condition.message.as_str()) {
+        None | Some("") => {}
+        Some(message) => _ = write!(out, ": {message}"),
+    }
+    out.push('\n');
     out
 }
 

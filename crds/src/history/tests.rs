@@ -21,6 +21,7 @@ fn entry() -> HistoryEntry {
         finished_at: Some(at("2026-01-02T03:05:00Z")),
         message: "all steps have completed".to_owned(),
         rules_hash: None,
+        rerun_token: None,
         unknown: Vec::new(),
     }
 }
@@ -44,6 +45,7 @@ fn golden_lines_are_written_and_read_to_the_letter() {
         taken_by: Some("a-uid".to_owned()),
         intent_at: Some(at("2026-01-02T03:04:00Z")),
         rules_hash: Some("77".to_owned()),
+        rerun_token: Some("two words".to_owned()),
         message: "it : failed\nbadly".to_owned(),
         ..entry()
     };
@@ -53,7 +55,7 @@ fn golden_lines_are_written_and_read_to_the_letter() {
         (
             full,
             "7 Failed batch/v1/Job/hello-x2k9 6c0a9d1e-uid 2026-01-02T03:04:05Z 2026-01-02T03:05:00Z v1:9f86 takenBy=a-uid \
-             intentAt=2026-01-02T03:04:00Z rulesHash=77 : it : failed badly",
+             intentAt=2026-01-02T03:04:00Z rulesHash=77 rerunToken=two%20words : it : failed badly",
         ),
     ];
     for (entry, line) in golden {

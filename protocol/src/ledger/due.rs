@@ -29,8 +29,7 @@ impl Ledger {
         if !current.input_hash.starts_with(HASH_VERSION) {
             return Due::OtherHash(current.sequence);
         }
-        let asked_again =
-            rerun_token.is_some_and(|token| current.rerun_token.as_deref() != Some(token));
+        let asked_again = rerun_token.is_some_and(|token| self.last_answered() != Some(token));
         let exists = current.phase == RunPhase::Created;
         if current.input_hash != input_hash || exists && asked_again {
             Due::New(self.next_sequence())

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase};
+use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase, short_message};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity, may_land, past};
@@ -45,6 +45,17 @@ pub fn rebuild(
     if known.is_some() && !numbered.iter().any(behind) {
         return None;
     }
+    let since = known.map_or(0, |known| known.sequence);
+    let mut latest = numbered
+        .iter()
+        .rev()
+        .take_while(|(sequence, _)| *sequence >= since);
+    let by_run = latest.find_map(|(_, one)| one.run.rerun_token.as_deref());
+    let answered = match known {
+        None => token.or(by_run),
+        // Runs of Cartographer carry no request: what was answered before stays answered.
+        Some(_) => by_run.or_else(|| ledger.last_answered()),
+    };
     let mut next = ledger.clone();
     let top = numbered.pop();
     next.current = None;
@@ -59,18 +70,14 @@ pub fn rebuild(
     next.place_below(top.map(|(sequence, _)| sequence), &older);
     let (sequence, newest) = next.place_above(top, newer)?;
     let same = known.filter(|known| known.uid.as_ref() == Some(&newest.run.uid));
-    next.current = Some(same.cloned().unwrap_or_else(|| {
-        let answered = match known {
-            None => token.map(str::to_owned),
-            // Runs of Cartographer carry no request: what was answered before stays answered.
-            Some(known) => {
-                let top = top.and_then(|(_, top)| top.run.rerun_token.clone());
-                let before = top.or_else(|| known.rerun_token.clone());
-                newest.run.rerun_token.clone().or(before)
-            }
-        };
-        current(newest.run, sequence, answered)
-    }));
+    if same.is_none() {
+        let is_before = |answered: &&str| newest.run.rerun_token.as_deref() != Some(*answered);
+        next.answered_token = answered.filter(is_before).map(str::to_owned);
+    }
+    next.current = Some(
+        same.cloned()
+            .unwrap_or_else(|| current(newest.run, sequence)),
+    );
     next.cap_history();
     Some(next)
 }
@@ -213,15 +220,16 @@ fn entry(run: &RunIdentity, sequence: i64) -> HistoryEntry {
         finished_at: None,
         message: String::new(),
         rules_hash: None,
+        rerun_token: run.rerun_token.as_deref().map(short_message),
         unknown: Vec::new(),
     }
 }
 
-fn current(run: &RunIdentity, sequence: i64, rerun_token: Option<String>) -> CurrentRun {
+fn current(run: &RunIdentity, sequence: i64) -> CurrentRun {
     CurrentRun {
         sequence,
         input_hash: hash(run),
-        rerun_token,
+        rerun_token: run.rerun_token.clone(),
         phase: RunPhase::Created,
         attempted: true,
         api_version: run.api_version.clone(),

@@ -154,6 +154,7 @@ impl Ledger {
         if let Some(entry) = self.history_mut().iter_mut().find(|entry| run.is_of(entry)) {
             entry.uid = Some(run.uid.clone());
             entry.started_at = run.created.map(Time);
+            entry.rerun_token = run.rerun_token.as_deref().map(short_message);
             (entry.intent_at, entry.result, entry.finished_at) = (None, None, None);
             entry.message.clear();
         }
@@ -177,6 +178,8 @@ pub(super) fn past(run: CurrentRun, at: Option<Timestamp>) -> HistoryEntry {
         // The last attempt was no later than this: once this is written, no create for it is sent.
         None => at.map(Time),
     };
+    // A request is answered by a run that exists.
+    let answered = run.rerun_token.filter(|_| run.uid.is_some());
     HistoryEntry {
         sequence: run.sequence,
         input_hash: run.input_hash,
@@ -191,6 +194,7 @@ pub(super) fn past(run: CurrentRun, at: Option<Timestamp>) -> HistoryEntry {
         message: String::new(),
         rules_hash: run.rules_hash.filter(|_| run.result.is_none()),
         taken_by: None,
+        rerun_token: answered.as_deref().map(short_message),
         unknown: Vec::new(),
     }
 }

@@ -54,7 +54,7 @@ fn an_intent_is_under_way_and_nothing_is_known_of_its_run() {
     let expected = [
         "RunTemplateReady=True/Ready",
         "StampedObjectCondition=Unknown/Unknown",
-        "Ready=Unknown/Unknown",
+        "Ready=Unknown/RunInProgress",
         "Reconciling=True/RunInProgress",
     ];
     assert_eq!(told(&status), expected);
@@ -73,8 +73,8 @@ fn a_running_run_is_told_in_the_words_of_its_engine() {
     let expected = [
         "RunTemplateReady=True/Ready",
         "StampedObjectCondition=Unknown/SucceededCondition",
-        "Ready=Unknown/SucceededCondition",
-        "Reconciling=True/SucceededCondition",
+        "Ready=Unknown/RunInProgress",
+        "Reconciling=True/RunInProgress",
     ];
     assert_eq!(told(&status), expected);
     assert_eq!(message(&status, READY), "Unknown");
@@ -214,7 +214,7 @@ fn false_beats_unknown_beats_true() {
     };
     for (template, stamped, ready, reason) in [
         (TRUE, Some(TRUE), TRUE, "Ready"),
-        (TRUE, Some(UNKNOWN), UNKNOWN, "ofUnknown"),
+        (TRUE, Some(UNKNOWN), UNKNOWN, "RunInProgress"),
         (TRUE, Some(FALSE), FALSE, "ofFalse"),
         (FALSE, Some(TRUE), FALSE, "ofFalse"),
         (FALSE, Some(UNKNOWN), FALSE, "ofFalse"),
@@ -237,7 +237,7 @@ fn a_run_for_another_rendering_is_not_spoken_of() {
         told(&report(&facts, None))[1..3],
         [
             "StampedObjectCondition=Unknown/Unknown",
-            "Ready=Unknown/Unknown"
+            "Ready=Unknown/RunInProgress"
         ]
     );
     let mut unrendered = read(&succeeded(run(2, "A"), "x"));

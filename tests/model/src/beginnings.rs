@@ -169,6 +169,7 @@ fn finished(sequence: i64) -> HistoryEntry {
         finished_at: long_ago,
         message: String::new(),
         rules_hash: None,
+        rerun_token: None,
         unknown: Vec::new(),
     }
 }

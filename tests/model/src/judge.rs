@@ -76,6 +76,8 @@ fn repeats(
     let Some(before) = old.current_run.as_ref().filter(|_| model.setup.adopts()) else {
         return false;
     };
+    let asks = new.rerun_token.as_deref();
+    let asks = asks.is_some_and(|token| old.last_answered() != Some(token));
     let run = before.uid.as_deref().and_then(run_of);
     let Some(run) = run.and_then(|uid| world.runs.get(usize::from(uid))) else {
         return false;
@@ -83,7 +85,7 @@ fn repeats(
     let deleted = run.presence == Presence::Deleted && run.result.is_none();
     !before.input_hash.starts_with(HASH_VERSION)
         && run.make.document == model.setup.document(knowledge.input)
-        && before.rerun_token == new.rerun_token
+        && !asks
         && !deleted
 }
 

@@ -202,7 +202,7 @@ impl Checked {
             own(world).all(|run| !run.is_there() || i64::from(run.make.number) <= current.sequence);
         let for_input = current.input_hash == rendered.input_hash()
             && (run.make.document == document || !run.is_there() && self.setup.adopts())
-            && (asked.is_none() || asked == current.rerun_token);
+            && (asked.is_none() || asked.as_deref() == stored.last_answered());
         let told = match current.result {
             None => false,
             Some(RunResult::Lost) => !run.is_there(),

@@ -123,13 +123,23 @@ impl Past {
             self.found.broken("S3", what);
         }
         let is_asked = after.sequence > before.sequence && !self.sight.is_partial();
-        if is_asked && !self.has_cause(runnable, before, after) {
+        if is_asked && !self.has_cause(runnable, old, before, after) {
             let what = format!("run {} of {runnable} has no cause", after.sequence);
             self.found.broken("S3", what);
         }
     }
 
-    fn has_cause(&self, runnable: &str, before: &CurrentRun, after: &CurrentRun) -> bool {
+    fn has_cause(
+        &self,
+        runnable: &str,
+        old: &RunnableStatus,
+        before: &CurrentRun,
+        after: &CurrentRun,
+    ) -> bool {
+        let asks = |answered: Option<&str>| {
+            let token = after.rerun_token.as_deref();
+            token.is_some() && token != answered
+        };
         let served = self.runnables.get(runnable);
         let restored = served.is_some_and(|served| served.restored);
         if restored && self.catches_up(after) {
@@ -138,12 +148,12 @@ impl Past {
         let newest = self.newest(runnable);
         let behind = newest.filter(|it| it.run.number >= Some(before.sequence));
         if let Some(newest) = behind.filter(|_| restored) {
-            let same = newest.run.hash == after.input_hash && newest.run.token == after.rerun_token;
+            let same = newest.run.hash == after.input_hash && !asks(newest.run.token.as_deref());
             return !newest.is_there() || !same;
         }
         let run = before.uid.as_deref().and_then(|uid| self.run(uid));
         before.input_hash != after.input_hash
-            || (before.phase == RunPhase::Created && before.rerun_token != after.rerun_token)
+            || (before.phase == RunPhase::Created && asks(old.last_answered()))
             || run.is_some_and(|run| run.cut_short)
             || self.is_taken(runnable, before)
     }

@@ -269,7 +269,22 @@ async fn a_new_rerun_token_makes_one_more_run_of_the_same() -> Result<()> {
     subject.stays_at(2).await?;
     ask("tuesday").await?;
     subject.run(3).await?;
-    subject.outputs(json!({ "answer": "first" })).await
+    subject.outputs(json!({ "answer": "first" })).await?;
+    // A run that a change made answers nobody.
+    subject.input("foo", 2).await?;
+    let tokens: Vec<Value> = subject.runs(4).await?.iter().map(token).collect();
+    assert_eq!(
+        tokens,
+        [json!(null), json!("monday"), json!("tuesday"), json!(null)]
+    );
+    let status = subject.status().await?;
+    assert_eq!(status["currentRun"]["rerunToken"], json!(null), "{status}");
+    assert_eq!(status["answeredToken"], "tuesday", "{status}");
+    subject.stays_at(4).await
+}
+
+fn token(run: &Value) -> Value {
+    run["metadata"]["annotations"]["carto.run/rerun-token"].clone()
 }
 
 #[tokio::test]

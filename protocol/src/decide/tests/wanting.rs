@@ -185,10 +185,59 @@ fn a_request_is_remembered_when_it_is_taken_away_during_a_change() {
         rerun_token: Some("now".to_owned()),
         ..created(1, "A")
     };
-    let next = written(&with(answered, "B").fresh(), Change::Intent)
-        .current
-        .unwrap();
-    assert_eq!(next.rerun_token.as_deref(), Some("now"));
+    let next = written(&with(answered, "B").fresh(), Change::Intent);
+    assert_eq!(next.last_answered(), Some("now"));
+}
+
+#[test]
+fn a_request_belongs_to_the_run_that_answers_it_and_to_none_after_it() {
+    let answered = CurrentRun {
+        rerun_token: Some("now".to_owned()),
+        ..created(1, "A")
+    };
+    for asked in [None, Some("now"), Some("then")] {
+        let changed = with(answered.clone(), "B").fresh();
+        let changed = asked.into_iter().fold(changed, Facts::asking);
+        let next = written(&changed, Change::Intent);
+        let current = next.current.clone().unwrap();
+        assert_eq!(
+            current.rerun_token.as_deref(),
+            asked.filter(|it| *it != "now")
+        );
+        assert_eq!(next.history[0].rerun_token.as_deref(), Some("now"));
+        // Nor does it ask again once it was answered two runs ago.
+        let later = written(
+            &facts(made(&next), "C").fresh().asking("now"),
+            Change::Intent,
+        );
+        let again = later.current.unwrap().rerun_token;
+        assert_eq!(
+            again.as_deref(),
+            asked.filter(|it| *it == "then").map(|_| "now")
+        );
+    }
+}
+
+#[test]
+fn a_request_whose_run_was_never_made_is_answered_by_the_next() {
+    let asked = CurrentRun {
+        rerun_token: Some("now".to_owned()),
+        ..pending(2, "A")
+    };
+    let facts = with(asked.clone(), "B").fresh().asking("now");
+    let absent = written(&facts.clone().reading_absent(&name(2)), Change::Intent);
+    assert_eq!(absent.current.unwrap().rerun_token.as_deref(), Some("now"));
+    assert_eq!(absent.history[0].rerun_token, None);
+    let made = RunIdentity {
+        rerun_token: Some("now".to_owned()),
+        ..run(2, "A")
+    };
+    let found = written(
+        &facts.reading_found(&name(2), running(made)),
+        Change::Intent,
+    );
+    assert_eq!(found.current.unwrap().rerun_token, None);
+    assert_eq!(found.history[0].rerun_token.as_deref(), Some("now"));
 }
 
 #[test]

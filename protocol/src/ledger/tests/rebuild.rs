@@ -297,7 +297,8 @@ fn what_is_known_of_the_newest_run_survives_an_older_one_with_its_number() {
 #[test]
 fn a_request_present_while_there_is_no_ledger_counts_as_answered() {
     let next = rebuilt_at(&Ledger::default(), &[run(2, "A")], &[], Some("again"), None).unwrap();
-    assert_eq!(next.current.unwrap().rerun_token.as_deref(), Some("again"));
+    assert_eq!(next.last_answered(), Some("again"));
+    assert_eq!(next.current.unwrap().rerun_token, None);
 }
 
 #[test]
@@ -314,11 +315,8 @@ fn in_a_restored_ledger_the_answered_request_is_that_of_the_newest_run() {
         vec![],
     );
     let answered = |runs: &[RunIdentity]| {
-        rebuilt_at(&restored, runs, &[], Some("third"), None)
-            .unwrap()
-            .current
-            .unwrap()
-            .rerun_token
+        let next = rebuilt_at(&restored, runs, &[], Some("third"), None).unwrap();
+        next.last_answered().map(str::to_owned)
     };
     assert_eq!(
         answered(&[token(run(2, "B"), "second")]).as_deref(),
@@ -331,6 +329,8 @@ fn in_a_restored_ledger_the_answered_request_is_that_of_the_newest_run() {
         Some("second"),
         "Cartographer's runs carry none"
     );
+    let changed_since = [token(run(2, "B"), "second"), run(3, "C")];
+    assert_eq!(answered(&changed_since).as_deref(), Some("second"));
 }
 
 #[test]

@@ -152,6 +152,7 @@ pub(crate) fn unfinished(sequence: i64, input: &str) -> HistoryEntry {
         finished_at: None,
         message: String::new(),
         rules_hash: None,
+        rerun_token: None,
         unknown: Vec::new(),
     }
 }

@@ -111,7 +111,7 @@ fn up_to_date(
     let token = object["metadata"]["annotations"]
         .get(cartouche_crds::RERUN_TOKEN_ANNOTATION)
         .and_then(Value::as_str);
-    if token.is_some() && token != current.rerun_token.as_deref() {
+    if token.is_some() && token != stored.last_answered() {
         return Err("the request to run again is not answered".to_owned());
     }
     let mut log = store.log().iter().rev();
