@@ -4,6 +4,7 @@
 mod fairness;
 mod ground;
 mod one_namespace;
+mod overlays;
 mod roles;
 mod secrets;
 mod strangers;

@@ -1,0 +1,88 @@
+//! What is left of an install when an overlay is applied over it that grants less.
+
+use std::fs;
+
+use anyhow::{Context as _, Result, ensure};
+use cartouche_tests::{
+    cluster::{Cluster, Seen},
+    repository,
+};
+use kube::api::ApiResource;
+
+use crate::ground::{self, SOON};
+
+const CONTROLLER: &str = "system:serviceaccount:cartouche-system:cartouche-controller";
+/// Where the overlays let the controller act.
+const SERVED: &str = "cartouche-examples";
+
+fn resource(plural: &str) -> ApiResource {
+    ApiResource {
+        group: String::new(),
+        version: "v1".to_owned(),
+        api_version: "v1".to_owned(),
+        kind: "ServiceAccount".to_owned(),
+        plural: plural.to_owned(),
+    }
+}
+
+/// Waits until the controller may do this there, or may not.
+async fn may(
+    cluster: &Cluster,
+    (verb, plural): (&str, &str),
+    namespace: &str,
+    wanted: bool,
+) -> Result<()> {
+    let what = format!("may {verb} {plural} in {namespace}: {wanted}");
+    let resource = resource(plural);
+    cluster
+        .eventually(&what, SOON, || async {
+            let may = cluster.may(CONTROLLER, verb, &resource, namespace).await?;
+            Ok(if may == wanted {
+                Seen::Done(())
+            } else {
+                Seen::NotYet(format!("{may}"))
+            })
+        })
+        .await
+}
+
+/// The command of docs/security.md for an install over which this overlay was applied.
+fn command(overlay: &str) -> Result<Vec<String>> {
+    let page = fs::read_to_string(repository().join("docs/security.md"))?;
+    let row = format!("| `{overlay}` | `kubectl ");
+    let command = page.lines().find_map(|line| line.strip_prefix(&row));
+    let command = command.and_then(|rest| rest.split_once('`'));
+    let (command, _) = command.with_context(|| format!("no command for {overlay}"))?;
+    Ok(command.split_whitespace().map(str::to_owned).collect())
+}
+
+/// Applies the overlay over what is installed. Until what it leaves out is deleted, the controller may do as much
+/// as before.
+async fn narrow(cluster: &Cluster, overlay: &str) -> Result<()> {
+    let config = repository().join("config");
+    cluster.apply_kustomization(&config.join("default")).await?;
+    let folder = config.join("overlays").join(overlay);
+    cluster.apply_kustomization(&folder).await?;
+    may(cluster, IMPERSONATE, "kube-system", true).await?;
+    let command = command(overlay)?;
+    ensure!(command[0] == "delete", "{command:?}");
+    let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+    cluster.kubectl(&arguments).await?;
+    may(cluster, IMPERSONATE, "kube-system", false).await
+}
+
+const IMPERSONATE: (&str, &str) = ("impersonate", "serviceaccounts");
+
+#[tokio::test]
+async fn an_overlay_over_an_install_grants_no_more_once_what_it_leaves_out_is_deleted() -> Result<()>
+{
+    let cluster = ground::cluster().await?;
+    cluster.kubectl(&["create", "namespace", SERVED]).await?;
+    for overlay in ["one-namespace", "named-namespaces"] {
+        narrow(&cluster, overlay).await?;
+        may(&cluster, IMPERSONATE, SERVED, true).await?;
+    }
+    narrow(&cluster, "tokens").await?;
+    let tokens = ("create", "serviceaccounts/token");
+    may(&cluster, tokens, "kube-system", true).await
+}
