@@ -3,8 +3,6 @@
 //! It is built on the very code that the controller runs: `cartouche-templating` renders and judges, the
 //! controller's ledger and report say what a Runnable's status becomes.
 
-use std::fmt::Write as _;
-
 mod cluster;
 mod command_line;
 mod commands;
@@ -28,14 +26,10 @@ use std::{
     process::ExitCode,
 };
 
-use anstyle::{AnsiColor, Style};
 use clap::FromArgMatches as _;
 
 use command_line::CommandLine;
 use outcome::{FAILED, Outcome};
-
-const ERROR: Style = AnsiColor::Red.on_default().bold();
-const HINT: Style = AnsiColor::Cyan.on_default().bold();
 
 /// Runs the command with the given command line (the program's name first).
 pub fn main_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -53,7 +47,8 @@ pub fn main_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     line.color.choose();
-    let outcome = command_line::execute(&line.command).unwrap_or_else(|error| failure(&error));
+    let outcome =
+        command_line::execute(&line.command).unwrap_or_else(|error| Outcome::failed(&error));
     match outcome.print() {
         Ok(()) => ExitCode::from(outcome.code),
         Err(_) => ExitCode::from(FAILED),
@@ -66,20 +61,5 @@ fn called_as(program: Option<&OsStr>) -> &'static str {
     match stem.and_then(OsStr::to_str) {
         Some("kubectl-cartouche" | "kubectl_complete-cartouche") => "kubectl cartouche",
         _ => "cartouche",
-    }
-}
-
-/// An error, and the hint that its last lines may hold.
-fn failure(error: &anyhow::Error) -> Outcome {
-    let text = format!("{error:#}");
-    let (message, hints) = text.split_once("\nhint: ").unwrap_or((&text, ""));
-    let mut err = format!("{ERROR}error{ERROR:#}: {message}\n");
-    for hint in hints.split("\nhint: ").filter(|hint| !hint.is_empty()) {
-        let _ = writeln!(err, "{HINT}hint{HINT:#}: {hint}");
-    }
-    Outcome {
-        err,
-        code: FAILED,
-        ..Outcome::default()
     }
 }

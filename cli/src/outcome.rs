@@ -1,6 +1,14 @@
 //! What a command has to say, and how it ends.
 
-use std::io::{self, Write as _};
+use std::{
+    fmt::Write as _,
+    io::{self, Write as _},
+};
+
+use anstyle::{AnsiColor, Style};
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const HINT: Style = AnsiColor::Cyan.on_default().bold();
 
 /// Nothing is wrong.
 pub(crate) const GOOD: u8 = 0;
@@ -23,6 +31,22 @@ impl Outcome {
     pub(crate) fn good(out: impl Into<String>) -> Self {
         Self {
             out: out.into(),
+            ..Self::default()
+        }
+    }
+
+    /// An error, and the hint that its last lines may hold.
+    pub(crate) fn failed(error: &anyhow::Error) -> Self {
+        let text = format!("{error:#}");
+        let (message, hints) = text.split_once("\nhint: ").unwrap_or((&text, ""));
+        let mut err = format!("{ERROR}error{ERROR:#}: {message}\n");
+        for hint in hints.split("\nhint: ").filter(|hint| !hint.is_empty()) {
+            // Writing to a string cannot fail.
+            let _ = writeln!(err, "{HINT}hint{HINT:#}: {hint}");
+        }
+        Self {
+            err,
+            code: FAILED,
             ..Self::default()
         }
     }

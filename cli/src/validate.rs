@@ -15,15 +15,19 @@ mod template;
 pub(crate) use runnable_with_template::problem_finding as for_runnable;
 pub(crate) use template::problem_finding as for_every_runnable;
 
-use std::{collections::BTreeSet, rc::Rc};
+use std::{collections::BTreeSet, path::PathBuf, rc::Rc};
+
+use cartouche_crds::API_VERSION;
 
 use crate::{
     finding::{ErrorPlaces, Finding, Rule, report},
-    objects::{self, Objects},
+    objects::{self, Objects, RUNNABLE, TEMPLATE},
     schema::{
         bundled,
         catalog::{Catalog, KindSchema},
     },
+    source::STANDARD_INPUT,
+    suggestion,
 };
 
 /// What the checks know.
@@ -41,6 +45,31 @@ impl Knowledge {
             template: bundled::cluster_run_template(),
         }
     }
+}
+
+/// What is wrong where everything was read and nothing of it is to be checked: most often the path.
+pub(crate) fn nothing_to_check(objects: &Objects, paths: &[PathBuf]) -> Option<Finding> {
+    let ours = [&objects.templates, &objects.runnables];
+    if !objects.findings.is_empty() || ours.iter().any(|found| !found.is_empty()) {
+        return None;
+    }
+    let shown = |path: &PathBuf| match path.to_str() {
+        Some(STANDARD_INPUT) => "standard input".to_owned(),
+        _ => path.display().to_string(),
+    };
+    let paths = paths.iter().map(shown).collect::<Vec<_>>().join(", ");
+    let misspelt = objects.others.iter().find_map(|document| {
+        let (file, kind) = (&document.source.name, document.kind());
+        let meant = suggestion::nearest(kind, [TEMPLATE, RUNNABLE])?;
+        Some(format!("{file} holds a {kind}: did you mean '{meant}'?"))
+    });
+    let help = misspelt.unwrap_or_else(|| {
+        format!(
+            "name files or folders that hold some, of apiVersion: {API_VERSION}; cases of `cartouche test` are passed over"
+        )
+    });
+    let message = format!("there is no {TEMPLATE} and no {RUNNABLE} in {paths}");
+    Some(Finding::error(Rule::Unchecked, message).help(help))
 }
 
 /// All that is wrong with some objects, in order.

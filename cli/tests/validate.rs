@@ -300,3 +300,53 @@ fn the_hint_about_dots_is_given_only_where_they_are_what_is_wrong() {
         assert!(hint.is_none_or(|hint| out.contains(hint)), "{out}");
     }
 }
+
+/// A check that checks nothing must not be green because a path is wrong.
+#[test]
+fn nothing_to_check_is_an_error_in_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("empty")).unwrap();
+    let other = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n";
+    std::fs::write(folder.path().join("other.yaml"), other).unwrap();
+    for path in ["empty", "other.yaml", "."] {
+        let output = cartouche_in(folder.path(), &["validate", path]);
+        assert_eq!((output.code, output.out.as_str()), (2, ""), "{path}");
+        let message = format!("error: there is no ClusterRunTemplate and no Runnable in {path}\n");
+        assert!(output.err.starts_with(&message), "{}", output.err);
+        assert!(output.err.contains("\nhint: name files"), "{}", output.err);
+    }
+    // No terminal and no file: there is nothing to read.
+    let output = cartouche_in(folder.path(), &["validate", "-"]);
+    assert_eq!(output.code, 2);
+    assert!(
+        output.err.contains(" in standard input\n"),
+        "{}",
+        output.err
+    );
+    for (format, said) in [
+        ("json", "/findings/0/message"),
+        ("sarif", "/runs/0/results/0/message/text"),
+    ] {
+        let output = cartouche_in(folder.path(), &["validate", "empty", "-o", format]);
+        assert_eq!(output.code, 2, "{format}");
+        assert!(output.err.starts_with("error: "), "{}", output.err);
+        let document: serde_json::Value = serde_json::from_str(&output.out).unwrap();
+        let said = document.pointer(said).unwrap().as_str().unwrap();
+        assert!(said.starts_with("there is no ClusterRunTemplate"), "{said}");
+    }
+    let output = cartouche_in(folder.path(), &["validate", "empty", "-o", "github"]);
+    assert_eq!(output.code, 2);
+    let annotation = "::error title=cartouche unchecked::there is no ClusterRunTemplate";
+    assert!(output.out.starts_with(annotation), "{}", output.out);
+}
+
+#[test]
+fn a_misspelt_kind_is_said_where_nothing_else_is_to_be_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let misspelt = "apiVersion: carto.run/v1alpha1\nkind: Runable\nmetadata: {name: x}\n";
+    std::fs::write(folder.path().join("hello.yaml"), misspelt).unwrap();
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    assert_eq!(output.code, 2);
+    let hint = "hint: hello.yaml holds a Runable: did you mean 'Runnable'?\n";
+    assert!(output.err.ends_with(hint), "{}", output.err);
+}

@@ -2,13 +2,14 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
+use anyhow::anyhow;
 use cartouche_templating::syntax;
 use clap::Args;
 
-use crate::validate::{Knowledge, validate};
+use crate::validate::{Knowledge, nothing_to_check, validate};
 use crate::{
     cluster::{self, Cluster, ClusterArgs},
-    finding::{Severity, report},
+    finding::{Finding, Severity, report},
     objects::Objects,
     outcome::{FOUND, GOOD, Outcome},
     schema::{catalog::Catalog, from_files},
@@ -32,7 +33,8 @@ Examples:
   cartouche validate . --output sarif > cartouche.sarif
   cartouche validate . --output github --deny-warnings
 
-Exit code 1 if there are errors (with --deny-warnings, also if there are warnings).")]
+Exit code 1 if there are errors (with --deny-warnings, also if there are warnings), 2 if there is nothing to
+check.")]
 pub(crate) struct ValidateArgs {
     /// Files or folders; - is standard input
     #[arg(required = true)]
@@ -85,9 +87,25 @@ async fn ask(args: &ValidateArgs, objects: &Objects, catalog: &mut Catalog) -> a
     Ok(())
 }
 
+/// An error of the call. Who reads only the output is told as well.
+fn refused(finding: Finding, format: report::Format) -> Outcome {
+    let hint = finding.help.as_deref().unwrap_or_default();
+    let error = anyhow!("{}\nhint: {hint}", finding.message);
+    Outcome {
+        out: match format {
+            report::Format::Text => String::new(),
+            format => report::write(&[finding], format),
+        },
+        ..Outcome::failed(&error)
+    }
+}
+
 pub(crate) fn execute(args: &ValidateArgs) -> anyhow::Result<Outcome> {
     let mut catalog = Catalog::default();
     let objects = Objects::load(&args.paths)?;
+    if let Some(finding) = nothing_to_check(&objects, &args.paths) {
+        return Ok(refused(finding, args.output));
+    }
     for path in &args.schemas {
         if path.as_os_str() == CLUSTER {
             cluster::block_on(ask(args, &objects, &mut catalog))?;
