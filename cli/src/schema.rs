@@ -110,6 +110,18 @@ impl<'a> Schema<'a> {
         self.flag("x-kubernetes-int-or-string") || self.text("format") == Some("int-or-string")
     }
 
+    /// Whether null is a value here: a flag in a `CustomResourceDefinition`, a type in JSON Schema.
+    pub(crate) fn is_nullable(self) -> bool {
+        let is_null = |schema: &Value| match schema.get("type") {
+            Some(Value::Array(names)) => names.iter().any(|name| name == "null"),
+            Some(name) => name == "null",
+            None => false,
+        };
+        let choices = ["anyOf", "oneOf"].iter().filter_map(|key| self.get(key));
+        let mut choices = choices.filter_map(Value::as_array).flatten();
+        self.flag("nullable") || is_null(self.node) || choices.any(is_null)
+    }
+
     /// Whether members that are not described are kept.
     fn is_open(self) -> bool {
         self.flag("x-kubernetes-preserve-unknown-fields")

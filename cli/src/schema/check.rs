@@ -51,6 +51,8 @@ pub(crate) enum Fault {
     Unknown { key: String },
     /// A member is not there and must be.
     Missing { key: String },
+    /// The last step is a member that is null and must have a value.
+    Null,
     /// The value is of another type.
     Type { wanted: String, is: String },
     /// The value is of the right type, and not allowed.
@@ -72,6 +74,7 @@ impl Mismatch {
             }
             Fault::Missing { key } if place.is_empty() => format!("the field '{key}' is missing"),
             Fault::Missing { key } => format!("{place}: the field '{key}' is missing"),
+            Fault::Null => format!("{place} is required, and null counts as missing"),
             Fault::Type { wanted, is } => format!("{place} has to be {wanted}, and is {is}"),
             Fault::Refused { because } => format!("{place} {because}"),
         }
@@ -103,7 +106,7 @@ impl<'a> Checker<'a> {
     }
 
     fn value(&mut self, schema: Schema<'a>, value: &Partial) {
-        // The API server leaves nulls out.
+        // The API server leaves nulls out; the object says which of its fields must have a value.
         if matches!(value, Partial::Open | Partial::Scalar(Value::Null)) {
             return;
         }
@@ -160,16 +163,32 @@ impl<'a> Checker<'a> {
         }
         self.above.pop();
         for key in schema.required() {
-            if !fields.iter().any(|(name, _)| name == key) {
-                let described = match schema.member(key) {
-                    Member::Known(member) => member
-                        .description()
-                        .map(|text| format!("{key}: {}", first_sentence(text))),
-                    _ => None,
-                };
+            self.required(schema, key, fields);
+        }
+    }
+
+    /// The API server leaves out a null that the schema does not allow, and then misses the field.
+    fn required(&mut self, schema: Schema<'a>, key: &str, fields: &[(String, Partial)]) {
+        let known = match schema.member(key) {
+            Member::Known(member) => Some(member),
+            Member::Open | Member::Unknown => None,
+        };
+        let about = || {
+            let text = known?.description()?;
+            Some(format!("{key}: {}", first_sentence(text)))
+        };
+        match fields.iter().find(|(name, _)| name == key) {
+            None => {
                 let key = key.to_owned();
-                self.report(Fault::Missing { key }, described);
+                self.report(Fault::Missing { key }, about());
             }
+            Some((_, Partial::Scalar(Value::Null)))
+                if known.is_some_and(|known| !known.is_nullable()) =>
+            {
+                let step = Segment::Key(key.to_owned());
+                self.below(step, |walk| walk.report(Fault::Null, about()));
+            }
+            Some(_) => {}
         }
     }
 
@@ -307,6 +326,30 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    #[test]
+    fn null_is_missing_where_a_value_is_required_and_fine_elsewhere() {
+        let text = json!({ "type": "string" });
+        let nullable = [
+            json!({ "type": "string", "nullable": true }),
+            json!({ "type": ["string", "null"] }),
+            json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] }),
+        ];
+        let said = |schema: &Value, required: &[&str]| -> Vec<String> {
+            let schema = json!({ "properties": { "x": schema }, "required": required });
+            let value = Partial::from(&json!({ "x": null }));
+            let found = check(Schema::new(&schema, "").unwrap(), &value);
+            found.iter().map(Mismatch::message).collect()
+        };
+        assert_eq!(
+            said(&text, &["x"]),
+            ["x is required, and null counts as missing"]
+        );
+        assert_eq!(said(&text, &[]), [""; 0]);
+        for schema in nullable {
+            assert_eq!(said(&schema, &["x"]), [""; 0], "{schema}");
+        }
+    }
 
     fn help(schema: &Value, value: &Partial) -> Option<String> {
         let found = check(Schema::new(schema, "").unwrap(), value);

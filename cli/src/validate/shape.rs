@@ -39,16 +39,17 @@ fn other_version(document: &Document) -> Option<Finding> {
 /// What a mismatch in a part of a document says to its author.
 pub(super) fn finding(document: &Document, root: &Node, mismatch: &Mismatch) -> Finding {
     let rule = match mismatch.fault {
-        Fault::Unknown { .. } | Fault::Missing { .. } => Rule::Field,
+        Fault::Unknown { .. } | Fault::Missing { .. } | Fault::Null => Rule::Field,
         Fault::Type { .. } | Fault::Refused { .. } => Rule::FieldType,
     };
     let label = match &mismatch.fault {
         Fault::Unknown { .. } => "there is no such field".to_owned(),
         Fault::Missing { key } => format!("'{key}' is missing here"),
+        Fault::Null => "a value is missing here".to_owned(),
         Fault::Type { wanted, .. } => format!("this has to be {wanted}"),
         Fault::Refused { .. } => "this is not allowed".to_owned(),
     };
-    let on_key = matches!(mismatch.fault, Fault::Unknown { .. });
+    let on_key = matches!(mismatch.fault, Fault::Unknown { .. } | Fault::Null);
     Finding::error(rule, mismatch.message())
         .at(place(document, root, &mismatch.at, on_key))
         .label(label)
@@ -64,6 +65,7 @@ pub(super) fn finding(document: &Document, root: &Node, mismatch: &Mismatch) -> 
 fn default_help(fault: &Fault) -> Option<String> {
     match fault {
         Fault::Missing { key } => Some(format!("add the field '{key}'")),
+        Fault::Null => Some("give it a value".to_owned()),
         Fault::Type { wanted, .. } if wanted == "an object" => {
             Some("write its fields below it, indented".to_owned())
         }
