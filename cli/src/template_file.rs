@@ -6,7 +6,7 @@ use std::{
 };
 
 use cartouche_crds::ClusterRunTemplateSpec;
-use cartouche_templating::syntax::{self, PathStep, Tag};
+use cartouche_templating::syntax::{self, PathStep, Tag, UnclosedTag};
 use cartouche_templating::{Diagnostic, Diagnostics, Draft, Root, Template};
 use serde_json::Value;
 
@@ -134,6 +134,24 @@ fn tags_of(document: &Document, leaf: &Node, text: &str, at: &[Segment]) -> Vec<
         }
     });
     placed.collect()
+}
+
+/// The tags without an end of the text at some steps from the template, and where they are; the place of the
+/// text if the file writes it in quite another way.
+pub(crate) fn unclosed_tags(document: &Document, at: &[Segment]) -> Vec<(UnclosedTag, SourceSpan)> {
+    let Some((leaf, _, _)) = body(document).map(|body| body.follow(at)) else {
+        return Vec::new();
+    };
+    let whole = document.place(&leaf.span);
+    let tags = syntax::unclosed_tags(leaf.text().unwrap_or_default());
+    let written = syntax::unclosed_tags(whole.text());
+    let is_as_written = written.len() == tags.len();
+    let tags = tags.into_iter().enumerate().map(|(index, tag)| {
+        let place = written.get(index).filter(|_| is_as_written);
+        let place = place.map_or_else(|| whole.clone(), |tag| part(&whole, tag.span.clone()));
+        (tag, place)
+    });
+    tags.collect()
 }
 
 /// Some bytes of a place.

@@ -31,7 +31,6 @@ fn every_broken_template_is_told_what_is_wrong_where_and_what_to_do() {
             "no-success",
             "tag-of-a-shell",
             "tag-of-helm",
-            "unclosed-tag",
         ];
         assert_eq!(
             output.code,

@@ -45,6 +45,59 @@ pub fn tags(text: &str) -> Vec<Tag> {
     pieces.collect()
 }
 
+/// A tag that lacks its end: it stays in the text as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnclosedTag {
+    /// What seems to be its path.
+    pub path: String,
+    /// The bytes of the text, with the marker before the path and, if there is one, the parenthesis after it.
+    pub span: Range<usize>,
+}
+
+/// The tags of a text that begin as one that can be read and do not end as one, from left to right.
+#[must_use]
+pub fn unclosed_tags(text: &str) -> Vec<UnclosedTag> {
+    let starts = tag::unclosed(text);
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    let found = starts.iter().zip(ends).map(|(&start, end)| {
+        let from = start + tag::START.len();
+        let path = open_path(&text[from..end]);
+        let after = from + path.len();
+        let parenthesis = usize::from(text[after..].starts_with(')'));
+        UnclosedTag {
+            path: path.to_owned(),
+            span: start..after + parenthesis,
+        }
+    });
+    found.collect()
+}
+
+/// The path at the start of a text: up to a parenthesis, or to what ends a word. In brackets anything may
+/// stand, if they are closed.
+fn open_path(text: &str) -> &str {
+    let (mut depth, mut escaped, mut first_parenthesis) = (0_usize, false, None);
+    for (at, c) in text.char_indices() {
+        if std::mem::take(&mut escaped) {
+            continue;
+        }
+        match c {
+            '\\' => escaped = true,
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            ')' if depth > 0 => first_parenthesis = first_parenthesis.or(Some(at)),
+            '.' => {}
+            c if depth == 0 && (matches!(c, ')' | '"' | '\'') || ends_word(c)) => {
+                return &text[..at];
+            }
+            _ => {}
+        }
+    }
+    match first_parenthesis {
+        Some(at) if depth > 0 => &text[..at],
+        _ => text,
+    }
+}
+
 /// Whether a text may become another when its tags are replaced.
 #[must_use]
 pub fn may_hold_tags(text: &str) -> bool {

@@ -272,17 +272,28 @@ pub(crate) fn only_tag(text: &str) -> Option<&str> {
     inner.strip_suffix(END)
 }
 
-/// Whether some of the text begins like a tag that can be read, but does not end as one.
-pub(crate) fn has_unclosed_tag(text: &str) -> bool {
-    let literal = split(text).into_iter().map(|piece| match piece {
-        Raw::Text(text) => text,
-        Raw::Quoted(_) | Raw::Tag(_) => "\0",
-    });
-    let literal: String = literal.collect();
-    only_tag(text).is_none()
-        && [context::RUNNABLE, context::SELECTED]
-            .iter()
-            .any(|root| literal.contains(&format!("{START}{root}.")))
+/// Where some of the text begins like a tag that can be read, but does not end as one.
+pub(crate) fn unclosed(text: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    if only_tag(text).is_some() {
+        return found;
+    }
+    let mut at = 0;
+    for piece in split(text) {
+        if let Raw::Text(literal) = piece {
+            let starts = literal.match_indices(START).map(|(start, _)| start);
+            let begins = starts.filter(|start| begins_like_a_path(&literal[start + START.len()..]));
+            found.extend(begins.map(|start| at + start));
+        }
+        at += piece.len();
+    }
+    found
+}
+
+fn begins_like_a_path(text: &str) -> bool {
+    let roots = [context::RUNNABLE, context::SELECTED];
+    let below = roots.iter().find_map(|root| text.strip_prefix(root));
+    below.is_some_and(|below| below.starts_with('.'))
 }
 
 /// Whether a text holds a tag, or quoted text.

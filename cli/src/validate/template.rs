@@ -1,10 +1,13 @@
 //! What is wrong with a template whatever a Runnable says.
 
-use cartouche_templating::{Diagnostic, Root, Segment, Template, Warning, WarningKind};
+use cartouche_templating::{
+    Diagnostic, Root, Segment, Template, Warning, WarningKind,
+    syntax::{self, UnclosedTag},
+};
 
 use super::{Knowledge, inputs, message, names, outputs, run_kind, shape, tags};
 use crate::{
-    finding::{Finding, Rule},
+    finding::{ErrorPlaces, Finding, Rule},
     schema::catalog::KindName,
     source::Document,
     template_file,
@@ -27,6 +30,9 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
         };
     };
     let template = draft.template();
+    // What else is said of a text with half a tag in it only follows from that.
+    let unclosed = unclosed(document, template);
+    let known = ErrorPlaces::of(&unclosed);
     let problems = draft.problems().iter();
     findings.extend(problems.map(|problem| problem_finding(document, problem)));
     findings.extend(surprises(document, template));
@@ -39,6 +45,8 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
         findings.extend(outputs::check(document, &draft, schema));
         findings.extend(outputs::check_success(document, template, schema));
     }
+    findings.retain(|finding| !known.are_within(finding));
+    findings.extend(unclosed);
     Checked {
         findings,
         unknown_kind: kind.unknown,
@@ -69,6 +77,24 @@ pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Find
     finding
 }
 
+/// Tags without an end. The engine leaves them in the text, as Cartographer does, and nobody means that.
+fn unclosed(document: &Document, template: &Template) -> Vec<Finding> {
+    let warnings = template.warnings().iter();
+    let texts = warnings.filter(|warning| warning.kind == WarningKind::UnclosedTag);
+    let tags = texts.flat_map(|warning| template_file::unclosed_tags(document, &warning.at));
+    let findings = tags.map(|(UnclosedTag { path, .. }, place)| {
+        let close = match syntax::whole_steps(&path) {
+            Some(_) => format!("write $({path})$"),
+            None => "close it with )$".to_owned(),
+        };
+        Finding::error(Rule::Tag, format!("the tag $({path} is not closed"))
+            .at(place)
+            .label("tags end with )$")
+            .help(format!("{close}; text that is no tag is written $('...')$"))
+    });
+    findings.collect()
+}
+
 /// What works, but hardly as the author expects.
 fn surprises(document: &Document, template: &Template) -> Vec<Finding> {
     let body = template_file::body(document).unwrap_or(&document.root);
@@ -79,12 +105,11 @@ fn surprises(document: &Document, template: &Template) -> Vec<Finding> {
             Root::Template | Root::Context => body,
         };
         let help = match &warning.kind {
+            // It is told as an error.
+            WarningKind::UnclosedTag => return None,
             WarningKind::FixedName => "use generateName instead of name",
             WarningKind::ForeignTag => {
                 "write it as $(runnable.spec.inputs.x)$, with the path to what is meant"
-            }
-            WarningKind::UnclosedTag => {
-                "close it with )$, or write it as $('...')$ if it is meant to be text"
             }
             WarningKind::TagInKey => "write the key as it is to be: only values can hold tags",
             WarningKind::Removed
@@ -93,13 +118,11 @@ fn surprises(document: &Document, template: &Template) -> Vec<Finding> {
             | WarningKind::OutputsOfSecret => "take it out of the template",
         };
         let text = match &warning.kind {
-            WarningKind::ForeignTag | WarningKind::UnclosedTag | WarningKind::TagInKey => {
-                warning.kind.to_string()
-            }
+            WarningKind::ForeignTag | WarningKind::TagInKey => warning.kind.to_string(),
             _ => warning.to_string(),
         };
         let place = shape::place(document, root, &warning.at, true);
-        Finding::warning(Rule::Surprise, text).at(place).help(help)
+        Some(Finding::warning(Rule::Surprise, text).at(place).help(help))
     };
-    template.warnings().iter().map(finding).collect()
+    template.warnings().iter().filter_map(finding).collect()
 }

@@ -40,6 +40,46 @@ fn a_single_tag_goes_on_to_the_last_marker() {
     assert_eq!(paths("$(a)$)$"), ["a)$"]);
 }
 
+#[test]
+fn a_tag_without_its_end_is_found_with_its_path_and_its_place() {
+    for (text, found) in [
+        ("$(runnable.a)", &[("runnable.a", "$(runnable.a)")][..]),
+        ("x:$(selected.a", &[("selected.a", "$(selected.a")]),
+        ("é$(runnable.a) b)", &[("runnable.a", "$(runnable.a)")]),
+        ("$(runnable.a b", &[("runnable.a", "$(runnable.a")]),
+        ("$(runnable.a$", &[("runnable.a", "$(runnable.a")]),
+        (
+            r"$(runnable.a\.b)",
+            &[(r"runnable.a\.b", r"$(runnable.a\.b)")],
+        ),
+        (
+            "$(runnable.a[?(@.b==\"x y\")].c) d)",
+            &[(
+                "runnable.a[?(@.b==\"x y\")].c",
+                "$(runnable.a[?(@.b==\"x y\")].c)",
+            )],
+        ),
+        ("$(runnable.a[0) b", &[("runnable.a[0", "$(runnable.a[0)")]),
+        (
+            "$(runnable.a) $(runnable.b)$ $(selected.c)",
+            &[
+                ("runnable.a", "$(runnable.a)"),
+                ("selected.c", "$(selected.c)"),
+            ],
+        ),
+        ("$(runnable.a)$ $(date) $(params.a) $(runnable)", &[]),
+        ("$('$(runnable.a)')$", &[]),
+        ("$(runnables.a) $(selected)", &[]),
+    ] {
+        let tags = unclosed_tags(text);
+        let tags = tags.iter();
+        let tags: Vec<_> = tags
+            .map(|tag| (tag.path.as_str(), &text[tag.span.clone()]))
+            .collect();
+        assert_eq!(tags, found, "{text}");
+    }
+}
+
 fn shown(path: &str) -> Vec<String> {
     let text = |step: PathStep| match step.to {
         To::Key(key) => key,

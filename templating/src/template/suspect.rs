@@ -17,7 +17,7 @@ pub(super) fn warnings(document: &Value) -> Vec<Warning> {
 
 fn visit<'a>(value: &'a Value, at: &mut Vec<SegmentRef<'a>>, warnings: &mut Vec<Warning>) {
     match value {
-        Value::String(text) if tag::has_unclosed_tag(text) => {
+        Value::String(text) if !tag::unclosed(text).is_empty() => {
             warnings.push(Warning::in_template(kept(at), WarningKind::UnclosedTag));
         }
         Value::String(text) if is_of_another_tool(text) => {
