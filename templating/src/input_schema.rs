@@ -16,7 +16,7 @@ mod fit;
 mod format;
 mod type_cure;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use regex::Regex;
 use serde_json::{Number, Value};
@@ -99,7 +99,7 @@ enum Others {
 /// What a value of the right type must keep to.
 #[derive(Clone, Debug, Default)]
 struct Limits {
-    allowed: Option<Vec<Value>>,
+    allowed: Option<Arc<[Value]>>,
     pattern: Option<Regex>,
     format: Option<String>,
     minimum: Option<Number>,

@@ -4,6 +4,7 @@ use cartouche_templating::{
     Diagnostic, DiagnosticKind, Draft, Root,
     syntax::{self, PathStep, To},
 };
+use serde_json::Value;
 
 use super::{message::unescaped_dots, shape};
 use crate::{
@@ -20,6 +21,8 @@ use crate::{
 
 /// How many steps lead from the Runnable to its inputs.
 const TO_INPUTS: usize = 2;
+/// What to do where nothing better is known.
+const CORRECT: &str = "correct it in the Runnable, or inputSchema in the template";
 
 /// An input of a Runnable that does not fit.
 pub(super) fn misfit(
@@ -49,7 +52,7 @@ pub(super) fn misfit(
             DiagnosticKind::UnknownInput { .. } => "not declared by the template".to_owned(),
             _ => "does not fit".to_owned(),
         })
-        .help(misfit_help(kind, steps));
+        .help(misfit_help(kind, steps, runnable));
     let (declared_at, label) = match inputs.split_last() {
         Some((_, parent)) if unknown => (parent, "the inputs are declared here"),
         _ if unknown => (inputs, "the inputs are declared here"),
@@ -62,7 +65,7 @@ pub(super) fn misfit(
 }
 
 /// What to do about an input that does not fit, at the end of these steps of the Runnable.
-fn misfit_help(kind: &DiagnosticKind, steps: &[Segment]) -> String {
+fn misfit_help(kind: &DiagnosticKind, steps: &[Segment], runnable: &Document) -> String {
     match (kind, steps.last()) {
         (DiagnosticKind::MissingInput { key, .. }, _) => {
             let more = kind.cure().map(|cure| format!("; {cure}"));
@@ -78,9 +81,15 @@ fn misfit_help(kind: &DiagnosticKind, steps: &[Segment]) -> String {
                     "take it out of the Runnable, or declare it in inputSchema".to_owned()
                 })
         }
-        _ => kind.cure().unwrap_or_else(|| {
-            "correct it in the Runnable, or inputSchema in the template".to_owned()
-        }),
+        (DiagnosticKind::NotAllowed { allowed }, _) => {
+            let given = Segment::value_at(steps, &runnable.value).and_then(Value::as_str);
+            let allowed = allowed.iter().filter_map(Value::as_str);
+            match given.and_then(|given| suggestion::nearest(given, allowed)) {
+                Some(meant) => format!("did you mean '{meant}'?"),
+                None => CORRECT.to_owned(),
+            }
+        }
+        _ => kind.cure().unwrap_or_else(|| CORRECT.to_owned()),
     }
 }
 

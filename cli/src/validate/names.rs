@@ -14,7 +14,7 @@ pub(super) struct Refused {
     pub(super) at: Vec<Segment>,
     pub(super) rule: Rule,
     pub(super) because: String,
-    pub(super) help: &'static str,
+    pub(super) help: String,
 }
 
 /// Names and labels that stand in the template as they are.
@@ -40,7 +40,7 @@ pub(super) fn finding(document: &Document, body: &Node, refused: &Refused) -> Fi
     Finding::error(refused.rule, refused.because.clone())
         .at(document.place(span))
         .label("the API server refuses this")
-        .help(refused.help)
+        .help(refused.help.clone())
 }
 
 /// What the API server would refuse of an object, whatever its schema says.
@@ -56,7 +56,7 @@ pub(super) fn check(object: &Value) -> Vec<Refused> {
                 at: vec![Segment::Key("metadata".into()), Segment::Key(field.into())],
                 rule: Rule::Name,
                 because: format!("metadata.{field} '{name}' is not allowed as a name"),
-                help: "names consist of lower-case letters, digits, - and ., and begin with a letter or digit",
+                help: "names consist of lower-case letters, digits, - and ., and begin with a letter or digit".to_owned(),
             });
         }
     }
@@ -69,7 +69,7 @@ pub(super) fn check(object: &Value) -> Vec<Refused> {
                 at: ["metadata", "labels", key].map(|key| Segment::Key(key.into())).to_vec(),
                 rule: Rule::Name,
                 because: format!("the label {key} cannot be '{text}'"),
-                help: "values of labels have at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit",
+                help: "values of labels have at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit".to_owned(),
             });
         }
     }

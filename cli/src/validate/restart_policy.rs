@@ -23,6 +23,7 @@ pub(super) fn check(object: &Value) -> Option<Refused> {
         .iter()
         .map(|key| Segment::Key((*key).to_owned()))
         .collect();
+    let mut help = rule.advice.to_owned();
     let because = match pod.get(FIELD) {
         None | Some(Value::Null) if !rule.required => return None,
         // A misspelt one is told as an unknown field.
@@ -34,6 +35,9 @@ pub(super) fn check(object: &Value) -> Option<Refused> {
         }
         Some(Value::String(policy)) if !rule.allowed.contains(&policy.as_str()) => {
             at.push(Segment::Key(FIELD.to_owned()));
+            if let Some(meant) = suggestion::nearest(policy, rule.allowed.iter().copied()) {
+                help = format!("did you mean '{meant}'? {help}");
+            }
             format!("{} cannot be '{policy}'", crate::source::shown(&at))
         }
         Some(_) => return None,
@@ -42,6 +46,6 @@ pub(super) fn check(object: &Value) -> Option<Refused> {
         at,
         rule: Rule::FieldType,
         because,
-        help: rule.advice,
+        help,
     })
 }

@@ -1,10 +1,13 @@
 //! What can be wrong. The set is closed: who puts diagnostics into other words sees when one is new.
 
+use std::sync::Arc;
+
 use cartouche_crds::GROUP;
+use serde_json::Value;
 
 use crate::{bounds::MAX_DEPTH, path::PathError, tag::TagError};
 
-/// Names that are listed when an unknown one was given.
+/// Names or values that are listed when another one was given.
 const LISTED: usize = 20;
 
 /// What is wrong. Displayed, neither where nor what to do about it.
@@ -94,6 +97,12 @@ pub enum DiagnosticKind {
         /// Those that it takes.
         known: Vec<String>,
     },
+    /// An input that is none of the values that may be given.
+    #[error("it has to be one of {}", listed(allowed))]
+    NotAllowed {
+        /// Those that may.
+        allowed: Arc<[Value]>,
+    },
     /// A default of the schema does not fit it.
     #[error("the default does not fit")]
     Default {
@@ -166,6 +175,12 @@ impl DiagnosticKind {
             (_, Some(cure)) => format!("{self}: {cure}"),
         }
     }
+}
+
+fn listed(values: &[Value]) -> String {
+    let words: Vec<String> = values.iter().take(LISTED).map(Value::to_string).collect();
+    let more = if values.len() > LISTED { ", ..." } else { "" };
+    format!("{}{more}", words.join(", "))
 }
 
 /// What is wrong, and after the first colon what to do about it. Only for texts of ours: what users wrote may

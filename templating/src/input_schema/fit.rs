@@ -3,7 +3,7 @@
 //! Types are named, values are not: what is said ends up in conditions and events, and an input may
 //! be confidential.
 
-use std::{cell::Cell, collections::HashSet};
+use std::{cell::Cell, collections::HashSet, sync::Arc};
 
 use serde_json::{Map, Number, Value};
 
@@ -12,9 +12,6 @@ use crate::{
     bounds::{MAX_MISFITS, MAX_RENDER_VISITS},
     diagnostic::{Diagnostic, DiagnosticKind, Root, SegmentRef, kept},
 };
-
-/// Names that are listed when an unknown one was given.
-const LISTED: usize = 20;
 
 /// Everything in a value that does not fit; paths begin with the given segments.
 pub(super) fn problems(node: &SchemaNode, value: &Value, at: &[SegmentRef<'_>]) -> Vec<Diagnostic> {
@@ -80,6 +77,12 @@ impl<'a> FitCheck<'a, '_> {
                 what: format!("it has to be {wanted}, and is {is}"),
                 cure: TypeCure::of(node.kind, Some(value)).map(|cure| cure.to_string()),
             });
+        }
+        if let Some(allowed) = &node.limits.allowed
+            && !allowed.contains(value)
+        {
+            let allowed = Arc::clone(allowed);
+            self.say(DiagnosticKind::NotAllowed { allowed });
         }
         for message in node.limits.breaches(value) {
             self.say(DiagnosticKind::plain(message));
@@ -212,16 +215,9 @@ fn name_of(value: &Value) -> &'static str {
 }
 
 impl Limits {
-    /// The limits that a value of the right type does not keep to.
+    /// The other limits that a value of the right type does not keep to.
     fn breaches(&self, value: &Value) -> Vec<String> {
         let mut breaches = Vec::new();
-        if let Some(allowed) = &self.allowed
-            && !allowed.contains(value)
-        {
-            let words: Vec<String> = allowed.iter().take(LISTED).map(Value::to_string).collect();
-            let more = if allowed.len() > LISTED { ", ..." } else { "" };
-            breaches.push(format!("it has to be one of {}{more}", words.join(", ")));
-        }
         let format = self.format.as_deref();
         if let Some(format) = format.filter(|format| !format::fits_format(format, value)) {
             breaches.push(format!("it has to have the format {format}"));

@@ -71,7 +71,7 @@ impl Reader<'_> {
             nullable: node.nullable,
             ..SchemaNode::default()
         };
-        for value in node.limits.allowed.iter().flatten() {
+        for value in node.limits.allowed.as_deref().unwrap_or_default() {
             if !fit::problems(&plain, value, &[]).is_empty() {
                 let wanted = node.kind.with_article();
                 let what = format!("{value} is not {wanted}, as the type says");

@@ -13,7 +13,7 @@ impl Reader<'_> {
     pub(super) fn limits(&mut self, schema: &Map<String, Value>) -> Limits {
         let allowed = match schema.get("enum") {
             None => None,
-            Some(Value::Array(values)) if !values.is_empty() => Some(values.clone()),
+            Some(Value::Array(values)) if !values.is_empty() => Some(values.as_slice().into()),
             Some(_) => {
                 self.refuse(
                     "enum",
