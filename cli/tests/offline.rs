@@ -355,3 +355,32 @@ fn manifests_of_cartographer_are_looked_through() {
     assert_eq!(output.code, 1, "{}", output.err);
     insta::assert_snapshot!(output.out);
 }
+
+#[test]
+fn what_a_migration_could_not_look_at_is_unknown_and_not_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(
+        folder.path().join("all.yaml"),
+        "apiVersion: carto.run/v1alpha1\nkind: Runnable\nmetadata: {name: app}\nspec:\n  \
+         runTemplateRef: {name: elsewhere}\n",
+    )
+    .unwrap();
+    let check = ["migrate", "check", "all.yaml"];
+    let output = cartouche_in(folder.path(), &check);
+    assert_eq!(output.code, 0, "{}", output.err);
+    let text = "its template is not among these files, so that it was not looked at";
+    let said = format!("Runnable app\n  unknown  {text}\n0 to change, 0 that differ, 1 unknown\n");
+    assert_eq!(output.out, said);
+    let output = cartouche_in(folder.path(), &[check.as_slice(), &["-o", "json"]].concat());
+    let entries: serde_json::Value = serde_json::from_str(&output.out).unwrap();
+    let remark = serde_json::json!({ "level": "unknown", "text": text });
+    assert_eq!(entries[0]["remarks"], serde_json::json!([remark]));
+    fs::write(
+        folder.path().join("all.yaml"),
+        "apiVersion: carto.run/v1alpha1\nkind: ClusterRunTemplate\nmetadata: {name: x}\nspec: {}\n",
+    )
+    .unwrap();
+    let output = cartouche_in(folder.path(), &check);
+    assert_eq!(output.code, 1, "{}", output.out);
+    assert!(!output.out.contains("works as before"), "{}", output.out);
+}

@@ -30,7 +30,8 @@ Examples:
   cartouche migrate check gitops/            manifests: what differs, what needs a change
   cartouche migrate check --all-namespaces   a cluster: also which runs are taken over, and what runs anew
 
-It changes nothing. Exit code 1 if something needs a change.")]
+It changes nothing. Exit code 1 if something needs a change; what could not be looked at is called unknown,
+and does not count for that.")]
 pub(crate) struct CheckArgs {
     /// Files or folders; without any, the cluster is read
     pub(crate) paths: Vec<PathBuf>,
@@ -92,9 +93,13 @@ async fn live_entry(
         .iter()
         .find(|template| template.name_any() == runnable.spec.run_template_ref.name);
     let here = cluster.in_namespace(&namespace);
-    if let Some(template) = template {
-        remarks.push(adoption::of(runnable, template, &here).await?);
-    }
+    remarks.push(match template {
+        Some(template) => adoption::of(runnable, template, &here).await?,
+        None => Remark::new(
+            Level::Unknown,
+            "its template is not there, so that its runs were not looked at",
+        ),
+    });
     Ok(ObjectRemarks {
         object: format!("Runnable {namespace}/{}", runnable.name_any()),
         remarks,

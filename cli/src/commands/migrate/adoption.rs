@@ -64,7 +64,7 @@ async fn rendered(
             Ok(object) => Some(serde_json::to_value(object)?),
             Err(error) => {
                 let text = format!("what it renders is not known: {error:#}");
-                return refused(Level::Differs, text);
+                return refused(Level::Unknown, text);
             }
         },
     };

@@ -18,6 +18,8 @@ pub(super) enum Level {
     Differs,
     /// To change something.
     Change,
+    /// To look for oneself: it could not be looked at.
+    Unknown,
 }
 
 impl Level {
@@ -26,6 +28,7 @@ impl Level {
             Self::Same => "same",
             Self::Differs => "differs",
             Self::Change => "change",
+            Self::Unknown => "unknown",
         }
     }
 }
@@ -66,18 +69,21 @@ pub(super) fn of_template(spec: &ClusterRunTemplateSpec) -> Vec<Remark> {
         let text = "text in $('...')$ is put in as it is; Cartographer took it for a path";
         remarks.push(Remark::new(Level::Differs, text));
     }
-    if let Some((api_version, kind)) = template.literal_kind() {
-        remarks.extend(of_kind(api_version, kind));
-        let empty = serde_json::json!({ "apiVersion": api_version, "kind": kind });
-        let health = template.health(&empty);
-        let reports_by_condition = kinds::known(api_version, kind)
-            .is_some_and(|known| known.health == HealthFrom::SucceededCondition);
-        if template.has_outputs() && health.message.is_empty() && !reports_by_condition {
-            let text = format!(
-                "outputs of a {kind} now arrive; Cartographer read them only of kinds with a condition Succeeded"
-            );
-            remarks.push(Remark::new(Level::Differs, text));
-        }
+    let Some((api_version, kind)) = template.literal_kind() else {
+        let text = "tags decide what kind a run is, so that the kind was not looked at";
+        remarks.push(Remark::new(Level::Unknown, text));
+        return remarks;
+    };
+    remarks.extend(of_kind(api_version, kind));
+    let empty = serde_json::json!({ "apiVersion": api_version, "kind": kind });
+    let health = template.health(&empty);
+    let reports_by_condition = kinds::known(api_version, kind)
+        .is_some_and(|known| known.health == HealthFrom::SucceededCondition);
+    if template.has_outputs() && health.message.is_empty() && !reports_by_condition {
+        let text = format!(
+            "outputs of a {kind} now arrive; Cartographer read them only of kinds with a condition Succeeded"
+        );
+        remarks.push(Remark::new(Level::Differs, text));
     }
     remarks
 }
@@ -198,6 +204,18 @@ mod tests {
             "metadata": { "generateName": "$(runnable.status.outputs.x)$-" },
         });
         assert!(remarks(&template)[0].starts_with("change: "));
+    }
+
+    #[test]
+    fn a_kind_that_tags_decide_is_not_called_the_same() {
+        let template = json!({
+            "apiVersion": "batch/v1", "kind": "$(runnable.spec.inputs.kind)$",
+            "metadata": { "generateName": "x-" },
+        });
+        assert_eq!(
+            remarks(&template),
+            ["unknown: tags decide what kind a run is, so that the kind was not looked at"]
+        );
     }
 
     #[test]

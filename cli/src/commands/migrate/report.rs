@@ -33,8 +33,13 @@ pub(super) fn of_files(paths: &[PathBuf], format: ReportFormat) -> anyhow::Resul
     let objects = Objects::load_all(paths)?;
     let mut entries = Vec::new();
     for document in &objects.templates {
-        let remarks =
-            template_file::spec(document).map_or_else(Vec::new, |spec| remarks::of_template(&spec));
+        let remarks = match template_file::spec(document) {
+            Some(spec) => remarks::of_template(&spec),
+            None => vec![Remark::new(
+                Level::Change,
+                "it has no spec.template: nothing runs",
+            )],
+        };
         entries.push(ObjectRemarks {
             object: format!("ClusterRunTemplate {}", document.name()),
             remarks,
@@ -44,7 +49,7 @@ pub(super) fn of_files(paths: &[PathBuf], format: ReportFormat) -> anyhow::Resul
         let mut found = remarks::of_runnable(&document.value);
         if objects.template_of(document).is_none() {
             found.push(Remark::new(
-                Level::Same,
+                Level::Unknown,
                 "its template is not among these files, so that it was not looked at",
             ));
         }
@@ -72,6 +77,10 @@ pub(super) fn report(entries: &[ObjectRemarks], format: ReportFormat) -> Outcome
         remarks.filter(|remark| remark.level == level).count()
     };
     let (changes, differences) = (count(Level::Change), count(Level::Differs));
+    let unknown = match count(Level::Unknown) {
+        0 => String::new(),
+        unknown => format!(", {unknown} unknown"),
+    };
     let out = match format {
         ReportFormat::Json => {
             let entries: Vec<_> = entries.iter().map(as_json).collect();
@@ -79,7 +88,7 @@ pub(super) fn report(entries: &[ObjectRemarks], format: ReportFormat) -> Outcome
         }
         ReportFormat::Text => {
             let entries: String = entries.iter().map(as_text).collect();
-            format!("{entries}{changes} to change, {differences} that differ\n")
+            format!("{entries}{changes} to change, {differences} that differ{unknown}\n")
         }
     };
     Outcome {
@@ -113,5 +122,6 @@ fn style(level: Level) -> Style {
         Level::Same => AnsiColor::Green.on_default(),
         Level::Differs => AnsiColor::Yellow.on_default(),
         Level::Change => AnsiColor::Red.on_default(),
+        Level::Unknown => AnsiColor::Cyan.on_default(),
     }
 }
