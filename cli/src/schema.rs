@@ -122,6 +122,18 @@ impl<'a> Schema<'a> {
         self.flag("nullable") || is_null(self.node) || choices.any(is_null)
     }
 
+    /// Whether the API server fills in a value where there is none. The documents of Kubernetes itself give the zero
+    /// of Go as the default of whatever is required, and nothing is filled in: such a default counts for none.
+    pub(crate) fn is_filled_in(self) -> bool {
+        self.get("default").is_some_and(|default| match default {
+            Value::Null | Value::Bool(false) => false,
+            Value::Number(number) => number.as_f64() != Some(0.0),
+            Value::String(text) => !text.is_empty(),
+            Value::Object(members) => !members.is_empty(),
+            Value::Bool(true) | Value::Array(_) => true,
+        })
+    }
+
     /// Whether members that are not described are kept.
     fn is_open(self) -> bool {
         self.flag("x-kubernetes-preserve-unknown-fields")

@@ -173,6 +173,9 @@ impl<'a> Checker<'a> {
             Member::Known(member) => Some(member),
             Member::Open | Member::Unknown => None,
         };
+        if known.is_some_and(Schema::is_filled_in) {
+            return;
+        }
         let about = || {
             let text = known?.description()?;
             Some(format!("{key}: {}", first_sentence(text)))
@@ -326,6 +329,19 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    #[test]
+    fn a_required_field_that_the_api_server_fills_in_is_not_missing() {
+        for (default, missing) in [(json!("x"), false), (json!(""), true), (json!(0), true)] {
+            let schema =
+                json!({ "properties": { "x": { "default": default } }, "required": ["x"] });
+            let schema = Schema::new(&schema, "").unwrap();
+            for value in [json!({}), json!({ "x": null })] {
+                let found = check(schema, &Partial::from(&value));
+                assert_eq!(!found.is_empty(), missing, "{default} {value}");
+            }
+        }
+    }
 
     #[test]
     fn null_is_missing_where_a_value_is_required_and_fine_elsewhere() {
