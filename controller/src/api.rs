@@ -6,6 +6,7 @@ mod client;
 mod error;
 mod page;
 mod path;
+mod server_clock;
 
 use std::time::Duration;
 

@@ -48,6 +48,8 @@ pub struct Memory {
     pub reported_polling: bool,
     /// A digest of the lines of its history of which it was said that they cannot be read.
     pub reported_history: Option<u64>,
+    /// The resourceVersion of which it was said that lines of its history are not kept.
+    pub reported_dropped: Option<String>,
     /// The resourceVersion of which it was said that its ledger may have been put back.
     pub reported_put_back: Option<String>,
 }

@@ -1,6 +1,6 @@
 //! What operators watch. Label values come from closed sets: no names of users' objects.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use cartouche_protocol::reconcile_error::Category;
 use http::{Method, StatusCode};
@@ -16,7 +16,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::survey::Survey;
+use crate::{lock::lock, survey::Survey};
 
 /// Says how all Runnables fare, and what time it is for the API server.
 type Surveyor = Box<dyn Fn() -> (Survey, Option<Timestamp>) + Send + Sync>;
@@ -29,6 +29,8 @@ macro_rules! metrics {
         pub struct Metrics {
             registry: Arc<Registry>,
             surveyor: Arc<OnceLock<Surveyor>>,
+            /// One answer at a time: each counts all Runnables anew.
+            answering: Arc<Mutex<()>>,
             $($field: $type,)*
         }
 
@@ -37,7 +39,7 @@ macro_rules! metrics {
                 let mut registry = Registry::with_prefix("cartouche");
                 $(let $field: $type = $new;
                 registry.register($name, $help, $field.clone());)*
-                Self { registry: Arc::new(registry), surveyor: Arc::default(), $($field,)* }
+                Self { registry: Arc::new(registry), surveyor: Arc::default(), answering: Arc::default(), $($field,)* }
             }
         }
     };
@@ -195,6 +197,7 @@ impl Metrics {
     /// All metrics as text, in the OpenMetrics format.
     #[must_use]
     pub fn text(&self) -> String {
+        let _one = lock(&self.answering);
         self.survey();
         let mut text = String::new();
         // Writing into a String cannot fail.

@@ -97,7 +97,7 @@ pub async fn serve_over(
 ) {
     let (templates, templates_writer) = reflector::store::<ClusterRunTemplate>();
     let (store, runnables_writer) = reflector::store::<CachedRunnable>();
-    let (all, clock) = (store.clone(), connection.clone());
+    let (all, clock) = (store.clone(), connection.clock().clone());
     metrics.surveyed_by(move || {
         let all = all.state();
         let runnables = all.iter().map(|cached| &***cached);

@@ -53,7 +53,8 @@ fn unfinished(runnable: &Runnable) -> impl Iterator<Item = Timestamp> {
     status.flat_map(|status| {
         let current = status.current_run.iter().filter(|run| run.result.is_none());
         let current = current.filter_map(|run| run.started_at.as_ref());
-        let earlier = status.history.iter().filter(|run| run.result.is_none());
+        let earlier = status.history.iter();
+        let earlier = earlier.filter(|run| run.result.is_none() && run.uid.is_some());
         let earlier = earlier.filter_map(|run| run.started_at.as_ref());
         current.chain(earlier).map(|at| at.0)
     })
@@ -113,7 +114,10 @@ mod tests {
         };
         let superseded = runnable(&json!({ "unfinishedRuns": [{
             "sequence": 1, "inputHash": "v1:0", "apiVersion": "v1", "kind": "Pod", "name": "a",
-            "startedAt": "2026-01-01T00:00:02Z",
+            "uid": "u", "startedAt": "2026-01-01T00:00:02Z",
+        }, {
+            "sequence": 2, "inputHash": "v1:0", "apiVersion": "v1", "kind": "Pod", "name": "never-made",
+            "startedAt": "2026-01-01T00:00:01Z",
         }] }));
         let ended = run(Some("Failed"), "2026-01-01T00:00:01Z");
         let running = run(None, "2026-01-01T00:00:03Z");

@@ -70,7 +70,7 @@ impl Acceptance {
     pub async fn reconcile(&self, template: Arc<ClusterRunTemplate>) -> Action {
         let compiled = self.templates.compile(&template);
         let stored = template.status.clone().unwrap_or_default();
-        let Some(now) = self.connection.now_for(&template.metadata) else {
+        let Some(now) = self.connection.clock().now_for(&template.metadata) else {
             return Action::requeue(PAUSE);
         };
         let name = template.name_any();

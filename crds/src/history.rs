@@ -65,7 +65,7 @@ pub struct HistoryEntry {
     /// to be under that name all the same gives no outputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_by: Option<String>,
-    /// The re-run request that it answered, at most 256 bytes of it.
+    /// The re-run request that it answered, if it was ever made; at most 256 bytes of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub rerun_token: Option<String>,

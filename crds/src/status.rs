@@ -121,7 +121,7 @@ pub struct CurrentRun {
     pub sequence: i64,
     /// Hash of the rendered document, with the version of the hash in front: `v1:<hex>`.
     pub input_hash: String,
-    /// The re-run request that it answers, and no run before it.
+    /// The re-run request that it answers; no run that was seen before it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerun_token: Option<String>,
     /// How far it has come.

@@ -119,6 +119,8 @@ pub struct RunnableFacts {
     pub suspended: bool,
     /// The re-run request on it.
     pub rerun_token: Option<String>,
+    /// When it was created.
+    pub created: Option<Timestamp>,
 }
 
 impl RunnableFacts {
@@ -139,6 +141,7 @@ impl RunnableFacts {
                 .and_then(|annotations| annotations.get(RERUN_TOKEN_ANNOTATION))
                 .filter(|token| !token.is_empty())
                 .map(|token| rerun::bounded(token)),
+            created: metadata.creation_timestamp.as_ref().map(|at| at.0),
         }
     }
 }
@@ -309,6 +312,13 @@ impl Facts {
             only_attempt: false,
             limits,
         }
+    }
+
+    /// The time that conditions and events bear: never before the Runnable was created. No age is reckoned by it.
+    #[must_use]
+    pub fn told_at(&self) -> Option<Timestamp> {
+        let created = self.runnable.created;
+        self.now.map(|now| created.map_or(now, |at| now.max(at)))
     }
 
     /// What was read in the run with this uid in this reconciliation.

@@ -108,6 +108,13 @@ impl Ledger {
         last_answered(self.current.as_ref(), self.answered_token.as_deref())
     }
 
+    /// The last one that a run answered which was seen to exist.
+    pub(crate) fn answered_by_seen(&self) -> Option<&str> {
+        let current = self.current.as_ref();
+        let seen = current.filter(|current| current.phase == RunPhase::Created);
+        last_answered(seen, self.answered_token.as_deref())
+    }
+
     /// The number of the next run: above all that the ledger knows. The run that the outputs came
     /// from counts even where only it is left of a ledger: lower runs could never give outputs.
     #[must_use]
@@ -142,9 +149,9 @@ impl Ledger {
         let sequence = self.next_sequence();
         if let Some(current) = self.current.take() {
             // A request that a run was to answer which nobody has seen is the next one's.
-            let exists = current.phase == RunPhase::Created || matches!(fate, Fate::Found(_));
-            let answered = current.rerun_token.clone().filter(|_| exists);
-            self.answered_token = answered.or(self.answered_token);
+            if current.phase == RunPhase::Created || matches!(fate, Fate::Found(_)) {
+                self.answered_token = current.rerun_token.clone().or(self.answered_token);
+            }
             self.supersede(current, fate, message, at);
         }
         let asked = intent.rerun_token;
@@ -190,7 +197,6 @@ impl Ledger {
         match fate {
             Fate::Found(run) => {
                 entry.uid = Some(run.uid.clone());
-                entry.rerun_token = run.rerun_token.as_deref().map(short_message);
                 entry.started_at = run.created.map(Time).or(entry.started_at);
             }
             Fate::Taken(by) => entry.taken_by = Some(by.clone()),

@@ -137,7 +137,7 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
         .chain([Some((READY, ready)), extra, unwatched(facts)]);
     let (stored, now) = (
         &facts.stored.conditions,
-        facts.now.unwrap_or(Timestamp::UNIX_EPOCH),
+        facts.told_at().unwrap_or(Timestamp::UNIX_EPOCH),
     );
     let generation = Some(facts.runnable.generation);
     RunnableStatus {

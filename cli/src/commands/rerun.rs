@@ -1,7 +1,10 @@
 //! `cartouche rerun`.
 
 use anyhow::bail;
-use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest, Runnable};
+use cartouche_crds::{
+    RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest, Runnable, RunnableStatus,
+};
+use cartouche_protocol::rerun;
 use clap::Args;
 use k8s_openapi::jiff::Timestamp;
 use kube::{
@@ -21,7 +24,7 @@ Examples:
   cartouche rerun hello --reason 'the registry was down'
   cartouche rerun hello --token incident-4711
 
-It sets the annotation carto.run/rerun-token. Every value asks for one run, however often it is set: with a
+It sets the annotation carto.run/rerun-token. A value that was not the last one asks for one run: with a
 token of your own the command can be repeated safely. Beside it carto.run/rerun-request says who asked, and
 why. The run carries both; `cartouche history` shows them.")]
 pub(crate) struct RerunArgs {
@@ -47,7 +50,9 @@ pub(crate) async fn execute(args: &RerunArgs, cluster: &Cluster) -> anyhow::Resu
         .clone()
         .unwrap_or_else(|| Timestamp::now().to_string());
     let present = runnable.annotations().get(RERUN_TOKEN_ANNOTATION);
-    if present == Some(&token) {
+    let status = runnable.status.as_ref();
+    let answered = status.and_then(RunnableStatus::last_answered);
+    if present == Some(&token) || answered == Some(&*rerun::bounded(&token)) {
         return Ok(Outcome::good(format!(
             "{} was asked for this run already: {token}\n",
             args.name

@@ -92,7 +92,10 @@ fn in_progress(status: &RunnableStatus) -> String {
             let since = age::ago(current.started_at.as_ref());
             format!("  run {} running for {since}", current.sequence)
         }
-        _ => format!("  run {} is being made", current.sequence),
+        RunState::Pending | RunState::Rejected => {
+            format!("  run {} is being made", current.sequence)
+        }
+        _ => return String::new(),
     };
     match blocking(status).map(|condition| condition.message.as_str()) {
         None | Some("") => {}

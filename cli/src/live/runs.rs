@@ -83,7 +83,7 @@ fn earlier(entry: &HistoryEntry, source: Option<i64>) -> LedgerRun {
         started_at: entry.started_at.clone(),
         finished_at: entry.finished_at.clone(),
         message: entry.message.clone(),
-        rerun_token: entry.rerun_token.clone(),
+        rerun_token: entry.rerun_token.clone().filter(|_| entry.uid.is_some()),
         rerun_request: None,
     }
 }

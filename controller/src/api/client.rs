@@ -2,21 +2,21 @@
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
-use k8s_openapi::{
-    apimachinery::pkg::apis::meta::v1::ObjectMeta,
-    jiff::{Timestamp, fmt::rfc2822},
-};
+use k8s_openapi::jiff::Timestamp;
 use kube::{Client, Config, client::Body};
 
-use super::bounded::{self, Fitting, Large, PageRequest, Unread};
-use crate::{clock::boot_time, identity::IdentityMode, lock::lock, metrics::Metrics};
+use super::{
+    bounded::{self, Fitting, Large, PageRequest, Unread},
+    server_clock::ServerClock,
+};
+use crate::{identity::IdentityMode, metrics::Metrics};
 
 /// How long the API server may be silent on a connection that it owes an answer: longer than a watch
 /// is open.
@@ -58,21 +58,12 @@ impl Bearer {
     }
 }
 
-/// An answer of the API server.
-#[derive(Clone, Copy)]
-struct Answered {
-    /// The second that it names.
-    date: i64,
-    /// When it came.
-    at: Duration,
-}
-
 /// The connection to the API server, shared by all callers.
 #[derive(Clone)]
 pub struct Connection {
     own: Client,
     anonymous: Option<Client>,
-    clock: Arc<Mutex<Option<Answered>>>,
+    clock: ServerClock,
     metrics: Metrics,
     deadline: Duration,
     fitting: Arc<Fitting>,
@@ -102,7 +93,7 @@ impl Connection {
         Self {
             own,
             anonymous: None,
-            clock: Arc::default(),
+            clock: ServerClock::default(),
             deadline: super::DEADLINE,
             fitting: Arc::default(),
             large: Arc::default(),
@@ -130,22 +121,16 @@ impl Connection {
         self.deadline
     }
 
-    /// The API server's clock, in whole seconds: the date of its latest answer, and the time that has gone by
-    /// since. It is never ahead of what that server would say, as far as both clocks run alike.
+    /// The API server's clock.
     #[must_use]
-    pub fn now(&self) -> Option<Timestamp> {
-        let answered = (*lock(&self.clock))?;
-        let since = boot_time().saturating_sub(answered.at).as_secs();
-        let now = answered.date.saturating_add(i64::try_from(since).ok()?);
-        Timestamp::from_second(now).ok()
+    pub fn clock(&self) -> &ServerClock {
+        &self.clock
     }
 
-    /// The same, for what is said of an object: never before it was created, though no answer since may have
-    /// named that second.
+    /// What that clock says.
     #[must_use]
-    pub fn now_for(&self, object: &ObjectMeta) -> Option<Timestamp> {
-        let created = object.creation_timestamp.as_ref().map(|at| at.0);
-        self.now().max(created)
+    pub fn now(&self) -> Option<Timestamp> {
+        self.clock.now()
     }
 
     /// A client that acts as the caller.
@@ -248,25 +233,12 @@ impl Connection {
         let outcome = client.send(request).await;
         if let Ok(response) = &outcome {
             counted.status = Some(response.status());
-            self.read_clock(response);
+            self.clock.read(response.headers());
             if let (Caller::Token(bearer), StatusCode::UNAUTHORIZED) = (caller, response.status()) {
                 bearer.refused.store(true, Ordering::Relaxed);
             }
         }
         outcome
-    }
-
-    fn read_clock(&self, response: &Response<Body>) {
-        let date = response
-            .headers()
-            .get(header::DATE)
-            .and_then(|date| date.to_str().ok());
-        if let Some(now) = date.and_then(|date| rfc2822::parse(date).ok()) {
-            *lock(&self.clock) = Some(Answered {
-                date: now.timestamp().as_second(),
-                at: boot_time(),
-            });
-        }
     }
 }
 

@@ -179,7 +179,7 @@ async fn nothing_is_said_of_an_object_at_a_time_before_it_was() {
         creation_timestamp: Some(Time(at)),
         ..ObjectMeta::default()
     };
-    assert_eq!(connection.now_for(&object(created)), Some(created));
+    assert_eq!(connection.clock().now_for(&object(created)), Some(created));
     let earlier: Timestamp = "2025-01-01T00:00:00Z".parse().unwrap();
-    assert!(connection.now_for(&object(earlier)).unwrap() > earlier);
+    assert!(connection.clock().now_for(&object(earlier)).unwrap() > earlier);
 }

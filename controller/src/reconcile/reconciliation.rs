@@ -109,7 +109,7 @@ impl<'a> Reconciliation<'a> {
         };
         let facts = RunnableFacts::of(&runnable);
         let facts = Facts {
-            now: ctx.identity.connection().now_for(&runnable.metadata),
+            now: ctx.identity.connection().now(),
             chance: fastrand::u64(..),
             ..Facts::first(facts, stored, remembered, ctx.limits)
         };
@@ -134,8 +134,7 @@ impl<'a> Reconciliation<'a> {
 
     /// Takes down the API server's time, as its latest answer tells it.
     pub(super) fn look_at_the_clock(&mut self) {
-        let connection = self.ctx.identity.connection();
-        self.facts.now = connection.now_for(&self.runnable.metadata);
+        self.facts.now = self.ctx.identity.connection().now();
     }
 
     /// Whether the same step failed a moment ago.
@@ -172,7 +171,7 @@ impl<'a> Reconciliation<'a> {
     /// Hands in an event about the Runnable.
     pub(super) fn publish(&self, occasion: &Occasion) {
         let events = &self.ctx.events;
-        events.publish(&self.runnable, occasion, self.facts.now);
+        events.publish(&self.runnable, occasion, self.facts.told_at());
     }
 
     /// The same of something that is wrong.

@@ -11,7 +11,8 @@ use crate::lock::lock;
 const SHOWN: usize = 80;
 
 impl Reconciliation<'_> {
-    /// Says, once while they are the same, that lines of the history cannot be read.
+    /// Says, once while they are the same, that lines of the history cannot be read, and once for each version of the
+    /// status that some are not kept.
     pub(super) fn say_unreadable_history(&self) {
         let stored = &self.facts.stored;
         let (lines, dropped) = (&stored.unreadable_history, stored.dropped_lines);
@@ -19,8 +20,16 @@ impl Reconciliation<'_> {
         let mut hasher = DefaultHasher::new();
         lines.hash(&mut hasher);
         let digest = Some(hasher.finish()).filter(|_| !lines.is_empty() || dropped > 0);
-        let before = std::mem::replace(&mut lock(&self.memory).reported_history, digest);
-        if digest.is_none() || (before == digest && dropped == 0) {
+        let dropped_of = Some(&self.resource_version)
+            .filter(|_| dropped > 0)
+            .cloned();
+        let is_known = {
+            let mut memory = lock(&self.memory);
+            let before = std::mem::replace(&mut memory.reported_history, digest);
+            let told = std::mem::replace(&mut memory.reported_dropped, dropped_of.clone());
+            before == digest && (dropped_of.is_none() || told == dropped_of)
+        };
+        if digest.is_none() || is_known {
             return;
         }
         let mut found = Vec::new();

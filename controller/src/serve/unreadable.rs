@@ -149,7 +149,11 @@ impl UnreadableReporter {
         metadata: &ObjectMeta,
         unreadable: &Unreadable,
     ) {
-        let now = self.connection.now_for(metadata).unwrap_or_default();
+        let now = self
+            .connection
+            .clock()
+            .now_for(metadata)
+            .unwrap_or_default();
         if K::conditions(unreadable, metadata.generation, now) == unreadable.stored {
             return;
         }
@@ -240,7 +244,11 @@ impl ReportTask {
         let Err(unreadable) = object.object else {
             return Ok(());
         };
-        let now = self.connection.now_for(&metadata).unwrap_or_default();
+        let now = self
+            .connection
+            .clock()
+            .now_for(&metadata)
+            .unwrap_or_default();
         let conditions = K::conditions(&unreadable, metadata.generation, now);
         if conditions == unreadable.stored {
             return Ok(());

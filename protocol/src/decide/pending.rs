@@ -110,7 +110,8 @@ fn seen_to_go(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     let name = RunName::of(current);
     match facts.reads.get(&name) {
         None if result.is_some() => return Some(Step::ReadRun(name)),
-        Some(NameRead::Found(found)) if facts.is_run_of(&found.run, current) => {
+        // Another one under the name gives no outputs: anybody can make an object where a name is free again.
+        Some(NameRead::Found(found)) if found.run.uid == cached_run.run.uid => {
             return confirm(facts, found);
         }
         _ => {}

@@ -54,7 +54,7 @@ pub fn rebuild(
     let answered = match known {
         None => token.or(by_run),
         // Runs of Cartographer carry no request: what was answered before stays answered.
-        Some(_) => by_run.or_else(|| ledger.last_answered()),
+        Some(_) => by_run.or_else(|| ledger.answered_by_seen()),
     };
     let mut next = ledger.clone();
     let top = numbered.pop();
@@ -74,10 +74,12 @@ pub fn rebuild(
         let is_before = |answered: &&str| newest.run.rerun_token.as_deref() != Some(*answered);
         next.answered_token = answered.filter(is_before).map(str::to_owned);
     }
-    next.current = Some(
-        same.cloned()
-            .unwrap_or_else(|| current(newest.run, sequence)),
-    );
+    // The last request that was answered counts, whichever older one the newest run answered.
+    let is_last = next.answered_token.is_none();
+    next.current = Some(same.cloned().unwrap_or_else(|| CurrentRun {
+        rerun_token: newest.run.rerun_token.clone().filter(|_| is_last),
+        ..current(newest.run, sequence)
+    }));
     next.cap_history();
     Some(next)
 }
@@ -229,7 +231,7 @@ fn current(run: &RunIdentity, sequence: i64) -> CurrentRun {
     CurrentRun {
         sequence,
         input_hash: hash(run),
-        rerun_token: run.rerun_token.clone(),
+        rerun_token: None,
         phase: RunPhase::Created,
         attempted: true,
         api_version: run.api_version.clone(),

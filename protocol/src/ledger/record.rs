@@ -151,10 +151,21 @@ impl Ledger {
     /// was given up.
     #[must_use]
     pub fn shown_up(mut self, run: &RunIdentity) -> Self {
-        if let Some(entry) = self.history_mut().iter_mut().find(|entry| run.is_of(entry)) {
+        let Some(at) = self.history.iter().position(|entry| run.is_of(entry)) else {
+            return self;
+        };
+        let (sequence, asked) = (
+            self.history[at].sequence,
+            self.history[at].rerun_token.clone(),
+        );
+        let newer = |entry: &HistoryEntry| entry.sequence > sequence && entry.rerun_token.is_some();
+        if asked.is_some() && !self.history.iter().any(newer) {
+            // As far as it is kept there: a longer one would ask once more.
+            self.answered_token = asked;
+        }
+        if let Some(entry) = self.history_mut().get_mut(at) {
             entry.uid = Some(run.uid.clone());
             entry.started_at = run.created.map(Time);
-            entry.rerun_token = run.rerun_token.as_deref().map(short_message);
             (entry.intent_at, entry.result, entry.finished_at) = (None, None, None);
             entry.message.clear();
         }
@@ -178,8 +189,6 @@ pub(super) fn past(run: CurrentRun, at: Option<Timestamp>) -> HistoryEntry {
         // The last attempt was no later than this: once this is written, no create for it is sent.
         None => at.map(Time),
     };
-    // A request is answered by a run that exists.
-    let answered = run.rerun_token.filter(|_| run.uid.is_some());
     HistoryEntry {
         sequence: run.sequence,
         input_hash: run.input_hash,
@@ -194,7 +203,7 @@ pub(super) fn past(run: CurrentRun, at: Option<Timestamp>) -> HistoryEntry {
         message: String::new(),
         rules_hash: run.rules_hash.filter(|_| run.result.is_none()),
         taken_by: None,
-        rerun_token: answered.as_deref().map(short_message),
+        rerun_token: run.rerun_token.as_deref().map(short_message),
         unknown: Vec::new(),
     }
 }

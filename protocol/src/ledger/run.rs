@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{
     CurrentRun, HistoryEntry, INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL,
-    RUNNABLE_NAME_LABEL, RunResult,
+    RUNNABLE_NAME_LABEL, RunResult, short_message,
 };
 use cartouche_templating::{Health, Verdict, name_suffix};
 use k8s_openapi::{
@@ -13,7 +13,7 @@ use k8s_openapi::{
 };
 use serde_json::Value;
 
-use crate::managed_fields::Writers;
+use crate::{managed_fields::Writers, rerun};
 
 /// Sequences above this are nobody's honest count: the next one must always exist.
 const MAX_SEQUENCE: i64 = 1 << 53;
@@ -87,8 +87,11 @@ impl RunIdentity {
                 .and_then(|_| tagged("labels", RUN_SEQUENCE_LABEL))
                 .and_then(|sequence| sequence.parse().ok())
                 .filter(|sequence| (1..=MAX_SEQUENCE).contains(sequence)),
-            input_hash: tagged("annotations", INPUT_HASH_ANNOTATION),
-            rerun_token: tagged("annotations", RERUN_TOKEN_ANNOTATION),
+            // Anybody can write any text there, and it may come into a status. Those of runs are as they are.
+            input_hash: tagged("annotations", INPUT_HASH_ANNOTATION)
+                .map(|hash| short_message(&hash)),
+            rerun_token: tagged("annotations", RERUN_TOKEN_ANNOTATION)
+                .map(|token| rerun::bounded(&token)),
             created: text("/metadata/creationTimestamp").and_then(|at| at.parse().ok()),
             made_with_status: metadata
                 .get("managedFields")

@@ -360,6 +360,18 @@ fn the_time_of_a_condition_changes_only_with_its_status() {
 }
 
 #[test]
+fn nothing_is_said_at_a_time_before_the_runnable_was_and_no_age_goes_by_that() {
+    let mut facts = with(pending(1, "A"), "A");
+    facts.stored = Arc::default();
+    facts.runnable.created = Some(at(NOW + 3_600));
+    let said = report(&facts, None).conditions[0].last_transition_time.0;
+    assert_eq!(said, at(NOW + 3_600));
+    assert_eq!(facts.now, Some(at(NOW)));
+    facts.now = None;
+    assert_eq!(facts.told_at(), None);
+}
+
+#[test]
 fn the_whole_ledger_is_in_the_status_and_comes_back_from_it() {
     let mut facts = read(&succeeded(run(2, "A"), "x"));
     facts.ledger.history = Arc::new(vec![finished(1, RunResult::Failed)]);

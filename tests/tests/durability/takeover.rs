@@ -160,7 +160,7 @@ async fn unchanged_runnables_get_no_new_run_and_keep_what_they_have() -> Result<
     scene.gives("done", 3).await?;
     let engines = "SucceededCondition";
     for (name, verdict, reason, outputs) in [
-        ("busy", "Unknown", "Unknown", Some(1)),
+        ("busy", "Unknown", "RunInProgress", Some(1)),
         ("broken", "False", engines, Some(1)),
         ("only-broken", "False", engines, None),
     ] {

@@ -288,12 +288,23 @@ fn a_pending_run_that_was_seen_to_go_is_not_made_again_under_its_number() {
         assert_eq!(decide(&done), Step::ReadRun(run_name(&name(2))));
         let there = done.clone().reading_found(&name(2), ended);
         assert!(written(&there, Change::Confirm).outputs.is_some());
-        let gone = done.reading_absent(&name(2));
-        let next = written(&gone, Change::Record).current.unwrap();
-        assert_eq!(
-            (next.phase, next.uid, next.result),
-            (RunPhase::Created, Some(uid(2)), Some(RunResult::Succeeded))
-        );
+        let another = RunIdentity {
+            uid: "another".to_owned(),
+            ..run(2, "A")
+        };
+        let taken = succeeded(another, "not of the run");
+        for gone in [
+            done.clone().reading_absent(&name(2)),
+            done.reading_found(&name(2), taken),
+        ] {
+            let next = written(&gone, Change::Record);
+            assert_eq!(next.outputs, None);
+            let next = next.current.unwrap();
+            assert_eq!(
+                (next.phase, next.uid, next.result),
+                (RunPhase::Created, Some(uid(2)), Some(RunResult::Succeeded))
+            );
+        }
         let unfinished = with(current, "A").seeing(seen_to_go(&running(run(2, "A"))));
         assert_eq!(
             written(&unfinished, Change::Record).current,

@@ -227,11 +227,19 @@ fn a_request_whose_run_was_never_made_is_answered_by_the_next() {
     let facts = with(asked.clone(), "B").fresh().asking("now");
     let absent = written(&facts.clone().reading_absent(&name(2)), Change::Intent);
     assert_eq!(absent.current.unwrap().rerun_token.as_deref(), Some("now"));
-    assert_eq!(absent.history[0].rerun_token, None);
     let made = RunIdentity {
         rerun_token: Some("now".to_owned()),
         ..run(2, "A")
     };
+    // It was on its way, and the request was taken away meanwhile.
+    let withdrawn = with(asked, "B").fresh().reading_absent(&name(2));
+    let withdrawn = written(&withdrawn, Change::Intent);
+    assert_eq!(withdrawn.last_answered(), None);
+    let landed = RunIdentity {
+        created: Some(at(NOW)),
+        ..made.clone()
+    };
+    assert_eq!(withdrawn.shown_up(&landed).last_answered(), Some("now"));
     let found = written(
         &facts.reading_found(&name(2), running(made)),
         Change::Intent,

@@ -299,6 +299,12 @@ fn a_request_present_while_there_is_no_ledger_counts_as_answered() {
     let next = rebuilt_at(&Ledger::default(), &[run(2, "A")], &[], Some("again"), None).unwrap();
     assert_eq!(next.last_answered(), Some("again"));
     assert_eq!(next.current.unwrap().rerun_token, None);
+    let older = RunIdentity {
+        rerun_token: Some("before".to_owned()),
+        ..run(2, "A")
+    };
+    let next = rebuilt_at(&Ledger::default(), &[older], &[], Some("again"), None).unwrap();
+    assert_eq!(next.last_answered(), Some("again"));
 }
 
 #[test]
@@ -329,6 +335,15 @@ fn in_a_restored_ledger_the_answered_request_is_that_of_the_newest_run() {
         Some("second"),
         "Cartographer's runs carry none"
     );
+    let never_made = ledger(
+        CurrentRun {
+            rerun_token: Some("first".to_owned()),
+            ..pending(1, "A")
+        },
+        vec![],
+    );
+    let next = rebuilt_at(&never_made, &[run(2, "B")], &[], Some("first"), None).unwrap();
+    assert_eq!(next.last_answered(), None, "no run was seen to answer it");
     let changed_since = [token(run(2, "B"), "second"), run(3, "C")];
     assert_eq!(answered(&changed_since).as_deref(), Some("second"));
 }

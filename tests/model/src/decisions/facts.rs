@@ -175,6 +175,7 @@ fn runnable_facts(setup: &Configuration, knowledge: &Knowledge) -> RunnableFacts
         deleting: false,
         suspended: knowledge.suspended,
         rerun_token: token(setup.token(knowledge.spec)),
+        created: None,
     }
 }
 
