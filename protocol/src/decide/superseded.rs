@@ -71,12 +71,11 @@ fn is_judged_otherwise(facts: &Facts, entry: &HistoryEntry, cached_run: &CachedR
     *cached_run.rules_hash != *rules && !facts.reads.contains_key(&RunName::past(entry))
 }
 
-/// A run that no watch shows: a while after it started, a read says whether it is still there.
+/// A run of which nothing is kept in mind: a read says whether it is there. It may have ended long ago, in a ledger
+/// that was put back: what an older run gave must not come before what it gives. That it is gone counts a while
+/// after it started, since a watch that is late may still show how it went.
 fn unseen(facts: &Facts, entry: &HistoryEntry, uid: &str, ledger: Ledger) -> Result<Ledger, Step> {
-    if !old_enough(entry.started_at.as_ref(), facts.now) {
-        return Ok(ledger);
-    }
-    if !read_says_gone(facts, entry)? {
+    if !read_says_gone(facts, entry)? || !old_enough(entry.started_at.as_ref(), facts.now) {
         return Ok(ledger);
     }
     Ok(ledger.ended(uid, RunResult::Lost, "gone while nobody watched", facts.now))
