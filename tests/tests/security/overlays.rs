@@ -81,6 +81,10 @@ async fn an_overlay_over_an_install_grants_no_more_once_what_it_leaves_out_is_de
     for overlay in ["one-namespace", "named-namespaces"] {
         narrow(&cluster, overlay).await?;
         may(&cluster, IMPERSONATE, SERVED, true).await?;
+        // What it refers to cannot be changed, and the next overlay has another in mind.
+        let binding = "rolebinding/cartouche-controller-impersonation";
+        let delete = ["-n", SERVED, "delete", binding];
+        cluster.kubectl(&delete).await?;
     }
     narrow(&cluster, "tokens").await?;
     let tokens = ("create", "serviceaccounts/token");
