@@ -122,15 +122,18 @@ impl<'a> Schema<'a> {
         self.flag("nullable") || is_null(self.node) || choices.any(is_null)
     }
 
-    /// Whether the API server fills in a value where there is none. The documents of Kubernetes itself give the zero
-    /// of Go as the default of whatever is required, and nothing is filled in: such a default counts for none.
+    /// Whether the API server fills in a value where there is none. The OpenAPI documents of Kubernetes give the zero
+    /// of Go as the default of whatever is required, and nothing is filled in: there such a default counts for none.
     pub(crate) fn is_filled_in(self) -> bool {
+        let parts = ["definitions", "components"];
+        let is_open_api = parts.iter().any(|part| self.document.get(part).is_some());
         self.get("default").is_some_and(|default| match default {
-            Value::Null | Value::Bool(false) => false,
-            Value::Number(number) => number.as_f64() != Some(0.0),
-            Value::String(text) => !text.is_empty(),
-            Value::Object(members) => !members.is_empty(),
-            Value::Bool(true) | Value::Array(_) => true,
+            Value::Null => false,
+            Value::Bool(given) => *given || !is_open_api,
+            Value::Number(number) => number.as_f64() != Some(0.0) || !is_open_api,
+            Value::String(text) => !text.is_empty() || !is_open_api,
+            Value::Object(members) => !members.is_empty() || !is_open_api,
+            Value::Array(_) => true,
         })
     }
 

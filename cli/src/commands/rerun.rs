@@ -2,7 +2,8 @@
 
 use anyhow::bail;
 use cartouche_crds::{
-    RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest, Runnable, RunnableStatus,
+    RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest, RunPhase, Runnable,
+    RunnableStatus,
 };
 use cartouche_protocol::rerun;
 use clap::Args;
@@ -51,6 +52,11 @@ pub(crate) async fn execute(args: &RerunArgs, cluster: &Cluster) -> anyhow::Resu
         .unwrap_or_else(|| Timestamp::now().to_string());
     let present = runnable.annotations().get(RERUN_TOKEN_ANNOTATION);
     let status = runnable.status.as_ref();
+    // That of a run which is not known to exist may go to a later one.
+    let status = status.filter(|it| {
+        let current = it.current_run.as_ref();
+        current.is_none_or(|current| current.phase == RunPhase::Created)
+    });
     let answered = status.and_then(RunnableStatus::last_answered);
     if present == Some(&token) || answered == Some(&*rerun::bounded(&token)) {
         return Ok(Outcome::good(format!(

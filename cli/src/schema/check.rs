@@ -332,10 +332,19 @@ mod tests {
 
     #[test]
     fn a_required_field_that_the_api_server_fills_in_is_not_missing() {
-        for (default, missing) in [(json!("x"), false), (json!(""), true), (json!(0), true)] {
-            let schema =
-                json!({ "properties": { "x": { "default": default } }, "required": ["x"] });
-            let schema = Schema::new(&schema, "").unwrap();
+        for (default, open_api, missing) in [
+            (json!("x"), true, false),
+            (json!(""), true, true),
+            (json!(0), true, true),
+            (json!(""), false, false),
+            (json!(false), false, false),
+            (json!(null), false, true),
+        ] {
+            let mut document = json!({ "it": { "properties": { "x": { "default": default } }, "required": ["x"] } });
+            if open_api {
+                document["components"] = json!({});
+            }
+            let schema = Schema::new(&document, "/it").unwrap();
             for value in [json!({}), json!({ "x": null })] {
                 let found = check(schema, &Partial::from(&value));
                 assert_eq!(!found.is_empty(), missing, "{default} {value}");

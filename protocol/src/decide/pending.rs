@@ -110,8 +110,12 @@ fn seen_to_go(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     let name = RunName::of(current);
     match facts.reads.get(&name) {
         None if result.is_some() => return Some(Step::ReadRun(name)),
-        // Another one under the name gives no outputs: anybody can make an object where a name is free again.
-        Some(NameRead::Found(found)) if found.run.uid == cached_run.run.uid => {
+        // Another one under the name gives no outputs, unless this process has made it: anybody can make an object
+        // where a name is free again.
+        Some(NameRead::Found(found))
+            if found.run.uid == cached_run.run.uid
+                || facts.created_run(&found.run.uid).is_some() =>
+        {
             return confirm(facts, found);
         }
         _ => {}

@@ -12,6 +12,7 @@ use crate::{
 
 pub(super) fn superseded(facts: &Facts) -> Step {
     let mut next = facts.ledger.clone();
+    let mut unobserved = None;
     // The newest first: where two have ended, the outputs are those of the newer.
     for entry in facts
         .ledger
@@ -20,9 +21,20 @@ pub(super) fn superseded(facts: &Facts) -> Step {
         .rev()
         .filter(|entry| entry.result.is_none() || entry.uid.is_none())
     {
+        let source = next.outputs_from.clone();
         match caught_up(facts, entry, next) {
             Ok(changed) => next = changed,
             Err(step) => return step,
+        }
+        // A newer one may have ended long ago, in a ledger that was put back: what this one gave must not come before
+        // what that gives.
+        if let Some(name) = unobserved.clone()
+            && next.outputs_from != source
+        {
+            return Step::ReadRun(name);
+        }
+        if is_unobserved(facts, entry) {
+            unobserved.get_or_insert_with(|| RunName::past(entry));
         }
     }
     if next == facts.ledger {
@@ -30,6 +42,14 @@ pub(super) fn superseded(facts: &Facts) -> Step {
     } else {
         Step::Write(Box::new(next), Change::Record)
     }
+}
+
+/// Whether nothing is known of a run that was made, and nobody has looked for it yet.
+fn is_unobserved(facts: &Facts, entry: &HistoryEntry) -> bool {
+    let is_known =
+        |uid: &String| facts.fetched_run(uid).is_some() || facts.cached_run(uid).is_some();
+    entry.uid.as_ref().is_some_and(|uid| !is_known(uid))
+        && !facts.reads.contains_key(&RunName::past(entry))
 }
 
 /// The ledger with what is known of one entry, or the read that is missing.
@@ -71,11 +91,12 @@ fn is_judged_otherwise(facts: &Facts, entry: &HistoryEntry, cached_run: &CachedR
     *cached_run.rules_hash != *rules && !facts.reads.contains_key(&RunName::past(entry))
 }
 
-/// A run of which nothing is kept in mind: a read says whether it is there. It may have ended long ago, in a ledger
-/// that was put back: what an older run gave must not come before what it gives. That it is gone counts a while
-/// after it started, since a watch that is late may still show how it went.
+/// A run that no watch shows: a while after it started, a read says whether it is still there.
 fn unseen(facts: &Facts, entry: &HistoryEntry, uid: &str, ledger: Ledger) -> Result<Ledger, Step> {
-    if !read_says_gone(facts, entry)? || !old_enough(entry.started_at.as_ref(), facts.now) {
+    if !old_enough(entry.started_at.as_ref(), facts.now) {
+        return Ok(ledger);
+    }
+    if !read_says_gone(facts, entry)? {
         return Ok(ledger);
     }
     Ok(ledger.ended(uid, RunResult::Lost, "gone while nobody watched", facts.now))

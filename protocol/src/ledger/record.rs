@@ -158,8 +158,11 @@ impl Ledger {
             self.history[at].sequence,
             self.history[at].rerun_token.clone(),
         );
-        let newer = |entry: &HistoryEntry| entry.sequence > sequence && entry.rerun_token.is_some();
-        if asked.is_some() && !self.history.iter().any(newer) {
+        // What newer runs answered may be known only by this.
+        let newer_exists = self
+            .runs()
+            .any(|(number, uid, _)| number > sequence && uid.is_some());
+        if asked.is_some() && (self.answered_token.is_none() || !newer_exists) {
             // As far as it is kept there: a longer one would ask once more.
             self.answered_token = asked;
         }

@@ -46,14 +46,16 @@ async fn may(
         .await
 }
 
-/// The command of docs/security.md for an install over which this overlay was applied.
-fn command(overlay: &str) -> Result<Vec<String>> {
+/// Runs the command of docs/security.md that follows these words.
+async fn deletes(cluster: &Cluster, words: &str) -> Result<()> {
     let page = fs::read_to_string(repository().join("docs/security.md"))?;
-    let row = format!("| `{overlay}` | `kubectl ");
-    let command = page.lines().find_map(|line| line.strip_prefix(&row));
-    let command = command.and_then(|rest| rest.split_once('`'));
-    let (command, _) = command.with_context(|| format!("no command for {overlay}"))?;
-    Ok(command.split_whitespace().map(str::to_owned).collect())
+    let start = format!("{words}`kubectl ");
+    let command = page.split_once(&start);
+    let command = command.and_then(|(_, rest)| rest.split_once('`'));
+    let (command, _) = command.with_context(|| format!("no command after {words:?}"))?;
+    ensure!(command.starts_with("delete "), "{command}");
+    let arguments: Vec<&str> = command.split_whitespace().collect();
+    cluster.kubectl(&arguments).await.map(drop)
 }
 
 /// Applies the overlay over what is installed. Until what it leaves out is deleted, the controller may do as much
@@ -64,10 +66,7 @@ async fn narrow(cluster: &Cluster, overlay: &str) -> Result<()> {
     let folder = config.join("overlays").join(overlay);
     cluster.apply_kustomization(&folder).await?;
     may(cluster, IMPERSONATE, "kube-system", true).await?;
-    let command = command(overlay)?;
-    ensure!(command[0] == "delete", "{command:?}");
-    let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
-    cluster.kubectl(&arguments).await?;
+    deletes(cluster, &format!("| `{overlay}` | ")).await?;
     may(cluster, IMPERSONATE, "kube-system", false).await
 }
 
@@ -88,5 +87,8 @@ async fn an_overlay_over_an_install_grants_no_more_once_what_it_leaves_out_is_de
     }
     narrow(&cluster, "tokens").await?;
     let tokens = ("create", "serviceaccounts/token");
-    may(&cluster, tokens, "kube-system", true).await
+    may(&cluster, tokens, "kube-system", true).await?;
+    narrow(&cluster, "named-namespaces").await?;
+    deletes(&cluster, "delete what that one added, too: ").await?;
+    may(&cluster, tokens, "kube-system", false).await
 }

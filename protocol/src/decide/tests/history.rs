@@ -103,10 +103,11 @@ fn a_result_that_was_seen_counts_even_if_the_run_is_gone_before_it_is_read() {
 }
 
 #[test]
-fn a_superseded_run_that_no_watch_shows_is_looked_for_and_is_lost_after_ten_minutes() {
-    let facts = past(vec![young(unfinished(1, "old"))]);
-    assert_eq!(decide(&facts), read_of(1));
-    assert_eq!(decide(&facts.reading_absent(&name(1))), Step::Settled);
+fn a_superseded_run_that_no_watch_shows_is_looked_for_after_ten_minutes() {
+    assert_eq!(
+        decide(&past(vec![young(unfinished(1, "old"))])),
+        Step::Settled
+    );
     let facts = past(vec![unfinished(1, "old")]);
     assert_eq!(decide(&facts), read_of(1));
     let gone = written(&facts.clone().reading_absent(&name(1)), Change::Record);
@@ -120,12 +121,35 @@ fn a_superseded_run_that_no_watch_shows_is_looked_for_and_is_lost_after_ten_minu
 /// As in a ledger that was put back: the newer run ended long ago, and nothing is kept in mind of it.
 #[test]
 fn no_older_run_gives_outputs_before_a_newer_one_was_looked_for() {
-    let older = seen(&succeeded(run(1, "old"), "older"));
-    let facts = past(vec![
+    let done = succeeded(run(1, "old"), "older");
+    let entries = vec![
         young(unfinished(1, "old")),
         young(unfinished(2, "old")),
-    ]);
-    assert_eq!(decide(&facts.seeing(older)), read_of(2));
+        young(unfinished(3, "old")),
+    ];
+    let facts = past(entries)
+        .seeing(seen(&done))
+        .seeing(seen(&running(run(3, "old"))))
+        .reading_found(&name(1), done);
+    assert_eq!(decide(&facts), read_of(2));
+    let newer = facts
+        .clone()
+        .reading_found(&name(2), succeeded(run(2, "old"), "newer"));
+    assert_eq!(
+        written(&newer, Change::Record)
+            .outputs_from
+            .unwrap()
+            .sequence,
+        2
+    );
+    let gone = facts.reading_absent(&name(2));
+    assert_eq!(
+        written(&gone, Change::Record)
+            .outputs_from
+            .unwrap()
+            .sequence,
+        1
+    );
 }
 
 #[test]
@@ -294,5 +318,5 @@ fn an_entry_leaves_when_no_create_can_land_any_more_and_a_read_finds_nothing() {
 fn an_entry_stays_while_the_time_is_not_known() {
     let mut facts = past(vec![unseen(1, "old"), unfinished(2, "old")]);
     facts.now = None;
-    assert_eq!(decide(&facts.reading_absent(&name(2))), Step::Settled);
+    assert_eq!(decide(&facts), Step::Settled);
 }

@@ -72,6 +72,19 @@ fn a_run_that_was_seen_to_go_meanwhile_is_recorded_and_not_made_again() {
     assert_eq!(next.result, Some(RunResult::Succeeded));
 }
 
+/// A create of ours whose answer was lost had made another before, which ended and went.
+#[test]
+fn a_run_that_this_process_has_made_is_no_strangers_because_another_one_went() {
+    let before = crate::ledger::RunIdentity {
+        uid: "before".to_owned(),
+        ..run(2, "A")
+    };
+    let facts = made_before("A").seeing(seen_to_go(&succeeded(before, "x")));
+    let facts = facts.reading_found(&name(2), running(run(2, "A")));
+    let next = written(&facts, Change::Confirm).current.unwrap();
+    assert_eq!(next.uid, Some(uid(2)));
+}
+
 #[test]
 fn it_is_confirmed_while_something_else_is_stuck() {
     let mut facts = made_before("A");
