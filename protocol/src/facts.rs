@@ -314,13 +314,6 @@ impl Facts {
         }
     }
 
-    /// The time that conditions and events bear: never before the Runnable was created. No age is reckoned by it.
-    #[must_use]
-    pub fn told_at(&self) -> Option<Timestamp> {
-        let created = self.runnable.created;
-        self.now.map(|now| created.map_or(now, |at| now.max(at)))
-    }
-
     /// What was read in the run with this uid in this reconciliation.
     #[must_use]
     pub fn fetched_run(&self, uid: &str) -> Option<&FetchedRun> {

@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{
     Breaker, CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult, RunnableStatus,
-    last_answered, short_message,
+    short_message,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde_json::Value;
@@ -100,19 +100,6 @@ impl Ledger {
             outputs_from: status.outputs_from.clone(),
             breaker: status.breaker.clone(),
         }
-    }
-
-    /// The last re-run request that was answered.
-    #[must_use]
-    pub fn last_answered(&self) -> Option<&str> {
-        last_answered(self.current.as_ref(), self.answered_token.as_deref())
-    }
-
-    /// The last one that a run answered which was seen to exist.
-    pub(crate) fn answered_by_seen(&self) -> Option<&str> {
-        let current = self.current.as_ref();
-        let seen = current.filter(|current| current.phase == RunPhase::Created);
-        last_answered(seen, self.answered_token.as_deref())
     }
 
     /// The number of the next run: above all that the ledger knows. The run that the outputs came

@@ -117,6 +117,13 @@ pub fn reports(stored: &RunnableStatus, health: &Health) -> bool {
         .is_some_and(|condition| ConditionValue::of(condition) == ConditionValue::of_run(health))
 }
 
+/// The time that what is said of an object bears: never before it was created, though no answer of the API server may
+/// have named that second yet. No age is reckoned by it: the object may be of a time when that server's clock was fast.
+#[must_use]
+pub fn told_at(now: Option<Timestamp>, created: Option<Timestamp>) -> Option<Timestamp> {
+    now.map(|now| created.map_or(now, |at| now.max(at)))
+}
+
 /// The whole status for a ledger and, if something is wrong, the error.
 #[must_use]
 pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> RunnableStatus {
@@ -137,7 +144,7 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
         .chain([Some((READY, ready)), extra, unwatched(facts)]);
     let (stored, now) = (
         &facts.stored.conditions,
-        facts.told_at().unwrap_or(Timestamp::UNIX_EPOCH),
+        told_at(facts.now, facts.runnable.created).unwrap_or(Timestamp::UNIX_EPOCH),
     );
     let generation = Some(facts.runnable.generation);
     RunnableStatus {

@@ -1,11 +1,8 @@
 //! `cartouche rerun`.
 
 use anyhow::bail;
-use cartouche_crds::{
-    RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest, RunPhase, Runnable,
-    RunnableStatus,
-};
-use cartouche_protocol::rerun;
+use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest, Runnable};
+use cartouche_protocol::{ledger::Ledger, rerun};
 use clap::Args;
 use k8s_openapi::jiff::Timestamp;
 use kube::{
@@ -51,13 +48,8 @@ pub(crate) async fn execute(args: &RerunArgs, cluster: &Cluster) -> anyhow::Resu
         .clone()
         .unwrap_or_else(|| Timestamp::now().to_string());
     let present = runnable.annotations().get(RERUN_TOKEN_ANNOTATION);
-    let status = runnable.status.as_ref();
-    // That of a run which is not known to exist may go to a later one.
-    let status = status.filter(|it| {
-        let current = it.current_run.as_ref();
-        current.is_none_or(|current| current.phase == RunPhase::Created)
-    });
-    let answered = status.and_then(RunnableStatus::last_answered);
+    let ledger = runnable.status.as_ref().map(Ledger::of).unwrap_or_default();
+    let answered = ledger.answered_by_seen();
     if present == Some(&token) || answered == Some(&*rerun::bounded(&token)) {
         return Ok(Outcome::good(format!(
             "{} was asked for this run already: {token}\n",

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use cartouche_protocol::status::told_at;
 use http::{HeaderMap, header};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
@@ -37,12 +38,11 @@ impl ServerClock {
         Timestamp::from_second(now).ok()
     }
 
-    /// The same, for what is said of an object: never before it was created, though no answer since may have
-    /// named that second. No age is reckoned by it: the object may be of a time when the server's clock was fast.
+    /// The same, for what is said of an object.
     #[must_use]
     pub fn now_for(&self, object: &ObjectMeta) -> Option<Timestamp> {
         let created = object.creation_timestamp.as_ref().map(|at| at.0);
-        self.now().map(|now| created.map_or(now, |at| now.max(at)))
+        told_at(self.now(), created)
     }
 
     /// Takes the time out of an answer.

@@ -171,7 +171,8 @@ impl<'a> Reconciliation<'a> {
     /// Hands in an event about the Runnable.
     pub(super) fn publish(&self, occasion: &Occasion) {
         let events = &self.ctx.events;
-        events.publish(&self.runnable, occasion, self.facts.told_at());
+        let at = status::told_at(self.facts.now, self.facts.runnable.created);
+        events.publish(&self.runnable, occasion, at);
     }
 
     /// The same of something that is wrong.

@@ -1,6 +1,6 @@
 //! Whether a run is due.
 
-use cartouche_crds::RunPhase;
+use cartouche_crds::{RunPhase, last_answered};
 use cartouche_templating::HASH_VERSION;
 
 use super::Ledger;
@@ -19,6 +19,20 @@ pub enum Due {
 }
 
 impl Ledger {
+    /// The last re-run request that was answered.
+    #[must_use]
+    pub fn last_answered(&self) -> Option<&str> {
+        last_answered(self.current.as_ref(), self.answered_token.as_deref())
+    }
+
+    /// The last one that a run answered which was seen to exist: that of another may go to a later one.
+    #[must_use]
+    pub fn answered_by_seen(&self) -> Option<&str> {
+        let current = self.current.as_ref();
+        let seen = current.filter(|current| current.phase == RunPhase::Created);
+        last_answered(seen, self.answered_token.as_deref())
+    }
+
     /// Whether what is rendered, or a re-run request, asks for a run. A request counts once the run before it
     /// exists, and stays answered when its annotation is taken away.
     #[must_use]
