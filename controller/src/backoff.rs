@@ -5,6 +5,8 @@ use std::time::Duration;
 
 /// A step of a Runnable, or a status that the API server did not take.
 pub const STEPS: Schedule = Schedule::new(Duration::from_secs(1), Duration::from_mins(5), FIFTH);
+/// A look at the pods of a run of which none runs: most soon do.
+pub const PODS: Schedule = Schedule::new(Duration::from_secs(10), Duration::from_mins(5), FIFTH);
 /// A watch that fails for another reason than a permission.
 pub const WATCHES: Schedule =
     Schedule::new(Duration::from_millis(500), Duration::from_secs(20), FIFTH);

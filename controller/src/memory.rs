@@ -38,6 +38,8 @@ pub struct Memory {
     pub of_edited_template: bool,
     /// Its account may list its runs but not get them.
     pub only_list: bool,
+    /// What the pods of its current run said.
+    pub pods: PodsMemory,
     /// What is watched for it.
     pub watched: BTreeSet<Watched>,
     /// When it was last reported that another controller writes the status.
@@ -254,8 +256,10 @@ impl Memories {
 }
 
 mod left;
+mod pods;
 pub use left::Leaving;
 use left::Left;
+pub use pods::PodsMemory;
 
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ pub mod observe;
 mod apply_retention;
 mod context;
 mod make;
+mod pods;
 mod prune;
 mod reconciliation;
 mod refuse;

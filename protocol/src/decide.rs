@@ -274,16 +274,11 @@ fn crowded(facts: &Facts) -> ReconcileError {
     )
 }
 
-/// What the engine last said of the current run.
+/// What was last said of the current run.
 fn last_message(facts: &Facts) -> String {
-    let stamped = facts
-        .stored
-        .conditions
-        .iter()
-        .find(|condition| condition.type_ == crate::status::STAMPED_OBJECT_CONDITION);
-    stamped
-        .map(|condition| condition.message.clone())
+    crate::status::said_of_run(&facts.stored)
         .unwrap_or_default()
+        .to_owned()
 }
 
 fn runaway(facts: &Facts, runs: i64, until: Timestamp) -> ReconcileError {

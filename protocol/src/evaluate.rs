@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use cartouche_crds::{HistoryEntry, Runnable};
 use cartouche_templating::{
-    HASH_VERSION, Health, Rendered, Template, Verdict, add_message_of, add_own_message,
+    HASH_VERSION, Health, PodsTell, Rendered, Template, Verdict, add_message_of, add_own_message,
     built_in_health, contains, is_job,
 };
 use serde_json::Value;
@@ -30,6 +30,8 @@ pub fn fetched_run(
     let (health, outputs, rules_hash) = judged(judge(Some(compiled), history, &run), object);
     Some(FetchedRun {
         run,
+        pods_tell: PodsTell::of(object, &health),
+        pods_said: None,
         health,
         outputs,
         rules_hash,
@@ -66,6 +68,7 @@ pub fn digested(
     CachedRun {
         run,
         deleted,
+        pods_tell: PodsTell::of(object, &health),
         health,
         outputs: OutputsDigest::of(&outputs),
         rules_hash,

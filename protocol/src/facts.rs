@@ -1,6 +1,7 @@
 //! Everything that a decision needs, as plain data.
 
 mod cached_run;
+mod hindrance;
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -18,6 +19,7 @@ use crate::{
     rerun,
 };
 pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};
+pub use hindrance::Hindrance;
 
 /// What is known of one Runnable at one moment. A reconciliation begins with what the caches say; reads that a
 /// decision asks for are added, and it is decided again.
@@ -79,6 +81,8 @@ pub struct Facts {
     pub resource: Option<String>,
     /// The pending entry was written in this reconciliation, and nothing was sent for it before.
     pub only_attempt: bool,
+    /// What the pods of the current run, which has not ended, say of why it does not go on.
+    pub hindrance: Hindrance,
     /// How many runs are too many.
     pub limits: BreakerLimits,
 }
@@ -310,6 +314,7 @@ impl Facts {
             created: remembered.created,
             resource: None,
             only_attempt: false,
+            hindrance: Hindrance::NotAsked,
             limits,
         }
     }

@@ -6,6 +6,7 @@ pub mod advice;
 pub mod compiled;
 pub mod decide;
 pub mod evaluate;
+pub mod explanation;
 pub mod facts;
 pub mod ledger;
 pub mod managed_fields;

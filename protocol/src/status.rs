@@ -1,5 +1,6 @@
 //! What the status says: facts and outcome in, the whole status out. Pure.
 
+mod told;
 mod unsatisfied;
 
 use std::sync::Arc;
@@ -16,6 +17,8 @@ use crate::{
     ledger::Ledger,
     reconcile_error::{Category, ReconcileError, Requeue, bounded},
 };
+pub use told::said_of_run;
+use told::{is_of_run, told};
 use unsatisfied::unsatisfied;
 
 /// Whether the template could be rendered and its run be made.
@@ -135,7 +138,14 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
     let template = error.map_or_else(ConditionValue::ready, ConditionValue::of_error);
     let stamped = (!error.is_some_and(|error| error.category.precedes_stamping()))
         .then(|| stamped(facts, ledger, error));
-    let ready = aggregate(&template, stamped.as_ref());
+    let mut ready = aggregate(&template, stamped.as_ref());
+    if let Some(said) = stamped
+        .as_ref()
+        .filter(|stamped| is_of_run(&ready, stamped))
+        .and_then(|stamped| told(facts, ledger, stamped))
+    {
+        ready.message = said;
+    }
     let extra = abnormal(&ready, ledger, error);
 
     let values = [Some((RUN_TEMPLATE_READY, template))]

@@ -38,7 +38,12 @@ pub struct Health {
     pub reason: String,
     /// What the run's engine says, if it says something.
     pub message: String,
+    /// The reason that the engine itself gives in one word, as `BackoffLimitExceeded`; empty if it gives none.
+    pub cause: String,
 }
+
+/// Bytes of an engine's reason that are kept.
+const CAUSE_BYTES: usize = 128;
 
 impl Health {
     fn new(verdict: Verdict, reason: &str, message: &str) -> Self {
@@ -46,7 +51,20 @@ impl Health {
             verdict,
             reason: reason.to_owned(),
             message: message.to_owned(),
+            cause: String::new(),
         }
+    }
+
+    /// The same with the reason of the engine, if it is a word.
+    fn caused(self, cause: &str) -> Self {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || "_,:.-/".contains(c);
+        let kept = cause.len() <= CAUSE_BYTES && cause.chars().all(is_word);
+        let cause = if kept {
+            cause.to_owned()
+        } else {
+            String::new()
+        };
+        Self { cause, ..self }
     }
 
     fn unknown(message: &str) -> Self {
@@ -78,6 +96,11 @@ fn conditions<'a>(run: &'a Value, kind: &str) -> impl Iterator<Item = &'a Value>
         .filter(move |condition| text(condition, "type") == kind)
 }
 
+/// The condition of one type, if it is True.
+pub(crate) fn holding<'a>(run: &'a Value, kind: &str) -> Option<&'a Value> {
+    conditions(run, kind).find(|condition| text(condition, "status") == "True")
+}
+
 /// Judges by one condition: True is success, False failure. Nothing when the run does not have it.
 fn by_condition(run: &Value, kind: &str, reason: &str) -> Option<Health> {
     let mut found = conditions(run, kind);
@@ -92,7 +115,8 @@ fn by_condition(run: &Value, kind: &str, reason: &str) -> Option<Health> {
         "False" => Verdict::Failed,
         _ => Verdict::Unknown,
     };
-    Some(Health::new(verdict, reason, text(condition, "message")))
+    let health = Health::new(verdict, reason, text(condition, "message"));
+    Some(health.caused(text(condition, "reason")))
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ mod name;
 mod number;
 mod outputs;
 mod path;
+mod pods;
 mod stamp;
 pub mod syntax;
 mod tag;
@@ -61,6 +62,7 @@ pub use input_schema::{
 pub use name::{MAX_LABEL, MAX_RUN_NAME, label_value, name_suffix};
 pub use outputs::{OutputError, OutputPathError};
 pub use path::{PathError, SearchError, SyntaxError};
+pub use pods::{PodsTell, PodsWords};
 pub use stamp::{Owner, Stamp, stamp};
 pub use tag::TagError;
 pub use template::{Attempt, Draft, Template};

@@ -1,7 +1,7 @@
 //! The runs of a Runnable, as its ledger knows them.
 
 use cartouche_crds::{HistoryEntry, RerunRequest, Runnable};
-use cartouche_protocol::{ledger::RunState, status::STAMPED_OBJECT_CONDITION};
+use cartouche_protocol::{ledger::RunState, status::said_of_run};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::{Serialize, Serializer};
 
@@ -41,7 +41,6 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
         return Vec::new();
     };
     let source = status.outputs_from.as_ref().map(|from| from.sequence);
-    let stamped = condition(runnable, STAMPED_OBJECT_CONDITION);
     let current = status.current_run.iter().map(|run| LedgerRun {
         sequence: run.sequence,
         current: true,
@@ -53,7 +52,7 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
         state: RunState::from(run),
         started_at: run.started_at.clone().or_else(|| run.intent_at.clone()),
         finished_at: run.finished_at.clone(),
-        message: stamped.map_or_else(String::new, |it| it.message.clone()),
+        message: said_of_run(status).unwrap_or_default().to_owned(),
         rerun_token: run.rerun_token.clone(),
         rerun_request: None,
     });

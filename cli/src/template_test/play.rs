@@ -12,7 +12,7 @@ use cartouche_protocol::{
     process_state::Remembered,
     status,
 };
-use cartouche_templating::Template;
+use cartouche_templating::{PodsTell, Template};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -124,6 +124,8 @@ fn reading(template: &Template, object: &Value) -> Option<FetchedRun> {
         outputs,
         rules_hash: template.rules_hash().into(),
         matches: false,
+        pods_tell: PodsTell::Nothing,
+        pods_said: None,
     })
 }
 

@@ -4,15 +4,11 @@ use std::collections::{BTreeSet, HashSet};
 
 use cartouche_crds::{RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase};
 use cartouche_protocol::{
-    evaluate::{contains_rendered, fetched_run, outputs_with_pods},
+    evaluate::{contains_rendered, fetched_run},
     facts::{NameRead, RunName},
-    ledger::{FetchedRun, OutputsRead, RunIdentity},
+    ledger::FetchedRun,
     object::Object,
     reconcile_error::{Category, ReconcileError},
-};
-use cartouche_templating::{
-    is_pod_of,
-    kinds::{self, PodsOf},
 };
 use serde_json::Value;
 
@@ -22,7 +18,7 @@ use super::{
     watched::own_runs,
 };
 use crate::{
-    api::{ApiError, Requests, ResourcePath, label_query},
+    api::{ApiError, Requests},
     discovery::{DiscoveryError, Kind},
     lock::lock,
     memory::Operation,
@@ -133,13 +129,10 @@ impl Reconciliation<'_> {
         };
         let found = object.as_ref().and_then(|object| self.fetched(object));
         let mut found = mutants::found(found, &self.facts);
-        if let (Some(found), Some(job)) = (&mut found, object)
-            && found.outputs == OutputsRead::Elsewhere
+        if let (Some(found), Some(object)) = (&mut found, object)
+            && let Err(error) = self.ask_pods(found, object).await
         {
-            match self.read_pods(&found.run, job).await {
-                Ok(outputs) => found.outputs = outputs,
-                Err(error) => return Err(self.fail(Operation::Read(name.name), error)),
-            }
+            return Err(self.fail(Operation::Read(name.name), error));
         }
         if let Some(fetched) = &found {
             let before = self.facts.cached_run(&fetched.run.uid);
@@ -159,42 +152,6 @@ impl Reconciliation<'_> {
         current.is_some_and(|current| {
             current.phase == RunPhase::Created && RunName::of(current) == *name
         })
-    }
-
-    /// Reads the outputs of a run, a Job, out of the last words of its pods.
-    async fn read_pods(
-        &self,
-        run: &RunIdentity,
-        job: Value,
-    ) -> Result<OutputsRead, ReconcileError> {
-        let known = kinds::known_fields(&run.api_version, &run.kind);
-        let (Some(account), Some(compiled), Some(PodsOf::Labelled(label))) =
-            (&self.account, &self.compiled, known.map(|known| known.pods))
-        else {
-            return Ok(OutputsRead::Elsewhere);
-        };
-        let path = ResourcePath::new("v1", "pods", Some(&self.key.namespace));
-        let query = label_query([(label, &*run.name)]);
-        let mut pods = Vec::new();
-        let keep = |pod: Value| {
-            let before = pods.len();
-            pods.extend(own_pod(&run.uid, pod));
-            pods.len() > before
-        };
-        match account.each(&path, &query, keep).await {
-            Ok(()) => Ok(outputs_with_pods(compiled, job, &pods)),
-            Err(error) => {
-                let (namespace, kind, name) = (&self.key.namespace, &run.kind, &run.name);
-                let text = format!(
-                    "unable to read the termination message of {kind} [{namespace}/{name}]: unable to list its pods: {error}"
-                );
-                Err(ReconcileError::new(
-                    Category::OutputPathNotSatisfied,
-                    error.requeue(),
-                    text,
-                ))
-            }
-        }
     }
 
     /// The permissions that Cartographer needed are enough: where `get` is forbidden, `list` finds it.
@@ -274,18 +231,6 @@ impl Reconciliation<'_> {
             ),
         )
     }
-}
-
-/// What is read of a pod, if it is the run's.
-fn own_pod(run_uid: &str, mut pod: Value) -> Option<Value> {
-    if !is_pod_of(&pod, run_uid) {
-        return None;
-    }
-    let fields = pod.as_object_mut()?;
-    fields.retain(|field, _| field == "metadata" || field == "status");
-    let metadata = pod.get_mut("metadata")?.as_object_mut()?;
-    metadata.retain(|field, _| field == "ownerReferences" || field == "uid");
-    Some(pod)
 }
 
 /// Whether a list that fails says for good that it has nothing to show: the account may not list the kind,

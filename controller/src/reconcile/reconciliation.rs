@@ -185,6 +185,10 @@ impl<'a> Reconciliation<'a> {
 
     /// Writes what is left to say, cleans up, and says when to reconcile again.
     pub(super) async fn finish(mut self, end: End) -> Option<Duration> {
+        let mut pods = None;
+        if matches!(end, End::Settled | End::Stuck(..)) {
+            pods = self.look_for_hindrance().await;
+        }
         let again = match end {
             End::Gone => return None,
             End::PutOff => return Some(PUT_OFF),
@@ -206,6 +210,7 @@ impl<'a> Reconciliation<'a> {
             self.unpicked(),
             self.is_out_of_sight().then_some(self.ctx.poll),
             grace,
+            pods,
         ];
         again.into_iter().chain(others.into_iter().flatten()).min()
     }

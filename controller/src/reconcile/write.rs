@@ -182,7 +182,10 @@ impl Reconciliation<'_> {
                     && stored.message == condition.message
             });
             if !reported {
-                self.publish_warning(&condition.reason, condition.message.clone());
+                let of_run = condition.type_ == status::STAMPED_OBJECT_CONDITION;
+                let said = of_run.then(|| status::said_of_run(status)).flatten();
+                let message = said.unwrap_or(&condition.message).to_owned();
+                self.publish_warning(&condition.reason, message);
             }
         }
     }

@@ -7,6 +7,7 @@ use cartouche_templating::HASH_VERSION;
 
 use super::{Change, Step, Waiting, intend, supersede};
 use crate::{
+    explanation::explanation,
     facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName},
     ledger::{Fate, FetchedRun, Ledger, ListedRun, RunIdentity, rebuild},
 };
@@ -184,7 +185,7 @@ pub(super) fn migrate_hash(facts: &Facts, rendering: &Rendering, current: &Curre
             rendering,
             facts.ledger.clone(),
             &Fate::Known,
-            &found.health.message,
+            &explanation(found),
         ),
     }
 }

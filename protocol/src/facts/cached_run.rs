@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use cartouche_templating::Health;
+use cartouche_templating::{Health, PodsTell};
 use serde_json::Value;
 
 use super::{CreateOutcome, Facts, RunName};
@@ -18,6 +18,8 @@ pub struct CachedRun {
     pub deleted: bool,
     /// How it fares, by the rules below.
     pub health: Health,
+    /// What its pods can tell that it does not.
+    pub pods_tell: PodsTell,
     /// Its outputs, as a digest.
     pub outputs: OutputsDigest,
     /// The rules; empty for what is known of its kind, where its template was not at hand.
@@ -33,6 +35,7 @@ impl PartialEq for CachedRun {
             run,
             deleted,
             health,
+            pods_tell,
             outputs,
             rules_hash,
             version: _,
@@ -40,6 +43,7 @@ impl PartialEq for CachedRun {
         *run == other.run
             && *deleted == other.deleted
             && *health == other.health
+            && *pods_tell == other.pods_tell
             && *outputs == other.outputs
             && *rules_hash == other.rules_hash
     }
@@ -117,6 +121,7 @@ impl CachedRun {
             run: fetched.run.clone(),
             deleted: false,
             health: fetched.health.clone(),
+            pods_tell: fetched.pods_tell,
             outputs: OutputsDigest::of(&fetched.outputs),
             rules_hash: fetched.rules_hash.clone(),
             version: None,

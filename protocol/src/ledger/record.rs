@@ -4,6 +4,7 @@ use cartouche_crds::{CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult,
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{FetchedRun, Ledger, OutputsRead, RunIdentity, started};
+use crate::explanation::explanation;
 
 /// In the history of a run that has not ended, while its template's rules are others than those it was
 /// made under.
@@ -34,7 +35,7 @@ impl Ledger {
             current.sequence
         } else if let Some(entry) = self.unfinished(uid) {
             if let Some(result) = fetched.result() {
-                end(entry, result, &fetched.health.message, now);
+                end(entry, result, &explanation(fetched), now);
             } else if fetched.rules_hash.is_empty() && entry.message != JUDGED_BY_ITS_KIND {
                 JUDGED_BY_ITS_KIND.clone_into(&mut entry.message);
             }

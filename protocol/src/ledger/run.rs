@@ -6,7 +6,7 @@ use cartouche_crds::{
     CurrentRun, HistoryEntry, INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL,
     RUNNABLE_NAME_LABEL, RunResult, short_message,
 };
-use cartouche_templating::{Health, Verdict, name_suffix};
+use cartouche_templating::{Health, PodsTell, Verdict, name_suffix};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Time,
     jiff::{SignedDuration, Timestamp},
@@ -199,6 +199,10 @@ pub struct FetchedRun {
     pub rules_hash: Arc<str>,
     /// Whether it contains what the template renders now, where that was asked.
     pub matches: bool,
+    /// What its pods can tell that it does not.
+    pub pods_tell: PodsTell,
+    /// What they told, if they were asked and had anything to say.
+    pub pods_said: Option<String>,
 }
 
 impl FetchedRun {

@@ -7,6 +7,7 @@
 
 mod gone;
 mod outputs;
+mod said;
 
 use cartouche_crds::RunResult;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;

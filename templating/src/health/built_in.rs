@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use super::{ALWAYS_HEALTHY, Health, Verdict, conditions};
+use super::{ALWAYS_HEALTHY, Health, Verdict, holding};
 use crate::{
     document::text,
-    kinds::{self, HealthFrom},
+    kinds::{self, HealthFrom, PodsOf},
+    pods,
 };
 
 /// Judges a run by its kind.
@@ -20,23 +21,24 @@ pub(super) fn judge((api_version, kind): (&str, &str), run: &Value) -> Health {
         // Its condition is on its way.
         HealthFrom::SucceededCondition => Health::unknown(""),
         HealthFrom::Conditions { reason, decisive } => by_own_conditions(run, reason, decisive),
-        HealthFrom::Phase { reason, failures } => by_phase(run, reason, failures),
+        HealthFrom::Phase { reason, failures } => {
+            by_phase(run, reason, failures, known.pods == PodsOf::Itself)
+        }
         HealthFrom::Existence => Health::new(Verdict::Succeeded, ALWAYS_HEALTHY, ""),
     }
 }
 
 fn by_own_conditions(run: &Value, reason: &str, decisive: &[(&str, Verdict)]) -> Health {
-    let holding =
-        |kind| conditions(run, kind).find(|condition| text(condition, "status") == "True");
     for &(kind, verdict) in decisive {
-        if let Some(condition) = holding(kind) {
-            return Health::new(verdict, reason, text(condition, "message"));
+        if let Some(condition) = holding(run, kind) {
+            let health = Health::new(verdict, reason, text(condition, "message"));
+            return health.caused(text(condition, "reason"));
         }
     }
     Health::unknown("")
 }
 
-fn by_phase(run: &Value, reason: &str, failures: &[&str]) -> Health {
+fn by_phase(run: &Value, reason: &str, failures: &[&str], is_pod: bool) -> Health {
     let status = run.get("status").unwrap_or_default();
     let verdict = match text(status, "phase") {
         "" => return Health::unknown(""),
@@ -44,5 +46,10 @@ fn by_phase(run: &Value, reason: &str, failures: &[&str]) -> Health {
         phase if failures.contains(&phase) => Verdict::Failed,
         _ => Verdict::Unknown,
     };
-    Health::new(verdict, reason, text(status, "message"))
+    let message = match text(status, "message") {
+        // A Pod mostly leaves it to its containers.
+        "" if is_pod => pods::of_pod(run, verdict).unwrap_or_default(),
+        message => message.to_owned(),
+    };
+    Health::new(verdict, reason, &message).caused(text(status, "reason"))
 }

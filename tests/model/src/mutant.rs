@@ -259,6 +259,7 @@ fn unknown() -> Health {
         verdict: Verdict::Unknown,
         reason: "Unknown".to_owned(),
         message: String::new(),
+        cause: String::new(),
     }
 }
 
@@ -299,6 +300,7 @@ fn invent_end(facts: &mut Facts) {
         },
         deleted: true,
         health: unknown(),
+        pods_tell: PodsTell::Nothing,
         outputs: OutputsDigest::None,
         rules_hash: rendering.rules_hash.clone(),
         version: None,

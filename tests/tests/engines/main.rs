@@ -7,6 +7,7 @@
 mod any_kind;
 mod argo;
 mod chain;
+mod failures;
 mod gitops;
 mod jobs;
 mod pods;

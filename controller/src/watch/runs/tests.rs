@@ -1,5 +1,5 @@
 use cartouche_protocol::ledger::OutputsRead;
-use cartouche_templating::{Health, Verdict};
+use cartouche_templating::{Health, PodsTell, Verdict};
 
 use super::*;
 use crate::lock::lock;
@@ -9,6 +9,7 @@ fn health(verdict: Verdict) -> Health {
         verdict,
         reason: "WorkflowPhase".to_owned(),
         message: String::new(),
+        cause: String::new(),
     }
 }
 
@@ -21,6 +22,7 @@ fn seen(verdict: Verdict) -> CachedRun {
         },
         deleted: false,
         health: health(verdict),
+        pods_tell: PodsTell::Nothing,
         outputs: OutputsDigest::None,
         rules_hash: "rules".into(),
         version: None,
@@ -34,6 +36,8 @@ fn read(verdict: Verdict) -> FetchedRun {
         outputs: OutputsRead::None,
         rules_hash: "new rules".into(),
         matches: false,
+        pods_tell: PodsTell::Nothing,
+        pods_said: None,
     }
 }
 

@@ -177,6 +177,7 @@ pub(crate) fn seen(fetched: &FetchedRun) -> CachedRun {
         run: fetched.run.clone(),
         deleted: false,
         health: fetched.health.clone(),
+        pods_tell: fetched.pods_tell,
         outputs: OutputsDigest::of(&fetched.outputs),
         rules_hash: fetched.rules_hash.clone(),
         version: None,

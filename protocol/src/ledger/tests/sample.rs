@@ -8,7 +8,7 @@ use std::{
 use cartouche_crds::{
     ClusterRunTemplateSpec, CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult,
 };
-use cartouche_templating::{Context, Health, Rendered, Template, Verdict, name_suffix};
+use cartouche_templating::{Context, Health, PodsTell, Rendered, Template, Verdict, name_suffix};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Time,
     jiff::{SignedDuration, Timestamp},
@@ -224,6 +224,7 @@ pub(crate) fn health(verdict: Verdict) -> Health {
         verdict,
         reason: "SucceededCondition".to_owned(),
         message: format!("{verdict:?}"),
+        cause: String::new(),
     }
 }
 
@@ -234,6 +235,8 @@ pub(crate) fn fetched(run: RunIdentity, verdict: Verdict, outputs: OutputsRead) 
         outputs,
         rules_hash: Arc::from(RULES),
         matches: false,
+        pods_tell: PodsTell::Nothing,
+        pods_said: None,
     }
 }
 

@@ -1,0 +1,90 @@
+//! What the pods of a run have said.
+
+use std::time::Duration;
+
+use cartouche_protocol::facts::Hindrance;
+
+use crate::backoff::PODS;
+
+/// What the pods of one run have said, and when they are looked at again.
+#[derive(Debug, Default)]
+pub struct PodsMemory {
+    uid: String,
+    /// Why the run failed.
+    pub failure: Option<String>,
+    /// Why it does not go on.
+    pub hindrance: Hindrance,
+    /// When to look why none of them runs, on the clock that goes on while the machine sleeps.
+    next_look: Option<Duration>,
+    looks: u32,
+}
+
+impl PodsMemory {
+    /// What is remembered of the pods of the run with this uid. That of any other is forgotten.
+    pub fn of(&mut self, uid: &str) -> &mut Self {
+        if self.uid != uid {
+            *self = Self {
+                uid: uid.to_owned(),
+                ..Self::default()
+            };
+        }
+        self
+    }
+
+    /// Pods run: if none does later, that is a new trouble.
+    pub fn run(&mut self) {
+        (self.next_look, self.looks, self.hindrance) = (None, 0, Hindrance::Nothing);
+    }
+
+    /// How long until they are to be looked at. The first look is some time after it was first known that none runs.
+    pub fn until_look(&mut self, now: Duration) -> Duration {
+        let next = *self.next_look.get_or_insert_with(|| now + PODS.delay(0));
+        next.saturating_sub(now)
+    }
+
+    /// They were looked at.
+    pub fn looked(&mut self, said: Hindrance, now: Duration) {
+        self.hindrance = said;
+        self.next_look = Some(now + PODS.delay(self.looks));
+        self.looks += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::from_secs(1_000);
+
+    #[test]
+    fn pods_that_do_not_run_are_looked_at_after_a_while_and_then_less_and_less_often() {
+        let mut pods = PodsMemory::default();
+        let mut now = NOW;
+        let mut waits = Vec::new();
+        for _ in 0..10 {
+            let wait = pods.of("u").until_look(now);
+            now += wait;
+            assert!(pods.of("u").until_look(now).is_zero());
+            pods.of("u").looked(Hindrance::Said("why".to_owned()), now);
+            waits.push(wait.as_secs());
+        }
+        assert!((8..=12).contains(&waits[0]), "{waits:?}");
+        assert!(
+            waits[9] >= 240 && waits.iter().all(|wait| *wait <= 360),
+            "{waits:?}"
+        );
+    }
+
+    #[test]
+    fn another_run_and_one_that_went_on_begin_anew() {
+        let mut pods = PodsMemory::default();
+        pods.of("u").looked(Hindrance::Said("why".to_owned()), NOW);
+        pods.of("u").failure = Some("no".to_owned());
+        assert_eq!(pods.of("other").hindrance, Hindrance::NotAsked);
+        assert_eq!(pods.of("u").failure, None);
+        pods.of("u").looked(Hindrance::Said("why".to_owned()), NOW);
+        pods.of("u").run();
+        assert_eq!(pods.of("u").hindrance, Hindrance::Nothing);
+        assert!(pods.of("u").until_look(NOW) >= Duration::from_secs(8));
+    }
+}

@@ -1,0 +1,82 @@
+//! Why a run failed, or does not go on, in one sentence for people: of what its engine and its pods say. Pure.
+
+use cartouche_templating::Verdict;
+
+use crate::{ledger::FetchedRun, reconcile_error::bounded};
+
+/// What is said of a run: why it failed, else what its engine says.
+#[must_use]
+pub fn explanation(run: &FetchedRun) -> String {
+    if run.health.verdict == Verdict::Failed {
+        bounded(failure(run))
+    } else {
+        run.health.message.clone()
+    }
+}
+
+/// `Job failed (BackoffLimitExceeded): container migrate of pod x exited 3: ...; the Job says: ...`.
+fn failure(run: &FetchedRun) -> String {
+    let (kind, health) = (&run.run.kind, &run.health);
+    let failed = match health.cause.as_str() {
+        "" => format!("{kind} failed"),
+        cause => format!("{kind} failed ({cause})"),
+    };
+    let message = &health.message;
+    match &run.pods_said {
+        Some(said) if message.is_empty() => format!("{failed}: {said}"),
+        Some(said) => format!("{failed}: {said}; the {kind} says: {message}"),
+        None if message.is_empty() => failed,
+        // It is all that the engine says, and all that Cartographer had.
+        None if health.cause.is_empty() => message.clone(),
+        None => format!("{failed}: {message}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::explanation;
+    use crate::ledger::{FetchedRun, tests::sample::*};
+
+    fn job(cause: &str, message: &str, said: Option<&str>) -> FetchedRun {
+        let mut job = failed(run(1, "A"));
+        job.run.kind = "Job".to_owned();
+        job.health.cause = cause.to_owned();
+        job.health.message = message.to_owned();
+        job.pods_said = said.map(str::to_owned);
+        job
+    }
+
+    #[test]
+    fn the_reason_and_the_pods_come_before_the_words_of_the_engine() {
+        let cases = [
+            (
+                job("BackoffLimitExceeded", "it burned", Some("exited 3")),
+                "Job failed (BackoffLimitExceeded): exited 3; the Job says: it burned",
+            ),
+            (
+                job("BackoffLimitExceeded", "it burned", None),
+                "Job failed (BackoffLimitExceeded): it burned",
+            ),
+            (
+                job("", "it burned", Some("exited 3")),
+                "Job failed: exited 3; the Job says: it burned",
+            ),
+            (job("Evicted", "", None), "Job failed (Evicted)"),
+            (job("", "", None), "Job failed"),
+        ];
+        for (job, wanted) in cases {
+            assert_eq!(explanation(&job), wanted);
+        }
+    }
+
+    #[test]
+    fn an_engine_that_gives_no_reason_is_quoted_as_cartographer_did() {
+        assert_eq!(explanation(&job("", "it burned", None)), "it burned");
+    }
+
+    #[test]
+    fn nothing_is_said_to_have_failed_that_has_not() {
+        assert_eq!(explanation(&succeeded(run(1, "A"), "x")), "Succeeded");
+        assert_eq!(explanation(&running(run(1, "A"))), "Unknown");
+    }
+}

@@ -1,0 +1,78 @@
+//! What Ready says of a run beside the words of its engine, and how long.
+
+use cartouche_templating::PodsTell;
+
+use super::*;
+use crate::facts::Hindrance;
+
+/// A run that failed; its pods said this, or nothing any more.
+fn failed_with(said: Option<&str>) -> FetchedRun {
+    let mut run = failed(run(2, "A"));
+    run.pods_tell = PodsTell::WhyItFailed;
+    run.pods_said = said.map(str::to_owned);
+    run
+}
+
+fn ready_message(facts: &Facts) -> String {
+    message(&report(facts, None), READY).to_owned()
+}
+
+#[test]
+fn what_the_pods_said_of_a_failure_is_ready_s_alone() {
+    let status = report(&read(&failed_with(Some("exited 3"))), None);
+    assert_eq!(
+        message(&status, READY),
+        "Build failed: exited 3; the Build says: Failed"
+    );
+    assert_eq!(message(&status, STALLED), message(&status, READY));
+    assert_eq!(message(&status, STAMPED_OBJECT_CONDITION), "Failed");
+    assert_eq!(said_of_run(&status), Some(message(&status, READY)));
+}
+
+#[test]
+fn what_the_pods_said_stays_when_they_are_gone() {
+    let told = read(&failed_with(Some("exited 3"))).stored_as_reported();
+    let said = ready_message(&told);
+    assert_eq!(ready_message(&told.clone().fresh()), said);
+    let mut silent = told.fresh();
+    silent = silent.reading_found(&name(2), failed_with(None));
+    assert_eq!(ready_message(&silent), said);
+    let newer = silent.reading_found(&name(2), failed_with(Some("exited 4")));
+    assert!(ready_message(&newer).contains("exited 4"));
+}
+
+#[test]
+fn what_was_said_of_one_run_is_not_said_of_another() {
+    let mut other = read(&failed_with(Some("exited 3")))
+        .stored_as_reported()
+        .fresh();
+    let failed_again = failed(run(3, "A"));
+    other.ledger = ledger(created(3, "A"), Vec::new());
+    other = other.reading_found(&name(3), failed_again.clone());
+    other.ledger = other.ledger.record(&failed_again, other.now);
+    assert_eq!(ready_message(&other), "Failed");
+}
+
+#[test]
+fn what_hinders_a_run_is_told_until_nothing_does() {
+    let mut facts = read(&running(run(2, "A")));
+    facts.hindrance = Hindrance::Said("no node".to_owned());
+    let status = report(&facts, None);
+    assert_eq!(message(&status, READY), "no node");
+    assert_eq!(message(&status, STAMPED_OBJECT_CONDITION), "Unknown");
+    assert_eq!(said_of_run(&status), Some("no node"));
+    let mut later = facts.stored_as_reported().fresh();
+    later.hindrance = Hindrance::NotAsked;
+    assert_eq!(ready_message(&later), "no node");
+    later.hindrance = Hindrance::Nothing;
+    assert_eq!(ready_message(&later), "Unknown");
+}
+
+#[test]
+fn an_error_that_stands_beside_a_working_run_is_not_hidden_by_what_hinders_it() {
+    let mut facts = read(&running(run(2, "A")));
+    facts.hindrance = Hindrance::Said("no node".to_owned());
+    let error = of(Category::RunTemplateNotFound, Requeue::Backoff);
+    let status = report(&facts, Some(&error));
+    assert_eq!(message(&status, READY), "what is wrong");
+}

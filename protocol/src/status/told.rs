@@ -1,0 +1,65 @@
+//! What Ready says of the run: more than its engine does, where its pods have spoken. Pure.
+
+use cartouche_crds::{CurrentRun, RunResult, RunnableStatus};
+use cartouche_templating::PodsTell;
+
+use super::{
+    ConditionValue, FALSE, READY, RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION, find, is_stored,
+};
+use crate::{
+    explanation::explanation,
+    facts::{Facts, Hindrance},
+    ledger::{FetchedRun, Ledger},
+    reconcile_error::bounded,
+};
+
+/// Whether Ready speaks of the run, and of nothing else.
+pub(super) fn is_of_run(ready: &ConditionValue, stamped: &ConditionValue) -> bool {
+    match ready.status {
+        FALSE => stamped.status == FALSE,
+        _ => ready.reason == RUN_IN_PROGRESS,
+    }
+}
+
+/// What Ready says of the run, where that is more than its engine says.
+pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> Option<String> {
+    let current = ledger.current.as_ref()?;
+    let run = facts.shown_run(current);
+    let fresh = match current.result {
+        Some(RunResult::Failed) => run.filter(|run| run.result() == current.result),
+        None => match &facts.hindrance {
+            Hindrance::Nothing => return None,
+            Hindrance::Said(said) => return Some(bounded(said.clone())),
+            Hindrance::NotAsked => None,
+        },
+        Some(_) => return None,
+    };
+    // Its pods go before it does: what they said once stays.
+    let is_silent =
+        |run: &&FetchedRun| run.pods_tell == PodsTell::WhyItFailed && run.pods_said.is_none();
+    let before = said_before(facts, current, stamped);
+    match fresh {
+        Some(run) if !is_silent(&run) => Some(explanation(run)),
+        fresh => before.or_else(|| fresh.map(explanation)),
+    }
+}
+
+/// What the stored Ready says of the same run in the same state.
+fn said_before(facts: &Facts, current: &CurrentRun, stamped: &ConditionValue) -> Option<String> {
+    let (ready, before) = (
+        find(&facts.stored, READY)?,
+        find(&facts.stored, STAMPED_OBJECT_CONDITION)?,
+    );
+    let is_same = is_stored(facts, current) && ConditionValue::of(before) == *stamped;
+    let is_of_run = is_of_run(&ConditionValue::of(ready), stamped);
+    (is_same && is_of_run).then(|| ready.message.clone())
+}
+
+/// What a status says of its current run: why it failed, or does not go on, else what its engine says.
+#[must_use]
+pub fn said_of_run(status: &RunnableStatus) -> Option<&str> {
+    let stamped = find(status, STAMPED_OBJECT_CONDITION)?;
+    let ready = find(status, READY)
+        .filter(|ready| is_of_run(&ConditionValue::of(ready), &ConditionValue::of(stamped)));
+    Some(&ready.unwrap_or(stamped).message)
+}

@@ -1,0 +1,277 @@
+//! What the pods of a run say of why it failed, or why it does not begin.
+//!
+//! Only what the kubelet, the scheduler and the containers themselves have said is repeated: statuses and termination
+//! messages, never what stands in a `spec`. All of it is somebody else's, so all of it is bounded.
+
+mod mask;
+
+use serde_json::Value;
+
+use crate::{
+    document::text,
+    health::{Health, Verdict},
+    kinds::{OutputSource, known_fields},
+};
+
+/// Bytes of what a container or the cluster said that are kept: the end of the one, the beginning of the other.
+const SAID_BYTES: usize = 512;
+/// Bytes of a name or a reason, which nobody but the API server bounds.
+const NAME_BYTES: usize = 128;
+
+/// What a run's pods can tell that the run itself does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PodsTell {
+    /// Nothing, or nobody asks them: the engine says all itself.
+    #[default]
+    Nothing,
+    /// Why none of them runs yet.
+    WhyItWaits,
+    /// Why the run failed, or is about to.
+    WhyItFailed,
+}
+
+impl PodsTell {
+    /// What the pods of this run can tell. Only those of a Job are asked: it says next to nothing of them, and which
+    /// are its is known.
+    #[must_use]
+    pub fn of(run: &Value, health: &Health) -> Self {
+        if !has_silent_pods(run) || health.verdict == Verdict::Succeeded {
+            return Self::Nothing;
+        }
+        let status = run.get("status").unwrap_or_default();
+        let failing = crate::health::holding(run, "FailureTarget").is_some();
+        if failing || health.verdict == Verdict::Failed {
+            return Self::WhyItFailed;
+        }
+        let count = |field: &str| {
+            status
+                .get(field)
+                .and_then(Value::as_u64)
+                .unwrap_or_default()
+        };
+        if count("active") > 0 && count("ready") == 0 {
+            Self::WhyItWaits
+        } else {
+            Self::Nothing
+        }
+    }
+}
+
+fn has_silent_pods(run: &Value) -> bool {
+    let known = known_fields(text(run, "apiVersion"), text(run, "kind"));
+    known.is_some_and(|known| known.outputs == OutputSource::RunAndMessageOfPods)
+}
+
+/// What the pods of one run have said, one after another: of any number of them only the last failure and the first
+/// hindrance are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodsWords {
+    failed: Option<Ended>,
+    waiting: Option<String>,
+}
+
+/// How a container, or its whole pod, ended; the later one is the greater.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Ended {
+    /// RFC 3339 in UTC sorts as text.
+    at: String,
+    words: String,
+}
+
+impl PodsWords {
+    /// Takes in what a pod says.
+    pub fn hear(&mut self, pod: &Value) {
+        let failed = failed(pod);
+        if failed > self.failed {
+            self.failed = failed;
+        }
+        if self.waiting.is_none() {
+            self.waiting = waiting(pod);
+        }
+    }
+
+    /// Why the run failed: what failed in it last, or else what never began.
+    #[must_use]
+    pub fn failure(self) -> Option<String> {
+        self.failed.map(|ended| ended.words).or(self.waiting)
+    }
+
+    /// Why the run does not go on: what is waited for, or else what failed in it last.
+    #[must_use]
+    pub fn hindrance(self) -> Option<String> {
+        self.waiting.or(self.failed.map(|ended| ended.words))
+    }
+}
+
+/// What a Pod says of itself while its phase is none of an end, and once it has failed.
+pub(crate) fn of_pod(pod: &Value, verdict: Verdict) -> Option<String> {
+    let mut words = PodsWords::default();
+    words.hear(pod);
+    match verdict {
+        Verdict::Succeeded => None,
+        Verdict::Failed => words.failure(),
+        Verdict::Unknown => words.hindrance(),
+    }
+}
+
+/// How a pod failed: the first of its containers that did, or the pod as a whole.
+fn failed(pod: &Value) -> Option<Ended> {
+    let name = name(pod);
+    let of_containers = containers(pod).filter_map(|container| {
+        // One that ended well at last has not failed, whatever came before.
+        let now = container.pointer("/state/terminated");
+        let ended = now.or_else(|| container.pointer("/lastState/terminated"));
+        let ended = ended.filter(|ended| exit_code(ended) != 0)?;
+        Some(Ended {
+            at: short(text(ended, "finishedAt"), NAME_BYTES),
+            words: format!(
+                "container {} of pod {name} {}",
+                short(text(container, "name"), NAME_BYTES),
+                end(ended)
+            ),
+        })
+    });
+    let whole = pod
+        .get("status")
+        .filter(|status| text(status, "phase") == "Failed");
+    // Those beside it are stopped after it.
+    of_containers.min().or_else(|| {
+        let (reason, message) = (text(whole?, "reason"), text(whole?, "message"));
+        Some(Ended {
+            at: String::new(),
+            words: format!(
+                "pod {name} failed{}",
+                reason_and_words(reason, &start(message))
+            ),
+        })
+    })
+}
+
+/// `exited 3: relation "orders" already exists`.
+fn end(terminated: &Value) -> String {
+    let code = exit_code(terminated);
+    let reason = text(terminated, "reason");
+    let ended = match reason {
+        // That is what every failed container has.
+        "" | "Error" => format!("exited {code}"),
+        reason => format!("exited {code} ({})", short(reason, NAME_BYTES)),
+    };
+    match last(text(terminated, "message")) {
+        said if said.is_empty() => ended,
+        said => format!("{ended}: {said}"),
+    }
+}
+
+fn exit_code(terminated: &Value) -> i64 {
+    let code = terminated.get("exitCode").and_then(Value::as_i64);
+    code.unwrap_or_default()
+}
+
+/// Why a pod does not run, if something keeps it from that which may not pass by itself.
+fn waiting(pod: &Value) -> Option<String> {
+    let phase = text(pod.get("status").unwrap_or_default(), "phase");
+    if matches!(phase, "Succeeded" | "Failed") {
+        return None;
+    }
+    let name = name(pod);
+    let unscheduled = conditions_of(pod)
+        .find(|it| text(it, "type") == "PodScheduled" && text(it, "status") == "False");
+    if let Some(condition) = unscheduled {
+        let message = start(text(condition, "message"));
+        return Some(match text(condition, "reason") {
+            "SchedulingGated" => format!("pod {name} is held back by its scheduling gates"),
+            _ if message.is_empty() => format!("pod {name} cannot be scheduled"),
+            _ => format!("pod {name} cannot be scheduled: {message}"),
+        });
+    }
+    containers(pod).find_map(|container| {
+        let waiting = container.pointer("/state/waiting")?;
+        let container_name = short(text(container, "name"), NAME_BYTES);
+        let of = format!("container {container_name} of pod {name}");
+        Some(match text(waiting, "reason") {
+            "" | "PodInitializing" | "ContainerCreating" => return None,
+            // The kubelet goes from one to the other and back; its words differ each time.
+            "ErrImagePull" | "ImagePullBackOff" => {
+                format!(
+                    "{of} cannot be started: image {:?} cannot be pulled",
+                    start(text(container, "image"))
+                )
+            }
+            // How it ended before says more.
+            "CrashLoopBackOff" => return None,
+            reason => format!(
+                "{of} cannot be started{}",
+                reason_and_words(reason, &start(text(waiting, "message")))
+            ),
+        })
+    })
+}
+
+fn reason_and_words(reason: &str, words: &str) -> String {
+    let mut text = match reason {
+        "" => String::new(),
+        reason => format!(" ({})", short(reason, NAME_BYTES)),
+    };
+    if !words.is_empty() {
+        text.push_str(": ");
+        text.push_str(words);
+    }
+    text
+}
+
+/// The states of the containers, in the order in which they run.
+fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
+    ["initContainerStatuses", "containerStatuses"]
+        .into_iter()
+        .filter_map(|field| pod.get("status")?.get(field)?.as_array())
+        .flatten()
+}
+
+fn conditions_of(pod: &Value) -> impl Iterator<Item = &Value> {
+    let all = pod.pointer("/status/conditions").and_then(Value::as_array);
+    all.into_iter().flatten()
+}
+
+fn name(pod: &Value) -> String {
+    short(
+        text(pod.get("metadata").unwrap_or_default(), "name"),
+        NAME_BYTES,
+    )
+}
+
+/// The beginning of what the cluster said.
+fn start(said: &str) -> String {
+    mask::masked(&short(said, SAID_BYTES))
+}
+
+/// The end of what a container said, which is where the reason stands. It is cut after it was masked, so that no half
+/// of a password is left without its name.
+fn last(said: &str) -> String {
+    // Kubernetes keeps 4 KiB of it; who puts more there has forged it.
+    let tail = &said[said.ceil_char_boundary(said.len().saturating_sub(8 * SAID_BYTES))..];
+    let line = mask::masked(&one_line(tail));
+    match line.len().checked_sub(SAID_BYTES) {
+        None | Some(0) => line,
+        Some(cut) => format!("…{}", &line[line.ceil_char_boundary(cut)..]),
+    }
+}
+
+fn short(said: &str, bytes: usize) -> String {
+    if said.len() <= bytes {
+        return one_line(said);
+    }
+    let kept = &said[..said.floor_char_boundary(bytes)];
+    format!("{}…", one_line(kept))
+}
+
+/// Words with single blanks between them, and no control characters.
+fn one_line(said: &str) -> String {
+    let words = said.split(|c: char| c.is_whitespace() || c.is_control());
+    words
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn pod(status: Value) -> Value {
+    json!({ "metadata": { "name": "migrate-1-x" }, "status": status })
+}
+
+fn ended(code: i64, at: &str, message: &str) -> Value {
+    json!({ "exitCode": code, "reason": "Error", "finishedAt": at, "message": message })
+}
+
+fn with_container(name: &str, container: &Value) -> Value {
+    let mut container = container.clone();
+    container["name"] = name.into();
+    container["image"] = "registry/app:1".into();
+    pod(json!({ "phase": "Pending", "containerStatuses": [container] }))
+}
+
+fn failure(pods: &[Value]) -> Option<String> {
+    heard(pods).failure()
+}
+
+fn heard(pods: &[Value]) -> PodsWords {
+    let mut words = PodsWords::default();
+    pods.iter().for_each(|pod| words.hear(pod));
+    words
+}
+
+#[test]
+fn a_failed_container_is_named_with_its_exit_code_and_its_last_words() {
+    let state = json!({ "state": { "terminated": ended(3, "2026-01-01T00:00:00Z", "relation \"orders\" already exists\n") } });
+    let words = failure(&[with_container("migrate", &state)]);
+    let wanted =
+        "container migrate of pod migrate-1-x exited 3: relation \"orders\" already exists";
+    assert_eq!(words.as_deref(), Some(wanted));
+}
+
+#[test]
+fn the_container_that_failed_last_is_named() {
+    let at = |name: &str, place: &str, at: &str| {
+        with_container(
+            name,
+            &json!({ place: { "terminated": ended(1, at, name) } }),
+        )
+    };
+    let pods = [
+        at("first", "state", "2026-01-01T00:00:01Z"),
+        at("last", "lastState", "2026-01-01T00:00:03Z"),
+        at("second", "state", "2026-01-01T00:00:02Z"),
+    ];
+    assert!(failure(&pods).unwrap().starts_with("container last of"));
+}
+
+#[test]
+fn of_one_pod_the_container_is_named_that_failed_before_the_others_were_stopped() {
+    let status = |name: &str, code: i64, at: &str| json!({ "name": name, "state": { "terminated": ended(code, at, "") } });
+    let both = pod(json!({ "phase": "Failed", "containerStatuses": [
+        status("proxy", 143, "2026-01-01T00:00:02Z"), status("main", 1, "2026-01-01T00:00:01Z"),
+    ] }));
+    assert_eq!(
+        failure(&[both]).as_deref(),
+        Some("container main of pod migrate-1-x exited 1")
+    );
+}
+
+#[test]
+fn a_container_that_failed_before_it_ended_well_is_no_reason() {
+    let states = json!({
+        "state": { "terminated": ended(0, "2026-01-01T00:00:02Z", "") },
+        "lastState": { "terminated": ended(1, "2026-01-01T00:00:01Z", "") },
+    });
+    assert_eq!(failure(&[with_container("setup", &states)]), None);
+}
+
+#[test]
+fn a_container_that_succeeded_is_no_reason() {
+    let state = json!({ "state": { "terminated": ended(0, "2026-01-01T00:00:00Z", "done") } });
+    assert_eq!(failure(&[with_container("migrate", &state)]), None);
+}
+
+#[test]
+fn a_reason_of_its_own_is_told_beside_the_exit_code() {
+    let state = json!({ "state": { "terminated": { "exitCode": 137, "reason": "OOMKilled" } } });
+    let words = failure(&[with_container("migrate", &state)]);
+    assert_eq!(
+        words.as_deref(),
+        Some("container migrate of pod migrate-1-x exited 137 (OOMKilled)")
+    );
+}
+
+#[test]
+fn a_pod_that_was_evicted_is_told_without_a_container() {
+    let evicted = pod(
+        json!({ "phase": "Failed", "reason": "Evicted", "message": "the node was low on memory" }),
+    );
+    assert_eq!(
+        failure(&[evicted]).as_deref(),
+        Some("pod migrate-1-x failed (Evicted): the node was low on memory")
+    );
+}
+
+#[test]
+fn what_keeps_a_pod_from_its_start_is_told_and_what_passes_by_itself_is_not() {
+    let waiting = |reason: &str| {
+        with_container(
+            "migrate",
+            &json!({ "state": { "waiting": { "reason": reason, "message": "in detail" } } }),
+        )
+    };
+    let cases = [
+        (
+            "ErrImagePull",
+            Some(
+                "container migrate of pod migrate-1-x cannot be started: image \"registry/app:1\" cannot be pulled",
+            ),
+        ),
+        (
+            "ImagePullBackOff",
+            Some(
+                "container migrate of pod migrate-1-x cannot be started: image \"registry/app:1\" cannot be pulled",
+            ),
+        ),
+        (
+            "CreateContainerConfigError",
+            Some(
+                "container migrate of pod migrate-1-x cannot be started (CreateContainerConfigError): in detail",
+            ),
+        ),
+        ("ContainerCreating", None),
+        ("PodInitializing", None),
+    ];
+    for (reason, wanted) in cases {
+        assert_eq!(
+            heard(&[waiting(reason)]).hindrance().as_deref(),
+            wanted,
+            "{reason}"
+        );
+    }
+    let unscheduled = pod(json!({ "phase": "Pending", "conditions": [
+        { "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available" },
+    ] }));
+    let wanted = "pod migrate-1-x cannot be scheduled: 0/3 nodes are available";
+    assert_eq!(heard(&[unscheduled]).hindrance().as_deref(), Some(wanted));
+}
+
+#[test]
+fn a_container_that_crashes_again_and_again_is_told_by_how_it_ended() {
+    let crashes = json!({
+        "state": { "waiting": { "reason": "CrashLoopBackOff", "message": "back-off 5m0s" } },
+        "lastState": { "terminated": ended(3, "2026-01-01T00:00:00Z", "no") },
+    });
+    let words = heard(&[with_container("migrate", &crashes)]).hindrance();
+    assert_eq!(
+        words.as_deref(),
+        Some("container migrate of pod migrate-1-x exited 3: no")
+    );
+}
+
+#[test]
+fn whatever_a_stranger_puts_into_a_pod_stays_short_and_on_one_line() {
+    let long = "é\n\u{1b}[31m".repeat(100_000);
+    let state = json!({ "state": { "terminated": { "exitCode": 3, "reason": long, "message": long, "finishedAt": long } } });
+    let mut hostile = with_container(&long, &state);
+    hostile["metadata"]["name"] = long.as_str().into();
+    hostile["spec"] =
+        json!({ "containers": [{ "env": [{ "name": "A", "value": "in the spec" }] }] });
+    let words = failure(&[hostile]).unwrap();
+    assert!(words.len() < 1_200, "{}", words.len());
+    assert!(!words.contains(char::is_control), "{words:?}");
+    for odd in [
+        json!(null),
+        json!([]),
+        json!({ "status": [] }),
+        json!({ "status": { "containerStatuses": [1, null] } }),
+    ] {
+        assert_eq!(failure(&[odd]), None);
+    }
+}
+
+#[test]
+fn the_end_of_what_a_container_said_is_told_without_what_looks_like_a_password() {
+    let said = format!("password={} {}", "x".repeat(600), "the reason");
+    let state = json!({ "state": { "terminated": ended(3, "", &said) } });
+    let words = failure(&[with_container("migrate", &state)]).unwrap();
+    assert!(words.ends_with("password=*** the reason"), "{words}");
+}
+
+#[test]
+fn only_a_job_has_pods_that_are_asked() {
+    let job = |api_version: &str, kind: &str, status: Value| {
+        let run = json!({ "apiVersion": api_version, "kind": kind, "status": status });
+        PodsTell::of(&run, &crate::built_in_health(&run))
+    };
+    let failed = json!({ "conditions": [{ "type": "Failed", "status": "True" }] });
+    let failing =
+        json!({ "active": 1, "conditions": [{ "type": "FailureTarget", "status": "True" }] });
+    assert_eq!(job("batch/v1", "Job", failed), PodsTell::WhyItFailed);
+    assert_eq!(job("batch/v1", "Job", failing), PodsTell::WhyItFailed);
+    assert_eq!(
+        job("batch/v1", "Job", json!({ "active": 1, "ready": 0 })),
+        PodsTell::WhyItWaits
+    );
+    assert_eq!(
+        job("batch/v1", "Job", json!({ "active": 1, "ready": 1 })),
+        PodsTell::Nothing
+    );
+    assert_eq!(job("batch/v1", "Job", json!({})), PodsTell::Nothing);
+    let complete = json!({ "active": 1, "conditions": [{ "type": "Complete", "status": "True" }] });
+    assert_eq!(job("batch/v1", "Job", complete), PodsTell::Nothing);
+    assert_eq!(
+        job("batch.example.com/v1", "Job", json!({ "active": 1 })),
+        PodsTell::Nothing
+    );
+}

@@ -1,0 +1,170 @@
+//! Why a Job failed, or does not begin: the Job controller and kube-scheduler say it, and KWOK as the kubelet.
+
+use anyhow::Result;
+use cartouche_tests::{
+    cluster::Seen,
+    kind::{EVENT, RUNNABLE},
+};
+use serde_json::{Value, json};
+
+use crate::scene::{JOB, POD, Scene, Standing, cluster, condition, with};
+
+/// A namespace with an account that may list pods, or may not.
+async fn scene(lists_pods: bool) -> Result<Scene> {
+    let scene = Scene::set(cluster().await?, JOB).await?;
+    if lists_pods {
+        let rights = [JOB.rights_of_a_runnable(), POD.rights(&["list"])];
+        scene.allow("default", &rights).await?;
+    }
+    Ok(scene)
+}
+
+/// A Job of one pod that is tried once. Its kubelet is told by annotations what becomes of it.
+fn job(outcome: &str, message: &str, of_pod: Value, more: Value) -> Value {
+    let spec = json!({
+        "restartPolicy": "Never",
+        "containers": [{
+            "name": "migrate", "image": "registry.example/app:1",
+            "env": [{ "name": "VERSION", "value": "$(runnable.spec.inputs.version)$" }],
+        }],
+    });
+    let job = json!({
+        "backoffLimit": 0,
+        "template": {
+            "metadata": { "annotations": {
+                "play.carto.run/outcome": outcome, "play.carto.run/message": message,
+            } },
+            "spec": with(spec, of_pod),
+        },
+    });
+    with(job, more)
+}
+
+async fn started(lists_pods: bool, job: Value) -> Result<Scene> {
+    let scene = scene(lists_pods).await?;
+    scene
+        .start(job, json!({}), json!({ "version": "v1" }))
+        .await?;
+    Ok(scene)
+}
+
+async fn pod_name(scene: &Scene) -> Result<String> {
+    let pods = scene.pods(1).await?;
+    Ok(pods[0].metadata.name.clone().unwrap_or_default())
+}
+
+/// Waits until Ready, which has this status, says it.
+async fn says(scene: &Scene, status: &str, said: &str) -> Result<Standing> {
+    let what = format!("to have Ready {status} that says {said:?}");
+    let wanted = |it: &Value| {
+        let ready = condition(it, "Ready");
+        let message = ready["message"].as_str().unwrap_or_default();
+        ready["status"] == status && message.contains(said) && message.is_empty() == said.is_empty()
+    };
+    let it = scene.observed(RUNNABLE, "it", &what, wanted).await?;
+    Ok(Standing(it))
+}
+
+#[tokio::test]
+async fn a_failed_job_says_which_container_failed_how_and_with_which_words() -> Result<()> {
+    let words = "relation \"orders\" already exists";
+    let scene = started(true, job("fail", words, json!({}), json!({}))).await?;
+    let it = scene.ready("False").await?;
+    let pod = pod_name(&scene).await?;
+    let wanted = format!(
+        "Job failed (BackoffLimitExceeded): container migrate of pod {pod} exited 1: {words}; \
+         the Job says: Job has reached the specified backoff limit"
+    );
+    assert_eq!(it.message("Ready"), wanted);
+    assert_eq!(it.message("Stalled"), wanted);
+    // As Cartographer had it.
+    let stamped = it.message("StampedObjectCondition");
+    assert_eq!(stamped, "Job has reached the specified backoff limit");
+    let wanted = &wanted;
+    scene
+        .eventually("the event", || async {
+            let events = scene.list(EVENT, "").await?;
+            Ok(if events.iter().any(|it| it["message"] == **wanted) {
+                Seen::Done(())
+            } else {
+                Seen::NotYet(format!("{events:#?}"))
+            })
+        })
+        .await?;
+    // What it said stays when it is gone, and in the history.
+    scene.delete(&scene.run("the Job", |_| true).await?).await?;
+    scene.inputs(json!({ "version": "v2" })).await?;
+    let it = scene.ready("False").await?;
+    let line = it.0["status"]["history"][0].as_str().unwrap_or_default();
+    assert!(line.contains(&wanted[..120]), "{line}");
+    scene.never_more_runs_than(2).await
+}
+
+#[tokio::test]
+async fn without_the_right_to_list_pods_a_failed_job_says_which_right_would_tell_why() -> Result<()>
+{
+    let scene = started(false, job("fail", "secret", json!({}), json!({}))).await?;
+    let it = scene.ready("False").await?;
+    let wanted = format!(
+        "Job failed (BackoffLimitExceeded): its pods would tell why, if ServiceAccount {}/default might list pods; \
+         the Job says: Job has reached the specified backoff limit",
+        scene.namespace
+    );
+    assert_eq!(it.message("Ready"), wanted);
+    scene.never_more_runs_than(1).await
+}
+
+#[tokio::test]
+async fn a_job_whose_pod_cannot_be_scheduled_says_so_while_it_waits_and_when_its_time_is_over()
+-> Result<()> {
+    let nowhere = json!({ "nodeSelector": { "there-is": "no-such-node" } });
+    let job = job("", "", nowhere, json!({ "activeDeadlineSeconds": 25 }));
+    let scene = started(true, job).await?;
+    let pod = pod_name(&scene).await?;
+    let said = format!("pod {pod} cannot be scheduled: 0/");
+    let it = says(&scene, "Unknown", &said).await?;
+    assert_eq!(it.reason("Ready"), "RunInProgress");
+    assert_eq!(it.message("StampedObjectCondition"), "");
+    let it = scene.ready("False").await?;
+    let message = it.message("Ready");
+    let wanted = format!("Job failed (DeadlineExceeded): {said}");
+    assert!(message.starts_with(&wanted), "{message}");
+    scene.never_more_runs_than(1).await
+}
+
+#[tokio::test]
+async fn a_job_whose_image_cannot_be_pulled_says_so_until_it_can() -> Result<()> {
+    let scene = started(true, job("no-image", "", json!({}), json!({}))).await?;
+    let said = "image \"registry.example/app:1\" cannot be pulled";
+    says(&scene, "Unknown", said).await?;
+    let pods = scene.pods(1).await?;
+    scene.end(&pods[0], "hang").await?;
+    scene
+        .run("the pod to run", |job| job["status"]["ready"] == 1)
+        .await?;
+    let it = says(&scene, "Unknown", "").await?;
+    assert_eq!(it.message("Ready"), "");
+    scene.end(&pods[0], "succeed").await?;
+    scene.ready("True").await?;
+    scene.never_more_runs_than(1).await
+}
+
+#[tokio::test]
+async fn a_failed_pod_says_which_container_failed_how_and_with_which_words() -> Result<()> {
+    let scene = Scene::set(cluster().await?, POD).await?;
+    let spec = json!({
+        "restartPolicy": "Never", "containers": [{ "name": "work", "image": "busybox" }],
+    });
+    let annotations = json!({
+        "play.carto.run/outcome": "fail", "play.carto.run/message": "PGPASSWORD=hidden broken",
+    });
+    let template = json!({ "annotations": annotations });
+    scene.start(spec, template, json!({})).await?;
+    let it = scene.ready("False").await?;
+    let run = scene.run("the Pod", |_| true).await?;
+    let name = run["metadata"]["name"].as_str().unwrap_or_default();
+    let wanted = format!("container work of pod {name} exited 1: PGPASSWORD=*** broken");
+    let message = it.message("Ready");
+    assert!(message.ends_with(&wanted), "{message}");
+    scene.never_more_runs_than(1).await
+}
