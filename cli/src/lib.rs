@@ -14,7 +14,7 @@ mod outcome;
 mod render;
 mod schema;
 mod source;
-mod suggestion;
+use cartouche_templating::suggestion;
 mod template_file;
 mod template_test;
 mod validate;

@@ -2,7 +2,6 @@
 
 mod chained;
 mod inputs;
-mod message;
 mod names;
 mod outputs;
 mod restart_policy;

@@ -2,7 +2,10 @@
 
 use std::{collections::HashMap, sync::Mutex, time::Duration};
 
-use cartouche_protocol::reconcile_error::{Category, ReconcileError, Requeue};
+use cartouche_protocol::{
+    cause::{Cause, Who},
+    reconcile_error::{Category, ReconcileError, Requeue},
+};
 use clap::ValueEnum;
 use http::HeaderValue;
 use serde::Deserialize;
@@ -85,12 +88,11 @@ impl Identity {
     /// Requests as a ServiceAccount.
     pub async fn of(&self, namespace: &str, account: &str) -> Result<Requests, ReconcileError> {
         if !is_account_name(account) || namespace.is_empty() {
-            return Err(ReconcileError::new(
+            return Err(ReconcileError::caused(
                 Category::ServiceAccountError,
                 Requeue::OnChange,
-                format!(
-                    "spec.serviceAccountName {account:?} is not the name of a ServiceAccount: it must be a lower-case DNS name"
-                ),
+                Cause::AccountName(account.to_owned()),
+                None,
             ));
         }
         let caller = match self.mode {
@@ -138,10 +140,11 @@ impl Identity {
             }
             Err(error) => match kept.filter(|token| token.age() < TOKEN_LIFETIME) {
                 Some(token) => Ok(token.bearer),
-                None => Err(ReconcileError::new(
+                None => Err(ReconcileError::caused(
                     Category::ServiceAccountTokenError,
                     error.requeue(),
-                    format!("fetch token: {error}"),
+                    without_token(namespace, account, &error),
+                    Some(format!("fetch token: {error}")),
                 )),
             },
         }
@@ -158,6 +161,19 @@ impl Identity {
         });
         let request: TokenRequest = self.own.create(&path, &body, CreateMode::Real).await?;
         Ok(request.status.token)
+    }
+}
+
+/// Why no token can be had.
+fn without_token(namespace: &str, account: &str, error: &ApiError) -> Cause {
+    let (namespace, account) = (namespace.to_owned(), account.to_owned());
+    match error.denied() {
+        Some(denied) => {
+            let what = format!("{} {}", denied.verb, denied.resource);
+            Cause::Forbidden(Who::Controller(denied.user), vec![what])
+        }
+        None if error.is_not_found() => Cause::AccountMissing(namespace, account),
+        None => Cause::NoToken(namespace, account),
     }
 }
 

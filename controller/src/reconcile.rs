@@ -5,6 +5,7 @@ mod ask;
 pub mod observe;
 
 mod apply_retention;
+mod causes;
 mod context;
 mod make;
 mod pods;

@@ -16,6 +16,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName, WatchState};
 use crate::{
+    cause::Cause,
     ledger::{Due, Fate, Ledger, MAX_HISTORY, Pace, SLOW_INTERVAL, may_land},
     process_state::CREATES_SETTLE_IN,
     reconcile_error::{Category, ReconcileError, Requeue},
@@ -219,7 +220,7 @@ fn intend(
     message: &str,
 ) -> Step {
     if facts.runnable.suspended {
-        return Step::Stuck(suspended(facts));
+        return Step::Stuck(suspended());
     }
     let last = ledger
         .current
@@ -245,32 +246,28 @@ fn intend(
     );
     next.breaker = breaker;
     if next.history.len() > MAX_HISTORY {
-        return Step::Stuck(crowded(facts));
+        return Step::Stuck(crowded());
     }
     Step::Write(Box::new(next), Change::Intent)
 }
 
 /// A run is due. Together with the intent only a create asks this: between them they make every run.
-fn suspended(facts: &Facts) -> ReconcileError {
-    ReconcileError::new(
+fn suspended() -> ReconcileError {
+    ReconcileError::caused(
         Category::Suspended,
         Requeue::OnChange,
-        format!(
-            "the Runnable is suspended: a new run of run template [{}] is due, and is made once spec.suspend is false",
-            facts.runnable.template,
-        ),
+        Cause::Suspended,
+        None,
     )
 }
 
 /// Unfinished runs never leave the history, and a longer one would be refused.
-fn crowded(facts: &Facts) -> ReconcileError {
-    ReconcileError::new(
+fn crowded() -> ReconcileError {
+    ReconcileError::caused(
         Category::UnknownError,
         Requeue::Backoff,
-        format!(
-            "{MAX_HISTORY} earlier runs of run template [{}] have not ended, so no further run is made: delete those that hang, or wait until one ends",
-            facts.runnable.template,
-        ),
+        Cause::Crowded(MAX_HISTORY),
+        None,
     )
 }
 
@@ -285,27 +282,20 @@ fn runaway(facts: &Facts, runs: i64, until: Timestamp) -> ReconcileError {
     let wait = facts.now.map_or(std::time::Duration::from_secs(1), |now| {
         until.duration_since(now).unsigned_abs()
     });
-    ReconcileError::new(
-        Category::RunawayDetected,
-        Requeue::After(wait),
-        format!(
-            "{runs} runs were made without a change of the Runnable or of run template [{}]: does a run change the object that the Runnable selects? \
-             The next run is made at {until}, and one every {} minutes until the Runnable or its template is changed",
-            facts.runnable.template,
-            SLOW_INTERVAL.as_mins(),
-        ),
-    )
+    let cause = Cause::Runaway {
+        runs,
+        until: until.to_string(),
+        minutes: SLOW_INTERVAL.as_mins(),
+    };
+    ReconcileError::caused(Category::RunawayDetected, Requeue::After(wait), cause, None)
 }
 
 fn other_controller() -> ReconcileError {
-    ReconcileError::new(
+    ReconcileError::caused(
         Category::OtherController,
         Requeue::OnChange,
-        format!(
-            "another writer removed status.currentRun and status.history, so no run is made: stop the other controller of carto.run \
-             (the original Cartographer?); they are made again out of the runs that exist once the status has been left alone for {} seconds",
-            CREATES_SETTLE_IN.as_secs()
-        ),
+        Cause::OtherController(CREATES_SETTLE_IN.as_secs()),
+        None,
     )
 }
 

@@ -4,13 +4,14 @@ use std::{borrow::Cow, sync::Arc};
 
 use cartouche_crds::{HistoryEntry, Runnable};
 use cartouche_templating::{
-    HASH_VERSION, Health, PodsTell, Rendered, Template, Verdict, add_message_of, add_own_message,
-    built_in_health, contains, is_job,
+    HASH_VERSION, Health, OutputError, OutputPathError, PodsTell, Rendered, TERMINATION_MESSAGE,
+    Template, Verdict, add_message_of, add_own_message, built_in_health, contains, is_job,
 };
 use serde_json::Value;
 
 use crate::facts::{CachedRun, OutputsDigest};
 use crate::{
+    cause::Fault,
     compiled::Compiled,
     ledger::{FetchedRun, Ledger, OutputsRead, RunIdentity},
     object::{MAX_DEPTH, is_shortened},
@@ -145,14 +146,56 @@ fn spoken<'a>(template: &Template, object: &'a Value) -> Cow<'a, Value> {
 #[must_use]
 pub fn outputs(template: &Template, object: &Value) -> OutputsRead {
     if is_shortened(object) && template.has_outputs() {
-        return OutputsRead::Unsatisfied(format!(
+        let why = format!(
             "it is nested deeper than {MAX_DEPTH} levels, so that not all of it can be read"
-        ));
+        );
+        let faults = vec![Fault {
+            what: why.clone(),
+            cure: None,
+        }];
+        return OutputsRead::Unsatisfied { why, faults };
     }
     match template.outputs(object) {
         Ok(Some(values)) => OutputsRead::Values(values),
         Ok(None) => OutputsRead::None,
-        Err(error) => OutputsRead::Unsatisfied(error.to_string()),
+        Err(error) => OutputsRead::Unsatisfied {
+            why: error.to_string(),
+            faults: faults(&error, object),
+        },
+    }
+}
+
+/// Why outputs could not be taken, one by one.
+fn faults(error: &OutputError, object: &Value) -> Vec<Fault> {
+    let OutputError::Paths(paths) = error else {
+        return vec![Fault {
+            what: error.to_string(),
+            cure: Some("let the run give less, or other outputs".to_owned()),
+        }];
+    };
+    let fault = |path: &OutputPathError| Fault {
+        what: format!(
+            "output {:?} has no value at {}: {}",
+            path.name, path.path, path.reason
+        ),
+        cure: Some(output_cure(path, object).to_owned()),
+    };
+    paths.iter().map(fault).collect()
+}
+
+fn output_cure(path: &OutputPathError, object: &Value) -> &'static str {
+    let reads_words = path
+        .path
+        .trim_start_matches(['{', '.'])
+        .starts_with(TERMINATION_MESSAGE);
+    match object.get(TERMINATION_MESSAGE) {
+        None if reads_words => {
+            "have a container of the run write its termination message (/dev/termination-log)"
+        }
+        Some(Value::String(_)) if reads_words => {
+            "have the container write a JSON object as its termination message, which is a string here, or read .terminationMessage as a whole"
+        }
+        _ => "correct the path in outputs of the template; the same run is then read again",
     }
 }
 

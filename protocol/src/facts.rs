@@ -117,6 +117,8 @@ pub struct RunnableFacts {
     pub generation: i64,
     /// The name of its template.
     pub template: String,
+    /// The name of its `ServiceAccount`.
+    pub account: String,
     /// It is being deleted.
     pub deleting: bool,
     /// No new run is to be made for it.
@@ -139,6 +141,7 @@ impl RunnableFacts {
             uid: metadata.uid.clone().unwrap_or_default(),
             generation: metadata.generation.unwrap_or_default(),
             template: runnable.spec.run_template_ref.name.clone(),
+            account: runnable.spec.service_account().to_owned(),
             deleting: metadata.deletion_timestamp.is_some(),
             suspended: runnable.spec.suspend == Some(true),
             rerun_token: annotations

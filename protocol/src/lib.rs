@@ -3,6 +3,7 @@
 //! is decided here; the model checks every order in which it may.
 
 pub mod advice;
+pub mod cause;
 pub mod compiled;
 pub mod decide;
 pub mod evaluate;
@@ -16,3 +17,4 @@ pub mod reconcile_error;
 pub mod rerun;
 pub mod retention;
 pub mod status;
+pub mod told;

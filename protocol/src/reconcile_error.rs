@@ -3,8 +3,12 @@
 
 use std::{fmt, time::Duration};
 
-/// Longest text in a condition or an event, in bytes.
+use crate::cause::Cause;
+
+/// Longest text in an event, and of what others said in a condition, in bytes.
 pub const TEXT_BYTES: usize = 1_000;
+/// Longest message of an error: what others said stands beside a sentence of our own.
+const MESSAGE_BYTES: usize = 2_400;
 
 /// Why a Runnable is not ready, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -125,10 +129,12 @@ pub enum Requeue {
 pub struct ReconcileError {
     /// Its category.
     pub category: Category,
-    /// What is wrong, where, and what to do; at most [`TEXT_BYTES`] bytes.
+    /// What is wrong, where, and what to do, in the form of [`crate::told`].
     pub message: String,
     /// When it is tried again.
     pub requeue: Requeue,
+    /// From what its message was made, if it is known.
+    pub cause: Option<Box<Cause>>,
 }
 
 impl ReconcileError {
@@ -138,16 +144,37 @@ impl ReconcileError {
         Self {
             category,
             requeue,
-            message: bounded(message.into()),
+            message: within(message.into(), MESSAGE_BYTES),
+            cause: None,
+        }
+    }
+
+    /// An error of which it is known what to do about it; `in_full` is what Cartographer would have said.
+    #[must_use]
+    pub fn caused(
+        category: Category,
+        requeue: Requeue,
+        cause: Cause,
+        in_full: Option<String>,
+    ) -> Self {
+        let in_full = in_full.map(bounded);
+        let message = cause.message(in_full.as_deref());
+        Self {
+            cause: Some(Box::new(cause)),
+            ..Self::new(category, requeue, message)
         }
     }
 }
 
-/// Cuts a text on a character border.
+/// Cuts a text to [`TEXT_BYTES`], on a character border.
 #[must_use]
-pub fn bounded(mut text: String) -> String {
-    if text.len() > TEXT_BYTES {
-        text.truncate(text.floor_char_boundary(TEXT_BYTES - '…'.len_utf8()));
+pub fn bounded(text: String) -> String {
+    within(text, TEXT_BYTES)
+}
+
+fn within(mut text: String, bytes: usize) -> String {
+    if text.len() > bytes {
+        text.truncate(text.floor_char_boundary(bytes - '…'.len_utf8()));
         text.push('…');
     }
     text

@@ -2,11 +2,12 @@
 
 use cartouche_templating::{
     Diagnostic, DiagnosticKind, Draft, Root,
+    explained::unescaped_dots,
     syntax::{self, PathStep, To},
 };
 use serde_json::Value;
 
-use super::{message::unescaped_dots, shape};
+use super::shape;
 use crate::{
     finding::{Finding, Rule, Severity},
     input_schema,

@@ -1,9 +1,11 @@
 //! Whether outputs and health rules can find anything in a run.
 
-use cartouche_templating::{Draft, Root, TERMINATION_MESSAGE, Template, Verdict, kinds, syntax};
+use cartouche_templating::{
+    Draft, Root, TERMINATION_MESSAGE, Template, Verdict, explained::unescaped_dots, kinds, syntax,
+};
 use serde_json::json;
 
-use super::{message::unescaped_dots, tags::describe};
+use super::tags::describe;
 use crate::{
     finding::{Finding, Rule},
     schema::{catalog::KindSchema, walk::walk},

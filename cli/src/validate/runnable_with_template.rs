@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use cartouche_templating::{
-    Attempt, Context, Diagnostic,
+    Attempt, Context, Diagnostic, explained,
     syntax::{self, PathStep, To},
 };
 use serde_json::Value;
 
-use super::{Knowledge, chained, inputs, message, names, shape, template};
+use super::{Knowledge, chained, inputs, names, shape, template};
 use crate::{
     finding::{Finding, Rule},
     input_schema,
@@ -96,7 +96,7 @@ pub(crate) fn problem_finding(
     let missing = problem
         .tag
         .as_deref()
-        .filter(|_| message::has_no_value(problem))
+        .filter(|_| explained::has_no_value(problem))
         .and_then(|tag| missing_input(runnable, tag));
     if let Some(missing) = missing {
         return missing_finding(document, runnable, problem, &missing);
@@ -129,7 +129,7 @@ fn missing_finding(
         let what = format!("'{key}' in its inputs");
         (what, format!("no '{key}' here"), None)
     };
-    let dots = || message::unescaped_dots(problem.tag.as_deref()?, Some(&missing.step));
+    let dots = || explained::unescaped_dots(problem.tag.as_deref()?, Some(&missing.step));
     let known = missing.known.iter().map(String::as_str);
     let message = format!("Runnable {name} does not give {what}, which the template reads");
     Finding::error(Rule::Value, message)
@@ -140,7 +140,7 @@ fn missing_finding(
             dots()
                 .or_else(|| suggestion::hint(key, "it gives", known))
                 .or(add)
-                .or_else(|| message::of(problem).help),
+                .or_else(|| explained::of(problem).help),
         )
 }
 

@@ -1,8 +1,11 @@
 //! Whether the fields that tags read can be there.
 
-use cartouche_templating::syntax::{self, PathStep};
+use cartouche_templating::{
+    explained::unescaped_dots,
+    syntax::{self, PathStep},
+};
 
-use super::{Knowledge, message::unescaped_dots};
+use super::Knowledge;
 use crate::{
     finding::{Finding, Rule},
     input_schema,

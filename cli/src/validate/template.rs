@@ -1,11 +1,11 @@
 //! What is wrong with a template whatever a Runnable says.
 
 use cartouche_templating::{
-    Diagnostic, Root, Segment, Template, Warning, WarningKind,
+    Diagnostic, Root, Segment, Template, Warning, WarningKind, explained,
     syntax::{self, UnclosedTag},
 };
 
-use super::{Knowledge, inputs, message, names, outputs, run_kind, shape, tags};
+use super::{Knowledge, inputs, names, outputs, run_kind, shape, tags};
 use crate::{
     finding::{ErrorPlaces, Finding, Rule},
     schema::catalog::KindName,
@@ -67,7 +67,7 @@ pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Find
         (Root::Template, "kind" | "apiVersion") => Rule::Kind,
         _ => Rule::Template,
     };
-    let message = message::of(problem);
+    let message = explained::of(problem);
     let mut finding = Finding::error(rule, message.text)
         .at(template_file::place_of(document, problem))
         .maybe_help(message.help);

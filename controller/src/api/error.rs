@@ -91,6 +91,12 @@ impl ApiError {
         matches!(self, Self::Answered { code: 404, message, .. } if texts.iter().any(|text| message.contains(text)))
     }
 
+    /// What was sent is no object of its kind.
+    #[must_use]
+    pub fn is_invalid(&self) -> bool {
+        matches!(self.code(), Some(400 | 413 | 422))
+    }
+
     /// A resourceVersion or uid was not the present one.
     #[must_use]
     pub fn is_conflict(&self) -> bool {

@@ -222,13 +222,14 @@ impl Reconciliation<'_> {
             &self.key.name,
             &self.facts.runnable.template,
         );
-        ReconcileError::new(
+        ReconcileError::caused(
             Category::FailedToListCreatedObjects,
             error.requeue(),
-            format!(
+            self.cause_of(error, "show the runs"),
+            Some(format!(
                 "unable to list objects in namespace [{namespace}] with labels [map[{RUN_TEMPLATE_NAME_LABEL}:{template} {RUNNABLE_NAME_LABEL}:{name}]]: \
                  unable to list from api server: {error}"
-            ),
+            )),
         )
     }
 }

@@ -60,7 +60,7 @@ impl Reconciliation<'_> {
             rerun_token: token,
             rerun_request: request.as_deref(),
         };
-        let object = stamp(document, &marks).map_err(|error| self.stamp_failure(&error))?;
+        let object = stamp(document, &marks).map_err(|error| self.misplaced(&error))?;
         Ok((kind.path(&runnable.namespace), object))
     }
 
@@ -172,22 +172,19 @@ impl Reconciliation<'_> {
             error.requeue()
         };
         let (namespace, template) = (&self.key.namespace, &self.facts.runnable.template);
-        let error = if self.has_secrets() {
-            error.without_values()
-        } else {
-            error.to_string()
-        };
-        ReconcileError::new(
+        ReconcileError::caused(
             Category::StampedObjectRejectedByAPIServer,
             requeue,
-            format!(
-                "unable to apply object [{namespace}/{name}] for run template [{template}]: create: {error}"
-            ),
+            self.cause_of_refusal(error),
+            Some(format!(
+                "unable to apply object [{namespace}/{name}] for run template [{template}]: create: {}",
+                self.told(error)
+            )),
         )
     }
 
     /// Whether what was rendered may hold parts of a Secret: it is one, or one is selected.
-    fn has_secrets(&self) -> bool {
+    pub(super) fn has_secrets(&self) -> bool {
         let selector = self.runnable.spec.selector.as_ref();
         let selected = selector.and_then(|selector| selector.resource.kind.as_deref());
         let rendered = self.facts.rendering.as_ref().ok();

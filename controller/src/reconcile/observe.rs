@@ -4,12 +4,13 @@ use std::{fmt::Display, sync::Arc};
 
 use cartouche_crds::{API_VERSION, GROUP};
 use cartouche_protocol::{
+    cause::Cause,
     compiled::Compiled,
     facts::Rendering,
     ledger::Cause,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
-use cartouche_templating::{Context, Rendered, Template};
+use cartouche_templating::{Context, Diagnostic, Rendered, StampError, Template};
 use serde_json::{Value, json};
 
 use super::reconciliation::{End, Reconciliation};
@@ -56,7 +57,7 @@ impl Reconciliation<'_> {
         let template = compiled
             .template
             .as_ref()
-            .map_err(|diagnostics| self.stamp_failure(diagnostics))?;
+            .map_err(|problems| self.stamp_failure(self.unrendered(problems), problems))?;
         self.compiled = Some(compiled.clone());
         let selected = match self.runnable.spec.selector.clone() {
             None => None,
@@ -110,15 +111,17 @@ impl Reconciliation<'_> {
         }
         Context::new(&runnable, selected)
             .and_then(|context| template.render(&context))
-            .map_err(|diagnostics| self.stamp_failure(&diagnostics))
+            .map_err(|problems| self.stamp_failure(self.unrendered(&problems), &problems))
     }
 
-    pub(super) fn stamp_failure(&self, error: &dyn Display) -> ReconcileError {
+    pub(super) fn stamp_failure(&self, cause: Cause, error: &dyn Display) -> ReconcileError {
         let template = &self.facts.runnable.template;
-        ReconcileError::new(
+        let text = format!("unable to stamp object for run template [{template}]: {error}");
+        ReconcileError::caused(
             Category::TemplateStampFailure,
             Requeue::OnChange,
-            format!("unable to stamp object for run template [{template}]: {error}"),
+            cause,
+            Some(text),
         )
     }
 
@@ -130,13 +133,14 @@ impl Reconciliation<'_> {
         let (namespace, name) = (&self.key.namespace, self.runnable.spec.service_account());
         let requests = self.ctx.identity.of(namespace, name).await?;
         if !self.ctx.accounts.exists(namespace, name) {
-            return Err(ReconcileError::new(
+            return Err(ReconcileError::caused(
                 Category::ServiceAccountError,
                 Requeue::OnChange,
-                format!(
+                Cause::AccountMissing(namespace.clone(), name.to_owned()),
+                Some(format!(
                     "failed to get service account object from api server [{namespace}/{name}]: failed to get object [{namespace}/{name}] from api server: \
                      ServiceAccount {name:?} not found"
-                ),
+                )),
             ));
         }
         self.account = Some(requests.clone());
@@ -145,15 +149,16 @@ impl Reconciliation<'_> {
 
     async fn template(&self, consistent: bool) -> Result<Arc<Compiled>, ReconcileError> {
         let name = &self.facts.runnable.template;
-        let missing = |requeue, error: String| {
+        let missing = |requeue, cause, error: String| {
             let text = format!(
                 "unable to get run template [{name}]: failed to get run template object from api server [ClusterRunTemplate/{name}]: {error}"
             );
-            ReconcileError::new(Category::RunTemplateNotFound, requeue, text)
+            ReconcileError::caused(Category::RunTemplateNotFound, requeue, cause, Some(text))
         };
         let absent = || {
             missing(
                 Requeue::OnChange,
+                Cause::TemplateMissing(name.clone()),
                 format!("ClusterRunTemplate.{GROUP} {name:?} not found"),
             )
         };
@@ -164,7 +169,10 @@ impl Reconciliation<'_> {
         match self.ctx.templates.read(name, self.arrived, own).await {
             Ok(compiled) => Ok(compiled),
             Err(TemplateUnread::Absent) => Err(absent()),
-            Err(TemplateUnread::Failed(error)) => Err(missing(Requeue::Backoff, error)),
+            Err(TemplateUnread::Failed(error)) => {
+                let cause = Cause::TemplateUnread(name.clone());
+                Err(missing(Requeue::Backoff, cause, error))
+            }
         }
     }
 
@@ -174,14 +182,21 @@ impl Reconciliation<'_> {
         let (api_version, kind) = (document.api_version(), document.kind());
         document
             .check_namespace(&self.key.namespace)
-            .map_err(|error| self.stamp_failure(&error))?;
+            .map_err(|error| self.misplaced(&error))?;
         match self.ctx.kinds.find(api_version, kind).await {
             Ok(found) if found.namespaced => Ok(()),
-            Ok(_) => Err(self.stamp_failure(&format!(
-                "{kind} of {api_version} is a cluster-scoped kind: a run must live in the namespace of its Runnable"
-            ))),
+            Ok(_) => Err(self.stamp_failure(
+                Cause::ClusterScoped(api_version.to_owned(), kind.to_owned()),
+                &format!("{kind} of {api_version} is a cluster-scoped kind: a run must live in the namespace of its Runnable"),
+            )),
             Err(error) => Err(self.unlisted(&unapplied_name(rendering), &error)),
         }
+    }
+
+    /// What is rendered asks for another namespace.
+    pub(super) fn misplaced(&self, error: &StampError) -> ReconcileError {
+        let cause = self.unrendered(&Diagnostic::of_namespace().into());
+        self.stamp_failure(cause, error)
     }
 
     /// The text of a list before the create that failed.
@@ -191,12 +206,13 @@ impl Reconciliation<'_> {
             DiscoveryError::Api(error) => error.requeue(),
         };
         let (namespace, template) = (&self.key.namespace, &self.facts.runnable.template);
-        ReconcileError::new(
+        ReconcileError::caused(
             Category::StampedObjectRejectedByAPIServer,
             requeue,
-            format!(
+            self.cause_of_discovery(error),
+            Some(format!(
                 "unable to apply object [{namespace}/{name}] for run template [{template}]: unable to list from api server: {error}"
-            ),
+            )),
         )
     }
 }

@@ -73,10 +73,11 @@ impl Reconciliation<'_> {
                 let text = format!(
                     "unable to read the termination message of {kind} [{namespace}/{name}]: unable to list its pods: {error}"
                 );
-                Err(ReconcileError::new(
+                Err(ReconcileError::caused(
                     Category::OutputPathNotSatisfied,
                     error.requeue(),
-                    text,
+                    self.cause_of(&error, "list the pods of the run"),
+                    Some(text),
                 ))
             }
         }

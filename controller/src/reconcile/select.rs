@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use cartouche_crds::Selector;
 use cartouche_protocol::{
+    cause::Cause,
     facts::WatchState,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
@@ -23,6 +24,7 @@ use crate::{
 /// Why a selector picks nothing.
 struct SelectError {
     requeue: Requeue,
+    cause: Cause,
     text: String,
 }
 
@@ -45,16 +47,21 @@ impl Reconciliation<'_> {
     ) -> Result<Arc<Value>, ReconcileError> {
         self.resolve(account, selector, consistent)
             .await
-            .map_err(|cause| {
+            .map_err(|error| {
                 let resource = &selector.resource;
                 let text = format!(
                     "unable to resolve selector [{}], apiVersion [{}], kind [{}]: {}",
                     go_map(&selector.matching_labels),
                     resource.api_version.as_deref().unwrap_or_default(),
                     resource.kind.as_deref().unwrap_or_default(),
-                    cause.text
+                    error.text
                 );
-                ReconcileError::new(Category::TemplateStampFailure, cause.requeue, text)
+                ReconcileError::caused(
+                    Category::TemplateStampFailure,
+                    error.requeue,
+                    error.cause,
+                    Some(text),
+                )
             })
     }
 
@@ -71,7 +78,7 @@ impl Reconciliation<'_> {
         let kind = self.ctx.kinds.find(api_version, kind).await;
         let watched = Watched {
             purpose: Purpose::Selected,
-            kind: kind.map_err(|error| unserved(&error))?,
+            kind: kind.map_err(|error| self.unserved(&error))?,
         };
         let kept = lock(&self.memory).picked.clone();
         let kept = kept.filter(|picked| picked.selector == *selector);
@@ -96,12 +103,13 @@ impl Reconciliation<'_> {
         let (selections, labels) = (&self.ctx.selections, &selector.matching_labels);
         selections.ask(watched, &self.key, labels);
         let listed = list_two(account, &watched.kind, &self.key.namespace, labels).await;
+        let listed = listed.map_err(|error| self.unlistable(&watched.kind, labels, &error));
         let uids = listed.iter().flatten().filter_map(uid).collect();
         if selections.answer(watched, &self.key, uids) {
             lock(&self.memory).changes += 1;
             self.ctx.enqueuer.enqueue(&self.key);
         }
-        only(listed?)
+        only(listed?, &watched.kind.kind, labels)
     }
 
     /// Remembers the object, unless it may have changed since so many `changes`.
@@ -135,30 +143,43 @@ async fn list_two(
     kind: &Kind,
     namespace: &str,
     labels: &BTreeMap<String, String>,
-) -> Result<Vec<Value>, SelectError> {
+) -> Result<Vec<Value>, ApiError> {
     let query = label_query(labels.iter().map(|(key, value)| (&**key, &**value)));
-    account
-        .list_some(&kind.path(namespace), &query, 2)
-        .await
-        .map_err(|error| unlistable(kind, labels, &error))
+    account.list_some(&kind.path(namespace), &query, 2).await
 }
 
 /// The object, without who wrote which field: no template sees that.
-fn only(mut found: Vec<Value>) -> Result<Value, SelectError> {
-    let change = |text: &str| SelectError {
+fn only(
+    mut found: Vec<Value>,
+    kind: &str,
+    labels: &BTreeMap<String, String>,
+) -> Result<Value, SelectError> {
+    let labels: Vec<String> = labels
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    let (kind, labels) = (kind.to_owned(), labels.join(","));
+    let change = |cause, text: &str| SelectError {
         requeue: Requeue::OnChange,
+        cause,
         text: text.to_owned(),
     };
-    match (found.pop(), found.len()) {
-        (Some(mut object), 0) => {
-            if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-                metadata.remove("managedFields");
-            }
-            Ok(object)
-        }
-        (None, _) => Err(change("selector did not match any objects")),
-        _ => Err(change("selector matched multiple objects")),
+    if found.len() > 1 {
+        let names = found.iter().map(|object| {
+            let name = object.pointer("/metadata/name").and_then(Value::as_str);
+            name.unwrap_or_default().to_owned()
+        });
+        let cause = Cause::SeveralSelected(kind, labels, names.collect());
+        return Err(change(cause, "selector matched multiple objects"));
     }
+    let Some(mut object) = found.pop() else {
+        let cause = Cause::NothingSelected(kind, labels);
+        return Err(change(cause, "selector did not match any objects"));
+    };
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        metadata.remove("managedFields");
+    }
+    Ok(object)
 }
 
 /// Labels are values: what could be read as more than one requirement is refused.
@@ -178,6 +199,7 @@ fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), SelectError> {
         };
         return Err(SelectError {
             requeue: Requeue::OnChange,
+            cause: Cause::Selector(wrong.clone()),
             text: wrong,
         });
     }
@@ -204,35 +226,44 @@ fn go_map(map: &BTreeMap<String, String>) -> String {
     format!("map[{}]", pairs.join(" "))
 }
 
-fn unserved(error: &DiscoveryError) -> SelectError {
-    let requeue = if matches!(error, DiscoveryError::Unknown { .. }) {
-        Requeue::OnKind
-    } else {
-        Requeue::Backoff
-    };
-    SelectError {
-        requeue,
-        text: format!("failed to list server api resources: {error}"),
+impl Reconciliation<'_> {
+    fn unserved(&self, error: &DiscoveryError) -> SelectError {
+        let requeue = if matches!(error, DiscoveryError::Unknown { .. }) {
+            Requeue::OnKind
+        } else {
+            Requeue::Backoff
+        };
+        SelectError {
+            requeue,
+            cause: self.cause_of_discovery(error),
+            text: format!("failed to list server api resources: {error}"),
+        }
     }
-}
 
-fn unlistable(kind: &Kind, labels: &BTreeMap<String, String>, error: &ApiError) -> SelectError {
-    let requeue = if error.is_not_found() {
-        Requeue::OnKind
-    } else {
-        error.requeue()
-    };
-    let place = if kind.namespaced {
-        "in namespace"
-    } else {
-        "at cluster scope"
-    };
-    SelectError {
-        requeue,
-        text: format!(
-            "failed to list objects {place} matching selector [{}]: {error}",
-            go_map(labels)
-        ),
+    fn unlistable(
+        &self,
+        kind: &Kind,
+        labels: &BTreeMap<String, String>,
+        error: &ApiError,
+    ) -> SelectError {
+        let requeue = if error.is_not_found() {
+            Requeue::OnKind
+        } else {
+            error.requeue()
+        };
+        let place = if kind.namespaced {
+            "in namespace"
+        } else {
+            "at cluster scope"
+        };
+        SelectError {
+            requeue,
+            cause: self.cause_of(error, "list what is selected"),
+            text: format!(
+                "failed to list objects {place} matching selector [{}]: {error}",
+                go_map(labels)
+            ),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use cartouche_crds::{CurrentRun, RunPhase};
 
 use super::{Change, Step, crowded, suspended};
 use crate::{
+    cause::{Cause, Who},
     facts::{CachedRun, CreateOutcome, Facts, NameRead, Rendering, RunName},
     ledger::{FetchedRun, MAX_HISTORY, result_of},
     reconcile_error::{Category, ReconcileError, Requeue},
@@ -89,7 +90,7 @@ pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
 /// A further attempt after a refusal is recorded before it is sent.
 fn send(facts: &Facts, current: &CurrentRun) -> Step {
     if facts.runnable.suspended {
-        return Step::Stuck(suspended(facts));
+        return Step::Stuck(suspended());
     }
     if current.phase == RunPhase::Rejected && !current.attempted {
         return Step::Write(Box::new(facts.ledger.clone().attempt()), Change::Attempt);
@@ -208,7 +209,7 @@ fn renumber(facts: &Facts, rendering: &Rendering, current: &CurrentRun, holder: 
         facts.now,
     );
     if next.history.len() > MAX_HISTORY {
-        return Step::Stuck(crowded(facts));
+        return Step::Stuck(crowded());
     }
     Step::Write(Box::new(next), Change::Renumber)
 }
@@ -219,37 +220,37 @@ fn name_conflict(
     current: &CurrentRun,
     own: bool,
 ) -> ReconcileError {
-    let what = format!(
-        "{} [{}/{}]",
+    let object = format!(
+        "{} {}/{}",
         current.kind, facts.runnable.namespace, current.name
     );
-    let template = &facts.runnable.template;
-    let message = if rendering.document.fixed_name().is_some() {
-        let whose = if own { " from an earlier run" } else { "" };
-        format!(
-            "unable to create a new run for run template [{template}]: {what} exists already{whose}, and the template gives every run this \
-             fixed name: use metadata.generateName instead of metadata.name, or delete that object"
-        )
-    } else {
-        format!(
-            "unable to create a new run for run template [{template}]: {what} exists already and does not belong to this run: delete or rename that object"
-        )
-    };
-    ReconcileError::new(Category::NameConflict, Requeue::Backoff, message)
+    let is_fixed = rendering.document.fixed_name().is_some();
+    let cause = Cause::NameTaken(object, is_fixed, own);
+    ReconcileError::caused(Category::NameConflict, Requeue::Backoff, cause, None)
 }
 
 fn vanished(facts: &Facts, current: &CurrentRun) -> ReconcileError {
     rejected(
         facts,
         current,
+        Cause::NameFreed,
         "an object of this name was there when it was created, and is gone since: it is tried again",
     )
 }
 
 fn unreadable(facts: &Facts, current: &CurrentRun) -> ReconcileError {
+    let resource = facts.resource.clone();
+    let object = resource.unwrap_or_else(|| current.kind.clone());
+    let runnable = &facts.runnable;
+    let who = Who::Account(
+        runnable.namespace.clone(),
+        runnable.account.clone(),
+        runnable.name.clone(),
+    );
     let mut error = rejected(
         facts,
         current,
+        Cause::Forbidden(who, vec![format!("get or list {object}")]),
         "it exists already, and the ServiceAccount may neither get nor list it to see whose it is: give it one of these permissions",
     );
     error.requeue = Requeue::OnRbac;
@@ -260,21 +261,23 @@ fn strange(facts: &Facts, current: &CurrentRun) -> ReconcileError {
     rejected(
         facts,
         current,
+        Cause::MarksRemoved,
         "the object came back without the label or annotation of its run; does an admission webhook remove them?",
     )
 }
 
-fn rejected(facts: &Facts, current: &CurrentRun, why: &str) -> ReconcileError {
+fn rejected(facts: &Facts, current: &CurrentRun, cause: Cause, why: &str) -> ReconcileError {
     let (namespace, name, template) = (
         &facts.runnable.namespace,
         &current.name,
         &facts.runnable.template,
     );
-    ReconcileError::new(
+    ReconcileError::caused(
         Category::StampedObjectRejectedByAPIServer,
         Requeue::Backoff,
-        format!(
+        cause,
+        Some(format!(
             "unable to apply object [{namespace}/{name}] for run template [{template}]: create: {why}"
-        ),
+        )),
     )
 }

@@ -95,7 +95,7 @@ impl OutputsDigest {
         match read {
             OutputsRead::None => Self::None,
             OutputsRead::Values(values) => Self::Values(digest(values)),
-            OutputsRead::Unsatisfied(_) => Self::Unsatisfied,
+            OutputsRead::Unsatisfied { .. } => Self::Unsatisfied,
             OutputsRead::Elsewhere => Self::Elsewhere,
         }
     }

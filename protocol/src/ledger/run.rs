@@ -13,7 +13,7 @@ use k8s_openapi::{
 };
 use serde_json::Value;
 
-use crate::{managed_fields::Writers, rerun};
+use crate::{cause::Fault, managed_fields::Writers, rerun};
 
 /// Sequences above this are nobody's honest count: the next one must always exist.
 const MAX_SEQUENCE: i64 = 1 << 53;
@@ -180,8 +180,13 @@ pub enum OutputsRead {
     None,
     /// All outputs.
     Values(BTreeMap<String, Value>),
-    /// Why they could not be taken.
-    Unsatisfied(String),
+    /// They could not be taken.
+    Unsatisfied {
+        /// Why, in Cartographer's words.
+        why: String,
+        /// The same for people.
+        faults: Vec<Fault>,
+    },
     /// They are in the words of the run's pod, which was not read with it.
     Elsewhere,
 }

@@ -4,6 +4,7 @@ use cartouche_crds::{CurrentRun, RunResult};
 
 use super::{RUN_TEMPLATE_READY, find, is_stored};
 use crate::{
+    cause::{Cause, Fault},
     facts::{Facts, OutputsDigest, RunName},
     ledger::{Ledger, OutputsRead},
     reconcile_error::{Category, ReconcileError, Requeue},
@@ -18,10 +19,10 @@ pub(super) fn unsatisfied(facts: &Facts, ledger: &Ledger) -> Option<ReconcileErr
         .filter(|current| current.result == Some(RunResult::Succeeded) && rendering.has_outputs)?;
     let uid = current.uid.as_deref()?;
     if let Some(run) = facts.shown_run(current) {
-        let OutputsRead::Unsatisfied(why) = &run.outputs else {
+        let OutputsRead::Unsatisfied { why, faults } = &run.outputs else {
             return None;
         };
-        return Some(waiting(facts, current, why));
+        return Some(waiting(facts, current, why, faults.clone()));
     }
     let reported = find(&facts.stored, RUN_TEMPLATE_READY)
         .filter(|condition| condition.reason == Category::OutputPathNotSatisfied.as_str());
@@ -42,15 +43,19 @@ pub(super) fn unsatisfied(facts: &Facts, ledger: &Ledger) -> Option<ReconcileErr
         .as_ref()
         .is_none_or(|from| from.sequence < current.sequence);
     (gone && missed).then(|| {
-        waiting(
-            facts,
-            current,
-            "the run was deleted before its outputs could be read",
-        )
+        let why = "the run was deleted before its outputs could be read";
+        let fault = Fault {
+            what: "it was deleted before they could be read".to_owned(),
+            cure: Some(
+                "let finished runs be there for a while; `cartouche rerun` runs it again"
+                    .to_owned(),
+            ),
+        };
+        waiting(facts, current, why, vec![fault])
     })
 }
 
-fn waiting(facts: &Facts, current: &CurrentRun, why: &str) -> ReconcileError {
+fn waiting(facts: &Facts, current: &CurrentRun, why: &str, faults: Vec<Fault>) -> ReconcileError {
     let resource = facts
         .resource
         .as_deref()
@@ -60,12 +65,13 @@ fn waiting(facts: &Facts, current: &CurrentRun, why: &str) -> ReconcileError {
         &current.name,
         &facts.runnable.template,
     );
-    ReconcileError::new(
+    ReconcileError::caused(
         Category::OutputPathNotSatisfied,
         Requeue::OnChange,
-        format!(
+        Cause::NoOutputs(name.clone(), faults),
+        Some(format!(
             "waiting to read value from resource [{resource}/{name}] in namespace [{namespace}]: unable to retrieve outputs from stamped object \
              [{namespace}/{name}] of type [{resource}] for run template [{template}]: {why}"
-        ),
+        )),
     )
 }

@@ -59,7 +59,10 @@ fn made(ledger: &Ledger) -> Option<RunIdentity> {
 fn read(sequence: i64, verdict: Verdict, has: bool) -> FetchedRun {
     let outputs = match (verdict, has) {
         (Verdict::Succeeded, true) => OutputsRead::Values(values(&sequence.to_string())),
-        (Verdict::Succeeded, false) => OutputsRead::Unsatisfied("no path".to_owned()),
+        (Verdict::Succeeded, false) => OutputsRead::Unsatisfied {
+            why: "no path".to_owned(),
+            faults: Vec::new(),
+        },
         _ => OutputsRead::None,
     };
     fetched(run(sequence, "A"), verdict, outputs)

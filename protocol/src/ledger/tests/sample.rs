@@ -15,6 +15,7 @@ use k8s_openapi::{
 };
 use serde_json::{Value, json};
 
+use crate::cause::Fault;
 use crate::ledger::{FetchedRun, Intent, Ledger, OutputsRead, RunIdentity};
 
 pub(crate) const RUNNABLE: &str = "0f5c9f62-2b0e-4c8e-a2d4-7a2a1f6a3c10";
@@ -258,7 +259,13 @@ pub(crate) fn lacking(run: RunIdentity) -> FetchedRun {
     fetched(
         run,
         Verdict::Succeeded,
-        OutputsRead::Unsatisfied("no such path".to_owned()),
+        OutputsRead::Unsatisfied {
+            why: "no such path".to_owned(),
+            faults: vec![Fault {
+                what: "no path".to_owned(),
+                cure: Some("correct it".to_owned()),
+            }],
+        },
     )
 }
 

@@ -1,26 +1,31 @@
 //! What problems of templates mean, in messages that say what to do.
 //!
-//! The engine speaks as Cartographer does, so that runbooks and alerts still match. Here the same is
-//! said to somebody who has the file open.
+//! Diagnostics speak as Cartographer does, so that runbooks and alerts still match. Here the same is said to
+//! people, in conditions and by `cartouche validate`.
 
-use cartouche_templating::{
+use crate::{
     Diagnostic, DiagnosticKind, PathError, SearchError, Segment, SyntaxError, TagError,
-    UnreadableField,
+    UnreadableField, suggestion,
     syntax::{self, PathStep},
 };
 
-use crate::suggestion;
-
 /// What is said of a problem to its author.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Message {
-    pub(crate) text: String,
-    pub(crate) label: String,
-    pub(crate) help: Option<String>,
+pub struct Explained {
+    /// What is wrong, with the tag or path that it is about.
+    pub text: String,
+    /// The same beside its place, in a word or two.
+    pub label: String,
+    /// What to do about it.
+    pub help: Option<String>,
 }
 
-fn message(text: impl Into<String>, label: impl Into<String>, help: impl Into<String>) -> Message {
-    Message {
+fn explained(
+    text: impl Into<String>,
+    label: impl Into<String>,
+    help: impl Into<String>,
+) -> Explained {
+    Explained {
         text: text.into(),
         label: label.into(),
         help: Some(help.into()),
@@ -31,14 +36,15 @@ fn message(text: impl Into<String>, label: impl Into<String>, help: impl Into<St
 const ROOTS: [&str; 2] = ["runnable", "selected"];
 
 /// Translates a diagnostic.
-pub(crate) fn of(diagnostic: &Diagnostic) -> Message {
+#[must_use]
+pub fn of(diagnostic: &Diagnostic) -> Explained {
     let tag = diagnostic.tag.as_deref().unwrap_or_default();
     let what = format!("the tag $({tag})$");
     match &diagnostic.kind {
         DiagnosticKind::WholeValue { error, .. } | DiagnosticKind::InText(error) => {
             of_tag(&what, tag, error, &diagnostic.message())
         }
-        DiagnosticKind::NullInText(path) => message(
+        DiagnosticKind::NullInText(path) => explained(
             format!("{what} is null, and null cannot be part of a string"),
             "null",
             format!(
@@ -56,7 +62,8 @@ pub(crate) fn of(diagnostic: &Diagnostic) -> Message {
 }
 
 /// Whether it says that a tag leads to no value.
-pub(super) fn has_no_value(diagnostic: &Diagnostic) -> bool {
+#[must_use]
+pub fn has_no_value(diagnostic: &Diagnostic) -> bool {
     matches!(
         &diagnostic.kind,
         DiagnosticKind::WholeValue { error, .. } | DiagnosticKind::InText(error)
@@ -64,7 +71,7 @@ pub(super) fn has_no_value(diagnostic: &Diagnostic) -> bool {
     )
 }
 
-fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Message {
+fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Explained {
     match error {
         TagError::Path(error) => of_path(what, path, error, said),
         TagError::UnknownRoot { root, .. } => {
@@ -73,19 +80,19 @@ fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Message {
                 None if root == "inputs" => "inputs are at runnable.spec.inputs".to_owned(),
                 None => "a tag reads runnable or, with a selector, selected; text that is no tag is written $('...')$".to_owned(),
             };
-            message(
+            explained(
                 format!("{what} begins with '{root}', which does not exist"),
                 "not known",
                 help,
             )
         }
-        TagError::UnreadableField(UnreadableField::Suspend) => message(
+        TagError::UnreadableField(UnreadableField::Suspend) => explained(
             format!("{what} must not be read"),
             "suspending and resuming is no change of what is run",
             "use an input of its own",
         ),
         TagError::UnreadableField(UnreadableField::Status | UnreadableField::Volatile { .. }) => {
-            message(
+            explained(
                 format!("{what} must not be read"),
                 "changes with every run, so that a run would cause the next one",
                 "read spec, labels or annotations instead",
@@ -96,29 +103,29 @@ fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Message {
 }
 
 /// What needs no other text.
-fn as_said(what: &str, said: &str) -> Message {
-    Message {
+fn as_said(what: &str, said: &str) -> Explained {
+    Explained {
         text: format!("{what}: {said}"),
         label: "here".to_owned(),
         help: None,
     }
 }
 
-fn of_path(what: &str, path: &str, error: &PathError, said: &str) -> Message {
+fn of_path(what: &str, path: &str, error: &PathError, said: &str) -> Explained {
     match error {
-        PathError::Empty => message(
+        PathError::Empty => explained(
             format!("{what} is empty"),
             "no path here",
             "write a path between the markers, such as $(runnable.metadata.name)$ or, for an output, .status.phase",
         ),
         PathError::Syntax { error, .. } => of_syntax(what, error),
         PathError::Missing(_) => of_missing(what, path),
-        PathError::TooMany(_) => message(
+        PathError::TooMany(_) => explained(
             format!("{what} leads to several values"),
             "more than one value",
             "make it lead to exactly one: an index such as [0], or a filter that fits once",
         ),
-        PathError::ManyQueries { .. } => message(
+        PathError::ManyQueries { .. } => explained(
             format!("{what} has text after its closing brace"),
             "one path only",
             "a path has one pair of braces around all of it, or none",
@@ -129,7 +136,7 @@ fn of_path(what: &str, path: &str, error: &PathError, said: &str) -> Message {
 }
 
 /// A path that cannot be read.
-fn of_syntax(what: &str, error: &SyntaxError) -> Message {
+fn of_syntax(what: &str, error: &SyntaxError) -> Explained {
     let with_dots;
     let help = match error {
         SyntaxError::Index(text) if text.starts_with('"') && text.contains('.') => {
@@ -163,7 +170,7 @@ fn of_syntax(what: &str, error: &SyntaxError) -> Message {
             "a path is made of names, [0] and [?(@.name==\"x\")]; a dot in a name is written \\."
         }
     };
-    message(
+    explained(
         format!("{what} cannot be read: {error}"),
         "not a path",
         help,
@@ -172,7 +179,8 @@ fn of_syntax(what: &str, error: &SyntaxError) -> Message {
 
 /// What to write where a name has dots that end it. Nothing when the step that leads nowhere stands before
 /// that name: then the dots are not what is wrong.
-pub(super) fn unescaped_dots(path: &str, lost: Option<&PathStep>) -> Option<String> {
+#[must_use]
+pub fn unescaped_dots(path: &str, lost: Option<&PathStep>) -> Option<String> {
     let meant = syntax::with_escaped_dots(path)?;
     if lost.is_some_and(|step| step.span.end < meant.from) {
         return None;
@@ -183,7 +191,7 @@ pub(super) fn unescaped_dots(path: &str, lost: Option<&PathStep>) -> Option<Stri
     ))
 }
 
-fn of_missing(what: &str, path: &str) -> Message {
+fn of_missing(what: &str, path: &str) -> Explained {
     let help = unescaped_dots(path, None).unwrap_or_else(|| {
         let steps = syntax::steps(path);
         let help = if syntax::below(&steps, &["selected", "status"]).is_some() {
@@ -195,7 +203,7 @@ fn of_missing(what: &str, path: &str) -> Message {
         };
         help.to_owned()
     });
-    message(
+    explained(
         format!("{what} leads to no value"),
         "nothing is there",
         help,
@@ -203,24 +211,24 @@ fn of_missing(what: &str, path: &str) -> Message {
 }
 
 /// A path that can be read, but not followed.
-fn of_search(what: &str, error: &SearchError, said: &str) -> Message {
+fn of_search(what: &str, error: &SearchError, said: &str) -> Explained {
     match error {
-        SearchError::Word(word) => message(
+        SearchError::Word(word) => explained(
             format!("{what} has a space where none may be"),
             "a space",
             format!("there must be no space before '{word}': spaces may only stand at the end"),
         ),
-        SearchError::Operator(operator) => message(
+        SearchError::Operator(operator) => explained(
             format!("{what} compares with '{operator}'"),
             "unknown comparison",
             "filters compare with == != < <= > >=",
         ),
-        SearchError::OutOfBounds { index, length } => message(
+        SearchError::OutOfBounds { index, length } => explained(
             format!("{what} goes beyond the list: index {index}, length {length}"),
             "beyond the end",
             "use a position that is there; [-1] is the last element",
         ),
-        SearchError::NotAnArray { kind, .. } => message(
+        SearchError::NotAnArray { kind, .. } => explained(
             format!("{what} takes an element of a {kind}, which is no list"),
             "not an array",
             "brackets with a number or a filter are for lists; names are written .name",
@@ -232,37 +240,37 @@ fn of_search(what: &str, error: &SearchError, said: &str) -> Message {
     }
 }
 
-fn of_field(diagnostic: &Diagnostic, kind: &DiagnosticKind) -> Message {
+fn of_field(diagnostic: &Diagnostic, kind: &DiagnosticKind) -> Explained {
     let path = diagnostic.path();
-    if let Some(message) = of_schema(diagnostic, kind, &path) {
-        return message;
+    if let Some(said) = of_schema(diagnostic, kind, &path) {
+        return said;
     }
     match kind {
-        DiagnosticKind::Namespace => message(
+        DiagnosticKind::Namespace => explained(
             "a template cannot set metadata.namespace",
             "runs are in the namespace of their Runnable",
             "take this line out",
         ),
-        DiagnosticKind::NoName => message(
+        DiagnosticKind::NoName => explained(
             "the runs have no name",
             "generateName is missing here",
             "add generateName: $(runnable.metadata.name)$-",
         ),
-        DiagnosticKind::OwnKind(_) => message(
+        DiagnosticKind::OwnKind(_) => explained(
             kind.to_string(),
             "a Runnable that makes Runnables could go on for ever",
             "make the object that does the work: a Job, a Pod, a TaskRun, a Workflow",
         ),
-        DiagnosticKind::NoKind(field) => message(
+        DiagnosticKind::NoKind(field) => explained(
             format!("the template has no {field}"),
             "say here what kind of object to create",
             "add, for example, apiVersion: batch/v1 and kind: Job",
         ),
-        _ if path.is_empty() => Message {
+        _ if path.is_empty() => Explained {
             text: diagnostic.message(),
-            ..Message::default()
+            ..Explained::default()
         },
-        _ => Message {
+        _ => Explained {
             text: format!("{path}: {kind}"),
             label: "here".to_owned(),
             help: kind
@@ -273,7 +281,7 @@ fn of_field(diagnostic: &Diagnostic, kind: &DiagnosticKind) -> Message {
 }
 
 /// What no schema has, or what a schema does not declare.
-fn of_schema(diagnostic: &Diagnostic, kind: &DiagnosticKind, path: &str) -> Option<Message> {
+fn of_schema(diagnostic: &Diagnostic, kind: &DiagnosticKind, path: &str) -> Option<Explained> {
     let nearest_or = |name: &str, known: &[&str], otherwise: String| {
         suggestion::nearest(name, known.iter().copied())
             .map_or(otherwise, |meant| format!("did you mean '{meant}'?"))
@@ -285,7 +293,7 @@ fn of_schema(diagnostic: &Diagnostic, kind: &DiagnosticKind, path: &str) -> Opti
                 Some(Segment::Key(key)) => key,
                 _ => keyword,
             };
-            Some(message(
+            Some(explained(
                 format!("{parent}: there is no keyword '{keyword}' in a schema"),
                 "not known",
                 nearest_or(
@@ -295,7 +303,7 @@ fn of_schema(diagnostic: &Diagnostic, kind: &DiagnosticKind, path: &str) -> Opti
                 ),
             ))
         }
-        DiagnosticKind::UnknownType { name, known } => Some(message(
+        DiagnosticKind::UnknownType { name, known } => Some(explained(
             format!("{path}: there is no type '{name}'"),
             "no such type",
             nearest_or(name, known, format!("the types are: {}", known.join(", "))),
@@ -303,7 +311,7 @@ fn of_schema(diagnostic: &Diagnostic, kind: &DiagnosticKind, path: &str) -> Opti
         DiagnosticKind::UnknownProperty { name, known } => {
             let names: Vec<&str> = known.iter().map(String::as_str).collect();
             let listed = known.join(", ");
-            Some(message(
+            Some(explained(
                 format!("{path}: there is no property '{name}' beside it"),
                 "not declared",
                 nearest_or(

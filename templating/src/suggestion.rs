@@ -1,10 +1,8 @@
 //! The name that was probably meant.
 
 /// The known name that is most like the unknown one, if any is like it.
-pub(crate) fn nearest<'a>(
-    unknown: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = unknown.to_lowercase();
     let distance = |name: &str| strsim::damerau_levenshtein(&lower, &name.to_lowercase());
     let (best, distance) = known
@@ -18,7 +16,8 @@ pub(crate) fn nearest<'a>(
 }
 
 /// `did you mean 'x'?`, else the names that there are, if they are few.
-pub(crate) fn hint<'a>(
+#[must_use]
+pub fn hint<'a>(
     unknown: &str,
     what: &str,
     known: impl IntoIterator<Item = &'a str>,

@@ -1,0 +1,333 @@
+//! What is wrong with a Runnable, as a person would say it, and what to do about it: the one home of both, for
+//! conditions, events, `cartouche why` and the docs.
+
+use std::fmt;
+
+use cartouche_templating::{Diagnostic, Diagnostics, explained};
+
+use crate::told;
+
+/// Faults of one Runnable that are spelled out; the others are counted.
+const SHOWN: usize = 3;
+
+/// One thing that is wrong with a template or what it reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fault {
+    /// What and where.
+    pub what: String,
+    /// What to do about it, if it is known.
+    pub cure: Option<String>,
+}
+
+impl Fault {
+    fn of(diagnostic: &Diagnostic) -> Self {
+        let said = explained::of(diagnostic);
+        let path = diagnostic.path();
+        let what = if diagnostic.tag.is_some() && !path.is_empty() {
+            format!("{path}: {}", said.text)
+        } else {
+            said.text
+        };
+        Self {
+            what,
+            cure: said.help,
+        }
+    }
+
+    /// Everything that is wrong with a template, or with what it renders.
+    #[must_use]
+    pub fn all(diagnostics: &Diagnostics) -> Vec<Self> {
+        diagnostics.iter().map(Self::of).collect()
+    }
+}
+
+/// Who lacks a permission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// A `ServiceAccount`, by namespace and name, in which name a Runnable (the last) is served.
+    Account(String, String, String),
+    /// The controller, by the name that the API server knows it by.
+    Controller(String),
+}
+
+/// Why a Runnable is not ready, as far as that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// This is the name of no `ServiceAccount`.
+    AccountName(String),
+    /// There is no such `ServiceAccount` in this namespace.
+    AccountMissing(String, String),
+    /// No token can be had for the `ServiceAccount`, or no client be set up.
+    NoToken(String, String),
+    /// There is no such template.
+    TemplateMissing(String),
+    /// The template cannot be read.
+    TemplateUnread(String),
+    /// The template cannot be used, or not be rendered for this Runnable.
+    Unrendered(String, Vec<Fault>),
+    /// The template would fail for every Runnable.
+    Unacceptable(Vec<Fault>),
+    /// Objects of this kind, of this `apiVersion`, live in no namespace.
+    ClusterScoped(String, String),
+    /// The API server does not serve this kind, of this `apiVersion`.
+    KindMissing(String, String),
+    /// No object of this kind has these labels.
+    NothingSelected(String, String),
+    /// More than one object of this kind has these labels; two of them.
+    SeveralSelected(String, String, Vec<String>),
+    /// A selector that selects nothing, whatever there is.
+    Selector(String),
+    /// Somebody may not do these things: `list jobs.batch`.
+    Forbidden(Who, Vec<String>),
+    /// The API server takes what was rendered for no object of this kind, for this reason.
+    Invalid(String, String),
+    /// A quota, a policy or a webhook does not admit the run, for this reason.
+    NotAdmitted(String),
+    /// The namespace is being deleted.
+    NamespaceEnds(String),
+    /// The API server did not answer, or with an error of its own; what was tried.
+    NoAnswer(&'static str),
+    /// A run, by its name, gives no outputs.
+    NoOutputs(String, Vec<Fault>),
+    /// The name is taken by this object; whether the template fixes the name, and whether an earlier run has it.
+    NameTaken(String, bool, bool),
+    /// Runs follow each other.
+    Runaway {
+        /// How many did.
+        runs: i64,
+        /// When the next may be made.
+        until: String,
+        /// And then one in so many minutes.
+        minutes: i64,
+    },
+    /// Somebody else writes the status.
+    OtherController(u64),
+    /// The Runnable is suspended.
+    Suspended,
+    /// So many earlier runs have not ended.
+    Crowded(usize),
+    /// The object came back without the marks of its run.
+    MarksRemoved,
+    /// The name was taken, and is free again.
+    NameFreed,
+    /// The Runnable cannot be read: why.
+    Unreadable(String),
+}
+
+impl Cause {
+    /// What to do about it; empty where nothing is to be done.
+    #[must_use]
+    pub fn cure(&self) -> String {
+        let fixed = match self {
+            Self::Unrendered(_, faults)
+            | Self::Unacceptable(faults)
+            | Self::NoOutputs(_, faults) => return cures(faults),
+            Self::Forbidden(Who::Account(namespace, _, runnable), _) => {
+                return format!(
+                    "`cartouche rbac --runnable {runnable} --namespace {namespace}` prints the Role to apply"
+                );
+            }
+            Self::Forbidden(Who::Controller(user), _) => {
+                return format!(
+                    "grant it to {user}, as the manifests of Cartouche do (docs/security.md)"
+                );
+            }
+            Self::NameTaken(_, fixed, _) => {
+                if *fixed {
+                    "use metadata.generateName in the template instead of metadata.name, or delete that object"
+                } else {
+                    "delete or rename that object"
+                }
+            }
+            other => other.fixed_cure(),
+        };
+        fixed.to_owned()
+    }
+
+    fn fixed_cure(&self) -> &'static str {
+        match self {
+            Self::AccountName(_) => {
+                "give the name of a ServiceAccount, which is a lower-case DNS name"
+            }
+            Self::AccountMissing(..) => "create it, or correct spec.serviceAccountName",
+            Self::NoToken(..) => {
+                "let the controller create serviceaccounts/token in that namespace (docs/security.md)"
+            }
+            Self::TemplateMissing(_) => "create it, or correct spec.runTemplateRef.name",
+            Self::ClusterScoped(..) => "let the template make a kind that lives in a namespace",
+            Self::KindMissing(..) => "install what serves it, or correct apiVersion and kind",
+            Self::NothingSelected(..) => {
+                "create the object, or correct spec.selector or the labels"
+            }
+            Self::SeveralSelected(..) => {
+                "add labels to spec.selector, or take them off the others, until one is left"
+            }
+            Self::Selector(_) => "correct spec.selector.matchingLabels",
+            Self::Invalid(..) => {
+                "correct the template or the inputs; `cartouche diff --server-dry-run` asks again"
+            }
+            Self::NotAdmitted(_) => "do as the answer says; it is tried again",
+            Self::NamespaceEnds(_) => "nothing: no run can be made in it any more",
+            Self::NoAnswer(_) | Self::TemplateUnread(_) | Self::NameFreed => {
+                "nothing: it is tried again"
+            }
+            Self::Runaway { .. } => {
+                "let the template read only fields that its runs do not change; a change of the Runnable or its template ends the wait"
+            }
+            Self::OtherController(_) => {
+                "stop the other controller of carto.run, which may be Cartographer"
+            }
+            Self::Suspended => {
+                "`cartouche resume`, or set spec.suspend to false, when it may be made"
+            }
+            Self::Crowded(_) => "delete those that hang, or wait until one ends",
+            Self::MarksRemoved => {
+                "see that no admission webhook removes labels or annotations of new objects"
+            }
+            Self::Unreadable(_) => "correct the Runnable",
+            Self::Unrendered(..)
+            | Self::Unacceptable(_)
+            | Self::NoOutputs(..)
+            | Self::Forbidden(..)
+            | Self::NameTaken(..) => "",
+        }
+    }
+
+    /// The message of a condition: what is wrong, what to do, and what Cartographer would have said.
+    #[must_use]
+    pub fn message(&self, in_full: Option<&str>) -> String {
+        told::message(&self.to_string(), &self.cure(), in_full)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AccountName(name) => write!(
+                f,
+                "spec.serviceAccountName {name:?} is not the name of a ServiceAccount"
+            ),
+            Self::AccountMissing(namespace, name) => write!(
+                f,
+                "there is no ServiceAccount {name:?} in namespace {namespace:?}"
+            ),
+            Self::NoToken(namespace, name) => write!(
+                f,
+                "the controller gets no token for ServiceAccount {name:?} in namespace {namespace:?}"
+            ),
+            Self::TemplateMissing(name) => write!(f, "there is no ClusterRunTemplate {name:?}"),
+            Self::TemplateUnread(name) => {
+                write!(f, "ClusterRunTemplate {name:?} cannot be read now")
+            }
+            Self::Unrendered(template, faults) => write!(
+                f,
+                "ClusterRunTemplate {template:?} cannot be rendered for this Runnable: {}",
+                whats(faults)
+            ),
+            Self::Unacceptable(faults) => {
+                write!(f, "it would fail for every Runnable: {}", whats(faults))
+            }
+            Self::ClusterScoped(api_version, kind) => write!(
+                f,
+                "{kind} of {api_version} lives in no namespace, as runs must"
+            ),
+            Self::KindMissing(api_version, kind) => write!(
+                f,
+                "the API server has no kind {kind:?} in version {api_version:?}"
+            ),
+            Self::NothingSelected(kind, labels) => write!(f, "no {kind} has the labels {labels}"),
+            Self::SeveralSelected(kind, labels, names) => write!(
+                f,
+                "more than one {kind} has the labels {labels}: {}",
+                names.join(", ")
+            ),
+            Self::Selector(why) => f.write_str(why),
+            Self::Forbidden(who, what) => {
+                match who {
+                    Who::Account(namespace, name, _) => {
+                        write!(f, "ServiceAccount {name:?} in namespace {namespace:?}")?
+                    }
+                    Who::Controller(_) => f.write_str("the controller itself")?,
+                }
+                write!(f, " may not {}", listed(what))
+            }
+            Self::Invalid(kind, why) => write!(f, "what was rendered is no valid {kind}: {why}"),
+            Self::NotAdmitted(why) => write!(f, "the run was not admitted: {why}"),
+            Self::NamespaceEnds(namespace) => write!(f, "namespace {namespace:?} is being deleted"),
+            Self::NoAnswer(tried) => write!(f, "the API server did not {tried}"),
+            Self::NoOutputs(run, faults) => write!(
+                f,
+                "run {run} succeeded, but gives no outputs: {}",
+                whats(faults)
+            ),
+            Self::NameTaken(object, fixed, own) => {
+                let whose = if *own { ", from an earlier run" } else { "" };
+                write!(f, "{object} exists already{whose}")?;
+                if *fixed {
+                    f.write_str(", and the template gives every run this name")?;
+                }
+                Ok(())
+            }
+            Self::Runaway {
+                runs,
+                until,
+                minutes,
+            } => write!(
+                f,
+                "{runs} runs were made without a change of the Runnable or its template: does a run change the object that the Runnable selects? The next is made at {until}, then one every {minutes} minutes"
+            ),
+            Self::OtherController(seconds) => write!(
+                f,
+                "somebody else removed status.currentRun and status.history, so no run is made until the status was left alone for {seconds} seconds"
+            ),
+            Self::Suspended => f.write_str("a new run is due, and the Runnable is suspended"),
+            Self::Crowded(runs) => write!(
+                f,
+                "{runs} earlier runs have not ended, so no further run is made"
+            ),
+            Self::MarksRemoved => {
+                f.write_str("the object came back without the label or annotation of its run")
+            }
+            Self::NameFreed => f.write_str(
+                "an object of this name was there when the run was made, and is gone since",
+            ),
+            Self::Unreadable(why) => f.write_str(why),
+        }
+    }
+}
+
+fn whats(faults: &[Fault]) -> String {
+    let shown = faults.iter().take(SHOWN).map(|fault| fault.what.as_str());
+    let mut text = shown.collect::<Vec<_>>().join("; ");
+    if faults.len() > SHOWN {
+        text.push_str(&format!("; and {} more", faults.len() - SHOWN));
+    }
+    text
+}
+
+/// What to do about the faults that are spelled out, each once.
+fn cures(faults: &[Fault]) -> String {
+    let mut cures: Vec<&str> = Vec::new();
+    for cure in faults
+        .iter()
+        .take(SHOWN)
+        .filter_map(|fault| fault.cure.as_deref())
+    {
+        if !cures.contains(&cure) {
+            cures.push(cure);
+        }
+    }
+    cures.join("; ")
+}
+
+/// `a, b and c`.
+fn listed(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests;
