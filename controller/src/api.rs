@@ -3,6 +3,7 @@
 
 mod bounded;
 mod client;
+mod denied;
 mod error;
 mod page;
 mod path;
@@ -20,6 +21,7 @@ use serde_json::{Value, json};
 use crate::backoff::READS;
 use bounded::Unread;
 pub use client::{Bearer, Caller, Connection, configure};
+pub use denied::Denied;
 pub use error::ApiError;
 pub(crate) use error::answers;
 use page::Page;

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Mutex, time::Duration};
 
 use cartouche_protocol::{
-    cause::{Cause, Who},
+    diagnosis::{Diagnosis, Who},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 use clap::ValueEnum;
@@ -91,7 +91,7 @@ impl Identity {
             return Err(ReconcileError::caused(
                 Category::ServiceAccountError,
                 Requeue::OnChange,
-                Cause::AccountName(account.to_owned()),
+                Diagnosis::AccountName(account.to_owned()),
                 None,
             ));
         }
@@ -165,15 +165,15 @@ impl Identity {
 }
 
 /// Why no token can be had.
-fn without_token(namespace: &str, account: &str, error: &ApiError) -> Cause {
+fn without_token(namespace: &str, account: &str, error: &ApiError) -> Diagnosis {
     let (namespace, account) = (namespace.to_owned(), account.to_owned());
     match error.denied() {
         Some(denied) => {
             let what = format!("{} {}", denied.verb, denied.resource);
-            Cause::Forbidden(Who::Controller(denied.user), vec![what])
+            Diagnosis::Forbidden(Who::Controller(denied.user), vec![what])
         }
-        None if error.is_not_found() => Cause::AccountMissing(namespace, account),
-        None => Cause::NoToken(namespace, account),
+        None if error.is_not_found() => Diagnosis::AccountMissing(namespace, account),
+        None => Diagnosis::NoToken(namespace, account),
     }
 }
 

@@ -5,8 +5,8 @@ mod ask;
 pub mod observe;
 
 mod apply_retention;
-mod causes;
 mod context;
+mod diagnoses;
 mod make;
 mod pods;
 mod prune;

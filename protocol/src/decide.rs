@@ -16,7 +16,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName, WatchState};
 use crate::{
-    cause::Cause,
+    diagnosis::Diagnosis,
     ledger::{Due, Fate, Ledger, MAX_HISTORY, Pace, SLOW_INTERVAL, may_land},
     process_state::CREATES_SETTLE_IN,
     reconcile_error::{Category, ReconcileError, Requeue},
@@ -256,7 +256,7 @@ fn suspended() -> ReconcileError {
     ReconcileError::caused(
         Category::Suspended,
         Requeue::OnChange,
-        Cause::Suspended,
+        Diagnosis::Suspended,
         None,
     )
 }
@@ -266,7 +266,7 @@ fn crowded() -> ReconcileError {
     ReconcileError::caused(
         Category::UnknownError,
         Requeue::Backoff,
-        Cause::Crowded(MAX_HISTORY),
+        Diagnosis::Crowded(MAX_HISTORY),
         None,
     )
 }
@@ -282,7 +282,7 @@ fn runaway(facts: &Facts, runs: i64, until: Timestamp) -> ReconcileError {
     let wait = facts.now.map_or(std::time::Duration::from_secs(1), |now| {
         until.duration_since(now).unsigned_abs()
     });
-    let cause = Cause::Runaway {
+    let cause = Diagnosis::Runaway {
         runs,
         until: until.to_string(),
         minutes: SLOW_INTERVAL.as_mins(),
@@ -294,7 +294,7 @@ fn other_controller() -> ReconcileError {
     ReconcileError::caused(
         Category::OtherController,
         Requeue::OnChange,
-        Cause::OtherController(CREATES_SETTLE_IN.as_secs()),
+        Diagnosis::OtherController(CREATES_SETTLE_IN.as_secs()),
         None,
     )
 }

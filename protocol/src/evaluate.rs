@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::facts::{CachedRun, OutputsDigest};
 use crate::{
-    cause::Fault,
     compiled::Compiled,
+    diagnosis::Fault,
     ledger::{FetchedRun, Ledger, OutputsRead, RunIdentity},
     object::{MAX_DEPTH, is_shortened},
     reconcile_error::bounded,

@@ -3,9 +3,9 @@
 //! is decided here; the model checks every order in which it may.
 
 pub mod advice;
-pub mod cause;
 pub mod compiled;
 pub mod decide;
+pub mod diagnosis;
 pub mod evaluate;
 pub mod explanation;
 pub mod facts;

@@ -3,7 +3,7 @@
 
 use std::{fmt, time::Duration};
 
-use crate::cause::Cause;
+use crate::diagnosis::Diagnosis;
 
 /// Longest text in an event, and of what others said in a condition, in bytes.
 pub const TEXT_BYTES: usize = 1_000;
@@ -133,8 +133,8 @@ pub struct ReconcileError {
     pub message: String,
     /// When it is tried again.
     pub requeue: Requeue,
-    /// From what its message was made, if it is known.
-    pub cause: Option<Box<Cause>>,
+    /// What its message was made from, if it is known.
+    pub diagnosis: Option<Box<Diagnosis>>,
 }
 
 impl ReconcileError {
@@ -145,7 +145,7 @@ impl ReconcileError {
             category,
             requeue,
             message: within(message.into(), MESSAGE_BYTES),
-            cause: None,
+            diagnosis: None,
         }
     }
 
@@ -154,13 +154,13 @@ impl ReconcileError {
     pub fn caused(
         category: Category,
         requeue: Requeue,
-        cause: Cause,
+        diagnosis: Diagnosis,
         in_full: Option<String>,
     ) -> Self {
         let in_full = in_full.map(bounded);
-        let message = cause.message(in_full.as_deref());
+        let message = diagnosis.message(in_full.as_deref());
         Self {
-            cause: Some(Box::new(cause)),
+            diagnosis: Some(Box::new(diagnosis)),
             ..Self::new(category, requeue, message)
         }
     }

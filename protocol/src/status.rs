@@ -1,5 +1,6 @@
 //! What the status says: facts and outcome in, the whole status out. Pure.
 
+mod awaited;
 mod told;
 mod unsatisfied;
 
@@ -13,10 +14,12 @@ use k8s_openapi::{
 };
 
 use crate::facts::Facts;
+use crate::told::Told;
 use crate::{
     ledger::Ledger,
     reconcile_error::{Category, ReconcileError, Requeue, bounded},
 };
+pub use awaited::awaited_for;
 pub use told::said_of_run;
 use told::{is_of_run, told};
 use unsatisfied::unsatisfied;
@@ -146,7 +149,7 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
     {
         ready.message = said;
     }
-    let extra = abnormal(&ready, ledger, error);
+    let extra = abnormal(facts, &ready, ledger, error);
 
     let values = [Some((RUN_TEMPLATE_READY, template))]
         .into_iter()
@@ -258,6 +261,7 @@ pub fn blocking(status: &RunnableStatus) -> Option<&Condition> {
 /// `Reconciling` while something is under way or tried again, `Stalled` when only a change can help;
 /// neither while a suspended Runnable waits for its user.
 fn abnormal(
+    facts: &Facts,
     ready: &ConditionValue,
     ledger: &Ledger,
     error: Option<&ReconcileError>,
@@ -272,6 +276,7 @@ fn abnormal(
     });
     let stalled = match error {
         Some(error) if error.category == Category::Suspended => ended,
+        Some(error) if awaited::may_come(error) => awaited_for(facts, error).is_none(),
         Some(error) => {
             error.requeue == Requeue::OnChange && error.category != Category::OtherController
         }
@@ -282,6 +287,8 @@ fn abnormal(
         name,
         ConditionValue {
             status: TRUE,
+            // What scripts look for stands in the conditions that Cartographer has.
+            message: Told::own(&ready.message).to_owned(),
             ..ready.clone()
         },
     ))

@@ -68,7 +68,10 @@ mod tests {
         assert_eq!((&*denied.verb, &*denied.resource), ("create", "jobs.batch"));
         let said = "serviceaccounts \"a\" is forbidden: User \"c\" cannot impersonate resource \"serviceaccounts\" in API group \"\" in the namespace \"n\": RBAC: role not found";
         let denied = answered(said).denied().unwrap();
-        assert_eq!((&*denied.verb, &*denied.resource), ("impersonate", "serviceaccounts"));
+        assert_eq!(
+            (&*denied.verb, &*denied.resource),
+            ("impersonate", "serviceaccounts")
+        );
     }
 
     #[test]

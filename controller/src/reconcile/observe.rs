@@ -4,8 +4,8 @@ use std::{fmt::Display, sync::Arc};
 
 use cartouche_crds::{API_VERSION, GROUP};
 use cartouche_protocol::{
-    cause::Cause,
     compiled::Compiled,
+    diagnosis::Diagnosis,
     facts::Rendering,
     ledger::Cause,
     reconcile_error::{Category, ReconcileError, Requeue},
@@ -114,7 +114,7 @@ impl Reconciliation<'_> {
             .map_err(|problems| self.stamp_failure(self.unrendered(&problems), &problems))
     }
 
-    pub(super) fn stamp_failure(&self, cause: Cause, error: &dyn Display) -> ReconcileError {
+    pub(super) fn stamp_failure(&self, cause: Diagnosis, error: &dyn Display) -> ReconcileError {
         let template = &self.facts.runnable.template;
         let text = format!("unable to stamp object for run template [{template}]: {error}");
         ReconcileError::caused(
@@ -136,7 +136,7 @@ impl Reconciliation<'_> {
             return Err(ReconcileError::caused(
                 Category::ServiceAccountError,
                 Requeue::OnChange,
-                Cause::AccountMissing(namespace.clone(), name.to_owned()),
+                Diagnosis::AccountMissing(namespace.clone(), name.to_owned()),
                 Some(format!(
                     "failed to get service account object from api server [{namespace}/{name}]: failed to get object [{namespace}/{name}] from api server: \
                      ServiceAccount {name:?} not found"
@@ -158,7 +158,7 @@ impl Reconciliation<'_> {
         let absent = || {
             missing(
                 Requeue::OnChange,
-                Cause::TemplateMissing(name.clone()),
+                Diagnosis::TemplateMissing(name.clone()),
                 format!("ClusterRunTemplate.{GROUP} {name:?} not found"),
             )
         };
@@ -170,7 +170,7 @@ impl Reconciliation<'_> {
             Ok(compiled) => Ok(compiled),
             Err(TemplateUnread::Absent) => Err(absent()),
             Err(TemplateUnread::Failed(error)) => {
-                let cause = Cause::TemplateUnread(name.clone());
+                let cause = Diagnosis::TemplateUnread(name.clone());
                 Err(missing(Requeue::Backoff, cause, error))
             }
         }
@@ -186,7 +186,7 @@ impl Reconciliation<'_> {
         match self.ctx.kinds.find(api_version, kind).await {
             Ok(found) if found.namespaced => Ok(()),
             Ok(_) => Err(self.stamp_failure(
-                Cause::ClusterScoped(api_version.to_owned(), kind.to_owned()),
+                Diagnosis::ClusterScoped(api_version.to_owned(), kind.to_owned()),
                 &format!("{kind} of {api_version} is a cluster-scoped kind: a run must live in the namespace of its Runnable"),
             )),
             Err(error) => Err(self.unlisted(&unapplied_name(rendering), &error)),

@@ -31,6 +31,9 @@ use crate::{
 /// How often it is reported that another controller writes the same status.
 const OTHER_PAUSE: Duration = Duration::from_secs(10);
 
+/// Conditions bear whole seconds.
+const SECOND: Duration = Duration::from_secs(1);
+
 /// When a run that was made is confirmed at the latest, unless others have their turn first. An engine that is quick
 /// has finished it by then, which saves a write, and lets nobody wait for outputs that are there.
 const PUT_OFF: Duration = Duration::from_millis(100);
@@ -243,6 +246,8 @@ impl<'a> Reconciliation<'a> {
         {
             return wait.into_iter().chain([left]).min();
         }
+        let patience = status::awaited_for(&self.facts, &error).map(|left| left + SECOND);
+        let wait = wait.into_iter().chain(patience).min();
         let status = status::status(&self.facts, &self.facts.ledger, Some(&error));
         match self.report(status).await {
             Ok(()) => wait,

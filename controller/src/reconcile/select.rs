@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use cartouche_crds::Selector;
 use cartouche_protocol::{
-    cause::Cause,
+    diagnosis::Diagnosis,
     facts::WatchState,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
@@ -24,7 +24,7 @@ use crate::{
 /// Why a selector picks nothing.
 struct SelectError {
     requeue: Requeue,
-    cause: Cause,
+    cause: Diagnosis,
     text: String,
 }
 
@@ -169,11 +169,11 @@ fn only(
             let name = object.pointer("/metadata/name").and_then(Value::as_str);
             name.unwrap_or_default().to_owned()
         });
-        let cause = Cause::SeveralSelected(kind, labels, names.collect());
+        let cause = Diagnosis::SeveralSelected(kind, labels, names.collect());
         return Err(change(cause, "selector matched multiple objects"));
     }
     let Some(mut object) = found.pop() else {
-        let cause = Cause::NothingSelected(kind, labels);
+        let cause = Diagnosis::NothingSelected(kind, labels);
         return Err(change(cause, "selector did not match any objects"));
     };
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
@@ -199,7 +199,7 @@ fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), SelectError> {
         };
         return Err(SelectError {
             requeue: Requeue::OnChange,
-            cause: Cause::Selector(wrong.clone()),
+            cause: Diagnosis::Selector(wrong.clone()),
             text: wrong,
         });
     }

@@ -4,7 +4,7 @@ use cartouche_crds::{CurrentRun, RunPhase};
 
 use super::{Change, Step, crowded, suspended};
 use crate::{
-    cause::{Cause, Who},
+    diagnosis::{Diagnosis, Who},
     facts::{CachedRun, CreateOutcome, Facts, NameRead, Rendering, RunName},
     ledger::{FetchedRun, MAX_HISTORY, result_of},
     reconcile_error::{Category, ReconcileError, Requeue},
@@ -225,7 +225,7 @@ fn name_conflict(
         current.kind, facts.runnable.namespace, current.name
     );
     let is_fixed = rendering.document.fixed_name().is_some();
-    let cause = Cause::NameTaken(object, is_fixed, own);
+    let cause = Diagnosis::NameTaken(object, is_fixed, own);
     ReconcileError::caused(Category::NameConflict, Requeue::Backoff, cause, None)
 }
 
@@ -233,7 +233,7 @@ fn vanished(facts: &Facts, current: &CurrentRun) -> ReconcileError {
     rejected(
         facts,
         current,
-        Cause::NameFreed,
+        Diagnosis::NameFreed,
         "an object of this name was there when it was created, and is gone since: it is tried again",
     )
 }
@@ -250,7 +250,7 @@ fn unreadable(facts: &Facts, current: &CurrentRun) -> ReconcileError {
     let mut error = rejected(
         facts,
         current,
-        Cause::Forbidden(who, vec![format!("get or list {object}")]),
+        Diagnosis::Forbidden(who, vec![format!("get or list {object}")]),
         "it exists already, and the ServiceAccount may neither get nor list it to see whose it is: give it one of these permissions",
     );
     error.requeue = Requeue::OnRbac;
@@ -261,12 +261,12 @@ fn strange(facts: &Facts, current: &CurrentRun) -> ReconcileError {
     rejected(
         facts,
         current,
-        Cause::MarksRemoved,
+        Diagnosis::MarksRemoved,
         "the object came back without the label or annotation of its run; does an admission webhook remove them?",
     )
 }
 
-fn rejected(facts: &Facts, current: &CurrentRun, cause: Cause, why: &str) -> ReconcileError {
+fn rejected(facts: &Facts, current: &CurrentRun, cause: Diagnosis, why: &str) -> ReconcileError {
     let (namespace, name, template) = (
         &facts.runnable.namespace,
         &current.name,

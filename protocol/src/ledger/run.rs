@@ -13,7 +13,7 @@ use k8s_openapi::{
 };
 use serde_json::Value;
 
-use crate::{cause::Fault, managed_fields::Writers, rerun};
+use crate::{diagnosis::Fault, managed_fields::Writers, rerun};
 
 /// Sequences above this are nobody's honest count: the next one must always exist.
 const MAX_SEQUENCE: i64 = 1 << 53;

@@ -5,6 +5,7 @@
     reason = "the scene has the words that these tests are written in"
 )]
 
+mod awaited;
 mod gone;
 mod outputs;
 mod said;

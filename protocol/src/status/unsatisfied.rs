@@ -4,7 +4,7 @@ use cartouche_crds::{CurrentRun, RunResult};
 
 use super::{RUN_TEMPLATE_READY, find, is_stored};
 use crate::{
-    cause::{Cause, Fault},
+    diagnosis::{Diagnosis, Fault},
     facts::{Facts, OutputsDigest, RunName},
     ledger::{Ledger, OutputsRead},
     reconcile_error::{Category, ReconcileError, Requeue},
@@ -68,7 +68,7 @@ fn waiting(facts: &Facts, current: &CurrentRun, why: &str, faults: Vec<Fault>) -
     ReconcileError::caused(
         Category::OutputPathNotSatisfied,
         Requeue::OnChange,
-        Cause::NoOutputs(name.clone(), faults),
+        Diagnosis::NoOutputs(name.clone(), faults),
         Some(format!(
             "waiting to read value from resource [{resource}/{name}] in namespace [{namespace}]: unable to retrieve outputs from stamped object \
              [{namespace}/{name}] of type [{resource}] for run template [{template}]: {why}"

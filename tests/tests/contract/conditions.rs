@@ -28,7 +28,10 @@ async fn a_missing_template_is_named() -> Result<()> {
         "unable to get run template [{template}]: failed to get run template object from api server [ClusterRunTemplate/{template}]: \
          ClusterRunTemplate.carto.run \"{template}\" not found"
     );
-    assert_eq!(subject.fails("RunTemplateNotFound", "").await?, wanted);
+    assert_eq!(
+        subject.fails_in_full("RunTemplateNotFound", "").await?,
+        wanted
+    );
     subject
         .says("StampedObjectCondition", "Unknown", "Unknown", "")
         .await?;
@@ -46,7 +49,7 @@ async fn without_an_account_there_is_no_word_about_a_run() -> Result<()> {
         .await?;
     subject.fails("ServiceAccountError", "").await?;
     let object = subject.object().await?;
-    assert_eq!(types(&object), ["RunTemplateReady", "Ready", "Stalled"]);
+    assert_eq!(types(&object), ["RunTemplateReady", "Ready", "Reconciling"]);
     Ok(())
 }
 
@@ -64,7 +67,10 @@ async fn a_tag_that_leads_nowhere_is_named_with_its_path() -> Result<()> {
          [spec.a.b.[0]]: evaluate tag $(runnable.spec.inputs.none)$: jsonpath returned empty list: runnable.spec.inputs.none",
         world.template_name()
     );
-    assert_eq!(subject.fails("TemplateStampFailure", "").await?, wanted);
+    assert_eq!(
+        subject.fails_in_full("TemplateStampFailure", "").await?,
+        wanted
+    );
     Ok(())
 }
 
@@ -82,7 +88,7 @@ async fn a_kind_that_is_not_served_is_named() -> Result<()> {
     );
     assert_eq!(
         subject
-            .fails("StampedObjectRejectedByAPIServer", "")
+            .fails_in_full("StampedObjectRejectedByAPIServer", "")
             .await?,
         wanted
     );
@@ -96,7 +102,7 @@ async fn a_run_that_the_api_server_refuses_is_refused_in_its_words() -> Result<(
     spec["template"]["metadata"]["labels"] = json!({ "app": "not a label!" });
     world.template(spec).await?;
     let said = subject
-        .fails("StampedObjectRejectedByAPIServer", "")
+        .fails_in_full("StampedObjectRejectedByAPIServer", "")
         .await?;
     let name = subject.status().await?["currentRun"]["name"].take();
     let wanted = format!(

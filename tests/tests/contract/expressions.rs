@@ -205,7 +205,7 @@ async fn everything_that_is_wrong_is_said_at_once_in_order() -> Result<()> {
     });
     world.template(stamps(paths)).await?;
     let subject = world.runnable("r", json!({ "inputs": inputs() })).await?;
-    let said = subject.fails("TemplateStampFailure", "").await?;
+    let said = subject.fails_in_full("TemplateStampFailure", "").await?;
     let at = "failed to recursively evaluate template: failed to interpolate template at path";
     let wanted = [
         format!(

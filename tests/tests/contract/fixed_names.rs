@@ -15,9 +15,8 @@ async fn a_fixed_name_works_once_and_then_asks_for_generate_name() -> Result<()>
     subject.input("foo", 2).await?;
     let said = subject.fails("NameConflict", "").await?;
     let wanted = format!(
-        "unable to create a new run for run template [{}]: TestObj [{}/only] exists already from an earlier run, and the template gives \
-         every run this fixed name: use metadata.generateName instead of metadata.name, or delete that object",
-        world.template_name(),
+        "TestObj {}/only exists already, from an earlier run, and the template gives every run this name; \
+         to do: use metadata.generateName in the template instead of metadata.name, or delete that object",
         world.namespace
     );
     assert_eq!(said, wanted);

@@ -45,7 +45,7 @@ async fn an_account_without_rights_is_told_so_and_runs_seconds_after_it_has_them
     world.allow("runner", &[]).await?;
     let subject = guarded(&world, "runner").await?;
     let said = subject
-        .fails("StampedObjectRejectedByAPIServer", "")
+        .fails_in_full("StampedObjectRejectedByAPIServer", "")
         .await?;
     let wanted = format!(
         "unable to apply object [{}/run-] for run template [{}]: unable to list from api server: {}",
@@ -177,7 +177,7 @@ async fn outputs_are_never_read_with_more_rights_than_the_account_has() -> Resul
     tokio::time::sleep(Duration::from_secs(1)).await;
     world.play(&run, answered("secret")).await?;
     let said = subject
-        .fails(
+        .fails_in_full(
             "FailedToListCreatedObjects",
             "unable to list from api server: ",
         )
@@ -223,7 +223,10 @@ async fn an_account_that_is_missing_is_named_and_waited_for() -> Result<()> {
     let wanted = format!(
         "failed to get service account object from api server [{at}]: failed to get object [{at}] from api server: ServiceAccount \"late\" not found"
     );
-    assert_eq!(subject.fails("ServiceAccountError", "").await?, wanted);
+    assert_eq!(
+        subject.fails_in_full("ServiceAccountError", "").await?,
+        wanted
+    );
     subject
         .event("Warning", "ServiceAccountError", &wanted)
         .await?;
@@ -366,7 +369,7 @@ async fn tokens_do_what_impersonation_does_and_their_lack_is_named() -> Result<(
         let spec = json!({ "serviceAccountName": account });
         world.runnable(account, spec).await?;
         if account == "second" {
-            let lack = "fetch token: serviceaccounts \"second\" is forbidden";
+            let lack = "the controller itself may not create serviceaccounts/token; to do: ";
             let named = |it: &Value| {
                 let said = condition(it, "RunTemplateReady");
                 said["reason"] == "ServiceAccountTokenError"

@@ -120,7 +120,7 @@ async fn without_a_match_a_runnable_waits_for_one() -> Result<()> {
     let world = World::new("appears").await?;
     let labels = json!({ "k1": "v1", "k2": "v2" });
     let subject = selecting(&world, selector(TEST_OBJ, labels.clone())).await?;
-    let said = subject.fails("TemplateStampFailure", "").await?;
+    let said = subject.fails_in_full("TemplateStampFailure", "").await?;
     let wanted = unresolved(
         "k1:v1 k2:v2",
         TEST_OBJ,
@@ -143,7 +143,7 @@ async fn without_a_match_a_runnable_waits_for_one() -> Result<()> {
 async fn of_several_matches_none_is_taken_until_one_is_left() -> Result<()> {
     let world = World::new("several").await?;
     let subject = selecting_two(&world, json!({ "a": "b" })).await?;
-    let said = subject.fails("TemplateStampFailure", "").await?;
+    let said = subject.fails_in_full("TemplateStampFailure", "").await?;
     let wanted = unresolved("a:b", TEST_OBJ, "selector matched multiple objects");
     assert_eq!(said, wanted);
     world.delete(TEST_OBJ, "one").await?;
@@ -290,7 +290,7 @@ async fn the_value_of_a_label_is_never_read_as_more_than_a_value() -> Result<()>
     let world = World::new("injected").await?;
     put(&world, TEST_OBJ, "it", json!({ "a": "x", "b": "y" }), 1).await?;
     let subject = selecting(&world, selector(TEST_OBJ, json!({ "a": "x,b=y" }))).await?;
-    let said = subject.fails("TemplateStampFailure", "").await?;
+    let said = subject.fails_in_full("TemplateStampFailure", "").await?;
     let cause = "\"x,b=y\" is not a valid label value";
     assert!(
         said.starts_with(&unresolved("a:x,b=y", TEST_OBJ, cause)),
@@ -339,7 +339,7 @@ async fn an_account_that_may_not_list_the_kind_selects_once_it_may() -> Result<(
          \"system:serviceaccount:{0}:default\" cannot list resource \"guardedobjs\" in API group \"test.run\" in the namespace \"{0}\"",
         world.namespace
     );
-    let said = subject.fails("TemplateStampFailure", "").await?;
+    let said = subject.fails_in_full("TemplateStampFailure", "").await?;
     assert_eq!(said, unresolved("a:b", GUARDED_OBJ, &cause));
     world
         .allow("default", &[GUARDED_OBJ.rights(&["list"])])

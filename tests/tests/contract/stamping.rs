@@ -25,7 +25,7 @@ async fn a_run_lives_in_the_namespace_of_its_runnable() -> Result<()> {
     let (subject, run) = stamped(&world, metadata).await?;
     assert_eq!(run["metadata"]["namespace"], world.namespace);
     subject.input("ns", "kube-system").await?;
-    let said = subject.fails("TemplateStampFailure", "").await?;
+    let said = subject.fails_in_full("TemplateStampFailure", "").await?;
     let wanted = format!(
         "unable to stamp object for run template [{}]: cannot set namespace in resource template",
         world.template_name()

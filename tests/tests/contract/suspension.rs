@@ -24,7 +24,12 @@ async fn what_changes_while_it_is_suspended_runs_when_it_is_resumed() -> Result<
     suspend(&subject, true).await?;
     subject.input("foo", 2).await?;
     subject
-        .says("Ready", "Unknown", "Suspended", "spec.suspend is false")
+        .says(
+            "Ready",
+            "Unknown",
+            "Suspended",
+            "or set spec.suspend to false",
+        )
         .await?;
     subject.stays_at(1).await?;
     // The run at work is followed, and its outputs come.

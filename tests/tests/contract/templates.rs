@@ -305,7 +305,7 @@ async fn a_runnable_says_what_is_wrong_with_its_template() -> Result<()> {
     world.template(stamps(json!({ "x": "$()$" }))).await?;
     let subject = world.runnable("r", json!({})).await?;
     let (_, _, problem) = world.accepted(&world.template_name()).await?;
-    let said = subject.fails("TemplateStampFailure", "").await?;
+    let said = subject.fails_in_full("TemplateStampFailure", "").await?;
     let template = world.template_name();
     let wanted = format!("unable to stamp object for run template [{template}]: {problem}");
     assert_eq!(said, wanted);

@@ -228,7 +228,7 @@ fn what_may_be_ours_without_its_marks_is_a_conflict_and_never_a_second_name() {
     facts.ledger.current = Some(rejected(2, "A", true));
     let told = stuck(&facts, Category::NameConflict);
     assert!(
-        told.message.contains(&format!("[default/{}]", name(2))),
+        told.message.contains(&format!("default/{}", name(2))),
         "{}",
         told.message
     );

@@ -15,7 +15,7 @@ use k8s_openapi::{
 };
 use serde_json::{Value, json};
 
-use crate::cause::Fault;
+use crate::diagnosis::Fault;
 use crate::ledger::{FetchedRun, Intent, Ledger, OutputsRead, RunIdentity};
 
 pub(crate) const RUNNABLE: &str = "0f5c9f62-2b0e-4c8e-a2d4-7a2a1f6a3c10";

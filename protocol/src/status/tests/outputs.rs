@@ -32,7 +32,8 @@ fn a_missing_output_is_told_in_full_and_the_old_outputs_stay() {
     assert_eq!(
         message(&status, RUN_TEMPLATE_READY),
         format!(
-            "waiting to read value from resource [builds.example.dev/{name}] in namespace [default]: unable to retrieve outputs from stamped \
+            "run {name} succeeded, but gives no outputs: no path; to do: correct it; in full: \
+             waiting to read value from resource [builds.example.dev/{name}] in namespace [default]: unable to retrieve outputs from stamped \
              object [default/{name}] of type [builds.example.dev] for run template [t]: no such path"
         )
     );

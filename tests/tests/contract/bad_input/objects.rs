@@ -129,7 +129,7 @@ async fn names_that_cannot_be_given() -> Result<()> {
                 "the name of a stranger's object",
                 fixed,
                 "NameConflict",
-                "use metadata.generateName instead of metadata.name",
+                "use metadata.generateName in the template",
             ),
             metadata(
                 "a fixed name that is none",
@@ -170,9 +170,8 @@ async fn a_stranger_whose_name_is_wanted_is_left_alone() -> Result<()> {
     let subject = world.runnable("r", json!({})).await?;
     let said = subject.fails("NameConflict", "").await?;
     let wanted = format!(
-        "unable to create a new run for run template [{}]: TestObj [{}/taken] exists already, and the template gives every run this fixed \
-         name: use metadata.generateName instead of metadata.name, or delete that object",
-        world.template_name(),
+        "TestObj {}/taken exists already, and the template gives every run this name; \
+         to do: use metadata.generateName in the template instead of metadata.name, or delete that object",
         world.namespace
     );
     assert_eq!(said, wanted);

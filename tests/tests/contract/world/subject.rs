@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
+use cartouche_protocol::told::Told;
 use cartouche_templating::name_suffix;
 use cartouche_tests::cluster::Seen;
 use serde_json::{Value, json};
@@ -127,6 +128,16 @@ impl Subject {
             "Ready: {ready}\nRunTemplateReady: {template}"
         );
         Ok(template)
+    }
+
+    /// The same, of which only the words of Cartographer are returned. A sentence for people and what to do stand
+    /// before them.
+    pub async fn fails_in_full(&self, reason: &str, part: &str) -> Result<String> {
+        let said = self.fails(reason, part).await?;
+        let told = Told::of(&said);
+        ensure!(told.to_do.is_some(), "it does not say what to do: {said}");
+        let in_full = told.in_full.with_context(|| said.clone())?;
+        Ok(in_full.to_owned())
     }
 
     /// A text without what is another one in each test run: the namespace, and the ends of the names

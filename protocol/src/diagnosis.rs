@@ -8,7 +8,7 @@ use cartouche_templating::{Diagnostic, Diagnostics, explained};
 use crate::told;
 
 /// Faults of one Runnable that are spelled out; the others are counted.
-const SHOWN: usize = 3;
+const SHOWN: usize = 10;
 
 /// One thing that is wrong with a template or what it reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,10 +23,10 @@ impl Fault {
     fn of(diagnostic: &Diagnostic) -> Self {
         let said = explained::of(diagnostic);
         let path = diagnostic.path();
-        let what = if diagnostic.tag.is_some() && !path.is_empty() {
-            format!("{path}: {}", said.text)
-        } else {
+        let what = if path.is_empty() || said.text.contains(&path) {
             said.text
+        } else {
+            format!("{path}: {}", said.text)
         };
         Self {
             what,
@@ -52,7 +52,7 @@ pub enum Who {
 
 /// Why a Runnable is not ready, as far as that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum Diagnosis {
     /// This is the name of no `ServiceAccount`.
     AccountName(String),
     /// There is no such `ServiceAccount` in this namespace.
@@ -114,7 +114,7 @@ pub enum Cause {
     Unreadable(String),
 }
 
-impl Cause {
+impl Diagnosis {
     /// What to do about it; empty where nothing is to be done.
     #[must_use]
     pub fn cure(&self) -> String {
@@ -200,7 +200,7 @@ impl Cause {
     }
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for Diagnosis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AccountName(name) => write!(
@@ -235,10 +235,11 @@ impl fmt::Display for Cause {
                 f,
                 "the API server has no kind {kind:?} in version {api_version:?}"
             ),
-            Self::NothingSelected(kind, labels) => write!(f, "no {kind} has the labels {labels}"),
+            Self::NothingSelected(kind, labels) => write!(f, "no {kind} has {}", labelled(labels)),
             Self::SeveralSelected(kind, labels, names) => write!(
                 f,
-                "more than one {kind} has the labels {labels}: {}",
+                "more than one {kind} has {}: {}",
+                labelled(labels),
                 names.join(", ")
             ),
             Self::Selector(why) => f.write_str(why),
@@ -293,6 +294,13 @@ impl fmt::Display for Cause {
             ),
             Self::Unreadable(why) => f.write_str(why),
         }
+    }
+}
+
+fn labelled(labels: &str) -> String {
+    match labels {
+        "" => "any labels, as spec.selector asks for none".to_owned(),
+        labels => format!("the labels {labels}"),
     }
 }
 

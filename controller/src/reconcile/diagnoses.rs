@@ -1,6 +1,6 @@
-//! What the answers of the API server mean for a Runnable, in the words of [`Cause`].
+//! What the answers of the API server mean for a Runnable, in the words of [`Diagnosis`].
 
-use cartouche_protocol::cause::{Cause, Fault, Who};
+use cartouche_protocol::diagnosis::{Diagnosis, Fault, Who};
 use cartouche_templating::Diagnostics;
 
 use super::reconciliation::Reconciliation;
@@ -11,36 +11,36 @@ use crate::{
 
 impl Reconciliation<'_> {
     /// Why a request did not give what it was sent for: `tried` is what the API server did not do.
-    pub(super) fn cause_of(&self, error: &ApiError, tried: &'static str) -> Cause {
+    pub(super) fn cause_of(&self, error: &ApiError, tried: &'static str) -> Diagnosis {
         match error.denied() {
             Some(denied) => self.forbidden(&denied),
-            None if error.is_forbidden() => Cause::NotAdmitted(self.told(error)),
-            None => Cause::NoAnswer(tried),
+            None if error.is_forbidden() => Diagnosis::NotAdmitted(self.told(error)),
+            None => Diagnosis::NoAnswer(tried),
         }
     }
 
     /// The same of a create.
-    pub(super) fn cause_of_refusal(&self, error: &ApiError) -> Cause {
+    pub(super) fn cause_of_refusal(&self, error: &ApiError) -> Diagnosis {
         let rendering = self.facts.rendering.as_ref().ok();
         let (api_version, kind) = rendering
             .map(|it| (it.document.api_version(), it.document.kind()))
             .unwrap_or_default();
         if error.is_namespace_terminating() {
-            Cause::NamespaceEnds(self.key.namespace.clone())
+            Diagnosis::NamespaceEnds(self.key.namespace.clone())
         } else if error.is_not_found() {
-            Cause::KindMissing(api_version.to_owned(), kind.to_owned())
+            Diagnosis::KindMissing(api_version.to_owned(), kind.to_owned())
         } else if error.is_invalid() {
-            Cause::Invalid(kind.to_owned(), self.told(error))
+            Diagnosis::Invalid(kind.to_owned(), self.told(error))
         } else {
             self.cause_of(error, "make the run")
         }
     }
 
     /// The same of a look-up of a kind, or of a list of its objects.
-    pub(super) fn cause_of_discovery(&self, error: &DiscoveryError) -> Cause {
+    pub(super) fn cause_of_discovery(&self, error: &DiscoveryError) -> Diagnosis {
         match error {
             DiscoveryError::Unknown { api_version, kind } => {
-                Cause::KindMissing(api_version.clone(), kind.clone())
+                Diagnosis::KindMissing(api_version.clone(), kind.clone())
             }
             DiscoveryError::Api(error) => self.cause_of(error, "list the runs"),
         }
@@ -55,19 +55,19 @@ impl Reconciliation<'_> {
         }
     }
 
-    fn forbidden(&self, denied: &Denied) -> Cause {
+    fn forbidden(&self, denied: &Denied) -> Diagnosis {
         let (namespace, account) = (&self.key.namespace, self.runnable.spec.service_account());
         let who = if denied.user == format!("system:serviceaccount:{namespace}:{account}") {
             Who::Account(namespace.clone(), account.to_owned(), self.key.name.clone())
         } else {
             Who::Controller(denied.user.clone())
         };
-        Cause::Forbidden(who, vec![format!("{} {}", denied.verb, denied.resource)])
+        Diagnosis::Forbidden(who, vec![format!("{} {}", denied.verb, denied.resource)])
     }
 
     /// What is wrong with the template, or with what it reads.
-    pub(super) fn unrendered(&self, diagnostics: &Diagnostics) -> Cause {
+    pub(super) fn unrendered(&self, diagnostics: &Diagnostics) -> Diagnosis {
         let template = self.facts.runnable.template.clone();
-        Cause::Unrendered(template, Fault::all(diagnostics))
+        Diagnosis::Unrendered(template, Fault::all(diagnostics))
     }
 }

@@ -1,0 +1,40 @@
+//! What may well come in a moment: a template, an account, a kind or an object of another delivery. Pure.
+
+use std::time::Duration;
+
+use k8s_openapi::jiff::SignedDuration;
+
+use super::{FALSE, RUN_TEMPLATE_READY, find};
+use crate::{diagnosis::Diagnosis, facts::Facts, reconcile_error::ReconcileError};
+
+/// So long is it waited for before a Runnable is Stalled, which tools take for a failure (kstatus: Failed).
+const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
+
+/// How long what is missing is still waited for. `None` if it is not of that sort, or was waited for long enough.
+#[must_use]
+pub fn awaited_for(facts: &Facts, error: &ReconcileError) -> Option<Duration> {
+    if !may_come(error) {
+        return None;
+    }
+    let condition = find(&facts.stored, RUN_TEMPLATE_READY);
+    let failed = condition.filter(|condition| condition.status == FALSE);
+    let waited = match (failed, facts.now) {
+        (Some(failed), Some(now)) => now.duration_since(failed.last_transition_time.0),
+        _ => SignedDuration::ZERO,
+    };
+    let left = PATIENCE.checked_sub(waited)?;
+    (left > SignedDuration::ZERO).then(|| left.unsigned_abs())
+}
+
+/// Whether it is something that another delivery may bring.
+pub(super) fn may_come(error: &ReconcileError) -> bool {
+    matches!(
+        error.diagnosis.as_deref(),
+        Some(
+            Diagnosis::TemplateMissing(_)
+                | Diagnosis::AccountMissing(..)
+                | Diagnosis::KindMissing(..)
+                | Diagnosis::NothingSelected(..)
+        )
+    )
+}

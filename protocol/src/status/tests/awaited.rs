@@ -1,0 +1,84 @@
+//! What another delivery may bring is waited for.
+
+use super::*;
+use crate::{diagnosis::Diagnosis, ledger::tests::sample::at};
+
+fn missing(diagnosis: Diagnosis, requeue: Requeue) -> ReconcileError {
+    ReconcileError::caused(
+        Category::RunTemplateNotFound,
+        requeue,
+        diagnosis,
+        Some("not found".to_owned()),
+    )
+}
+
+fn all_that_may_come() -> [ReconcileError; 4] {
+    let text = || "x".to_owned();
+    [
+        missing(Diagnosis::TemplateMissing(text()), Requeue::OnChange),
+        missing(Diagnosis::AccountMissing(text(), text()), Requeue::OnChange),
+        missing(Diagnosis::KindMissing(text(), text()), Requeue::OnKind),
+        missing(
+            Diagnosis::NothingSelected(text(), text()),
+            Requeue::OnChange,
+        ),
+    ]
+}
+
+/// Which of the two conditions that tools read is there, so many seconds after the first report.
+fn told_after(seconds: i64, error: &ReconcileError) -> Vec<String> {
+    let mut facts = with(created(2, "A"), "A");
+    facts.now = Some(at(1_000));
+    let mut first = report(&facts, Some(error));
+    // Of the times before, none is of this trouble.
+    first
+        .conditions
+        .retain(|condition| condition.type_ == RUN_TEMPLATE_READY);
+    facts.stored = Arc::new(first);
+    facts.now = Some(at(1_000 + seconds));
+    let status = report(&facts, Some(error));
+    let abnormal = status
+        .conditions
+        .iter()
+        .map(|condition| condition.type_.clone());
+    abnormal
+        .filter(|name| name == STALLED || name == RECONCILING)
+        .collect()
+}
+
+#[test]
+fn what_may_come_in_a_moment_is_waited_for_a_minute() {
+    for error in all_that_may_come() {
+        assert_eq!(told_after(0, &error), [RECONCILING], "{error}");
+        assert_eq!(told_after(59, &error), [RECONCILING], "{error}");
+        assert_eq!(told_after(61, &error), [STALLED], "{error}");
+    }
+}
+
+#[test]
+fn what_only_a_change_cures_is_stalled_at_once() {
+    let error = missing(Diagnosis::AccountName("?".to_owned()), Requeue::OnChange);
+    assert_eq!(told_after(0, &error), [STALLED]);
+}
+
+#[test]
+fn it_is_looked_again_when_the_minute_is_over() {
+    let mut facts = with(created(2, "A"), "A");
+    facts.now = Some(at(1_000));
+    let [error, ..] = all_that_may_come();
+    facts.stored = Arc::new(report(&facts, Some(&error)));
+    facts.now = Some(at(1_020));
+    let left = awaited_for(&facts, &error);
+    assert_eq!(left, Some(std::time::Duration::from_secs(40)));
+}
+
+#[test]
+fn the_conditions_that_cartographer_did_not_have_leave_out_its_words() {
+    let [error, ..] = all_that_may_come();
+    let status = report(&with(created(2, "A"), "A"), Some(&error));
+    assert!(message(&status, READY).ends_with("; in full: not found"));
+    assert_eq!(
+        message(&status, RECONCILING),
+        Told::own(message(&status, READY))
+    );
+}
