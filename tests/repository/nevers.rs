@@ -193,6 +193,7 @@ pub const LIVE: &[&str] = &[
     "commands/get",
     "commands/history",
     "commands/logs",
+    "commands/many",
     "commands/migrate.rs",
     "commands/migrate/adoption",
     "commands/outputs",

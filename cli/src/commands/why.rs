@@ -20,7 +20,7 @@ use crate::{
         get::{colour, ready},
     },
     live::{
-        age, object_diff, rerun_request,
+        age, object_diff, requests,
         runs::{self, LedgerRun},
     },
 };
@@ -44,7 +44,7 @@ pub(crate) struct WhyArgs {
 pub(crate) async fn execute(args: &WhyArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let runnable = cluster.runnable(&args.name).await?;
     let mut runs = runs::runs(&runnable);
-    rerun_request::add(&mut runs, &runnable, cluster).await?;
+    requests::add(&mut runs, &runnable, cluster).await?;
     let mut out = state(&runnable);
     out.push_str(&cause(&runs, cluster).await?);
     out.push_str(&next(args, cluster).await);
@@ -135,6 +135,9 @@ async fn cause(runs: &[LedgerRun], cluster: &Cluster) -> anyhow::Result<String> 
         Some(earlier) => change(earlier, current, cluster).await?,
     };
     let _ = write!(out, "  {made} because {because}");
+    if let Some(stopped) = requests::stopped(current) {
+        let _ = writeln!(out, "  {stopped}");
+    }
     Ok(out)
 }
 

@@ -22,6 +22,7 @@ async fn the_story_of_a_runnable_is_told_by_the_commands() -> Result<()> {
     third_run(&story).await?;
     interventions::held_back(&story).await?;
     interventions::cancelled(&story).await?;
+    interventions::of_many(&story).await?;
     mistakes::against_schemas_of_the_cluster(&story).await?;
     mistakes::are_told(&story).await
 }

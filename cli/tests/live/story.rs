@@ -78,6 +78,13 @@ impl Story {
         Ok(serde_json::from_str(&self.well(arguments)?)?)
     }
 
+    /// Who asked for the last re-run of `hello`: the user of these tests.
+    pub fn user(&self) -> Result<String> {
+        let history = self.json(&["history", "hello", "-o", "json"])?;
+        let by = history[0]["rerunRequest"]["by"].as_str();
+        Ok(by.context("who asked")?.to_owned())
+    }
+
     /// Calls the command, which must do well each time, until it prints what is wanted.
     async fn soon<T>(&self, arguments: &[&str], wanted: impl Fn(&str) -> Result<T>) -> Result<T> {
         let wanted = &wanted;
