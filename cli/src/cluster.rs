@@ -142,9 +142,9 @@ impl Cluster {
         everywhere: bool,
     ) -> anyhow::Result<Vec<Runnable>> {
         let api = self.runnable_api(everywhere);
-        let parameters = match &selection.selector {
-            Some(labels) => ListParams::default().labels(labels),
-            None => ListParams::default(),
+        let parameters = ListParams {
+            label_selector: selection.selector.clone(),
+            ..ListParams::default()
         };
         let mut list = within("listing Runnables", api.list(&parameters)).await?;
         list.items.retain(|runnable| selection.picks(runnable));
@@ -304,7 +304,8 @@ pub(crate) async fn within<T: Debug>(
         .map_err(|error| explained(what, error))
 }
 
-fn explained(what: &str, error: kube::Error) -> anyhow::Error {
+/// An error of the API server or on the way to it, with what to do.
+pub(crate) fn explained(what: &str, error: kube::Error) -> anyhow::Error {
     match &error {
         kube::Error::Api(status)
             if status.code == 404

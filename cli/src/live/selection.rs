@@ -26,6 +26,11 @@ impl SelectionArgs {
         let of_template = |name: &String| *name == runnable.spec.run_template_ref.name;
         self.template.as_ref().is_none_or(of_template) && (!self.failed || has_failed(runnable))
     }
+
+    /// Whether all are meant.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.selector.is_none() && self.template.is_none() && !self.failed
+    }
 }
 
 /// Ready is False, or only a change can help. One whose next run is at work has not failed.

@@ -7,6 +7,7 @@ mod mistakes;
 mod story;
 #[path = "../support/mod.rs"]
 mod support;
+mod watching;
 
 use std::fs;
 
@@ -23,6 +24,7 @@ async fn the_story_of_a_runnable_is_told_by_the_commands() -> Result<()> {
     interventions::held_back(&story).await?;
     interventions::cancelled(&story).await?;
     interventions::of_many(&story).await?;
+    watching::lists(&story).await?;
     mistakes::against_schemas_of_the_cluster(&story).await?;
     mistakes::are_told(&story).await
 }

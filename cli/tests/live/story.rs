@@ -44,14 +44,19 @@ impl Story {
         Ok((Self(fixture), controller))
     }
 
-    /// Calls the command.
-    pub fn cartouche(&self, arguments: &[&str]) -> Output {
+    /// The command as it would be called.
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = support::command(&repository(), arguments);
         command.env("KUBECONFIG", self.cluster.kubeconfig());
         if !arguments.contains(&"--all-namespaces") {
             command.args(["--namespace", &self.namespace]);
         }
-        support::finish(&mut command)
+        command
+    }
+
+    /// Calls the command.
+    pub fn cartouche(&self, arguments: &[&str]) -> Output {
+        support::finish(&mut self.command(arguments))
     }
 
     /// Fails unless the command did well; what it printed.
