@@ -32,7 +32,7 @@ pub(super) async fn watch(
     present: &[Runnable],
     cluster: &Cluster,
 ) -> anyhow::Result<Outcome> {
-    let printer = Printer::of(args, present);
+    let printer = Printer::with(Layout::of(args), args.output, present);
     let mut shown = Shown::default();
     let mut goes_on = put(&printer.header)?;
     for runnable in present {
@@ -123,17 +123,19 @@ struct Printer {
 }
 
 impl Printer {
-    fn of(args: &GetArgs, present: &[Runnable]) -> Self {
-        let layout = Layout::of(args);
+    /// Columns are as wide as what is there needs them.
+    fn with(layout: Layout, output: ListFormat, present: &[Runnable]) -> Self {
         let rows: Vec<_> = present.iter().map(|it| layout.row(it)).collect();
         let columns = Columns::of(&layout.header(), &rows);
-        let is_table = matches!(args.output, ListFormat::Table | ListFormat::Wide);
-        let header = is_table.then(|| columns.line(&layout.header()));
+        let header = match output {
+            ListFormat::Table | ListFormat::Wide => columns.line(&layout.header()),
+            ListFormat::Json | ListFormat::Yaml | ListFormat::Name => String::new(),
+        };
         Self {
             layout,
             columns,
-            header: header.unwrap_or_default(),
-            output: args.output,
+            header,
+            output,
         }
     }
 
@@ -216,9 +218,9 @@ impl Shown {
     ) -> Vec<Change> {
         match event {
             Event::Init => {
-                let printed = self.printed.iter();
-                let printed = printed.map(|(key, (_, runnable))| (key.clone(), runnable.clone()));
-                self.unseen = printed.collect();
+                let known = self.printed.iter();
+                let known = known.map(|(key, (_, runnable))| (key.clone(), runnable.clone()));
+                self.unseen = known.collect();
                 Vec::new()
             }
             Event::InitApply(runnable) | Event::Apply(runnable) => {
@@ -282,16 +284,7 @@ mod tests {
             namespaces: false,
             wide: false,
         };
-        let columns = Columns::of(&layout.header(), &[]);
-        let is_table = output == ListFormat::Table;
-        Printer {
-            layout,
-            header: is_table
-                .then(|| columns.line(&layout.header()))
-                .unwrap_or_default(),
-            columns,
-            output,
-        }
+        Printer::with(layout, output, &[])
     }
 
     /// What is printed of some events, without colours and columns.
