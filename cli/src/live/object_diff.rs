@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use cartouche_templating::{may_be_left_out, remove_own_labels};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::source::{self, Segment};
@@ -12,10 +13,12 @@ const REMOVED: Style = AnsiColor::Red.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();
 
 /// A field with another value. `None`: it is not there.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct FieldChange {
     pub(crate) path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) old: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) new: Option<Value>,
 }
 

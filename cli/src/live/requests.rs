@@ -105,6 +105,14 @@ pub(crate) fn message(run: &LedgerRun) -> String {
     }
 }
 
+/// The request for a run that answers this token.
+pub(crate) fn request(run: &LedgerRun, token: &str) -> RerunRequest {
+    run.rerun_request.clone().unwrap_or_else(|| RerunRequest {
+        token: token.to_owned(),
+        ..RerunRequest::default()
+    })
+}
+
 /// `alice: the registry was down`, or the token where nothing else is known.
 pub(crate) fn asked_for(run: &LedgerRun) -> String {
     let Some(request) = &run.rerun_request else {

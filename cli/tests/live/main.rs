@@ -60,6 +60,9 @@ fn first_run(story: &Story) -> Result<()> {
             "└── outputs",
         ],
     )?;
+    let tree = &story.json(&["tree", "-o", "json"])?[0];
+    ensure!(tree["template"]["state"] == "Accepted", "{tree}");
+    ensure!(tree["runs"][0]["givesOutputs"] == true, "{tree}");
     let render = ["render", "--cluster", "-r", "hello"];
     story.says(&render, &["is the present run", "Hello, world!"])?;
     let served = "Cartouche serves it already";
@@ -95,7 +98,17 @@ async fn second_run(story: &Story) -> Result<()> {
             "- spec.template.spec.containers[0].command[1]: \"Hello, world!\"",
             "Hello, moon!",
         ],
-    )
+    )?;
+    let why = story.json(&["why", "hello", "-o", "json"])?;
+    let because = &why["run"]["because"];
+    ensure!(
+        because["cause"] == "Changed" && because["run"] == 1,
+        "{why}"
+    );
+    ensure!(because["changes"][0]["new"] == "Hello, moon!", "{why}");
+    let all_is_well = why["ready"] == "True" && why["next"]["due"] == "Nothing";
+    ensure!(all_is_well && why["toDo"].is_null(), "{why}");
+    Ok(())
 }
 
 /// Somebody asks to run again, twice with one token.
