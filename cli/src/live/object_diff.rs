@@ -7,7 +7,10 @@ use cartouche_templating::{may_be_left_out, remove_own_labels};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::source::{self, Segment};
+use crate::{
+    source::{self, Segment},
+    yaml,
+};
 
 const REMOVED: Style = AnsiColor::Red.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();
@@ -73,6 +76,16 @@ pub(crate) fn shown(changes: &[FieldChange]) -> String {
         if let Some(new) = new {
             let _ = writeln!(out, "{ADDED}+ {path}: {new}{ADDED:#}");
         }
+    }
+    out
+}
+
+/// The same of an object that is new as a whole: as YAML.
+pub(crate) fn shown_new(object: &Value) -> String {
+    let text = yaml::text(object).unwrap_or_else(|_| format!("{object:#}\n"));
+    let mut out = String::new();
+    for line in text.lines() {
+        let _ = writeln!(out, "{ADDED}+ {line}{ADDED:#}");
     }
     out
 }

@@ -138,7 +138,7 @@ fn demo() -> Result<PathBuf> {
     Ok(demo)
 }
 
-fn contains(text: &str, parts: &[&str]) -> Result<()> {
+pub fn contains(text: &str, parts: &[&str]) -> Result<()> {
     for part in parts {
         ensure!(text.contains(part), "'{part}' is missing in:\n{text}");
     }
