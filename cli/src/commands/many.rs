@@ -70,14 +70,15 @@ pub(crate) async fn perform(
     args: &ManyArgs,
     cluster: &Cluster,
 ) -> anyhow::Result<Outcome> {
-    let mut targets = targets(deed, args, cluster).await?;
-    if targets.is_empty() {
-        let place = &cluster.namespace;
-        return Ok(Outcome {
-            err: format!("nothing to do: no such Runnable in the namespace {place}\n"),
-            ..Outcome::default()
-        });
-    }
+    let mut targets = match targets(deed, args, cluster).await? {
+        Targets::Found(found) => found,
+        Targets::None(why) => {
+            return Ok(Outcome {
+                err: why,
+                ..Outcome::default()
+            });
+        }
+    };
     if targets.len() == 1
         && let Some((_, one)) = targets.pop()
     {
@@ -93,24 +94,39 @@ pub(crate) async fn perform(
     Ok(each(deed, targets, args.dry_run, cluster).await)
 }
 
-/// The Runnables that are meant; by what they have in common only those to which something is to be done.
-async fn targets(
-    deed: &impl Deed,
-    args: &ManyArgs,
-    cluster: &Cluster,
-) -> anyhow::Result<Vec<Target>> {
+/// The Runnables that are meant, or why there are none.
+enum Targets {
+    Found(Vec<Target>),
+    None(String),
+}
+
+/// By what they have in common only those to which something is to be done.
+async fn targets(deed: &impl Deed, args: &ManyArgs, cluster: &Cluster) -> anyhow::Result<Targets> {
     if args.names.is_empty() {
         let listed = cluster.selected_runnables(&args.selection, false).await?;
+        let (count, place) = (listed.len(), &cluster.namespace);
         let due = |runnable: &Runnable| matches!(deed.plan(runnable), Plan::Due);
-        let due = listed.into_iter().filter(due);
-        return Ok(due.map(|it| (it.name_any(), Ok(it))).collect());
+        let due: Vec<Target> = listed
+            .into_iter()
+            .filter(due)
+            .map(|it| (it.name_any(), Ok(it)))
+            .collect();
+        return Ok(match count {
+            0 => Targets::None(format!(
+                "there are no such Runnables in the namespace {place}\n"
+            )),
+            _ if due.is_empty() => Targets::None(format!(
+                "nothing to do: none of {count} in the namespace {place} needs it\n"
+            )),
+            _ => Targets::Found(due),
+        });
     }
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
     for name in args.names.iter().filter(|name| seen.insert(*name)) {
         found.push((name.clone(), cluster.runnable(name).await));
     }
-    Ok(found)
+    Ok(Targets::Found(found))
 }
 
 async fn one_alone(

@@ -12,7 +12,7 @@ pub(crate) struct SelectionArgs {
     /// Only those with these labels, as kubectl has it: key=value,other!=value
     #[arg(short = 'l', long, value_name = "LABELS", conflicts_with = "names")]
     pub(crate) selector: Option<String>,
-    /// Only those of this `ClusterRunTemplate`
+    /// Only those of this template
     #[arg(long, value_name = "NAME", conflicts_with = "names")]
     pub(crate) template: Option<String>,
     /// Only those that have failed: Ready is False, or Stalled is True

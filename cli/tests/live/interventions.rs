@@ -114,10 +114,11 @@ pub async fn of_many(story: &Story) -> Result<()> {
         &suspend,
         &["hello is suspended\n", "endless is suspended\n"],
     )?;
-    let nothing = "nothing to do: no such Runnable";
+    let nothing = "nothing to do: none of 2";
     story.warns(&suspend, 0, nothing)?;
     let of_template = ["resume", "--template", "greet"];
     ensure!(story.well(&of_template)? == "hello is resumed\n");
-    story.warns(&["resume", "-l", "no=such"], 0, nothing)?;
+    let none = "there are no such Runnables";
+    story.warns(&["resume", "-l", "no=such"], 0, none)?;
     story.says(&["resume", "--all"], &["endless is resumed\n"])
 }
