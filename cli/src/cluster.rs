@@ -18,7 +18,7 @@ use kube::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::suggestion;
+use crate::{live::selection::SelectionArgs, suggestion};
 
 /// The field manager of what the command writes.
 pub(crate) const CLIENT: &str = "cartouche-cli";
@@ -131,14 +131,33 @@ impl Cluster {
     }
 
     pub(crate) async fn runnables(&self, everywhere: bool) -> anyhow::Result<Vec<Runnable>> {
-        let api: Api<Runnable> = if everywhere {
+        self.selected_runnables(&SelectionArgs::default(), everywhere)
+            .await
+    }
+
+    /// Those that are meant, in the namespace or in all.
+    pub(crate) async fn selected_runnables(
+        &self,
+        selection: &SelectionArgs,
+        everywhere: bool,
+    ) -> anyhow::Result<Vec<Runnable>> {
+        let api = self.runnable_api(everywhere);
+        let parameters = ListParams {
+            label_selector: selection.selector.clone(),
+            ..ListParams::default()
+        };
+        let mut list = within("listing Runnables", api.list(&parameters)).await?;
+        list.items.retain(|runnable| selection.picks(runnable));
+        Ok(list.items)
+    }
+
+    /// Runnables of the namespace, or of all.
+    pub(crate) fn runnable_api(&self, everywhere: bool) -> Api<Runnable> {
+        if everywhere {
             Api::all(self.client.clone())
         } else {
             self.api()
-        };
-        let parameters = ListParams::default();
-        let list = within("listing Runnables", api.list(&parameters)).await?;
-        Ok(list.items)
+        }
     }
 
     pub(crate) async fn template(&self, name: &str) -> anyhow::Result<Option<ClusterRunTemplate>> {
@@ -285,7 +304,8 @@ pub(crate) async fn within<T: Debug>(
         .map_err(|error| explained(what, error))
 }
 
-fn explained(what: &str, error: kube::Error) -> anyhow::Error {
+/// An error of the API server or on the way to it, with what to do.
+pub(crate) fn explained(what: &str, error: kube::Error) -> anyhow::Error {
     match &error {
         kube::Error::Api(status)
             if status.code == 404

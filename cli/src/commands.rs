@@ -7,6 +7,7 @@ pub(crate) mod get;
 pub(crate) mod history;
 pub(crate) mod logs;
 pub(crate) mod manual;
+pub(crate) mod many;
 pub(crate) mod migrate;
 pub(crate) mod outputs;
 pub(crate) mod render;

@@ -7,6 +7,7 @@ mod cluster;
 mod command_line;
 mod commands;
 mod finding;
+mod format;
 mod input_schema;
 mod live;
 mod objects;

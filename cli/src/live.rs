@@ -3,6 +3,8 @@
 pub(crate) mod age;
 pub(crate) mod managed_fields;
 pub(crate) mod object_diff;
-pub(crate) mod rerun_request;
+pub(crate) mod pod_waiting;
+pub(crate) mod requests;
 pub(crate) mod runs;
+pub(crate) mod selection;
 pub(crate) mod table;

@@ -5,6 +5,7 @@
 //! Cartographer's Runnable is valid here unchanged.
 
 mod breaker;
+mod cancellation;
 mod definition;
 mod health_rule;
 mod history;
@@ -17,6 +18,7 @@ mod status;
 mod written;
 
 pub use breaker::{Breaker, NoBreaker};
+pub use cancellation::Cancellation;
 pub use definition::{cluster_run_template, runnable};
 pub use health_rule::{
     AlwaysHealthy, ConditionMatch, FieldMatch, FieldOperator, HealthMatchRule, HealthRule,
@@ -24,9 +26,9 @@ pub use health_rule::{
 };
 pub use history::{HistoryEntry, MESSAGE_BYTES, UnreadableLine, short_message};
 pub use names::{
-    API_VERSION, FIELD_MANAGER, GROUP, INPUT_HASH_ANNOTATION, RERUN_REQUEST_ANNOTATION,
-    RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL,
-    RUNNABLE_UID_LABEL, VERSION,
+    API_VERSION, CANCEL_REQUEST_ANNOTATION, FIELD_MANAGER, GROUP, INPUT_HASH_ANNOTATION,
+    RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL,
+    RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL, VERSION,
 };
 pub use rerun::RerunRequest;
 pub use run_template::{ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus};

@@ -26,7 +26,7 @@ impl RerunRequest {
     pub fn of(annotation: &str, token: &str) -> Option<Self> {
         let mut request: Self = serde_json::from_str(annotation).ok()?;
         for text in [&mut request.by, &mut request.reason] {
-            text.truncate(text.floor_char_boundary(KEPT_BYTES));
+            keep_words(text);
         }
         (request.token == token).then_some(request)
     }
@@ -35,6 +35,14 @@ impl RerunRequest {
     #[must_use]
     pub fn annotation(&self) -> String {
         serde_json::json!(self).to_string()
+    }
+}
+
+/// Cuts a text of somebody to what is kept of it. Control characters become spaces: it is shown on terminals.
+pub(crate) fn keep_words(text: &mut String) {
+    text.truncate(text.floor_char_boundary(KEPT_BYTES));
+    if text.contains(char::is_control) {
+        *text = text.replace(char::is_control, " ");
     }
 }
 
@@ -72,5 +80,11 @@ mod tests {
         };
         let read = RerunRequest::of(&long.annotation(), "incident-4711").unwrap();
         assert_eq!(read.reason, "é".repeat(128));
+        let coloured = RerunRequest {
+            reason: "\u{1b}[31mred\nalert".to_owned(),
+            ..asked()
+        };
+        let read = RerunRequest::of(&coloured.annotation(), "incident-4711").unwrap();
+        assert_eq!(read.reason, " [31mred alert");
     }
 }

@@ -1,8 +1,9 @@
 //! What a rendered document must and must not be, before Cartouche adds its own metadata to it.
 
 use cartouche_crds::{
-    GROUP, INPUT_HASH_ANNOTATION, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION,
-    RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL,
+    CANCEL_REQUEST_ANNOTATION, GROUP, INPUT_HASH_ANNOTATION, RERUN_REQUEST_ANNOTATION,
+    RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL,
+    RUNNABLE_UID_LABEL,
 };
 use serde_json::{Map, Value};
 
@@ -34,8 +35,12 @@ pub(crate) const OWN_ANNOTATIONS: [&str; 3] = [
     RERUN_REQUEST_ANNOTATION,
     RERUN_TOKEN_ANNOTATION,
 ];
-/// What Cartouche sets of the metadata that templates may set.
-const OWN: [(&str, &[&str]); 2] = [(LABELS, &OWN_LABELS), (ANNOTATIONS, &OWN_ANNOTATIONS)];
+/// What Cartouche sets of the metadata that templates may set: when it makes a run, or later.
+const OWN: [(&str, &[&str]); 3] = [
+    (LABELS, &OWN_LABELS),
+    (ANNOTATIONS, &OWN_ANNOTATIONS),
+    (ANNOTATIONS, &[CANCEL_REQUEST_ANNOTATION]),
+];
 
 const LABELS: &str = "labels";
 const ANNOTATIONS: &str = "annotations";

@@ -14,6 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use cartouche_crds::Cancellation;
 use cartouche_templating::{
     TERMINATION_MESSAGE, Template, Verdict, add_own_message, built_in_health, is_job,
     kinds::{
@@ -123,11 +124,11 @@ fn each_kind_that_works_can_be_stopped_and_has_pods() {
         let request = CancelRequest::of(&api_version, kind_name);
         match kind.cancel {
             Cancel::Word { field, word } => {
-                let patch = request.unwrap().patch(Some("1"));
+                let patch = request.unwrap().patch(Some("1"), &Cancellation::default());
                 assert_eq!(patch["spec"], json!({ field: word }), "{kind:?}");
             }
             Cancel::Deadline { seconds } => {
-                let patch = request.unwrap().patch(Some("1"));
+                let patch = request.unwrap().patch(Some("1"), &Cancellation::default());
                 let spec = json!({ "activeDeadlineSeconds": seconds });
                 assert_eq!(patch["spec"], spec, "{kind:?}");
             }
@@ -154,8 +155,15 @@ fn each_kind_that_works_can_be_stopped_and_has_pods() {
 #[test]
 fn a_request_to_stop_names_the_run_and_is_seen_in_it() {
     let request = CancelRequest::of("batch/v1", "Job").unwrap();
-    let patch = json!({ "metadata": { "uid": "7" }, "spec": { "activeDeadlineSeconds": 1 } });
-    assert_eq!(request.patch(Some("7")), patch);
+    let asked = Cancellation {
+        by: "alice".to_owned(),
+        ..Cancellation::default()
+    };
+    let patch = request.patch(Some("7"), &asked);
+    assert_eq!(patch["metadata"]["uid"], "7");
+    assert_eq!(patch["spec"], json!({ "activeDeadlineSeconds": 1 }));
+    let annotations = json!({ "carto.run/cancel-request": r#"{"by":"alice"}"# });
+    assert_eq!(patch["metadata"]["annotations"], annotations);
     assert!(request.is_in(&patch));
     for run in [
         json!({ "spec": { "activeDeadlineSeconds": 60 } }),

@@ -159,6 +159,7 @@ pub const SOURCES: &[Sources] = &[
 /// Of the command, what does its work without a cluster.
 pub const OFFLINE: &[&str] = &[
     "finding",
+    "format",
     "input_schema",
     "objects",
     "outcome",
@@ -193,6 +194,7 @@ pub const LIVE: &[&str] = &[
     "commands/get",
     "commands/history",
     "commands/logs",
+    "commands/many",
     "commands/migrate.rs",
     "commands/migrate/adoption",
     "commands/outputs",

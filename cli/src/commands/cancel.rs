@@ -1,9 +1,11 @@
 //! `cartouche cancel`.
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
+use cartouche_crds::{Cancellation, Runnable};
 use cartouche_protocol::ledger::RunState;
 use cartouche_templating::kinds::CancelRequest;
 use clap::Args;
+use k8s_openapi::jiff::Timestamp;
 use kube::{
     ResourceExt as _,
     api::{Patch, PatchParams},
@@ -12,84 +14,131 @@ use kube::{
 use crate::outcome::Outcome;
 use crate::{
     cluster::{CLIENT, Cluster, ClusterArgs, within},
-    live::runs::{self, LedgerRun},
+    commands::many::{self, Deed, ManyArgs, Plan},
+    live::{
+        requests,
+        runs::{self, LedgerRun},
+    },
 };
 
 /// Stop the run that is at work
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  cartouche cancel shop-build
+  cartouche cancel shop-build --reason 'the wrong branch'
   cartouche suspend shop-build && cartouche cancel shop-build
+  cartouche cancel --template image-build --dry-run
 
 The run is asked to stop in the way of its kind, with your own permissions: a Tekton TaskRun or PipelineRun by
 spec.status, an Argo Workflow by spec.shutdown, a Job or Pod by a deadline of one second. It then counts as
-failed, and no new run is made until something changes. Deleting a run instead would make a new one.")]
+failed, and no new run is made until something changes. Deleting a run instead would make a new one. Who asked,
+and why, is written on the run, in the annotation carto.run/cancel-request; `cartouche history` and `why` show
+it. Before more than one run is stopped you are asked; without a terminal --yes is needed. Exit code 1 if some
+of them could not be stopped.")]
 pub(crate) struct CancelArgs {
-    /// The Runnable
-    name: String,
+    #[command(flatten)]
+    which: ManyArgs,
+    /// Why, in a few words
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
 
 pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
-    let runnable = cluster.runnable(&args.name).await?;
-    let runs = runs::runs(&runnable);
-    let Some(run) = runs.iter().find(|run| run.current) else {
-        bail!(
-            "{} has no run\nhint: `cartouche suspend {0}` keeps it from making one",
-            args.name
-        );
+    let asked = Cancellation {
+        by: cluster.user().await.unwrap_or_default(),
+        reason: args.reason.clone().unwrap_or_default(),
+        at: Timestamp::now().to_string(),
     };
-    if run.state != RunState::Running {
-        return Ok(not_running(&args.name, run));
-    }
-    let Some(request) = CancelRequest::of(&run.api_version, &run.kind) else {
-        bail!(
-            "it is not known how a {} of {} is stopped\nhint: stop {} in the way of its engine; deleting it would make a new run, unless the \
-             Runnable is suspended: cartouche suspend {}",
-            run.kind,
-            run.api_version,
-            run.name,
-            args.name
-        );
-    };
-    ask(&args.name, run, &request, cluster).await
+    many::perform(&Cancel { asked }, &args.which, cluster).await
 }
 
-/// Asks a run to stop, unless it was asked before.
-async fn ask(
-    name: &str,
-    run: &LedgerRun,
-    request: &CancelRequest,
-    cluster: &Cluster,
-) -> anyhow::Result<Outcome> {
-    let (api_version, kind) = (&run.api_version, &run.kind);
-    let Some(served) = cluster.served(api_version, kind).await? else {
-        bail!("the cluster has no kind {kind} of {api_version} any more");
-    };
-    let api = cluster.objects(&served);
-    let run_name = format!("{kind} {}", run.name);
-    let reading = format!("reading {run_name}");
-    let Some(object) = within(&reading, api.get_opt(&run.name)).await? else {
-        bail!("{run_name} is gone\nhint: cartouche why {name}");
-    };
-    if request.is_in(&object.data) {
-        let text = format!("{run_name} was asked to stop already\n");
-        return Ok(Outcome::good(text));
-    }
-    let patch = Patch::Merge(request.patch(object.uid().as_deref()));
-    let parameters = PatchParams::apply(CLIENT);
-    let what = format!("stopping {run_name}");
-    within(&what, api.patch(&run.name, &parameters, &patch)).await?;
-    Ok(Outcome::good(format!(
-        "{run_name} is to stop; run {} of {name} then counts as failed\n",
-        run.sequence
-    )))
+/// Stops the run at work.
+struct Cancel {
+    asked: Cancellation,
 }
 
-fn not_running(name: &str, run: &LedgerRun) -> Outcome {
-    let text = match run.state {
+impl Deed for Cancel {
+    fn title(&self, runnables: &str) -> String {
+        format!("Stop the runs of {runnables}")
+    }
+
+    fn prospect(&self) -> &'static str {
+        "would have its run stopped"
+    }
+
+    fn plan(&self, runnable: &Runnable) -> Plan {
+        let name = runnable.name_any();
+        match current(runnable) {
+            None => Plan::Impossible(anyhow!(
+                "{name} has no run\nhint: `cartouche suspend {name}` keeps it from making one"
+            )),
+            Some(run) if run.state == RunState::Running => Plan::Due,
+            Some(run) => Plan::Nothing(not_running(&name, &run)),
+        }
+    }
+
+    async fn perform(&self, runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Outcome> {
+        let name = runnable.name_any();
+        let Some(run) = current(runnable) else {
+            bail!("{name} has no run");
+        };
+        let Some(request) = CancelRequest::of(&run.api_version, &run.kind) else {
+            bail!(
+                "it is not known how a {} of {} is stopped\nhint: stop {} in the way of its engine; deleting it would make a new run, unless the \
+                 Runnable is suspended: cartouche suspend {name}",
+                run.kind,
+                run.api_version,
+                run.name,
+            );
+        };
+        self.ask(&name, &run, &request, cluster).await
+    }
+}
+
+impl Cancel {
+    /// Asks a run to stop, unless it was asked before.
+    async fn ask(
+        &self,
+        name: &str,
+        run: &LedgerRun,
+        request: &CancelRequest,
+        cluster: &Cluster,
+    ) -> anyhow::Result<Outcome> {
+        let (api_version, kind) = (&run.api_version, &run.kind);
+        let Some(served) = cluster.served(api_version, kind).await? else {
+            bail!("the cluster has no kind {kind} of {api_version} any more");
+        };
+        let api = cluster.objects(&served);
+        let run_name = format!("{kind} {}", run.name);
+        let reading = format!("reading {run_name}");
+        let Some(object) = within(&reading, api.get_opt(&run.name)).await? else {
+            bail!("{run_name} is gone\nhint: cartouche why {name}");
+        };
+        if request.is_in(&object.data) {
+            let by = requests::cancellation(&object.metadata);
+            let by = by.map_or_else(String::new, |by| format!(" ({by})"));
+            let text = format!("{run_name} was asked to stop already{by}\n");
+            return Ok(Outcome::good(text));
+        }
+        let patch = Patch::Merge(request.patch(object.uid().as_deref(), &self.asked));
+        let parameters = PatchParams::apply(CLIENT);
+        let what = format!("stopping {run_name}");
+        within(&what, api.patch(&run.name, &parameters, &patch)).await?;
+        Ok(Outcome::good(format!(
+            "{run_name} is to stop; run {} of {name} then counts as failed\n",
+            run.sequence
+        )))
+    }
+}
+
+fn current(runnable: &Runnable) -> Option<LedgerRun> {
+    runs::runs(runnable).into_iter().find(|run| run.current)
+}
+
+fn not_running(name: &str, run: &LedgerRun) -> String {
+    match run.state {
         RunState::Ended(result) => format!(
             "run {} of {name} has ended already: {}\n",
             run.sequence,
@@ -99,13 +148,12 @@ fn not_running(name: &str, run: &LedgerRun) -> Outcome {
             "run {} of {name} has not begun ({state}): nothing to stop\n",
             run.sequence
         ),
-    };
-    Outcome::good(text)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use cartouche_templating::kinds::{self, Cancel};
+    use cartouche_templating::kinds::{self, Cancel as HowToCancel};
     use clap::Args as _;
     use serde_json::json;
 
@@ -134,8 +182,8 @@ mod tests {
         ];
         for (api_version, kind, asked) in cases {
             let request = CancelRequest::of(api_version, kind).unwrap();
-            let patch = json!({ "metadata": { "uid": "u" }, "spec": asked });
-            assert_eq!(request.patch(Some("u")), patch, "{kind}");
+            let patch = request.patch(Some("u"), &Cancellation::default());
+            assert_eq!(patch["spec"], asked, "{kind}");
             assert!(request.is_in(&patch), "{kind}");
             assert!(!request.is_in(&json!({ "spec": {} })), "{kind}");
         }
@@ -149,7 +197,7 @@ mod tests {
         let command = CancelArgs::augment_args(clap::Command::new("cancel"));
         let help = command.get_after_help().unwrap().to_string();
         for known in kinds::all() {
-            if let (Some(kind), Cancel::Word { .. } | Cancel::Deadline { .. }) =
+            if let (Some(kind), HowToCancel::Word { .. } | HowToCancel::Deadline { .. }) =
                 (known.kind, known.cancel)
             {
                 assert!(help.contains(kind), "{kind}");

@@ -1,9 +1,11 @@
 //! `cartouche get`.
 
+mod watch;
+
 use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
-use cartouche_crds::Runnable;
+use cartouche_crds::{GROUP, Runnable};
 use cartouche_protocol::{reconcile_error::Category, status::READY};
 use clap::{Args, ValueEnum};
 use kube::ResourceExt as _;
@@ -16,8 +18,10 @@ use crate::{
     live::{
         age,
         runs::{self, LedgerRun},
+        selection::SelectionArgs,
         table,
     },
+    yaml,
 };
 
 /// List Runnables with their run, result and outputs
@@ -27,13 +31,24 @@ Examples:
   cartouche get
   cartouche get hello --namespace demo
   cartouche get --all-namespaces --output wide
-  cartouche get -o json | jq '.items[].status.outputs'")]
+  cartouche get --failed --template image-build
+  cartouche get -l team=shop --watch
+  cartouche get -o json | jq '.items[].status.outputs'
+
+With --watch a row is printed for each Runnable, and then whenever one of its cells but AGE changes; REASON of one
+that is gone is Deleted. With -o json it is one object a line, and with -o yaml one document, for each change.
+It goes on until Ctrl-C, also when the API server ends the watch.")]
 pub(crate) struct GetArgs {
     /// Only these
     names: Vec<String>,
+    #[command(flatten)]
+    selection: SelectionArgs,
     /// Those of all namespaces
     #[arg(short = 'A', long)]
     all_namespaces: bool,
+    /// Go on, and print what changes
+    #[arg(short, long)]
+    watch: bool,
     /// Format
     #[arg(short, long, value_enum, default_value_t)]
     output: ListFormat,
@@ -41,14 +56,25 @@ pub(crate) struct GetArgs {
     pub(crate) cluster: ClusterArgs,
 }
 
+impl GetArgs {
+    /// Whether a Runnable is to be listed; the API server has looked at its labels.
+    fn picks(&self, runnable: &Runnable) -> bool {
+        let named = self.names.is_empty() || self.names.contains(&runnable.name_any());
+        named && self.selection.picks(runnable)
+    }
+}
+
 /// How lists are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ListFormat {
+enum ListFormat {
     #[default]
     Table,
     /// A table with template, hash and where the outputs come from
     Wide,
     Json,
+    Yaml,
+    /// runnable.carto.run/NAME
+    Name,
 }
 
 /// Characters of a value in a table.
@@ -56,7 +82,9 @@ const VALUE: usize = 24;
 
 pub(crate) async fn execute(args: &GetArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let runnables = if args.names.is_empty() {
-        cluster.runnables(args.all_namespaces).await?
+        let everywhere = args.all_namespaces;
+        let listed = cluster.selected_runnables(&args.selection, everywhere);
+        listed.await?
     } else {
         let mut found = Vec::new();
         for name in &args.names {
@@ -64,46 +92,87 @@ pub(crate) async fn execute(args: &GetArgs, cluster: &Cluster) -> anyhow::Result
         }
         found
     };
-    if args.output == ListFormat::Json {
-        let items = runnables
-            .iter()
-            .map(as_json)
-            .collect::<anyhow::Result<Vec<_>>>()?;
-        let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
-        return Ok(Outcome::good(format!("{list:#}\n")));
+    if args.watch {
+        return watch::watch(args, &runnables, cluster).await;
     }
-    if runnables.is_empty() {
-        let place = if args.all_namespaces {
-            "the cluster".to_owned()
-        } else {
-            format!("the namespace {}", cluster.namespace)
-        };
-        return Ok(Outcome {
-            err: format!("there are no Runnables in {place}\n"),
-            ..Outcome::default()
-        });
-    }
-    Ok(Outcome::good(list(
-        &runnables,
-        args.all_namespaces,
-        args.output == ListFormat::Wide,
-    )))
+    let out = match args.output {
+        ListFormat::Json => format!("{:#}\n", list_object(&runnables)?),
+        ListFormat::Yaml => yaml::text(&list_object(&runnables)?)?,
+        ListFormat::Name => runnables.iter().map(name_line).collect(),
+        ListFormat::Table | ListFormat::Wide if runnables.is_empty() => String::new(),
+        ListFormat::Table | ListFormat::Wide => {
+            let layout = Layout::of(args);
+            let rows: Vec<_> = runnables.iter().map(|it| layout.row(it)).collect();
+            table::table(&layout.header(), &rows)
+        }
+    };
+    Ok(Outcome {
+        err: nothing(args, out.is_empty(), cluster),
+        ..Outcome::good(out)
+    })
 }
 
-fn list(runnables: &[Runnable], namespaces: bool, wide: bool) -> String {
-    let mut header = vec!["NAME", "READY", "REASON", "RUN", "RESULT", "AGE", "OUTPUTS"];
-    if namespaces {
-        header.insert(0, "NAMESPACE");
-    }
-    if wide {
-        header.extend(["TEMPLATE", "HASH", "OUTPUTS FROM"]);
-    }
-    let rows: Vec<_> = runnables
-        .iter()
-        .map(|runnable| row(runnable, namespaces, wide))
-        .collect();
-    table::table(&header, &rows)
+fn list_object(runnables: &[Runnable]) -> anyhow::Result<Value> {
+    let items: anyhow::Result<Vec<_>> = runnables.iter().map(as_json).collect();
+    Ok(json!({ "apiVersion": "v1", "kind": "List", "items": items? }))
 }
+
+/// As kubectl takes it.
+fn name_line(runnable: &Runnable) -> String {
+    format!("runnable.{GROUP}/{}\n", runnable.name_any())
+}
+
+/// What is said of an empty list.
+fn nothing(args: &GetArgs, is_empty: bool, cluster: &Cluster) -> String {
+    if !is_empty {
+        return String::new();
+    }
+    let place = if args.all_namespaces {
+        "the cluster".to_owned()
+    } else {
+        format!("the namespace {}", cluster.namespace)
+    };
+    let which = if args.selection.is_empty() {
+        ""
+    } else {
+        "such "
+    };
+    format!("there are no {which}Runnables in {place}\n")
+}
+
+/// Which columns there are.
+#[derive(Clone, Copy)]
+struct Layout {
+    namespaces: bool,
+    wide: bool,
+}
+
+impl Layout {
+    fn of(args: &GetArgs) -> Self {
+        Self {
+            namespaces: args.all_namespaces,
+            wide: args.output == ListFormat::Wide,
+        }
+    }
+
+    fn header(self) -> Vec<&'static str> {
+        let mut header = vec!["NAME", "READY", "REASON", "RUN", "RESULT", AGE, "OUTPUTS"];
+        if self.namespaces {
+            header.insert(0, "NAMESPACE");
+        }
+        if self.wide {
+            header.extend(["TEMPLATE", "HASH", "OUTPUTS FROM"]);
+        }
+        header
+    }
+
+    fn row(self, runnable: &Runnable) -> Vec<String> {
+        row(runnable, self.namespaces, self.wide)
+    }
+}
+
+/// The column that changes by itself.
+const AGE: &str = "AGE";
 
 fn row(runnable: &Runnable, namespaces: bool, wide: bool) -> Vec<String> {
     let runs = runs::runs(runnable);

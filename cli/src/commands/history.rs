@@ -8,7 +8,7 @@ use crate::{
     cluster::{Cluster, ClusterArgs},
     commands::get::{colour, short_hash},
     live::{
-        age, rerun_request,
+        age, requests,
         runs::{self, LedgerRun},
         table,
     },
@@ -23,7 +23,8 @@ Examples:
 
 A star marks the run for the present inputs, `o` the one that the outputs come from. RESULT is Unknown of an
 earlier run that is not known to be made, and NameTaken where somebody else's object has its name. RE-RUN FOR says who asked
-for a re-run, and why, as long as its object is there (`cartouche rerun --reason`).")]
+for a re-run, and why, and MESSAGE who had a run stopped, as long as its object is there (`--reason` of `cartouche
+rerun` and `cartouche cancel`).")]
 pub(crate) struct HistoryArgs {
     /// The Runnable
     name: String,
@@ -45,7 +46,7 @@ enum HistoryFormat {
 pub(crate) async fn execute(args: &HistoryArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let runnable = cluster.runnable(&args.name).await?;
     let mut runs = runs::runs(&runnable);
-    rerun_request::add(&mut runs, &runnable, cluster).await?;
+    requests::add(&mut runs, &runnable, cluster).await?;
     Ok(match args.output {
         HistoryFormat::Json => Outcome::good(format!("{:#}\n", json!(runs))),
         HistoryFormat::Table if runs.is_empty() => Outcome {
@@ -65,7 +66,7 @@ fn list(runs: &[LedgerRun]) -> String {
         let at = header.len() - 1;
         header.insert(at, "RE-RUN FOR");
         for (row, run) in rows.iter_mut().zip(runs) {
-            row.insert(at, rerun_request::summary(run));
+            row.insert(at, requests::asked_for(run));
         }
     }
     table::table(&header, &rows)
@@ -90,6 +91,6 @@ fn row(run: &LedgerRun) -> Vec<String> {
         },
         age::took(run.started_at.as_ref(), run.finished_at.as_ref()),
         short_hash(&run.input_hash),
-        run.message.lines().next().unwrap_or_default().to_owned(),
+        requests::message(run),
     ]
 }

@@ -5,18 +5,22 @@ mod follow;
 use std::fmt::Write as _;
 
 use anyhow::{anyhow, bail};
+use cartouche_protocol::ledger::RunState;
 use cartouche_templating::kinds::{self, PodsOf};
 use clap::Args;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod};
 use kube::{
     Api, ResourceExt as _,
     api::{ListParams, LogParams},
 };
 
-use crate::outcome::Outcome;
+use crate::outcome::{FOUND, Outcome};
 use crate::{
     cluster::{Cluster, ClusterArgs, within},
-    live::runs::{self, LedgerRun},
+    live::{
+        pod_waiting::{PodWaiting, pod_waiting},
+        runs::{self, LedgerRun},
+    },
 };
 
 /// Print the logs of a run's pods
@@ -27,7 +31,8 @@ Examples:
   cartouche logs hello --follow
   cartouche logs hello --run 3 --tail 100
 
-For Jobs, Pods, Tekton TaskRuns and PipelineRuns, and Argo Workflows.")]
+For Jobs, Pods, Tekton TaskRuns and PipelineRuns, and Argo Workflows. What a pod waits for that prints nothing yet is
+told on standard error; with --follow again whenever the reason changes.")]
 pub(crate) struct LogsArgs {
     /// The Runnable
     name: String,
@@ -68,6 +73,13 @@ pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
         return follow::follow(&args.name, run, &wanted, cluster).await;
     }
     let pods = pods(run, cluster).await?;
+    if pods.is_empty() && run.state == RunState::Running {
+        bail!(
+            "{}\nhint: `cartouche logs {} --follow` waits for it",
+            no_pod_yet(run),
+            args.name
+        );
+    }
     if pods.is_empty() {
         bail!(
             "there are no pods of {} {}\nhint: finished runs and their pods may have been deleted",
@@ -77,7 +89,11 @@ pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
     }
     let mut outcome = Outcome::default();
     for pod in &pods {
-        for container in containers(pod) {
+        if let Some(waiting) = pod_waiting(pod) {
+            let _ = writeln!(outcome.err, "{}", waits(pod, &waiting));
+            outcome.code = FOUND;
+        }
+        for container in containers(pod).filter(|name| has_printed(pod, name)) {
             if args
                 .container
                 .as_deref()
@@ -88,6 +104,36 @@ pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
         }
     }
     Ok(outcome)
+}
+
+fn no_pod_yet(run: &LedgerRun) -> String {
+    format!("there is no pod of {} {} yet", run.kind, run.name)
+}
+
+fn waits(pod: &Pod, waiting: &PodWaiting) -> String {
+    format!("pod {} waits: {}", pod.name_any(), waiting.text)
+}
+
+/// What is known of the containers of a pod.
+fn statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
+    pod.status.iter().flat_map(|status| {
+        let init = status.init_container_statuses.iter().flatten();
+        init.chain(status.container_statuses.iter().flatten())
+    })
+}
+
+/// Whether a container runs or has run, so that it may have printed something.
+fn has_begun(state: Option<&ContainerState>) -> bool {
+    state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
+}
+
+/// Whether there may be a log: one that is not known, or has begun at least once.
+fn has_printed(pod: &Pod, container: &str) -> bool {
+    let status = statuses(pod).find(|status| status.name == container);
+    status.map_or_else(
+        || pod_waiting(pod).is_none(),
+        |status| has_begun(status.state.as_ref()) || has_begun(status.last_state.as_ref()),
+    )
 }
 
 /// The containers of a pod, in the order in which they begin.
@@ -128,7 +174,7 @@ async fn read(
         }
         Err(error) => {
             let _ = writeln!(outcome.err, "{error:#}");
-            outcome.code = crate::outcome::FOUND;
+            outcome.code = FOUND;
         }
     }
 }

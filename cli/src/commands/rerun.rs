@@ -12,6 +12,7 @@ use kube::{
 use serde_json::json;
 
 use crate::cluster::{CLIENT, Cluster, ClusterArgs, within};
+use crate::commands::many::{self, Deed, ManyArgs, Plan};
 use crate::outcome::Outcome;
 
 /// Run again without a change
@@ -21,13 +22,16 @@ Examples:
   cartouche rerun hello
   cartouche rerun hello --reason 'the registry was down'
   cartouche rerun hello --token incident-4711
+  cartouche rerun --failed --template image-build --dry-run
+  cartouche rerun -l team=shop --yes
 
 It sets the annotation carto.run/rerun-token. A value that was not the last one asks for one run: with a
 token of your own the command can be repeated safely. Beside it carto.run/rerun-request says who asked, and
-why. The run carries both; `cartouche history` shows them.")]
+why. The run carries both; `cartouche history` shows them. Before more than one Runnable is changed you are
+asked; without a terminal --yes is needed. Exit code 1 if it could not be done for some of them.")]
 pub(crate) struct RerunArgs {
-    /// The Runnable
-    name: String,
+    #[command(flatten)]
+    which: ManyArgs,
     /// The request; the present time if it is not given
     #[arg(long)]
     token: Option<String>,
@@ -38,47 +42,67 @@ pub(crate) struct RerunArgs {
     pub(crate) cluster: ClusterArgs,
 }
 
+/// Asks for a re-run.
+struct Rerun {
+    request: RerunRequest,
+}
+
 pub(crate) async fn execute(args: &RerunArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     if args.token.as_deref() == Some("") {
         bail!("an empty token asks for nothing\nhint: leave --token out, or give it a string");
     }
-    let runnable = cluster.runnable(&args.name).await?;
-    let token = args
-        .token
-        .clone()
-        .unwrap_or_else(|| Timestamp::now().to_string());
-    let present = runnable.annotations().get(RERUN_TOKEN_ANNOTATION);
-    let ledger = runnable.status.as_ref().map(Ledger::of).unwrap_or_default();
-    let answered = ledger.answered_by_seen();
-    if present == Some(&token) || answered == Some(&*rerun::bounded(&token)) {
-        return Ok(Outcome::good(format!(
-            "{} was asked for this run already: {token}\n",
-            args.name
-        )));
+    let token = args.token.clone();
+    let deed = Rerun {
+        request: RerunRequest {
+            token: token.unwrap_or_else(|| Timestamp::now().to_string()),
+            by: cluster.user().await.unwrap_or_default(),
+            reason: args.reason.clone().unwrap_or_default(),
+        },
+    };
+    many::perform(&deed, &args.which, cluster).await
+}
+
+impl Deed for Rerun {
+    fn title(&self, runnables: &str) -> String {
+        format!("Re-run {runnables}")
     }
-    let request = RerunRequest {
-        token: token.clone(),
-        by: cluster.user().await.unwrap_or_default(),
-        reason: args.reason.clone().unwrap_or_default(),
-    };
-    let api: Api<Runnable> = cluster.api();
-    let patch = Patch::Merge(json!({ "metadata": { "annotations": {
-        RERUN_TOKEN_ANNOTATION: token,
-        RERUN_REQUEST_ANNOTATION: request.annotation(),
-    } } }));
-    let parameters = PatchParams::apply(CLIENT);
-    let what = format!("setting the annotation of Runnable {}", args.name);
-    within(&what, api.patch(&args.name, &parameters, &patch)).await?;
-    let err = if runnable.spec.suspend == Some(true) {
-        format!(
-            "it is suspended: the run is made once it is resumed (cartouche resume {})\n",
-            args.name
-        )
-    } else {
-        String::new()
-    };
-    Ok(Outcome {
-        err,
-        ..Outcome::good(format!("{} is to run again: {token}\n", args.name))
-    })
+
+    fn prospect(&self) -> &'static str {
+        "would run again"
+    }
+
+    fn plan(&self, runnable: &Runnable) -> Plan {
+        let token = &self.request.token;
+        let present = runnable.annotations().get(RERUN_TOKEN_ANNOTATION);
+        let ledger = runnable.status.as_ref().map(Ledger::of).unwrap_or_default();
+        let answered = ledger.answered_by_seen();
+        if present == Some(token) || answered == Some(&*rerun::bounded(token)) {
+            let name = runnable.name_any();
+            return Plan::Nothing(format!("{name} was asked for this run already: {token}\n"));
+        }
+        Plan::Due
+    }
+
+    async fn perform(&self, runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Outcome> {
+        let (name, token) = (runnable.name_any(), &self.request.token);
+        let api: Api<Runnable> = cluster.api();
+        let patch = Patch::Merge(json!({ "metadata": { "annotations": {
+            RERUN_TOKEN_ANNOTATION: token,
+            RERUN_REQUEST_ANNOTATION: self.request.annotation(),
+        } } }));
+        let parameters = PatchParams::apply(CLIENT);
+        let what = format!("setting the annotation of Runnable {name}");
+        within(&what, api.patch(&name, &parameters, &patch)).await?;
+        let err = if runnable.spec.suspend == Some(true) {
+            format!(
+                "it is suspended: the run is made once it is resumed (cartouche resume {name})\n"
+            )
+        } else {
+            String::new()
+        };
+        Ok(Outcome {
+            err,
+            ..Outcome::good(format!("{name} is to run again: {token}\n"))
+        })
+    }
 }

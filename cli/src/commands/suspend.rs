@@ -1,16 +1,15 @@
 //! `cartouche suspend` and `cartouche resume`.
 
-use std::fmt::Write as _;
-
 use cartouche_crds::Runnable;
 use clap::Args;
 use kube::{
-    Api,
+    Api, ResourceExt as _,
     api::{Patch, PatchParams},
 };
 use serde_json::{Value, json};
 
 use crate::cluster::{CLIENT, Cluster, ClusterArgs, within};
+use crate::commands::many::{self, Deed, ManyArgs, Plan};
 use crate::outcome::Outcome;
 
 /// Hold new runs of Runnables back
@@ -19,14 +18,15 @@ use crate::outcome::Outcome;
 Examples:
   cartouche suspend shop-build
   cartouche suspend shop-build shop-test --namespace demo
+  cartouche suspend --template image-build
 
 It sets spec.suspend. The run at work goes on, and its outputs still come; `cartouche cancel` stops it.
 What changes meanwhile runs when the Runnable is resumed. Where manifests are kept in Git, set spec.suspend
-there: a GitOps tool may take this change back.")]
+there: a GitOps tool may take this change back. Before more than one Runnable is changed you are asked;
+without a terminal --yes is needed. Exit code 1 if it could not be done for some of them.")]
 pub(crate) struct SuspendArgs {
-    /// The Runnables
-    #[arg(required = true)]
-    names: Vec<String>,
+    #[command(flatten)]
+    which: ManyArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
@@ -36,46 +36,68 @@ pub(crate) struct SuspendArgs {
 #[command(after_help = "\
 Examples:
   cartouche resume shop-build
+  cartouche resume --all
 
 It takes spec.suspend away. If anything has changed since the last run, or a re-run was asked for, a run is
-made at once.")]
+made at once. Before more than one Runnable is changed you are asked; without a terminal --yes is needed.
+Exit code 1 if it could not be done for some of them.")]
 pub(crate) struct ResumeArgs {
-    /// The Runnables
-    #[arg(required = true)]
-    names: Vec<String>,
+    #[command(flatten)]
+    which: ManyArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
 
 pub(crate) async fn suspend(args: &SuspendArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
-    set(&args.names, true, cluster).await
+    many::perform(&Suspension { wanted: true }, &args.which, cluster).await
 }
 
 pub(crate) async fn resume(args: &ResumeArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
-    set(&args.names, false, cluster).await
+    many::perform(&Suspension { wanted: false }, &args.which, cluster).await
 }
 
-async fn set(names: &[String], suspend: bool, cluster: &Cluster) -> anyhow::Result<Outcome> {
-    let api: Api<Runnable> = cluster.api();
-    // Not set is what a manifest that never spoke of it has.
-    let value = if suspend { json!(true) } else { Value::Null };
-    let patch = Patch::Merge(json!({ "spec": { "suspend": value } }));
-    let (done, state) = if suspend {
-        ("is suspended", "was suspended already")
-    } else {
-        ("is resumed", "was not suspended")
-    };
-    let mut out = String::new();
-    for name in names {
-        let runnable = cluster.runnable(name).await?;
-        if runnable.spec.suspend.unwrap_or_default() == suspend {
-            let _ = writeln!(out, "{name} {state}");
-            continue;
+/// Sets `spec.suspend`, or takes it away.
+struct Suspension {
+    wanted: bool,
+}
+
+impl Suspension {
+    /// One text of suspending, another one of resuming.
+    fn either(&self, suspend: &'static str, resume: &'static str) -> &'static str {
+        if self.wanted { suspend } else { resume }
+    }
+}
+
+impl Deed for Suspension {
+    fn title(&self, runnables: &str) -> String {
+        format!("{} {runnables}", self.either("Suspend", "Resume"))
+    }
+
+    fn prospect(&self) -> &'static str {
+        self.either("would be suspended", "would be resumed")
+    }
+
+    fn plan(&self, runnable: &Runnable) -> Plan {
+        if runnable.spec.suspend.unwrap_or_default() != self.wanted {
+            return Plan::Due;
         }
+        let state = self.either("was suspended already", "was not suspended");
+        Plan::Nothing(format!("{} {state}\n", runnable.name_any()))
+    }
+
+    async fn perform(&self, runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Outcome> {
+        let (api, name): (Api<Runnable>, _) = (cluster.api(), runnable.name_any());
+        // Not set is what a manifest that never spoke of it has.
+        let value = if self.wanted {
+            json!(true)
+        } else {
+            Value::Null
+        };
+        let patch = Patch::Merge(json!({ "spec": { "suspend": value } }));
         let what = format!("setting spec.suspend of Runnable {name}");
         let parameters = PatchParams::apply(CLIENT);
-        within(&what, api.patch(name, &parameters, &patch)).await?;
-        let _ = writeln!(out, "{name} {done}");
+        within(&what, api.patch(&name, &parameters, &patch)).await?;
+        let done = self.either("is suspended", "is resumed");
+        Ok(Outcome::good(format!("{name} {done}\n")))
     }
-    Ok(Outcome::good(out))
 }

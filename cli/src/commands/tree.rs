@@ -1,15 +1,18 @@
 //! `cartouche tree`.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
-use cartouche_crds::Runnable;
+use cartouche_crds::{Runnable, Selector};
 use clap::Args;
 use kube::ResourceExt as _;
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::outcome::Outcome;
 use crate::{
     cluster::{Cluster, ClusterArgs, wanted_labels},
     commands::get::{colour, ready},
+    format::Format,
     live::runs::{self, LedgerRun},
 };
 
@@ -18,12 +21,60 @@ use crate::{
 #[command(after_help = "\
 Examples:
   cartouche tree
-  cartouche tree hello --namespace demo")]
+  cartouche tree hello --namespace demo
+  cartouche tree -o json | jq '.[] | select(.template.state == \"Missing\").name'")]
 pub(crate) struct TreeArgs {
     /// The Runnable; all of the namespace without a name
     name: Option<String>,
+    /// Format; for programs it is always a list
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
+}
+
+/// What a Runnable is made of.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tree {
+    name: String,
+    namespace: String,
+    /// Status of the condition Ready; nothing where no controller has looked at it.
+    ready: Option<String>,
+    reason: String,
+    template: TemplateNode,
+    service_account: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selects: Option<Selector>,
+    runs: Vec<LedgerRun>,
+    outputs: BTreeMap<String, Value>,
+}
+
+#[derive(Serialize)]
+struct TemplateNode {
+    name: String,
+    state: TemplateState,
+}
+
+/// What is said of a template.
+#[derive(Clone, Copy, Serialize)]
+enum TemplateState {
+    Accepted,
+    NotAccepted,
+    /// It has no status yet.
+    NotObserved,
+    Missing,
+}
+
+impl TemplateState {
+    fn as_text(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::NotAccepted => "not accepted",
+            Self::NotObserved => "not looked at yet",
+            Self::Missing => "missing",
+        }
+    }
 }
 
 /// A line and what hangs on it.
@@ -44,59 +95,71 @@ pub(crate) async fn execute(args: &TreeArgs, cluster: &Cluster) -> anyhow::Resul
         Some(name) => vec![cluster.runnable(name).await?],
         None => cluster.runnables(false).await?,
     };
-    let mut out = String::new();
+    let mut trees = Vec::new();
     for runnable in &runnables {
-        let accepted = accepted(runnable, cluster).await?;
-        draw(&root(runnable, accepted), "", "", &mut out);
+        trees.push(tree(runnable, cluster).await?);
     }
-    Ok(Outcome::good(out))
+    Ok(Outcome::good(args.output.write(&trees, |trees| {
+        let mut out = String::new();
+        for tree in trees {
+            draw(&root(tree), "", "", &mut out);
+        }
+        out
+    })?))
 }
 
-/// What its template's status says.
-async fn accepted(runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<&'static str> {
-    let Some(template) = cluster
-        .template(&runnable.spec.run_template_ref.name)
-        .await?
-    else {
-        return Ok("missing");
-    };
-    let conditions = template.status.iter().flat_map(|status| &status.conditions);
-    let accepted = conditions
-        .filter(|condition| condition.type_ == "Accepted")
-        .map(|condition| condition.status.as_str())
-        .next();
-    Ok(match accepted {
-        Some("True") => "accepted",
-        Some(_) => "not accepted",
-        None => "not looked at yet",
+async fn tree(runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Tree> {
+    let (status, reason) = ready(runnable);
+    let spec = &runnable.spec;
+    let name = spec.run_template_ref.name.clone();
+    let outputs = runnable.status.as_ref();
+    let outputs = outputs.and_then(|status| status.outputs.clone());
+    Ok(Tree {
+        name: runnable.name_any(),
+        namespace: cluster.namespace.clone(),
+        ready: (!status.is_empty()).then(|| status.to_owned()),
+        reason: reason.to_owned(),
+        template: TemplateNode {
+            state: template_state(&name, cluster).await?,
+            name,
+        },
+        service_account: spec.service_account().to_owned(),
+        selects: spec.selector.clone(),
+        runs: runs::runs(runnable),
+        outputs: outputs.unwrap_or_default(),
     })
 }
 
-fn root(runnable: &Runnable, accepted: &str) -> Branch {
-    let (status, reason) = ready(runnable);
-    let spec = &runnable.spec;
+/// What its status says of a template.
+async fn template_state(name: &str, cluster: &Cluster) -> anyhow::Result<TemplateState> {
+    let Some(template) = cluster.template(name).await? else {
+        return Ok(TemplateState::Missing);
+    };
+    let mut conditions = template.status.iter().flat_map(|status| &status.conditions);
+    let accepted = conditions.find(|condition| condition.type_ == "Accepted");
+    Ok(match accepted.map(|condition| condition.status.as_str()) {
+        Some("True") => TemplateState::Accepted,
+        Some(_) => TemplateState::NotAccepted,
+        None => TemplateState::NotObserved,
+    })
+}
+
+fn root(tree: &Tree) -> Branch {
+    let TemplateNode { name, state } = &tree.template;
     let mut below = vec![
-        leaf(format!(
-            "ClusterRunTemplate {} ({accepted})",
-            spec.run_template_ref.name
-        )),
-        leaf(format!("ServiceAccount {}", spec.service_account())),
+        leaf(format!("ClusterRunTemplate {name} ({})", state.as_text())),
+        leaf(format!("ServiceAccount {}", tree.service_account)),
     ];
-    if let Some(selector) = &spec.selector {
+    if let Some(selector) = &tree.selects {
         let labels = wanted_labels(selector);
         let kind = selector.resource.kind.as_deref().unwrap_or("?");
         below.push(leaf(format!("selects {kind} with {}", labels.join(", "))));
     }
-    let runs = runs::runs(runnable);
     below.push(Branch {
-        text: format!("runs: {}", runs.len()),
-        below: runs.iter().map(|run| leaf(run_line(run))).collect(),
+        text: format!("runs: {}", tree.runs.len()),
+        below: tree.runs.iter().map(|run| leaf(run_line(run))).collect(),
     });
-    let outputs = runnable
-        .status
-        .iter()
-        .filter_map(|status| status.outputs.as_ref())
-        .flatten();
+    let outputs = tree.outputs.iter();
     let outputs: Vec<Branch> = outputs
         .map(|(name, value)| leaf(format!("{name}: {value}")))
         .collect();
@@ -106,10 +169,12 @@ fn root(runnable: &Runnable, accepted: &str) -> Branch {
             below: outputs,
         });
     }
+    let status = tree.ready.as_deref().unwrap_or_default();
     Branch {
         text: format!(
-            "Runnable {}  {paint}{status}{paint:#} {reason}",
-            runnable.name_any(),
+            "Runnable {}  {paint}{status}{paint:#} {}",
+            tree.name,
+            tree.reason,
             paint = colour(status)
         ),
         below,

@@ -4,18 +4,24 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use cartouche_templating::{may_be_left_out, remove_own_labels};
+use serde::Serialize;
 use serde_json::Value;
 
-use crate::source::{self, Segment};
+use crate::{
+    source::{self, Segment},
+    yaml,
+};
 
 const REMOVED: Style = AnsiColor::Red.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();
 
 /// A field with another value. `None`: it is not there.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct FieldChange {
     pub(crate) path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) old: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) new: Option<Value>,
 }
 
@@ -70,6 +76,16 @@ pub(crate) fn shown(changes: &[FieldChange]) -> String {
         if let Some(new) = new {
             let _ = writeln!(out, "{ADDED}+ {path}: {new}{ADDED:#}");
         }
+    }
+    out
+}
+
+/// The same of an object that is new as a whole: as YAML.
+pub(crate) fn shown_new(object: &Value) -> String {
+    let text = yaml::text(object).unwrap_or_else(|_| format!("{object:#}\n"));
+    let mut out = String::new();
+    for line in text.lines() {
+        let _ = writeln!(out, "{ADDED}+ {line}{ADDED:#}");
     }
     out
 }

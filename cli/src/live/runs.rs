@@ -1,6 +1,6 @@
 //! The runs of a Runnable, as its ledger knows them.
 
-use cartouche_crds::{HistoryEntry, RerunRequest, Runnable};
+use cartouche_crds::{Cancellation, HistoryEntry, RerunRequest, Runnable};
 use cartouche_protocol::{ledger::RunState, status::said_of_run};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::{Serialize, Serializer};
@@ -27,6 +27,9 @@ pub(crate) struct LedgerRun {
     /// Who asked, and why: not in the ledger, but on the run's object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rerun_request: Option<RerunRequest>,
+    /// Who had it stopped, and why: on the run's object as well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cancel_request: Option<Cancellation>,
 }
 
 /// A condition of a Runnable.
@@ -55,6 +58,7 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
         message: said_of_run(status).unwrap_or_default().to_owned(),
         rerun_token: run.rerun_token.clone(),
         rerun_request: None,
+        cancel_request: None,
     });
     let earlier = status.history.iter().map(|entry| earlier(entry, source));
     let mut runs: Vec<LedgerRun> = earlier.chain(current).collect();
@@ -84,6 +88,7 @@ fn earlier(entry: &HistoryEntry, source: Option<i64>) -> LedgerRun {
         message: entry.message.clone(),
         rerun_token: entry.rerun_token.clone().filter(|_| entry.uid.is_some()),
         rerun_request: None,
+        cancel_request: None,
     }
 }
 
@@ -96,7 +101,7 @@ fn as_word<S: Serializer>(state: &RunState, serializer: S) -> Result<S::Ok, S::E
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use serde_json::{Value, json};
 
     use super::*;
@@ -111,7 +116,8 @@ mod tests {
         run
     }
 
-    fn some_runs() -> Vec<LedgerRun> {
+    /// Runs 5 to 1, in every state but Succeeded.
+    pub(crate) fn some_runs() -> Vec<LedgerRun> {
         let runnable = json!({
             "apiVersion": "carto.run/v1alpha1",
             "kind": "Runnable",

@@ -1,40 +1,49 @@
 //! Columns.
 
-/// Rows under a header, each column as wide as its widest cell. Cells may hold escape codes.
-pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
-    let width = |text: &str| {
-        anstream::adapter::strip_str(text)
-            .to_string()
-            .chars()
-            .count()
-    };
-    let columns = header.len();
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| {
-            let cells = rows
-                .iter()
-                .filter_map(|row| row.get(column))
-                .map(|cell| width(cell));
-            cells
-                .chain(header.get(column).map(|name| width(name)))
-                .max()
-                .unwrap_or_default()
-        })
-        .collect();
-    let line = |cells: &[&str]| {
+/// How wide columns are. Cells may hold escape codes.
+pub(crate) struct Columns {
+    widths: Vec<usize>,
+}
+
+impl Columns {
+    /// Each column is as wide as its widest cell.
+    pub(crate) fn of(header: &[&str], rows: &[Vec<String>]) -> Self {
+        let width_of = |(column, name): (usize, &&str)| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            let cells = cells.map(|cell| width(cell));
+            cells.chain([width(name)]).max().unwrap_or_default()
+        };
+        Self {
+            widths: header.iter().enumerate().map(width_of).collect(),
+        }
+    }
+
+    /// A row. A cell that is wider than its column moves the rest.
+    pub(crate) fn line<T: AsRef<str>>(&self, cells: &[T]) -> String {
         let mut out = String::new();
         for (column, cell) in cells.iter().enumerate() {
+            let cell = cell.as_ref();
             out.push_str(cell);
-            if column + 1 < columns {
-                let room = widths.get(column).copied().unwrap_or_default() + 3;
-                out.push_str(&" ".repeat(room.saturating_sub(width(cell))));
+            if column + 1 < self.widths.len() {
+                let room = self.widths.get(column).copied().unwrap_or_default() + 3;
+                out.push_str(&" ".repeat(room.saturating_sub(width(cell)).max(1)));
             }
         }
         format!("{}\n", out.trim_end())
-    };
-    let mut out = line(header);
+    }
+}
+
+fn width(text: &str) -> usize {
+    let plain = anstream::adapter::strip_str(text).to_string();
+    plain.chars().count()
+}
+
+/// Rows under a header.
+pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let columns = Columns::of(header, rows);
+    let mut out = columns.line(header);
     for row in rows {
-        out.push_str(&line(&row.iter().map(String::as_str).collect::<Vec<_>>()));
+        out.push_str(&columns.line(row));
     }
     out
 }
@@ -50,5 +59,8 @@ mod tests {
             vec!["long".to_owned(), String::new()],
         ];
         assert_eq!(table(&["N", "V"], &rows), "N      V\na      b\nlong\n");
+        // A row that comes later keeps its cells apart.
+        let columns = Columns::of(&["N", "V"], &rows);
+        assert_eq!(columns.line(&["longer still", "c"]), "longer still c\n");
     }
 }

@@ -54,8 +54,71 @@ pub async fn cancelled(story: &Story) -> Result<()> {
     let parts = ["run 1: Job", "Running"];
     story.why_says("endless", &parts).await?;
     let stops = "is to stop; run 1 of endless then counts as failed";
-    story.says(&["cancel", "endless"], &[stops])?;
-    let parts = ["Ready is False", "deadline", "Failed"];
+    let why = "the wrong branch";
+    story.says(&["cancel", "endless", "--reason", why], &[stops])?;
+    let stopped = format!("stopped by {}: {why}", story.user()?);
+    let parts = ["Ready is False", "deadline", "Failed", &stopped];
     story.why_says("endless", &parts).await?;
+    let ended = "run 1 of endless has ended already: Failed";
+    story.says(&["cancel", "endless"], &[ended])?;
+    // Nothing runs again because a word was written on the run.
+    let history = story.json(&["history", "endless", "-o", "json"])?;
+    ensure!(
+        history.as_array().map(Vec::len) == Some(1),
+        "one run: {history}"
+    );
+    let request = &history[0]["cancelRequest"];
+    ensure!(
+        request["reason"] == why && request["at"].is_string(),
+        "{history}"
+    );
+    story.says(&["history", "endless"], &[&stopped])?;
     story.says(&["explain", "greet"], &["Its tags read", "name"])
+}
+
+/// Several Runnables at once, of which one is not there.
+pub async fn of_many(story: &Story) -> Result<()> {
+    let both = ["rerun", "hello", "endless", "--token", "both"];
+    story.warns(&both, 2, "hint: --yes does it without a question")?;
+    let dry = [&both[..], &["--dry-run"]].concat();
+    let parts = ["hello would run again", "endless would run again"];
+    story.says(&dry, &parts)?;
+    let failed = ["rerun", "--failed", "--dry-run"];
+    let would = "endless would run again (dry run: nothing was changed)\n";
+    ensure!(story.well(&failed)? == would, "{}", story.well(&failed)?);
+    let with_missing = [&both[..], &["nobody", "--yes"]].concat();
+    let done = story.cartouche(&with_missing);
+    ensure!(
+        done.code == 1 && done.err.ends_with("1 of 3 failed\n"),
+        "{}",
+        done.err
+    );
+    ensure!(
+        done.err.contains("nobody: there is no Runnable nobody"),
+        "{}",
+        done.err
+    );
+    ensure!(
+        done.out == "hello is to run again: both\nendless is to run again: both\n",
+        "{}",
+        done.out
+    );
+    story.run_ends(5).await?;
+    story
+        .why_says("endless", &["run 2: Job", "Running"])
+        .await?;
+    // Of all only one has a run at work: nobody has to be asked.
+    story.says(&["cancel", "--all"], &["run 2 of endless then counts"])?;
+    let suspend = ["suspend", "--all", "--yes"];
+    story.says(
+        &suspend,
+        &["hello is suspended\n", "endless is suspended\n"],
+    )?;
+    let nothing = "nothing to do: none of 2";
+    story.warns(&suspend, 0, nothing)?;
+    let of_template = ["resume", "--template", "greet"];
+    ensure!(story.well(&of_template)? == "hello is resumed\n");
+    let none = "there are no such Runnables";
+    story.warns(&["resume", "-l", "no=such"], 0, none)?;
+    story.says(&["resume", "--all"], &["endless is resumed\n"])
 }

@@ -7,6 +7,7 @@ mod mistakes;
 mod story;
 #[path = "../support/mod.rs"]
 mod support;
+mod watching;
 
 use std::fs;
 
@@ -22,6 +23,8 @@ async fn the_story_of_a_runnable_is_told_by_the_commands() -> Result<()> {
     third_run(&story).await?;
     interventions::held_back(&story).await?;
     interventions::cancelled(&story).await?;
+    interventions::of_many(&story).await?;
+    watching::lists(&story).await?;
     mistakes::against_schemas_of_the_cluster(&story).await?;
     mistakes::are_told(&story).await
 }
@@ -57,6 +60,9 @@ fn first_run(story: &Story) -> Result<()> {
             "└── outputs",
         ],
     )?;
+    let tree = &story.json(&["tree", "-o", "json"])?[0];
+    ensure!(tree["template"]["state"] == "Accepted", "{tree}");
+    ensure!(tree["runs"][0]["givesOutputs"] == true, "{tree}");
     let render = ["render", "--cluster", "-r", "hello"];
     story.says(&render, &["is the present run", "Hello, world!"])?;
     let served = "Cartouche serves it already";
@@ -80,6 +86,7 @@ async fn second_run(story: &Story) -> Result<()> {
         let shown = diff.out.starts_with(expected);
         ensure!(shown, "{arguments:?}: {}", diff.out);
     }
+    files(story, edited)?;
     let apply = ["-n", &story.namespace, "apply", "-f", edited];
     story.cluster.kubectl(&apply).await?;
     let second = |it: &_| current(it).is_some_and(|run| run.sequence == 2);
@@ -92,6 +99,83 @@ async fn second_run(story: &Story) -> Result<()> {
             "- spec.template.spec.containers[0].command[1]: \"Hello, world!\"",
             "Hello, moon!",
         ],
+    )?;
+    let why = story.json(&["why", "hello", "-o", "json"])?;
+    let because = &why["run"]["because"];
+    ensure!(
+        because["cause"] == "Changed" && because["run"] == 1,
+        "{why}"
+    );
+    ensure!(because["changes"][0]["new"] == "Hello, moon!", "{why}");
+    let all_is_well = why["ready"] == "True" && why["next"]["due"] == "Nothing";
+    ensure!(all_is_well && why["toDo"].is_null(), "{why}");
+    Ok(())
+}
+
+/// Files with an edited Runnable, a new one and one that stays as it is, and a template that is not applied yet.
+fn files(story: &Story, edited: &str) -> Result<()> {
+    let example = repository().join("examples/job");
+    let folder = tempfile::tempdir()?;
+    let runnable = fs::read_to_string(edited)?;
+    let named = |name: &str| runnable.replace("name: hello", &format!("name: {name}"));
+    let new = named("newcomer").replace("name: greet\n", "name: newest\n");
+    let lost = named("lost").replace("name: greet\n", "name: nowhere\n");
+    let template = fs::read_to_string(example.join("template.yaml"))?;
+    let template = template.replace("name: greet\nspec:", "name: newest\nspec:");
+    ensure!(template.contains("name: newest"), "{template}");
+    fs::write(
+        folder.path().join("all.yaml"),
+        [runnable.as_str(), &new, &template].join("---\n"),
+    )?;
+    let path = folder.path().to_str().context("a path of text")?;
+    let diff = |more: &[&str], code: i32| {
+        let arguments = [&["diff", "-f", path], more].concat();
+        let done = story.cartouche(&arguments);
+        ensure!(done.code == code, "{arguments:?}: {}{}", done.out, done.err);
+        anyhow::Ok(done)
+    };
+    let newcomer = diff(&["newcomer"], 1)?.out;
+    let parts = [
+        "+ kind: Job\n",
+        "Hello, moon!",
+        "not in the cluster yet",
+        "this would be run 1 (",
+    ];
+    story::contains(&newcomer, &parts)?;
+    let all: serde_json::Value = serde_json::from_str(&diff(&["-o", "json"], 1)?.out)?;
+    ensure!(
+        all[0]["name"] == "hello" && all[0]["sequence"] == 2,
+        "{all}"
+    );
+    ensure!(
+        all[0]["last"]["changes"][0]["new"] == "Hello, moon!",
+        "{all}"
+    );
+    ensure!(
+        all[1]["last"]["state"] == "None" && all[1]["wouldRun"] == true,
+        "{all}"
+    );
+    // One of which nothing can be told hides nothing of the others.
+    let unchanged = fs::read_to_string(example.join("runnable.yaml"))?;
+    fs::write(
+        folder.path().join("all.yaml"),
+        [unchanged, new, template, lost].join("---\n"),
+    )?;
+    let failed = diff(&["-o", "markdown"], 2)?;
+    ensure!(
+        failed.out.starts_with("**1 of 3 Runnables would run**\n"),
+        "{}",
+        failed.out
+    );
+    let parts = [
+        "newcomer`: this would be run 1",
+        "lost`: it cannot be told",
+        "- `cartouche-examples/hello`: nothing to run",
+    ];
+    story::contains(&failed.out, &parts)?;
+    story::contains(
+        &failed.err,
+        &["lost: there is no ClusterRunTemplate nowhere"],
     )
 }
 

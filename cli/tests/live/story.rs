@@ -44,14 +44,19 @@ impl Story {
         Ok((Self(fixture), controller))
     }
 
-    /// Calls the command.
-    pub fn cartouche(&self, arguments: &[&str]) -> Output {
+    /// The command as it would be called.
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = support::command(&repository(), arguments);
         command.env("KUBECONFIG", self.cluster.kubeconfig());
         if !arguments.contains(&"--all-namespaces") {
             command.args(["--namespace", &self.namespace]);
         }
-        support::finish(&mut command)
+        command
+    }
+
+    /// Calls the command.
+    pub fn cartouche(&self, arguments: &[&str]) -> Output {
+        support::finish(&mut self.command(arguments))
     }
 
     /// Fails unless the command did well; what it printed.
@@ -76,6 +81,13 @@ impl Story {
     /// What the command printed.
     pub fn json(&self, arguments: &[&str]) -> Result<Value> {
         Ok(serde_json::from_str(&self.well(arguments)?)?)
+    }
+
+    /// Who asked for the last re-run of `hello`: the user of these tests.
+    pub fn user(&self) -> Result<String> {
+        let history = self.json(&["history", "hello", "-o", "json"])?;
+        let by = history[0]["rerunRequest"]["by"].as_str();
+        Ok(by.context("who asked")?.to_owned())
     }
 
     /// Calls the command, which must do well each time, until it prints what is wanted.
@@ -126,7 +138,7 @@ fn demo() -> Result<PathBuf> {
     Ok(demo)
 }
 
-fn contains(text: &str, parts: &[&str]) -> Result<()> {
+pub fn contains(text: &str, parts: &[&str]) -> Result<()> {
     for part in parts {
         ensure!(text.contains(part), "'{part}' is missing in:\n{text}");
     }

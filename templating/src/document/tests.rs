@@ -61,7 +61,9 @@ fn labels_and_annotations_of_ours_do_not_count_and_others_pass() {
             "carto.run/runnable-uid": "x", "carto.run/run-sequence": "x",
             "carto.run/workload-name": "w",
         },
-        "annotations": { "carto.run/input-hash": "x", "carto.run/rerun-token": "x", "a": "b" },
+        "annotations": {
+            "carto.run/input-hash": "x", "carto.run/rerun-token": "x", "carto.run/cancel-request": "x", "a": "b",
+        },
     }));
     assert_eq!(
         rendered.unwrap().document()["metadata"],

@@ -1,5 +1,6 @@
 //! What is written to stop a run.
 
+use cartouche_crds::{CANCEL_REQUEST_ANNOTATION, Cancellation};
 use serde_json::{Value, json};
 
 use super::{Cancel, known};
@@ -30,9 +31,14 @@ impl CancelRequest {
         spec.get(self.field) == Some(&self.value)
     }
 
-    /// A JSON merge patch. With the uid of the run, an object that took its name meanwhile is left alone.
+    /// A JSON merge patch, which also says on the run who asked. With the uid of the run, an object that took its
+    /// name meanwhile is left alone.
     #[must_use]
-    pub fn patch(&self, uid: Option<&str>) -> Value {
-        json!({ "metadata": { "uid": uid }, "spec": { self.field: self.value } })
+    pub fn patch(&self, uid: Option<&str>, asked: &Cancellation) -> Value {
+        let annotations = json!({ CANCEL_REQUEST_ANNOTATION: asked.annotation() });
+        json!({
+            "metadata": { "uid": uid, "annotations": annotations },
+            "spec": { self.field: self.value },
+        })
     }
 }

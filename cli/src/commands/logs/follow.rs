@@ -1,6 +1,10 @@
 //! Logs as they come, until the run ends.
 
-use std::{collections::BTreeSet, fmt::Write as _, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    time::Duration,
+};
 
 use anyhow::anyhow;
 use cartouche_protocol::ledger::RunState;
@@ -12,8 +16,11 @@ use tokio::task::JoinSet;
 use crate::outcome::{FOUND, Outcome};
 use crate::{
     cluster::Cluster,
-    commands::logs::{containers, pods},
-    live::runs::{self, LedgerRun},
+    commands::logs::{containers, has_begun, no_pod_yet, pods, statuses, waits},
+    live::{
+        pod_waiting::pod_waiting,
+        runs::{self, LedgerRun},
+    },
 };
 
 /// How often is looked for pods that have begun since.
@@ -43,10 +50,17 @@ pub(super) async fn follow(
     let mut followed: BTreeSet<PodContainer> = BTreeSet::new();
     let mut reading: JoinSet<anyhow::Result<()>> = JoinSet::new();
     let mut outcome = Outcome::default();
+    let mut waits = Waits::default();
     loop {
         // Before the pods: a container that begins later belongs to a run that has not ended.
         let ended = has_ended(name, run.sequence, cluster).await?;
-        for source in begun(&pods(run, cluster).await?, wanted) {
+        let pods = pods(run, cluster).await?;
+        if !ended {
+            for line in waits.news(&pods, run) {
+                anstream::eprintln!("{line}");
+            }
+        }
+        for source in begun(&pods, wanted) {
             if followed.insert(source.clone()) {
                 reading.spawn(print(cluster.api::<Pod>(), source, wanted.tail));
             }
@@ -69,6 +83,37 @@ pub(super) async fn follow(
         outcome.code = FOUND;
     }
     Ok(outcome)
+}
+
+/// What was told last of each pod, and under the empty name of there being none.
+#[derive(Default)]
+struct Waits {
+    told: BTreeMap<String, String>,
+}
+
+impl Waits {
+    /// Why nothing comes, where the reason is another one than before.
+    fn news(&mut self, pods: &[Pod], run: &LedgerRun) -> Vec<String> {
+        let mut now = BTreeMap::new();
+        let mut lines = Vec::new();
+        let mut note = |name: String, reason: String, line: String| {
+            if self.told.get(&name) != Some(&reason) {
+                lines.push(line);
+            }
+            now.insert(name, reason);
+        };
+        if pods.is_empty() {
+            note(String::new(), String::new(), no_pod_yet(run));
+        }
+        for pod in pods {
+            if let Some(waiting) = pod_waiting(pod) {
+                let line = waits(pod, &waiting);
+                note(pod.name_any(), waiting.reason, line);
+            }
+        }
+        self.told = now;
+        lines
+    }
 }
 
 /// One container that cannot be read does not end the others.
@@ -101,15 +146,8 @@ async fn has_ended(name: &str, sequence: i64, cluster: &Cluster) -> anyhow::Resu
 fn begun(pods: &[Pod], wanted: &LogFilter) -> Vec<PodContainer> {
     let mut found = Vec::new();
     for pod in pods {
-        let statuses = pod.status.iter().flat_map(|status| {
-            let init = status.init_container_statuses.iter().flatten();
-            init.chain(status.container_statuses.iter().flatten())
-        });
-        let begun: BTreeSet<&str> = statuses
-            .filter(|status| {
-                let state = status.state.as_ref();
-                state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
-            })
+        let begun: BTreeSet<&str> = statuses(pod)
+            .filter(|status| has_begun(status.state.as_ref()))
             .map(|status| status.name.as_str())
             .collect();
         let is_wanted = |name: &&str| wanted.container.as_deref().is_none_or(|one| one == *name);

@@ -149,10 +149,10 @@ async fn conditions_and_warnings(subject: &Subject, object: &Value) -> Result<Ve
     for told in conditions.unwrap_or_default() {
         let word = |field: &str| text(&told[field]).to_owned();
         let (kind, reason, message) = (word("type"), word("reason"), word("message"));
-        if condition["status"] == "False" && kind != "Ready" {
+        if told["status"] == "False" && kind != "Ready" {
             // Of a run that failed, Ready says more than the condition of its engine.
             let said = if kind == "StampedObjectCondition" {
-                text(&condition_of(object, "Ready")["message"]).to_owned()
+                text(&condition(object, "Ready")["message"]).to_owned()
             } else {
                 message.clone()
             };

@@ -1,0 +1,234 @@
+//! What would run now, against what ran last.
+
+use std::{collections::HashSet, fmt::Write as _};
+
+use anyhow::bail;
+use cartouche_crds::Runnable;
+use cartouche_protocol::ledger::Due;
+use kube::{
+    ResourceExt as _,
+    api::{DynamicObject, PostParams},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::prospect::Prospect;
+use crate::{
+    cluster::{Cluster, within},
+    live::{
+        managed_fields::owned,
+        object_diff::{self, FieldChange},
+    },
+};
+
+/// All that `diff` says of a Runnable.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Comparison {
+    pub(super) name: String,
+    pub(super) namespace: String,
+    pub(super) would_run: bool,
+    /// The number of the run that would be made, or that is the same.
+    pub(super) sequence: i64,
+    pub(super) input_hash: String,
+    /// Kind of the run.
+    pub(super) kind: String,
+    pub(super) last: Last,
+    /// What to know of this comparison.
+    pub(super) notes: Vec<String>,
+    pub(super) verdict: String,
+}
+
+/// What is compared with the last run.
+#[derive(Debug, Serialize)]
+#[serde(tag = "state")]
+pub(super) enum Last {
+    /// The Runnable is not in the cluster, or has no run: all of this is new.
+    None { run: Value },
+    /// Its object, of this name, was deleted.
+    Gone { name: String },
+    /// It is there, and this differs.
+    Known { changes: Vec<FieldChange> },
+}
+
+impl Comparison {
+    /// Asks the API server how it would keep the run: as the ServiceAccount of the Runnable, or as the user if the
+    /// user may.
+    pub(super) async fn of(
+        prospect: &Prospect,
+        as_account: bool,
+        cluster: &Cluster,
+    ) -> anyhow::Result<Self> {
+        let served = if as_account {
+            let account = prospect.runnable.spec.service_account();
+            let acting = cluster.as_account(&cluster.namespace, account)?;
+            Some(dry_run(prospect, &acting).await?)
+        } else {
+            // Whoever may not create runs still gets an answer.
+            dry_run(prospect, cluster).await.ok()
+        };
+        let last = last(prospect, served.as_ref(), cluster).await?;
+        Ok(Self {
+            name: prospect.runnable.name_any(),
+            namespace: cluster.namespace.clone(),
+            would_run: matches!(prospect.due, Due::New(_) | Due::Pending(_)),
+            sequence: prospect.sequence,
+            input_hash: prospect.run.rendered.input_hash().to_owned(),
+            kind: prospect.run.rendered.kind().to_owned(),
+            notes: notes(prospect, &last, served.is_some()),
+            last,
+            verdict: verdict(prospect),
+        })
+    }
+
+    /// What is new, line by line.
+    pub(super) fn difference(&self) -> String {
+        match &self.last {
+            Last::None { run } => object_diff::shown_new(run),
+            Last::Gone { .. } => String::new(),
+            Last::Known { changes } => object_diff::shown(changes),
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut out = self.difference();
+        for line in self.notes.iter().chain([&self.verdict]) {
+            let _ = writeln!(out, "{line}");
+        }
+        out
+    }
+}
+
+async fn last(
+    prospect: &Prospect,
+    served: Option<&Value>,
+    cluster: &Cluster,
+) -> anyhow::Result<Last> {
+    Ok(match last_run(prospect.live.as_ref(), cluster).await? {
+        LastRun::None => Last::None {
+            run: prospect.run.rendered.document().clone(),
+        },
+        LastRun::Gone(name) => Last::Gone { name },
+        LastRun::Known(object) => Last::Known {
+            changes: match served {
+                Some(served) => differences(&object, served),
+                None => known_differences(&object, &prospect.run.object),
+            },
+        },
+    })
+}
+
+fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    match last {
+        Last::None { .. } if prospect.live.is_none() => {
+            notes.push("the Runnable is not in the cluster yet".to_owned());
+        }
+        Last::None { .. } => notes.push("there was no run yet".to_owned()),
+        Last::Gone { name } => notes.push(format!(
+            "the object of the last run, {name}, is gone: only hashes can be compared"
+        )),
+        Last::Known { .. } if !served && prospect.is_new() => notes.push(
+            "fields that are only in the last run are not shown: you may not ask for a dry run"
+                .to_owned(),
+        ),
+        Last::Known { .. } => {}
+    }
+    if prospect.is_provisional {
+        notes.push(
+            "the template reads uid, generation or creationTimestamp: on the cluster the hash is another"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+fn verdict(prospect: &Prospect) -> String {
+    let hash = prospect.run.rendered.input_hash();
+    match prospect.due {
+        Due::New(next) if prospect.runnable.spec.suspend == Some(true) => {
+            format!("this would be run {next} once the Runnable is resumed ({hash})")
+        }
+        Due::New(next) => format!("this would be run {next} ({hash})"),
+        Due::Pending(present) => format!("run {present} is to be made of it ({hash})"),
+        Due::Nothing(present) => format!("nothing to run: run {present} is the same ({hash})"),
+        Due::OtherHash(present) => format!(
+            "whether run {present} is the same is found out by the controller: its hash was made in another way"
+        ),
+    }
+}
+
+/// The object of the last run.
+enum LastRun {
+    None,
+    /// It was deleted; this was its name.
+    Gone(String),
+    Known(Value),
+}
+
+async fn last_run(runnable: Option<&Runnable>, cluster: &Cluster) -> anyhow::Result<LastRun> {
+    let status = runnable.and_then(|runnable| runnable.status.as_ref());
+    let Some(current) = status.and_then(|status| status.current_run.as_ref()) else {
+        return Ok(LastRun::None);
+    };
+    let found = cluster
+        .object(&current.api_version, &current.kind, &current.name)
+        .await?;
+    Ok(match found {
+        Some(object) => LastRun::Known(serde_json::to_value(object)?),
+        None => LastRun::Gone(current.name.clone()),
+    })
+}
+
+/// What differs of what templates render. A field that somebody else has changed since, as `cartouche cancel` does,
+/// tells nothing of that.
+pub(crate) fn differences(old: &Value, new: &Value) -> Vec<FieldChange> {
+    let rendered =
+        |object: &Value| object_diff::comparable(&owned(object).unwrap_or_else(|| object.clone()));
+    let others: HashSet<String> = [old, new]
+        .into_iter()
+        .flat_map(|object| {
+            object_diff::changes(&rendered(object), &object_diff::comparable(object))
+        })
+        .map(|change| change.path)
+        .collect();
+    let mut changes = object_diff::changes(&rendered(old), &rendered(new));
+    changes.retain(|change| !others.contains(&change.path));
+    changes
+}
+
+/// What differs of what is rendered now. The last run also has what the API server filled in, which cannot
+/// be told from what is rendered no longer.
+fn known_differences(old: &Value, new: &Value) -> Vec<FieldChange> {
+    let mut changes =
+        object_diff::changes(&object_diff::comparable(old), &object_diff::comparable(new));
+    changes.retain(|change| change.new.is_some());
+    changes
+}
+
+/// The run as the API server would keep it, with all that it fills in.
+async fn dry_run(prospect: &Prospect, cluster: &Cluster) -> anyhow::Result<Value> {
+    let rendered = &prospect.run.rendered;
+    let (api_version, kind) = (rendered.api_version(), rendered.kind());
+    let Some(served) = cluster.served(api_version, kind).await? else {
+        bail!("the cluster has no kind {kind} of {api_version}\nhint: install what serves it");
+    };
+    let api = cluster.objects(&served);
+    let mut object = prospect.run.object.clone();
+    if !prospect.is_new()
+        && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+    {
+        // The present run has that name.
+        let name = format!("{}-dry", prospect.runnable.name_any());
+        metadata.insert("name".to_owned(), json!(name));
+    }
+    let object: DynamicObject = serde_json::from_value(object)?;
+    let parameters = PostParams {
+        dry_run: true,
+        field_manager: Some(cartouche_crds::FIELD_MANAGER.to_owned()),
+    };
+    let what = format!("a dry run of {kind}");
+    Ok(serde_json::to_value(
+        within(&what, api.create(&parameters, &object)).await?,
+    )?)
+}

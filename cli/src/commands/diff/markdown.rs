@@ -1,0 +1,220 @@
+//! What would run, as a comment of a pull request.
+
+use std::fmt::Write as _;
+
+use cartouche_templating::kinds;
+
+use super::{Compared, comparison::Comparison};
+
+/// Bytes of a whole comment: GitHub takes 65,536 characters, and others no less.
+const MOST: usize = 60_000;
+/// Bytes of one Runnable's difference, and of one line of it.
+const MOST_OF_ONE: usize = 16_000;
+const MOST_OF_LINE: usize = 2_000;
+/// Room for the sentence about what is left out.
+const LAST_WORDS: usize = 200;
+
+/// The summary, what would run, what cannot be told, and the rest.
+pub(super) fn text(all: &[Compared]) -> String {
+    let would_run = |compared: &&Compared| matches!(&compared.found, Ok(it) if it.would_run);
+    let count = all.iter().filter(would_run).count();
+    let runnables = if all.len() == 1 {
+        "Runnable"
+    } else {
+        "Runnables"
+    };
+    let mut out = format!("**{count} of {} {runnables} would run**\n", all.len());
+    let (first, rest): (Vec<_>, Vec<_>) = all
+        .iter()
+        .partition(|compared| compared.found.is_err() || would_run(compared));
+    let sections = first.into_iter().map(section);
+    let mut left_out = 0;
+    for text in sections.chain(rest.into_iter().map(line)) {
+        if out.len() + text.len() + LAST_WORDS > MOST {
+            left_out += 1;
+        } else {
+            out.push_str(&text);
+        }
+    }
+    if left_out > 0 {
+        let _ = writeln!(
+            out,
+            "\nOf {left_out} more nothing is shown, because a comment holds no more than {MOST} bytes: \
+             `cartouche diff -f` shows all."
+        );
+    }
+    out
+}
+
+fn section(compared: &Compared) -> String {
+    let title = title(compared);
+    match &compared.found {
+        Ok(found) => {
+            let mut out = format!("\n### {title}: {}\n\n", plain(&found.verdict));
+            out.push_str(&fenced("diff", &bounded(&difference(found))));
+            for note in &found.notes {
+                let _ = writeln!(out, "\n{}", plain(note));
+            }
+            out
+        }
+        Err(error) => {
+            let text = format!("{error:#}\n");
+            format!(
+                "\n### {title}: it cannot be told\n\n{}",
+                fenced("text", &bounded(&text))
+            )
+        }
+    }
+}
+
+/// One that would not run needs no more than a line.
+fn line(compared: &Compared) -> String {
+    let verdict = match &compared.found {
+        Ok(found) => plain(&found.verdict),
+        Err(_) => String::new(),
+    };
+    format!("\n- {}: {verdict}", title(compared))
+}
+
+fn title(compared: &Compared) -> String {
+    let name = format!("{}/{}", compared.namespace, compared.name);
+    format!("`{}`", plain(&name).replace('`', "'"))
+}
+
+/// A text within a line, which no word of a manifest can leave.
+fn plain(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
+fn difference(found: &Comparison) -> String {
+    if kinds::holds_secrets(&found.kind) {
+        return format!("! what a {} holds is not shown\n", found.kind);
+    }
+    anstream::adapter::strip_str(&found.difference()).to_string()
+}
+
+/// What there is room for, whole lines if they are not too long, and how much is left out.
+fn bounded(text: &str) -> String {
+    let mut out = String::new();
+    let mut left_out = 0;
+    for line in text.lines() {
+        let end = line.floor_char_boundary(MOST_OF_LINE);
+        let (kept, rest) = line.split_at(end);
+        if left_out > 0 || out.len() + kept.len() > MOST_OF_ONE {
+            left_out += 1;
+            continue;
+        }
+        out.push_str(kept);
+        out.push_str(if rest.is_empty() { "\n" } else { "…\n" });
+    }
+    if left_out > 0 {
+        let _ = writeln!(out, "… and {left_out} more lines");
+    }
+    out
+}
+
+/// A block of code. Its fence is longer than any run of backticks within.
+fn fenced(language: &str, text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max();
+    let fence = "`".repeat(longest.unwrap_or_default().max(2) + 1);
+    format!("{fence}{language}\n{text}{fence}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{commands::diff::comparison::Last, live::object_diff};
+
+    fn compared(name: &str, would_run: bool, value: &str) -> Compared {
+        let change = object_diff::changes(&json!({ "spec": 1 }), &json!({ "spec": value }));
+        Compared {
+            name: name.to_owned(),
+            namespace: "demo".to_owned(),
+            found: Ok(Comparison {
+                name: name.to_owned(),
+                namespace: "demo".to_owned(),
+                would_run,
+                sequence: 2,
+                input_hash: "v1:0".to_owned(),
+                kind: "Job".to_owned(),
+                last: Last::Known { changes: change },
+                notes: Vec::new(),
+                verdict: "this would be run 2 (v1:0)".to_owned(),
+            }),
+        }
+    }
+
+    #[test]
+    fn the_summary_comes_first_and_each_runnable_that_would_run_has_a_block() {
+        let mut failed = compared("c", false, "");
+        failed.found = Err(anyhow!("there is no ClusterRunTemplate x"));
+        let all = [compared("a", true, "new"), compared("b", false, ""), failed];
+        let expected = "\
+**1 of 3 Runnables would run**
+
+### `demo/a`: this would be run 2 (v1:0)
+
+```diff
+- spec: 1
++ spec: \"new\"
+```
+
+### `demo/c`: it cannot be told
+
+```text
+there is no ClusterRunTemplate x
+```
+
+- `demo/b`: this would be run 2 (v1:0)";
+        assert_eq!(text(&all), expected);
+    }
+
+    #[test]
+    fn no_value_ends_its_block() {
+        let fences = "```\n````\nend";
+        let text = text(&[compared("a", true, fences)]);
+        assert!(text.contains("\n`````diff\n"), "{text}");
+        assert!(text.ends_with("\n`````\n"), "{text}");
+        let broken = text_of_name("a`\n# b");
+        assert!(broken.contains("### `demo/a' # b`: "), "{broken}");
+    }
+
+    fn text_of_name(name: &str) -> String {
+        text(&[compared(name, true, "")])
+    }
+
+    #[test]
+    fn a_comment_has_a_bound_and_says_what_is_left_out() {
+        let lines = |count: usize| -> String { (0..count).map(|_| "é".repeat(500)).collect() };
+        let all: Vec<_> = (0..9)
+            .map(|index| {
+                let mut one = compared(&format!("r{index}"), true, "");
+                let run = json!({ "list": vec![lines(5); 100] });
+                if let Ok(found) = &mut one.found {
+                    found.last = Last::None { run };
+                }
+                one
+            })
+            .collect();
+        let text = text(&all);
+        assert!(text.len() <= MOST, "{}", text.len());
+        assert!(text.contains("more lines\n```\n"));
+        let shown = text.matches("\n### ").count();
+        let left_out = format!("\nOf {} more nothing is shown", 9 - shown);
+        assert!(shown > 2 && text.contains(&left_out), "{shown} are shown");
+    }
+
+    #[test]
+    fn what_a_secret_holds_is_never_in_a_comment() {
+        let mut secret = compared("a", true, "hunter2");
+        if let Ok(found) = &mut secret.found {
+            found.kind = "Secret".to_owned();
+        }
+        let text = text(&[secret]);
+        assert!(text.contains("Secret holds is not shown"), "{text}");
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+}

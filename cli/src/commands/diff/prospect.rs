@@ -1,0 +1,260 @@
+//! What a Runnable would run now.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, anyhow, bail};
+use cartouche_crds::{ClusterRunTemplate, Runnable};
+use cartouche_protocol::{
+    facts::RunnableFacts,
+    ledger::{Due, Ledger},
+};
+use cartouche_templating::Template;
+use kube::Api;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    cluster::{Cluster, as_json, within},
+    objects::{Objects, Selected},
+    render::{self, Run, Subject},
+    source::Document,
+};
+
+/// What a Runnable would run.
+pub(crate) struct Prospect {
+    /// As it is on the cluster, if it is there.
+    pub(crate) live: Option<Runnable>,
+    /// As it is or would be.
+    pub(crate) runnable: Runnable,
+    /// The number that the run would have.
+    pub(crate) sequence: i64,
+    pub(crate) run: Run,
+    pub(crate) due: Due,
+    /// Whether its hash follows from a uid or a time that the cluster has yet to give.
+    pub(crate) is_provisional: bool,
+}
+
+impl Prospect {
+    /// Whether it is another run than the present one.
+    pub(crate) fn is_new(&self) -> bool {
+        matches!(self.due, Due::New(_))
+    }
+}
+
+/// Files to take instead of the live objects.
+#[derive(Default)]
+pub(crate) struct Edited {
+    pub(crate) template: Option<PathBuf>,
+    pub(crate) runnable: Option<PathBuf>,
+}
+
+impl Edited {
+    /// A live Runnable with what is edited of it.
+    fn runnable(&self, live: &Runnable) -> anyhow::Result<Runnable> {
+        match &self.runnable {
+            None => Ok(live.clone()),
+            Some(path) => {
+                let document = one(path, |objects| &objects.runnables)?;
+                Ok(applied(live, typed(&document, "Runnable")?))
+            }
+        }
+    }
+
+    fn template(&self) -> anyhow::Result<Option<ClusterRunTemplate>> {
+        let path = self.template.as_ref();
+        path.map(|path| typed(&one(path, |objects| &objects.templates)?, "template"))
+            .transpose()
+    }
+}
+
+/// A live Runnable once a manifest of it is applied.
+fn applied(live: &Runnable, new: Runnable) -> Runnable {
+    let mut runnable = live.clone();
+    runnable.spec = new.spec;
+    runnable.metadata.labels = new.metadata.labels;
+    runnable.metadata.annotations = new.metadata.annotations;
+    runnable
+}
+
+fn typed<T: DeserializeOwned>(document: &Document, what: &str) -> anyhow::Result<T> {
+    serde_json::from_value(document.value.clone()).with_context(|| {
+        format!(
+            "{} holds no {what} that can be read\nhint: cartouche validate says why",
+            document.source.name
+        )
+    })
+}
+
+/// The only object of its kind in a file.
+fn one(path: &PathBuf, pick: impl Fn(&Objects) -> &Vec<Document>) -> anyhow::Result<Document> {
+    let objects = Objects::load_all(std::slice::from_ref(path))?;
+    match pick(&objects).as_slice() {
+        [one] => Ok(one.clone()),
+        found => bail!(
+            "{} has to hold exactly one such object, and holds {}",
+            path.display(),
+            found.len()
+        ),
+    }
+}
+
+/// Renders a live Runnable, or an edited one in its place.
+pub(crate) async fn prospect(
+    cluster: &Cluster,
+    name: &str,
+    edited: &Edited,
+) -> anyhow::Result<Prospect> {
+    let live = cluster.runnable(name).await?;
+    let runnable = edited.runnable(&live)?;
+    of_live(cluster, live, runnable, edited.template()?).await
+}
+
+/// Renders a live Runnable with the template of some files, if they hold it.
+pub(super) async fn with_template_of(
+    cluster: &Cluster,
+    files: &Objects,
+    name: &str,
+) -> anyhow::Result<Prospect> {
+    let live = cluster.runnable(name).await?;
+    let template = template_of(files, &live)?;
+    of_live(cluster, live.clone(), live, template).await
+}
+
+async fn of_live(
+    cluster: &Cluster,
+    live: Runnable,
+    runnable: Runnable,
+    edited: Option<ClusterRunTemplate>,
+) -> anyhow::Result<Prospect> {
+    let selected = match &runnable.spec.selector {
+        Some(selector) => Some(serde_json::to_value(cluster.selected(selector).await?)?),
+        None => None,
+    };
+    let state = State {
+        live: Some(live),
+        template: template(cluster, &runnable, edited).await?,
+        runnable,
+        selected,
+    };
+    state.prospect(&cluster.namespace)
+}
+
+/// Renders a Runnable of some files: with their template, if they hold it. Whatever is on the cluster gives its
+/// ledger, and the object that is selected.
+pub(super) async fn of_files(
+    cluster: &Cluster,
+    files: &Objects,
+    document: &Document,
+) -> anyhow::Result<Prospect> {
+    let name = document.name();
+    let mut document = document.clone();
+    document.value = render::prepared(&document.value, &cluster.namespace);
+    let api: Api<Runnable> = cluster.api();
+    let live = within(&format!("reading Runnable {name}"), api.get_opt(name)).await?;
+    let new: Runnable = typed(&document, "Runnable")?;
+    let runnable = match &live {
+        Some(live) => applied(live, new),
+        None => new,
+    };
+    let state = State {
+        template: template(cluster, &runnable, template_of(files, &runnable)?).await?,
+        selected: selected(cluster, files, &document, &runnable).await?,
+        live,
+        runnable,
+    };
+    state.prospect(&cluster.namespace)
+}
+
+fn template_of(files: &Objects, runnable: &Runnable) -> anyhow::Result<Option<ClusterRunTemplate>> {
+    let name = &runnable.spec.run_template_ref.name;
+    let mut templates = files.templates.iter();
+    let found = templates.find(|template| template.name() == name);
+    found
+        .map(|template| typed(template, "template"))
+        .transpose()
+}
+
+/// The template that is edited, or that of the cluster.
+async fn template(
+    cluster: &Cluster,
+    runnable: &Runnable,
+    edited: Option<ClusterRunTemplate>,
+) -> anyhow::Result<ClusterRunTemplate> {
+    let name = &runnable.spec.run_template_ref.name;
+    let found = match edited {
+        None => cluster.template(name).await?,
+        edited => edited,
+    };
+    found.ok_or_else(|| anyhow!("there is no ClusterRunTemplate {name}"))
+}
+
+/// What the Runnable selects: on the cluster, where it has a status, or else among the files.
+async fn selected(
+    cluster: &Cluster,
+    files: &Objects,
+    document: &Document,
+    runnable: &Runnable,
+) -> anyhow::Result<Option<Value>> {
+    let Some(selector) = &runnable.spec.selector else {
+        return Ok(None);
+    };
+    match (
+        cluster.selected(selector).await,
+        files.selected_by(document),
+    ) {
+        (Ok(live), _) => Ok(Some(serde_json::to_value(live)?)),
+        (Err(_), Selected::One(one)) => Ok(Some(one.value.clone())),
+        (Err(error), _) => Err(error),
+    }
+}
+
+/// All that a run is made of.
+struct State {
+    live: Option<Runnable>,
+    runnable: Runnable,
+    template: ClusterRunTemplate,
+    selected: Option<Value>,
+}
+
+impl State {
+    fn prospect(self, namespace: &str) -> anyhow::Result<Prospect> {
+        let template = Template::compile(&self.template.spec)
+            .map_err(|problems| anyhow!("the template cannot be used: {problems}"))?;
+        let mut value = as_json(&self.runnable)?;
+        if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("namespace".to_owned(), namespace.into());
+        }
+        let subject = Subject {
+            template: &template,
+            template_name: &self.runnable.spec.run_template_ref.name,
+            runnable: &value,
+            selected: self.selected.as_ref(),
+        };
+        let status = self.live.as_ref().and_then(|live| live.status.as_ref());
+        let ledger = status.map(Ledger::of).unwrap_or_default();
+        let run = numbered(&subject, ledger.next_sequence())?;
+        let asked = RunnableFacts::of(&self.runnable).rerun_token;
+        let due = ledger.due(run.rendered.input_hash(), asked.as_deref());
+        let (run, sequence) = match due {
+            Due::New(next) => (run, next),
+            Due::Pending(present) | Due::Nothing(present) | Due::OtherHash(present) => {
+                (numbered(&subject, present)?, present)
+            }
+        };
+        Ok(Prospect {
+            is_provisional: self.live.is_none() && render::depends_on_placeholders(&subject),
+            live: self.live,
+            runnable: self.runnable,
+            sequence,
+            run,
+            due,
+        })
+    }
+}
+
+fn numbered(subject: &Subject<'_>, sequence: i64) -> anyhow::Result<Run> {
+    render::run_numbered(subject, sequence).map_err(|problems| {
+        let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        anyhow!("it cannot be rendered: {}", texts.join("; "))
+    })
+}

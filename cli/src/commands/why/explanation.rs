@@ -1,0 +1,272 @@
+//! Why a Runnable is as it is, as data: for programs, and for the text that is made of it.
+
+use cartouche_crds::{RUN_SEQUENCE_LABEL, RerunRequest, Runnable};
+use cartouche_protocol::{
+    advice::advice,
+    ledger::Due,
+    status::{READY, RUN_IN_PROGRESS, TRUE, blocking},
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::ResourceExt as _;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    cluster::Cluster,
+    commands::diff::{self, Edited, differences},
+    live::{
+        object_diff::FieldChange,
+        requests,
+        runs::{self, LedgerRun},
+    },
+};
+
+/// What to do where no controller has written a status.
+const UNOBSERVED: &str = "see that the controller runs and watches this namespace";
+
+/// All that `why` says.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Explanation {
+    pub(super) name: String,
+    pub(super) namespace: String,
+    /// Status of the condition Ready; nothing where no controller has looked at it.
+    pub(super) ready: Option<String>,
+    pub(super) reason: String,
+    pub(super) message: String,
+    pub(super) suspended: bool,
+    /// Whether the status is that of the last change.
+    pub(super) observed: bool,
+    /// Nothing where nothing is to be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) to_do: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) blocked_by: Option<BlockedBy>,
+    /// The current run.
+    pub(super) run: Option<ExplainedRun>,
+    pub(super) next: Next,
+}
+
+/// The condition that keeps Ready from being True.
+#[derive(Debug, Serialize)]
+pub(super) struct BlockedBy {
+    pub(super) condition: String,
+    pub(super) reason: String,
+    pub(super) message: String,
+}
+
+/// A run, and what it was made for.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ExplainedRun {
+    #[serde(flatten)]
+    pub(super) run: LedgerRun,
+    pub(super) because: Because,
+}
+
+/// What a run was made for.
+#[derive(Debug, Serialize)]
+#[serde(tag = "cause")]
+pub(super) enum Because {
+    /// There was none before.
+    First,
+    /// What is rendered differs from an earlier run.
+    Changed {
+        run: i64,
+        /// Nothing where an object is gone.
+        changes: Option<Vec<FieldChange>>,
+    },
+    /// Somebody asked for it.
+    Requested(RerunRequest),
+    /// The run before it was deleted before it had finished.
+    Deleted { run: i64 },
+}
+
+/// What would run now.
+#[derive(Debug, Serialize)]
+#[serde(tag = "due")]
+pub(super) enum Next {
+    /// This run is to come.
+    New { sequence: i64 },
+    /// This run is decided on.
+    Pending { sequence: i64 },
+    /// This run is of what is rendered now.
+    Nothing { sequence: i64 },
+    /// Whether this run is, the controller finds out.
+    OtherHash { sequence: i64 },
+    /// It cannot be told.
+    Unknown { message: String },
+}
+
+impl Explanation {
+    pub(super) async fn of(runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Self> {
+        let mut runs = runs::runs(runnable);
+        requests::add(&mut runs, runnable, cluster).await?;
+        let run = explained(&runs, cluster).await?;
+        let name = runnable.name_any();
+        let next = next(&name, cluster).await;
+        Ok(Self::with(runnable, cluster.namespace.clone(), run, next))
+    }
+
+    fn with(runnable: &Runnable, namespace: String, run: Option<ExplainedRun>, next: Next) -> Self {
+        let ready = runs::condition(runnable, READY);
+        let text = |field: fn(&Condition) -> &String| ready.map(field).cloned().unwrap_or_default();
+        let status = runnable.status.as_ref();
+        let blocking = status
+            .filter(|_| ready.is_none_or(|ready| ready.status != TRUE))
+            .and_then(blocking);
+        let is_at_work = ready.is_some_and(|ready| ready.reason == RUN_IN_PROGRESS);
+        let advised = blocking.filter(|_| !is_at_work).map(advice);
+        Self {
+            name: runnable.name_any(),
+            namespace,
+            ready: ready.map(|ready| ready.status.clone()),
+            reason: text(|ready| &ready.reason),
+            message: text(|ready| &ready.message),
+            suspended: runnable.spec.suspend == Some(true),
+            observed: status
+                .is_some_and(|status| status.observed_generation == runnable.metadata.generation),
+            to_do: advised
+                .or(ready.is_none().then_some(UNOBSERVED))
+                .map(str::to_owned),
+            blocked_by: blocking.map(|condition| BlockedBy {
+                condition: condition.type_.clone(),
+                reason: condition.reason.clone(),
+                message: condition.message.clone(),
+            }),
+            run,
+            next,
+        }
+    }
+}
+
+/// The current run, and what it was made for.
+async fn explained(runs: &[LedgerRun], cluster: &Cluster) -> anyhow::Result<Option<ExplainedRun>> {
+    let Some(current) = runs.iter().find(|run| run.current) else {
+        return Ok(None);
+    };
+    let because = match runs::before(runs, current) {
+        None => Because::First,
+        Some(earlier) if earlier.input_hash == current.input_hash => match &current.rerun_token {
+            Some(token) => Because::Requested(requests::request(current, token)),
+            None => Because::Deleted {
+                run: earlier.sequence,
+            },
+        },
+        Some(earlier) => Because::Changed {
+            run: earlier.sequence,
+            changes: changes(earlier, current, cluster).await?,
+        },
+    };
+    let run = current.clone();
+    Ok(Some(ExplainedRun { run, because }))
+}
+
+/// What differs between two runs, as long as both are there.
+async fn changes(
+    earlier: &LedgerRun,
+    current: &LedgerRun,
+    cluster: &Cluster,
+) -> anyhow::Result<Option<Vec<FieldChange>>> {
+    let (old, new) = (
+        object(earlier, cluster).await?,
+        object(current, cluster).await?,
+    );
+    Ok(old.zip(new).map(|(old, new)| differences(&old, &new)))
+}
+
+/// The object of a run, if there is one that is it.
+async fn object(run: &LedgerRun, cluster: &Cluster) -> anyhow::Result<Option<Value>> {
+    let found = cluster
+        .object(&run.api_version, &run.kind, &run.name)
+        .await?;
+    let found = found.filter(|object| {
+        object.labels().get(RUN_SEQUENCE_LABEL) == Some(&run.sequence.to_string())
+    });
+    found
+        .map(|object| Ok(serde_json::to_value(object)?))
+        .transpose()
+}
+
+/// Whether there is anything to run now.
+async fn next(name: &str, cluster: &Cluster) -> Next {
+    match diff::prospect(cluster, name, &Edited::default()).await {
+        Ok(prospect) => match prospect.due {
+            Due::New(sequence) => Next::New { sequence },
+            Due::Pending(sequence) => Next::Pending { sequence },
+            Due::Nothing(sequence) => Next::Nothing { sequence },
+            Due::OtherHash(sequence) => Next::OtherHash { sequence },
+        },
+        Err(error) => {
+            let text = format!("{error:#}");
+            Next::Unknown {
+                message: text.lines().next().unwrap_or_default().to_owned(),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A Runnable with these conditions, of which nothing is known to run next.
+    pub(in super::super) fn explanation(conditions: &Value, status: bool) -> Explanation {
+        let mut runnable = json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+            "metadata": { "name": "hello", "generation": 2 },
+            "spec": { "runTemplateRef": { "name": "greet" } },
+        });
+        if status {
+            runnable["status"] = json!({ "observedGeneration": 2, "conditions": conditions });
+        }
+        let runnable = serde_json::from_value(runnable).unwrap();
+        let next = Next::New { sequence: 1 };
+        Explanation::with(&runnable, "demo".to_owned(), None, next)
+    }
+
+    pub(in super::super) fn condition(name: &str, status: &str, reason: &str) -> Value {
+        json!({
+            "type": name, "status": status, "reason": reason, "message": "m",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        })
+    }
+
+    #[test]
+    fn the_document_says_what_blocks_and_what_to_do() {
+        let conditions = json!([
+            condition("RunTemplateReady", "False", "RunTemplateNotFound"),
+            condition("Ready", "False", "RunTemplateNotFound"),
+        ]);
+        let to_do = "make the ClusterRunTemplate, or correct spec.runTemplateRef.name";
+        assert_eq!(
+            json!(explanation(&conditions, true)),
+            json!({
+                "name": "hello", "namespace": "demo",
+                "ready": "False", "reason": "RunTemplateNotFound", "message": "m",
+                "suspended": false, "observed": true, "toDo": to_do,
+                "blockedBy": { "condition": "RunTemplateReady", "reason": "RunTemplateNotFound", "message": "m" },
+                "run": null, "next": { "due": "New", "sequence": 1 },
+            })
+        );
+    }
+
+    #[test]
+    fn nothing_is_to_be_done_while_a_run_is_at_work_or_when_all_is_well() {
+        let at_work = json!([
+            condition("StampedObjectCondition", "Unknown", "JobCondition"),
+            condition("Ready", "Unknown", RUN_IN_PROGRESS),
+        ]);
+        let at_work = explanation(&at_work, true);
+        assert!(at_work.to_do.is_none() && at_work.blocked_by.is_some());
+        let well = explanation(&json!([condition("Ready", "True", "Ready")]), true);
+        assert!(well.to_do.is_none() && well.blocked_by.is_none());
+        let unobserved = explanation(&json!([]), false);
+        assert_eq!(
+            (unobserved.ready, unobserved.to_do.as_deref()),
+            (None, Some(UNOBSERVED))
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! Why a Runnable is as it is, for people.
+
+use std::fmt::Write as _;
+
+use cartouche_crds::RerunRequest;
+use cartouche_protocol::{ledger::RunState, status::RUN_IN_PROGRESS};
+
+use super::explanation::{Because, ExplainedRun, Explanation, Next};
+use crate::{
+    commands::get::colour,
+    live::{age, object_diff, requests},
+};
+
+pub(super) fn text(explanation: &Explanation) -> String {
+    let mut out = state(explanation);
+    match &explanation.run {
+        None => out.push_str("no run yet\n"),
+        Some(run) => out.push_str(&cause(run)),
+    }
+    out.push_str(&next(explanation));
+    out
+}
+
+/// Whether it is ready, and if not, what to do.
+fn state(explanation: &Explanation) -> String {
+    let Explanation { name, reason, .. } = explanation;
+    let mut out = match &explanation.ready {
+        None => format!("{name}: no controller has looked at it\n"),
+        Some(status) => {
+            let paint = colour(status);
+            format!("{name}: Ready is {paint}{status}{paint:#} ({reason})\n")
+        }
+    };
+    if explanation.suspended {
+        out.push_str("  suspended: no new run is made until it is resumed\n");
+    }
+    if explanation.ready.is_some() && !explanation.observed {
+        out.push_str("  the controller has not observed the last change yet\n");
+    }
+    if reason == RUN_IN_PROGRESS {
+        out.push_str(&in_progress(explanation));
+    } else if let Some(blocking) = &explanation.blocked_by {
+        let _ = writeln!(
+            out,
+            "  blocked by {}: {}",
+            blocking.condition, blocking.message
+        );
+    }
+    if let Some(to_do) = &explanation.to_do {
+        let _ = writeln!(out, "  to do: {to_do}");
+    }
+    out
+}
+
+/// The run that is waited for, in the words of its engine.
+fn in_progress(explanation: &Explanation) -> String {
+    let Some(ExplainedRun { run, .. }) = &explanation.run else {
+        return String::new();
+    };
+    let mut out = match run.state {
+        RunState::Running => {
+            let since = age::ago(run.started_at.as_ref());
+            format!("  run {} running for {since}", run.sequence)
+        }
+        RunState::Pending | RunState::Rejected => format!("  run {} is being made", run.sequence),
+        _ => return String::new(),
+    };
+    match &explanation.blocked_by {
+        Some(blocking) if !blocking.message.is_empty() => _ = write!(out, ": {}", blocking.message),
+        _ => {}
+    }
+    out.push('\n');
+    out
+}
+
+/// What the last run was made for.
+fn cause(explained: &ExplainedRun) -> String {
+    let ExplainedRun { run, because } = explained;
+    let paint = colour(run.state.as_str());
+    let (begun, made) = match run.state {
+        RunState::Pending | RunState::Rejected => ("decided on", "to be made"),
+        _ => ("begun", "made"),
+    };
+    let mut out = format!(
+        "run {}: {} {}, {paint}{}{paint:#}, {begun} {} ago\n  {made} because {}",
+        run.sequence,
+        run.kind,
+        run.name,
+        run.state,
+        age::ago(run.started_at.as_ref()),
+        reasons(because)
+    );
+    if let Some(stopped) = requests::stopped(run) {
+        let _ = writeln!(out, "  {stopped}");
+    }
+    out
+}
+
+fn reasons(because: &Because) -> String {
+    match because {
+        Because::First => "it is the first one\n".to_owned(),
+        Because::Deleted { run } => format!("run {run} was deleted before it had finished\n"),
+        Because::Requested(request) => requested(request),
+        Because::Changed { run, changes: None } => format!(
+            "what is rendered differs from run {run} (its object is gone, so that the fields are not known)\n"
+        ),
+        Because::Changed {
+            run,
+            changes: Some(changes),
+        } => {
+            let mut out = format!("what is rendered differs from run {run}:\n");
+            for line in object_diff::shown(changes).lines() {
+                let _ = writeln!(out, "    {line}");
+            }
+            out
+        }
+    }
+}
+
+/// Who asked for a run that is like the one before it, and why.
+fn requested(request: &RerunRequest) -> String {
+    let by = match request.by.as_str() {
+        "" => "somebody",
+        by => by,
+    };
+    let token = &request.token;
+    match request.reason.as_str() {
+        "" => format!("{by} asked for it: {token}\n"),
+        reason => format!("{by} asked for it: {token} ({reason})\n"),
+    }
+}
+
+/// Whether there is anything to run now.
+fn next(explanation: &Explanation) -> String {
+    match &explanation.next {
+        Next::New { sequence } => format!(
+            "what is rendered now has not run yet: run {sequence} is to come\n  `cartouche diff {}` shows what differs\n",
+            explanation.name
+        ),
+        Next::Pending { sequence } => {
+            format!("what is rendered now has not run yet: run {sequence} is to be made\n")
+        }
+        Next::Nothing { .. } => "nothing to run: what is rendered now has run\n".to_owned(),
+        Next::OtherHash { sequence } => {
+            format!("whether run {sequence} is of what is rendered now, the controller finds out\n")
+        }
+        Next::Unknown { message } => format!("what would run now cannot be told: {message}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::commands::why::explanation::tests::{condition, explanation};
+
+    #[test]
+    fn the_text_says_what_the_document_says() {
+        let conditions = json!([
+            condition("RunTemplateReady", "False", "RunTemplateNotFound"),
+            condition("Ready", "False", "RunTemplateNotFound"),
+        ]);
+        let blocked = explanation(&conditions, true);
+        let plain = anstream::adapter::strip_str(&text(&blocked)).to_string();
+        let to_do = blocked.to_do.unwrap();
+        assert_eq!(
+            plain,
+            format!(
+                "hello: Ready is False (RunTemplateNotFound)\n  blocked by RunTemplateReady: m\n  to do: {to_do}\n\
+                 no run yet\nwhat is rendered now has not run yet: run 1 is to come\n  \
+                 `cartouche diff hello` shows what differs\n"
+            )
+        );
+    }
+
+    #[test]
+    fn a_runnable_that_nobody_has_looked_at_needs_a_controller() {
+        let unobserved = text(&explanation(&json!([]), false));
+        let expected =
+            "hello: no controller has looked at it\n  to do: see that the controller runs";
+        assert!(unobserved.starts_with(expected), "{unobserved}");
+    }
+}

@@ -1,0 +1,150 @@
+//! Why a pod prints nothing yet.
+
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
+
+/// What a pod waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PodWaiting {
+    /// The reason in one word: another one is worth telling.
+    pub(crate) reason: String,
+    /// The whole, for people.
+    pub(crate) text: String,
+}
+
+/// What a pod waits for; nothing once a container of it is at work, or when it has ended.
+pub(crate) fn pod_waiting(pod: &Pod) -> Option<PodWaiting> {
+    let nobody = PodStatus::default();
+    let status = pod.status.as_ref().unwrap_or(&nobody);
+    if matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")) {
+        return None;
+    }
+    unscheduled(status).or_else(|| unstarted(status))
+}
+
+/// No node takes it.
+fn unscheduled(status: &PodStatus) -> Option<PodWaiting> {
+    let mut conditions = status.conditions.iter().flatten();
+    let scheduled = conditions.find(|condition| condition.type_ == "PodScheduled")?;
+    if scheduled.status != "False" {
+        return None;
+    }
+    let reason = scheduled.reason.as_deref().unwrap_or("Unschedulable");
+    Some(told("not scheduled", reason, scheduled.message.as_deref()))
+}
+
+/// A container waits: rather one that has a problem than one that is made ready.
+fn unstarted(status: &PodStatus) -> Option<PodWaiting> {
+    let init = status.init_container_statuses.iter().flatten();
+    let all: Vec<&ContainerStatus> = init
+        .chain(status.container_statuses.iter().flatten())
+        .collect();
+    if all.is_empty() {
+        let waiting = told("pending", "no container has been made yet", None);
+        return Some(waiting);
+    }
+    let waiting = |container: &&ContainerStatus| {
+        let waiting = container.state.as_ref()?.waiting.as_ref()?;
+        let reason = waiting.reason.as_deref().unwrap_or("Waiting");
+        let who = format!("container {}", container.name);
+        Some(told(&who, reason, waiting.message.as_deref()))
+    };
+    let is_at_work = all.iter().any(|container| {
+        let state = container.state.as_ref();
+        state.is_some_and(|state| state.running.is_some())
+    });
+    let is_problem = |found: &PodWaiting| {
+        !matches!(
+            found.reason.as_str(),
+            "PodInitializing" | "ContainerCreating"
+        )
+    };
+    let waits: Vec<PodWaiting> = all.iter().filter_map(waiting).collect();
+    let problem = waits.iter().find(|found| is_problem(found));
+    match problem {
+        Some(problem) => Some(problem.clone()),
+        None if is_at_work => None,
+        None => waits.first().cloned(),
+    }
+}
+
+fn told(who: &str, reason: &str, message: Option<&str>) -> PodWaiting {
+    let message = message.unwrap_or_default().replace(char::is_control, " ");
+    let text = match message.trim() {
+        "" => format!("{who}: {reason}"),
+        message => format!("{who}: {reason}: {message}"),
+    };
+    PodWaiting {
+        reason: reason.to_owned(),
+        text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn container(name: &str, state: &Value) -> Value {
+        json!({ "name": name, "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state })
+    }
+
+    fn text(status: &Value) -> Option<String> {
+        let pod = json!({ "metadata": { "name": "x" }, "status": status });
+        pod_waiting(&serde_json::from_value(pod).unwrap()).map(|waiting| waiting.text)
+    }
+
+    fn waits(reason: &str, message: &str) -> Value {
+        json!({ "waiting": { "reason": reason, "message": message } })
+    }
+
+    #[test]
+    fn a_pod_that_no_node_takes_says_why() {
+        let status = json!({ "phase": "Pending", "conditions": [{
+            "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+            "message": "0/3 nodes are available: insufficient cpu",
+        }] });
+        let expected = "not scheduled: Unschedulable: 0/3 nodes are available: insufficient cpu";
+        assert_eq!(text(&status).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn a_container_with_a_problem_is_told_before_one_that_is_made_ready() {
+        let status = json!({
+            "initContainerStatuses": [container("fetch", &waits("ImagePullBackOff", "no\nsuch image"))],
+            "containerStatuses": [container("build", &waits("PodInitializing", ""))],
+        });
+        let expected = "container fetch: ImagePullBackOff: no such image";
+        assert_eq!(text(&status).as_deref(), Some(expected));
+        let status = json!({ "containerStatuses": [
+            container("build", &waits("ContainerCreating", "")),
+            container("proxy", &waits("ErrImagePull", "")),
+        ] });
+        assert_eq!(
+            text(&status).as_deref(),
+            Some("container proxy: ErrImagePull")
+        );
+    }
+
+    #[test]
+    fn nothing_is_told_of_a_pod_that_is_at_work_or_has_ended() {
+        let running = json!({
+            "initContainerStatuses": [container("fetch", &json!({ "running": {} }))],
+            "containerStatuses": [container("build", &waits("PodInitializing", ""))],
+        });
+        assert_eq!(text(&running), None);
+        assert_eq!(text(&json!({ "phase": "Succeeded" })), None);
+        let failed = json!({ "phase": "Failed", "containerStatuses": [
+            container("build", &waits("ContainerCreating", "")),
+        ] });
+        assert_eq!(text(&failed), None);
+    }
+
+    #[test]
+    fn a_pod_of_which_nothing_is_known_has_no_container_yet() {
+        let expected = "pending: no container has been made yet";
+        for status in [Value::Null, json!({ "phase": "Pending" })] {
+            assert_eq!(text(&status).as_deref(), Some(expected));
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Who asked for a re-run, or had a run stopped, and why. Runs carry it, so that it is known as long as they
+//! are there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cartouche_crds::{
+    CANCEL_REQUEST_ANNOTATION, Cancellation, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION,
+    RUN_SEQUENCE_LABEL, RUNNABLE_UID_LABEL, RerunRequest, RunResult, Runnable,
+};
+use cartouche_protocol::ledger::RunState;
+use cartouche_templating::label_value;
+use kube::{
+    ResourceExt as _,
+    api::{ListParams, ObjectMeta, PartialObjectMeta},
+    core::DynamicObject,
+};
+
+use crate::{
+    cluster::{Cluster, within},
+    live::runs::LedgerRun,
+};
+
+/// Adds to the runs what their objects say. What may not be read stays unknown.
+pub(crate) async fn add(
+    runs: &mut [LedgerRun],
+    runnable: &Runnable,
+    cluster: &Cluster,
+) -> anyhow::Result<()> {
+    let uid = runnable.uid().unwrap_or_default();
+    let kinds: BTreeSet<(String, String)> = runs
+        .iter()
+        .map(|run| (run.api_version.clone(), run.kind.clone()))
+        .collect();
+    for (api_version, kind) in kinds {
+        let Some(served) = cluster.served(&api_version, &kind).await? else {
+            continue;
+        };
+        let api = cluster.objects(&served);
+        let parameters =
+            ListParams::default().labels(&format!("{RUNNABLE_UID_LABEL}={}", label_value(&uid)));
+        let listed = within("listing the runs", api.list_metadata(&parameters)).await;
+        let objects: Vec<PartialObjectMeta<DynamicObject>> =
+            listed.map(|list| list.items).unwrap_or_default();
+        let objects: BTreeMap<String, &ObjectMeta> = objects
+            .iter()
+            .map(|object| (object.name_any(), &object.metadata))
+            .collect();
+        for run in runs.iter_mut().filter(|run| run.kind == kind) {
+            if let Some(metadata) = objects.get(&run.name) {
+                note(run, metadata);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds to a run what its object says.
+fn note(run: &mut LedgerRun, metadata: &ObjectMeta) {
+    if let Some(request) = of(metadata) {
+        run.rerun_token = Some(request.token.clone());
+        run.rerun_request = Some(request);
+    }
+    run.cancel_request = cancellation(metadata);
+}
+
+/// What a run says of the request that it answers.
+fn of(metadata: &ObjectMeta) -> Option<RerunRequest> {
+    metadata.labels.as_ref()?.get(RUN_SEQUENCE_LABEL)?;
+    let annotations = metadata.annotations.as_ref()?;
+    let token = annotations.get(RERUN_TOKEN_ANNOTATION)?;
+    let request = annotations
+        .get(RERUN_REQUEST_ANNOTATION)
+        .and_then(|text| RerunRequest::of(text, token));
+    Some(request.unwrap_or_else(|| RerunRequest {
+        token: token.clone(),
+        ..RerunRequest::default()
+    }))
+}
+
+/// Who had a run stopped, as its object says.
+pub(crate) fn cancellation(metadata: &ObjectMeta) -> Option<Cancellation> {
+    metadata.labels.as_ref()?.get(RUN_SEQUENCE_LABEL)?;
+    let annotations = metadata.annotations.as_ref()?;
+    Cancellation::of(annotations.get(CANCEL_REQUEST_ANNOTATION)?)
+}
+
+/// `stopped by alice: the wrong branch`. Nothing of a run that succeeded all the same.
+pub(crate) fn stopped(run: &LedgerRun) -> Option<String> {
+    let request = run.cancel_request.as_ref()?;
+    match run.state {
+        RunState::Ended(RunResult::Succeeded) => None,
+        RunState::Ended(_) => Some(request.to_string()),
+        _ => Some(format!("to be {request}")),
+    }
+}
+
+/// The message of a run in one line, and who had it stopped.
+pub(crate) fn message(run: &LedgerRun) -> String {
+    let message = run.message.lines().next().unwrap_or_default();
+    match (stopped(run), message) {
+        (None, message) => message.to_owned(),
+        (Some(stopped), message) if message.contains(&stopped) => message.to_owned(),
+        (Some(stopped), "") => stopped,
+        (Some(stopped), message) => format!("{stopped} ({message})"),
+    }
+}
+
+/// The request for a run that answers this token.
+pub(crate) fn request(run: &LedgerRun, token: &str) -> RerunRequest {
+    run.rerun_request.clone().unwrap_or_else(|| RerunRequest {
+        token: token.to_owned(),
+        ..RerunRequest::default()
+    })
+}
+
+/// `alice: the registry was down`, or the token where nothing else is known.
+pub(crate) fn asked_for(run: &LedgerRun) -> String {
+    let Some(request) = &run.rerun_request else {
+        return run.rerun_token.clone().unwrap_or_default();
+    };
+    let reason = request.reason.lines().next().unwrap_or_default();
+    match (request.by.as_str(), reason) {
+        ("", "") => request.token.clone(),
+        ("", reason) => reason.to_owned(),
+        (by, "") => by.to_owned(),
+        (by, reason) => format!("{by}: {reason}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn metadata(request: &str) -> ObjectMeta {
+        serde_json::from_value(json!({
+            "labels": { "carto.run/run-sequence": "3" },
+            "annotations": { "carto.run/rerun-token": "again", "carto.run/rerun-request": request },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_run_says_who_asked_for_it_and_why() {
+        let request = of(&metadata(
+            r#"{"token":"again","by":"alice","reason":"disk full"}"#,
+        ));
+        let request = request.unwrap();
+        assert_eq!(
+            (request.by.as_str(), request.reason.as_str()),
+            ("alice", "disk full")
+        );
+    }
+
+    fn run(state: RunState, message: &str) -> LedgerRun {
+        let mut run = crate::live::runs::tests::some_runs().swap_remove(0);
+        (run.state, run.message) = (state, message.to_owned());
+        run
+    }
+
+    #[test]
+    fn a_run_that_was_stopped_says_by_whom_and_why_beside_what_its_engine_says() {
+        let metadata = serde_json::from_value(json!({
+            "labels": { "carto.run/run-sequence": "3" },
+            "annotations": { "carto.run/cancel-request": r#"{"by":"alice","reason":"the wrong branch"}"# },
+        }));
+        let metadata: ObjectMeta = metadata.unwrap();
+        let told = |state, words: &str| {
+            let mut run = run(state, words);
+            note(&mut run, &metadata);
+            message(&run)
+        };
+        let failed = RunState::Ended(RunResult::Failed);
+        let stopped = "stopped by alice: the wrong branch";
+        assert_eq!(told(failed, "too long"), format!("{stopped} (too long)"));
+        assert_eq!(told(failed, ""), stopped);
+        let told_already = format!("Job failed, {stopped}");
+        assert_eq!(told(failed, &told_already), told_already);
+        assert_eq!(told(RunState::Running, ""), format!("to be {stopped}"));
+        assert_eq!(told(RunState::Ended(RunResult::Succeeded), "ok"), "ok");
+    }
+
+    #[test]
+    fn words_of_another_request_are_not_believed() {
+        let request = of(&metadata(r#"{"token":"before","by":"alice"}"#)).unwrap();
+        assert_eq!((request.token.as_str(), request.by.as_str()), ("again", ""));
+    }
+}

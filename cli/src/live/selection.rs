@@ -1,0 +1,94 @@
+//! Which Runnables are meant.
+
+use cartouche_crds::Runnable;
+use cartouche_protocol::status::{FALSE, READY, STALLED, TRUE};
+use clap::Args;
+
+use crate::live::runs::condition;
+
+/// What the Runnables that are meant have in common. Each part narrows the choice.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct SelectionArgs {
+    /// Only those with these labels, as kubectl has it: key=value,other!=value
+    #[arg(short = 'l', long, value_name = "LABELS", conflicts_with = "names")]
+    pub(crate) selector: Option<String>,
+    /// Only those of this template
+    #[arg(long, value_name = "NAME", conflicts_with = "names")]
+    pub(crate) template: Option<String>,
+    /// Only those that have failed: Ready is False, or Stalled is True
+    #[arg(long, conflicts_with = "names")]
+    pub(crate) failed: bool,
+}
+
+impl SelectionArgs {
+    /// Whether a Runnable is meant; the API server has looked at its labels.
+    pub(crate) fn picks(&self, runnable: &Runnable) -> bool {
+        let of_template = |name: &String| *name == runnable.spec.run_template_ref.name;
+        self.template.as_ref().is_none_or(of_template) && (!self.failed || has_failed(runnable))
+    }
+
+    /// Whether all are meant.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.selector.is_none() && self.template.is_none() && !self.failed
+    }
+}
+
+/// Ready is False, or only a change can help. One whose next run is at work has not failed.
+fn has_failed(runnable: &Runnable) -> bool {
+    let is = |name: &str, status: &str| {
+        condition(runnable, name).is_some_and(|condition| condition.status == status)
+    };
+    is(READY, FALSE) || is(STALLED, TRUE)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn runnable(conditions: &[(&str, &str)]) -> Runnable {
+        let conditions: Vec<Value> = conditions
+            .iter()
+            .map(|(name, status)| {
+                json!({
+                    "type": name, "status": status, "reason": "R", "message": "",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                })
+            })
+            .collect();
+        serde_json::from_value(json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
+            "spec": { "runTemplateRef": { "name": "greet" } },
+            "status": { "conditions": conditions },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn failed_is_what_is_not_ready_and_what_only_a_change_can_help() {
+        let failed = SelectionArgs {
+            failed: true,
+            ..SelectionArgs::default()
+        };
+        assert!(failed.picks(&runnable(&[("Ready", "False")])));
+        assert!(failed.picks(&runnable(&[("Ready", "Unknown"), ("Stalled", "True")])));
+        assert!(!failed.picks(&runnable(&[("Ready", "Unknown"), ("Reconciling", "True")])));
+        assert!(!failed.picks(&runnable(&[("Ready", "True")])));
+        assert!(!failed.picks(&runnable(&[])));
+    }
+
+    #[test]
+    fn each_part_narrows_the_choice() {
+        let of = |template: &str, failed| SelectionArgs {
+            template: Some(template.to_owned()),
+            failed,
+            ..SelectionArgs::default()
+        };
+        let good = runnable(&[("Ready", "True")]);
+        assert!(of("greet", false).picks(&good));
+        assert!(!of("other", false).picks(&good));
+        assert!(!of("greet", true).picks(&good));
+        assert!(SelectionArgs::default().picks(&good));
+    }
+}

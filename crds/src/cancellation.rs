@@ -1,0 +1,101 @@
+//! Who stopped a run, and why.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::rerun::keep_words;
+
+/// What `cartouche cancel` writes on a run that it stops, in the annotation `carto.run/cancel-request`:
+/// `{"by": "alice", "reason": "the wrong branch", "at": "2026-01-01T00:00:00Z"}`. Whoever may edit the run may
+/// write anything here: the audit log of the API server is the proof.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cancellation {
+    /// Who asked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// When, by the clock of who asked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub at: String,
+}
+
+impl Cancellation {
+    /// Reads the annotation. `None` if it holds nothing of that; long texts are cut.
+    #[must_use]
+    pub fn of(annotation: &str) -> Option<Self> {
+        let mut request: Self = serde_json::from_str(annotation).ok()?;
+        for text in [&mut request.by, &mut request.reason, &mut request.at] {
+            keep_words(text);
+        }
+        (request != Self::default()).then_some(request)
+    }
+
+    /// The value of the annotation.
+    #[must_use]
+    pub fn annotation(&self) -> String {
+        serde_json::json!(self).to_string()
+    }
+}
+
+/// `stopped by alice: the wrong branch`, as far as it is known.
+impl fmt::Display for Cancellation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.by.as_str() {
+            "" => f.write_str("stopped on request")?,
+            by => write!(f, "stopped by {by}")?,
+        }
+        match self.reason.as_str() {
+            "" => Ok(()),
+            reason => write!(f, ": {reason}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked() -> Cancellation {
+        Cancellation {
+            by: "alice".to_owned(),
+            reason: "the wrong branch".to_owned(),
+            at: "2026-01-01T00:00:00Z".to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read_back() {
+        assert_eq!(Cancellation::of(&asked().annotation()), Some(asked()));
+    }
+
+    #[test]
+    fn as_much_is_told_as_is_known() {
+        let told = |by: &str, reason: &str| {
+            let (by, reason) = (by.to_owned(), reason.to_owned());
+            let at = String::new();
+            Cancellation { by, reason, at }.to_string()
+        };
+        assert_eq!(asked().to_string(), "stopped by alice: the wrong branch");
+        assert_eq!(told("alice", ""), "stopped by alice");
+        assert_eq!(told("", "too slow"), "stopped on request: too slow");
+        assert_eq!(told("", ""), "stopped on request");
+    }
+
+    #[test]
+    fn whatever_stands_there_never_harms() {
+        for text in ["", "alice", "[]", "{}", r#"{"by":1}"#, "null"] {
+            assert_eq!(Cancellation::of(text), None, "{text}");
+        }
+        let long = Cancellation {
+            by: "\u{1b}[31ma\nb".to_owned(),
+            reason: "é".repeat(1_000),
+            ..asked()
+        };
+        let read = Cancellation::of(&long.annotation()).unwrap();
+        assert_eq!(read.by, " [31ma b");
+        assert_eq!(read.reason, "é".repeat(128));
+    }
+}
