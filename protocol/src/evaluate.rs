@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use cartouche_crds::{HistoryEntry, Runnable};
+use cartouche_crds::{CANCEL_REQUEST_ANNOTATION, Cancellation, HistoryEntry, Runnable};
 use cartouche_templating::{
     HASH_VERSION, Health, OutputError, OutputPathError, PodsTell, Rendered, TERMINATION_MESSAGE,
     Template, Verdict, add_message_of, add_own_message, built_in_health, contains, is_job,
@@ -33,11 +33,17 @@ pub fn fetched_run(
         run,
         pods_tell: PodsTell::of(object, &health),
         pods_said: None,
+        stopped: stopped(object),
         health,
         outputs,
         rules_hash,
         matches: false,
     })
+}
+
+fn stopped(object: &Value) -> Option<Cancellation> {
+    let annotations = object.pointer("/metadata/annotations")?;
+    Cancellation::of(annotations.get(CANCEL_REQUEST_ANNOTATION)?.as_str()?)
 }
 
 /// Whether a run contains what is rendered. Nobody asks while the hash of the current run says it.

@@ -22,7 +22,9 @@ fn failure(run: &FetchedRun) -> String {
         cause => format!("{kind} failed ({cause})"),
     };
     let message = &health.message;
-    match &run.pods_said {
+    // That somebody wanted it explains more than how it ended.
+    let stopped = run.stopped.as_ref().map(ToString::to_string);
+    match stopped.as_ref().or(run.pods_said.as_ref()) {
         Some(said) if message.is_empty() => format!("{failed}: {said}"),
         Some(said) => format!("{failed}: {said}; the {kind} says: {message}"),
         None if message.is_empty() => failed,
@@ -34,6 +36,8 @@ fn failure(run: &FetchedRun) -> String {
 
 #[cfg(test)]
 mod tests {
+    use cartouche_templating::Verdict;
+
     use super::explanation;
     use crate::ledger::{FetchedRun, tests::sample::*};
 
@@ -72,6 +76,21 @@ mod tests {
     #[test]
     fn an_engine_that_gives_no_reason_is_quoted_as_cartographer_did() {
         assert_eq!(explanation(&job("", "it burned", None)), "it burned");
+    }
+
+    #[test]
+    fn who_stopped_a_run_is_told_rather_than_how_its_container_ended() {
+        let mut stopped = job("DeadlineExceeded", "it was late", Some("exited 143"));
+        stopped.stopped =
+            cartouche_crds::Cancellation::of(r#"{"by":"alice","reason":"the wrong branch"}"#);
+        let wanted = "Job failed (DeadlineExceeded): stopped by alice: the wrong branch; the Job says: it was late";
+        assert_eq!(explanation(&stopped), wanted);
+        stopped.health.verdict = Verdict::Succeeded;
+        assert_eq!(
+            explanation(&stopped),
+            "it was late",
+            "it ended before it was stopped"
+        );
     }
 
     #[test]

@@ -126,6 +126,7 @@ fn reading(template: &Template, object: &Value) -> Option<FetchedRun> {
         matches: false,
         pods_tell: PodsTell::Nothing,
         pods_said: None,
+        stopped: None,
     })
 }
 

@@ -32,7 +32,7 @@ impl Reconciliation<'_> {
         if found.outputs == OutputsRead::Elsewhere {
             found.outputs = self.read_outputs(&found.run, object).await?;
         }
-        if found.pods_tell == PodsTell::WhyItFailed {
+        if found.pods_tell == PodsTell::WhyItFailed && found.stopped.is_none() {
             let words = self.pods_words(&found.run).await;
             let said = words.map(PodsWords::failure);
             found.pods_said = self.remembered(&found.run.uid, said);

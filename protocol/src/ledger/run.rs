@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{
-    CurrentRun, HistoryEntry, INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL,
-    RUNNABLE_NAME_LABEL, RunResult, short_message,
+    Cancellation, CurrentRun, HistoryEntry, INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION,
+    RUN_SEQUENCE_LABEL, RUNNABLE_NAME_LABEL, RunResult, short_message,
 };
 use cartouche_templating::{Health, PodsTell, Verdict, name_suffix};
 use k8s_openapi::{
@@ -208,6 +208,8 @@ pub struct FetchedRun {
     pub pods_tell: PodsTell,
     /// What they told, if they were asked and had anything to say.
     pub pods_said: Option<String>,
+    /// Who had it stopped, and why, by what stands on it.
+    pub stopped: Option<Cancellation>,
 }
 
 impl FetchedRun {

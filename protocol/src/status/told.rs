@@ -35,8 +35,9 @@ pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> 
         Some(_) => return None,
     };
     // Its pods go before it does: what they said once stays.
-    let is_silent =
-        |run: &&FetchedRun| run.pods_tell == PodsTell::WhyItFailed && run.pods_said.is_none();
+    let is_silent = |run: &&FetchedRun| {
+        run.pods_tell == PodsTell::WhyItFailed && run.pods_said.is_none() && run.stopped.is_none()
+    };
     let before = said_before(facts, current, stamped);
     match fresh {
         Some(run) if !is_silent(&run) => Some(explanation(run)),

@@ -38,6 +38,7 @@ fn read(verdict: Verdict) -> FetchedRun {
         matches: false,
         pods_tell: PodsTell::Nothing,
         pods_said: None,
+        stopped: None,
     }
 }
 

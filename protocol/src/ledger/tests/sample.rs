@@ -238,6 +238,7 @@ pub(crate) fn fetched(run: RunIdentity, verdict: Verdict, outputs: OutputsRead) 
         matches: false,
         pods_tell: PodsTell::Nothing,
         pods_said: None,
+        stopped: None,
     }
 }
 
