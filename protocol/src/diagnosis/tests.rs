@@ -9,13 +9,13 @@ fn fault(what: &str, cure: &str) -> Fault {
 
 #[test]
 fn of_many_faults_the_first_are_told_and_each_cure_once() {
-    let faults = vec![
+    let mut faults = vec![
         fault("a", "x"),
         fault("b", ""),
         fault("c", "x"),
         fault("d", "y"),
-        fault("e", "z"),
     ];
+    faults.resize(12, fault("e", ""));
     let cause = Diagnosis::Unacceptable(faults);
     assert_eq!(
         cause.message(None),
