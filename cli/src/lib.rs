@@ -11,6 +11,7 @@ mod input_schema;
 mod live;
 mod objects;
 mod outcome;
+mod permissions;
 mod render;
 mod schema;
 mod source;
