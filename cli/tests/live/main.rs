@@ -4,6 +4,7 @@
 
 mod interventions;
 mod mistakes;
+mod roles;
 mod story;
 #[path = "../support/mod.rs"]
 mod support;
@@ -24,6 +25,14 @@ async fn the_story_of_a_runnable_is_told_by_the_commands() -> Result<()> {
     interventions::cancelled(&story).await?;
     mistakes::against_schemas_of_the_cluster(&story).await?;
     mistakes::are_told(&story).await
+}
+
+#[tokio::test]
+async fn the_role_that_is_printed_is_what_an_account_needs() -> Result<()> {
+    let (story, _controller) = Story::begin("examples/namespace").await?;
+    roles::are_enough_and_no_more(&story).await?;
+    roles::are_needed_in_every_part(&story).await?;
+    roles::may_not_be_asked_for_by_everybody(&story).await
 }
 
 fn first_run(story: &Story) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
@@ -92,13 +92,27 @@ async fn may(
         },
         ..SubjectAccessReview::default()
     };
-    let api: Api<SubjectAccessReview> = Api::all(cluster.client.clone());
-    let parameters = PostParams::default();
-    let asked = api.create(&parameters, &question);
     let what = format!("asking what ServiceAccount {namespace}/{name} may do");
-    let review = within(&what, asked).await?;
+    let Some(review) = within(&what, asked(cluster, &question)).await? else {
+        bail!(
+            "{what}: you may not create subjectaccessreviews.authorization.k8s.io\n\
+             hint: the ClusterRole system:auth-delegator allows it; without --check nothing is asked"
+        );
+    };
     let status = review.status.context("the API server gave no answer")?;
     Ok(status.allowed)
+}
+
+/// The answer; nothing if one may not ask about others.
+async fn asked(
+    cluster: &Cluster,
+    question: &SubjectAccessReview,
+) -> kube::Result<Option<SubjectAccessReview>> {
+    let api: Api<SubjectAccessReview> = Api::all(cluster.client.clone());
+    match api.create(&PostParams::default(), question).await {
+        Err(kube::Error::Api(status)) if status.code == 403 => Ok(None),
+        answer => answer.map(Some),
+    }
 }
 
 fn table(account: &Account, answers: &[Answer<'_>]) -> anyhow::Result<String> {
