@@ -5,6 +5,7 @@ pub(crate) mod diff;
 pub(crate) mod explain;
 pub(crate) mod get;
 pub(crate) mod history;
+pub(crate) mod init;
 pub(crate) mod logs;
 pub(crate) mod manual;
 pub(crate) mod migrate;

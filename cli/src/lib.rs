@@ -15,6 +15,7 @@ mod permissions;
 mod render;
 mod schema;
 mod source;
+mod starter;
 mod suggestion;
 mod template_file;
 mod template_test;

@@ -166,6 +166,7 @@ pub const OFFLINE: &[&str] = &[
     "render",
     "schema",
     "source",
+    "starter",
     "suggestion",
     "template_file",
     "template_test",
@@ -175,6 +176,7 @@ pub const OFFLINE: &[&str] = &[
 
 /// The same of commands: those that never have a cluster, and parts of one.
 pub const OFFLINE_COMMANDS: &[&str] = &[
+    "commands/init",
     "commands/manual",
     "commands/migrate/remarks",
     "commands/migrate/report",

@@ -37,12 +37,11 @@ fn roles<'a>(name: &str, account: &'a Account, rules: &'a [Rule]) -> Vec<Role<'a
             .collect(),
     };
     let cluster = format!("{}-{name}", account.namespace);
-    let roles = [
+    let both = [
         of(Reach::Namespace, name.to_owned()),
         of(Reach::Cluster, cluster),
     ];
-    roles
-        .into_iter()
+    both.into_iter()
         .filter(|role| !role.rules.is_empty())
         .collect()
 }
@@ -129,8 +128,7 @@ pub(crate) fn yaml(name: &str, account: &Account, rules: &[Rule]) -> anyhow::Res
 
 /// The same as a List.
 pub(crate) fn json(name: &str, account: &Account, rules: &[Rule]) -> Value {
-    let roles = roles(name, account, rules);
-    let items: Vec<Value> = roles
+    let items: Vec<Value> = roles(name, account, rules)
         .iter()
         .flat_map(|role| [role.role(), role.binding()])
         .collect();

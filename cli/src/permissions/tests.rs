@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::schema::catalog::Catalog;
 
-fn template(api_version: &str, kind: &str, outputs: Value) -> Template {
+fn template(api_version: &str, kind: &str, outputs: &Value) -> Template {
     let spec: ClusterRunTemplateSpec = serde_json::from_value(json!({
         "template": { "apiVersion": api_version, "kind": kind, "metadata": { "generateName": "a-" } },
         "outputs": outputs,
@@ -29,7 +29,7 @@ fn of(
     given: &[&str],
 ) -> anyhow::Result<Vec<(String, Vec<&'static str>)>> {
     found(
-        &of_template("t", &template(api_version, kind, json!({}))),
+        &of_template("t", &template(api_version, kind, &json!({}))),
         given,
     )
 }
@@ -59,7 +59,7 @@ fn the_pods_of_a_job_are_listed_for_its_outputs_and_else_only_to_tell_more() {
         (json!({ "a": ".terminationMessage.a" }), false),
         (json!({}), true),
     ] {
-        let needs = of_template("t", &template("batch/v1", "Job", outputs));
+        let needs = of_template("t", &template("batch/v1", "Job", &outputs));
         let mut pods = needs
             .iter()
             .filter(|need| need.target == Target::Kind("v1".into(), "Pod".into()));
@@ -89,7 +89,7 @@ fn what_is_selected_may_be_listed_and_a_run_of_the_same_kind_needs_no_second_rul
             },
         )
     };
-    let mut needs = of_template("t", &template("v1", "ConfigMap", json!({})));
+    let mut needs = of_template("t", &template("v1", "ConfigMap", &json!({})));
     needs.extend([
         select("v1", "ConfigMap"),
         select("carto.run/v1alpha1", "Runnable"),

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
+mod first_steps;
 mod interventions;
 mod mistakes;
 mod roles;
@@ -28,11 +29,12 @@ async fn the_story_of_a_runnable_is_told_by_the_commands() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_role_that_is_printed_is_what_an_account_needs() -> Result<()> {
+async fn a_role_and_a_first_template_are_written_that_work() -> Result<()> {
     let (story, _controller) = Story::begin("examples/namespace").await?;
     roles::are_enough_and_no_more(&story).await?;
     roles::are_needed_in_every_part(&story).await?;
-    roles::may_not_be_asked_for_by_everybody(&story).await
+    roles::may_not_be_asked_for_by_everybody(&story).await?;
+    first_steps::work(&story).await
 }
 
 fn first_run(story: &Story) -> Result<()> {

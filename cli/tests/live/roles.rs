@@ -136,10 +136,10 @@ pub async fn are_enough_and_no_more(story: &Story) -> Result<()> {
     story.apply(&runnable("speaker")).await?;
     story.says(&["wait", "speaker", "--timeout", "2m"], &["ready"])?;
     ensure!(story.well(&["outputs", "speaker", "said"])? == "hello\n");
-    let user = Account::new(&story.namespace, "speaker").user();
+    let account = Account::new(&story.namespace, "speaker").user();
     let mut used = BTreeSet::new();
     for event in audit.in_namespace(&story.namespace)? {
-        if event.acting_as() == user {
+        if event.acting_as() == account {
             ensure!(event.code() != 403, "{} {}", event.verb, event.request_uri);
             used.insert((event.verb.clone(), event.resource()));
         }

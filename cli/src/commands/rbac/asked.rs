@@ -80,7 +80,7 @@ impl Asked {
             .map(|it| it.spec.service_account().to_owned());
         let name = only("account", "--account", named, theirs)?;
         let named = args.cluster.namespace.iter().cloned();
-        let theirs = self.runnables.iter().filter_map(|it| it.namespace());
+        let theirs = self.runnables.iter().filter_map(Runnable::namespace);
         let theirs: Vec<String> = theirs.collect();
         let present = present.filter(|_| theirs.is_empty()).map(str::to_owned);
         let namespace = only(
