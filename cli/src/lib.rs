@@ -6,6 +6,7 @@
 mod cluster;
 mod command_line;
 mod commands;
+mod completion;
 mod finding;
 mod input_schema;
 mod live;
@@ -37,6 +38,11 @@ use outcome::{FAILED, Outcome};
 pub fn main_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let name = called_as(arguments.first().map(OsString::as_os_str));
+    match completion::answer(&arguments, || command_line::named(name)) {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::SUCCESS,
+        Err(error) => error.exit(),
+    }
     let parsed = command_line::named(name)
         .try_get_matches_from(arguments)
         .and_then(|matches| CommandLine::from_arg_matches(&matches));

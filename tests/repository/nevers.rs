@@ -158,6 +158,7 @@ pub const SOURCES: &[Sources] = &[
 
 /// Of the command, what does its work without a cluster.
 pub const OFFLINE: &[&str] = &[
+    "completion/shells",
     "finding",
     "input_schema",
     "objects",
@@ -207,6 +208,9 @@ pub const LIVE: &[&str] = &[
     "commands/validate",
     "commands/wait",
     "commands/why",
+    "completion.rs",
+    "completion/names",
+    "completion/tests",
     "lib",
     "live",
     "main",

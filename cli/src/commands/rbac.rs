@@ -47,8 +47,8 @@ pub(crate) struct RbacArgs {
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
     /// Name of the role and of its binding, instead of that of the account
-    #[arg(long, value_name = "NAME")]
-    name: Option<String>,
+    #[arg(long = "name", value_name = "NAME")]
+    role: Option<String>,
     /// Resource of a kind that is not known, or that a tag decides
     #[arg(long = "resource", value_name = "PLURAL.GROUP")]
     resources: Vec<Resource>,
@@ -134,7 +134,7 @@ async fn served(
 }
 
 fn printed(args: &RbacArgs, account: &Account, rules: &[Rule]) -> anyhow::Result<Outcome> {
-    let name = args.name.as_ref().unwrap_or(&account.name);
+    let name = args.role.as_ref().unwrap_or(&account.name);
     Ok(Outcome::good(match args.output {
         RbacFormat::Yaml => manifest::yaml(name, account, rules)?,
         RbacFormat::Json => as_text(&manifest::json(name, account, rules)),

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
+mod completion;
 mod first_steps;
 mod interventions;
 mod mistakes;
@@ -34,7 +35,8 @@ async fn a_role_and_a_first_template_are_written_that_work() -> Result<()> {
     roles::are_enough_and_no_more(&story).await?;
     roles::are_needed_in_every_part(&story).await?;
     roles::may_not_be_asked_for_by_everybody(&story).await?;
-    first_steps::work(&story).await
+    first_steps::work(&story).await?;
+    completion::knows_names(&story)
 }
 
 fn first_run(story: &Story) -> Result<()> {
