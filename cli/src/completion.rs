@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use clap::{Arg, Command};
 use clap_complete::{ArgValueCandidates, CompleteEnv};
 
+use names::What;
 use shells::{SHELLS, VARIABLE};
 
 /// Answers a shell that asks what may come next; false if none asks.
@@ -69,14 +70,16 @@ fn is_live(command: &Command) -> bool {
     has("context") && has("namespace")
 }
 
-/// What an argument of a command with a cluster names.
-fn meant_by(arg: &Arg) -> Option<names::What> {
+/// What an argument of a command with a cluster names. Others of such an id take files.
+fn meant_by(arg: &Arg) -> Option<What> {
+    let values = arg.get_value_names().unwrap_or_default();
+    let is_name = arg.is_positional() || values.iter().any(|value| value == "NAME");
     match arg.get_id().as_str() {
-        "name" | "names" if arg.is_positional() => Some(names::What::Runnables),
-        "runnables" => Some(names::What::Runnables),
-        "template" | "templates" if arg.is_positional() => Some(names::What::Templates),
-        "namespace" => Some(names::What::Namespaces),
-        "account" => Some(names::What::Accounts),
+        "name" | "names" if arg.is_positional() => Some(What::Runnables),
+        "runnables" => Some(What::Runnables),
+        "template" | "templates" if is_name => Some(What::Templates),
+        "namespace" => Some(What::Namespaces),
+        "account" => Some(What::Accounts),
         _ => None,
     }
 }

@@ -8,7 +8,7 @@ use anyhow::bail;
 use cartouche_crds::Selector;
 use cartouche_templating::{
     Template,
-    kinds::{self, OutputSource},
+    kinds::{self, OutputSource, PodsOf},
 };
 
 use resource::Resource;
@@ -96,25 +96,27 @@ pub(crate) fn of_template(name: &str, template: &Template) -> Vec<Need> {
     needs
 }
 
-/// What is read of the pods of a run.
+/// What is read of the pods of a run, where it is known which they are.
 fn of_pods(name: &str, template: &Template) -> Vec<Need> {
     let known = template
         .literal_kind()
         .and_then(|(api_version, kind)| kinds::known_fields(api_version, kind));
-    if known.is_none_or(|known| known.outputs != OutputSource::RunAndMessageOfPods) {
+    let Some(known) = known.filter(|known| matches!(known.pods, PodsOf::Labelled(_))) else {
         return Vec::new();
-    }
+    };
     let need = |why: String, optional| Need {
         target: Target::Kind("v1".to_owned(), "Pod".to_owned()),
         verbs: &["list"],
         why,
         optional,
     };
-    let outputs = template.reads_termination_message().then(|| {
+    let is_read =
+        known.outputs == OutputSource::RunAndMessageOfPods && template.reads_termination_message();
+    let outputs = is_read.then(|| {
         let why = format!("to read .terminationMessage for the outputs of the template {name}");
         need(why, false)
     });
-    let failure = "to tell in the status why a pod of a run failed".to_owned();
+    let failure = "to tell in the status why a pod of a run failed or does not run".to_owned();
     outputs.into_iter().chain([need(failure, true)]).collect()
 }
 
