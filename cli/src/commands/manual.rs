@@ -20,9 +20,9 @@ Examples:
   cartouche completions kubectl > ~/.local/bin/kubectl_complete-cartouche
   chmod +x ~/.local/bin/kubectl_complete-cartouche
 
-Or, always as new as the command: source <(cartouche completions bash), for zsh likewise after compinit.
-Names of Runnables, templates, accounts and namespaces are asked of the cluster, for two seconds at most.
-For `kubectl cartouche` kubectl calls the last file; it has to be in PATH.")]
+Or, always as new as the command: source <(cartouche completions bash); for zsh likewise, after
+compinit. Names of Runnables, templates, accounts and namespaces are asked of the cluster, for two
+seconds at most. For `kubectl cartouche` kubectl calls the last file; it has to be in PATH.")]
 pub(crate) struct CompletionsArgs {
     /// The shell, or kubectl for its plugin
     #[arg(value_parser = PossibleValuesParser::new(SHELLS.names()))]

@@ -24,16 +24,17 @@ use asked::Asked;
 #[command(after_help = "\
 Examples:
   cartouche rbac build -n shop --account builder | kubectl apply -f -
-  cartouche rbac build test -n shop --account builder    one role for two templates
-  cartouche rbac -r shop-build -n shop                   template, selector and account of a Runnable
-  cartouche rbac -f examples/selector                    of files, without a cluster
-  cartouche rbac build -n shop --account builder --check what the account may not do yet
+  cartouche rbac build test -n shop --account builder   one role for two templates
+  cartouche rbac -r shop-build -n shop                  for a live Runnable, with its selector
+  cartouche rbac -f examples/selector                   of files, without a cluster
+  cartouche rbac -r shop-build -n shop --check          what its account may not do yet
 
-The role holds what the controller asks for as the ServiceAccount, and no more; comments say what each verb is
-for. What is optional may be taken out. Apply one role for all templates of an account: it has the name of the
-account unless --name gives another. Of files, the Runnables of that account count, with their templates.
+The role holds what the controller asks for as the ServiceAccount, and no more; comments say what
+each verb is for. What is optional may be taken out. A role is for one account: name all of its
+templates at once. It has the name of the account unless --name gives another. Of files, the
+Runnables of that account count, with their templates.
 
-Exit code 1 if --check finds that something is not allowed.")]
+Exit code 1 if --check finds that something is not allowed that is not optional.")]
 pub(crate) struct RbacArgs {
     /// `ClusterRunTemplates`; with -f, those among the files that count, if not all
     templates: Vec<String>,
