@@ -34,9 +34,10 @@ async fn a_role_and_a_first_template_are_written_that_work() -> Result<()> {
     let (story, _controller) = Story::begin("examples/namespace").await?;
     roles::are_enough_and_no_more(&story).await?;
     roles::are_needed_in_every_part(&story).await?;
+    roles::reach_beyond_the_namespace(&story).await?;
     roles::may_not_be_asked_for_by_everybody(&story).await?;
     first_steps::work(&story).await?;
-    completion::knows_names(&story)
+    completion::knows_names(&story).await
 }
 
 fn first_run(story: &Story) -> Result<()> {

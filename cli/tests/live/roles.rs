@@ -191,6 +191,48 @@ pub async fn are_needed_in_every_part(story: &Story) -> Result<()> {
     story.says(&["wait", "no-get-jobs", "--timeout", "2m"], &["ready"])
 }
 
+/// A template that makes a `ConfigMap`, for what is in no namespace.
+const OF_THE_CLUSTER: &str = r"
+apiVersion: carto.run/v1alpha1
+kind: ClusterRunTemplate
+metadata: { name: note }
+spec:
+  template:
+    apiVersion: v1
+    kind: ConfigMap
+    metadata: { generateName: $(runnable.metadata.name)$- }
+    data: { seen: $(selected.metadata.name)$ }
+  outputs: { seen: .data.seen }
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: { name: far }
+---
+apiVersion: carto.run/v1alpha1
+kind: Runnable
+metadata: { name: far }
+spec:
+  serviceAccountName: far
+  runTemplateRef: { name: note }
+  selector:
+    resource: { apiVersion: v1, kind: Namespace }
+    matchingLabels: { kubernetes.io/metadata.name: kube-system }
+";
+
+/// What is selected may be in no namespace: then it takes a role of the cluster.
+pub async fn reach_beyond_the_namespace(story: &Story) -> Result<()> {
+    story.apply(OF_THE_CLUSTER).await?;
+    let printed = story.well(&["rbac", "-r", "far"])?;
+    ensure!(printed.contains("kind: ClusterRoleBinding"), "{printed}");
+    story.apply(&printed).await?;
+    story.says(&["wait", "far", "--timeout", "2m"], &["ready"])?;
+    ensure!(story.well(&["outputs", "far", "seen"])? == "kube-system\n");
+    story.says(
+        &["rbac", "-r", "far", "--check"],
+        &["may do all that it needs"],
+    )
+}
+
 /// Whoever may not ask about others is told so.
 pub async fn may_not_be_asked_for_by_everybody(story: &Story) -> Result<()> {
     let mut check = support::command(
