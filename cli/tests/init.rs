@@ -107,6 +107,8 @@ fn what_is_printed_is_one_stream_of_manifests() {
         "nothing is written"
     );
     fs::write(folder.path().join("all.yaml"), &printed.out).unwrap();
+    let again = cartouche_in(folder.path(), &["init", "-k", "workflow", "--stdout"]);
+    assert_eq!(again.out, printed.out);
     let valid = cartouche_in(folder.path(), &["validate", "all.yaml"]);
     assert_eq!(valid.code, 0, "{}{}", valid.out, valid.err);
     assert!(

@@ -1,7 +1,6 @@
 //! `cartouche init`.
 
 use std::{
-    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
 };
@@ -27,7 +26,7 @@ use crate::{
 Examples:
   cartouche init hello
   cartouche init build --kind TaskRun -n shop
-  cartouche init hello -o - | kubectl apply -f -
+  cartouche init hello --stdout | kubectl apply -f -
 
 It writes template.yaml, runnable.yaml, account.yaml (with the role that `cartouche rbac` prints) and
 a test that `cartouche test` runs, and says what to do next.")]
@@ -38,9 +37,12 @@ pub(crate) struct InitArgs {
     /// What the runs are
     #[arg(short, long, value_enum, default_value_t, ignore_case = true)]
     kind: StarterKind,
-    /// Folder to write to, ./NAME if there is none; - prints what is to be applied, without the test
+    /// Folder to write to, ./NAME if there is none; - is as --stdout
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
+    /// Print what is to be applied, and write nothing
+    #[arg(long, conflicts_with = "output")]
+    stdout: bool,
     /// Namespace of the Runnable and the account
     #[arg(short, long, value_name = "NAME", default_value = DEFAULT_NAMESPACE, value_parser = starter::name)]
     namespace: String,
@@ -59,21 +61,25 @@ pub(crate) fn execute(args: &InitArgs) -> anyhow::Result<Outcome> {
         .output
         .clone()
         .unwrap_or_else(|| PathBuf::from(&args.name));
-    if folder.as_os_str() == STANDARD_INPUT {
+    if args.stdout || folder.as_os_str() == STANDARD_INPUT {
         return Ok(Outcome::good(manifests.map(|file| file.text).join("---\n")));
     }
+    let shown = manifests
+        .iter()
+        .map(|file| folder.join(&file.path))
+        .chain([folder.join(starter::TEST)]);
+    let shown: Vec<String> = shown
+        .map(|path| format!("wrote {}\n", path.display()))
+        .collect();
     let files: Vec<StarterFile> = manifests
         .into_iter()
         .chain(starter::test_files(args.kind))
         .collect();
     write(&folder, &files, args.force)?;
     expect(&folder)?;
-    let mut out = String::new();
-    for file in &files {
-        writeln!(out, "wrote {}", folder.join(&file.path).display())?;
-    }
-    out.push_str(&next_steps(&folder, &account));
-    Ok(Outcome::good(out))
+    Ok(Outcome::good(
+        shown.concat() + &next_steps(&folder, &account),
+    ))
 }
 
 /// Writes all of the files, or none if one is there.

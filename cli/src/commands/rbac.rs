@@ -56,20 +56,17 @@ pub(crate) struct RbacArgs {
     /// Ask the cluster what the account may not do yet
     #[arg(long)]
     check: bool,
-    /// Format
-    #[arg(short, long, value_enum, default_value_t)]
-    output: RbacFormat,
+    /// Format, instead of YAML with comments, or of a table with --check
+    #[arg(short, long, value_enum)]
+    output: Option<RbacFormat>,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
 
-/// How a role, or what is missing of it, is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+/// How a role, or what an account may do, is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RbacFormat {
-    /// YAML, with comments; with --check, a table
-    #[default]
     Yaml,
-    /// JSON
     Json,
 }
 
@@ -137,8 +134,8 @@ async fn served(
 fn printed(args: &RbacArgs, account: &Account, rules: &[Rule]) -> anyhow::Result<Outcome> {
     let name = args.role.as_ref().unwrap_or(&account.name);
     Ok(Outcome::good(match args.output {
-        RbacFormat::Yaml => manifest::yaml(name, account, rules)?,
-        RbacFormat::Json => as_text(&manifest::json(name, account, rules)),
+        None | Some(RbacFormat::Yaml) => manifest::yaml(name, account, rules)?,
+        Some(RbacFormat::Json) => as_text(&manifest::json(name, account, rules)),
     }))
 }
 

@@ -122,6 +122,11 @@ pub async fn are_enough_and_no_more(story: &Story) -> Result<()> {
     ] {
         ensure!(missing.out.contains(part), "{part}: {}", missing.out);
     }
+    let asked = story.cartouche(&[&check[..], &["-o", "json"]].concat());
+    let asked: Value = serde_json::from_str(&asked.out)?;
+    let allowed = asked["rights"].as_array().into_iter().flatten();
+    ensure!(allowed.clone().count() == 5, "{asked}");
+    ensure!(allowed.clone().all(|it| it["allowed"] == false), "{asked}");
     story.apply(&list.to_string()).await?;
     story
         .eventually("the role to hold", || async {

@@ -14,6 +14,7 @@ use crate::{
     cluster::{Cluster, within},
     outcome::{FOUND, GOOD, Outcome},
     permissions::{Account, Rule, resource::Resource},
+    yaml,
 };
 
 /// One thing to do, and whether it may be done.
@@ -30,7 +31,7 @@ pub(super) async fn check(
     cluster: &Cluster,
     account: &Account,
     rules: &[Rule],
-    format: RbacFormat,
+    format: Option<RbacFormat>,
 ) -> anyhow::Result<Outcome> {
     let mut answers: Vec<Answer<'_>> = Vec::new();
     for rule in rules {
@@ -52,8 +53,9 @@ pub(super) async fn check(
     let is_missing = |answer: &Answer<'_>| !answer.allowed && !answer.optional;
     Ok(Outcome {
         out: match format {
-            RbacFormat::Yaml => table(account, &answers)?,
-            RbacFormat::Json => as_text(&as_json(account, &answers)),
+            None => table(account, &answers)?,
+            Some(RbacFormat::Yaml) => yaml::text(&as_json(account, &answers))?,
+            Some(RbacFormat::Json) => as_text(&as_json(account, &answers)),
         },
         err: String::new(),
         code: if answers.iter().any(is_missing) {
