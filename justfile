@@ -72,6 +72,12 @@ image tool="podman": build
     {{ tool }} build --file config/controller/Containerfile --tag cartouche-controller:0.1.0 \
         target/x86_64-unknown-linux-gnu/release
 
+# Make what is released of the command, for this machine: archive, sums and krew's manifest, in target/dist. `base` is
+# the URL below which the archives will be; archives of other machines that are put there get into the manifest too.
+dist base="https://example.com/cartouche" profile="release":
+    cargo build --locked --profile {{ profile }} --package cartouche-cli
+    .ci/dist target/{{ if profile == "dev" { "debug" } else { profile } }}/cartouche target/dist {{ base }}
+
 # Everything that continuous integration checks.
 ci:
     .ci/run

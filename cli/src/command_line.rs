@@ -49,6 +49,7 @@ impl Color {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Init(commands::init::InitArgs),
     Render(commands::render::RenderArgs),
     Validate(commands::validate::ValidateArgs),
     Test(commands::test::TestArgs),
@@ -65,6 +66,7 @@ pub(crate) fn named(name: &'static str) -> clap::Command {
 
 pub(crate) fn execute(command: &Command) -> anyhow::Result<Outcome> {
     match command {
+        Command::Init(args) => commands::init::execute(args),
         Command::Render(args) => commands::render::execute(args),
         Command::Validate(args) => commands::validate::execute(args),
         Command::Test(args) => commands::test::execute(args),

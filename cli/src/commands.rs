@@ -5,11 +5,13 @@ pub(crate) mod diff;
 pub(crate) mod explain;
 pub(crate) mod get;
 pub(crate) mod history;
+pub(crate) mod init;
 pub(crate) mod logs;
 pub(crate) mod manual;
 pub(crate) mod many;
 pub(crate) mod migrate;
 pub(crate) mod outputs;
+pub(crate) mod rbac;
 pub(crate) mod render;
 pub(crate) mod rerun;
 pub(crate) mod suspend;
@@ -41,6 +43,7 @@ pub(crate) enum LiveCommand {
     Resume(suspend::ResumeArgs),
     Cancel(cancel::CancelArgs),
     Logs(logs::LogsArgs),
+    Rbac(rbac::RbacArgs),
     /// Help with moving from Cartographer
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
@@ -56,6 +59,11 @@ pub(crate) fn execute(command: &LiveCommand) -> anyhow::Result<Outcome> {
         && !args.files.is_empty()
     {
         return explain::from_files(args);
+    }
+    if let LiveCommand::Rbac(args) = command
+        && args.is_offline()
+    {
+        return rbac::from_files(args);
     }
     let to = Cluster::connect;
     cluster::block_on(async {
@@ -73,6 +81,7 @@ pub(crate) fn execute(command: &LiveCommand) -> anyhow::Result<Outcome> {
             LiveCommand::Diff(args) => diff::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Rerun(args) => rerun::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Logs(args) => logs::execute(args, &to(&args.cluster).await?).await,
+            LiveCommand::Rbac(args) => rbac::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Migrate(migrate::MigrateCommand::Check(args)) => {
                 migrate::check_cluster(args, &to(&args.cluster).await?).await
             }

@@ -6,16 +6,18 @@
 mod cluster;
 mod command_line;
 mod commands;
+mod completion;
 mod finding;
 mod format;
 mod input_schema;
 mod live;
 mod objects;
 mod outcome;
+mod permissions;
 mod render;
 mod schema;
 mod source;
-use cartouche_templating::suggestion;
+mod starter;
 mod template_file;
 mod template_test;
 mod validate;
@@ -29,6 +31,7 @@ use std::{
 
 use clap::FromArgMatches as _;
 
+use cartouche_templating::suggestion;
 use command_line::CommandLine;
 use outcome::{FAILED, Outcome};
 
@@ -36,6 +39,11 @@ use outcome::{FAILED, Outcome};
 pub fn main_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let name = called_as(arguments.first().map(OsString::as_os_str));
+    match completion::answer(&arguments, || command_line::named(name)) {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::SUCCESS,
+        Err(error) => error.exit(),
+    }
     let parsed = command_line::named(name)
         .try_get_matches_from(arguments)
         .and_then(|matches| CommandLine::from_arg_matches(&matches));

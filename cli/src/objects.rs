@@ -108,8 +108,26 @@ impl Objects {
         match found.as_slice() {
             [] => Selected::None,
             [one] => Selected::One(one),
-            several => Selected::Many(several.len()),
+            _ => Selected::Many(found),
         }
+    }
+
+    /// The objects that a Runnable does not select, and why. Templates and Runnables are there for another reason,
+    /// unless they are meant.
+    pub(crate) fn not_selected(&self, runnable: &Document) -> Vec<(&Document, String)> {
+        let selector = runnable.value.pointer("/spec/selector").cloned();
+        let selector = selector.and_then(|it| serde_json::from_value::<Selector>(it).ok());
+        let Some(selector) = selector else {
+            return Vec::new();
+        };
+        let kind = selector.resource.kind.as_deref().unwrap_or_default();
+        let ours = |object: &Document| object.is_ours(RUNNABLE) || object.is_ours(TEMPLATE);
+        let given = self.selectable();
+        let given = given.filter(|object| !ours(object) || object.kind() == kind);
+        let namespace = namespace_of(runnable);
+        given
+            .filter_map(|object| Some((object, mismatch(&selector, namespace, object)?)))
+            .collect()
     }
 
     /// Everything that a selector may pick: Runnables select each other too.
@@ -122,13 +140,13 @@ impl Objects {
 }
 
 /// What a selector picks.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) enum Selected<'a> {
     /// There is no selector.
     NotAsked,
     One(&'a Document),
     None,
-    Many(usize),
+    Many(Vec<&'a Document>),
 }
 
 fn is_same(one: &Document, other: &Document) -> bool {
@@ -167,11 +185,31 @@ pub(crate) fn selector_place(runnable: &Document) -> SourceSpan {
 }
 
 /// What to say of a Runnable that selects several objects.
-pub(crate) fn several_selected(runnable: &Document, count: usize) -> Finding {
-    let message = format!("the selector matches {count} objects, and has to match exactly one");
-    Finding::error(Rule::Selector, message)
+pub(crate) fn several_selected(runnable: &Document, found: &[&Document]) -> Finding {
+    let message = format!(
+        "the selector of Runnable {} matches {} objects, and has to match exactly one",
+        runnable.name(),
+        found.len()
+    );
+    let finding = Finding::error(Rule::Selector, message)
         .at(selector_place(runnable))
-        .help("add labels until one is left")
+        .help("add labels until one is left");
+    let finding = found.iter().take(NAMED).fold(finding, |finding, object| {
+        let place = object.place_of(&["metadata", "name"]);
+        finding.related(place, format!("it matches {}", shown(object)))
+    });
+    match found.len().saturating_sub(NAMED) {
+        0 => finding,
+        more => finding.with_note(format!("it matches {more} more")),
+    }
+}
+
+/// So many objects of a selector are named, at most.
+pub(crate) const NAMED: usize = 5;
+
+/// Kind and name of an object.
+pub(crate) fn shown(object: &Document) -> String {
+    format!("{} {}", object.kind(), object.name())
 }
 
 pub(crate) fn template_name(runnable: &Document) -> &str {

@@ -309,23 +309,13 @@ fn as_a_plugin_of_kubectl_it_calls_itself_so() {
 }
 
 #[test]
-fn completions_and_man_pages_know_every_command() {
-    let completions = cartouche(&["completions", "bash"]).out;
+fn man_pages_know_every_command() {
     let folder = tempfile::tempdir().unwrap();
     let pages = cartouche_in(folder.path(), &["man", "pages"]);
     assert_eq!(pages.code, 0, "{}", pages.err);
-    for name in ["render", "validate", "test", "why", "rerun"] {
-        assert!(
-            completions.contains(&format!("cartouche__subcmd__{name}"))
-                || completions.contains(&format!("cartouche__{name}"))
-        );
-        assert!(
-            folder
-                .path()
-                .join(format!("pages/cartouche-{name}.1"))
-                .is_file(),
-            "{name}"
-        );
+    for name in ["render", "validate", "test", "why", "rerun", "rbac", "init"] {
+        let page = folder.path().join(format!("pages/cartouche-{name}.1"));
+        assert!(page.is_file(), "{name}");
     }
 }
 

@@ -158,14 +158,17 @@ pub const SOURCES: &[Sources] = &[
 
 /// Of the command, what does its work without a cluster.
 pub const OFFLINE: &[&str] = &[
+    "completion/shells",
     "finding",
     "format",
     "input_schema",
     "objects",
     "outcome",
+    "permissions",
     "render",
     "schema",
     "source",
+    "starter",
     "suggestion",
     "template_file",
     "template_test",
@@ -175,6 +178,7 @@ pub const OFFLINE: &[&str] = &[
 
 /// The same of commands: those that never have a cluster, and parts of one.
 pub const OFFLINE_COMMANDS: &[&str] = &[
+    "commands/init",
     "commands/manual",
     "commands/migrate/remarks",
     "commands/migrate/report",
@@ -198,6 +202,7 @@ pub const LIVE: &[&str] = &[
     "commands/migrate.rs",
     "commands/migrate/adoption",
     "commands/outputs",
+    "commands/rbac",
     "commands/render",
     "commands/rerun",
     "commands/suspend",
@@ -205,6 +210,9 @@ pub const LIVE: &[&str] = &[
     "commands/validate",
     "commands/wait",
     "commands/why",
+    "completion.rs",
+    "completion/names",
+    "completion/tests",
     "lib",
     "live",
     "main",

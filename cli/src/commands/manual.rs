@@ -3,20 +3,30 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use clap::{Args, CommandFactory as _};
-use clap_complete::Shell;
+use clap::{Args, CommandFactory as _, builder::PossibleValuesParser};
 
-use crate::{command_line::CommandLine, outcome::Outcome};
+use crate::{
+    command_line::CommandLine,
+    completion::shells::{self, SHELLS},
+    outcome::Outcome,
+};
 
-/// Print completions for a shell
+/// Print what makes a shell complete commands, options and names
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  cartouche completions bash > ~/.local/share/bash-completion/completions/cartouche
-  cartouche completions zsh > ~/.zfunc/_cartouche
-  cartouche completions fish > ~/.config/fish/completions/cartouche.fish")]
+  cartouche completions bash > ~/.cartouche.sh     and in ~/.bashrc: source ~/.cartouche.sh
+  cartouche completions fish > ~/.config/fish/completions/cartouche.fish
+  cartouche completions kubectl > ~/.local/bin/kubectl_complete-cartouche
+  chmod +x ~/.local/bin/kubectl_complete-cartouche
+
+Or, always as new as the command: source <(cartouche completions bash); for zsh likewise, after
+compinit. Names of Runnables, templates, accounts and namespaces are asked of the cluster, for two
+seconds at most. For `kubectl cartouche` kubectl calls the last file; it has to be in PATH.")]
 pub(crate) struct CompletionsArgs {
-    shell: Shell,
+    /// The shell, or kubectl for its plugin
+    #[arg(value_parser = PossibleValuesParser::new(SHELLS.names()))]
+    shell: String,
 }
 
 /// Write man pages, one a command
@@ -30,15 +40,9 @@ pub(crate) struct ManArgs {
 }
 
 pub(crate) fn completions(args: &CompletionsArgs) -> anyhow::Result<Outcome> {
-    let mut out = Vec::new();
-    clap_complete::generate(
-        args.shell,
-        &mut CommandLine::command(),
-        "cartouche",
-        &mut out,
-    );
+    let script = shells::script(&args.shell).context("the shell is not known")??;
     Ok(Outcome::good(
-        String::from_utf8(out).context("completions are text")?,
+        String::from_utf8(script).context("completions are text")?,
     ))
 }
 

@@ -3,7 +3,6 @@
 use std::{fmt::Write as _, path::PathBuf};
 
 use anyhow::bail;
-use cartouche_crds::Selector;
 use cartouche_templating::{Diagnostic, Template};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -17,7 +16,7 @@ use crate::{
     cluster::{self, Cluster, ClusterArgs},
     commands::diff::{Edited, prospect},
     finding::{Finding, Rule, report},
-    objects::{self, DEFAULT_NAMESPACE, Objects, RUNNABLE, Selected, TEMPLATE},
+    objects::{self, DEFAULT_NAMESPACE, Objects, Selected},
     outcome::Outcome,
     source::Document,
     template_file, validate, yaml,
@@ -261,7 +260,7 @@ fn selected<'a>(
     match objects.selected_by(runnable) {
         Selected::NotAsked => Ok(None),
         Selected::One(one) => Ok(Some(one)),
-        Selected::Many(count) => Err(vec![objects::several_selected(runnable, count)]),
+        Selected::Many(found) => Err(vec![objects::several_selected(runnable, &found)]),
         Selected::None => {
             let message = "no object among these files matches the selector";
             let help = if args.selected.is_empty() {
@@ -272,27 +271,12 @@ fn selected<'a>(
             let mut finding = Finding::error(Rule::Selector, message)
                 .at(objects::selector_place(runnable))
                 .help(help);
-            finding.notes = mismatches(objects, runnable).unwrap_or_default();
+            let others = objects.not_selected(runnable).into_iter();
+            let why = others.map(|(it, why)| format!("not {}: {why}", objects::shown(it)));
+            finding.notes = why.collect();
             Err(vec![finding])
         }
     }
-}
-
-/// Why the objects that are there are not selected.
-fn mismatches(objects: &Objects, runnable: &Document) -> Option<Vec<String>> {
-    let selector = runnable.value.pointer("/spec/selector")?;
-    let selector: Selector = serde_json::from_value(selector.clone()).ok()?;
-    let kind = selector.resource.kind.as_deref().unwrap_or_default();
-    let ours = |object: &Document| object.is_ours(RUNNABLE) || object.is_ours(TEMPLATE);
-    // Templates and Runnables are there for another reason, unless they are meant.
-    let given = objects.selectable();
-    let given = given.filter(|object| !ours(object) || object.kind() == kind);
-    let why = given.map(|object| {
-        let why = objects::mismatch(&selector, objects::namespace_of(runnable), object);
-        let (kind, name) = (object.kind(), object.name());
-        format!("not {kind} {name}: {}", why.unwrap_or_default())
-    });
-    Some(why.collect())
 }
 
 fn as_yaml(shown: &[RenderedRun]) -> anyhow::Result<String> {

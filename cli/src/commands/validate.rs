@@ -10,9 +10,10 @@ use crate::validate::{Knowledge, nothing_to_check, validate};
 use crate::{
     cluster::{self, Cluster, ClusterArgs},
     finding::{Finding, Severity, report},
-    objects::Objects,
+    objects::{self, Objects, Selected},
     outcome::{FOUND, GOOD, Outcome},
     schema::{catalog::Catalog, from_files},
+    source::Document,
 };
 
 /// Stands for a path: the schemas are those of the live cluster.
@@ -100,6 +101,19 @@ fn refused(finding: Finding, format: report::Format) -> Outcome {
     }
 }
 
+/// Which object each Runnable selects, if it is one: what its template was checked with.
+fn selections(objects: &Objects) -> String {
+    let selection = |runnable: &Document| match objects.selected_by(runnable) {
+        Selected::One(one) => {
+            let (name, what) = (runnable.name(), objects::shown(one));
+            let place = one.place_of(&["metadata", "name"]).shown();
+            Some(format!("Runnable {name} selects {what} ({place})\n"))
+        }
+        Selected::NotAsked | Selected::None | Selected::Many(_) => None,
+    };
+    objects.runnables.iter().filter_map(selection).collect()
+}
+
 pub(crate) fn execute(args: &ValidateArgs) -> anyhow::Result<Outcome> {
     let mut catalog = Catalog::default();
     let objects = Objects::load(&args.paths)?;
@@ -129,7 +143,7 @@ pub(crate) fn execute(args: &ValidateArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome {
         out: report::write(&findings, args.output),
         err: if args.output == report::Format::Text {
-            counted
+            selections(&objects) + &counted
         } else {
             String::new()
         },

@@ -25,6 +25,7 @@ use crate::schema::from_files;
 struct BuiltIn {
     api_version: &'static str,
     kind: &'static str,
+    plural: &'static str,
     is_namespaced: fn() -> bool,
     schema: fn() -> Value,
 }
@@ -36,6 +37,7 @@ where
     BuiltIn {
         api_version: T::API_VERSION,
         kind: T::KIND,
+        plural: T::URL_PATH_SEGMENT,
         is_namespaced: || TypeId::of::<T::Scope>() != TypeId::of::<ClusterResourceScope>(),
         schema: schema_of::<T>,
     }
@@ -109,6 +111,7 @@ pub(super) fn kind(api_version: &str, kind: &str) -> Option<KindSchema> {
         document: Rc::new((known.schema)()),
         pointer: String::new(),
         namespaced: Some((known.is_namespaced)()),
+        plural: Some(known.plural.to_owned()),
         built_in: true,
     })
 }
@@ -146,6 +149,7 @@ fn of_definition(definition: &Value) -> Rc<KindSchema> {
             document: Rc::new(Value::Null),
             pointer: String::new(),
             namespaced: None,
+            plural: None,
             built_in: false,
         })
     })

@@ -21,6 +21,8 @@ pub(crate) struct KindSchema {
     pub(crate) pointer: String,
     /// Whether its objects are in a namespace, if that is known.
     pub(crate) namespaced: Option<bool>,
+    /// The plural name of its resource, as RBAC has it, if that is known.
+    pub(crate) plural: Option<String>,
     /// Whether it is one of the built-in kinds.
     pub(crate) built_in: bool,
 }

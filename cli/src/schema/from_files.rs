@@ -58,6 +58,7 @@ pub(crate) fn definitions(document: &Value) -> Vec<(KindName, Rc<KindSchema>)> {
             document: Rc::new(json!({ "kind": as_object(schema.clone()) })),
             pointer: "/kind".to_owned(),
             namespaced,
+            plural: text("/spec/names/plural").map(str::to_owned),
             built_in: false,
         };
         Some(((format!("{group}/{name}"), kind.to_owned()), Rc::new(known)))
@@ -81,7 +82,7 @@ fn as_object(mut schema: Value) -> Value {
 
 /// The kinds of an OpenAPI document, version 2 or 3.
 pub(crate) fn open_api(document: Value) -> Vec<(KindName, Rc<KindSchema>)> {
-    let scopes = scopes(&document);
+    let served = served(&document);
     let document = Rc::new(document);
     let mut found = Vec::new();
     for base in ["/components/schemas", "/definitions"] {
@@ -95,7 +96,8 @@ pub(crate) fn open_api(document: Value) -> Vec<(KindName, Rc<KindSchema>)> {
                 let known = KindSchema {
                     document: Rc::clone(&document),
                     pointer: format!("{base}/{}", name.replace('~', "~0").replace('/', "~1")),
-                    namespaced: scopes.get(&kind_name).copied(),
+                    namespaced: served.get(&kind_name).map(|served| served.0),
+                    plural: served.get(&kind_name).and_then(|served| served.1.clone()),
                     // What makes a run of it a success is known, wherever its fields come from.
                     built_in: super::bundled::names()
                         .any(|known| known == (kind_name.0.as_str(), kind_name.1.as_str())),
@@ -107,12 +109,16 @@ pub(crate) fn open_api(document: Value) -> Vec<(KindName, Rc<KindSchema>)> {
     found
 }
 
-/// Whether objects are in a namespace, by the paths that they are created at.
-fn scopes(document: &Value) -> BTreeMap<KindName, bool> {
+/// Whether objects are in a namespace, and their plural name, by the paths that they are created at. What is
+/// created below another object has no plural name of its own.
+fn served(document: &Value) -> BTreeMap<KindName, (bool, Option<String>)> {
     let paths = document.get("paths").and_then(Value::as_object);
     let created = paths.into_iter().flatten().filter_map(|(path, item)| {
         let kind = item.pointer("/post/x-kubernetes-group-version-kind")?;
-        Some((kind_name(kind), path.contains("/namespaces/{namespace}/")))
+        let (above, last) = path.rsplit_once('/')?;
+        let plural = (!above.ends_with("{name}")).then(|| last.to_owned());
+        let is_namespaced = path.contains("/namespaces/{namespace}/");
+        Some((kind_name(kind), (is_namespaced, plural)))
     });
     created.collect()
 }

@@ -75,13 +75,33 @@ fn selected<'a>(objects: &'a Objects, runnable: &Document) -> (Option<&'a Docume
                 "what the template makes of Runnable {} was not checked: no object among these files matches its selector",
                 runnable.name()
             );
-            let finding = Finding::note(Rule::Unchecked, message)
+            let mut finding = Finding::note(Rule::Unchecked, message)
                 .at(objects::selector_place(runnable))
                 .help("add such an object to the files");
+            finding.notes = nearly_selected(objects, runnable);
             (None, vec![finding])
         }
-        Selected::Many(count) => (None, vec![objects::several_selected(runnable, count)]),
+        Selected::Many(found) => (None, vec![objects::several_selected(runnable, &found)]),
     }
+}
+
+/// Why objects of the kind that is asked for are not selected.
+fn nearly_selected(objects: &Objects, runnable: &Document) -> Vec<String> {
+    let wanted = |key| {
+        runnable
+            .value
+            .pointer(&format!("/spec/selector/resource/{key}"))
+    };
+    let is_wanted = |object: &Document| {
+        let is = |key, has: &str| wanted(key).and_then(Value::as_str) == Some(has);
+        is("kind", object.kind()) && is("apiVersion", object.api_version())
+    };
+    let others = objects.not_selected(runnable).into_iter();
+    others
+        .filter(|(object, _)| is_wanted(object))
+        .take(objects::NAMED)
+        .map(|(object, why)| format!("not {}: {why}", objects::shown(object)))
+        .collect()
 }
 
 /// A tag that has no value for this Runnable.

@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
+mod completion;
+mod first_steps;
 mod interventions;
 mod mistakes;
+mod roles;
 mod story;
 #[path = "../support/mod.rs"]
 mod support;
@@ -27,6 +30,17 @@ async fn the_story_of_a_runnable_is_told_by_the_commands() -> Result<()> {
     watching::lists(&story).await?;
     mistakes::against_schemas_of_the_cluster(&story).await?;
     mistakes::are_told(&story).await
+}
+
+#[tokio::test]
+async fn a_role_and_a_first_template_are_written_that_work() -> Result<()> {
+    let (story, _controller) = Story::begin("examples/namespace").await?;
+    roles::are_enough_and_no_more(&story).await?;
+    roles::are_needed_in_every_part(&story).await?;
+    roles::reach_beyond_the_namespace(&story).await?;
+    roles::may_not_be_asked_for_by_everybody(&story).await?;
+    first_steps::work(&story).await?;
+    completion::knows_names(&story).await
 }
 
 fn first_run(story: &Story) -> Result<()> {

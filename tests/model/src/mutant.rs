@@ -16,7 +16,7 @@ use cartouche_protocol::{
     process_state::{ProcessState, StoredStatus},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
-use cartouche_templating::{Health, Verdict};
+use cartouche_templating::{Health, PodsTell, Verdict};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration};
 
 use crate::{cast::NOW, process::CLOCK};

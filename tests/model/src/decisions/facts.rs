@@ -167,6 +167,7 @@ fn created(outcome: &Outcome, read: impl Fn(&Shown) -> Option<FetchedRun>) -> Cr
 
 fn runnable_facts(setup: &Configuration, knowledge: &Knowledge) -> RunnableFacts {
     RunnableFacts {
+        account: "default".to_owned(),
         namespace: NAMESPACE.to_owned(),
         name: RUNNABLE.to_owned(),
         uid: owner_uid(knowledge.owner),

@@ -1,0 +1,139 @@
+//! `cartouche init`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+
+use crate::{
+    objects::DEFAULT_NAMESPACE,
+    outcome::Outcome,
+    permissions::Account,
+    source::STANDARD_INPUT,
+    starter::{self, StarterFile, StarterKind},
+    template_test::{
+        find,
+        perform::{Mode, perform},
+    },
+};
+
+/// Write a first template, with a Runnable, its account and a test
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cartouche init hello
+  cartouche init build --kind TaskRun -n shop
+  cartouche init hello --stdout | kubectl apply -f -
+
+It writes template.yaml, runnable.yaml, account.yaml (with the role that `cartouche rbac` prints) and
+a test that `cartouche test` runs, and says what to do next.")]
+pub(crate) struct InitArgs {
+    /// Name of the template, the Runnable and the account
+    #[arg(default_value = "hello", value_parser = starter::name)]
+    name: String,
+    /// What the runs are
+    #[arg(short, long, value_enum, default_value_t, ignore_case = true)]
+    kind: StarterKind,
+    /// Folder to write to, ./NAME if there is none; - is as --stdout
+    #[arg(short, long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+    /// Print what is to be applied, and write nothing
+    #[arg(long, conflicts_with = "output")]
+    stdout: bool,
+    /// Namespace of the Runnable and the account
+    #[arg(short, long, value_name = "NAME", default_value = DEFAULT_NAMESPACE, value_parser = starter::name)]
+    namespace: String,
+    /// Write over files that are there
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn execute(args: &InitArgs) -> anyhow::Result<Outcome> {
+    let account = Account {
+        namespace: args.namespace.clone(),
+        name: args.name.clone(),
+    };
+    let manifests = starter::manifests(args.kind, &account)?;
+    let folder = args
+        .output
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(&args.name));
+    if args.stdout || folder.as_os_str() == STANDARD_INPUT {
+        return Ok(Outcome::good(manifests.map(|file| file.text).join("---\n")));
+    }
+    let shown = manifests
+        .iter()
+        .map(|file| folder.join(&file.path))
+        .chain([folder.join(starter::TEST)]);
+    let shown: Vec<String> = shown
+        .map(|path| format!("wrote {}\n", path.display()))
+        .collect();
+    let files: Vec<StarterFile> = manifests
+        .into_iter()
+        .chain(starter::test_files(args.kind))
+        .collect();
+    write(&folder, &files, args.force)?;
+    expect(&folder)?;
+    Ok(Outcome::good(
+        shown.concat() + &next_steps(&folder, &account),
+    ))
+}
+
+/// Writes all of the files, or none if one is there.
+fn write(folder: &Path, files: &[StarterFile], force: bool) -> anyhow::Result<()> {
+    let present = files
+        .iter()
+        .map(|file| folder.join(&file.path))
+        .filter(|path| path.exists());
+    let present: Vec<String> = present.map(|path| path.display().to_string()).collect();
+    if !force && !present.is_empty() {
+        bail!(
+            "there is something already: {}\nhint: -o names another folder; --force writes over it",
+            present.join(", ")
+        );
+    }
+    for file in files {
+        let path = folder.join(&file.path);
+        let above = path.parent().unwrap_or(folder);
+        fs::create_dir_all(above)
+            .with_context(|| format!("the folder {} cannot be made", above.display()))?;
+        fs::write(&path, &file.text)
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Writes what has to come out of the test, as `cartouche test --update` does.
+fn expect(folder: &Path) -> anyhow::Result<()> {
+    for case in find::cases(&folder.join(starter::TEST))? {
+        perform(&case, Mode::Update)?;
+    }
+    Ok(())
+}
+
+fn next_steps(folder: &Path, account: &Account) -> String {
+    let folder = word(&folder.display().to_string());
+    let Account { namespace, name } = account;
+    format!(
+        "\nNext, without a cluster:\n\
+         \x20 cartouche test {folder}\n\
+         \x20 cartouche validate {folder}\n\
+         \nThen, on a cluster with Cartouche, where the namespace {namespace} is:\n\
+         \x20 kubectl apply -f {folder}\n\
+         \x20 cartouche wait {name} -n {namespace}\n\
+         \x20 cartouche why {name} -n {namespace}\n"
+    )
+}
+
+/// A word of a shell.
+fn word(text: &str) -> String {
+    let is_plain =
+        |character: char| character.is_ascii_alphanumeric() || "/._-".contains(character);
+    if text.chars().all(is_plain) && !text.starts_with('-') {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}

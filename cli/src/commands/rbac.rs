@@ -1,0 +1,144 @@
+//! `cartouche rbac`.
+
+mod asked;
+mod check;
+
+use std::{collections::HashMap, path::PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use crate::{
+    cluster::{Cluster, ClusterArgs},
+    outcome::Outcome,
+    permissions::{
+        self, Account, Need, Rule, manifest,
+        resource::{Resource, group_of, without_cluster},
+    },
+    schema::catalog::Catalog,
+};
+use asked::Asked;
+
+/// Print the role that a ServiceAccount needs for the runs of a template
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cartouche rbac build -n shop --account builder | kubectl apply -f -
+  cartouche rbac build test -n shop --account builder   one role for two templates
+  cartouche rbac -r shop-build -n shop                  for a live Runnable, with its selector
+  cartouche rbac -f examples/selector                   of files, without a cluster
+  cartouche rbac -r shop-build -n shop --check          what its account may not do yet
+
+The role holds what the controller asks for as the ServiceAccount, and no more; comments say what
+each verb is for. What is optional may be taken out. A role is for one account: name all of its
+templates at once. It has the name of the account unless --name gives another. Of files, the
+Runnables of that account count, with their templates.
+
+Exit code 1 if --check finds that something is not allowed that is not optional.")]
+pub(crate) struct RbacArgs {
+    /// `ClusterRunTemplates`; with -f, those among the files that count, if not all
+    templates: Vec<String>,
+    /// File or folder with templates and Runnables, instead of a cluster; - is standard input
+    #[arg(short, long = "file", value_name = "PATH")]
+    files: Vec<PathBuf>,
+    /// Runnable whose template, selector and account count: its name, or a file
+    #[arg(short, long = "runnable", value_name = "NAME|FILE")]
+    runnables: Vec<String>,
+    /// The ServiceAccount, instead of that of the Runnables
+    #[arg(long, value_name = "NAME")]
+    account: Option<String>,
+    /// Name of the role and of its binding, instead of that of the account
+    #[arg(long = "name", value_name = "NAME")]
+    role: Option<String>,
+    /// Resource of a kind that is not known, or that a tag decides
+    #[arg(long = "resource", value_name = "PLURAL.GROUP")]
+    resources: Vec<Resource>,
+    /// Ask the cluster what the account may not do yet
+    #[arg(long)]
+    check: bool,
+    /// Format, instead of YAML with comments, or of a table with --check
+    #[arg(short, long, value_enum)]
+    output: Option<RbacFormat>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+}
+
+/// How a role, or what an account may do, is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RbacFormat {
+    Yaml,
+    Json,
+}
+
+impl RbacArgs {
+    /// Whether the work is done without a cluster.
+    pub(crate) fn is_offline(&self) -> bool {
+        !self.files.is_empty() && !self.check
+    }
+}
+
+/// The role for what is in files; no cluster is asked.
+pub(crate) fn from_files(args: &RbacArgs) -> anyhow::Result<Outcome> {
+    let (asked, others) = Asked::from_files(args)?;
+    let account = asked.account(args, None)?;
+    let mut catalog = Catalog::default();
+    catalog.add(&others);
+    let rules = permissions::rules(&asked.needs()?, &args.resources, |api_version, kind| {
+        without_cluster(&catalog, api_version, kind)
+    })?;
+    printed(args, &account, &rules)
+}
+
+pub(crate) async fn execute(args: &RbacArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
+    let asked = if args.files.is_empty() {
+        Asked::from_cluster(args, cluster).await?
+    } else {
+        Asked::from_files(args)?.0
+    };
+    let account = asked.account(args, Some(&cluster.namespace))?;
+    let needs = asked.needs()?;
+    let served = served(cluster, &needs).await?;
+    let rules = permissions::rules(&needs, &args.resources, |api_version, kind| {
+        let kind = (api_version.to_owned(), kind.to_owned());
+        served.get(&kind).cloned()
+    })?;
+    if args.check {
+        return check::check(cluster, &account, &rules, args.output).await;
+    }
+    printed(args, &account, &rules)
+}
+
+/// The resources of the kinds that the cluster serves.
+async fn served(
+    cluster: &Cluster,
+    needs: &[Need],
+) -> anyhow::Result<HashMap<(String, String), Resource>> {
+    let mut served = HashMap::new();
+    for (api_version, kind) in permissions::kinds_of(needs) {
+        let name = (api_version.to_owned(), kind.to_owned());
+        if served.contains_key(&name) {
+            continue;
+        }
+        if let Some(found) = cluster.served(api_version, kind).await? {
+            let resource = Resource {
+                group: group_of(api_version).to_owned(),
+                plural: found.resource.plural,
+                namespaced: found.namespaced,
+            };
+            served.insert(name, resource);
+        }
+    }
+    Ok(served)
+}
+
+fn printed(args: &RbacArgs, account: &Account, rules: &[Rule]) -> anyhow::Result<Outcome> {
+    let name = args.role.as_ref().unwrap_or(&account.name);
+    Ok(Outcome::good(match args.output {
+        None | Some(RbacFormat::Yaml) => manifest::yaml(name, account, rules)?,
+        Some(RbacFormat::Json) => as_text(&manifest::json(name, account, rules)),
+    }))
+}
+
+fn as_text(value: &Value) -> String {
+    format!("{value:#}\n")
+}

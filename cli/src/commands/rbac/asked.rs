@@ -1,0 +1,212 @@
+//! Which templates and Runnables a role is for.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, anyhow, bail};
+use cartouche_crds::Runnable;
+use cartouche_templating::Template;
+use kube::ResourceExt as _;
+
+use super::RbacArgs;
+use crate::{
+    cluster::Cluster,
+    objects::Objects,
+    permissions::{self, Account, Need},
+    source::Document,
+    suggestion, template_file,
+};
+
+/// Templates by name, and Runnables of them.
+pub(super) struct Asked {
+    templates: Vec<(String, Template)>,
+    runnables: Vec<Runnable>,
+}
+
+impl Asked {
+    /// What is in files, and the objects among them that are neither.
+    pub(super) fn from_files(args: &RbacArgs) -> anyhow::Result<(Self, Vec<Document>)> {
+        let objects = Objects::load_all(&args.files)?;
+        let runnables = wanted_runnables(args, runnables_in(&objects)?)?;
+        let templates = wanted_templates(args, &objects.templates, &runnables)?;
+        let asked = Self {
+            templates,
+            runnables,
+        };
+        Ok((asked, objects.others))
+    }
+
+    /// What is on a cluster; Runnables may be in files.
+    pub(super) async fn from_cluster(args: &RbacArgs, cluster: &Cluster) -> anyhow::Result<Self> {
+        let mut runnables = Vec::new();
+        for name in &args.runnables {
+            if is_file(name) {
+                let objects = Objects::load_all(&[PathBuf::from(name)])?;
+                runnables.extend(runnables_in(&objects)?);
+            } else {
+                runnables.push(cluster.runnable(name).await?);
+            }
+        }
+        let mut templates = Vec::new();
+        for name in names_of(args, &runnables) {
+            let Some(found) = cluster.template(&name).await? else {
+                bail!(
+                    "there is no ClusterRunTemplate {name}\n\
+                     hint: kubectl get clusterruntemplates lists them; -f reads one from a file"
+                );
+            };
+            let template = Template::compile(&found.spec)
+                .map_err(|problems| anyhow!("the template {name} cannot be used: {problems}"))?;
+            templates.push((name, template));
+        }
+        Ok(Self {
+            templates,
+            runnables,
+        })
+    }
+
+    /// The account that is named, or the one that all Runnables have.
+    pub(super) fn account(
+        &self,
+        args: &RbacArgs,
+        present: Option<&str>,
+    ) -> anyhow::Result<Account> {
+        let named = args.account.iter().cloned();
+        let theirs = self
+            .runnables
+            .iter()
+            .map(|it| it.spec.service_account().to_owned());
+        let name = only("account", "--account", named, theirs)?;
+        let named = args.cluster.namespace.iter().cloned();
+        let theirs = self.runnables.iter().filter_map(Runnable::namespace);
+        let theirs: Vec<String> = theirs.collect();
+        let present = present.filter(|_| theirs.is_empty()).map(str::to_owned);
+        let namespace = only(
+            "namespace",
+            "--namespace",
+            named,
+            theirs.into_iter().chain(present),
+        )?;
+        Ok(Account { namespace, name })
+    }
+
+    pub(super) fn needs(&self) -> anyhow::Result<Vec<Need>> {
+        if self.templates.is_empty() {
+            bail!(
+                "which template?\nhint: name a ClusterRunTemplate, a Runnable with -r, or files with -f"
+            );
+        }
+        let templates = self.templates.iter();
+        let runs = templates.flat_map(|(name, template)| permissions::of_template(name, template));
+        let selected = self.runnables.iter().filter_map(|it| {
+            let selector = it.spec.selector.as_ref()?;
+            Some(permissions::of_selector(&it.name_any(), selector))
+        });
+        Ok(runs.chain(selected).collect())
+    }
+}
+
+/// The Runnables that are named; without a name, those of the templates and of the account.
+fn wanted_runnables(args: &RbacArgs, present: Vec<Runnable>) -> anyhow::Result<Vec<Runnable>> {
+    let mut wanted = Vec::new();
+    for name in &args.runnables {
+        if is_file(name) {
+            wanted.extend(runnables_in(&Objects::load_all(&[PathBuf::from(name)])?)?);
+        } else if let Some(found) = present.iter().find(|it| it.name_any() == *name) {
+            wanted.push(found.clone());
+        } else {
+            bail!("there is no Runnable {name} among these files");
+        }
+    }
+    if args.runnables.is_empty() {
+        wanted = present;
+        wanted.retain(|it| {
+            let (template, account) = (&it.spec.run_template_ref.name, it.spec.service_account());
+            (args.templates.is_empty() || args.templates.contains(template))
+                && args.account.as_deref().is_none_or(|named| named == account)
+        });
+    }
+    Ok(wanted)
+}
+
+/// The templates that are named or that the Runnables name; without either, all.
+fn wanted_templates(
+    args: &RbacArgs,
+    present: &[Document],
+    runnables: &[Runnable],
+) -> anyhow::Result<Vec<(String, Template)>> {
+    let mut names = names_of(args, runnables);
+    if names.is_empty() {
+        names = present.iter().map(|it| it.name().to_owned()).collect();
+    }
+    let mut templates = Vec::new();
+    for name in names {
+        let Some(document) = present.iter().find(|it| it.name() == name) else {
+            let known = present.iter().map(Document::name);
+            let hint = suggestion::hint(&name, "there are", known);
+            let hint = hint.map(|hint| format!("\nhint: {hint}"));
+            let hint = hint.unwrap_or_default();
+            bail!("there is no ClusterRunTemplate {name} among these files{hint}");
+        };
+        let template = compiled(document)?;
+        templates.push((name, template));
+    }
+    Ok(templates)
+}
+
+/// The names of templates that are given, and those that Runnables give; each once.
+fn names_of(args: &RbacArgs, runnables: &[Runnable]) -> BTreeSet<String> {
+    let theirs = runnables.iter().map(|it| &it.spec.run_template_ref.name);
+    args.templates.iter().chain(theirs).cloned().collect()
+}
+
+fn is_file(name: &str) -> bool {
+    Path::new(name).is_file()
+}
+
+/// The one that is named, or that all have.
+fn only(
+    what: &str,
+    option: &str,
+    named: impl Iterator<Item = String>,
+    theirs: impl Iterator<Item = String>,
+) -> anyhow::Result<String> {
+    if let Some(named) = named.last() {
+        return Ok(named);
+    }
+    let theirs: Vec<String> = theirs.collect::<BTreeSet<_>>().into_iter().collect();
+    match theirs.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => bail!("which {what}?\nhint: name it with {option}, or give a Runnable that has one"),
+        several => bail!(
+            "the Runnables have more than one {what}: {}\nhint: name one with {option}; a role is for one account",
+            several.join(", ")
+        ),
+    }
+}
+
+fn runnables_in(objects: &Objects) -> anyhow::Result<Vec<Runnable>> {
+    let read = |document: &Document| {
+        let runnable: Runnable =
+            serde_json::from_value(document.value.clone()).with_context(|| {
+                format!(
+                    "the Runnable {} in {} cannot be read\nhint: cartouche validate says why",
+                    document.name(),
+                    document.source.name
+                )
+            })?;
+        anyhow::Ok(runnable)
+    };
+    objects.runnables.iter().map(read).collect()
+}
+
+fn compiled(document: &Document) -> anyhow::Result<Template> {
+    let name = document.name();
+    match template_file::compile(document) {
+        Some(Ok(template)) => Ok(template),
+        Some(Err(problems)) => bail!("the template {name} cannot be used: {problems}"),
+        None => bail!("the template {name} has no spec.template"),
+    }
+}

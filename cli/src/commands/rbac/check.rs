@@ -1,0 +1,155 @@
+//! What an account may not do yet.
+
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, bail};
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+};
+use kube::{Api, api::PostParams};
+use serde_json::json;
+
+use super::{RbacFormat, as_text};
+use crate::{
+    cluster::{Cluster, within},
+    outcome::{FOUND, GOOD, Outcome},
+    permissions::{Account, Rule, resource::Resource},
+    yaml,
+};
+
+/// One thing to do, and whether it may be done.
+struct Answer<'a> {
+    verb: &'a str,
+    resource: &'a Resource,
+    why: &'a str,
+    optional: bool,
+    allowed: bool,
+}
+
+/// Asks for every verb of every rule, so that all that is missing is told at once.
+pub(super) async fn check(
+    cluster: &Cluster,
+    account: &Account,
+    rules: &[Rule],
+    format: Option<RbacFormat>,
+) -> anyhow::Result<Outcome> {
+    let mut answers: Vec<Answer<'_>> = Vec::new();
+    for rule in rules {
+        for verb in rule.verbs() {
+            let grants = || {
+                rule.grants
+                    .iter()
+                    .filter(|grant| grant.verbs.contains(&verb))
+            };
+            answers.push(Answer {
+                verb,
+                resource: &rule.resource,
+                why: grants().next().map_or("", |grant| &grant.why),
+                optional: grants().all(|grant| grant.optional),
+                allowed: may(cluster, account, verb, &rule.resource).await?,
+            });
+        }
+    }
+    let is_missing = |answer: &Answer<'_>| !answer.allowed && !answer.optional;
+    Ok(Outcome {
+        out: match format {
+            None => table(account, &answers)?,
+            Some(RbacFormat::Yaml) => yaml::text(&as_json(account, &answers))?,
+            Some(RbacFormat::Json) => as_text(&as_json(account, &answers)),
+        },
+        err: String::new(),
+        code: if answers.iter().any(is_missing) {
+            FOUND
+        } else {
+            GOOD
+        },
+    })
+}
+
+/// Whether the API server lets the account do this.
+async fn may(
+    cluster: &Cluster,
+    account: &Account,
+    verb: &str,
+    resource: &Resource,
+) -> anyhow::Result<bool> {
+    let Account { namespace, name } = account;
+    let attributes = ResourceAttributes {
+        namespace: resource.namespaced.then(|| namespace.clone()),
+        verb: Some(verb.to_owned()),
+        group: Some(resource.group.clone()),
+        resource: Some(resource.plural.clone()),
+        ..ResourceAttributes::default()
+    };
+    let question = SubjectAccessReview {
+        spec: SubjectAccessReviewSpec {
+            user: Some(format!("system:serviceaccount:{namespace}:{name}")),
+            groups: Some(vec![
+                "system:serviceaccounts".to_owned(),
+                format!("system:serviceaccounts:{namespace}"),
+                "system:authenticated".to_owned(),
+            ]),
+            resource_attributes: Some(attributes),
+            ..SubjectAccessReviewSpec::default()
+        },
+        ..SubjectAccessReview::default()
+    };
+    let what = format!("asking what ServiceAccount {namespace}/{name} may do");
+    let Some(review) = within(&what, asked(cluster, &question)).await? else {
+        bail!(
+            "{what}: you may not create subjectaccessreviews.authorization.k8s.io\n\
+             hint: the ClusterRole system:auth-delegator allows it; without --check nothing is asked"
+        );
+    };
+    let status = review.status.context("the API server gave no answer")?;
+    Ok(status.allowed)
+}
+
+/// The answer; nothing if one may not ask about others.
+async fn asked(
+    cluster: &Cluster,
+    question: &SubjectAccessReview,
+) -> kube::Result<Option<SubjectAccessReview>> {
+    let api: Api<SubjectAccessReview> = Api::all(cluster.client.clone());
+    match api.create(&PostParams::default(), question).await {
+        Err(kube::Error::Api(status)) if status.code == 403 => Ok(None),
+        answer => answer.map(Some),
+    }
+}
+
+fn table(account: &Account, answers: &[Answer<'_>]) -> anyhow::Result<String> {
+    let Account { namespace, name } = account;
+    let missing: Vec<&Answer<'_>> = answers.iter().filter(|it| !it.allowed).collect();
+    if missing.is_empty() {
+        return Ok(format!(
+            "ServiceAccount {namespace}/{name} may do all that it needs\n"
+        ));
+    }
+    let mut out = format!("ServiceAccount {namespace}/{name} may not\n");
+    for Answer {
+        verb,
+        resource,
+        why,
+        optional,
+        ..
+    } in missing
+    {
+        let optional = if *optional { " (optional)" } else { "" };
+        writeln!(out, "  {verb} {resource}: {why}{optional}")?;
+    }
+    out.push_str("Without --check this command prints the role that allows it.\n");
+    Ok(out)
+}
+
+fn as_json(account: &Account, answers: &[Answer<'_>]) -> serde_json::Value {
+    let answers: Vec<_> = answers
+        .iter()
+        .map(|it| {
+            json!({
+                "verb": it.verb, "group": it.resource.group, "resource": it.resource.plural,
+                "why": it.why, "optional": it.optional, "allowed": it.allowed,
+            })
+        })
+        .collect();
+    json!({ "namespace": account.namespace, "account": account.name, "rights": answers })
+}

@@ -1,0 +1,85 @@
+//! Names on the cluster that the typed words lead to.
+
+use std::{sync::mpsc, thread, time::Duration};
+
+use cartouche_crds::{ClusterRunTemplate, Runnable};
+use clap_complete::CompletionCandidate;
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use kube::{Api, Resource, ResourceExt, api::ListParams};
+use serde::de::DeserializeOwned;
+
+use crate::cluster::{self, Cluster, ClusterArgs};
+
+/// Longest wait; then there are no names.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// More than anybody reads.
+const MANY: u32 = 500;
+
+/// What is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Runnables,
+    Templates,
+    Namespaces,
+    Accounts,
+}
+
+/// The names, or none if they do not come in time. Not all that may hang can be told to stop, such as a program
+/// that gives credentials: so all of it is left behind.
+pub(super) fn of(what: What, place: &ClusterArgs) -> Vec<CompletionCandidate> {
+    let (give, take) = mpsc::channel();
+    let place = place.clone();
+    thread::spawn(move || {
+        let names = cluster::block_on(listed(what, &place));
+        // Nobody listens if it took too long.
+        let _ = give.send(names.unwrap_or_default());
+    });
+    let names = take.recv_timeout(PATIENCE).unwrap_or_default();
+    names.into_iter().map(CompletionCandidate::new).collect()
+}
+
+async fn listed(what: What, place: &ClusterArgs) -> anyhow::Result<Vec<String>> {
+    let cluster = Cluster::connect(place).await?;
+    match what {
+        What::Runnables => names(cluster.api::<Runnable>()).await,
+        What::Accounts => names(cluster.api::<ServiceAccount>()).await,
+        What::Templates => names(Api::<ClusterRunTemplate>::all(cluster.client)).await,
+        What::Namespaces => names(Api::<Namespace>::all(cluster.client)).await,
+    }
+}
+
+async fn names<K>(api: Api<K>) -> anyhow::Result<Vec<String>>
+where
+    K: Resource + Clone + std::fmt::Debug + DeserializeOwned,
+{
+    let list = api
+        .list_metadata(&ListParams::default().limit(MANY))
+        .await?;
+    Ok(list.items.iter().map(ResourceExt::name_any).collect())
+}
+
+/// Where the typed words look: they may be unfinished, or wrong.
+pub(super) fn place(words: &[String]) -> ClusterArgs {
+    let value = |long: &str, short: Option<&str>| {
+        let mut found = None;
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            if word == long || Some(word.as_str()) == short {
+                found = words.next().cloned();
+            } else if let Some(value) = word
+                .strip_prefix(long)
+                .and_then(|rest| rest.strip_prefix('='))
+            {
+                found = Some(value.to_owned());
+            } else if let Some(value) = short.and_then(|short| word.strip_prefix(short)) {
+                found = Some(value.trim_start_matches('=').to_owned());
+            }
+        }
+        found.filter(|value| !value.is_empty())
+    };
+    ClusterArgs {
+        context: value("--context", None),
+        kubeconfig: value("--kubeconfig", None).map(Into::into),
+        namespace: value("--namespace", Some("-n")),
+    }
+}

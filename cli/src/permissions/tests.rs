@@ -1,0 +1,184 @@
+use cartouche_crds::{ClusterRunTemplateSpec, ResourceRef};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::schema::catalog::Catalog;
+
+fn template(api_version: &str, kind: &str, outputs: &Value) -> Template {
+    let spec: ClusterRunTemplateSpec = serde_json::from_value(json!({
+        "template": { "apiVersion": api_version, "kind": kind, "metadata": { "generateName": "a-" } },
+        "outputs": outputs,
+    }))
+    .unwrap();
+    Template::compile(&spec).unwrap()
+}
+
+fn found(needs: &[Need], given: &[&str]) -> anyhow::Result<Vec<(String, Vec<&'static str>)>> {
+    let given: Vec<Resource> = given.iter().map(|it| it.parse().unwrap()).collect();
+    let catalog = Catalog::default();
+    let find =
+        |api_version: &str, kind: &str| resource::without_cluster(&catalog, api_version, kind);
+    let rules = rules(needs, &given, find)?;
+    let shown = |rule: &Rule| (rule.resource.to_string(), rule.verbs());
+    Ok(rules.iter().map(shown).collect())
+}
+
+fn of(
+    api_version: &str,
+    kind: &str,
+    given: &[&str],
+) -> anyhow::Result<Vec<(String, Vec<&'static str>)>> {
+    found(
+        &of_template("t", &template(api_version, kind, &json!({}))),
+        given,
+    )
+}
+
+const RUNS: [&str; 4] = ["list", "create", "get", "delete"];
+
+#[test]
+fn the_plural_of_a_kind_with_an_engine_is_known_without_a_cluster() {
+    for (api_version, kind, resource) in [
+        ("batch/v1", "Job", "jobs.batch"),
+        ("tekton.dev/v1", "TaskRun", "taskruns.tekton.dev"),
+        ("argoproj.io/v1alpha1", "Workflow", "workflows.argoproj.io"),
+        (
+            "networking.k8s.io/v1",
+            "NetworkPolicy",
+            "networkpolicies.networking.k8s.io",
+        ),
+    ] {
+        let rules = of(api_version, kind, &[]).unwrap();
+        assert_eq!(rules[0], (resource.to_owned(), RUNS.to_vec()));
+    }
+}
+
+#[test]
+fn the_pods_of_a_job_are_listed_for_its_outputs_and_else_only_to_tell_more() {
+    for (outputs, optional) in [
+        (json!({ "a": ".terminationMessage.a" }), false),
+        (json!({}), true),
+    ] {
+        let needs = of_template("t", &template("batch/v1", "Job", &outputs));
+        let mut pods = needs
+            .iter()
+            .filter(|need| need.target == Target::Kind("v1".into(), "Pod".into()));
+        assert_eq!(
+            pods.clone().all(|need| need.optional),
+            optional,
+            "{needs:?}"
+        );
+        assert!(pods.all(|need| need.verbs == ["list"]));
+    }
+    let rules = of("tekton.dev/v1", "TaskRun", &[]).unwrap();
+    assert_eq!(rules.len(), 1, "{rules:?}");
+}
+
+#[test]
+fn what_is_selected_may_be_listed_and_a_run_of_the_same_kind_needs_no_second_rule() {
+    let select = |api_version: &str, kind: &str| {
+        let resource = ResourceRef {
+            api_version: Some(api_version.to_owned()),
+            kind: Some(kind.to_owned()),
+        };
+        of_selector(
+            "r",
+            &Selector {
+                resource,
+                ..Selector::default()
+            },
+        )
+    };
+    let mut needs = of_template("t", &template("v1", "ConfigMap", &json!({})));
+    needs.extend([
+        select("v1", "ConfigMap"),
+        select("carto.run/v1alpha1", "Runnable"),
+    ]);
+    let rules = found(&needs, &[]).unwrap();
+    let expected = [
+        ("configmaps", RUNS.to_vec()),
+        ("runnables.carto.run", vec!["list"]),
+    ];
+    assert_eq!(
+        rules,
+        expected.map(|(name, verbs)| (name.to_owned(), verbs))
+    );
+}
+
+#[test]
+fn a_kind_that_is_not_known_has_to_be_named() {
+    let error = of("example.com/v1", "Policy", &[]).unwrap_err().to_string();
+    assert!(error.contains("--resource"), "{error}");
+    for given in [
+        vec!["policies.example.com"],
+        vec!["backups.example.com", "policies.example.com"],
+    ] {
+        let rules = of("example.com/v1", "Policy", &given).unwrap();
+        assert_eq!(rules, [("policies.example.com".to_owned(), RUNS.to_vec())]);
+    }
+    assert!(of("example.com/v1", "Policy", &["policies.example.org"]).is_err());
+}
+
+#[test]
+fn a_kind_that_a_tag_decides_has_to_be_named() {
+    let templated = ("batch/v1", "$(runnable.spec.inputs.kind)$");
+    let error = of(templated.0, templated.1, &[]).unwrap_err().to_string();
+    assert!(error.contains("a tag decides"), "{error}");
+    let rules = of(templated.0, templated.1, &["jobs.batch", "pods"]).unwrap();
+    let names: Vec<&str> = rules.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["jobs.batch", "pods"]);
+}
+
+#[test]
+fn what_is_no_resource_is_refused() {
+    for wrong in [
+        "",
+        ".batch",
+        "jobs.",
+        "Jobs.batch",
+        "jobs.a..b",
+        "jobs/status",
+        "a b",
+    ] {
+        assert!(wrong.parse::<Resource>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_kind_without_namespaces_gets_a_role_of_the_cluster() {
+    let account = Account {
+        namespace: "shop".to_owned(),
+        name: "builder".to_owned(),
+    };
+    let rule = |plural: &str, namespaced| Rule {
+        resource: Resource {
+            group: String::new(),
+            plural: plural.to_owned(),
+            namespaced,
+        },
+        grants: vec![Grant {
+            verbs: vec!["list"],
+            why: "a\nb: c".to_owned(),
+            optional: false,
+        }],
+    };
+    let rules = [rule("pods", true), rule("nodes", false)];
+    let list = manifest::json("builder", &account, &rules);
+    let items = list["items"].as_array().unwrap();
+    let named: Vec<_> = items
+        .iter()
+        .map(|it| (&it["kind"], &it["metadata"]["name"]))
+        .collect();
+    assert_eq!(
+        json!(named),
+        json!([
+            ["Role", "builder"],
+            ["RoleBinding", "builder"],
+            ["ClusterRole", "shop-builder"],
+            ["ClusterRoleBinding", "shop-builder"],
+        ])
+    );
+    assert_eq!(items[2]["metadata"].get("namespace"), None);
+    let text = manifest::yaml("builder", &account, &rules).unwrap();
+    assert!(text.contains("  # list: a b: c\n"), "{text}");
+}

@@ -1,0 +1,134 @@
+//! The files of a first template: what runs, for whom, as which account, and a test of it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use cartouche_crds::ClusterRunTemplate;
+use cartouche_templating::Template;
+use clap::ValueEnum;
+
+use crate::{
+    permissions::{self, Account, manifest, resource::without_cluster},
+    schema::catalog::Catalog,
+};
+
+/// What the runs of the first template are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StarterKind {
+    /// A Job of Kubernetes
+    #[default]
+    #[value(name = "Job", alias = "job")]
+    Job,
+    /// A `TaskRun` of Tekton
+    #[value(name = "TaskRun", alias = "taskrun")]
+    TaskRun,
+    /// A Workflow of Argo
+    #[value(name = "Workflow", alias = "workflow")]
+    Workflow,
+}
+
+/// A file to write, below the folder of the template.
+pub(crate) struct StarterFile {
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
+}
+
+/// The folder of the test.
+pub(crate) const TEST: &str = "tests/it-succeeds";
+
+impl StarterKind {
+    fn template(self) -> &'static str {
+        match self {
+            Self::Job => include_str!("starter/job.yaml"),
+            Self::TaskRun => include_str!("starter/taskrun.yaml"),
+            Self::Workflow => include_str!("starter/workflow.yaml"),
+        }
+    }
+
+    /// What its engine writes into a run that has succeeded.
+    fn success(self) -> &'static str {
+        match self {
+            Self::Job => include_str!("starter/job-complete.yaml"),
+            Self::TaskRun => include_str!("starter/taskrun-succeeded.yaml"),
+            Self::Workflow => include_str!("starter/workflow-succeeded.yaml"),
+        }
+    }
+
+    /// What else the cluster needs for it.
+    fn beside(self) -> Option<&'static str> {
+        match self {
+            Self::Job | Self::TaskRun => None,
+            Self::Workflow => Some(include_str!("starter/workflow-pods.yaml")),
+        }
+    }
+}
+
+/// The manifests to apply: account, template and Runnable.
+pub(crate) fn manifests(kind: StarterKind, account: &Account) -> anyhow::Result<[StarterFile; 3]> {
+    let file = |name: &str, text| StarterFile {
+        path: PathBuf::from(name),
+        text,
+    };
+    let template = filled(kind.template(), account);
+    let runnable = filled(include_str!("starter/runnable.yaml"), account);
+    Ok([
+        file("account.yaml", accounts(kind, account, &template)?),
+        file("template.yaml", template),
+        file("runnable.yaml", runnable),
+    ])
+}
+
+/// What the test plays; what has to come out is written by `cartouche test --update`.
+pub(crate) fn test_files(kind: StarterKind) -> [StarterFile; 2] {
+    let file = |name: &str, text: &str| StarterFile {
+        path: Path::new(TEST).join(name),
+        text: text.to_owned(),
+    };
+    [
+        file("case.yaml", include_str!("starter/case.yaml")),
+        file("played/1-succeeded.yaml", kind.success()),
+    ]
+}
+
+/// The account with the role that the template needs, and the account of the pods if they have one.
+fn accounts(kind: StarterKind, account: &Account, template: &str) -> anyhow::Result<String> {
+    let read: ClusterRunTemplate =
+        serde_saphyr::from_str(template).context("the template is no YAML")?;
+    let compiled = Template::compile(&read.spec)
+        .map_err(|problems| anyhow!("the template cannot be used: {problems}"))?;
+    let needs = permissions::of_template(&account.name, &compiled);
+    let catalog = Catalog::default();
+    let rules = permissions::rules(&needs, &[], |api_version, kind| {
+        without_cluster(&catalog, api_version, kind)
+    })?;
+    let documents = [
+        Some(filled(include_str!("starter/account.yaml"), account)),
+        Some(manifest::yaml(&account.name, account, &rules)?),
+        kind.beside().map(|text| filled(text, account)),
+    ];
+    let documents: Vec<String> = documents.into_iter().flatten().collect();
+    Ok(documents.join("---\n"))
+}
+
+fn filled(text: &str, account: &Account) -> String {
+    text.replace("__NAMESPACE__", &account.namespace)
+        .replace("__NAME__", &account.name)
+}
+
+/// A name that template, Runnable and account may have.
+pub(crate) fn name(text: &str) -> Result<String, String> {
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let edges = [text.bytes().next(), text.bytes().last()];
+    let is_name = edges.into_iter().all(|edge| edge.is_some_and(is_letter))
+        && text.bytes().all(|byte| is_letter(byte) || byte == b'-')
+        && text.len() <= LONGEST;
+    if is_name {
+        return Ok(text.to_owned());
+    }
+    Err(format!(
+        "it has small letters, digits and '-' between them, and at most {LONGEST} characters"
+    ))
+}
+
+/// Runs and accounts are named after it, with something added.
+const LONGEST: usize = 40;

@@ -1,0 +1,175 @@
+//! `cartouche rbac` of files.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
+mod support;
+
+use std::fs;
+
+use serde_json::Value;
+use support::{cartouche, cartouche_in, copy_of, edit, replace, repository};
+
+#[test]
+fn the_role_of_an_example_says_what_each_verb_is_for() {
+    let output = cartouche(&["rbac", "-f", "examples/selector"]);
+    assert_eq!((output.code, output.err.as_str()), (0, ""));
+    insta::assert_snapshot!(output.out);
+}
+
+/// What a document in YAML or JSON grants: resource and verb.
+fn granted(items: &[Value]) -> Vec<String> {
+    let mut granted = Vec::new();
+    let texts = |value: &Value| -> Vec<String> {
+        let texts = value.as_array().unwrap().iter();
+        texts.map(|it| it.as_str().unwrap().to_owned()).collect()
+    };
+    for role in items.iter().filter(|it| it["kind"] == "Role") {
+        for rule in role["rules"].as_array().unwrap() {
+            for resource in texts(&rule["resources"]) {
+                granted.extend(
+                    texts(&rule["verbs"])
+                        .iter()
+                        .map(|verb| format!("{verb} {resource}")),
+                );
+            }
+        }
+    }
+    granted.sort();
+    granted
+}
+
+fn json(arguments: &[&str]) -> Vec<Value> {
+    let output = cartouche(arguments);
+    assert_eq!(output.code, 0, "{}", output.err);
+    let list: Value = serde_json::from_str(&output.out).unwrap();
+    assert_eq!(list["kind"], "List");
+    list["items"].as_array().unwrap().clone()
+}
+
+#[test]
+fn the_accounts_of_the_examples_may_do_what_is_printed_for_them_but_for_what_is_optional() {
+    let examples = [
+        "job",
+        "selector",
+        "inputs",
+        "health-rule",
+        "tekton-taskrun",
+        "tekton-pipelinerun",
+        "argo-workflow",
+    ];
+    for example in examples {
+        let path = format!("examples/{example}");
+        let printed = json(&["rbac", "-f", &path, "-o", "json"]);
+        let text = fs::read_to_string(repository().join(&path).join("account.yaml")).unwrap();
+        let kept: Vec<Value> = text
+            .split("---")
+            .map(|document| serde_saphyr::from_str(document).unwrap())
+            .collect();
+        let mut now = granted(&printed);
+        // Only to tell why a run failed.
+        now.retain(|it| it != "list pods");
+        assert_eq!(now, granted(&kept), "{example}");
+        assert_eq!(printed[0]["metadata"], kept[1]["metadata"], "{example}");
+    }
+}
+
+#[test]
+fn a_definition_among_the_files_gives_the_plural_name() {
+    let folder = copy_of("health-rule");
+    let known = cartouche_in(folder.path(), &["rbac", "-f", "."]);
+    assert_eq!(known.code, 0, "{}", known.err);
+    fs::remove_file(folder.path().join("crd.yaml")).unwrap();
+    let unknown = cartouche_in(folder.path(), &["rbac", "-f", "."]);
+    assert_eq!((unknown.code, unknown.out.as_str()), (2, ""));
+    assert!(
+        unknown.err.contains("hint: ") && unknown.err.contains("--resource backups."),
+        "{}",
+        unknown.err
+    );
+    assert!(known.out.contains("- backups\n"), "{}", known.out);
+}
+
+#[test]
+fn a_templated_kind_is_told_and_may_be_named() {
+    let folder = copy_of("job");
+    edit(
+        &folder,
+        "template.yaml",
+        "kind: Job",
+        "kind: $(runnable.spec.inputs.name)$",
+    );
+    let refused = cartouche_in(folder.path(), &["rbac", "-f", "."]);
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.err.contains("a tag decides of which kind"),
+        "{}",
+        refused.err
+    );
+    let named = cartouche_in(
+        folder.path(),
+        &["rbac", "-f", ".", "--resource", "jobs.batch"],
+    );
+    assert_eq!(named.code, 0, "{}", named.err);
+    assert!(named.out.contains("- jobs\n"), "{}", named.out);
+}
+
+#[test]
+fn one_account_is_meant_and_asked_for_if_it_is_not_plain() {
+    let folder = copy_of("job");
+    let runnable = folder.path().join("runnable.yaml");
+    let first = fs::read_to_string(&runnable).unwrap();
+    fs::write(
+        folder.path().join("other.yaml"),
+        first.replace("hello", "other"),
+    )
+    .unwrap();
+    replace(&folder.path().join("other.yaml"), "greeter", "stranger");
+    let both = cartouche_in(folder.path(), &["rbac", "-f", "."]);
+    assert_eq!(both.code, 2);
+    assert!(
+        both.err
+            .contains("more than one account: greeter, stranger"),
+        "{}",
+        both.err
+    );
+    for arguments in [["--account", "stranger"], ["-r", "other"]] {
+        let arguments = [&["rbac", "-f", "."], &arguments[..]].concat();
+        let one = cartouche_in(folder.path(), &arguments);
+        assert_eq!(one.code, 0, "{}", one.err);
+        assert!(
+            one.out.contains("stranger") && !one.out.contains("greeter"),
+            "{}",
+            one.out
+        );
+    }
+    fs::remove_file(runnable).unwrap();
+    fs::remove_file(folder.path().join("other.yaml")).unwrap();
+    let none = cartouche_in(folder.path(), &["rbac", "-f", "."]);
+    assert_eq!(none.code, 2);
+    assert!(
+        none.err.contains("which account?") && none.err.contains("--account"),
+        "{}",
+        none.err
+    );
+    let named = cartouche_in(
+        folder.path(),
+        &[
+            "rbac",
+            "greet",
+            "-f",
+            ".",
+            "--account",
+            "a",
+            "-n",
+            "b",
+            "--name",
+            "c",
+        ],
+    );
+    assert_eq!(named.code, 0, "{}", named.err);
+    assert!(
+        named.out.contains("name: c\n  namespace: b\n"),
+        "{}",
+        named.out
+    );
+}
