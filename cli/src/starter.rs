@@ -96,7 +96,7 @@ fn accounts(kind: StarterKind, account: &Account, template: &str) -> anyhow::Res
         serde_saphyr::from_str(template).context("the template is no YAML")?;
     let compiled = Template::compile(&read.spec)
         .map_err(|problems| anyhow!("the template cannot be used: {problems}"))?;
-    let needs = permissions::of_template(&account.name, &compiled);
+    let needs = cartouche_protocol::permissions::of_template(&account.name, &compiled);
     let catalog = Catalog::default();
     let rules = permissions::rules(&needs, &[], |api_version, kind| {
         without_cluster(&catalog, api_version, kind)

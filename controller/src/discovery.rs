@@ -55,12 +55,19 @@ impl Kind {
         same && self.kind == kind
     }
 
+    /// Its API group; empty for that of Pods.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        let parts = self.api_version.split_once('/');
+        parts.map_or("", |(group, _)| group)
+    }
+
     /// `plural[.group]`, as people write it.
     #[must_use]
     pub fn resource(&self) -> String {
-        match self.api_version.split_once('/') {
-            Some((group, _)) => format!("{}.{group}", self.plural),
-            None => self.plural.clone(),
+        match self.group() {
+            "" => self.plural.clone(),
+            group => format!("{}.{group}", self.plural),
         }
     }
 }

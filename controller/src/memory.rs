@@ -10,7 +10,9 @@ use std::{
 use cartouche_protocol::{
     process_state::ProcessState,
     reconcile_error::{ReconcileError, Requeue},
+    told,
 };
+use k8s_openapi::jiff::Timestamp;
 
 use crate::{
     backoff::STEPS, clock::boot_time, lock::lock, picked::Picked, runnable_key::RunnableKey,
@@ -38,6 +40,9 @@ pub struct Memory {
     pub of_edited_template: bool,
     /// Its account may list its runs but not get them.
     pub only_list: bool,
+    /// What the account may not do: verbs, and the resource. When that was asked, on the clock that goes on while the
+    /// machine sleeps.
+    pub missing_permissions: Option<(Duration, Vec<(Vec<String>, String)>)>,
     /// What the pods of its current run said.
     pub pods: PodsMemory,
     /// What is watched for it.
@@ -65,6 +70,8 @@ pub struct Backoff {
     pub error: ReconcileError,
     /// How often it has failed in a row.
     pub attempts: u32,
+    /// When it failed first in that row, by the API server's clock.
+    pub since: Option<Timestamp>,
     /// When it is tried again, on the clock that goes on while the machine sleeps.
     pub until: Duration,
 }
@@ -100,7 +107,8 @@ impl Memory {
             .backoffs
             .iter()
             .position(|backoff| backoff.what == what);
-        let attempts = known.map_or(0, |at| self.backoffs.swap_remove(at).attempts);
+        let known = known.map(|at| self.backoffs.swap_remove(at));
+        let (attempts, since) = known.map_or((0, None), |known| (known.attempts, known.since));
         let delay = match error.requeue {
             Requeue::After(wait) => wait.max(Duration::from_millis(100)),
             _ => STEPS.delay(attempts),
@@ -114,9 +122,35 @@ impl Memory {
             what,
             error: error.clone(),
             attempts: attempts + 1,
+            since,
             until: now + delay,
         });
         delay
+    }
+
+    /// A step failed, of which is told how often it was tried. The error that says so.
+    pub fn failed_again(
+        &mut self,
+        what: Operation,
+        error: ReconcileError,
+        times: (Option<Timestamp>, Duration),
+    ) -> ReconcileError {
+        let (clock, now) = times;
+        let wait = self.failed(what.clone(), &error, now);
+        let Some(backoff) = self
+            .backoffs
+            .iter_mut()
+            .find(|backoff| backoff.what == what)
+        else {
+            return error;
+        };
+        backoff.since = backoff.since.or(clock);
+        let next = clock.filter(|_| error.requeue != Requeue::OnChange);
+        let next = next.and_then(|now| now.checked_add(wait).ok());
+        let message = told::with_tries(&error.message, backoff.attempts, backoff.since, next);
+        // The one that is found while it is held back is the one that was told.
+        backoff.error = ReconcileError { message, ..error };
+        backoff.error.clone()
     }
 
     /// The failure that still holds this back, and for how long.

@@ -8,6 +8,7 @@ mod apply_retention;
 mod context;
 mod diagnoses;
 mod make;
+mod missing_permissions;
 mod pods;
 mod prune;
 mod reconciliation;
@@ -113,6 +114,7 @@ impl ControllerContext {
         wait: Option<Duration>,
     ) -> End {
         let mut waits = vec![wait.or_else(|| reconciliation.pause(&error))];
+        let error = reconciliation.with_all_missing(error).await;
         if reconciliation.compiled.is_some() {
             reconciliation.stuck_on = Some(error.clone());
             for _ in 0..MAX_STEPS {

@@ -12,6 +12,7 @@ pub mod facts;
 pub mod ledger;
 pub mod managed_fields;
 pub mod object;
+pub mod permissions;
 pub mod process_state;
 pub mod reconcile_error;
 pub mod rerun;

@@ -4,10 +4,14 @@
 //! <what is wrong>; to do: <what to do>; in full: <Cartographer's words>
 //! ```
 
+use k8s_openapi::jiff::Timestamp;
+
 /// Stands before what to do.
 const TO_DO: &str = "; to do: ";
 /// Stands before the words of Cartographer, which scripts look for.
 const IN_FULL: &str = "; in full: ";
+/// Stands before how often something was tried, which changes while all else stays.
+const TRIED: &str = "; tried ";
 /// Bytes of the part that Cartographer did not have.
 const MOST: usize = 900;
 
@@ -49,10 +53,61 @@ fn parted<'a>(text: &'a str, mark: &str) -> (&'a str, Option<&'a str>) {
     }
 }
 
+/// The message with how often that was tried, since when, and when it is tried next, as far as the clock is known.
+#[must_use]
+pub fn with_tries(
+    message: &str,
+    times: u32,
+    since: Option<Timestamp>,
+    next: Option<Timestamp>,
+) -> String {
+    let seconds = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at);
+    let mut tries = match times {
+        1 => "once".to_owned(),
+        times => format!("{times} times"),
+    };
+    for (word, at) in [(" since", since.filter(|_| times > 1)), (", next at", next)] {
+        if let Some(at) = at {
+            tries.push_str(&format!("{word} {}", seconds(at)));
+        }
+    }
+    put_tries(message, &tries)
+}
+
+/// How often that was tried, if the message says so.
+#[must_use]
+pub fn tries(message: &str) -> Option<&str> {
+    Told::of(message)
+        .what
+        .split_once(TRIED)
+        .map(|(_, tries)| tries)
+}
+
+/// Puts into a message what [`tries`] found in another one.
+#[must_use]
+pub fn put_tries(message: &str, tries: &str) -> String {
+    let what = Told::of(message).what.len();
+    let (what, rest) = message.split_at(what);
+    format!("{what}{TRIED}{tries}{rest}")
+}
+
+/// The message without how often that was tried: what two messages have to share to say the same.
+#[must_use]
+pub fn without_tries(message: &str) -> String {
+    match tries(message) {
+        Some(tries) => message.replacen(&format!("{TRIED}{tries}"), "", 1),
+        None => message.to_owned(),
+    }
+}
+
 /// A message of these parts. What others have said stays what it is: it cannot pass for what to do.
 #[must_use]
 pub fn message(what: &str, to_do: &str, in_full: Option<&str>) -> String {
-    let plain = |text: &str| text.replace(TO_DO, "; ").replace(IN_FULL, "; ");
+    let plain = |text: &str| {
+        [TO_DO, IN_FULL, TRIED]
+            .iter()
+            .fold(text.to_owned(), |text, mark| text.replace(mark, "; "))
+    };
     let mut message = plain(what);
     if message.len() > MOST {
         message.truncate(message.floor_char_boundary(MOST));
@@ -93,6 +148,30 @@ mod tests {
         assert_eq!(told.what, "no; rm -rf /; x");
         assert_eq!(told.to_do, Some("ask"));
         assert_eq!(told.in_full, Some(said));
+    }
+
+    #[test]
+    fn how_often_it_was_tried_stands_before_what_to_do_and_can_be_left_out() {
+        let made = message("no", "ask", Some("not found"));
+        let at = |seconds| Timestamp::from_second(seconds).ok();
+        let once = with_tries(&made, 1, at(0), at(60));
+        assert_eq!(
+            once,
+            "no; tried once, next at 1970-01-01T00:01:00Z; to do: ask; in full: not found"
+        );
+        let often = with_tries(&made, 3, at(0), None);
+        assert_eq!(
+            often,
+            "no; tried 3 times since 1970-01-01T00:00:00Z; to do: ask; in full: not found"
+        );
+        for told in [&once, &often, &made] {
+            assert_eq!(without_tries(told), made);
+        }
+        assert_eq!(
+            put_tries("yes; to do: go", tries(&once).unwrap()),
+            "yes; tried once, next at 1970-01-01T00:01:00Z; to do: go"
+        );
+        assert_eq!(tries(&made), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod check;
 
 use std::{collections::HashMap, path::PathBuf};
 
+use cartouche_protocol::permissions::Need;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ use crate::{
     cluster::{Cluster, ClusterArgs},
     outcome::Outcome,
     permissions::{
-        self, Account, Need, Rule, manifest,
+        self, Account, Rule, manifest,
         resource::{Resource, group_of, without_cluster},
     },
     schema::catalog::Catalog,

@@ -1,4 +1,6 @@
-use cartouche_crds::{ClusterRunTemplateSpec, ResourceRef};
+use cartouche_crds::{ClusterRunTemplateSpec, ResourceRef, Selector};
+use cartouche_protocol::permissions::{of_selector, of_template};
+use cartouche_templating::Template;
 use serde_json::{Value, json};
 
 use super::*;

@@ -138,7 +138,8 @@ impl Reconciliation<'_> {
         }
         let refusal = self.refusal(&current.name, error);
         let operation = Operation::Create(current.sequence);
-        lock(&self.memory).failed(operation, &refusal, boot_time());
+        let times = (self.facts.now, boot_time());
+        let refusal = lock(&self.memory).failed_again(operation, refusal, times);
         if error.is_definite_refusal() {
             CreateOutcome::Refused(refusal)
         } else {

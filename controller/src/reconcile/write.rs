@@ -9,7 +9,7 @@ use cartouche_protocol::{
     ledger::Ledger,
     reconcile_error::ReconcileError,
     retention::trimmed,
-    status,
+    status, told,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -179,7 +179,8 @@ impl Reconciliation<'_> {
                 stored.type_ == condition.type_
                     && stored.status == condition.status
                     && stored.reason == condition.reason
-                    && stored.message == condition.message
+                    && told::without_tries(&stored.message)
+                        == told::without_tries(&condition.message)
             });
             if !reported {
                 let of_run = condition.type_ == status::STAMPED_OBJECT_CONDITION;

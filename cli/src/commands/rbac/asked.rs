@@ -7,16 +7,14 @@ use std::{
 
 use anyhow::{Context as _, anyhow, bail};
 use cartouche_crds::Runnable;
+use cartouche_protocol::permissions::{self, Need};
 use cartouche_templating::Template;
 use kube::ResourceExt as _;
 
 use super::RbacArgs;
 use crate::{
-    cluster::Cluster,
-    objects::Objects,
-    permissions::{self, Account, Need},
-    source::Document,
-    suggestion, template_file,
+    cluster::Cluster, objects::Objects, permissions::Account, source::Document, suggestion,
+    template_file,
 };
 
 /// Templates by name, and Runnables of them.

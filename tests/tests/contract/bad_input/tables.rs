@@ -1,11 +1,10 @@
 //! The cases that are data: `cases/*.yaml`.
 
 use anyhow::{Result, ensure};
-use cartouche_protocol::reconcile_error::bounded;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::case::{Named, all, each, file};
+use super::case::{Named, all, each, file, tells};
 use crate::world::{Subject, condition, stamps, text};
 
 #[tokio::test]
@@ -157,10 +156,7 @@ async fn conditions_and_warnings(subject: &Subject, object: &Value) -> Result<Ve
                 message.clone()
             };
             let event = subject.event("Warning", &reason, &said).await?;
-            ensure!(
-                text(&event["message"]) == bounded(said.clone()),
-                "condition: {said}\n{event}"
-            );
+            ensure!(tells(&event, &said), "condition: {said}\n{event}");
         }
         let line = format!("{kind}={} {reason}: {message}", word("status"));
         lines.push(subject.anonymous(object, &line));

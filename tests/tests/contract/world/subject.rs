@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use cartouche_protocol::told::Told;
+use cartouche_protocol::told::{Told, without_tries};
 use cartouche_templating::name_suffix;
 use cartouche_tests::cluster::Seen;
 use serde_json::{Value, json};
@@ -104,7 +104,7 @@ impl Subject {
     }
 
     /// Waits until a condition has this status and reason, with a message that has `part` in it;
-    /// returns the whole message.
+    /// returns the whole message, but for how often it was tried.
     pub async fn says(&self, kind: &str, status: &str, reason: &str, part: &str) -> Result<String> {
         let what = format!("to say {kind} {status} {reason}: {part}");
         let object = self
@@ -115,7 +115,7 @@ impl Subject {
                     && text(&said["message"]).contains(part)
             })
             .await?;
-        Ok(text(&condition(&object, kind)["message"]).to_owned())
+        Ok(without_tries(text(&condition(&object, kind)["message"])))
     }
 
     /// Waits until it is not ready for this reason; both conditions say so in the same words, which

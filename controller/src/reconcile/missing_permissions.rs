@@ -1,0 +1,205 @@
+//! All that a Runnable's account may not do yet, when one request was refused. I/O.
+
+use std::time::Duration;
+
+use cartouche_protocol::{
+    diagnosis::{Diagnosis, Who},
+    permissions::{Need, Target, of_selector, of_template},
+    reconcile_error::ReconcileError,
+    told::{self, Told},
+};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::reconciliation::Reconciliation;
+use crate::{
+    api::{CreateMode, ResourcePath},
+    clock::boot_time,
+    discovery::Kind,
+    lock::lock,
+};
+
+/// An answer is not asked for again for so long: a Runnable may be reconciled many times meanwhile.
+const KEPT_FOR: Duration = Duration::from_secs(5);
+
+/// The answer to a `SelfSubjectRulesReview`, as far as it is read.
+#[derive(Debug, Default, Deserialize)]
+struct Review {
+    #[serde(default)]
+    status: Reviewed,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Reviewed {
+    resource_rules: Vec<Rule>,
+    incomplete: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Rule {
+    verbs: Vec<String>,
+    api_groups: Vec<String>,
+    resources: Vec<String>,
+    resource_names: Vec<String>,
+}
+
+impl Rule {
+    /// Whether it allows this for objects of every name.
+    fn allows(&self, verb: &str, kind: &Kind) -> bool {
+        let has = |words: &[String], word: &str| words.iter().any(|it| it == "*" || it == word);
+        self.resource_names.is_empty()
+            && has(&self.verbs, verb)
+            && has(&self.api_groups, kind.group())
+            && has(&self.resources, &kind.plural)
+    }
+}
+
+impl Reconciliation<'_> {
+    /// The same error, which names not only the permission that was missing first.
+    pub(super) async fn with_all_missing(&self, error: ReconcileError) -> ReconcileError {
+        let Some(Diagnosis::Forbidden(who @ Who::Account(..), denied)) = error.diagnosis.as_deref()
+        else {
+            return error;
+        };
+        let missing = self.missing_permissions().await;
+        if missing.is_empty() {
+            return error;
+        }
+        let is_listed = |one: &String| {
+            let (verb, resource) = one.split_once(' ').unwrap_or_default();
+            missing
+                .iter()
+                .any(|(verbs, of)| of == resource && verbs.iter().any(|it| it == verb))
+        };
+        let shown = missing
+            .iter()
+            .map(|(verbs, resource)| format!("{} {resource}", verbs.join("/")));
+        let others = denied.iter().filter(|one| !is_listed(one)).cloned();
+        let diagnosis = Diagnosis::Forbidden(who.clone(), others.chain(shown).collect());
+        let in_full = Told::of(&error.message).in_full.map(str::to_owned);
+        let told = ReconcileError::caused(error.category, error.requeue, diagnosis, in_full);
+        match told::tries(&error.message) {
+            Some(tries) => ReconcileError {
+                message: told::put_tries(&told.message, tries),
+                ..told
+            },
+            None => told,
+        }
+    }
+
+    /// Verbs and `resource[.group]` of what is needed and not allowed; nothing where nobody says.
+    async fn missing_permissions(&self) -> Vec<(Vec<String>, String)> {
+        let now = boot_time();
+        let kept = lock(&self.memory).missing_permissions.clone();
+        if let Some((at, missing)) = kept
+            && now.saturating_sub(at) < KEPT_FOR
+        {
+            return missing;
+        }
+        let missing = self.review().await.unwrap_or_default();
+        lock(&self.memory).missing_permissions = Some((now, missing.clone()));
+        missing
+    }
+
+    async fn review(&self) -> Option<Vec<(Vec<String>, String)>> {
+        let account = self.account.as_ref()?;
+        let path = ResourcePath::new("authorization.k8s.io/v1", "selfsubjectrulesreviews", None);
+        let body = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview",
+            "spec": { "namespace": self.key.namespace },
+        });
+        let review: Review = account.create(&path, &body, CreateMode::Real).await.ok()?;
+        // Some authorizer does not tell what it allows.
+        if review.status.incomplete {
+            return None;
+        }
+        let mut missing: Vec<(Vec<String>, String)> = Vec::new();
+        for (need, kind) in self.needs().await {
+            let denied = need.verbs.iter().filter(|verb| {
+                !review
+                    .status
+                    .resource_rules
+                    .iter()
+                    .any(|rule| rule.allows(verb, &kind))
+            });
+            let denied: Vec<String> = denied.map(|verb| (*verb).to_owned()).collect();
+            let resource = kind.resource();
+            match missing.iter_mut().find(|(_, of)| *of == resource) {
+                Some((verbs, _)) => verbs.extend(denied),
+                None if denied.is_empty() => {}
+                None => missing.push((denied, resource)),
+            }
+        }
+        Some(missing)
+    }
+
+    /// What the Runnable cannot do without, and the kinds that it is about.
+    async fn needs(&self) -> Vec<(Need, std::sync::Arc<Kind>)> {
+        let rendered = self.facts.rendering.as_ref().ok().map(|rendering| {
+            let document = &rendering.document;
+            (
+                document.api_version().to_owned(),
+                document.kind().to_owned(),
+            )
+        });
+        let template = self
+            .compiled
+            .as_ref()
+            .and_then(|it| it.template.as_ref().ok());
+        let of_runs = template.map(|it| of_template(&self.facts.runnable.template, it));
+        let selector = self.runnable.spec.selector.as_ref();
+        let of_selected = selector.map(|it| of_selector(&self.key.name, it));
+        let mut needs = Vec::new();
+        for need in of_runs.into_iter().flatten().chain(of_selected) {
+            let named = match &need.target {
+                Target::Kind(api_version, kind) => Some((api_version.clone(), kind.clone())),
+                Target::Tagged => rendered.clone(),
+            };
+            if need.optional {
+                continue;
+            }
+            if let Some((api_version, kind)) = named
+                && let Ok(kind) = self.ctx.kinds.find(&api_version, &kind).await
+            {
+                needs.push((need, kind));
+            }
+        }
+        needs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(api_version: &str, plural: &str) -> Kind {
+        Kind {
+            api_version: api_version.to_owned(),
+            kind: String::new(),
+            plural: plural.to_owned(),
+            namespaced: true,
+        }
+    }
+
+    fn rule(rule: serde_json::Value) -> Rule {
+        serde_json::from_value(rule).unwrap()
+    }
+
+    #[test]
+    fn a_rule_allows_what_it_names_for_objects_of_every_name() {
+        let jobs =
+            rule(json!({ "verbs": ["list"], "apiGroups": ["batch"], "resources": ["jobs"] }));
+        assert!(jobs.allows("list", &kind("batch/v1", "jobs")));
+        assert!(!jobs.allows("create", &kind("batch/v1", "jobs")));
+        assert!(!jobs.allows("list", &kind("v1", "jobs")));
+        assert!(!jobs.allows("list", &kind("batch/v1", "pods")));
+        let all = rule(json!({ "verbs": ["*"], "apiGroups": ["*"], "resources": ["*"] }));
+        assert!(all.allows("create", &kind("v1", "pods")));
+        let one = rule(
+            json!({ "verbs": ["*"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["a"] }),
+        );
+        assert!(!one.allows("list", &kind("v1", "pods")));
+    }
+}

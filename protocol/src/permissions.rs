@@ -1,0 +1,97 @@
+//! What a `ServiceAccount` needs to be allowed, so that the controller can act as it for Runnables. Which
+//! requests the controller makes as the account is told in docs/security.md.
+
+use cartouche_crds::Selector;
+use cartouche_templating::{
+    Template,
+    kinds::{self, OutputSource, PodsOf},
+};
+
+/// What a need is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// `apiVersion` and kind.
+    Kind(String, String),
+    /// A tag decides which kind it is.
+    Tagged,
+}
+
+/// Something that has to be allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// What it is about.
+    pub target: Target,
+    /// What has to be allowed.
+    pub verbs: &'static [&'static str],
+    /// What for.
+    pub why: String,
+    /// Whether runs are made, followed and read without it as well.
+    pub optional: bool,
+}
+
+/// What runs of a template need. Of a kind that a tag decides nothing more is known.
+#[must_use]
+pub fn of_template(name: &str, template: &Template) -> Vec<Need> {
+    let target = match template.literal_kind() {
+        Some((api_version, kind)) => Target::Kind(api_version.to_owned(), kind.to_owned()),
+        None => Target::Tagged,
+    };
+    let need = |verbs, why: &str, optional| Need {
+        target: target.clone(),
+        verbs,
+        why: why.to_owned(),
+        optional,
+    };
+    let mut needs = vec![
+        need(
+            &["list", "create"],
+            &format!("to make and follow the runs of the template {name}"),
+            false,
+        ),
+        need(&["get"], "to read one run without listing all", true),
+        need(
+            &["delete"],
+            "to remove finished runs beyond spec.retentionPolicy",
+            false,
+        ),
+    ];
+    needs.extend(of_pods(name, template));
+    needs
+}
+
+/// What is read of the pods of a run, where it is known which they are.
+fn of_pods(name: &str, template: &Template) -> Vec<Need> {
+    let known = template
+        .literal_kind()
+        .and_then(|(api_version, kind)| kinds::known_fields(api_version, kind));
+    let Some(known) = known.filter(|known| matches!(known.pods, PodsOf::Labelled(_))) else {
+        return Vec::new();
+    };
+    let need = |why: String, optional| Need {
+        target: Target::Kind("v1".to_owned(), "Pod".to_owned()),
+        verbs: &["list"],
+        why,
+        optional,
+    };
+    let is_read =
+        known.outputs == OutputSource::RunAndMessageOfPods && template.reads_termination_message();
+    let outputs = is_read.then(|| {
+        let why = format!("to read .terminationMessage for the outputs of the template {name}");
+        need(why, false)
+    });
+    let failure = "to tell in the status why a pod of a run failed or does not run".to_owned();
+    outputs.into_iter().chain([need(failure, true)]).collect()
+}
+
+/// What a selector needs.
+#[must_use]
+pub fn of_selector(runnable: &str, selector: &Selector) -> Need {
+    let resource = &selector.resource;
+    let text = |part: &Option<String>| part.clone().unwrap_or_default();
+    Need {
+        target: Target::Kind(text(&resource.api_version), text(&resource.kind)),
+        verbs: &["list"],
+        why: format!("to find what the Runnable {runnable} selects"),
+        optional: false,
+    }
+}
