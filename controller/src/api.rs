@@ -8,11 +8,12 @@ mod error;
 mod page;
 mod path;
 mod server_clock;
+mod warnings;
 
 use std::time::Duration;
 
 use cartouche_crds::{API_VERSION, FIELD_MANAGER};
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Bytes;
 use kube::{Client, Resource, client::Body, core::Status};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 use crate::backoff::READS;
 use bounded::Unread;
 pub use client::{Bearer, Caller, Connection, configure};
-pub use denied::Denied;
+pub use denied::DeniedRequest;
 pub use error::ApiError;
 pub(crate) use error::answers;
 use page::Page;
@@ -204,7 +205,7 @@ impl Requests {
                     tokio::time::sleep(READS.delay(failures)).await;
                     failures += 1;
                 }
-                other => return other,
+                other => return other.map(|(_, text)| text),
             }
         }
     }
@@ -227,6 +228,20 @@ impl Requests {
         );
         let body = bytes(object)?;
         self.once(Method::POST, &uri, body).await
+    }
+
+    /// The same, with what the API server warns of: fields that it drops, and what is deprecated (KEP-2885).
+    pub async fn create_with_warnings<T: DeserializeOwned>(
+        &self,
+        path: &ResourcePath,
+        object: &Value,
+    ) -> Result<(T, Vec<String>), ApiError> {
+        let uri = format!(
+            "{}?fieldManager={FIELD_MANAGER}&timeout={CREATE_TIMEOUT}&fieldValidation=Warn",
+            path.all()
+        );
+        let (head, text) = self.exchange(Method::POST, &uri, bytes(object)?).await?;
+        Ok((parsed(&text)?, warnings::of(&head)))
     }
 
     /// Replaces the status of an object of ours, on the condition that it is at this resourceVersion. Its
@@ -275,10 +290,16 @@ impl Requests {
         uri: &str,
         body: Vec<u8>,
     ) -> Result<T, ApiError> {
-        parsed(&self.exchange(method, uri, body).await?)
+        let (_, text) = self.exchange(method, uri, body).await?;
+        parsed(&text)
     }
 
-    async fn exchange(&self, method: Method, uri: &str, body: Vec<u8>) -> Result<Bytes, ApiError> {
+    async fn exchange(
+        &self,
+        method: Method,
+        uri: &str,
+        body: Vec<u8>,
+    ) -> Result<(HeaderMap, Bytes), ApiError> {
         let request = Request::builder()
             .method(method)
             .uri(uri)
@@ -300,7 +321,7 @@ impl Requests {
     }
 
     /// Reads an answer to its end. A write whose answer breaks off may have had its effect.
-    async fn read_answer(&self, response: Response<Body>) -> Result<Bytes, ApiError> {
+    async fn read_answer(&self, response: Response<Body>) -> Result<(HeaderMap, Bytes), ApiError> {
         let (head, body) = response.into_parts();
         let large = &self.connection.large;
         let text = match large.read(body, bounded::ANSWER_BYTES).await {
@@ -309,7 +330,7 @@ impl Requests {
             Err(Unread::Broken(error)) => return Err(ApiError::Unanswered(error.to_string())),
         };
         if head.status.is_success() {
-            return Ok(text);
+            return Ok((head.headers, text));
         }
         Err(kube::Error::Api(Box::new(refusal(head.status, &text))).into())
     }

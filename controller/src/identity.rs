@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Mutex, time::Duration};
 
 use cartouche_protocol::{
-    diagnosis::{Diagnosis, Who},
+    diagnosis::{Denied, Diagnosis, Who},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 use clap::ValueEnum;
@@ -169,7 +169,7 @@ fn without_token(namespace: &str, account: &str, error: &ApiError) -> Diagnosis 
     let (namespace, account) = (namespace.to_owned(), account.to_owned());
     match error.denied() {
         Some(denied) => {
-            let what = format!("{} {}", denied.verb, denied.resource);
+            let what = Denied::one(&denied.verb, &denied.resource);
             Diagnosis::Forbidden(Who::Controller(denied.user), vec![what])
         }
         None if error.is_not_found() => Diagnosis::AccountMissing(namespace, account),

@@ -8,6 +8,7 @@ use std::{
 };
 
 use cartouche_protocol::{
+    diagnosis::Denied,
     process_state::ProcessState,
     reconcile_error::{ReconcileError, Requeue},
     told,
@@ -40,9 +41,8 @@ pub struct Memory {
     pub of_edited_template: bool,
     /// Its account may list its runs but not get them.
     pub only_list: bool,
-    /// What the account may not do: verbs, and the resource. When that was asked, on the clock that goes on while the
-    /// machine sleeps.
-    pub missing_permissions: Option<(Duration, Vec<(Vec<String>, String)>)>,
+    /// What the account may not do, and when that was asked, on the clock that goes on while the machine sleeps.
+    pub missing_permissions: Option<(Duration, Vec<Denied>)>,
     /// What the pods of its current run said.
     pub pods: PodsMemory,
     /// What is watched for it.

@@ -9,6 +9,7 @@ use std::{
 use cartouche_crds::{ClusterRunTemplate, ClusterRunTemplateStatus};
 use cartouche_protocol::{
     compiled::Compiled,
+    diagnosis::{Diagnosis, Fault},
     reconcile_error::bounded,
     status::{ConditionValue, FALSE, STALLED, TRUE, condition},
 };
@@ -74,7 +75,8 @@ impl Acceptance {
             return Action::requeue(PAUSE);
         };
         let name = template.name_any();
-        let status = status(&compiled, &stored, now);
+        let warnings = self.templates.warnings(&compiled);
+        let status = status(&compiled, &stored, &warnings, now);
         if status == stored || template.metadata.deletion_timestamp.is_some() {
             self.refusals.remove(&name);
             return Action::await_change();
@@ -103,30 +105,57 @@ impl Acceptance {
 fn status(
     compiled: &Compiled,
     stored: &ClusterRunTemplateStatus,
+    warned: &[String],
     now: Timestamp,
 ) -> ClusterRunTemplateStatus {
     let (status, reason, message) = match &compiled.template {
-        Ok(template) if template.warnings().is_empty() => (TRUE, "Accepted", String::new()),
         Ok(template) => {
-            let warnings: Vec<String> = template
-                .warnings()
-                .iter()
-                .map(ToString::to_string)
-                .collect();
-            (TRUE, "AcceptedWithWarnings", warnings.join("; "))
+            let own = template.warnings().iter().map(ToString::to_string);
+            let of_runs = of_runs(compiled, stored, warned);
+            let warnings: Vec<String> = own.chain(of_runs).collect();
+            let reason = if warnings.is_empty() {
+                "Accepted"
+            } else {
+                "AcceptedWithWarnings"
+            };
+            (TRUE, reason, bounded(warnings.join("; ")))
         }
-        Err(diagnostics) => (FALSE, "Invalid", diagnostics.to_string()),
+        Err(diagnostics) => {
+            let diagnosis = Diagnosis::Unacceptable(Fault::all(diagnostics));
+            let in_full = bounded(diagnostics.to_string());
+            (FALSE, "Invalid", diagnosis.message(Some(&in_full)))
+        }
     };
     let value = ConditionValue {
         status,
         reason: reason.to_owned(),
-        message: bounded(message),
+        message,
     };
     let conditions = conditions(&stored.conditions, value, Some(compiled.generation), now);
     ClusterRunTemplateStatus {
         observed_generation: Some(compiled.generation),
         conditions,
     }
+}
+
+/// Stands before what the API server warned of when runs were made.
+const OF_RUNS: &str = "of its runs the API server warns: ";
+
+/// What the API server warned of when runs of this state of the template were made. A controller that has made none
+/// yet leaves what an earlier one was told.
+fn of_runs(
+    compiled: &Compiled,
+    stored: &ClusterRunTemplateStatus,
+    warned: &[String],
+) -> Option<String> {
+    if !warned.is_empty() {
+        return Some(format!("{OF_RUNS}{}", warned.join(", ")));
+    }
+    let mut conditions = stored.conditions.iter();
+    let accepted = conditions.find(|condition| condition.type_ == ACCEPTED)?;
+    let is_same = accepted.observed_generation == Some(compiled.generation);
+    let (_, told) = accepted.message.split_once(OF_RUNS).filter(|_| is_same)?;
+    Some(format!("{OF_RUNS}{told}"))
 }
 
 /// The conditions of a template that no Runnable can use.

@@ -1,6 +1,7 @@
 //! The templates, compiled once per generation.
 
 mod reads;
+mod warned;
 
 use std::{
     collections::HashMap,
@@ -9,6 +10,7 @@ use std::{
 
 use cartouche_crds::ClusterRunTemplate;
 use cartouche_protocol::compiled::Compiled;
+use futures::{Stream, StreamExt, stream};
 use kube::{
     ResourceExt,
     runtime::reflector::{ObjectRef, Store},
@@ -19,6 +21,7 @@ use serde_json::value::RawValue;
 use crate::lock::lock;
 use reads::Read;
 pub use reads::TemplateUnread;
+use warned::Warned;
 
 /// What tells one state of a template from another.
 #[derive(Deserialize)]
@@ -38,6 +41,7 @@ pub struct Templates {
     store: Store<ClusterRunTemplate>,
     compiled: Mutex<HashMap<String, Arc<Compiled>>>,
     reads: Mutex<HashMap<String, Read>>,
+    warned: Warned,
 }
 
 impl Templates {
@@ -48,6 +52,7 @@ impl Templates {
             store,
             compiled: Mutex::default(),
             reads: Mutex::default(),
+            warned: Warned::default(),
         }
     }
 
@@ -81,7 +86,9 @@ impl Templates {
         let mut kept = lock(&self.compiled);
         // Those that are gone leave when another one comes.
         if kept.len() > self.store.len() {
-            kept.retain(|name, _| self.store.get(&ObjectRef::new(name)).is_some());
+            let exists = |name: &str| self.store.get(&ObjectRef::new(name)).is_some();
+            kept.retain(|name, _| exists(name));
+            self.warned.retain(exists);
         }
         kept.insert(name, compiled.clone());
         compiled
@@ -96,6 +103,29 @@ impl Templates {
     ) -> Option<Arc<Compiled>> {
         let kept = lock(&self.compiled).get(name).cloned()?;
         kept.is_of(uid, generation).then_some(kept)
+    }
+
+    /// Takes down what the API server warned of when a run of this state of a template was made.
+    pub fn warn(&self, compiled: &Compiled, texts: &[String]) {
+        let Some(object) = self.store.get(&ObjectRef::new(&compiled.name)) else {
+            return;
+        };
+        if compiled.is_of(object.metadata.uid.as_deref(), object.metadata.generation) {
+            self.warned.add(&object, compiled, texts);
+        }
+    }
+
+    /// What it warned of that the template itself is the reason of.
+    #[must_use]
+    pub fn warnings(&self, compiled: &Compiled) -> Vec<String> {
+        self.warned.of(compiled)
+    }
+
+    /// The templates as they get another warning. Given out once.
+    pub fn with_news(&self) -> impl Stream<Item = Arc<ClusterRunTemplate>> + use<> {
+        let (news, store) = (self.warned.news(), self.store.clone());
+        let names = stream::iter(news).flatten();
+        names.filter_map(move |name| std::future::ready(store.get(&ObjectRef::new(&name))))
     }
 
     /// The kinds of all templates that name theirs without a tag.

@@ -50,6 +50,47 @@ pub enum Who {
     Controller(String),
 }
 
+/// What somebody may not do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denied {
+    /// The verbs.
+    pub verbs: Vec<String>,
+    /// `resource[.group]`.
+    pub resource: String,
+}
+
+impl Denied {
+    /// One verb.
+    #[must_use]
+    pub fn one(verb: &str, resource: &str) -> Self {
+        Self {
+            verbs: vec![verb.to_owned()],
+            resource: resource.to_owned(),
+        }
+    }
+
+    /// Adds it to what else is denied.
+    pub fn add_to(self, all: &mut Vec<Self>) {
+        match all.iter_mut().find(|known| known.resource == self.resource) {
+            Some(known) => {
+                let new = self
+                    .verbs
+                    .into_iter()
+                    .filter(|verb| !known.verbs.contains(verb));
+                let new: Vec<String> = new.collect();
+                known.verbs.extend(new);
+            }
+            None => all.push(self),
+        }
+    }
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.verbs.join("/"), self.resource)
+    }
+}
+
 /// Why a Runnable is not ready, as far as that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Diagnosis {
@@ -77,8 +118,8 @@ pub enum Diagnosis {
     SeveralSelected(String, String, Vec<String>),
     /// A selector that selects nothing, whatever there is.
     Selector(String),
-    /// Somebody may not do these things: `list jobs.batch`.
-    Forbidden(Who, Vec<String>),
+    /// Somebody may not do these things.
+    Forbidden(Who, Vec<Denied>),
     /// The API server takes what was rendered for no object of this kind, for this reason.
     Invalid(String, String),
     /// A quota, a policy or a webhook does not admit the run, for this reason.
@@ -329,8 +370,9 @@ fn cures(faults: &[Fault]) -> String {
 }
 
 /// `a, b and c`.
-fn listed(words: &[String]) -> String {
-    match words {
+fn listed(all: &[Denied]) -> String {
+    let words: Vec<String> = all.iter().map(ToString::to_string).collect();
+    match words.as_slice() {
         [] => String::new(),
         [one] => one.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),

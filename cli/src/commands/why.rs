@@ -1,6 +1,7 @@
 //! `cartouche why`: what made the last run, who is waited for, and what to do.
 
 mod explanation;
+mod origin;
 mod text;
 
 use clap::Args;

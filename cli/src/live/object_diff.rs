@@ -23,6 +23,9 @@ pub(crate) struct FieldChange {
     pub(crate) old: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) new: Option<Value>,
+    /// Where in another object the value comes from, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<String>,
 }
 
 /// All fields that differ, in the order of their names.
@@ -62,6 +65,7 @@ fn compare(
             path: source::shown(at),
             old: old.cloned(),
             new: new.cloned(),
+            from: None,
         }),
     }
 }
@@ -69,12 +73,21 @@ fn compare(
 /// A line for each value, old before new.
 pub(crate) fn shown(changes: &[FieldChange]) -> String {
     let mut out = String::new();
-    for FieldChange { path, old, new } in changes {
+    for FieldChange {
+        path,
+        old,
+        new,
+        from,
+    } in changes
+    {
         if let Some(old) = old {
             let _ = writeln!(out, "{REMOVED}- {path}: {old}{REMOVED:#}");
         }
         if let Some(new) = new {
-            let _ = writeln!(out, "{ADDED}+ {path}: {new}{ADDED:#}");
+            let from = from
+                .as_ref()
+                .map_or(String::new(), |from| format!("  ({from})"));
+            let _ = writeln!(out, "{ADDED}+ {path}: {new}{ADDED:#}{from}");
         }
     }
     out

@@ -4,7 +4,7 @@ use super::ApiError;
 
 /// That somebody may not do something, as an authorizer of the API server answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Denied {
+pub struct DeniedRequest {
     /// Who may not, as the API server knows them.
     pub user: String,
     /// The verb.
@@ -18,7 +18,7 @@ impl ApiError {
     /// same code as an authorizer, and only the text tells them apart
     /// (`k8s.io/apiserver/pkg/endpoints/handlers/responsewriters`, `forbiddenMessage`).
     #[must_use]
-    pub fn denied(&self) -> Option<Denied> {
+    pub fn denied(&self) -> Option<DeniedRequest> {
         let Self::Answered {
             code: 403, message, ..
         } = self
@@ -39,7 +39,7 @@ impl ApiError {
         } else {
             format!("{resource}.{group}")
         };
-        Some(Denied {
+        Some(DeniedRequest {
             user: user.to_owned(),
             verb: verb.to_owned(),
             resource,

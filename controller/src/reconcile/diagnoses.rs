@@ -1,11 +1,11 @@
 //! What the answers of the API server mean for a Runnable, in the words of [`Diagnosis`].
 
-use cartouche_protocol::diagnosis::{Diagnosis, Fault, Who};
+use cartouche_protocol::diagnosis::{Denied, Diagnosis, Fault, Who};
 use cartouche_templating::Diagnostics;
 
 use super::reconciliation::Reconciliation;
 use crate::{
-    api::{ApiError, Denied},
+    api::{ApiError, DeniedRequest},
     discovery::DiscoveryError,
 };
 
@@ -55,14 +55,14 @@ impl Reconciliation<'_> {
         }
     }
 
-    fn forbidden(&self, denied: &Denied) -> Diagnosis {
+    fn forbidden(&self, denied: &DeniedRequest) -> Diagnosis {
         let (namespace, account) = (&self.key.namespace, self.runnable.spec.service_account());
         let who = if denied.user == format!("system:serviceaccount:{namespace}:{account}") {
             Who::Account(namespace.clone(), account.to_owned(), self.key.name.clone())
         } else {
             Who::Controller(denied.user.clone())
         };
-        Diagnosis::Forbidden(who, vec![format!("{} {}", denied.verb, denied.resource)])
+        Diagnosis::Forbidden(who, vec![Denied::one(&denied.verb, &denied.resource)])
     }
 
     /// What is wrong with the template, or with what it reads.

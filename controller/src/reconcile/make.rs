@@ -19,7 +19,7 @@ use super::{
     write::RunnableVersion,
 };
 use crate::{
-    api::{ApiError, CreateMode, ResourcePath},
+    api::{ApiError, ResourcePath},
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
     events::Occasion,
@@ -96,16 +96,32 @@ impl Reconciliation<'_> {
             return Err(End::Conflict);
         }
         let object = mutants::object(object);
-        let send = || account.create(&path, &object, CreateMode::Real);
+        let send = || account.create_with_warnings(&path, &object);
         let answer = mutants::answer(send, ApiError::is_passing).await;
         self.look_at_the_clock();
         let outcome = match answer {
-            Ok(Object(object)) => return Err(self.created(&current, &object)),
+            Ok((Object(object), warnings)) => {
+                self.report_warnings(&warnings);
+                return Err(self.created(&current, &object));
+            }
             Err(error) if error.is_already_exists() => CreateOutcome::AlreadyExists,
-            Err(error) => self.not_created(&current, &error),
+            Err(error) => self.not_created(&current, &error).await,
         };
         self.facts.created = Some(outcome);
         Ok(())
+    }
+
+    /// Tells what the API server warned of: a field that it dropped is most often misspelt.
+    fn report_warnings(&self, warnings: &[String]) {
+        // What a webhook says may be part of a Secret.
+        if warnings.is_empty() || self.has_secrets() {
+            return;
+        }
+        let message = format!("of the run the API server warns: {}", warnings.join(", "));
+        self.publish_warning("RunWarning", message);
+        if let Some(compiled) = &self.compiled {
+            self.ctx.templates.warn(compiled, warnings);
+        }
     }
 
     /// The API server has made the object. It is confirmed later: if it has ended by then, in the write of its result.
@@ -132,11 +148,13 @@ impl Reconciliation<'_> {
     }
 
     /// The API server has not said that it made the object.
-    fn not_created(&self, current: &CurrentRun, error: &ApiError) -> CreateOutcome {
+    async fn not_created(&self, current: &CurrentRun, error: &ApiError) -> CreateOutcome {
         if error.is_not_found() {
             self.ctx.kinds.forget(&current.api_version);
         }
-        let refusal = self.refusal(&current.name, error);
+        let refusal = self
+            .with_all_missing(self.refusal(&current.name, error))
+            .await;
         let operation = Operation::Create(current.sequence);
         let times = (self.facts.now, boot_time());
         let refusal = lock(&self.memory).failed_again(operation, refusal, times);

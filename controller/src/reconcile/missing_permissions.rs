@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cartouche_protocol::{
-    diagnosis::{Diagnosis, Who},
+    diagnosis::{Denied, Diagnosis, Who},
     permissions::{Need, Target, of_selector, of_template},
     reconcile_error::ReconcileError,
     told::{self, Told},
@@ -67,17 +67,11 @@ impl Reconciliation<'_> {
         if missing.is_empty() {
             return error;
         }
-        let is_listed = |one: &String| {
-            let (verb, resource) = one.split_once(' ').unwrap_or_default();
-            missing
-                .iter()
-                .any(|(verbs, of)| of == resource && verbs.iter().any(|it| it == verb))
-        };
-        let shown = missing
-            .iter()
-            .map(|(verbs, resource)| format!("{} {resource}", verbs.join("/")));
-        let others = denied.iter().filter(|one| !is_listed(one)).cloned();
-        let diagnosis = Diagnosis::Forbidden(who.clone(), others.chain(shown).collect());
+        let mut all = missing;
+        for one in denied {
+            one.clone().add_to(&mut all);
+        }
+        let diagnosis = Diagnosis::Forbidden(who.clone(), all);
         let in_full = Told::of(&error.message).in_full.map(str::to_owned);
         let told = ReconcileError::caused(error.category, error.requeue, diagnosis, in_full);
         match told::tries(&error.message) {
@@ -89,8 +83,8 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Verbs and `resource[.group]` of what is needed and not allowed; nothing where nobody says.
-    async fn missing_permissions(&self) -> Vec<(Vec<String>, String)> {
+    /// What is needed and not allowed; nothing where nobody says.
+    async fn missing_permissions(&self) -> Vec<Denied> {
         let now = boot_time();
         let kept = lock(&self.memory).missing_permissions.clone();
         if let Some((at, missing)) = kept
@@ -103,7 +97,7 @@ impl Reconciliation<'_> {
         missing
     }
 
-    async fn review(&self) -> Option<Vec<(Vec<String>, String)>> {
+    async fn review(&self) -> Option<Vec<Denied>> {
         let account = self.account.as_ref()?;
         let path = ResourcePath::new("authorization.k8s.io/v1", "selfsubjectrulesreviews", None);
         let body = json!({
@@ -115,21 +109,13 @@ impl Reconciliation<'_> {
         if review.status.incomplete {
             return None;
         }
-        let mut missing: Vec<(Vec<String>, String)> = Vec::new();
+        let mut missing = Vec::new();
         for (need, kind) in self.needs().await {
-            let denied = need.verbs.iter().filter(|verb| {
-                !review
-                    .status
-                    .resource_rules
-                    .iter()
-                    .any(|rule| rule.allows(verb, &kind))
-            });
-            let denied: Vec<String> = denied.map(|verb| (*verb).to_owned()).collect();
-            let resource = kind.resource();
-            match missing.iter_mut().find(|(_, of)| *of == resource) {
-                Some((verbs, _)) => verbs.extend(denied),
-                None if denied.is_empty() => {}
-                None => missing.push((denied, resource)),
+            let rules = &review.status.resource_rules;
+            for verb in need.verbs {
+                if !rules.iter().any(|rule| rule.allows(verb, &kind)) {
+                    Denied::one(verb, &kind.resource()).add_to(&mut missing);
+                }
             }
         }
         Some(missing)

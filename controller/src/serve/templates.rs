@@ -81,6 +81,8 @@ impl TemplateServer {
             refusals: Refusals::default(),
         });
         let store = self.store.clone();
+        let warned = self.ctx.templates.with_news();
+        let warned = warned.map(|template| Ok((*template).clone()));
         let mut enqueued = Generations::default();
         // Runnables are enqueued when the store has the event already.
         let trigger = events.reflect(writer).inspect(move |event| {
@@ -88,7 +90,7 @@ impl TemplateServer {
                 self.enqueue(event, &mut enqueued);
             }
         });
-        let trigger = to_reconcile(trigger, store.clone());
+        let trigger = stream::select(to_reconcile(trigger, store.clone()), warned);
         Controller::for_stream(trigger, store)
             .with_config(controller::Config::default().concurrency(4))
             .run(

@@ -4,7 +4,7 @@ use cartouche_crds::{CurrentRun, RunPhase};
 
 use super::{Change, Step, crowded, suspended};
 use crate::{
-    diagnosis::{Diagnosis, Who},
+    diagnosis::{Denied, Diagnosis, Who},
     facts::{CachedRun, CreateOutcome, Facts, NameRead, Rendering, RunName},
     ledger::{FetchedRun, MAX_HISTORY, result_of},
     reconcile_error::{Category, ReconcileError, Requeue},
@@ -250,7 +250,13 @@ fn unreadable(facts: &Facts, current: &CurrentRun) -> ReconcileError {
     let mut error = rejected(
         facts,
         current,
-        Diagnosis::Forbidden(who, vec![format!("get or list {object}")]),
+        Diagnosis::Forbidden(
+            who,
+            vec![Denied {
+                verbs: vec!["get".to_owned(), "list".to_owned()],
+                resource: object,
+            }],
+        ),
         "it exists already, and the ServiceAccount may neither get nor list it to see whose it is: give it one of these permissions",
     );
     error.requeue = Requeue::OnRbac;

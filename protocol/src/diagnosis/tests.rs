@@ -26,16 +26,19 @@ fn of_many_faults_the_first_are_told_and_each_cure_once() {
 #[test]
 fn who_lacks_a_permission_is_told_with_what_grants_it() {
     let account = Who::Account("shop".to_owned(), "builder".to_owned(), "build".to_owned());
-    let verbs = ["list jobs.batch", "create jobs.batch", "list pods"].map(str::to_owned);
-    let cause = Diagnosis::Forbidden(account, verbs.to_vec());
+    let mut denied = vec![Denied::one("list", "jobs.batch")];
+    for (verb, resource) in [("create", "jobs.batch"), ("list", "pods"), ("list", "pods")] {
+        Denied::one(verb, resource).add_to(&mut denied);
+    }
+    let cause = Diagnosis::Forbidden(account, denied);
     assert_eq!(
         cause.message(Some("no")),
-        "ServiceAccount \"builder\" in namespace \"shop\" may not list jobs.batch, create jobs.batch and list pods; \
+        "ServiceAccount \"builder\" in namespace \"shop\" may not list/create jobs.batch and list pods; \
          to do: `cartouche rbac --runnable build --namespace shop` prints the Role to apply; in full: no"
     );
     let own = Diagnosis::Forbidden(
         Who::Controller("system:serviceaccount:c:c".to_owned()),
-        vec!["impersonate serviceaccounts".to_owned()],
+        vec![Denied::one("impersonate", "serviceaccounts")],
     );
     assert!(
         own.to_string()

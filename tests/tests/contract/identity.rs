@@ -45,7 +45,10 @@ async fn an_account_without_rights_is_told_so_and_runs_seconds_after_it_has_them
     world.allow("runner", &[]).await?;
     let subject = guarded(&world, "runner").await?;
     let said = subject
-        .fails_in_full("StampedObjectRejectedByAPIServer", "")
+        .fails_in_full(
+            "StampedObjectRejectedByAPIServer",
+            "may not list/create/delete guardedobjs.test.run; to do: ",
+        )
         .await?;
     let wanted = format!(
         "unable to apply object [{}/run-] for run template [{}]: unable to list from api server: {}",

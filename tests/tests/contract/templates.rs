@@ -1,6 +1,7 @@
 //! `ClusterRunTemplate.status`: everything that is wrong with a template, by its path.
 
 use anyhow::Result;
+use cartouche_protocol::told::Told;
 use serde_json::{Value, json};
 
 use crate::world::{SECONDS, TEMPLATE, TEST_OBJ, World, condition, document, stamps};
@@ -307,6 +308,7 @@ async fn a_runnable_says_what_is_wrong_with_its_template() -> Result<()> {
     let (_, _, problem) = world.accepted(&world.template_name()).await?;
     let said = subject.fails_in_full("TemplateStampFailure", "").await?;
     let template = world.template_name();
+    let problem = Told::of(&problem).in_full.unwrap_or_default();
     let wanted = format!("unable to stamp object for run template [{template}]: {problem}");
     assert_eq!(said, wanted);
     let begin = std::time::Instant::now();

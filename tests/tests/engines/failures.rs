@@ -3,7 +3,7 @@
 use anyhow::Result;
 use cartouche_tests::{
     cluster::Seen,
-    kind::{EVENT, RUNNABLE},
+    kind::{EVENT, RUNNABLE, TEMPLATE},
 };
 use serde_json::{Value, json};
 
@@ -146,6 +146,38 @@ async fn a_job_whose_image_cannot_be_pulled_says_so_until_it_can() -> Result<()>
     assert_eq!(it.message("Ready"), "");
     scene.end(&pods[0], "succeed").await?;
     scene.ready("True").await?;
+    scene.never_more_runs_than(1).await
+}
+
+#[tokio::test]
+async fn a_field_that_the_api_server_drops_is_told_with_the_run_and_the_template() -> Result<()> {
+    let more = json!({ "activeDeadlineSecond": 600, "extra": "$(runnable.spec.inputs.extra)$" });
+    let scene = scene(true).await?;
+    let inputs = json!({ "version": "v1", "extra": { "of-a-tenant": 1 } });
+    scene
+        .start(job("", "", json!({}), more), json!({}), inputs)
+        .await?;
+    scene.ready("True").await?;
+    let dropped = "unknown field \"spec.activeDeadlineSecond\"";
+    let scene = &scene;
+    scene
+        .eventually("the event", || async {
+            let events = scene.list(EVENT, "").await?;
+            let mut warnings = events.iter().filter(|it| it["reason"] == "RunWarning");
+            let text = |it: &Value| it["message"].as_str().unwrap_or_default().to_owned();
+            Ok(if warnings.any(|it| text(it).contains(dropped)) {
+                Seen::Done(())
+            } else {
+                Seen::NotYet(format!("{events:#?}"))
+            })
+        })
+        .await?;
+    let template = scene.get(TEMPLATE, &scene.namespace).await?;
+    let accepted = condition(&template, "Accepted");
+    let message = accepted["message"].as_str().unwrap_or_default();
+    assert_eq!(accepted["status"], "True");
+    assert_eq!(accepted["reason"], "AcceptedWithWarnings");
+    assert!(message.contains(dropped), "{message}");
     scene.never_more_runs_than(1).await
 }
 

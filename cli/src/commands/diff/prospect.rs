@@ -30,6 +30,10 @@ pub(crate) struct Prospect {
     pub(crate) sequence: i64,
     pub(crate) run: Run,
     pub(crate) due: Due,
+    /// The template that it is rendered with.
+    pub(crate) template: ClusterRunTemplate,
+    /// The object that is selected.
+    pub(crate) selected: Option<Value>,
     /// Whether its hash follows from a uid or a time that the cluster has yet to give.
     pub(crate) is_provisional: bool,
 }
@@ -248,6 +252,8 @@ impl State {
             sequence,
             run,
             due,
+            template: self.template,
+            selected: self.selected,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Why a Runnable is as it is, as data: for programs, and for the text that is made of it.
 
-use cartouche_crds::{RUN_SEQUENCE_LABEL, RerunRequest, Runnable};
+use cartouche_crds::{ClusterRunTemplate, RUN_SEQUENCE_LABEL, RerunRequest, Runnable};
 use cartouche_protocol::{
     advice::advice,
     ledger::Due,
@@ -11,9 +11,10 @@ use kube::ResourceExt as _;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::origin::Origins;
 use crate::{
     cluster::Cluster,
-    commands::diff::{self, Edited, differences},
+    commands::diff::{self, Edited, Prospect, differences},
     live::{
         object_diff::FieldChange,
         requests,
@@ -45,6 +46,9 @@ pub(super) struct Explanation {
     /// The current run.
     pub(super) run: Option<ExplainedRun>,
     pub(super) next: Next,
+    /// What is said of its template, if anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) warnings: Option<String>,
 }
 
 /// The condition that keeps Ready from being True.
@@ -102,13 +106,19 @@ impl Explanation {
     pub(super) async fn of(runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Self> {
         let mut runs = runs::runs(runnable);
         requests::add(&mut runs, runnable, cluster).await?;
-        let run = explained(&runs, cluster).await?;
         let name = runnable.name_any();
-        let next = next(&name, cluster).await;
-        Ok(Self::with(runnable, cluster.namespace.clone(), run, next))
+        let prospect = diff::prospect(cluster, &name, &Edited::default()).await;
+        let run = explained(&runs, prospect.as_ref().ok(), cluster).await?;
+        let warnings = prospect.as_ref().ok().and_then(|it| warnings(&it.template));
+        let about = (run, next(prospect), warnings);
+        Ok(Self::with(runnable, cluster.namespace.clone(), about))
     }
 
-    fn with(runnable: &Runnable, namespace: String, run: Option<ExplainedRun>, next: Next) -> Self {
+    fn with(
+        runnable: &Runnable,
+        namespace: String,
+        (run, next, warnings): (Option<ExplainedRun>, Next, Option<String>),
+    ) -> Self {
         let ready = runs::condition(runnable, READY);
         let text = |field: fn(&Condition) -> &String| ready.map(field).cloned().unwrap_or_default();
         let status = runnable.status.as_ref();
@@ -136,12 +146,24 @@ impl Explanation {
             }),
             run,
             next,
+            warnings,
         }
     }
 }
 
+/// What is said of a template that works, but hardly as its author expects.
+fn warnings(template: &ClusterRunTemplate) -> Option<String> {
+    let mut conditions = template.status.iter().flat_map(|status| &status.conditions);
+    let accepted = conditions.find(|condition| condition.reason == "AcceptedWithWarnings")?;
+    Some(accepted.message.clone())
+}
+
 /// The current run, and what it was made for.
-async fn explained(runs: &[LedgerRun], cluster: &Cluster) -> anyhow::Result<Option<ExplainedRun>> {
+async fn explained(
+    runs: &[LedgerRun],
+    prospect: Option<&Prospect>,
+    cluster: &Cluster,
+) -> anyhow::Result<Option<ExplainedRun>> {
     let Some(current) = runs.iter().find(|run| run.current) else {
         return Ok(None);
     };
@@ -155,24 +177,36 @@ async fn explained(runs: &[LedgerRun], cluster: &Cluster) -> anyhow::Result<Opti
         },
         Some(earlier) => Because::Changed {
             run: earlier.sequence,
-            changes: changes(earlier, current, cluster).await?,
+            changes: changes(earlier, current, prospect, cluster).await?,
         },
     };
     let run = current.clone();
     Ok(Some(ExplainedRun { run, because }))
 }
 
-/// What differs between two runs, as long as both are there.
+/// What differs between two runs, as long as both are there. One that was not made yet is what is rendered now.
 async fn changes(
     earlier: &LedgerRun,
     current: &LedgerRun,
+    prospect: Option<&Prospect>,
     cluster: &Cluster,
 ) -> anyhow::Result<Option<Vec<FieldChange>>> {
-    let (old, new) = (
-        object(earlier, cluster).await?,
-        object(current, cluster).await?,
-    );
-    Ok(old.zip(new).map(|(old, new)| differences(&old, &new)))
+    let old = object(earlier, cluster).await?;
+    let rendered = prospect.filter(|it| it.due == Due::Pending(current.sequence));
+    let new = match rendered {
+        Some(rendered) => Some(rendered.run.object.clone()),
+        None => object(current, cluster).await?,
+    };
+    let Some((old, new)) = old.zip(new) else {
+        return Ok(None);
+    };
+    let mut changes = differences(&old, &new);
+    if let Some(prospect) = prospect
+        && let Some(selected) = &prospect.selected
+    {
+        Origins::of(&prospect.template.spec.template, selected).name(&mut changes);
+    }
+    Ok(Some(changes))
 }
 
 /// The object of a run, if there is one that is it.
@@ -189,14 +223,12 @@ async fn object(run: &LedgerRun, cluster: &Cluster) -> anyhow::Result<Option<Val
 }
 
 /// Whether there is anything to run now.
-async fn next(name: &str, cluster: &Cluster) -> Next {
-    match diff::prospect(cluster, name, &Edited::default()).await {
-        Ok(prospect) => match prospect.due {
-            Due::New(sequence) => Next::New { sequence },
-            Due::Pending(sequence) => Next::Pending { sequence },
-            Due::Nothing(sequence) => Next::Nothing { sequence },
-            Due::OtherHash(sequence) => Next::OtherHash { sequence },
-        },
+fn next(prospect: anyhow::Result<Prospect>) -> Next {
+    match prospect.map(|prospect| prospect.due) {
+        Ok(Due::New(sequence)) => Next::New { sequence },
+        Ok(Due::Pending(sequence)) => Next::Pending { sequence },
+        Ok(Due::Nothing(sequence)) => Next::Nothing { sequence },
+        Ok(Due::OtherHash(sequence)) => Next::OtherHash { sequence },
         Err(error) => {
             let text = format!("{error:#}");
             Next::Unknown {
@@ -224,7 +256,7 @@ pub(super) mod tests {
         }
         let runnable = serde_json::from_value(runnable).unwrap();
         let next = Next::New { sequence: 1 };
-        Explanation::with(&runnable, "demo".to_owned(), None, next)
+        Explanation::with(&runnable, "demo".to_owned(), (None, next, None))
     }
 
     pub(in super::super) fn condition(name: &str, status: &str, reason: &str) -> Value {
@@ -240,7 +272,7 @@ pub(super) mod tests {
             condition("RunTemplateReady", "False", "RunTemplateNotFound"),
             condition("Ready", "False", "RunTemplateNotFound"),
         ]);
-        let to_do = "make the ClusterRunTemplate, or correct spec.runTemplateRef.name";
+        let to_do = "do as the message says";
         assert_eq!(
             json!(explanation(&conditions, true)),
             json!({

@@ -3,9 +3,13 @@
 use std::fmt::Write as _;
 
 use cartouche_crds::RerunRequest;
-use cartouche_protocol::{ledger::RunState, status::RUN_IN_PROGRESS};
+use cartouche_protocol::{
+    ledger::RunState,
+    status::{RUN_IN_PROGRESS, RUN_TEMPLATE_READY},
+    told::Told,
+};
 
-use super::explanation::{Because, ExplainedRun, Explanation, Next};
+use super::explanation::{Because, BlockedBy, ExplainedRun, Explanation, Next};
 use crate::{
     commands::get::colour,
     live::{age, object_diff, requests},
@@ -40,14 +44,27 @@ fn state(explanation: &Explanation) -> String {
     if reason == RUN_IN_PROGRESS {
         out.push_str(&in_progress(explanation));
     } else if let Some(blocking) = &explanation.blocked_by {
-        let _ = writeln!(
-            out,
-            "  blocked by {}: {}",
-            blocking.condition, blocking.message
-        );
+        out.push_str(&blocked(explanation, blocking));
     }
     if let Some(to_do) = &explanation.to_do {
         let _ = writeln!(out, "  to do: {to_do}");
+    }
+    if let Some(warnings) = &explanation.warnings {
+        let _ = writeln!(out, "  the template warns: {warnings}");
+    }
+    out
+}
+
+/// What keeps it from being ready: first what a person would say, then what Cartographer said.
+fn blocked(explanation: &Explanation, blocking: &BlockedBy) -> String {
+    if blocking.condition != RUN_TEMPLATE_READY {
+        // Ready says more of a run than its engine does.
+        return format!("  {}: {}\n", blocking.condition, explanation.message);
+    }
+    let told = Told::of(&blocking.message);
+    let mut out = format!("  {}\n", told.what);
+    if let Some(in_full) = told.in_full {
+        let _ = writeln!(out, "  in full: {in_full}");
     }
     out
 }
@@ -65,9 +82,8 @@ fn in_progress(explanation: &Explanation) -> String {
         RunState::Pending | RunState::Rejected => format!("  run {} is being made", run.sequence),
         _ => return String::new(),
     };
-    match &explanation.blocked_by {
-        Some(blocking) if !blocking.message.is_empty() => _ = write!(out, ": {}", blocking.message),
-        _ => {}
+    if !explanation.message.is_empty() {
+        let _ = write!(out, ": {}", explanation.message);
     }
     out.push('\n');
     out
@@ -81,8 +97,14 @@ fn cause(explained: &ExplainedRun) -> String {
         RunState::Pending | RunState::Rejected => ("decided on", "to be made"),
         _ => ("begun", "made"),
     };
+    // Nothing of that name was ever made for it.
+    let never = if run.state == RunState::Rejected {
+        "; it was never made"
+    } else {
+        ""
+    };
     let mut out = format!(
-        "run {}: {} {}, {paint}{}{paint:#}, {begun} {} ago\n  {made} because {}",
+        "run {}: {} {}, {paint}{}{paint:#}, {begun} {} ago{never}\n  {made} because {}",
         run.sequence,
         run.kind,
         run.name,
@@ -167,7 +189,7 @@ mod tests {
         assert_eq!(
             plain,
             format!(
-                "hello: Ready is False (RunTemplateNotFound)\n  blocked by RunTemplateReady: m\n  to do: {to_do}\n\
+                "hello: Ready is False (RunTemplateNotFound)\n  m\n  to do: {to_do}\n\
                  no run yet\nwhat is rendered now has not run yet: run 1 is to come\n  \
                  `cartouche diff hello` shows what differs\n"
             )

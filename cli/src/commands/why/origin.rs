@@ -1,0 +1,118 @@
+//! Which fields of a run come out of the object that a Runnable selects.
+
+use cartouche_templating::{
+    Segment,
+    syntax::{self, steps},
+};
+use serde_json::Value;
+
+use crate::{live::object_diff::FieldChange, source};
+
+/// The tags of a template that read the selected object, and the path of the run that each is at.
+pub(super) struct Origins {
+    /// `ConfigMap app-settings`.
+    selected: String,
+    tags: Vec<(String, String)>,
+}
+
+impl Origins {
+    /// Of a template's document, and the object that is selected now.
+    pub(super) fn of(template: &Value, selected: &Value) -> Self {
+        let text = |pointer: &str| selected.pointer(pointer).and_then(Value::as_str);
+        let kind = text("/kind").unwrap_or("the selected object");
+        let mut origins = Self {
+            selected: match text("/metadata/name") {
+                Some(name) => format!("{kind} {name}"),
+                None => kind.to_owned(),
+            },
+            tags: Vec::new(),
+        };
+        origins.collect(template, &mut Vec::new());
+        origins
+    }
+
+    fn collect(&mut self, value: &Value, at: &mut Vec<Segment>) {
+        match value {
+            Value::Object(members) => {
+                for (key, member) in members {
+                    at.push(Segment::Key(key.clone()));
+                    self.collect(member, at);
+                    at.pop();
+                }
+            }
+            Value::Array(elements) => {
+                for (index, element) in elements.iter().enumerate() {
+                    at.push(Segment::Index(index));
+                    self.collect(element, at);
+                    at.pop();
+                }
+            }
+            Value::String(text) => {
+                for tag in syntax::tags(text) {
+                    let read = steps(&tag.path);
+                    if syntax::below(&read, &["selected"]).is_some() {
+                        self.tags.push((source::shown(at), tag.path));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Says of each change where in the selected object its value comes from.
+    pub(super) fn name(&self, changes: &mut [FieldChange]) {
+        for change in changes {
+            // A tag may stand for more than one value.
+            let is_at = |at: &&(String, String)| {
+                let rest = change.path.strip_prefix(&at.0);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+            };
+            let tag = self.tags.iter().find(is_at);
+            change.from = tag.map(|(_, path)| {
+                let field = path.trim_start_matches(['.', '{']).trim_end_matches('}');
+                let field = field.strip_prefix("selected").unwrap_or(field);
+                format!("{} {field}", self.selected)
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn named(template: &Value, path: &str) -> Option<String> {
+        let selected = json!({ "kind": "ConfigMap", "metadata": { "name": "rel" } });
+        let mut changes = [FieldChange {
+            path: path.to_owned(),
+            old: None,
+            new: None,
+            from: None,
+        }];
+        Origins::of(template, &selected).name(&mut changes);
+        changes[0].from.clone()
+    }
+
+    #[test]
+    fn a_change_that_the_selected_object_caused_names_object_and_field() {
+        let template = json!({ "spec": {
+            "version": "$(selected.data.version)$",
+            "all": "$(selected.data)$",
+            "own": "$(runnable.spec.inputs.a)$",
+            "steps": [{ "image": "app:$(selected.data['tag'])$" }],
+        } });
+        let cases = [
+            ("spec.version", Some("ConfigMap rel .data.version")),
+            ("spec.all.b", Some("ConfigMap rel .data")),
+            ("spec.steps[0].image", Some("ConfigMap rel .data['tag']")),
+            ("spec.own", None),
+            ("spec.versions", None),
+            ("spec", None),
+        ];
+        for (path, wanted) in cases {
+            assert_eq!(named(&template, path).as_deref(), wanted, "{path}");
+        }
+    }
+}

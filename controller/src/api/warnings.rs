@@ -1,0 +1,87 @@
+//! What the API server warns of, beside an answer that is no error.
+
+use http::{HeaderMap, header};
+
+/// Warnings of one answer that are read.
+const MOST: usize = 10;
+/// Bytes of one that are kept.
+const BYTES: usize = 256;
+
+/// The texts of the headers `Warning: 299 - "text"` (RFC 7234, 5.5; KEP-1693).
+pub(super) fn of(headers: &HeaderMap) -> Vec<String> {
+    let headers = headers.get_all(header::WARNING).iter().take(MOST);
+    let mut warnings: Vec<String> = Vec::new();
+    for text in headers.filter_map(|header| text(std::str::from_utf8(header.as_bytes()).ok()?)) {
+        if !warnings.contains(&text) {
+            warnings.push(text);
+        }
+    }
+    warnings
+}
+
+/// The first quoted string; in it a backslash stands before a quote or a backslash.
+fn text(header: &str) -> Option<String> {
+    let (code, rest) = header.split_once(' ')?;
+    let (_, quoted) = rest.split_once('"')?;
+    let mut text = String::new();
+    let mut characters = quoted.chars();
+    loop {
+        let next = match characters.next()? {
+            '"' => break,
+            '\\' => characters.next()?,
+            plain => plain,
+        };
+        if text.len() < BYTES {
+            text.push(if next.is_control() { ' ' } else { next });
+        }
+    }
+    (code == "299" && !text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn read(warnings: &[&str]) -> Vec<String> {
+        let mut headers = HeaderMap::new();
+        for warning in warnings {
+            headers.append(header::WARNING, HeaderValue::from_str(warning).unwrap());
+        }
+        of(&headers)
+    }
+
+    #[test]
+    fn the_text_of_each_warning_is_read_once() {
+        let unknown = r#"299 - "unknown field \"spec.activeDeadlineSecond\"""#;
+        let old = r#"299 - "batch/v1beta1 CronJob is deprecated in v1.21+""#;
+        assert_eq!(
+            read(&[unknown, old, unknown]),
+            [
+                "unknown field \"spec.activeDeadlineSecond\"",
+                "batch/v1beta1 CronJob is deprecated in v1.21+"
+            ]
+        );
+    }
+
+    #[test]
+    fn whatever_stands_there_is_bounded_and_no_error() {
+        assert!(
+            read(&[
+                "",
+                "299",
+                "299 - x",
+                "299 - \"open",
+                "199 - \"other\"",
+                "299 - \"\""
+            ])
+            .is_empty()
+        );
+        let long = format!("299 - \"{}\"", "a".repeat(5_000));
+        assert_eq!(read(&[&long])[0].len(), 256);
+        let many: Vec<String> = (0..50).map(|n| format!("299 - \"{n}\"")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(read(&many).len(), 10);
+    }
+}
