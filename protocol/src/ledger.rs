@@ -112,7 +112,7 @@ impl Ledger {
     }
 
     /// Number, uid and result of each run that it knows.
-    fn runs(&self) -> impl Iterator<Item = (i64, Option<&str>, Option<RunResult>)> {
+    pub fn runs(&self) -> impl Iterator<Item = (i64, Option<&str>, Option<RunResult>)> {
         let current = self.current.iter();
         let current = current.map(|run| (run.sequence, run.uid.as_deref(), run.result));
         let history = self.history.iter();

@@ -38,14 +38,19 @@ impl Reconciliation<'_> {
         Some(TENTH.over(self.ctx.poll))
     }
 
-    /// The watch tells nothing of the current run: the label that it selects by was taken off it, or its owner.
+    /// The watch tells nothing of a run that has not ended: it is gone, or the label that the watch selects by was taken
+    /// off it, or its owner.
     pub(super) fn is_out_of_sight(&self) -> bool {
-        let current = self.facts.ledger.current.as_ref();
-        let unfinished = current.filter(|current| current.result.is_none());
-        let uid = unfinished.and_then(|current| current.uid.as_deref());
-        uid.is_some_and(|uid| {
-            let cached_run = self.facts.cached_run(uid);
-            cached_run.is_none_or(|cached_run| cached_run.deleted)
+        let mut unfinished = self
+            .facts
+            .ledger
+            .runs()
+            .filter(|(.., result)| result.is_none());
+        unfinished.any(|(_, uid, _)| {
+            uid.is_some_and(|uid| {
+                let cached_run = self.facts.cached_run(uid);
+                cached_run.is_none_or(|cached_run| cached_run.deleted)
+            })
         })
     }
 

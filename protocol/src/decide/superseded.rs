@@ -1,6 +1,7 @@
 //! Earlier runs that had not ended when they were superseded: final at their first result.
 
 use cartouche_crds::{HistoryEntry, RunResult};
+use k8s_openapi::jiff::SignedDuration;
 
 use super::{Change, Step, current_run::DELETED_UNFINISHED};
 use crate::{
@@ -9,6 +10,10 @@ use crate::{
     ledger::{Ledger, result_of},
     retention::old_enough,
 };
+
+/// A run that is known to have been made is looked for when no watch has shown it for so long: by then another
+/// controller that saw it go has recorded how it ended.
+const UNSEEN_FOR: SignedDuration = SignedDuration::from_mins(1);
 
 pub(super) fn superseded(facts: &Facts) -> Step {
     let mut next = facts.ledger.clone();
@@ -93,7 +98,11 @@ fn is_judged_otherwise(facts: &Facts, entry: &HistoryEntry, cached_run: &CachedR
 
 /// A run that no watch shows: a while after it started, a read says whether it is still there.
 fn unseen(facts: &Facts, entry: &HistoryEntry, uid: &str, ledger: Ledger) -> Result<Ledger, Step> {
-    if !old_enough(entry.started_at.as_ref(), facts.now) {
+    let started = entry.started_at.as_ref();
+    let age = started
+        .zip(facts.now)
+        .map(|(at, now)| now.duration_since(at.0));
+    if age.is_none_or(|age| age < UNSEEN_FOR) {
         return Ok(ledger);
     }
     if !read_says_gone(facts, entry)? {

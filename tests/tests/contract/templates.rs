@@ -178,7 +178,12 @@ async fn all_problems_of_a_template_are_named_at_once() -> Result<()> {
     spec["template"]["kind"].take();
     spec["outputs"] = json!({ "o": "" });
     world.template(spec).await?;
-    let (_, _, message) = world.accepted(&world.template_name()).await?;
+    let (_, _, said) = world.accepted(&world.template_name()).await?;
+    let told = Told::of(&said);
+    let first = "it would fail for every Runnable: the template has no kind; spec.a.[0]: ";
+    assert!(told.what.starts_with(first), "{said}");
+    assert!(told.to_do.is_some(), "{said}");
+    let message = told.in_full.unwrap_or_default();
     let at = |part: &str| {
         message
             .find(part)

@@ -1,6 +1,7 @@
 //! Earlier runs that had not ended when they were superseded.
 
 use cartouche_crds::{CurrentRun, HistoryEntry, RunResult};
+use k8s_openapi::jiff::SignedDuration;
 
 use super::scene::*;
 use crate::{
@@ -103,12 +104,17 @@ fn a_result_that_was_seen_counts_even_if_the_run_is_gone_before_it_is_read() {
 }
 
 #[test]
-fn a_superseded_run_that_no_watch_shows_is_looked_for_after_ten_minutes() {
+fn a_superseded_run_that_no_watch_shows_is_looked_for_after_a_minute() {
     assert_eq!(
         decide(&past(vec![young(unfinished(1, "old"))])),
         Step::Settled
     );
-    let facts = past(vec![unfinished(1, "old")]);
+    let mut facts = past(vec![unfinished(1, "old")]);
+    let started = facts.ledger.history[0].started_at.clone().unwrap().0;
+    let after = |seconds| started.checked_add(SignedDuration::from_secs(seconds)).ok();
+    facts.now = after(59);
+    assert_eq!(decide(&facts), Step::Settled);
+    facts.now = after(60);
     assert_eq!(decide(&facts), read_of(1));
     let gone = written(&facts.clone().reading_absent(&name(1)), Change::Record);
     assert_eq!(gone.history[0].result, Some(RunResult::Lost));
