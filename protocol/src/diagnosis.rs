@@ -1,6 +1,8 @@
 //! What is wrong with a Runnable, as a person would say it, and what to do about it: the one home of both, for
 //! conditions, events, `cartouche why` and the docs.
 
+mod examples;
+
 use std::fmt;
 
 use cartouche_templating::{Diagnostic, Diagnostics, explained};

@@ -68,3 +68,16 @@ fn every_mistake_of_a_template_is_told_with_its_place_and_its_cure() {
          to do: look for a misspelt name in the path, or give it a value"
     );
 }
+
+#[test]
+fn every_diagnosis_is_shown_in_the_docs_and_has_a_cure() {
+    let shown: std::collections::HashSet<_> = Diagnosis::examples()
+        .iter()
+        .map(std::mem::discriminant)
+        .collect();
+    // The number of variants: whoever adds one adds its example.
+    assert_eq!(shown.len(), 26);
+    for diagnosis in Diagnosis::examples() {
+        assert!(!diagnosis.cure().is_empty(), "{diagnosis}");
+    }
+}

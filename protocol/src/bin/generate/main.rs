@@ -1,11 +1,13 @@
-//! `cargo generate`: writes what is derived from the types of this crate.
+//! `cargo generate`: writes what is derived from the code.
 //!
 //! - `config/crd/*.yaml`: the definitions that are installed on a cluster;
-//! - `docs/api.md`: the reference of every field.
+//! - `docs/api.md`: the reference of every field;
+//! - `docs/diagnoses.md`: what can be wrong with a Runnable, and what to do.
 //!
-//! With `--check` nothing is written; it fails if a file is not what the types say.
+//! With `--check` nothing is written; it fails if a file is not what the code says.
 
 mod api_reference;
+mod diagnoses;
 mod manifest;
 
 use std::{
@@ -58,6 +60,10 @@ fn generated() -> io::Result<Vec<Generated>> {
     files.push(Generated {
         path: root.join("docs/api.md"),
         text: api_reference::markdown(&described),
+    });
+    files.push(Generated {
+        path: root.join("docs/diagnoses.md"),
+        text: diagnoses::markdown(),
     });
     Ok(files)
 }

@@ -1,0 +1,85 @@
+//! One example of each diagnosis, for the docs.
+
+use super::{Denied, Diagnosis, Fault, Who};
+
+impl Diagnosis {
+    /// An example of each.
+    #[must_use]
+    pub fn examples() -> Vec<Self> {
+        let text = str::to_owned;
+        let account = Who::Account(text("shop"), text("builder"), text("shop-build"));
+        let controller = Who::Controller(text("system:serviceaccount:cartouche-system:cartouche"));
+        vec![
+            Self::AccountName(text("Builder")),
+            Self::AccountMissing(text("shop"), text("builder")),
+            Self::NoToken(text("shop"), text("builder")),
+            Self::TemplateMissing(text("build")),
+            Self::TemplateUnread(text("build")),
+            Self::Unacceptable(vec![fault(
+                "outputs.digest: the path \u{27}\u{27} is empty",
+                "write a path between the markers",
+            )]),
+            Self::Unrendered(
+                text("build"),
+                vec![fault(
+                    "spec.a: the tag $(runnable.spec.inputs.branch)$ leads to no value",
+                    "look for a misspelt name in the path, or give it a value",
+                )],
+            ),
+            Self::ClusterScoped(text("v1"), text("Namespace")),
+            Self::KindMissing(text("tekton.dev/v1"), text("TaskRun")),
+            Self::NothingSelected(text("ConfigMap"), text("app=shop")),
+            Self::SeveralSelected(
+                text("ConfigMap"),
+                text("app=shop"),
+                vec![text("a"), text("b")],
+            ),
+            Self::Selector(text("\"!app\" is not a valid label key")),
+            Self::Forbidden(
+                account,
+                vec![
+                    Denied::one("create", "jobs.batch"),
+                    Denied::one("list", "pods"),
+                ],
+            ),
+            Self::Forbidden(
+                controller,
+                vec![Denied::one("impersonate", "serviceaccounts")],
+            ),
+            Self::Invalid(
+                text("Job"),
+                text("spec.template.spec.restartPolicy: Required value"),
+            ),
+            Self::NotAdmitted(text("exceeded quota: jobs")),
+            Self::NamespaceEnds(text("shop")),
+            Self::NoAnswer("make the run"),
+            Self::NoOutputs(
+                text("shop-build-1"),
+                vec![fault(
+                    "output \"digest\" has no value at .status.digest: jsonpath returned empty list: .status.digest",
+                    "correct the path in outputs of the template; the same run is then read again",
+                )],
+            ),
+            Self::NameTaken(text("Job shop/build"), true, true),
+            Self::NameTaken(text("Job shop/shop-build-1"), false, false),
+            Self::NameFreed,
+            Self::MarksRemoved,
+            Self::Runaway {
+                runs: 10,
+                until: text("2026-01-01T00:05:00Z"),
+                minutes: 5,
+            },
+            Self::Crowded(200),
+            Self::OtherController(30),
+            Self::Suspended,
+            Self::Unreadable(text("it is nested deeper than 127 levels")),
+        ]
+    }
+}
+
+fn fault(what: &str, cure: &str) -> Fault {
+    Fault {
+        what: what.to_owned(),
+        cure: Some(cure.to_owned()),
+    }
+}
