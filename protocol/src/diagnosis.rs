@@ -9,7 +9,7 @@ use cartouche_templating::{Diagnostic, Diagnostics, explained};
 
 use crate::told;
 
-/// Faults of one Runnable that are spelled out; the others are counted.
+/// Mistakes of one template that are spelled out; the others are counted.
 const SHOWN: usize = 10;
 
 /// One thing that is wrong with a template or what it reads.
@@ -36,10 +36,15 @@ impl Fault {
         }
     }
 
-    /// Everything that is wrong with a template, or with what it renders.
+    /// Everything that is wrong with a template, or with what it renders, as far as it is told.
     #[must_use]
     pub fn all(diagnostics: &Diagnostics) -> Vec<Self> {
-        diagnostics.iter().map(Self::of).collect()
+        let told = diagnostics.iter().take(SHOWN).map(Self::of);
+        let more = (SHOWN < diagnostics.len()).then(|| Self {
+            what: format!("and {} more", diagnostics.len() - SHOWN),
+            cure: None,
+        });
+        told.chain(more).collect()
     }
 }
 
@@ -130,6 +135,8 @@ pub enum Diagnosis {
     NamespaceEnds(String),
     /// The API server did not answer, or with an error of its own; what was tried.
     NoAnswer(&'static str),
+    /// The API server refuses what was tried, for this reason.
+    Refused(&'static str, String),
     /// A run, by its name, gives no outputs.
     NoOutputs(String, Vec<Fault>),
     /// The name is taken by this object; whether the template fixes the name, and whether an earlier run has it.
@@ -209,6 +216,7 @@ impl Diagnosis {
             Self::Invalid(..) => {
                 "correct the template or the inputs; `cartouche diff --server-dry-run` asks again"
             }
+            Self::Refused(..) => "see what the answer names; it is tried again",
             Self::NotAdmitted(_) => "do as the answer says; it is tried again",
             Self::NamespaceEnds(_) => "nothing: no run can be made in it any more",
             Self::NoAnswer(_) | Self::TemplateUnread(_) | Self::NameFreed => {
@@ -299,6 +307,7 @@ impl fmt::Display for Diagnosis {
             Self::NotAdmitted(why) => write!(f, "the run was not admitted: {why}"),
             Self::NamespaceEnds(namespace) => write!(f, "namespace {namespace:?} is being deleted"),
             Self::NoAnswer(tried) => write!(f, "the API server did not {tried}"),
+            Self::Refused(tried, why) => write!(f, "the API server does not {tried}: {why}"),
             Self::NoOutputs(run, faults) => write!(
                 f,
                 "run {run} succeeded, but gives no outputs: {}",
@@ -348,22 +357,14 @@ fn labelled(labels: &str) -> String {
 }
 
 fn whats(faults: &[Fault]) -> String {
-    let shown = faults.iter().take(SHOWN).map(|fault| fault.what.as_str());
-    let mut text = shown.collect::<Vec<_>>().join("; ");
-    if faults.len() > SHOWN {
-        text.push_str(&format!("; and {} more", faults.len() - SHOWN));
-    }
-    text
+    let whats: Vec<&str> = faults.iter().map(|fault| fault.what.as_str()).collect();
+    whats.join("; ")
 }
 
 /// What to do about the faults that are spelled out, each once.
 fn cures(faults: &[Fault]) -> String {
     let mut cures: Vec<&str> = Vec::new();
-    for cure in faults
-        .iter()
-        .take(SHOWN)
-        .filter_map(|fault| fault.cure.as_deref())
-    {
+    for cure in faults.iter().filter_map(|fault| fault.cure.as_deref()) {
         if !cures.contains(&cure) {
             cures.push(cure);
         }

@@ -13,7 +13,7 @@ use crate::facts::{CachedRun, OutputsDigest};
 use crate::{
     compiled::Compiled,
     diagnosis::Fault,
-    ledger::{FetchedRun, Ledger, OutputsRead, RunIdentity},
+    ledger::{FetchedRun, Ledger, OutputsRead, PodsSaid, RunIdentity},
     object::{MAX_DEPTH, is_shortened},
     reconcile_error::bounded,
 };
@@ -32,7 +32,7 @@ pub fn fetched_run(
     Some(FetchedRun {
         run,
         pods_tell: PodsTell::of(object, &health),
-        pods_said: None,
+        pods_said: PodsSaid::Nothing,
         stopped: stopped(object),
         health,
         outputs,

@@ -209,7 +209,7 @@ impl Reconciliation<'_> {
         ReconcileError::caused(
             Category::StampedObjectRejectedByAPIServer,
             requeue,
-            self.cause_of_discovery(error),
+            self.cause_of_discovery(error, "list the runs"),
             Some(format!(
                 "unable to apply object [{namespace}/{name}] for run template [{template}]: unable to list from api server: {error}"
             )),

@@ -235,7 +235,7 @@ impl Reconciliation<'_> {
         };
         SelectError {
             requeue,
-            cause: self.cause_of_discovery(error),
+            cause: self.cause_of_discovery(error, "show the kind that is selected"),
             text: format!("failed to list server api resources: {error}"),
         }
     }

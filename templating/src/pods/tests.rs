@@ -187,6 +187,18 @@ fn the_end_of_what_a_container_said_is_told_without_what_looks_like_a_password()
 }
 
 #[test]
+fn of_pods_that_may_know_a_secret_no_message_is_told() {
+    let state = json!({ "state": { "terminated": ended(3, "", "s3cret") } });
+    let mut words = PodsWords::discreet();
+    words.hear(&with_container("migrate", &state));
+    let told = words.failure();
+    assert_eq!(
+        told.as_deref(),
+        Some("container migrate of pod migrate-1-x exited 3")
+    );
+}
+
+#[test]
 fn only_a_job_has_pods_that_are_asked() {
     let job = |api_version: &str, kind: &str, status: Value| {
         let run = json!({ "apiVersion": api_version, "kind": kind, "status": status });

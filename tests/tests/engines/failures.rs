@@ -118,7 +118,7 @@ async fn without_the_right_to_list_pods_a_failed_job_says_which_right_would_tell
 async fn a_job_whose_pod_cannot_be_scheduled_says_so_while_it_waits_and_when_its_time_is_over()
 -> Result<()> {
     let nowhere = json!({ "nodeSelector": { "there-is": "no-such-node" } });
-    let job = job("", "", nowhere, json!({ "activeDeadlineSeconds": 25 }));
+    let job = job("", "", nowhere, json!({ "activeDeadlineSeconds": 60 }));
     let scene = started(true, job).await?;
     let pod = pod_name(&scene).await?;
     let said = format!("pod {pod} cannot be scheduled: 0/");
