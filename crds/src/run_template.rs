@@ -44,6 +44,12 @@ pub struct ClusterRunTemplateSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outputs: Option<BTreeMap<String, String>>,
 
+    /// Names of `outputs` that a succeeded run may lack: it then gives the others. While an output
+    /// that is not named here has no value, the run gives none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "set"))]
+    pub optional_outputs: Option<Vec<String>>,
+
     /// When a run counts as succeeded or failed. Without it: its `Succeeded` condition, or what is
     /// built in for Jobs, Pods, Argo Workflows and kinds that are done once created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
