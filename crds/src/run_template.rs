@@ -19,6 +19,7 @@ use crate::{health_rule::HealthRule, schema};
     kind = "ClusterRunTemplate",
     status = "ClusterRunTemplateStatus",
     shortname = "crt",
+    category = "cartouche",
     derive = "PartialEq",
     printcolumn = r#"{"name":"Accepted","type":"string","jsonPath":".status.conditions[?(@.type=='Accepted')].status","description":"Whether Runnables can use it"}"#,
     printcolumn = r#"{"name":"Reason","type":"string","jsonPath":".status.conditions[?(@.type=='Accepted')].reason"}"#,
