@@ -201,6 +201,9 @@ fn output_cure(path: &OutputPathError, object: &Value) -> &'static str {
         Some(Value::String(_)) if reads_words => {
             "have the container write a JSON object as its termination message, which is a string here, or read .terminationMessage as a whole"
         }
+        _ if path.missing => {
+            "correct the path in outputs of the template, or name the output in its optionalOutputs if runs may lack it; the same run is then read again"
+        }
         _ => "correct the path in outputs of the template; the same run is then read again",
     }
 }

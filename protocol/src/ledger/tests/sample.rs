@@ -57,6 +57,7 @@ fn rendered(metadata: &Value, input: &str) -> Rendered {
         }),
         outputs: None,
         input_schema: None,
+        optional_outputs: None,
         health_rule: None,
     };
     let runnable = json!({ "metadata": { "name": "r", "namespace": "default" }, "spec": {} });
