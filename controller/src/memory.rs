@@ -144,7 +144,7 @@ impl Memory {
     /// A step failed, of which is told how often it was tried. The error that says so.
     pub fn failed_again(
         &mut self,
-        what: Operation,
+        what: &Operation,
         error: ReconcileError,
         times: (Option<Timestamp>, Duration),
     ) -> ReconcileError {
@@ -153,7 +153,7 @@ impl Memory {
         let Some(backoff) = self
             .backoffs
             .iter_mut()
-            .find(|backoff| backoff.what == what)
+            .find(|backoff| backoff.what == *what)
         else {
             return error;
         };

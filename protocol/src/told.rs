@@ -4,7 +4,7 @@
 //! <what is wrong>; to do: <what to do>; in full: <Cartographer's words>
 //! ```
 
-use std::time::Duration;
+use std::{fmt::Write as _, time::Duration};
 
 use k8s_openapi::jiff::Timestamp;
 
@@ -75,13 +75,14 @@ pub fn with_tries(
         1 => "once".to_owned(),
         least => format!("at least {least} times"),
     };
+    // Writing into a String cannot fail.
     let seconds = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at);
     if let Some(since) = since {
-        tries.push_str(&format!(" since {}", seconds(since)));
+        _ = write!(tries, " since {}", seconds(since));
     }
     if let Some(again) = again {
         let minutes = again.as_secs().div_ceil(60);
-        tries.push_str(&format!(", and again within {minutes} minutes"));
+        _ = write!(tries, ", and again within {minutes} minutes");
     }
     put_tries(message, &tries)
 }

@@ -222,7 +222,8 @@ fn waiting(pod: &Value) -> Option<String> {
         let container_name = short(text(container, "name"), NAME_BYTES);
         let of = format!("container {container_name} of pod {name}");
         Some(match text(waiting, "reason") {
-            "" | "PodInitializing" | "ContainerCreating" => return None,
+            // It passes by itself; or how it ended before says more.
+            "" | "PodInitializing" | "ContainerCreating" | "CrashLoopBackOff" => return None,
             // The kubelet goes from one to the other and back; its words differ each time.
             "ErrImagePull" | "ImagePullBackOff" => {
                 format!(
@@ -230,8 +231,6 @@ fn waiting(pod: &Value) -> Option<String> {
                     start(text(container, "image"))
                 )
             }
-            // How it ended before says more.
-            "CrashLoopBackOff" => return None,
             reason => format!(
                 "{of} cannot be started{}",
                 reason_and_words(reason, &start(text(waiting, "message")))

@@ -25,9 +25,8 @@ impl Reconciliation<'_> {
         let (api_version, kind) = rendering
             .map(|it| (it.document.api_version(), it.document.kind()))
             .unwrap_or_default();
-        if error.is_namespace_terminating() {
-            Diagnosis::NamespaceEnds(self.key.namespace.clone())
-        } else if error.is_not_found() && error.to_string().starts_with("namespaces ") {
+        let is_gone = error.is_not_found() && error.to_string().starts_with("namespaces ");
+        if is_gone || error.is_namespace_terminating() {
             Diagnosis::NamespaceEnds(self.key.namespace.clone())
         } else if error.is_not_found() {
             Diagnosis::KindMissing(api_version.to_owned(), kind.to_owned())

@@ -64,7 +64,7 @@ impl Reconciliation<'_> {
             rerun_token: token,
             rerun_request: request.as_deref(),
         };
-        let object = stamp(document, &marks).map_err(|error| self.misplaced(&error))?;
+        let object = stamp(document, &marks).map_err(|error| self.misplaced(error))?;
         Ok((kind.path(&runnable.namespace), object))
     }
 
@@ -168,7 +168,7 @@ impl Reconciliation<'_> {
         let mut memory = lock(&self.memory);
         if error.is_definite_refusal() {
             let times = (self.facts.now, boot_time());
-            CreateOutcome::Refused(memory.failed_again(operation, refusal, times))
+            CreateOutcome::Refused(memory.failed_again(&operation, refusal, times))
         } else {
             // While a server is overloaded, nothing is written for each try.
             memory.failed(operation, &refusal, boot_time());

@@ -20,7 +20,7 @@ pub fn awaited_for(facts: &Facts, error: &ReconcileError) -> Option<Duration> {
         condition.reason == error.category.as_str()
             && condition.observed_generation == Some(facts.runnable.generation)
     };
-    if find(&facts.stored, STALLED).filter(is_same).is_some() {
+    if find(&facts.stored, STALLED).as_ref().is_some_and(is_same) {
         return None;
     }
     let since = find(&facts.stored, RECONCILING).filter(is_same);

@@ -11,7 +11,7 @@ const HIDDEN: &str = "${1}***${2}";
 
 /// `://user:password@`, and a value after a word for something secret and `=` or `:`.
 const PATTERNS: [&str; 4] = [
-    r#"(?i)(--?(?:password|passwd|pwd|secret|token|api[_-]?key)\s+)\S+"#,
+    r"(?i)(--?(?:password|passwd|pwd|secret|token|api[_-]?key)\s+)\S+",
     r"(://[^\s/:@]*:)[^\s/@]+(@)",
     r#"(?i)((?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key)(?:\\?["'])?\s*[=:]\s*)(?:\\?"[^"]*"|'[^']*'|[^\s,;&]+)"#,
     r"(?i)((?:bearer|basic)\s+)[a-z0-9._~+/=-]{8,}",

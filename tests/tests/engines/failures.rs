@@ -106,8 +106,8 @@ async fn without_the_right_to_list_pods_a_failed_job_says_which_right_would_tell
     let scene = started(false, job("fail", "secret", json!({}), json!({}))).await?;
     let it = scene.ready("False").await?;
     let wanted = format!(
-        "Job failed (BackoffLimitExceeded): its pods would tell why, if ServiceAccount {}/default might list pods; \
-         the Job says: Job has reached the specified backoff limit",
+        "Job failed (BackoffLimitExceeded): Job has reached the specified backoff limit; \
+         its pods would tell why, if ServiceAccount {}/default might list pods",
         scene.namespace
     );
     assert_eq!(it.message("Ready"), wanted);
