@@ -14,6 +14,7 @@ mod template;
 pub(crate) use runnable_with_template::problem_finding as for_runnable;
 pub(crate) use template::problem_finding as for_every_runnable;
 
+use cartouche_templating::suggestion;
 use std::{collections::BTreeSet, path::PathBuf, rc::Rc};
 
 use cartouche_crds::API_VERSION;
@@ -26,7 +27,6 @@ use crate::{
         catalog::{Catalog, KindSchema},
     },
     source::STANDARD_INPUT,
-    suggestion,
 };
 
 /// What the checks know.

@@ -169,7 +169,6 @@ pub const OFFLINE: &[&str] = &[
     "schema",
     "source",
     "starter",
-    "suggestion",
     "template_file",
     "template_test",
     "validate",
