@@ -13,6 +13,7 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 
+use crate::diagnosis::Diagnosis;
 use crate::facts::Facts;
 use crate::told::Told;
 use crate::{
@@ -189,7 +190,7 @@ pub fn unreadable(
     let value = |status| ConditionValue {
         status,
         reason: Category::InvalidRunnable.as_str().to_owned(),
-        message: message.to_owned(),
+        message: Diagnosis::Unreadable(message.to_owned()).message(None),
     };
     let set = |name, status| condition(stored, name, value(status), generation, now);
     let of_run = stored
