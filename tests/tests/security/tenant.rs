@@ -272,6 +272,10 @@ fn acted_as_its_own(tenant: &Tenant, audit: &AuditLog) -> Result<()> {
         as_accounts += 1;
         let theirs = event.acting_as() == victims;
         ensure!(event.acting_as().starts_with(&ours) || theirs, "{}", line());
+        // What the account may do in its namespace is asked without one; it stores nothing.
+        if event.resource().starts_with("selfsubjectrulesreviews") && event.verb == "create" {
+            continue;
+        }
         let everywhere = event.namespace().is_empty();
         let inside = event.namespace() == tenant.own.namespace;
         ensure!(inside || everywhere || theirs, "{}", line());
