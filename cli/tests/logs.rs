@@ -16,6 +16,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use support::played::kubeconfig;
 
 /// A cluster with a Runnable whose run prints a line, goes on, and prints another one when it is told to end. It may
 /// have stages before that, in which it prints nothing.
@@ -127,18 +128,6 @@ fn pod(status: &Value) -> Value {
 fn waiting(reason: &str, message: &str) -> Value {
     let state = json!({ "waiting": { "reason": reason, "message": message } });
     pod(&json!({ "phase": "Pending", "containerStatuses": [container(&state)] }))
-}
-
-fn kubeconfig(port: u16) -> tempfile::NamedTempFile {
-    let config = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "played",
-        "clusters": [{ "name": "played", "cluster": { "server": format!("http://127.0.0.1:{port}") } }],
-        "contexts": [{ "name": "played", "context": { "cluster": "played", "user": "played", "namespace": "demo" } }],
-        "users": [{ "name": "played", "user": {} }],
-    });
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(config.to_string().as_bytes()).unwrap();
-    file
 }
 
 #[test]

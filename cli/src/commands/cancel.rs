@@ -71,11 +71,14 @@ impl Deed for Cancel {
     fn plan(&self, runnable: &Runnable) -> Plan {
         let name = runnable.name_any();
         match current(runnable) {
-            None => Plan::Impossible(anyhow!(
-                "{name} has no run\nhint: `cartouche suspend {name}` keeps it from making one"
+            None => Plan::Nothing(format!(
+                "{name} has no run: nothing to stop; `cartouche suspend {name}` keeps it from making one\n"
             )),
-            Some(run) if run.state == RunState::Running => Plan::Due,
-            Some(run) => Plan::Nothing(not_running(&name, &run)),
+            Some(run) if run.state != RunState::Running => Plan::Nothing(not_running(&name, &run)),
+            Some(run) => match request(&name, &run) {
+                Ok(_) => Plan::Due,
+                Err(error) => Plan::Impossible(error),
+            },
         }
     }
 
@@ -84,15 +87,7 @@ impl Deed for Cancel {
         let Some(run) = current(runnable) else {
             bail!("{name} has no run");
         };
-        let Some(request) = CancelRequest::of(&run.api_version, &run.kind) else {
-            bail!(
-                "it is not known how a {} of {} is stopped\nhint: stop {} in the way of its engine; deleting it would make a new run, unless the \
-                 Runnable is suspended: cartouche suspend {name}",
-                run.kind,
-                run.api_version,
-                run.name,
-            );
-        };
+        let request = request(&name, &run)?;
         self.ask(&name, &run, &request, cluster).await
     }
 }
@@ -131,6 +126,19 @@ impl Cancel {
             run.sequence
         )))
     }
+}
+
+/// How a run is stopped, where that is known.
+fn request(name: &str, run: &LedgerRun) -> anyhow::Result<CancelRequest> {
+    CancelRequest::of(&run.api_version, &run.kind).ok_or_else(|| {
+        anyhow!(
+            "it is not known how a {} of {} is stopped\nhint: stop {} in the way of its engine; deleting it would make a new run, unless the \
+             Runnable is suspended: cartouche suspend {name}",
+            run.kind,
+            run.api_version,
+            run.name,
+        )
+    })
 }
 
 fn current(runnable: &Runnable) -> Option<LedgerRun> {
