@@ -40,6 +40,7 @@ that is gone is Deleted. With -o json it is one object a line, and with -o yaml 
 It goes on until Ctrl-C, also when the API server ends the watch.")]
 pub(crate) struct GetArgs {
     /// Only these
+    #[arg(conflicts_with = "all_namespaces")]
     names: Vec<String>,
     #[command(flatten)]
     selection: SelectionArgs,

@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{TcpListener, TcpStream},
+    process::Command,
     sync::{Arc, Mutex},
 };
 
@@ -45,10 +46,16 @@ impl Played {
         Self { config, asked }
     }
 
-    /// What the command prints that has this server for its cluster.
-    pub fn cartouche(&self, arguments: &[&str]) -> super::Output {
+    /// The command, with this server for its cluster.
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = super::command(&super::repository(), arguments);
-        super::finish(command.env("KUBECONFIG", self.config.path()))
+        command.env("KUBECONFIG", self.config.path());
+        command
+    }
+
+    /// What such a command prints.
+    pub fn cartouche(&self, arguments: &[&str]) -> super::Output {
+        super::finish(&mut self.command(arguments))
     }
 
     /// The requests of a method.

@@ -52,7 +52,7 @@ pub(super) async fn watch(
                 continue;
             }
             Some(Ok(event)) => {
-                told = false;
+                told &= !is_back(&event);
                 shown.take(event, |runnable| args.picks(runnable), &printer)
             }
         };
@@ -76,6 +76,11 @@ fn configured(args: &GetArgs) -> watcher::Config {
         [name] => config.fields(&format!("metadata.name={name}")),
         _ => config,
     }
+}
+
+/// Whether the API server answers again: a list that is only begun may fail as the one before did.
+fn is_back(event: &Event<Runnable>) -> bool {
+    !matches!(event, Event::Init | Event::InitApply(_))
 }
 
 /// An interruption is told once and mends by itself, unless it is about permissions. A watch that is too old is
