@@ -2,9 +2,7 @@
 
 use std::fmt::Write as _;
 
-use cartouche_templating::kinds;
-
-use super::{Compared, comparison::Comparison};
+use super::{Compared, comparison::Comparison, prospect::OfSecrets};
 
 /// Bytes of a whole comment: GitHub takes 65,536 characters, and others no less.
 const MOST: usize = 60_000;
@@ -58,7 +56,11 @@ fn section(compared: &Compared) -> String {
             out
         }
         Err(error) => {
-            let text = format!("{error:#}\n");
+            let text = if error.downcast_ref::<OfSecrets>().is_some() {
+                "the error may hold parts of a Secret, and is on standard error only\n".to_owned()
+            } else {
+                format!("{error:#}\n")
+            };
             format!(
                 "\n### {title}: it cannot be told\n\n{}",
                 fenced("text", &bounded(&text))
@@ -87,8 +89,8 @@ fn plain(text: &str) -> String {
 }
 
 fn difference(found: &Comparison) -> String {
-    if kinds::holds_secrets(&found.kind) {
-        return format!("! what a {} holds is not shown\n", found.kind);
+    if found.has_secrets {
+        return "! what a Secret holds is not shown\n".to_owned();
     }
     anstream::adapter::strip_str(&found.difference()).to_string()
 }
@@ -143,6 +145,7 @@ mod tests {
                 last: Last::Known { changes: change },
                 notes: Vec::new(),
                 verdict: "this would be run 2 (v1:0)".to_owned(),
+                has_secrets: false,
             }),
         }
     }
@@ -211,10 +214,13 @@ there is no ClusterRunTemplate x
     fn what_a_secret_holds_is_never_in_a_comment() {
         let mut secret = compared("a", true, "hunter2");
         if let Ok(found) = &mut secret.found {
-            found.kind = "Secret".to_owned();
+            found.has_secrets = true;
         }
-        let text = text(&[secret]);
+        let mut failed = compared("b", true, "");
+        failed.found = Err(anyhow!("invalid value: hunter2").context(OfSecrets));
+        let text = text(&[secret, failed]);
         assert!(text.contains("Secret holds is not shown"), "{text}");
+        assert!(text.contains("on standard error only"), "{text}");
         assert!(!text.contains("hunter2"), "{text}");
     }
 }
