@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::foreign::in_one_line;
+
 use super::{Compared, comparison::Comparison, prospect::OfSecrets};
 
 /// Bytes of a whole comment: GitHub takes 65,536 characters, and others no less.
@@ -48,10 +50,10 @@ fn section(compared: &Compared) -> String {
     let title = title(compared);
     match &compared.found {
         Ok(found) => {
-            let mut out = format!("\n### {title}: {}\n\n", plain(&found.verdict));
+            let mut out = format!("\n### {title}: {}\n\n", in_one_line(&found.verdict));
             out.push_str(&fenced("diff", &bounded(&difference(found))));
             for note in &found.notes {
-                let _ = writeln!(out, "\n{}", plain(note));
+                let _ = writeln!(out, "\n{}", in_one_line(note));
             }
             out
         }
@@ -72,7 +74,7 @@ fn section(compared: &Compared) -> String {
 /// One that would not run needs no more than a line.
 fn line(compared: &Compared) -> String {
     let verdict = match &compared.found {
-        Ok(found) => plain(&found.verdict),
+        Ok(found) => in_one_line(&found.verdict),
         Err(_) => String::new(),
     };
     format!("\n- {}: {verdict}", title(compared))
@@ -80,12 +82,7 @@ fn line(compared: &Compared) -> String {
 
 fn title(compared: &Compared) -> String {
     let name = format!("{}/{}", compared.namespace, compared.name);
-    format!("`{}`", plain(&name).replace('`', "'"))
-}
-
-/// A text within a line, which no word of a manifest can leave.
-fn plain(text: &str) -> String {
-    text.replace(char::is_control, " ")
+    format!("`{}`", in_one_line(&name).replace('`', "'"))
 }
 
 fn difference(found: &Comparison) -> String {
