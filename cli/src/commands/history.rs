@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn no_message_begins_a_row_of_its_own() {
         let mut run = runs::tests::some_runs().swap_remove(0);
-        let request = format!("alice\r\u{1b}[2J");
+        let request = "alice\r\u{1b}[2J";
         run.cancel_request = serde_json::from_value(json!({ "by": request })).ok();
         let table = list(&[run]);
         assert_eq!(table.lines().count(), 2, "{table:?}");

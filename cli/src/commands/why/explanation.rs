@@ -113,14 +113,13 @@ impl Explanation {
         let name = runnable.name_any();
         let prospect = diff::prospect(cluster, &name, &Edited::default()).await;
         let run = explained(&runs, prospect.as_ref().ok(), cluster).await?;
-        let warnings = match &prospect {
-            Ok(prospect) => warnings(&prospect.template),
+        let warnings = if let Ok(prospect) = &prospect {
+            warnings(&prospect.template)
+        } else {
             // What does not render now may be warned of all the same.
-            Err(_) => {
-                let template = &runnable.spec.run_template_ref.name;
-                let template = cluster.template(template).await;
-                template.ok().flatten().as_ref().and_then(warnings)
-            }
+            let name = &runnable.spec.run_template_ref.name;
+            let template = Box::pin(cluster.template(name)).await;
+            template.ok().flatten().as_ref().and_then(warnings)
         };
         let about = (run, next(prospect), warnings);
         Ok(Self::with(runnable, cluster.namespace.clone(), about))

@@ -65,7 +65,7 @@ fn blocked(explanation: &Explanation, blocking: &BlockedBy) -> String {
         return format!("  {}\n", in_one_line(&said));
     }
     let told = Told::of(&blocking.message);
-    let mut out = format!("  {}\n", in_one_line(&told.what));
+    let mut out = format!("  {}\n", in_one_line(told.what));
     if let Some(in_full) = told.in_full {
         let _ = writeln!(out, "  in full: {}", in_one_line(in_full));
     }
