@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{TcpListener, TcpStream},
+    path::Path,
     process::Command,
     sync::{Arc, Mutex},
 };
@@ -44,6 +45,11 @@ impl Played {
             }
         });
         Self { config, asked }
+    }
+
+    /// Leads to this server.
+    pub fn kubeconfig(&self) -> &Path {
+        self.config.path()
     }
 
     /// The command, with this server for its cluster.
