@@ -73,7 +73,7 @@ pub(crate) fn execute(command: &LiveCommand) -> anyhow::Result<Outcome> {
             LiveCommand::Resume(args) => suspend::resume(args, &to(&args.cluster).await?).await,
             LiveCommand::Cancel(args) => cancel::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Get(args) => get::execute(args, &to(&args.cluster).await?).await,
-            LiveCommand::Why(args) => why::execute(args, &to(&args.cluster).await?).await,
+            LiveCommand::Why(args) => Box::pin(why::execute(args, &to(&args.cluster).await?)).await,
             LiveCommand::History(args) => history::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Tree(args) => tree::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Outputs(args) => outputs::execute(args, &to(&args.cluster).await?).await,

@@ -28,17 +28,26 @@ impl PlacedTag {
     }
 }
 
-/// The spec, as far as it can be read: each output and a healthRule of the wrong shape are left out, since
-/// the schema of the kind says what is wrong with them.
+/// The spec, as far as it can be read: each output, optionalOutputs and a healthRule of the wrong shape are left
+/// out, since the schema of the kind says what is wrong with them.
 pub(crate) fn spec(document: &Document) -> Option<ClusterRunTemplateSpec> {
     let spec = document.value.get("spec")?;
     let part = |key: &str| spec.get(key).filter(|value| !value.is_null()).cloned();
+    let outputs = part("outputs");
+    let optional = part("optionalOutputs").filter(|_| outputs.as_ref().is_none_or(are_readable));
     Some(ClusterRunTemplateSpec {
         template: part("template")?,
         input_schema: part("inputSchema"),
-        outputs: part("outputs").and_then(|value| readable_outputs(&value)),
+        outputs: outputs.and_then(|value| readable_outputs(&value)),
+        optional_outputs: optional.and_then(|value| serde_json::from_value(value).ok()),
         health_rule: part("healthRule").and_then(|value| serde_json::from_value(value).ok()),
     })
+}
+
+/// Whether each output has a path that is a text. One that has none is declared all the same.
+fn are_readable(outputs: &Value) -> bool {
+    let paths = outputs.as_object();
+    paths.is_some_and(|paths| paths.values().all(Value::is_string))
 }
 
 fn readable_outputs(outputs: &Value) -> Option<BTreeMap<String, String>> {

@@ -103,3 +103,29 @@ fn the_last_words_of_a_job_can_be_played() {
     let expected = fs::read_to_string(played.join("2-complete.expected.yaml")).unwrap();
     assert!(expected.contains("pods: abc"), "{expected}");
 }
+
+#[test]
+fn a_run_that_lacks_an_optional_output_is_played_with_the_others() {
+    let folder = copy_of("job");
+    edit(
+        &folder,
+        "template.yaml",
+        "  outputs:\n",
+        "  optionalOutputs: [failures]\n  outputs:\n    failures: .status.failed\n",
+    );
+    let output = cartouche_in(folder.path(), &["test", "--filter", "the-input"]);
+    assert_eq!(output.code, 0, "{}", output.out);
+    edit(
+        &folder,
+        "template.yaml",
+        "  optionalOutputs: [failures]\n",
+        "",
+    );
+    let output = cartouche_in(folder.path(), &["test", "--filter", "the-input"]);
+    assert_eq!(output.code, 1, "{}", output.out);
+    assert!(
+        output.out.contains("output \\\"failures\\\" has no value"),
+        "{}",
+        output.out
+    );
+}

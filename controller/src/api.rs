@@ -130,6 +130,23 @@ impl Requests {
         Ok(())
     }
 
+    /// Shows the first objects of a consistent list, about so many: whoever asks can do without the others.
+    pub async fn show_some(
+        &self,
+        path: &ResourcePath,
+        selector: &str,
+        most: usize,
+        mut show: impl FnMut(Value),
+    ) -> Result<(), ApiError> {
+        let keep = |object| {
+            show(object);
+            true
+        };
+        self.pages(path, selector, most.min(PAGE), most, keep)
+            .await?;
+        Ok(())
+    }
+
     /// At most so many objects of a consistent list.
     pub async fn list_some(
         &self,

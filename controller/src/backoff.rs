@@ -6,7 +6,7 @@ use std::time::Duration;
 /// A step of a Runnable, or a status that the API server did not take.
 pub const STEPS: Schedule = Schedule::new(Duration::from_secs(1), Duration::from_mins(5), FIFTH);
 /// A look at the pods of a run of which none runs: most soon do.
-pub const PODS: Schedule = Schedule::new(Duration::from_secs(10), Duration::from_mins(5), FIFTH);
+pub const PODS: Schedule = Schedule::new(Duration::from_secs(30), Duration::from_mins(5), FIFTH);
 /// A watch that fails for another reason than a permission.
 pub const WATCHES: Schedule =
     Schedule::new(Duration::from_millis(500), Duration::from_secs(20), FIFTH);
@@ -71,6 +71,13 @@ impl Schedule {
             longest,
             spread,
         }
+    }
+
+    /// No delay is longer than this.
+    #[must_use]
+    pub fn latest(&self) -> Duration {
+        self.longest
+            .mul_f64(1.0 + f64::from(self.spread.percent) / 100.0)
     }
 
     /// The delay after a failure that so many `failures` in a row came before.

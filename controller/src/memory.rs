@@ -41,8 +41,8 @@ pub struct Memory {
     pub of_edited_template: bool,
     /// Its account may list its runs but not get them.
     pub only_list: bool,
-    /// What the account may not do, and when that was asked, on the clock that goes on while the machine sleeps.
-    pub missing_permissions: Option<(Duration, Vec<Denied>)>,
+    /// What the account may not do.
+    pub missing_permissions: Option<MissingPermissions>,
     /// What the pods of its current run said.
     pub pods: PodsMemory,
     /// What is watched for it.
@@ -55,10 +55,23 @@ pub struct Memory {
     pub reported_polling: bool,
     /// A digest of the lines of its history of which it was said that they cannot be read.
     pub reported_history: Option<u64>,
+    /// A digest of the warnings of the API server that were told, and of the template that they are about.
+    pub reported_warnings: Option<u64>,
     /// The resourceVersion of which it was said that lines of its history are not kept.
     pub reported_dropped: Option<String>,
     /// The resourceVersion of which it was said that its ledger may have been put back.
     pub reported_put_back: Option<String>,
+}
+
+/// What an account may not do, as it was when it was asked.
+#[derive(Clone, Debug)]
+pub struct MissingPermissions {
+    /// Generation of the Runnable, uid and generation of its template.
+    pub about: (i64, String, i64),
+    /// When, on the clock that goes on while the machine sleeps.
+    pub at: Duration,
+    /// What it was not allowed.
+    pub missing: Vec<Denied>,
 }
 
 /// Something that failed.
@@ -131,23 +144,22 @@ impl Memory {
     /// A step failed, of which is told how often it was tried. The error that says so.
     pub fn failed_again(
         &mut self,
-        what: Operation,
+        what: &Operation,
         error: ReconcileError,
         times: (Option<Timestamp>, Duration),
     ) -> ReconcileError {
         let (clock, now) = times;
-        let wait = self.failed(what.clone(), &error, now);
+        self.failed(what.clone(), &error, now);
         let Some(backoff) = self
             .backoffs
             .iter_mut()
-            .find(|backoff| backoff.what == what)
+            .find(|backoff| backoff.what == *what)
         else {
             return error;
         };
         backoff.since = backoff.since.or(clock);
-        let next = clock.filter(|_| error.requeue != Requeue::OnChange);
-        let next = next.and_then(|now| now.checked_add(wait).ok());
-        let message = told::with_tries(&error.message, backoff.attempts, backoff.since, next);
+        let again = (error.requeue != Requeue::OnChange).then(|| STEPS.latest());
+        let message = told::with_tries(&error.message, backoff.attempts, backoff.since, again);
         // The one that is found while it is held back is the one that was told.
         backoff.error = ReconcileError { message, ..error };
         backoff.error.clone()
@@ -202,6 +214,10 @@ impl Memory {
 
     /// The same for what failed in a certain way. Whether anything did.
     fn retry_where(&mut self, failed: impl Fn(&ReconcileError) -> bool) -> bool {
+        // What was granted is asked anew.
+        if let Some(kept) = &mut self.missing_permissions {
+            kept.at = Duration::ZERO;
+        }
         let mut any = false;
         for backoff in self
             .backoffs

@@ -110,15 +110,21 @@ fn status(
 ) -> ClusterRunTemplateStatus {
     let (status, reason, message) = match &compiled.template {
         Ok(template) => {
-            let own = template.warnings().iter().map(ToString::to_string);
+            let own: Vec<String> = template
+                .warnings()
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            let own = (!own.is_empty()).then(|| bounded(own.join("; ")));
             let of_runs = of_runs(compiled, stored, warned);
-            let warnings: Vec<String> = own.chain(of_runs).collect();
+            // The latter are bounded each, and are read again: they must not be cut.
+            let warnings: Vec<String> = own.into_iter().chain(of_runs).collect();
             let reason = if warnings.is_empty() {
                 "Accepted"
             } else {
                 "AcceptedWithWarnings"
             };
-            (TRUE, reason, bounded(warnings.join("; ")))
+            (TRUE, reason, warnings.join("; "))
         }
         Err(diagnostics) => {
             let diagnosis = Diagnosis::Unacceptable(Fault::all(diagnostics));
@@ -141,21 +147,31 @@ fn status(
 /// Stands before what the API server warned of when runs were made.
 const OF_RUNS: &str = "of its runs the API server warns: ";
 
-/// What the API server warned of when runs of this state of the template were made. A controller that has made none
-/// yet leaves what an earlier one was told.
+/// Stands between two of them.
+const AND: &str = " / ";
+/// Warnings that are told.
+const MOST: usize = 5;
+
+/// What the API server warned of when runs of this state of the template were made, with what is told already: another
+/// controller, or this one before it was started again, may have been told something else.
 fn of_runs(
     compiled: &Compiled,
     stored: &ClusterRunTemplateStatus,
     warned: &[String],
 ) -> Option<String> {
-    if !warned.is_empty() {
-        return Some(format!("{OF_RUNS}{}", warned.join(", ")));
-    }
     let mut conditions = stored.conditions.iter();
-    let accepted = conditions.find(|condition| condition.type_ == ACCEPTED)?;
-    let is_same = accepted.observed_generation == Some(compiled.generation);
-    let (_, told) = accepted.message.split_once(OF_RUNS).filter(|_| is_same)?;
-    Some(format!("{OF_RUNS}{told}"))
+    let accepted = conditions.find(|condition| {
+        condition.type_ == ACCEPTED && condition.observed_generation == Some(compiled.generation)
+    });
+    let told = accepted.and_then(|accepted| accepted.message.split_once(OF_RUNS));
+    let told = told.into_iter().flat_map(|(_, told)| told.split(AND));
+    let mut all: Vec<&str> = told.collect();
+    for warning in warned {
+        if all.len() < MOST && !all.contains(&warning.as_str()) {
+            all.push(warning);
+        }
+    }
+    (!all.is_empty()).then(|| format!("{OF_RUNS}{}", all.join(AND)))
 }
 
 /// The conditions of a template that no Runnable can use.

@@ -76,7 +76,7 @@ pub struct HistoryEntry {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 256))]
     pub message: String,
-    /// Hash of the template's `outputs` and `healthRule` that it was made under; absent once it has
+    /// Hash of the template's `outputs`, `optionalOutputs` and `healthRule` that it was made under; absent once it has
     /// ended. Under other rules than these its `Succeeded` condition, or what is known of its kind,
     /// tells how it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -19,6 +19,7 @@ use crate::{health_rule::HealthRule, schema};
     kind = "ClusterRunTemplate",
     status = "ClusterRunTemplateStatus",
     shortname = "crt",
+    category = "cartouche",
     derive = "PartialEq",
     printcolumn = r#"{"name":"Accepted","type":"string","jsonPath":".status.conditions[?(@.type=='Accepted')].status","description":"Whether Runnables can use it"}"#,
     printcolumn = r#"{"name":"Reason","type":"string","jsonPath":".status.conditions[?(@.type=='Accepted')].reason"}"#,
@@ -43,6 +44,12 @@ pub struct ClusterRunTemplateSpec {
     /// its container wrote to `/dev/termination-log`: a JSON object, or a text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outputs: Option<BTreeMap<String, String>>,
+
+    /// Names of `outputs` that a succeeded run may lack: it then gives the others. While an output
+    /// that is not named here has no value, the run gives none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "set"))]
+    pub optional_outputs: Option<Vec<String>>,
 
     /// When a run counts as succeeded or failed. Without it: its `Succeeded` condition, or what is
     /// built in for Jobs, Pods, Argo Workflows and kinds that are done once created.

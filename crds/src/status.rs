@@ -152,7 +152,7 @@ pub struct CurrentRun {
     /// How it ended; absent while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<RunResult>,
-    /// Hash of the template's `outputs` and `healthRule` that it was made under; absent once it has ended.
+    /// Hash of the template's `outputs`, `optionalOutputs` and `healthRule` that it was made under; absent once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules_hash: Option<String>,
 }
@@ -177,6 +177,6 @@ pub struct OutputsFrom {
     pub name: String,
     /// The uid of the run's object.
     pub uid: String,
-    /// Hash of the template's `outputs` and `healthRule` by which they were read.
+    /// Hash of the template's `outputs`, `optionalOutputs` and `healthRule` by which they were read.
     pub rules_hash: String,
 }

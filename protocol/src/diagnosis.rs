@@ -2,6 +2,7 @@
 //! conditions, events, `cartouche why` and the docs.
 
 mod examples;
+mod sentence;
 
 use std::fmt;
 
@@ -9,7 +10,7 @@ use cartouche_templating::{Diagnostic, Diagnostics, explained};
 
 use crate::told;
 
-/// Faults of one Runnable that are spelled out; the others are counted.
+/// Mistakes of one template that are spelled out; the others are counted.
 const SHOWN: usize = 10;
 
 /// One thing that is wrong with a template or what it reads.
@@ -36,10 +37,15 @@ impl Fault {
         }
     }
 
-    /// Everything that is wrong with a template, or with what it renders.
+    /// Everything that is wrong with a template, or with what it renders, as far as it is told.
     #[must_use]
     pub fn all(diagnostics: &Diagnostics) -> Vec<Self> {
-        diagnostics.iter().map(Self::of).collect()
+        let told = diagnostics.iter().take(SHOWN).map(Self::of);
+        let more = (SHOWN < diagnostics.len()).then(|| Self {
+            what: format!("and {} more", diagnostics.len() - SHOWN),
+            cure: None,
+        });
+        told.chain(more).collect()
     }
 }
 
@@ -130,6 +136,8 @@ pub enum Diagnosis {
     NamespaceEnds(String),
     /// The API server did not answer, or with an error of its own; what was tried.
     NoAnswer(&'static str),
+    /// The API server refuses what was tried, for this reason.
+    Refused(&'static str, String),
     /// A run, by its name, gives no outputs.
     NoOutputs(String, Vec<Fault>),
     /// The name is taken by this object; whether the template fixes the name, and whether an earlier run has it.
@@ -209,6 +217,7 @@ impl Diagnosis {
             Self::Invalid(..) => {
                 "correct the template or the inputs; `cartouche diff --server-dry-run` asks again"
             }
+            Self::Refused(..) => "see what the answer names; it is tried again",
             Self::NotAdmitted(_) => "do as the answer says; it is tried again",
             Self::NamespaceEnds(_) => "nothing: no run can be made in it any more",
             Self::NoAnswer(_) | Self::TemplateUnread(_) | Self::NameFreed => {
@@ -243,142 +252,15 @@ impl Diagnosis {
     }
 }
 
-impl fmt::Display for Diagnosis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AccountName(name) => write!(
-                f,
-                "spec.serviceAccountName {name:?} is not the name of a ServiceAccount"
-            ),
-            Self::AccountMissing(namespace, name) => write!(
-                f,
-                "there is no ServiceAccount {name:?} in namespace {namespace:?}"
-            ),
-            Self::NoToken(namespace, name) => write!(
-                f,
-                "the controller gets no token for ServiceAccount {name:?} in namespace {namespace:?}"
-            ),
-            Self::TemplateMissing(name) => write!(f, "there is no ClusterRunTemplate {name:?}"),
-            Self::TemplateUnread(name) => {
-                write!(f, "ClusterRunTemplate {name:?} cannot be read now")
-            }
-            Self::Unrendered(template, faults) => write!(
-                f,
-                "ClusterRunTemplate {template:?} cannot be rendered for this Runnable: {}",
-                whats(faults)
-            ),
-            Self::Unacceptable(faults) => {
-                write!(f, "it would fail for every Runnable: {}", whats(faults))
-            }
-            Self::ClusterScoped(api_version, kind) => write!(
-                f,
-                "{kind} of {api_version} lives in no namespace, as runs must"
-            ),
-            Self::KindMissing(api_version, kind) => write!(
-                f,
-                "the API server has no kind {kind:?} in version {api_version:?}"
-            ),
-            Self::NothingSelected(kind, labels) => write!(f, "no {kind} has {}", labelled(labels)),
-            Self::SeveralSelected(kind, labels, names) => write!(
-                f,
-                "more than one {kind} has {}: {}",
-                labelled(labels),
-                names.join(", ")
-            ),
-            Self::Selector(why) => f.write_str(why),
-            Self::Forbidden(who, what) => {
-                match who {
-                    Who::Account(namespace, name, _) => {
-                        write!(f, "ServiceAccount {name:?} in namespace {namespace:?}")?
-                    }
-                    Who::Controller(_) => f.write_str("the controller itself")?,
-                }
-                write!(f, " may not {}", listed(what))
-            }
-            Self::Invalid(kind, why) => write!(f, "what was rendered is no valid {kind}: {why}"),
-            Self::NotAdmitted(why) => write!(f, "the run was not admitted: {why}"),
-            Self::NamespaceEnds(namespace) => write!(f, "namespace {namespace:?} is being deleted"),
-            Self::NoAnswer(tried) => write!(f, "the API server did not {tried}"),
-            Self::NoOutputs(run, faults) => write!(
-                f,
-                "run {run} succeeded, but gives no outputs: {}",
-                whats(faults)
-            ),
-            Self::NameTaken(object, fixed, own) => {
-                let whose = if *own { ", from an earlier run" } else { "" };
-                write!(f, "{object} exists already{whose}")?;
-                if *fixed {
-                    f.write_str(", and the template gives every run this name")?;
-                }
-                Ok(())
-            }
-            Self::Runaway {
-                runs,
-                until,
-                minutes,
-            } => write!(
-                f,
-                "{runs} runs were made without a change of the Runnable or its template: does a run change the object that the Runnable selects? The next is made at {until}, then one every {minutes} minutes"
-            ),
-            Self::OtherController(seconds) => write!(
-                f,
-                "somebody else removed status.currentRun and status.history, so no run is made until the status was left alone for {seconds} seconds"
-            ),
-            Self::Suspended => f.write_str("a new run is due, and the Runnable is suspended"),
-            Self::Crowded(runs) => write!(
-                f,
-                "{runs} earlier runs have not ended, so no further run is made"
-            ),
-            Self::MarksRemoved => {
-                f.write_str("the object came back without the label or annotation of its run")
-            }
-            Self::NameFreed => f.write_str(
-                "an object of this name was there when the run was made, and is gone since",
-            ),
-            Self::Unreadable(why) => f.write_str(why),
-        }
-    }
-}
-
-fn labelled(labels: &str) -> String {
-    match labels {
-        "" => "any labels, as spec.selector asks for none".to_owned(),
-        labels => format!("the labels {labels}"),
-    }
-}
-
-fn whats(faults: &[Fault]) -> String {
-    let shown = faults.iter().take(SHOWN).map(|fault| fault.what.as_str());
-    let mut text = shown.collect::<Vec<_>>().join("; ");
-    if faults.len() > SHOWN {
-        text.push_str(&format!("; and {} more", faults.len() - SHOWN));
-    }
-    text
-}
-
 /// What to do about the faults that are spelled out, each once.
 fn cures(faults: &[Fault]) -> String {
     let mut cures: Vec<&str> = Vec::new();
-    for cure in faults
-        .iter()
-        .take(SHOWN)
-        .filter_map(|fault| fault.cure.as_deref())
-    {
+    for cure in faults.iter().filter_map(|fault| fault.cure.as_deref()) {
         if !cures.contains(&cure) {
             cures.push(cure);
         }
     }
     cures.join("; ")
-}
-
-/// `a, b and c`.
-fn listed(all: &[Denied]) -> String {
-    let words: Vec<String> = all.iter().map(ToString::to_string).collect();
-    match words.as_slice() {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }
 
 #[cfg(test)]

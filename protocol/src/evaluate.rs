@@ -13,7 +13,7 @@ use crate::facts::{CachedRun, OutputsDigest};
 use crate::{
     compiled::Compiled,
     diagnosis::Fault,
-    ledger::{FetchedRun, Ledger, OutputsRead, RunIdentity},
+    ledger::{FetchedRun, Ledger, OutputsRead, PodsSaid, RunIdentity},
     object::{MAX_DEPTH, is_shortened},
     reconcile_error::bounded,
 };
@@ -32,7 +32,7 @@ pub fn fetched_run(
     Some(FetchedRun {
         run,
         pods_tell: PodsTell::of(object, &health),
-        pods_said: None,
+        pods_said: PodsSaid::Nothing,
         stopped: stopped(object),
         health,
         outputs,
@@ -200,6 +200,9 @@ fn output_cure(path: &OutputPathError, object: &Value) -> &'static str {
         }
         Some(Value::String(_)) if reads_words => {
             "have the container write a JSON object as its termination message, which is a string here, or read .terminationMessage as a whole"
+        }
+        _ if path.missing => {
+            "correct the path in outputs of the template, or name the output in its optionalOutputs if runs may lack it; the same run is then read again"
         }
         _ => "correct the path in outputs of the template; the same run is then read again",
     }

@@ -2,7 +2,10 @@
 
 use cartouche_templating::Verdict;
 
-use crate::{ledger::FetchedRun, reconcile_error::bounded};
+use crate::{
+    ledger::{FetchedRun, PodsSaid},
+    reconcile_error::bounded,
+};
 
 /// What is said of a run: why it failed, else what its engine says.
 #[must_use]
@@ -11,6 +14,17 @@ pub fn explanation(run: &FetchedRun) -> String {
         bounded(failure(run))
     } else {
         run.health.message.clone()
+    }
+}
+
+/// The same, and why its pods were not asked, if they were not.
+#[must_use]
+pub fn explanation_with_excuse(run: &FetchedRun) -> String {
+    match &run.pods_said {
+        PodsSaid::Unasked(why) if run.stopped.is_none() => {
+            bounded(format!("{}; {why}", explanation(run)))
+        }
+        _ => explanation(run),
     }
 }
 
@@ -24,7 +38,11 @@ fn failure(run: &FetchedRun) -> String {
     let message = &health.message;
     // That somebody wanted it explains more than how it ended.
     let stopped = run.stopped.as_ref().map(ToString::to_string);
-    match stopped.as_ref().or(run.pods_said.as_ref()) {
+    let words = match &run.pods_said {
+        PodsSaid::Words(said) => Some(said),
+        PodsSaid::Nothing | PodsSaid::Unasked(_) => None,
+    };
+    match stopped.as_ref().or(words) {
         Some(said) if message.is_empty() => format!("{failed}: {said}"),
         Some(said) => format!("{failed}: {said}; the {kind} says: {message}"),
         None if message.is_empty() => failed,
@@ -38,15 +56,15 @@ fn failure(run: &FetchedRun) -> String {
 mod tests {
     use cartouche_templating::Verdict;
 
-    use super::explanation;
-    use crate::ledger::{FetchedRun, tests::sample::*};
+    use super::{explanation, explanation_with_excuse};
+    use crate::ledger::{FetchedRun, PodsSaid, tests::sample::*};
 
     fn job(cause: &str, message: &str, said: Option<&str>) -> FetchedRun {
         let mut job = failed(run(1, "A"));
         job.run.kind = "Job".to_owned();
         job.health.cause = cause.to_owned();
         job.health.message = message.to_owned();
-        job.pods_said = said.map(str::to_owned);
+        job.pods_said = said.map_or(PodsSaid::Nothing, |said| PodsSaid::Words(said.to_owned()));
         job
     }
 
@@ -76,6 +94,16 @@ mod tests {
     #[test]
     fn an_engine_that_gives_no_reason_is_quoted_as_cartographer_did() {
         assert_eq!(explanation(&job("", "it burned", None)), "it burned");
+    }
+
+    #[test]
+    fn that_the_pods_could_not_be_asked_is_an_excuse_and_no_reason() {
+        let mut unasked = job("BackoffLimitExceeded", "it burned", None);
+        unasked.pods_said = PodsSaid::Unasked("they may not be listed".to_owned());
+        let plain = "Job failed (BackoffLimitExceeded): it burned";
+        assert_eq!(explanation(&unasked), plain);
+        let excused = explanation_with_excuse(&unasked);
+        assert_eq!(excused, format!("{plain}; they may not be listed"));
     }
 
     #[test]

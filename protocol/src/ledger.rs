@@ -27,7 +27,7 @@ pub use breaker::{BreakerLimits, Cause, Pace};
 pub use due::Due;
 pub use rebuild::{ListedRun, UNKNOWN_HASH, rebuild};
 use record::past;
-pub use run::{FetchedRun, OutputsRead, RunIdentity, controlling_runnable, result_of};
+pub use run::{FetchedRun, OutputsRead, PodsSaid, RunIdentity, controlling_runnable, result_of};
 pub use state::RunState;
 
 /// History entries that are kept at most. A status of about 1.7 MB is refused by etcd, which would

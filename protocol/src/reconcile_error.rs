@@ -8,7 +8,7 @@ use crate::diagnosis::Diagnosis;
 /// Longest text in an event, and of what others said in a condition, in bytes.
 pub const TEXT_BYTES: usize = 1_000;
 /// Longest message of an error: what others said stands beside a sentence of our own.
-const MESSAGE_BYTES: usize = 2_400;
+const MESSAGE_BYTES: usize = 2_800;
 
 /// Why a Runnable is not ready, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

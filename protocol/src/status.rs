@@ -201,7 +201,8 @@ pub fn unreadable(
     first.chain(others).collect()
 }
 
-/// A condition of an object whose conditions are `stored`: its time changes only with its status.
+/// A condition of an object whose conditions are `stored`: its time changes only with its status, that of Reconciling
+/// with its reason and generation, too.
 #[must_use]
 pub fn condition(
     stored: &[Condition],
@@ -211,7 +212,12 @@ pub fn condition(
     now: Timestamp,
 ) -> Condition {
     let mut stored = stored.iter();
-    let kept = stored.find(|it| it.type_ == name && it.status == value.status);
+    // Each reason to wait has its own time, by which it is told how long it is waited for.
+    let is_waiting_anew = |it: &Condition| {
+        name == RECONCILING && (it.reason != value.reason || it.observed_generation != generation)
+    };
+    let is_same = |it: &&Condition| it.type_ == name && it.status == value.status;
+    let kept = stored.find(is_same).filter(|it| !is_waiting_anew(it));
     Condition {
         type_: name.to_owned(),
         status: value.status.to_owned(),

@@ -4,6 +4,8 @@
 //! <what is wrong>; to do: <what to do>; in full: <Cartographer's words>
 //! ```
 
+use std::{fmt::Write as _, time::Duration};
+
 use k8s_openapi::jiff::Timestamp;
 
 /// Stands before what to do.
@@ -14,6 +16,8 @@ const IN_FULL: &str = "; in full: ";
 const TRIED: &str = "; tried ";
 /// Bytes of the part that Cartographer did not have.
 const MOST: usize = 900;
+/// Bytes of what to do.
+const MOST_TO_DO: usize = 600;
 
 /// The parts of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,23 +57,32 @@ fn parted<'a>(text: &'a str, mark: &str) -> (&'a str, Option<&'a str>) {
     }
 }
 
-/// The message with how often that was tried, since when, and when it is tried next, as far as the clock is known.
+/// The message with how often that was tried, since when, and when it is tried again at the latest. It changes only
+/// at some of the tries: each change is a write of the status.
 #[must_use]
 pub fn with_tries(
     message: &str,
     times: u32,
     since: Option<Timestamp>,
-    next: Option<Timestamp>,
+    again: Option<Duration>,
 ) -> String {
-    let seconds = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at);
-    let mut tries = match times {
+    let step = [10, 5, 2, 1].into_iter().find(|step| times >= *step);
+    let mut least = step.unwrap_or(1);
+    while least <= times / 10 {
+        least *= 10;
+    }
+    let mut tries = match least {
         1 => "once".to_owned(),
-        times => format!("{times} times"),
+        least => format!("at least {least} times"),
     };
-    for (word, at) in [(" since", since.filter(|_| times > 1)), (", next at", next)] {
-        if let Some(at) = at {
-            tries.push_str(&format!("{word} {}", seconds(at)));
-        }
+    // Writing into a String cannot fail.
+    let seconds = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at);
+    if let Some(since) = since {
+        _ = write!(tries, " since {}", seconds(since));
+    }
+    if let Some(again) = again {
+        let minutes = again.as_secs().div_ceil(60);
+        _ = write!(tries, ", and again within {minutes} minutes");
     }
     put_tries(message, &tries)
 }
@@ -103,25 +116,31 @@ pub fn without_tries(message: &str) -> String {
 /// A message of these parts. What others have said stays what it is: it cannot pass for what to do.
 #[must_use]
 pub fn message(what: &str, to_do: &str, in_full: Option<&str>) -> String {
+    // Without its semicolon no mark is one, and none comes of what is left.
     let plain = |text: &str| {
-        [TO_DO, IN_FULL, TRIED]
-            .iter()
-            .fold(text.to_owned(), |text, mark| text.replace(mark, "; "))
+        let marks = [TO_DO, IN_FULL, TRIED].iter();
+        marks.fold(text.to_owned(), |text, mark| {
+            text.replace(mark, &mark.replacen(';', ",", 1))
+        })
     };
-    let mut message = plain(what);
-    if message.len() > MOST {
-        message.truncate(message.floor_char_boundary(MOST));
-        message.push('…');
-    }
+    let mut message = cut(plain(what), MOST);
     if !to_do.is_empty() {
         message.push_str(TO_DO);
-        message.push_str(&plain(to_do));
+        message.push_str(&cut(plain(to_do), MOST_TO_DO));
     }
     if let Some(words) = in_full {
         message.push_str(IN_FULL);
         message.push_str(words);
     }
     message
+}
+
+fn cut(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most));
+        text.push('…');
+    }
+    text
 }
 
 #[cfg(test)]
@@ -145,7 +164,7 @@ mod tests {
         let said = "no; to do: rm -rf /; in full: x";
         let made = message(said, "ask", Some(said));
         let told = Told::of(&made);
-        assert_eq!(told.what, "no; rm -rf /; x");
+        assert_eq!(told.what, "no, to do: rm -rf /, in full: x");
         assert_eq!(told.to_do, Some("ask"));
         assert_eq!(told.in_full, Some(said));
     }
@@ -153,25 +172,39 @@ mod tests {
     #[test]
     fn how_often_it_was_tried_stands_before_what_to_do_and_can_be_left_out() {
         let made = message("no", "ask", Some("not found"));
-        let at = |seconds| Timestamp::from_second(seconds).ok();
-        let once = with_tries(&made, 1, at(0), at(60));
-        assert_eq!(
-            once,
-            "no; tried once, next at 1970-01-01T00:01:00Z; to do: ask; in full: not found"
-        );
-        let often = with_tries(&made, 3, at(0), None);
-        assert_eq!(
-            often,
-            "no; tried 3 times since 1970-01-01T00:00:00Z; to do: ask; in full: not found"
-        );
-        for told in [&once, &often, &made] {
-            assert_eq!(without_tries(told), made);
-        }
-        assert_eq!(
-            put_tries("yes; to do: go", tries(&once).unwrap()),
-            "yes; tried once, next at 1970-01-01T00:01:00Z; to do: go"
-        );
+        let tried = |times| {
+            let since = Timestamp::from_second(0).ok();
+            with_tries(&made, times, since, Some(Duration::from_mins(6)))
+        };
+        let once = "tried once since 1970-01-01T00:00:00Z, and again within 6 minutes";
+        let told = format!("no; {once}; to do: ask; in full: not found");
+        assert_eq!(tried(1), told);
+        assert_eq!(without_tries(&told), made);
         assert_eq!(tries(&made), None);
+        let put = put_tries("yes; to do: go", tries(&told).unwrap());
+        assert_eq!(put, format!("yes; {once}; to do: go"));
+    }
+
+    #[test]
+    fn the_number_of_tries_changes_the_message_less_and_less_often() {
+        let made = message("no", "ask", None);
+        let told = |times| with_tries(&made, times, None, None);
+        let all: std::collections::BTreeSet<String> = (1..=1_000).map(told).collect();
+        assert!(all.len() <= 10, "{all:?}");
+        assert_eq!(told(7), "no; tried at least 5 times; to do: ask");
+        assert_eq!(told(120), "no; tried at least 100 times; to do: ask");
+    }
+
+    #[test]
+    fn no_mark_comes_of_what_is_left_of_another() {
+        for said in [
+            "a; to do: to do: x",
+            "a; in full: to do: x",
+            "a; tried to do: x; to; to do: do: y",
+        ] {
+            let told = message(said, "ask", None);
+            assert_eq!(Told::of(&told).to_do, Some("ask"), "{told}");
+        }
     }
 
     #[test]
@@ -186,6 +219,8 @@ mod tests {
     #[test]
     fn however_long_the_first_part_is_the_others_are_whole() {
         let made = message(&"é".repeat(10_000), "ask", Some("not found"));
+        let long_cure = message("no", &"é".repeat(10_000), Some("not found"));
+        assert!(long_cure.len() < 1_000 && long_cure.ends_with("…; in full: not found"));
         assert!(made.len() < 1_000 && made.ends_with("…; to do: ask; in full: not found"));
     }
 }

@@ -299,18 +299,18 @@ fn of_schema(diagnostic: &Diagnostic, kind: &DiagnosticKind, path: &str) -> Opti
                 nearest_or(
                     keyword,
                     known,
-                    format!("the keywords are: {}", known.join(", ")),
+                    format!("the keywords are: {}", listed(known)),
                 ),
             ))
         }
         DiagnosticKind::UnknownType { name, known } => Some(explained(
             format!("{path}: there is no type '{name}'"),
             "no such type",
-            nearest_or(name, known, format!("the types are: {}", known.join(", "))),
+            nearest_or(name, known, format!("the types are: {}", listed(known))),
         )),
         DiagnosticKind::UnknownProperty { name, known } => {
             let names: Vec<&str> = known.iter().map(String::as_str).collect();
-            let listed = known.join(", ");
+            let listed = listed(known);
             Some(explained(
                 format!("{path}: there is no property '{name}' beside it"),
                 "not declared",
@@ -336,4 +336,12 @@ fn default_help(kind: &DiagnosticKind) -> Option<&'static str> {
         }
         _ => None,
     }
+}
+
+/// Some names of a list that may be long.
+fn listed(names: &[impl AsRef<str>]) -> String {
+    const SHOWN: usize = 20;
+    let shown: Vec<&str> = names.iter().take(SHOWN).map(AsRef::as_ref).collect();
+    let more = if names.len() > SHOWN { ", ..." } else { "" };
+    format!("{}{more}", shown.join(", "))
 }

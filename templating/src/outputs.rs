@@ -63,6 +63,8 @@ pub struct OutputPathError {
     pub path: String,
     /// What is wrong with it, in Cartographer's words.
     pub reason: String,
+    /// Whether there is nothing where it leads, so that runs would do without it if it were optional.
+    pub missing: bool,
 }
 
 fn listed(errors: &[OutputPathError]) -> String {
@@ -72,13 +74,23 @@ fn listed(errors: &[OutputPathError]) -> String {
 
 /// The outputs that a template declares, by name.
 #[derive(Clone, Debug)]
-pub(crate) struct Outputs(Vec<(String, Path)>);
+pub(crate) struct Outputs(Vec<Output>);
+
+#[derive(Clone, Debug)]
+struct Output {
+    name: String,
+    path: Path,
+    /// Whether a run that lacks it gives the others.
+    optional: bool,
+}
 
 impl Outputs {
     pub(crate) fn compile(
         declared: Option<&BTreeMap<String, String>>,
+        optional: &[String],
         problems: &mut Vec<Diagnostic>,
     ) -> Self {
+        check_optional(declared, optional, problems);
         let declared = declared.into_iter().flatten();
         let count = declared.clone().count();
         if count > MAX_OUTPUTS {
@@ -89,7 +101,11 @@ impl Outputs {
         let mut outputs = Vec::new();
         for (name, raw) in declared {
             match Path::parse(raw) {
-                Ok(path) => outputs.push((name.clone(), path)),
+                Ok(path) => outputs.push(Output {
+                    name: name.clone(),
+                    path,
+                    optional: optional.contains(name),
+                }),
                 Err(error) => problems.push(Diagnostic::new(
                     Root::Spec,
                     Segment::keys(["outputs", name]),
@@ -111,10 +127,16 @@ impl Outputs {
     pub(crate) fn reads(&self, field: &str) -> bool {
         self.0
             .iter()
-            .any(|(_, path)| path.leading_keys().first() == Some(&field))
+            .any(|output| output.path.leading_keys().first() == Some(&field))
     }
 
-    /// Reads them from a run of that `apiVersion` and kind.
+    /// Those that a run may lack.
+    pub(crate) fn optional(&self) -> impl Iterator<Item = &str> {
+        let optional = self.0.iter().filter(|output| output.optional);
+        optional.map(|output| output.name.as_str())
+    }
+
+    /// Reads them from a run of that `apiVersion` and kind: all but optional ones, or none.
     pub(crate) fn read(
         &self,
         kind: Option<(&str, &str)>,
@@ -139,12 +161,19 @@ impl Outputs {
     fn find<'a>(&'a self, run: &'a Value) -> Result<Vec<(&'a str, &'a Value)>, OutputError> {
         let mut work = Work::new();
         let (mut found, mut errors) = (Vec::new(), Vec::new());
-        for (name, path) in &self.0 {
+        for Output {
+            name,
+            path,
+            optional,
+        } in &self.0
+        {
             match path.evaluate(run, &mut work) {
                 Ok(value) => found.push((name.as_str(), value)),
+                Err(reason) if *optional && reason.finds_nothing() => {}
                 Err(reason) => errors.push(OutputPathError {
                     name: name.clone(),
                     path: path.raw().to_owned(),
+                    missing: reason.finds_nothing(),
                     reason: reason.to_string(),
                 }),
             }
@@ -154,6 +183,32 @@ impl Outputs {
         } else {
             Err(OutputError::Paths(errors))
         }
+    }
+}
+
+/// Names of optional outputs that are none of the outputs, and those that stand there twice, as the schema of the
+/// kind has them for a set.
+fn check_optional(
+    declared: Option<&BTreeMap<String, String>>,
+    optional: &[String],
+    problems: &mut Vec<Diagnostic>,
+) {
+    for (index, name) in optional.iter().enumerate() {
+        let kind = if !declared.is_some_and(|declared| declared.contains_key(name)) {
+            let known = declared.into_iter().flatten();
+            DiagnosticKind::UnknownOutput {
+                name: shown(name).into_owned(),
+                known: known.map(|(name, _)| name.clone()).collect(),
+            }
+        } else if optional.iter().take(index).any(|before| before == name) {
+            "the output is named twice: take one of them away".into()
+        } else {
+            continue;
+        };
+        problems.push(Diagnostic::in_spec(
+            &format!("optionalOutputs.[{index}]"),
+            kind,
+        ));
     }
 }
 

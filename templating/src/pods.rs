@@ -35,7 +35,9 @@ impl PodsTell {
     /// are its is known.
     #[must_use]
     pub fn of(run: &Value, health: &Health) -> Self {
-        if !has_silent_pods(run) || health.verdict == Verdict::Succeeded {
+        if !has_silent_pods(text(run, "apiVersion"), text(run, "kind"))
+            || health.verdict == Verdict::Succeeded
+        {
             return Self::Nothing;
         }
         let status = run.get("status").unwrap_or_default();
@@ -57,8 +59,10 @@ impl PodsTell {
     }
 }
 
-fn has_silent_pods(run: &Value) -> bool {
-    let known = known_fields(text(run, "apiVersion"), text(run, "kind"));
+/// Whether pods of such a run can tell why it does not go on.
+#[must_use]
+pub fn has_silent_pods(run_api_version: &str, run_kind: &str) -> bool {
+    let known = known_fields(run_api_version, run_kind);
     known.is_some_and(|known| known.outputs == OutputSource::RunAndMessageOfPods)
 }
 
@@ -66,6 +70,7 @@ fn has_silent_pods(run: &Value) -> bool {
 /// hindrance are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodsWords {
+    is_discreet: bool,
     failed: Option<Ended>,
     waiting: Option<String>,
 }
@@ -79,8 +84,24 @@ struct Ended {
 }
 
 impl PodsWords {
+    /// Words of pods that may know what is secret: names, reasons and exit codes are kept, messages are not.
+    #[must_use]
+    pub fn discreet() -> Self {
+        Self {
+            is_discreet: true,
+            ..Self::default()
+        }
+    }
+
     /// Takes in what a pod says.
     pub fn hear(&mut self, pod: &Value) {
+        let mut silent = None;
+        if self.is_discreet {
+            let mut pod = pod.clone();
+            silence(&mut pod);
+            silent = Some(pod);
+        }
+        let pod = silent.as_ref().unwrap_or(pod);
         let failed = failed(pod);
         if failed > self.failed {
             self.failed = failed;
@@ -111,6 +132,18 @@ pub(crate) fn of_pod(pod: &Value, verdict: Verdict) -> Option<String> {
         Verdict::Succeeded => None,
         Verdict::Failed => words.failure(),
         Verdict::Unknown => words.hindrance(),
+    }
+}
+
+/// Takes away what a container, the kubelet or the scheduler said in words of their own.
+fn silence(status: &mut Value) {
+    match status {
+        Value::Object(members) => {
+            members.remove("message");
+            members.values_mut().for_each(silence);
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(silence),
+        _ => {}
     }
 }
 
@@ -189,7 +222,8 @@ fn waiting(pod: &Value) -> Option<String> {
         let container_name = short(text(container, "name"), NAME_BYTES);
         let of = format!("container {container_name} of pod {name}");
         Some(match text(waiting, "reason") {
-            "" | "PodInitializing" | "ContainerCreating" => return None,
+            // It passes by itself; or how it ended before says more.
+            "" | "PodInitializing" | "ContainerCreating" | "CrashLoopBackOff" => return None,
             // The kubelet goes from one to the other and back; its words differ each time.
             "ErrImagePull" | "ImagePullBackOff" => {
                 format!(
@@ -197,8 +231,6 @@ fn waiting(pod: &Value) -> Option<String> {
                     start(text(container, "image"))
                 )
             }
-            // How it ended before says more.
-            "CrashLoopBackOff" => return None,
             reason => format!(
                 "{of} cannot be started{}",
                 reason_and_words(reason, &start(text(waiting, "message")))
@@ -241,7 +273,9 @@ fn name(pod: &Value) -> String {
 
 /// The beginning of what the cluster said.
 fn start(said: &str) -> String {
-    mask::masked(&short(said, SAID_BYTES))
+    // Masked first: no half of a password is left without its name, or without its end.
+    let most = said.floor_char_boundary(8 * SAID_BYTES);
+    short(&mask::masked(&said[..most]), SAID_BYTES)
 }
 
 /// The end of what a container said, which is where the reason stands. It is cut after it was masked, so that no half

@@ -1,13 +1,20 @@
 //! The name that was probably meant.
 
+/// Names that are longer are like no other.
+const LONGEST: usize = 64;
+
 /// The known name that is most like the unknown one, if any is like it.
 #[must_use]
 pub fn nearest<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // It takes time and memory by the product of both lengths, and nobody mistypes a name as long as that.
+    if unknown.len() > LONGEST {
+        return None;
+    }
     let lower = unknown.to_lowercase();
     let distance = |name: &str| strsim::damerau_levenshtein(&lower, &name.to_lowercase());
     let (best, distance) = known
         .into_iter()
-        .filter(|name| *name != unknown)
+        .filter(|name| *name != unknown && name.len() <= LONGEST)
         .map(|name| (name, distance(name)))
         .min_by_key(|(_, distance)| *distance)?;
     let longer = unknown.chars().count().max(best.chars().count());
@@ -58,6 +65,13 @@ mod tests {
     fn a_name_that_is_like_none_has_no_suggestion() {
         assert_eq!(nearest("colour", ["name", "labels"]), None);
         assert_eq!(nearest("x", ["y"]), None);
+    }
+
+    #[test]
+    fn names_of_any_length_cost_nothing() {
+        let (long, other) = ("a".repeat(1_000_000), format!("{}b", "a".repeat(1_000_000)));
+        assert_eq!(nearest(&long, [other.as_str(), "name"]), None);
+        assert_eq!(nearest("nmae", [long.as_str(), "name"]), Some("name"));
     }
 
     #[test]

@@ -63,7 +63,8 @@ impl Template {
             let kind = DiagnosticKind::Limit(message);
             problems.push(Diagnostic::in_spec("template", kind));
         }
-        let outputs = Outputs::compile(spec.outputs.as_ref(), &mut problems);
+        let optional = spec.optional_outputs.as_deref().unwrap_or_default();
+        let outputs = Outputs::compile(spec.outputs.as_ref(), optional, &mut problems);
         let rule = spec
             .health_rule
             .as_ref()
@@ -88,9 +89,7 @@ impl Template {
             inputs,
             literal_kind,
             warnings,
-            rules_hash: digest::hash(
-                &json!({ "outputs": spec.outputs, "healthRule": spec.health_rule }),
-            ),
+            rules_hash: rules_hash(spec, &outputs),
             body,
             outputs,
             rule,
@@ -164,8 +163,14 @@ impl Template {
         crate::health::health(self.rule.as_ref(), kind, run)
     }
 
-    /// The outputs of a run, all or none; nothing when the template declares none. Whether the run has
-    /// succeeded is for the caller to know. A Secret gives none, and nor does a run of unknown kind.
+    /// The outputs that a run may lack and still give the others.
+    pub fn optional_outputs(&self) -> impl Iterator<Item = &str> {
+        self.outputs.optional()
+    }
+
+    /// The outputs of a run, all but optional ones that it lacks, or none; nothing when the template declares none.
+    /// Whether the run has succeeded is for the caller to know. A Secret gives none, and nor does a run of unknown
+    /// kind.
     pub fn outputs(&self, run: &Value) -> Result<Option<BTreeMap<String, Value>>, OutputError> {
         self.outputs.read(self.kind_of(run), run)
     }
@@ -176,6 +181,16 @@ impl Template {
             .zip(text("kind"))
             .or_else(|| self.literal_kind())
     }
+}
+
+/// Optional outputs are part of it only where there are any: templates without them keep the hash that ledgers hold.
+fn rules_hash(spec: &ClusterRunTemplateSpec, outputs: &Outputs) -> String {
+    let mut rules = json!({ "outputs": spec.outputs, "healthRule": spec.health_rule });
+    let optional: Vec<&str> = outputs.optional().collect();
+    if !optional.is_empty() {
+        rules["optionalOutputs"] = json!(optional);
+    }
+    digest::hash(&rules)
 }
 
 /// Why a template cannot even be looked into.

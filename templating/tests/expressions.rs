@@ -72,6 +72,7 @@ fn spec(template: Value, path: Option<&str>) -> ClusterRunTemplateSpec {
         template,
         outputs,
         input_schema: None,
+        optional_outputs: None,
         health_rule: None,
     }
 }

@@ -21,6 +21,7 @@ fn spec(template: Value) -> ClusterRunTemplateSpec {
         template,
         outputs: None,
         input_schema: None,
+        optional_outputs: None,
         health_rule: None,
     }
 }

@@ -1,15 +1,27 @@
 //! `cartouche outputs`.
 
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Write as _},
+};
+
 use anyhow::{anyhow, bail};
+use cartouche_crds::{ClusterRunTemplateSpec, RunnableSpec, RunnableStatus};
+use cartouche_templating::Template;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, ClusterArgs};
-use crate::{outcome::Outcome, suggestion, yaml};
+use crate::{
+    outcome::{FOUND, Outcome},
+    suggestion, yaml,
+};
 
 /// Print the outputs of a Runnable, for scripts
 #[derive(Args, Debug)]
 #[command(after_help = "\
+An optional output that the run does not give is named on standard error; asked for alone, the exit code is 1.
+
 Examples:
   cartouche outputs shop-build
   cartouche outputs shop-build digest
@@ -39,34 +51,90 @@ enum OutputsFormat {
 
 pub(crate) async fn execute(args: &OutputsArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let runnable = cluster.runnable(&args.name).await?;
-    let outputs = runnable
-        .status
-        .and_then(|status| status.outputs)
-        .unwrap_or_default();
+    let status = runnable.status.unwrap_or_default();
+    let given = status.outputs.as_ref();
     if let Some(name) = &args.output_name {
-        let value = outputs.get(name).ok_or_else(|| {
-            let known = outputs.keys().map(String::as_str);
-            let hint = suggestion::hint(name, "the outputs are", known).unwrap_or_else(|| {
-                format!(
-                    "wait for it: cartouche wait {} --for output={name}",
-                    args.name
-                )
-            });
-            anyhow!("{} has no output {name}\nhint: {hint}", args.name)
-        })?;
-        return Ok(Outcome::good(format!("{}\n", plain(value))));
+        if let Some(value) = given.and_then(|outputs| outputs.get(name)) {
+            return Ok(Outcome::good(format!("{}\n", plain(value))));
+        }
+        let lacking = lacking(&runnable.spec, &status, cluster).await;
+        return match lacking.iter().find(|lacking| lacking.output == *name) {
+            Some(lacking) => Ok(Outcome {
+                err: format!("{lacking}\n"),
+                code: FOUND,
+                ..Outcome::default()
+            }),
+            None => Err(missing(&args.name, name, given.unwrap_or(&BTreeMap::new()))),
+        };
     }
-    if outputs.is_empty() {
+    let Some(outputs) = given else {
         bail!("{0} has no outputs yet\nhint: cartouche why {0}", args.name);
-    }
-    Ok(Outcome::good(match args.output {
+    };
+    let out = match args.output {
         OutputsFormat::Yaml => yaml::text(&json!(outputs))?,
         OutputsFormat::Json => format!("{:#}\n", json!(outputs)),
         OutputsFormat::Env => outputs
             .iter()
             .map(|(name, value)| assignment(name, value))
             .collect(),
-    }))
+    };
+    let mut outcome = Outcome::good(out);
+    for lacking in lacking(&runnable.spec, &status, cluster).await {
+        // Writing to a string cannot fail.
+        let _ = writeln!(outcome.err, "{lacking}");
+    }
+    Ok(outcome)
+}
+
+/// An output that is none, or is not there yet.
+fn missing(runnable: &str, name: &str, outputs: &BTreeMap<String, Value>) -> anyhow::Error {
+    let known = outputs.keys().map(String::as_str);
+    let hint = suggestion::hint(name, "the outputs are", known)
+        .unwrap_or_else(|| format!("wait for it: cartouche wait {runnable} --for output={name}"));
+    anyhow!("{runnable} has no output {name}\nhint: {hint}")
+}
+
+/// An optional output that a run does not give.
+#[derive(Debug, PartialEq, Eq)]
+struct Lacking {
+    run: String,
+    output: String,
+}
+
+impl fmt::Display for Lacking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { run, output } = self;
+        write!(f, "run {run} gives no output {output}, which is optional")
+    }
+}
+
+/// What the run lacks that gave the outputs. Nothing is said where the template cannot be read: outputs are there for
+/// those, too, who may read only Runnables.
+async fn lacking(spec: &RunnableSpec, status: &RunnableStatus, cluster: &Cluster) -> Vec<Lacking> {
+    let template = cluster.template(&spec.run_template_ref.name).await;
+    let template = template.ok().flatten();
+    template.map_or_else(Vec::new, |template| lacking_of(status, &template.spec))
+}
+
+/// The same by a template: nothing by one whose rules are not those by which the outputs were read.
+fn lacking_of(status: &RunnableStatus, spec: &ClusterRunTemplateSpec) -> Vec<Lacking> {
+    let (Some(outputs), Some(from), Ok(template)) = (
+        &status.outputs,
+        &status.outputs_from,
+        Template::compile(spec),
+    ) else {
+        return Vec::new();
+    };
+    if from.rules_hash != template.rules_hash() {
+        return Vec::new();
+    }
+    let lacked = template.optional_outputs();
+    let lacked = lacked.filter(|name| !outputs.contains_key(*name));
+    let lacking = lacked.map(|name| Lacking {
+        run: from.name.clone(),
+        output: name.to_owned(),
+    });
+    lacking.collect()
 }
 
 /// A text as it is, anything else as JSON.
@@ -98,6 +166,51 @@ fn assignment(name: &str, value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A template with the outputs `digest` and `size`, of which these are optional.
+    fn template(optional: &[&str]) -> ClusterRunTemplateSpec {
+        serde_json::from_value(json!({
+            "template": { "apiVersion": "v1", "kind": "Pod", "metadata": { "generateName": "x-" } },
+            "outputs": { "digest": ".a", "size": ".b" }, "optionalOutputs": optional,
+        }))
+        .unwrap()
+    }
+
+    /// A status of which the outputs were read by that template.
+    fn status(outputs: &Value, template: &ClusterRunTemplateSpec) -> RunnableStatus {
+        let rules = Template::compile(template).unwrap().rules_hash().to_owned();
+        let from = json!({ "sequence": 1, "name": "build-1", "uid": "u", "rulesHash": rules });
+        serde_json::from_value(json!({ "outputs": outputs, "outputsFrom": from })).unwrap()
+    }
+
+    fn said(status: &RunnableStatus, template: &ClusterRunTemplateSpec) -> Vec<String> {
+        let lacking = lacking_of(status, template);
+        lacking.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn an_optional_output_that_the_run_lacks_is_named_with_the_run() {
+        let template = template(&["size", "digest"]);
+        let status = status(&json!({ "digest": "sha256:1" }), &template);
+        assert_eq!(
+            said(&status, &template),
+            ["run build-1 gives no output size, which is optional"]
+        );
+    }
+
+    #[test]
+    fn a_template_with_other_rules_than_those_of_the_outputs_says_nothing_of_their_run() {
+        let status = status(&json!({ "digest": "sha256:1" }), &template(&["size"]));
+        assert_eq!(said(&status, &template(&["size", "digest"])), [""; 0]);
+    }
+
+    #[test]
+    fn before_there_are_outputs_none_is_lacking() {
+        assert_eq!(
+            said(&RunnableStatus::default(), &template(&["size"])),
+            [""; 0]
+        );
+    }
 
     #[test]
     fn no_value_can_be_a_command() {

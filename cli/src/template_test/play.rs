@@ -8,7 +8,7 @@ use cartouche_crds::RunnableStatus;
 use cartouche_protocol::{
     evaluate::{by_template, outputs},
     facts::{CreateOutcome, Facts, LedgerState, Rendering, RunnableFacts, WatchState},
-    ledger::{BreakerLimits, Cause, Fate, FetchedRun, Ledger, OutputsRead, RunIdentity},
+    ledger::{BreakerLimits, Cause, Fate, FetchedRun, Ledger, OutputsRead, PodsSaid, RunIdentity},
     process_state::Remembered,
     status,
 };
@@ -125,7 +125,7 @@ fn reading(template: &Template, object: &Value) -> Option<FetchedRun> {
         rules_hash: template.rules_hash().into(),
         matches: false,
         pods_tell: PodsTell::Nothing,
-        pods_said: None,
+        pods_said: PodsSaid::Nothing,
         stopped: None,
     })
 }

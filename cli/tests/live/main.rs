@@ -6,6 +6,7 @@ mod completion;
 mod first_steps;
 mod interventions;
 mod mistakes;
+mod optional_outputs;
 mod roles;
 mod story;
 #[path = "../support/mod.rs"]
@@ -39,6 +40,7 @@ async fn a_role_and_a_first_template_are_written_that_work() -> Result<()> {
     roles::are_needed_in_every_part(&story).await?;
     roles::reach_beyond_the_namespace(&story).await?;
     roles::may_not_be_asked_for_by_everybody(&story).await?;
+    optional_outputs::are_named(&story).await?;
     first_steps::work(&story).await?;
     completion::knows_names(&story).await
 }

@@ -88,7 +88,7 @@ fn without(list: &Value, verb: &str, plural: &str) -> Value {
 }
 
 impl Story {
-    async fn apply(&self, manifests: &str) -> Result<()> {
+    pub async fn apply(&self, manifests: &str) -> Result<()> {
         self.cluster.apply_yaml(&self.namespace, manifests).await?;
         Ok(())
     }

@@ -91,6 +91,12 @@ impl ApiError {
         matches!(self, Self::Answered { code: 404, message, .. } if texts.iter().any(|text| message.contains(text)))
     }
 
+    /// The server refused what it was asked, and not because it is overloaded or broken.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Answered { code: 400..500, .. }) && !self.is_passing()
+    }
+
     /// What was sent is no object of its kind.
     #[must_use]
     pub fn is_invalid(&self) -> bool {

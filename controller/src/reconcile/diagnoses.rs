@@ -14,7 +14,7 @@ impl Reconciliation<'_> {
     pub(super) fn cause_of(&self, error: &ApiError, tried: &'static str) -> Diagnosis {
         match error.denied() {
             Some(denied) => self.forbidden(&denied),
-            None if error.is_forbidden() => Diagnosis::NotAdmitted(self.told(error)),
+            None if error.is_refusal() => Diagnosis::Refused(tried, self.told(error)),
             None => Diagnosis::NoAnswer(tried),
         }
     }
@@ -25,24 +25,31 @@ impl Reconciliation<'_> {
         let (api_version, kind) = rendering
             .map(|it| (it.document.api_version(), it.document.kind()))
             .unwrap_or_default();
-        if error.is_namespace_terminating() {
+        let is_gone = error.is_not_found() && error.to_string().starts_with("namespaces ");
+        if is_gone || error.is_namespace_terminating() {
             Diagnosis::NamespaceEnds(self.key.namespace.clone())
         } else if error.is_not_found() {
             Diagnosis::KindMissing(api_version.to_owned(), kind.to_owned())
         } else if error.is_invalid() {
             Diagnosis::Invalid(kind.to_owned(), self.told(error))
+        } else if error.is_forbidden() && error.denied().is_none() {
+            Diagnosis::NotAdmitted(self.told(error))
         } else {
             self.cause_of(error, "make the run")
         }
     }
 
     /// The same of a look-up of a kind, or of a list of its objects.
-    pub(super) fn cause_of_discovery(&self, error: &DiscoveryError) -> Diagnosis {
+    pub(super) fn cause_of_discovery(
+        &self,
+        error: &DiscoveryError,
+        tried: &'static str,
+    ) -> Diagnosis {
         match error {
             DiscoveryError::Unknown { api_version, kind } => {
                 Diagnosis::KindMissing(api_version.clone(), kind.clone())
             }
-            DiscoveryError::Api(error) => self.cause_of(error, "list the runs"),
+            DiscoveryError::Api(error) => self.cause_of(error, tried),
         }
     }
 

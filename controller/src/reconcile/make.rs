@@ -1,6 +1,10 @@
 //! Creates the run of the pending entry, as the Runnable's account. I/O.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+    time::Duration,
+};
 
 use cartouche_crds::{CurrentRun, RERUN_REQUEST_ANNOTATION, RerunRequest};
 use cartouche_protocol::{
@@ -60,7 +64,7 @@ impl Reconciliation<'_> {
             rerun_token: token,
             rerun_request: request.as_deref(),
         };
-        let object = stamp(document, &marks).map_err(|error| self.misplaced(&error))?;
+        let object = stamp(document, &marks).map_err(|error| self.misplaced(error))?;
         Ok((kind.path(&runnable.namespace), object))
     }
 
@@ -117,11 +121,16 @@ impl Reconciliation<'_> {
         if warnings.is_empty() || self.has_secrets() {
             return;
         }
-        let message = format!("of the run the API server warns: {}", warnings.join(", "));
-        self.publish_warning("RunWarning", message);
-        if let Some(compiled) = &self.compiled {
-            self.ctx.templates.warn(compiled, warnings);
+        let Some(compiled) = &self.compiled else {
+            return;
+        };
+        let told = digest((&compiled.uid, compiled.generation, warnings));
+        let before = lock(&self.memory).reported_warnings.replace(told);
+        if before != Some(told) {
+            let message = format!("of the run the API server warns: {}", warnings.join(", "));
+            self.publish_warning("RunWarning", message);
         }
+        self.ctx.templates.warn(compiled, warnings);
     }
 
     /// The API server has made the object. It is confirmed later: if it has ended by then, in the write of its result.
@@ -156,11 +165,13 @@ impl Reconciliation<'_> {
             .with_all_missing(self.refusal(&current.name, error))
             .await;
         let operation = Operation::Create(current.sequence);
-        let times = (self.facts.now, boot_time());
-        let refusal = lock(&self.memory).failed_again(operation, refusal, times);
+        let mut memory = lock(&self.memory);
         if error.is_definite_refusal() {
-            CreateOutcome::Refused(refusal)
+            let times = (self.facts.now, boot_time());
+            CreateOutcome::Refused(memory.failed_again(&operation, refusal, times))
         } else {
+            // While a server is overloaded, nothing is written for each try.
+            memory.failed(operation, &refusal, boot_time());
             CreateOutcome::Unknown(refusal)
         }
     }
@@ -210,4 +221,10 @@ impl Reconciliation<'_> {
         let rendered = rendered.map(|rendering| rendering.document.kind());
         selected.into_iter().chain(rendered).any(holds_secrets)
     }
+}
+
+fn digest(told: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    told.hash(&mut hasher);
+    hasher.finish()
 }

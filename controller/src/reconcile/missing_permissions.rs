@@ -17,6 +17,7 @@ use crate::{
     clock::boot_time,
     discovery::Kind,
     lock::lock,
+    memory::MissingPermissions,
 };
 
 /// An answer is not asked for again for so long: a Runnable may be reconciled many times meanwhile.
@@ -83,18 +84,33 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// What is needed and not allowed; nothing where nobody says.
+    /// What is needed and not allowed; where nobody says, what was known before.
     async fn missing_permissions(&self) -> Vec<Denied> {
         let now = boot_time();
+        let about = self.asked_about();
         let kept = lock(&self.memory).missing_permissions.clone();
-        if let Some((at, missing)) = kept
-            && now.saturating_sub(at) < KEPT_FOR
+        let kept = kept.filter(|kept| kept.about == about);
+        if let Some(kept) = &kept
+            && now.saturating_sub(kept.at) < KEPT_FOR
         {
-            return missing;
+            return kept.missing.clone();
         }
-        let missing = self.review().await.unwrap_or_default();
-        lock(&self.memory).missing_permissions = Some((now, missing.clone()));
+        let before = kept.map(|kept| kept.missing);
+        let missing = self.review().await.or(before).unwrap_or_default();
+        lock(&self.memory).missing_permissions = Some(MissingPermissions {
+            about,
+            at: now,
+            missing: missing.clone(),
+        });
         missing
+    }
+
+    /// Of what an answer holds: the Runnable's spec, and its template.
+    fn asked_about(&self) -> (i64, String, i64) {
+        let compiled = self.compiled.as_ref();
+        let template = compiled.map(|it| (it.uid.clone(), it.generation));
+        let (uid, generation) = template.unwrap_or_default();
+        (self.facts.runnable.generation, uid, generation)
     }
 
     async fn review(&self) -> Option<Vec<Denied>> {

@@ -182,7 +182,7 @@ impl Reconciliation<'_> {
         let (api_version, kind) = (document.api_version(), document.kind());
         document
             .check_namespace(&self.key.namespace)
-            .map_err(|error| self.misplaced(&error))?;
+            .map_err(|error| self.misplaced(error))?;
         match self.ctx.kinds.find(api_version, kind).await {
             Ok(found) if found.namespaced => Ok(()),
             Ok(_) => Err(self.stamp_failure(
@@ -194,9 +194,9 @@ impl Reconciliation<'_> {
     }
 
     /// What is rendered asks for another namespace.
-    pub(super) fn misplaced(&self, error: &StampError) -> ReconcileError {
+    pub(super) fn misplaced(&self, error: StampError) -> ReconcileError {
         let cause = self.unrendered(&Diagnostic::of_namespace().into());
-        self.stamp_failure(cause, error)
+        self.stamp_failure(cause, &error)
     }
 
     /// The text of a list before the create that failed.
@@ -209,7 +209,7 @@ impl Reconciliation<'_> {
         ReconcileError::caused(
             Category::StampedObjectRejectedByAPIServer,
             requeue,
-            self.cause_of_discovery(error),
+            self.cause_of_discovery(error, "list the runs"),
             Some(format!(
                 "unable to apply object [{namespace}/{name}] for run template [{template}]: unable to list from api server: {error}"
             )),

@@ -5,21 +5,27 @@ use std::time::Duration;
 use cartouche_protocol::{
     evaluate::outputs_with_pods,
     facts::Hindrance,
-    ledger::{FetchedRun, OutputsRead, RunIdentity},
+    ledger::{FetchedRun, OutputsRead, PodsSaid, RunIdentity},
     reconcile_error::{Category, ReconcileError},
 };
 use cartouche_templating::{
-    PodsTell, PodsWords, is_pod_of,
+    PodsTell, PodsWords, has_silent_pods, is_pod_of,
     kinds::{self, PodsOf},
 };
 use serde_json::Value;
 
 use super::reconciliation::Reconciliation;
 use crate::{
-    api::{ApiError, ResourcePath, label_query},
+    api::{ApiError, Requests, ResourcePath, label_query},
+    backoff::PODS,
     clock::boot_time,
     lock::lock,
 };
+
+/// Pods of a run that are asked why it failed, or does not go on. Strangers may give theirs the same label.
+const MOST_PODS: usize = 500;
+/// They are given so long to say it.
+const WORDS_WITHIN: Duration = Duration::from_secs(5);
 
 impl Reconciliation<'_> {
     /// Asks the pods of a run that was read what the run does not say itself. That they cannot be read keeps nobody
@@ -34,24 +40,35 @@ impl Reconciliation<'_> {
         }
         if found.pods_tell == PodsTell::WhyItFailed && found.stopped.is_none() {
             let words = self.pods_words(&found.run).await;
-            let said = words.map(PodsWords::failure);
+            let said = words
+                .map(PodsWords::failure)
+                .map_err(|error| self.excuse(&error));
             found.pods_said = self.remembered(&found.run.uid, said);
         }
         Ok(())
     }
 
     /// What was said last stays when there is nobody left to say it: a Job that fails may delete its pods.
-    fn remembered(&self, uid: &str, said: Result<Option<String>, String>) -> Option<String> {
+    fn remembered(&self, uid: &str, said: Result<Option<String>, String>) -> PodsSaid {
+        let current = self.facts.ledger.current.as_ref();
+        let is_current = current.is_some_and(|current| current.uid.as_deref() == Some(uid));
         let mut memory = lock(&self.memory);
-        let before = memory.pods.of(uid);
-        match said {
-            Ok(Some(said)) => {
-                before.failure = Some(said.clone());
-                Some(said)
-            }
+        // Of a superseded run nothing is kept: there is one place.
+        let before = is_current.then(|| memory.pods.of(uid));
+        let known = before.as_ref().and_then(|before| {
             // It may have run out of time while it could not begin.
-            Ok(None) => before.failure.clone().or(before.hindrance.said()),
-            Err(why) => before.failure.clone().or(Some(why)),
+            before.failure.clone().or(before.hindrance.said())
+        });
+        match (said, known) {
+            (Ok(Some(said)), _) => {
+                if let Some(before) = before {
+                    before.failure = Some(said.clone());
+                }
+                PodsSaid::Words(said)
+            }
+            (Ok(None) | Err(_), Some(known)) => PodsSaid::Words(known),
+            (Ok(None), None) => PodsSaid::Nothing,
+            (Err(why), None) => PodsSaid::Unasked(why),
         }
     }
 
@@ -83,20 +100,51 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// What the pods of a run say; `Err`: why nobody knows.
-    async fn pods_words(&self, run: &RunIdentity) -> Result<PodsWords, String> {
-        let mut words = PodsWords::default();
-        let listed = self.each_pod(run, |pod| words.hear(&pod)).await;
-        listed.map(|_| words).map_err(|error| {
-            let (namespace, account) = (&self.key.namespace, self.runnable.spec.service_account());
-            if error.is_forbidden() {
-                format!(
-                    "its pods would tell why, if ServiceAccount {namespace}/{account} might list pods"
-                )
-            } else {
-                format!("its pods would tell why, but cannot be listed: {error}")
+    /// What the pods of a run say: the first of them, within a time that nobody notices. It is only to tell more.
+    async fn pods_words(&self, run: &RunIdentity) -> Result<PodsWords, ApiError> {
+        let mut words = if self.has_secrets() {
+            PodsWords::discreet()
+        } else {
+            PodsWords::default()
+        };
+        let Some((account, query)) = self.pods_of(run) else {
+            return Ok(words);
+        };
+        let path = ResourcePath::new("v1", "pods", Some(&self.key.namespace));
+        let hear = |pod: Value| {
+            if is_pod_of(&pod, &run.uid) {
+                words.hear(&pod);
             }
-        })
+        };
+        let listed = account.show_some(&path, &query, MOST_PODS, hear);
+        match tokio::time::timeout(WORDS_WITHIN, listed).await {
+            Ok(listed) => listed.map(|()| words),
+            Err(_) => Err(ApiError::Unanswered("no answer in time".to_owned())),
+        }
+    }
+
+    /// Why the pods of a run were not asked.
+    fn excuse(&self, error: &ApiError) -> String {
+        let (namespace, account) = (&self.key.namespace, self.runnable.spec.service_account());
+        if error.is_forbidden() {
+            format!(
+                "its pods would tell why, if ServiceAccount {namespace}/{account} might list pods"
+            )
+        } else {
+            format!(
+                "its pods would tell why, but could not be listed: {}",
+                error.brief()
+            )
+        }
+    }
+
+    /// As whom, and by which query, the pods of a run are listed. `None` if nothing says which are its.
+    fn pods_of(&self, run: &RunIdentity) -> Option<(&Requests, String)> {
+        let known = kinds::known_fields(&run.api_version, &run.kind)?;
+        let PodsOf::Labelled(label) = known.pods else {
+            return None;
+        };
+        Some((self.account.as_ref()?, label_query([(label, &*run.name)])))
     }
 
     /// Hands on each pod of a run. `false` if nothing says which are its.
@@ -105,14 +153,10 @@ impl Reconciliation<'_> {
         run: &RunIdentity,
         mut see: impl FnMut(Value),
     ) -> Result<bool, ApiError> {
-        let known = kinds::known_fields(&run.api_version, &run.kind);
-        let (Some(account), Some(PodsOf::Labelled(label))) =
-            (&self.account, known.map(|known| known.pods))
-        else {
+        let Some((account, query)) = self.pods_of(run) else {
             return Ok(false);
         };
         let path = ResourcePath::new("v1", "pods", Some(&self.key.namespace));
-        let query = label_query([(label, &*run.name)]);
         let keep = |pod: Value| {
             let is_own = is_pod_of(&pod, &run.uid);
             if is_own {
@@ -128,48 +172,54 @@ impl Reconciliation<'_> {
     pub(super) async fn look_for_hindrance(&mut self) -> Option<Duration> {
         let current = self.facts.ledger.current.as_ref();
         let current = current.filter(|current| current.result.is_none())?;
+        if !has_silent_pods(&current.api_version, &current.kind) {
+            return None;
+        }
         let seen = self.facts.cached_run(current.uid.as_deref()?)?;
         let run = seen.run.clone();
         match seen.pods_tell {
             PodsTell::Nothing => {
                 lock(&self.memory).pods.of(&run.uid).run();
                 self.facts.hindrance = Hindrance::Nothing;
-                None
             }
             PodsTell::WhyItFailed => {
                 let read = self.facts.fetched_run(&run.uid);
-                if let Some(said) = read.and_then(|read| read.pods_said.clone()) {
+                if let Some(PodsSaid::Words(said)) = read.map(|read| read.pods_said.clone()) {
                     self.facts.hindrance = Hindrance::Said(said);
                 }
-                None
+                return None;
             }
             PodsTell::WhyItWaits => self.look_at_waiting_pods(&run).await,
         }
+        // Without an account, another error is told, and tried again.
+        self.account.as_ref()?;
+        let next = lock(&self.memory).pods.of(&run.uid).until_look(boot_time());
+        // That pods run now is no news: while something else is told, it is seen after this time.
+        let is_told = self.facts.hindrance.said().is_some();
+        let next = if is_told { next.min(PODS.first) } else { next };
+        Some(next + Duration::from_millis(50))
     }
 
-    async fn look_at_waiting_pods(&mut self, run: &RunIdentity) -> Option<Duration> {
-        let until_look = |it: &Self| {
-            let mut memory = lock(&it.memory);
-            memory.pods.of(&run.uid).until_look(boot_time())
-        };
-        if until_look(self).is_zero() && self.account.is_some() {
-            let said = match self.pods_words(run).await {
-                Ok(words) => words.hindrance(),
-                Err(why) => Some(format!("none of its pods runs; {why}")),
-            };
-            let said = said.map_or(Hindrance::Nothing, Hindrance::Said);
+    async fn look_at_waiting_pods(&mut self, run: &RunIdentity) {
+        let until = lock(&self.memory).pods.of(&run.uid).until_look(boot_time());
+        if until.is_zero() && self.account.is_some() {
+            let words = self.pods_words(run).await;
             let mut memory = lock(&self.memory);
-            memory.pods.of(&run.uid).looked(said, boot_time());
+            let pods = memory.pods.of(&run.uid);
+            match words.map(PodsWords::hindrance) {
+                Ok(said) => {
+                    pods.looked(
+                        said.map_or(Hindrance::Nothing, Hindrance::Said),
+                        boot_time(),
+                    );
+                }
+                // That is no hindrance. A run that fails will say which permission is missing.
+                Err(error) if error.is_forbidden() => pods.refused(boot_time()),
+                Err(_) => pods.looked(pods.hindrance.clone(), boot_time()),
+            }
         }
-        let wait = until_look(self);
-        let mut memory = lock(&self.memory);
-        let said = memory.pods.of(&run.uid).hindrance.clone();
-        drop(memory);
+        let said = lock(&self.memory).pods.of(&run.uid).hindrance.clone();
         self.facts.hindrance = said;
-        // Without an account, another error is told, and tried again.
-        self.account
-            .is_some()
-            .then_some(wait + Duration::from_millis(50))
     }
 }
 

@@ -24,7 +24,7 @@ use crate::{
 /// Why a selector picks nothing.
 struct SelectError {
     requeue: Requeue,
-    cause: Diagnosis,
+    cause: Box<Diagnosis>,
     text: String,
 }
 
@@ -59,7 +59,7 @@ impl Reconciliation<'_> {
                 ReconcileError::caused(
                     Category::TemplateStampFailure,
                     error.requeue,
-                    error.cause,
+                    *error.cause,
                     Some(text),
                 )
             })
@@ -161,7 +161,7 @@ fn only(
     let (kind, labels) = (kind.to_owned(), labels.join(","));
     let change = |cause, text: &str| SelectError {
         requeue: Requeue::OnChange,
-        cause,
+        cause: Box::new(cause),
         text: text.to_owned(),
     };
     if found.len() > 1 {
@@ -199,7 +199,7 @@ fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), SelectError> {
         };
         return Err(SelectError {
             requeue: Requeue::OnChange,
-            cause: Diagnosis::Selector(wrong.clone()),
+            cause: Box::new(Diagnosis::Selector(wrong.clone())),
             text: wrong,
         });
     }
@@ -235,7 +235,7 @@ impl Reconciliation<'_> {
         };
         SelectError {
             requeue,
-            cause: self.cause_of_discovery(error),
+            cause: Box::new(self.cause_of_discovery(error, "show the kind that is selected")),
             text: format!("failed to list server api resources: {error}"),
         }
     }
@@ -258,7 +258,7 @@ impl Reconciliation<'_> {
         };
         SelectError {
             requeue,
-            cause: self.cause_of(error, "list what is selected"),
+            cause: Box::new(self.cause_of(error, "list what is selected")),
             text: format!(
                 "failed to list objects {place} matching selector [{}]: {error}",
                 go_map(labels)

@@ -135,6 +135,7 @@ impl OwnKind for ClusterRunTemplate {
             template: Value::Null,
             input_schema: None,
             outputs: None,
+            optional_outputs: None,
             health_rule: None,
         }
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::lock::lock;
 
 /// Warnings of one template that are kept.
-const MOST: usize = 10;
+const MOST: usize = 5;
 /// Templates that may wait to be told so.
 const QUEUE: usize = 1_000;
 
@@ -98,10 +98,11 @@ impl Warnings {
 /// Whether a warning is about what stands in the template: what a tenant gave as input is told to nobody else.
 fn is_of_template(object: &ClusterRunTemplate, compiled: &Compiled, text: &str) -> bool {
     let template = compiled.template.as_ref().ok();
-    let kind = template.and_then(|template| template.literal_kind());
-    if let Some((api_version, kind)) = kind
-        && text.starts_with(&format!("{api_version} {kind} is deprecated"))
-    {
+    // Where a tag decides of which kind a run is, so does a tenant.
+    let Some((api_version, kind)) = template.and_then(|template| template.literal_kind()) else {
+        return false;
+    };
+    if text.starts_with(&format!("{api_version} {kind} is deprecated")) {
         return true;
     }
     let field = text
@@ -177,6 +178,20 @@ mod tests {
             "a webhook says: batch/v1 Job is deprecated",
         ];
         assert!(told(&others).is_empty(), "{:?}", told(&others));
+    }
+
+    #[test]
+    fn where_a_tag_decides_of_the_kind_nothing_is_told() {
+        let (mut object, _) = template(1);
+        object.spec.template["kind"] = "$(runnable.spec.inputs.kind)$".into();
+        let compiled = Compiled::new(&object);
+        let warned = Warned::default();
+        warned.add(
+            &object,
+            &compiled,
+            &["unknown field \"spec.activeDeadlineSecond\"".to_owned()],
+        );
+        assert!(warned.of(&compiled).is_empty());
     }
 
     #[test]

@@ -53,6 +53,10 @@ impl Diagnosis {
             Self::NotAdmitted(text("exceeded quota: jobs")),
             Self::NamespaceEnds(text("shop")),
             Self::NoAnswer("make the run"),
+            Self::Refused(
+                "list the runs",
+                text("the server does not allow this method on the requested resource"),
+            ),
             Self::NoOutputs(
                 text("shop-build-1"),
                 vec![fault(

@@ -28,7 +28,8 @@ pub struct CachedRun {
     pub version: Option<u64>,
 }
 
-/// Two of them are equal if they say the same, in whichever version.
+/// Two of them are equal if they say the same, in whichever version, and whether or not pods run: that is looked at
+/// from time to time.
 impl PartialEq for CachedRun {
     fn eq(&self, other: &Self) -> bool {
         let Self {
@@ -43,7 +44,7 @@ impl PartialEq for CachedRun {
         *run == other.run
             && *deleted == other.deleted
             && *health == other.health
-            && *pods_tell == other.pods_tell
+            && (*pods_tell == PodsTell::WhyItFailed) == (other.pods_tell == PodsTell::WhyItFailed)
             && *outputs == other.outputs
             && *rules_hash == other.rules_hash
     }

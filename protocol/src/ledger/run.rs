@@ -191,6 +191,18 @@ pub enum OutputsRead {
     Elsewhere,
 }
 
+/// What the pods of a failed run told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum PodsSaid {
+    /// Nothing, or nobody asked them.
+    #[default]
+    Nothing,
+    /// Why it failed.
+    Words(String),
+    /// They could not be asked: why. That is no reason for anything, and gives way to what was known before.
+    Unasked(String),
+}
+
 /// What was read in a run's object, as the Runnable's `ServiceAccount`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FetchedRun {
@@ -206,8 +218,8 @@ pub struct FetchedRun {
     pub matches: bool,
     /// What its pods can tell that it does not.
     pub pods_tell: PodsTell,
-    /// What they told, if they were asked and had anything to say.
-    pub pods_said: Option<String>,
+    /// What they told.
+    pub pods_said: PodsSaid,
     /// Who had it stopped, and why, by what stands on it.
     pub stopped: Option<Cancellation>,
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use k8s_openapi::jiff::SignedDuration;
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::SignedDuration};
 
-use super::{FALSE, RUN_TEMPLATE_READY, find};
+use super::{RECONCILING, STALLED, find};
 use crate::{diagnosis::Diagnosis, facts::Facts, reconcile_error::ReconcileError};
 
 /// So long is it waited for before a Runnable is Stalled, which tools take for a failure (kstatus: Failed).
@@ -16,10 +16,16 @@ pub fn awaited_for(facts: &Facts, error: &ReconcileError) -> Option<Duration> {
     if !may_come(error) {
         return None;
     }
-    let condition = find(&facts.stored, RUN_TEMPLATE_READY);
-    let failed = condition.filter(|condition| condition.status == FALSE);
-    let waited = match (failed, facts.now) {
-        (Some(failed), Some(now)) => now.duration_since(failed.last_transition_time.0),
+    let is_same = |condition: &&Condition| {
+        condition.reason == error.category.as_str()
+            && condition.observed_generation == Some(facts.runnable.generation)
+    };
+    if find(&facts.stored, STALLED).as_ref().is_some_and(is_same) {
+        return None;
+    }
+    let since = find(&facts.stored, RECONCILING).filter(is_same);
+    let waited = match (since, facts.now) {
+        (Some(since), Some(now)) => now.duration_since(since.last_transition_time.0),
         _ => SignedDuration::ZERO,
     };
     let left = PATIENCE.checked_sub(waited)?;

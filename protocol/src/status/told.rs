@@ -7,9 +7,9 @@ use super::{
     ConditionValue, FALSE, READY, RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION, find, is_stored,
 };
 use crate::{
-    explanation::explanation,
+    explanation::{explanation, explanation_with_excuse},
     facts::{Facts, Hindrance},
-    ledger::{FetchedRun, Ledger},
+    ledger::{FetchedRun, Ledger, PodsSaid},
     reconcile_error::bounded,
 };
 
@@ -36,12 +36,14 @@ pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> 
     };
     // Its pods go before it does: what they said once stays.
     let is_silent = |run: &&FetchedRun| {
-        run.pods_tell == PodsTell::WhyItFailed && run.pods_said.is_none() && run.stopped.is_none()
+        run.pods_tell == PodsTell::WhyItFailed
+            && run.stopped.is_none()
+            && !matches!(run.pods_said, PodsSaid::Words(_))
     };
     let before = said_before(facts, current, stamped);
     match fresh {
         Some(run) if !is_silent(&run) => Some(explanation(run)),
-        fresh => before.or_else(|| fresh.map(explanation)),
+        fresh => before.or_else(|| fresh.map(explanation_with_excuse)),
     }
 }
 

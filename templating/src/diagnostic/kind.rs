@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cartouche_crds::GROUP;
 use serde_json::Value;
 
-use crate::{bounds::MAX_DEPTH, path::PathError, tag::TagError};
+use crate::{bounds::MAX_DEPTH, path::PathError, suggestion, tag::TagError};
 
 /// Names or values that are listed when another one was given.
 const LISTED: usize = 20;
@@ -77,6 +77,14 @@ pub enum DiagnosticKind {
     #[error("there is no property '{name}' beside it: the properties are {}", known.join(", "))]
     UnknownProperty {
         /// Its name.
+        name: String,
+        /// Those that are declared.
+        known: Vec<String>,
+    },
+    /// An optional output that is none of the outputs.
+    #[error("there is no '{name}' in outputs")]
+    UnknownOutput {
+        /// Its name; a long one is cut.
         name: String,
         /// Those that are declared.
         known: Vec<String>,
@@ -156,6 +164,11 @@ impl DiagnosticKind {
                 let about = about.as_ref().map(|about| format!("({about})"));
                 let cure: Vec<String> = wanted.into_iter().chain(about).collect();
                 Some(cure.join(" ")).filter(|cure| !cure.is_empty())
+            }
+            Self::UnknownOutput { name, known } => {
+                let known = known.iter().map(String::as_str);
+                let hint = suggestion::hint(name, "the outputs are", known);
+                Some(hint.unwrap_or_else(|| "declare it there, or take it away here".to_owned()))
             }
             Self::UnknownInput { known } => match known.len() {
                 0 => None,

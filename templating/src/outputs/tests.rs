@@ -8,11 +8,16 @@ use serde_json::json;
 use super::*;
 
 fn outputs(declared: &[(&str, &str)]) -> Outputs {
+    with_optional(declared, &[])
+}
+
+fn with_optional(declared: &[(&str, &str)], optional: &[&str]) -> Outputs {
     let declared = declared
         .iter()
         .map(|(name, path)| ((*name).to_owned(), (*path).to_owned()));
     let mut problems = Vec::new();
-    let outputs = Outputs::compile(Some(&declared.collect()), &mut problems);
+    let optional: Vec<String> = optional.iter().map(ToString::to_string).collect();
+    let outputs = Outputs::compile(Some(&declared.collect()), &optional, &mut problems);
     assert_eq!(problems, []);
     outputs
 }
@@ -49,7 +54,7 @@ fn outputs_keep_their_type_and_may_be_null() {
 #[test]
 fn without_declared_outputs_there_is_nothing_to_read() {
     assert_eq!(outputs(&[]).read(POD, &run()), Ok(None));
-    assert!(Outputs::compile(None, &mut Vec::new()).is_empty());
+    assert!(Outputs::compile(None, &[], &mut Vec::new()).is_empty());
 }
 
 #[test]
@@ -84,6 +89,7 @@ fn a_path_that_is_none_is_found_by_compiling() {
             ("a".to_owned(), String::new()),
             ("b".to_owned(), "x[".to_owned()),
         ])),
+        &[],
         &mut problems,
     );
     let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
@@ -105,9 +111,9 @@ fn more_than_64_outputs_are_refused() {
             .collect()
     };
     let mut problems = Vec::new();
-    Outputs::compile(Some(&declared(MAX_OUTPUTS)), &mut problems);
+    Outputs::compile(Some(&declared(MAX_OUTPUTS)), &[], &mut problems);
     assert_eq!(problems, []);
-    Outputs::compile(Some(&declared(MAX_OUTPUTS + 1)), &mut problems);
+    Outputs::compile(Some(&declared(MAX_OUTPUTS + 1)), &[], &mut problems);
     assert_eq!(
         problems,
         [Diagnostic::in_spec(
@@ -162,4 +168,101 @@ fn a_secret_gives_no_outputs_and_nor_does_what_could_be_one() {
         Err(OutputError::Secret)
     );
     assert_eq!(outputs.read(None, &secret), Err(OutputError::UnknownKind));
+}
+
+#[test]
+fn a_run_that_lacks_an_optional_output_gives_the_others() {
+    for path in [
+        ".status.missing",
+        ".status.results[7].value",
+        ".status.missing[0]",
+        r#".status.results[?(@.name=="size")].value"#,
+        ".status.nothing[0]",
+        r#".status.nothing[?(@.name=="size")].value"#,
+        ".status.n.deeper",
+        ".terminationMessage.size",
+    ] {
+        let outputs = with_optional(&[("n", "status.n"), ("size", path)], &["size"]);
+        let others = BTreeMap::from([("n".to_owned(), json!(3))]);
+        assert_eq!(outputs.read(POD, &run()), Ok(Some(others)), "{path}");
+    }
+}
+
+#[test]
+fn a_run_that_lacks_all_of_its_outputs_gives_none_if_all_are_optional() {
+    let outputs = with_optional(&[("a", "status.a"), ("b", "status.b")], &["a", "b"]);
+    assert_eq!(outputs.read(POD, &run()), Ok(Some(BTreeMap::new())));
+}
+
+#[test]
+fn an_optional_output_that_is_there_is_given() {
+    let outputs = with_optional(
+        &[("n", "status.n"), ("nothing", "status.nothing")],
+        &["n", "nothing"],
+    );
+    let expected = [("n", json!(3)), ("nothing", json!(null))];
+    let expected = expected
+        .map(|(name, value)| (name.to_owned(), value))
+        .into();
+    assert_eq!(outputs.read(POD, &run()), Ok(Some(expected)));
+}
+
+#[test]
+fn beside_an_optional_output_a_required_one_has_to_be_there_and_is_the_one_that_is_named() {
+    let outputs = with_optional(&[("a", "status.a"), ("b", "status.b")], &["a"]);
+    let error = outputs.read(POD, &run()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "failed to evaluate path [status.b]: jsonpath returned empty list: status.b (output [b])"
+    );
+}
+
+#[test]
+fn an_optional_output_that_is_there_and_cannot_be_taken_is_not_missing() {
+    let large = "x".repeat(MAX_OUTPUT_BYTES);
+    for (path, wrong) in [
+        ("status.n[0]", "number is not array or slice"),
+        ("status.n[?(@.a)]", "cannot be filtered"),
+        ("status.results[0].*", "too many results"),
+        ("large", "is larger than"),
+        (
+            r"status.results[?(@.value<3)].value",
+            "failed to find results",
+        ),
+    ] {
+        let mut run = run();
+        run["large"] = json!(large);
+        let outputs = with_optional(&[("n", "status.n"), ("o", path)], &["o"]);
+        let error = outputs.read(POD, &run).unwrap_err().to_string();
+        assert!(error.contains(wrong), "{path}: {error}");
+    }
+}
+
+#[test]
+fn an_optional_output_that_is_no_output_is_refused_with_the_one_that_was_probably_meant() {
+    let declared = ["digest", "size"].map(|name| (name.to_owned(), "a".to_owned()));
+    let problems = |declared: Option<&BTreeMap<_, _>>, optional: &[&str]| {
+        let optional: Vec<String> = optional.iter().map(ToString::to_string).collect();
+        let mut problems = Vec::new();
+        Outputs::compile(declared, &optional, &mut problems);
+        let problems = problems.iter().map(ToString::to_string);
+        problems.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        problems(
+            Some(&declared.into()),
+            &["digets", "size", "colour", "size"]
+        ),
+        [
+            "optionalOutputs.[0]: there is no 'digets' in outputs: did you mean 'digest'?",
+            "optionalOutputs.[2]: there is no 'colour' in outputs: the outputs are: digest, size",
+            "optionalOutputs.[3]: the output is named twice: take one of them away",
+        ]
+    );
+    assert_eq!(
+        problems(None, &["digest"]),
+        [
+            "optionalOutputs.[0]: there is no 'digest' in outputs: declare it there, or take it away here"
+        ]
+    );
 }

@@ -3,6 +3,9 @@
 use super::hint;
 use crate::bounds::{Exhausted, MAX_PATH_BYTES};
 
+/// What a null is called.
+pub(super) const NULL: &str = "null";
+
 /// Why a path has no value, or no single one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
@@ -38,6 +41,20 @@ pub enum PathError {
     /// Following it is too much work.
     #[error("evaluate: {0}")]
     Exhausted(#[from] Exhausted),
+}
+
+impl PathError {
+    /// Whether the path can be followed and there is nothing where it leads: a member or an element is missing. All
+    /// else is wrong, whatever else the document may hold.
+    pub(crate) fn finds_nothing(&self) -> bool {
+        matches!(
+            self,
+            Self::Missing(_)
+                | Self::Find(
+                    SearchError::OutOfBounds { .. } | SearchError::NotAnArray { kind: NULL, .. }
+                )
+        )
+    }
 }
 
 /// Why a text is no path.

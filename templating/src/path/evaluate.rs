@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{
     PathError, SearchError, compare,
+    error::NULL,
     step::{Filter, PathNode, Slice},
 };
 use crate::bounds::Work;
@@ -294,7 +295,7 @@ fn one<'a>(found: &Values<'a>) -> Result<Option<&'a Value>, PathError> {
 
 fn not_an_array(value: &Value, filtered: bool) -> PathError {
     let kind = match value {
-        Value::Null => "null",
+        Value::Null => NULL,
         Value::Bool(_) => "bool",
         Value::Number(_) => "number",
         Value::String(_) => "string",

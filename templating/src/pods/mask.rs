@@ -10,9 +10,10 @@ use regex::Regex;
 const HIDDEN: &str = "${1}***${2}";
 
 /// `://user:password@`, and a value after a word for something secret and `=` or `:`.
-const PATTERNS: [&str; 3] = [
+const PATTERNS: [&str; 4] = [
+    r"(?i)(--?(?:password|passwd|pwd|secret|token|api[_-]?key)\s+)\S+",
     r"(://[^\s/:@]*:)[^\s/@]+(@)",
-    r#"(?i)((?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key)["']?\s*[=:]\s*)(?:"[^"]*"|'[^']*'|[^\s,;&]+)"#,
+    r#"(?i)((?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key)(?:\\?["'])?\s*[=:]\s*)(?:\\?"[^"]*"|'[^']*'|[^\s,;&]+)"#,
     r"(?i)((?:bearer|basic)\s+)[a-z0-9._~+/=-]{8,}",
 ];
 
@@ -55,6 +56,8 @@ mod tests {
                 "Authorization: Bearer abcdefgh.ijkl",
                 "Authorization: Bearer ***",
             ),
+            ("mysql --password abc failed", "mysql --password *** failed"),
+            (r#"{\"password\":\"abc\"} no"#, r#"{\"password\":***} no"#),
             ("api_key=1 apikey=2&b=3", "api_key=*** apikey=***&b=3"),
         ];
         for (said, shown) in cases {

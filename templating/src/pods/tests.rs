@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn pod(status: Value) -> Value {
+fn pod(status: &Value) -> Value {
     json!({ "metadata": { "name": "migrate-1-x" }, "status": status })
 }
 
@@ -14,7 +14,7 @@ fn with_container(name: &str, container: &Value) -> Value {
     let mut container = container.clone();
     container["name"] = name.into();
     container["image"] = "registry/app:1".into();
-    pod(json!({ "phase": "Pending", "containerStatuses": [container] }))
+    pod(&json!({ "phase": "Pending", "containerStatuses": [container] }))
 }
 
 fn failure(pods: &[Value]) -> Option<String> {
@@ -23,7 +23,9 @@ fn failure(pods: &[Value]) -> Option<String> {
 
 fn heard(pods: &[Value]) -> PodsWords {
     let mut words = PodsWords::default();
-    pods.iter().for_each(|pod| words.hear(pod));
+    for pod in pods {
+        words.hear(pod);
+    }
     words
 }
 
@@ -55,7 +57,7 @@ fn the_container_that_failed_last_is_named() {
 #[test]
 fn of_one_pod_the_container_is_named_that_failed_before_the_others_were_stopped() {
     let status = |name: &str, code: i64, at: &str| json!({ "name": name, "state": { "terminated": ended(code, at, "") } });
-    let both = pod(json!({ "phase": "Failed", "containerStatuses": [
+    let both = pod(&json!({ "phase": "Failed", "containerStatuses": [
         status("proxy", 143, "2026-01-01T00:00:02Z"), status("main", 1, "2026-01-01T00:00:01Z"),
     ] }));
     assert_eq!(
@@ -92,7 +94,7 @@ fn a_reason_of_its_own_is_told_beside_the_exit_code() {
 #[test]
 fn a_pod_that_was_evicted_is_told_without_a_container() {
     let evicted = pod(
-        json!({ "phase": "Failed", "reason": "Evicted", "message": "the node was low on memory" }),
+        &json!({ "phase": "Failed", "reason": "Evicted", "message": "the node was low on memory" }),
     );
     assert_eq!(
         failure(&[evicted]).as_deref(),
@@ -137,7 +139,7 @@ fn what_keeps_a_pod_from_its_start_is_told_and_what_passes_by_itself_is_not() {
             "{reason}"
         );
     }
-    let unscheduled = pod(json!({ "phase": "Pending", "conditions": [
+    let unscheduled = pod(&json!({ "phase": "Pending", "conditions": [
         { "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available" },
     ] }));
     let wanted = "pod migrate-1-x cannot be scheduled: 0/3 nodes are available";
@@ -184,6 +186,18 @@ fn the_end_of_what_a_container_said_is_told_without_what_looks_like_a_password()
     let state = json!({ "state": { "terminated": ended(3, "", &said) } });
     let words = failure(&[with_container("migrate", &state)]).unwrap();
     assert!(words.ends_with("password=*** the reason"), "{words}");
+}
+
+#[test]
+fn of_pods_that_may_know_a_secret_no_message_is_told() {
+    let state = json!({ "state": { "terminated": ended(3, "", "s3cret") } });
+    let mut words = PodsWords::discreet();
+    words.hear(&with_container("migrate", &state));
+    let told = words.failure();
+    assert_eq!(
+        told.as_deref(),
+        Some("container migrate of pod migrate-1-x exited 3")
+    );
 }
 
 #[test]

@@ -3,6 +3,8 @@
     reason = "values are written in the calls"
 )]
 
+mod rules;
+
 use std::collections::BTreeMap;
 
 use cartouche_crds::HealthRule;
@@ -24,6 +26,7 @@ fn compile(template: Value) -> Result<Template, Diagnostics> {
         template,
         outputs: None,
         input_schema: None,
+        optional_outputs: None,
         health_rule: None,
     })
 }
@@ -127,6 +130,7 @@ fn what_is_wrong_whatever_a_runnable_says_is_found_by_compiling() {
             ".status[".to_owned(),
         )])),
         input_schema: None,
+        optional_outputs: Some(vec!["digest".to_owned(), "x".to_owned()]),
         health_rule: Some(HealthRule::default()),
     };
     let problems = Template::compile(&spec).unwrap_err();
@@ -141,6 +145,7 @@ fn what_is_wrong_whatever_a_runnable_says_is_found_by_compiling() {
             "spec.a",
             "spec.b",
             "spec.c",
+            "optionalOutputs.[1]",
             "outputs.digest",
             "healthRule",
         ]
@@ -164,35 +169,6 @@ fn the_kind_is_literal_only_without_tags() {
         kind("$('v1')$", "Pod"),
         Some(("v1".to_owned(), "Pod".to_owned()))
     );
-}
-
-#[test]
-fn rules_have_a_hash_of_their_own() {
-    let hash = |path: &str, kind: &str, template: Value| {
-        let spec = ClusterRunTemplateSpec {
-            template,
-            outputs: Some(BTreeMap::from([("o".to_owned(), path.to_owned())])),
-            input_schema: None,
-            health_rule: Some(HealthRule {
-                single_condition_type: Some(kind.to_owned()),
-                ..HealthRule::default()
-            }),
-        };
-        Template::compile(&spec).unwrap().rules_hash().to_owned()
-    };
-    let first = hash("a", "Ready", template(json!({})));
-    assert_eq!(
-        first,
-        hash("a", "Ready", template(json!({ "other": "content" })))
-    );
-    assert_ne!(first, hash("b", "Ready", template(json!({}))));
-    assert_ne!(first, hash("a", "Done", template(json!({}))));
-    let none = compile(template(json!({}))).unwrap();
-    assert_eq!(
-        none.rules_hash(),
-        "v1:7eec416986717de57b1b99806d299d1456b541c4d80439fc560a602957332faa"
-    );
-    assert!(!none.has_outputs());
 }
 
 #[test]
@@ -261,6 +237,7 @@ fn attempt(template: Value, inputs: &Value) -> Attempt {
         template,
         outputs: None,
         input_schema: None,
+        optional_outputs: None,
         health_rule: None,
     });
     draft.attempt(&context(inputs))
@@ -376,6 +353,7 @@ fn a_run_that_does_not_say_its_kind_has_that_of_the_template() {
             "status.phase".to_owned(),
         )])),
         input_schema: None,
+        optional_outputs: None,
         health_rule: None,
     };
     let run = json!({ "status": { "phase": "Succeeded" } });

@@ -1,5 +1,7 @@
 //! Values out of runs: when they appear, when they stay, when they follow.
 
+mod optional;
+
 use anyhow::Result;
 use kube::api::PostParams;
 use serde_json::{Value, json};

@@ -106,8 +106,8 @@ async fn without_the_right_to_list_pods_a_failed_job_says_which_right_would_tell
     let scene = started(false, job("fail", "secret", json!({}), json!({}))).await?;
     let it = scene.ready("False").await?;
     let wanted = format!(
-        "Job failed (BackoffLimitExceeded): its pods would tell why, if ServiceAccount {}/default might list pods; \
-         the Job says: Job has reached the specified backoff limit",
+        "Job failed (BackoffLimitExceeded): Job has reached the specified backoff limit; \
+         its pods would tell why, if ServiceAccount {}/default might list pods",
         scene.namespace
     );
     assert_eq!(it.message("Ready"), wanted);
@@ -118,7 +118,7 @@ async fn without_the_right_to_list_pods_a_failed_job_says_which_right_would_tell
 async fn a_job_whose_pod_cannot_be_scheduled_says_so_while_it_waits_and_when_its_time_is_over()
 -> Result<()> {
     let nowhere = json!({ "nodeSelector": { "there-is": "no-such-node" } });
-    let job = job("", "", nowhere, json!({ "activeDeadlineSeconds": 25 }));
+    let job = job("", "", nowhere, json!({ "activeDeadlineSeconds": 60 }));
     let scene = started(true, job).await?;
     let pod = pod_name(&scene).await?;
     let said = format!("pod {pod} cannot be scheduled: 0/");

@@ -38,6 +38,7 @@ impl RunOwner {
             Some(known) if *known == cached_run => {
                 // A read for its sake must not be older than what was shown last, news or not.
                 known.version = cached_run.version;
+                known.pods_tell = cached_run.pods_tell;
                 return false;
             }
             Some(known) => *known = cached_run,

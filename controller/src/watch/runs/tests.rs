@@ -1,4 +1,4 @@
-use cartouche_protocol::ledger::OutputsRead;
+use cartouche_protocol::ledger::{OutputsRead, PodsSaid};
 use cartouche_templating::{Health, PodsTell, Verdict};
 
 use super::*;
@@ -37,7 +37,7 @@ fn read(verdict: Verdict) -> FetchedRun {
         rules_hash: "new rules".into(),
         matches: false,
         pods_tell: PodsTell::Nothing,
-        pods_said: None,
+        pods_said: PodsSaid::Nothing,
         stopped: None,
     }
 }

@@ -16,7 +16,7 @@ use k8s_openapi::{
 use serde_json::{Value, json};
 
 use crate::diagnosis::Fault;
-use crate::ledger::{FetchedRun, Intent, Ledger, OutputsRead, RunIdentity};
+use crate::ledger::{FetchedRun, Intent, Ledger, OutputsRead, PodsSaid, RunIdentity};
 
 pub(crate) const RUNNABLE: &str = "0f5c9f62-2b0e-4c8e-a2d4-7a2a1f6a3c10";
 pub(crate) const API_VERSION: &str = "example.dev/v1";
@@ -57,6 +57,7 @@ fn rendered(metadata: &Value, input: &str) -> Rendered {
         }),
         outputs: None,
         input_schema: None,
+        optional_outputs: None,
         health_rule: None,
     };
     let runnable = json!({ "metadata": { "name": "r", "namespace": "default" }, "spec": {} });
@@ -237,7 +238,7 @@ pub(crate) fn fetched(run: RunIdentity, verdict: Verdict, outputs: OutputsRead) 
         rules_hash: Arc::from(RULES),
         matches: false,
         pods_tell: PodsTell::Nothing,
-        pods_said: None,
+        pods_said: PodsSaid::Nothing,
         stopped: None,
     }
 }

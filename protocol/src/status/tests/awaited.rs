@@ -29,11 +29,7 @@ fn all_that_may_come() -> [ReconcileError; 4] {
 fn told_after(seconds: i64, error: &ReconcileError) -> Vec<String> {
     let mut facts = with(created(2, "A"), "A");
     facts.now = Some(at(1_000));
-    let mut first = report(&facts, Some(error));
-    // Of the times before, none is of this trouble.
-    first
-        .conditions
-        .retain(|condition| condition.type_ == RUN_TEMPLATE_READY);
+    let first = report(&facts, Some(error));
     facts.stored = Arc::new(first);
     facts.now = Some(at(1_000 + seconds));
     let status = report(&facts, Some(error));
@@ -53,6 +49,25 @@ fn what_may_come_in_a_moment_is_waited_for_a_minute() {
         assert_eq!(told_after(59, &error), [RECONCILING], "{error}");
         assert_eq!(told_after(61, &error), [STALLED], "{error}");
     }
+}
+
+#[test]
+fn what_was_wrong_before_takes_nothing_from_the_minute() {
+    let [error, ..] = all_that_may_come();
+    let other = of(Category::StampedObjectRejectedByAPIServer, Requeue::Backoff);
+    let mut facts = with(created(2, "A"), "A");
+    facts.now = Some(at(1_000));
+    facts.stored = Arc::new(report(&facts, Some(&other)));
+    facts.now = Some(at(9_000));
+    facts.stored = Arc::new(report(&facts, Some(&error)));
+    facts.now = Some(at(9_059));
+    assert!(awaited_for(&facts, &error).is_some());
+    facts.now = Some(at(9_061));
+    facts.stored = Arc::new(report(&facts, Some(&error)));
+    assert!(find(&facts.stored, STALLED).is_some());
+    // Somebody has corrected the name.
+    facts.runnable.generation += 1;
+    assert!(awaited_for(&facts, &error).is_some());
 }
 
 #[test]

@@ -3,13 +3,13 @@
 use cartouche_templating::PodsTell;
 
 use super::*;
-use crate::facts::Hindrance;
+use crate::{facts::Hindrance, ledger::PodsSaid};
 
 /// A run that failed; its pods said this, or nothing any more.
 fn failed_with(said: Option<&str>) -> FetchedRun {
     let mut run = failed(run(2, "A"));
     run.pods_tell = PodsTell::WhyItFailed;
-    run.pods_said = said.map(str::to_owned);
+    run.pods_said = said.map_or(PodsSaid::Nothing, |said| PodsSaid::Words(said.to_owned()));
     run
 }
 
@@ -37,6 +37,15 @@ fn what_the_pods_said_stays_when_they_are_gone() {
     let mut silent = told.fresh();
     silent = silent.reading_found(&name(2), failed_with(None));
     assert_eq!(ready_message(&silent), said);
+    let mut unasked = failed_with(None);
+    unasked.pods_said = PodsSaid::Unasked("no permission".to_owned());
+    silent = silent.reading_found(&name(2), unasked.clone());
+    assert_eq!(
+        ready_message(&silent),
+        said,
+        "an excuse does not take its place"
+    );
+    assert_eq!(ready_message(&read(&unasked)), "Failed; no permission");
     let newer = silent.reading_found(&name(2), failed_with(Some("exited 4")));
     assert!(ready_message(&newer).contains("exited 4"));
 }

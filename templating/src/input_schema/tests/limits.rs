@@ -245,6 +245,7 @@ fn a_colon_in_what_a_user_wrote_parts_no_message() {
         input_schema: Some(json!({ "type": "object", "properties": {
             "n": { "type": "integer", "enum": ["a: b", 1] },
         } })),
+        optional_outputs: None,
         health_rule: None,
     };
     let problems = crate::Template::compile(&spec).unwrap_err();

@@ -100,10 +100,13 @@ fn repeats(log: &[Change], run: &Change, original: &Change, found: &mut Verdict)
     for same in tied.filter(|other| content(other) == content(run)) {
         let reworded = run.object["spec"].get("amount").is_some();
         let tied = same.version != original.version;
+        let taken_with = taken_over_with(log, original);
         if tied && reworded {
             found.excuse(Excuse::TiedAndReworded);
+        } else if tied && taken_with.is_some() && taken_with == inputs_of(original) {
+            // By what was rendered it counts as the newer of both, so that the inputs of the other are a change.
         } else if tied
-            && taken_over_with(log, original)
+            && taken_with
                 .is_some_and(|inputs| ![same, original].map(inputs_of).contains(&Some(inputs)))
         {
             found.excuse(Excuse::TiedAndChanged);

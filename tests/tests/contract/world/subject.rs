@@ -149,7 +149,7 @@ impl Subject {
             let suffix = name_suffix(uid, sequence);
             text = text.replace(&suffix, &format!("[suffix {sequence}]"));
         }
-        text
+        without_names_of_runs(&text)
     }
 
     pub async fn ready(&self, status: &str) -> Result<Value> {
@@ -186,6 +186,27 @@ impl Subject {
             .await?;
         self.outputs(json!({ "answer": answer })).await
     }
+}
+
+/// The runs of other Runnables have other names each time.
+fn without_names_of_runs(text: &str) -> String {
+    let mut parts = text.split("run-");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let name = part.len()
+            - part
+                .trim_start_matches(|c: char| c.is_ascii_alphanumeric())
+                .len();
+        let rest = if name == 10 {
+            "[of another]"
+        } else {
+            &part[..name]
+        };
+        out.push_str("run-");
+        out.push_str(rest);
+        out.push_str(&part[name..]);
+    }
+    out
 }
 
 fn sequence(run: &Value) -> u64 {

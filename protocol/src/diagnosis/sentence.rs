@@ -1,0 +1,124 @@
+//! What is wrong, in one sentence.
+
+use std::fmt;
+
+use super::{Denied, Diagnosis, Fault, Who};
+
+impl fmt::Display for Diagnosis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AccountName(name) => write!(
+                f,
+                "spec.serviceAccountName {name:?} is not the name of a ServiceAccount"
+            ),
+            Self::AccountMissing(namespace, name) => write!(
+                f,
+                "there is no ServiceAccount {name:?} in namespace {namespace:?}"
+            ),
+            Self::NoToken(namespace, name) => write!(
+                f,
+                "the controller gets no token for ServiceAccount {name:?} in namespace {namespace:?}"
+            ),
+            Self::TemplateMissing(name) => write!(f, "there is no ClusterRunTemplate {name:?}"),
+            Self::TemplateUnread(name) => {
+                write!(f, "ClusterRunTemplate {name:?} cannot be read now")
+            }
+            Self::Unrendered(template, faults) => write!(
+                f,
+                "ClusterRunTemplate {template:?} cannot be rendered for this Runnable: {}",
+                whats(faults)
+            ),
+            Self::Unacceptable(faults) => {
+                write!(f, "it would fail for every Runnable: {}", whats(faults))
+            }
+            Self::ClusterScoped(api_version, kind) => write!(
+                f,
+                "{kind} of {api_version} lives in no namespace, as runs must"
+            ),
+            Self::KindMissing(api_version, kind) => write!(
+                f,
+                "the API server has no kind {kind:?} in version {api_version:?}"
+            ),
+            Self::NothingSelected(kind, labels) => write!(f, "no {kind} has {}", labelled(labels)),
+            Self::SeveralSelected(kind, labels, names) => write!(
+                f,
+                "more than one {kind} has {}: {}",
+                labelled(labels),
+                names.join(", ")
+            ),
+            Self::Selector(why) | Self::Unreadable(why) => f.write_str(why),
+            Self::Forbidden(who, what) => {
+                match who {
+                    Who::Account(namespace, name, _) => {
+                        write!(f, "ServiceAccount {name:?} in namespace {namespace:?}")?;
+                    }
+                    Who::Controller(_) => f.write_str("the controller itself")?,
+                }
+                write!(f, " may not {}", listed(what))
+            }
+            Self::Invalid(kind, why) => write!(f, "what was rendered is no valid {kind}: {why}"),
+            Self::NotAdmitted(why) => write!(f, "the run was not admitted: {why}"),
+            Self::NamespaceEnds(namespace) => write!(f, "namespace {namespace:?} is being deleted"),
+            Self::NoAnswer(tried) => write!(f, "the API server did not {tried}"),
+            Self::Refused(tried, why) => write!(f, "the API server does not {tried}: {why}"),
+            Self::NoOutputs(run, faults) => write!(
+                f,
+                "run {run} succeeded, but gives no outputs: {}",
+                whats(faults)
+            ),
+            Self::NameTaken(object, fixed, own) => {
+                let whose = if *own { ", from an earlier run" } else { "" };
+                write!(f, "{object} exists already{whose}")?;
+                if *fixed {
+                    f.write_str(", and the template gives every run this name")?;
+                }
+                Ok(())
+            }
+            Self::Runaway {
+                runs,
+                until,
+                minutes,
+            } => write!(
+                f,
+                "{runs} runs were made without a change of the Runnable or its template: does a run change the object that the Runnable selects? The next is made at {until}, then one every {minutes} minutes"
+            ),
+            Self::OtherController(seconds) => write!(
+                f,
+                "somebody else removed status.currentRun and status.history, so no run is made until the status was left alone for {seconds} seconds"
+            ),
+            Self::Suspended => f.write_str("a new run is due, and the Runnable is suspended"),
+            Self::Crowded(runs) => write!(
+                f,
+                "{runs} earlier runs have not ended, so no further run is made"
+            ),
+            Self::MarksRemoved => {
+                f.write_str("the object came back without the label or annotation of its run")
+            }
+            Self::NameFreed => f.write_str(
+                "an object of this name was there when the run was made, and is gone since",
+            ),
+        }
+    }
+}
+
+fn labelled(labels: &str) -> String {
+    match labels {
+        "" => "any labels, as spec.selector asks for none".to_owned(),
+        labels => format!("the labels {labels}"),
+    }
+}
+
+fn whats(faults: &[Fault]) -> String {
+    let whats: Vec<&str> = faults.iter().map(|fault| fault.what.as_str()).collect();
+    whats.join("; ")
+}
+
+/// `a, b and c`.
+fn listed(all: &[Denied]) -> String {
+    let words: Vec<String> = all.iter().map(ToString::to_string).collect();
+    match words.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
