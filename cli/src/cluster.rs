@@ -1,5 +1,6 @@
 //! A cluster, as the user of the present context.
 
+use cartouche_templating::suggestion;
 use std::{fmt::Debug, time::Duration};
 
 use anyhow::{Context as _, anyhow};
@@ -18,7 +19,7 @@ use kube::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{live::selection::SelectionArgs, suggestion};
+use crate::live::selection::SelectionArgs;
 
 /// The field manager of what the command writes.
 pub(crate) const CLIENT: &str = "cartouche-cli";

@@ -32,7 +32,6 @@ use std::{
 
 use clap::FromArgMatches as _;
 
-use cartouche_templating::suggestion;
 use command_line::CommandLine;
 use outcome::{FAILED, Outcome};
 

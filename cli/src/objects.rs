@@ -1,5 +1,6 @@
 //! The objects of some manifests, and which of them belong together.
 
+use cartouche_templating::suggestion;
 use std::{collections::BTreeMap, path::PathBuf};
 
 use cartouche_crds::Selector;
@@ -8,7 +9,6 @@ use serde_json::Value;
 use crate::{
     finding::{Finding, Rule},
     source::{self, Document, SourceSpan},
-    suggestion,
 };
 
 pub(crate) const RUNNABLE: &str = "Runnable";

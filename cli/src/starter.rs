@@ -14,16 +14,17 @@ use crate::{
 
 /// What the runs of the first template are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "PascalCase")]
 pub(crate) enum StarterKind {
     /// A Job of Kubernetes
     #[default]
-    #[value(name = "Job", alias = "job")]
+    #[value(alias = "job")]
     Job,
     /// A `TaskRun` of Tekton
-    #[value(name = "TaskRun", alias = "taskrun")]
+    #[value(alias = "taskrun")]
     TaskRun,
     /// A Workflow of Argo
-    #[value(name = "Workflow", alias = "workflow")]
+    #[value(alias = "workflow")]
     Workflow,
 }
 

@@ -15,6 +15,7 @@ pub(crate) use names::is_subdomain;
 pub(crate) use runnable_with_template::problem_finding as for_runnable;
 pub(crate) use template::problem_finding as for_every_runnable;
 
+use cartouche_templating::suggestion;
 use std::{collections::BTreeSet, path::PathBuf, rc::Rc};
 
 use cartouche_crds::API_VERSION;
@@ -27,7 +28,6 @@ use crate::{
         catalog::{Catalog, KindSchema},
     },
     source::STANDARD_INPUT,
-    suggestion,
 };
 
 /// What the checks know.

@@ -160,6 +160,7 @@ pub const SOURCES: &[Sources] = &[
 pub const OFFLINE: &[&str] = &[
     "completion/shells",
     "finding",
+    "foreign",
     "format",
     "input_schema",
     "objects",
@@ -169,7 +170,6 @@ pub const OFFLINE: &[&str] = &[
     "schema",
     "source",
     "starter",
-    "suggestion",
     "template_file",
     "template_test",
     "validate",

@@ -1,5 +1,6 @@
 //! `cartouche outputs`.
 
+use cartouche_templating::suggestion;
 use std::{
     collections::BTreeMap,
     fmt::{self, Write as _},
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::{
     outcome::{FOUND, Outcome},
-    suggestion, yaml,
+    yaml,
 };
 
 /// Print the outputs of a Runnable, for scripts

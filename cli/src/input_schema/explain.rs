@@ -1,5 +1,6 @@
 //! The inputs of a template, as `kubectl explain` prints the fields of a kind.
 
+use cartouche_templating::suggestion;
 use std::{fmt::Write as _, path::PathBuf};
 
 use anyhow::{anyhow, bail};
@@ -16,7 +17,6 @@ use crate::{
     outcome::Outcome,
     schema::{Member, Schema},
     source::Document,
-    suggestion,
 };
 
 /// How inputs are explained.

@@ -1,5 +1,6 @@
 //! Whether a value that is known only in part can be of a kind.
 
+use cartouche_templating::suggestion;
 use cartouche_templating::{SchemaType, TypeCure, fits_format};
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use super::{
     Member, Schema,
     limits::{mismatched, out_of_range, wrong_count},
 };
-use crate::{source::Segment, suggestion};
+use crate::source::Segment;
 
 /// A value of which some parts are decided later, by tags.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Runnables that select other Runnables, to read their outputs. Files do not hold outputs, but the template
 //! of the other one says which there will be.
 
+use cartouche_templating::suggestion;
 use cartouche_templating::{
     Diagnostic,
     syntax::{self, PathStep, To},
@@ -11,7 +12,7 @@ use crate::{
     finding::{Finding, Rule},
     objects::{Objects, RUNNABLE},
     source::Document,
-    suggestion, template_file,
+    template_file,
 };
 
 /// Whether it is a Runnable out of a file, that no controller has looked at.

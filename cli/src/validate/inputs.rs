@@ -1,5 +1,6 @@
 //! What inputs a template declares, what its tags read of them, and what a Runnable gives.
 
+use cartouche_templating::suggestion;
 use cartouche_templating::{
     Diagnostic, DiagnosticKind, Draft, Root,
     explained::unescaped_dots,
@@ -16,7 +17,6 @@ use crate::{
         walk::{Impossible, ImpossibleStep, walk},
     },
     source::{self, Document, Segment, SourceSpan},
-    suggestion,
     template_file::{self, PlacedTag},
 };
 

@@ -1,10 +1,11 @@
 //! The restart policy of Jobs and Pods: no schema says what it may be, and the API server refuses the rest.
 
 use cartouche_templating::kinds;
+use cartouche_templating::suggestion;
 use serde_json::Value;
 
 use super::names::Refused;
-use crate::{finding::Rule, source::Segment, suggestion};
+use crate::{finding::Rule, source::Segment};
 
 const FIELD: &str = "restartPolicy";
 

@@ -1,5 +1,6 @@
 //! Whether the object that a template makes can be one of its kind.
 
+use cartouche_templating::suggestion;
 use std::rc::Rc;
 
 use cartouche_templating::{Template, is_own_kind, syntax};
@@ -13,7 +14,7 @@ use crate::{
         check::{self, Fault, Mismatch, Partial},
     },
     source::{Content, Document, Node, SourceSpan},
-    suggestion, template_file,
+    template_file,
 };
 
 /// What is known of the kind of the runs.

@@ -1,5 +1,6 @@
 //! What a Runnable and its template make together.
 
+use cartouche_templating::suggestion;
 use std::collections::HashSet;
 
 use cartouche_templating::{
@@ -16,7 +17,7 @@ use crate::{
     render,
     schema::check::{self, Partial},
     source::{Content, Document, Segment},
-    suggestion, template_file,
+    template_file,
 };
 
 /// Renders the template of a Runnable, as far as that goes, and checks the outcome. What is wrong with the

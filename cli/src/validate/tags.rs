@@ -1,5 +1,6 @@
 //! Whether the fields that tags read can be there.
 
+use cartouche_templating::suggestion;
 use cartouche_templating::{
     explained::unescaped_dots,
     syntax::{self, PathStep},
@@ -15,7 +16,6 @@ use crate::{
         walk::{ImpossibleStep, Reached, walk},
     },
     source::Document,
-    suggestion,
     template_file::{self, PlacedTag},
 };
 

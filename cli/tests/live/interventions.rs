@@ -16,7 +16,7 @@ pub async fn held_back(story: &Story) -> Result<()> {
     let parts = [
         "Ready is Unknown (Suspended)",
         "no new run is made until it is resumed",
-        "to do: resume it",
+        "to do: `cartouche resume`",
     ];
     story.why_says("hello", &parts).await?;
     let wait = ["wait", "hello", "--timeout", "1m"];

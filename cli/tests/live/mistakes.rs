@@ -21,7 +21,7 @@ pub async fn are_told(story: &Story) -> Result<()> {
     story.says(
         &["why", "hello"],
         &[
-            "blocked by RunTemplateReady",
+            "there is no ClusterRunTemplate",
             "to do: make the ClusterRunTemplate",
             "there is no ClusterRunTemplate gone",
         ],

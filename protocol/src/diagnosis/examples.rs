@@ -27,7 +27,7 @@ impl Diagnosis {
                 )],
             ),
             Self::ClusterScoped(text("v1"), text("Namespace")),
-            Self::KindMissing(text("tekton.dev/v1"), text("TaskRun")),
+            Self::KindMissing(text("example.dev/v1"), text("Build")),
             Self::NothingSelected(text("ConfigMap"), text("app=shop")),
             Self::SeveralSelected(
                 text("ConfigMap"),
@@ -47,7 +47,7 @@ impl Diagnosis {
                 vec![Denied::one("impersonate", "serviceaccounts")],
             ),
             Self::Invalid(
-                text("Job"),
+                text("Build"),
                 text("spec.template.spec.restartPolicy: Required value"),
             ),
             Self::NotAdmitted(text("exceeded quota: jobs")),
@@ -64,8 +64,8 @@ impl Diagnosis {
                     "correct the path in outputs of the template; the same run is then read again",
                 )],
             ),
-            Self::NameTaken(text("Job shop/build"), true, true),
-            Self::NameTaken(text("Job shop/shop-build-1"), false, false),
+            Self::NameTaken(text("Build shop/build"), true, true),
+            Self::NameTaken(text("Build shop/shop-build-1"), false, false),
             Self::NameFreed,
             Self::MarksRemoved,
             Self::Runaway {

@@ -1,5 +1,6 @@
 //! Which templates and Runnables a role is for.
 
+use cartouche_templating::suggestion;
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
@@ -13,8 +14,8 @@ use kube::ResourceExt as _;
 
 use super::RbacArgs;
 use crate::{
-    cluster::Cluster, objects::Objects, permissions::Account, source::Document, suggestion,
-    template_file, validate::is_subdomain,
+    cluster::Cluster, objects::Objects, permissions::Account, source::Document, template_file,
+    validate::is_subdomain,
 };
 
 /// Templates by name, and Runnables of them.
