@@ -255,7 +255,7 @@ fn owned(name: &str, owner: &Value) -> Value {
     })
 }
 
-/// A cluster whose Runnable has a run of a kind, with pods, and with TaskRuns if they may be listed.
+/// A cluster whose Runnable has a run of a kind, with pods, and with `TaskRuns` if they may be listed.
 fn with_pods(
     api_version: &str,
     kind: &str,

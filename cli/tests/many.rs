@@ -59,6 +59,7 @@ fn what_has_changed_since_it_was_chosen_is_left_alone() {
     let left_alone = "is left alone: it is not what it was when it was chosen";
     let said = format!("same is to run again: t\nmended {left_alone}\nanother {left_alone}\n");
     assert_eq!(done.out, said);
+    assert_eq!(done.err, "1 of 3 done\n");
     let patches = played.asked("PATCH");
     assert_eq!(patches.len(), 1, "{patches:?}");
     // Nor is it done to one that takes the name at the last moment.

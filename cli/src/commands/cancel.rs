@@ -15,6 +15,7 @@ use crate::outcome::Outcome;
 use crate::{
     cluster::{CLIENT, Cluster, ClusterArgs, within},
     commands::many::{self, Deed, ManyArgs, Plan},
+    foreign::in_one_line,
     live::{
         requests,
         runs::{self, LedgerRun},
@@ -113,7 +114,7 @@ impl Cancel {
         };
         if request.is_in(&object.data) {
             let by = requests::cancellation(&object.metadata);
-            let by = by.map_or_else(String::new, |by| format!(" ({by})"));
+            let by = by.map_or_else(String::new, |by| in_one_line(&format!(" ({by})")));
             let text = format!("{run_name} was asked to stop already{by}\n");
             return Ok(Outcome::good(text));
         }

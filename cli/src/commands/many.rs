@@ -191,12 +191,21 @@ async fn each(
     args: &ManyArgs,
     cluster: &Cluster,
 ) -> Outcome {
-    let mut failures = count - found.len();
+    let (mut failures, mut left_alone) = (count - found.len(), 0);
     for runnable in found {
         let done = if args.dry_run {
             one_alone(deed, runnable, true, cluster).await
         } else {
-            one_again(deed, runnable, &args.selection, cluster).await
+            let again = one_again(deed, runnable, &args.selection, cluster).await;
+            again.map(|done| {
+                done.unwrap_or_else(|| {
+                    left_alone += 1;
+                    Outcome::good(format!(
+                        "{} is left alone: it is not what it was when it was chosen\n",
+                        runnable.name_any()
+                    ))
+                })
+            })
         };
         let told = done.unwrap_or_else(|error| {
             failures += 1;
@@ -210,25 +219,24 @@ async fn each(
         outcome.err = format!("{failures} of {count} failed\n");
         outcome.code = FOUND;
     } else if !args.dry_run {
-        outcome.err = format!("{count} of {count} done\n");
+        outcome.err = format!("{} of {count} done\n", count - left_alone);
     }
     outcome
 }
 
-/// Looks once more before it is done: a question may have been open for long, and others come before.
+/// Looks once more before it is done: a question may have been open for long, and others come before. Nothing if
+/// it is no longer the one that was chosen.
 async fn one_again(
     deed: &impl Deed,
     before: &Runnable,
     selection: &SelectionArgs,
     cluster: &Cluster,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<Option<Outcome>> {
     let name = before.name_any();
     let now = cluster.still_selected(selection, &name).await?;
     match now.filter(|now| now.uid() == before.uid()) {
-        Some(now) => one_alone(deed, &now, false, cluster).await,
-        None => Ok(Outcome::good(format!(
-            "{name} is left alone: it is not what it was when it was chosen\n"
-        ))),
+        Some(now) => one_alone(deed, &now, false, cluster).await.map(Some),
+        None => Ok(None),
     }
 }
 

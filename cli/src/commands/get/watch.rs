@@ -21,6 +21,7 @@ use kube::{
 use super::{AGE, GetArgs, Layout, ListFormat, name_line, nothing};
 use crate::{
     cluster::{Cluster, as_json, explained},
+    foreign::in_one_line,
     live::table::Columns,
     outcome::Outcome,
     yaml,
@@ -104,7 +105,7 @@ fn interrupted(error: watcher::Error, told: &mut bool) -> anyhow::Result<()> {
     };
     if !mem::replace(told, true) {
         let text = format!("{error:#}");
-        let line = text.lines().next().unwrap_or_default();
+        let line = in_one_line(text.lines().next().unwrap_or_default());
         anstream::eprintln!("{line}; it is tried again");
     }
     Ok(())

@@ -53,7 +53,7 @@ pub(super) async fn pods(run: &LedgerRun, cluster: &Cluster) -> anyhow::Result<V
     Ok(own)
 }
 
-/// The uids of what the run owns that owns pods in turn, as the TaskRuns of a PipelineRun do. What may not be listed
+/// The uids of what the run owns that owns pods in turn, as the `TaskRuns` of a `PipelineRun` do. What may not be listed
 /// is believed.
 async fn between(
     pods: &[Pod],
@@ -72,12 +72,11 @@ async fn between(
     let kind = |owner: &&OwnerReference| (owner.api_version.clone(), owner.kind.clone());
     let mut uids = BTreeSet::new();
     for of_kind in owners.iter().map(kind).collect::<BTreeSet<_>>() {
-        match owned(&of_kind, uid, of_run, cluster).await {
-            Ok(owned) => uids.extend(owned),
-            Err(_) => {
-                let named = owners.iter().filter(|owner| kind(owner) == of_kind);
-                uids.extend(named.map(|owner| owner.uid.clone()));
-            }
+        if let Ok(owned) = owned(&of_kind, uid, of_run, cluster).await {
+            uids.extend(owned);
+        } else {
+            let named = owners.iter().filter(|owner| kind(owner) == of_kind);
+            uids.extend(named.map(|owner| owner.uid.clone()));
         }
     }
     uids
