@@ -85,9 +85,14 @@ pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
             run.name
         );
     }
+    Ok(printed(args, &pods, cluster).await)
+}
+
+/// The logs of some pods, and what those wait for that print nothing yet.
+async fn printed(args: &LogsArgs, pods: &[Pod], cluster: &Cluster) -> Outcome {
     let mut outcome = Outcome::default();
     let mut is_waiting = false;
-    for pod in &pods {
+    for pod in pods {
         if let Some(waiting) = pod_waiting(pod) {
             let _ = writeln!(outcome.err, "{}", waits(pod, &waiting));
             is_waiting = true;
@@ -106,7 +111,7 @@ pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
     if is_waiting && outcome.out.is_empty() {
         outcome.code = FOUND;
     }
-    Ok(outcome)
+    outcome
 }
 
 fn no_pod_yet(run: &LedgerRun) -> String {

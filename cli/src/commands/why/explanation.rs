@@ -221,14 +221,18 @@ async fn changes(
         return Ok(None);
     };
     let mut changes = differences(&old, &new);
-    // Tags of a template that renders something else by now may not be those that the run was made of.
-    let is_of_now = |it: &&Prospect| matches!(it.due, Due::Pending(now) | Due::Nothing(now) if now == current.sequence);
-    if let Some(prospect) = prospect.filter(is_of_now)
+    if let Some(prospect) = prospect.filter(|it| is_rendered_now(it.due, current.sequence))
         && let Some(selected) = &prospect.selected
     {
         Origins::of(&prospect.template.spec.template, selected).name(&mut changes);
     }
     Ok(Some(changes))
+}
+
+/// Whether a run is what is rendered now: tags of a template that renders something else may not be those that it
+/// was made of.
+fn is_rendered_now(due: Due, sequence: i64) -> bool {
+    matches!(due, Due::Pending(now) | Due::Nothing(now) if now == sequence)
 }
 
 /// The object of a run, if there is one that is it.
@@ -317,6 +321,17 @@ pub(super) mod tests {
         runs.truncate(1);
         runs[0].sequence = 1;
         assert!(is_first(&runs, &runs[0]));
+    }
+
+    #[test]
+    fn tags_tell_nothing_of_a_run_that_is_not_what_is_rendered_now() {
+        for due in [Due::Pending(2), Due::Nothing(2)] {
+            assert!(is_rendered_now(due, 2));
+            assert!(!is_rendered_now(due, 3));
+        }
+        for due in [Due::New(3), Due::OtherHash(2)] {
+            assert!(!is_rendered_now(due, 2));
+        }
     }
 
     #[test]
