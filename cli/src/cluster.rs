@@ -152,6 +152,25 @@ impl Cluster {
         Ok(list.items)
     }
 
+    /// A Runnable as it is now; nothing if it is gone, or no longer one of those that are meant.
+    pub(crate) async fn still_selected(
+        &self,
+        selection: &SelectionArgs,
+        name: &str,
+    ) -> anyhow::Result<Option<Runnable>> {
+        let api: Api<Runnable> = self.api();
+        let what = format!("reading Runnable {name} again");
+        let found = match &selection.selector {
+            None => within(&what, api.get_opt(name)).await?,
+            Some(labels) => {
+                let field = format!("metadata.name={name}");
+                let parameters = ListParams::default().labels(labels).fields(&field);
+                within(&what, api.list(&parameters)).await?.items.pop()
+            }
+        };
+        Ok(found.filter(|runnable| selection.picks(runnable)))
+    }
+
     /// Runnables of the namespace, or of all.
     pub(crate) fn runnable_api(&self, everywhere: bool) -> Api<Runnable> {
         if everywhere {

@@ -8,6 +8,7 @@ mod command_line;
 mod commands;
 mod completion;
 mod finding;
+mod foreign;
 mod format;
 mod input_schema;
 mod live;

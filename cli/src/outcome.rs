@@ -7,6 +7,8 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 
+use crate::foreign;
+
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
 
@@ -37,7 +39,7 @@ impl Outcome {
 
     /// An error, and the hint that its last lines may hold.
     pub(crate) fn failed(error: &anyhow::Error) -> Self {
-        let text = format!("{error:#}");
+        let text = foreign::in_lines(&format!("{error:#}"));
         let (message, hints) = text.split_once("\nhint: ").unwrap_or((&text, ""));
         let mut err = format!("{ERROR}error{ERROR:#}: {message}\n");
         for hint in hints.split("\nhint: ").filter(|hint| !hint.is_empty()) {

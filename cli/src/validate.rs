@@ -11,6 +11,7 @@ mod shape;
 mod tags;
 mod template;
 
+pub(crate) use names::is_subdomain;
 pub(crate) use runnable_with_template::problem_finding as for_runnable;
 pub(crate) use template::problem_finding as for_every_runnable;
 

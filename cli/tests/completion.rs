@@ -12,7 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use support::{Output, cartouche, command, finish, repository};
+use serde_json::{Value, json};
+use support::{Output, cartouche, command, finish, played::Played, repository};
 
 /// What is completed after `cartouche`, by the protocol of kubectl.
 fn complete(words: &[&str], kubeconfig: &Path) -> Output {
@@ -55,6 +56,29 @@ fn a_cluster_that_is_not_there_completes_nothing_and_says_nothing() {
             .iter()
             .any(|it| it.starts_with(char::is_alphabetic))
     );
+}
+
+#[test]
+fn names_beyond_the_first_answer_of_the_cluster_are_completed() {
+    let page = |names: &[&str], next: &str| {
+        let item = |name: &&str| json!({ "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": { "name": name } });
+        let items: Vec<Value> = names.iter().map(item).collect();
+        json!({
+            "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList",
+            "metadata": { "continue": next }, "items": items,
+        })
+    };
+    let played = Played::serve(move |request| match &request.path {
+        path if path.contains("continue=two") => Some(page(&["c"], "three")),
+        // What is late hides nothing of what came before.
+        path if path.contains("continue=three") => {
+            std::thread::sleep(Duration::from_secs(5));
+            None
+        }
+        _ => Some(page(&["a", "b"], "two")),
+    });
+    let asked = complete(&["why", ""], played.kubeconfig());
+    assert!(asked.out.starts_with("a\nb\nc\n"), "{}", asked.out);
 }
 
 #[test]

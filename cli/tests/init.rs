@@ -126,3 +126,21 @@ fn a_name_that_no_object_can_have_is_refused() {
         assert_eq!(refused.code, 2, "{name}");
     }
 }
+
+#[test]
+fn a_name_that_yaml_takes_for_something_else_is_one_all_the_same() {
+    for kind in KINDS {
+        for name in ["no", "on", "null", "123", "1e3", "true"] {
+            let folder = tempfile::tempdir().unwrap();
+            let made = cartouche_in(folder.path(), &["init", name, "--kind", kind, "-n", name]);
+            assert_eq!((made.code, made.err.as_str()), (0, ""), "{kind} {name}");
+            let done = cartouche_in(folder.path(), &["validate", name]);
+            assert_eq!(done.code, 0, "{kind} {name}: {}{}", done.out, done.err);
+            for file in ["template.yaml", "runnable.yaml", "account.yaml"] {
+                let text = fs::read_to_string(folder.path().join(name).join(file)).unwrap();
+                let bare = format!(": {name}\n");
+                assert!(!text.contains(&bare), "{kind} {name} {file}: {text}");
+            }
+        }
+    }
+}

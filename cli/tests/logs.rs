@@ -16,6 +16,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use support::played::{self, kubeconfig};
 
 /// A cluster with a Runnable whose run prints a line, goes on, and prints another one when it is told to end. It may
 /// have stages before that, in which it prints nothing.
@@ -112,13 +113,22 @@ fn running() -> Value {
     pod(&json!({ "containerStatuses": [container(&json!({ "running": {} }))] }))
 }
 
+fn owner(kind: &str, uid: &str) -> Value {
+    let group = if kind == "Job" {
+        "batch/v1"
+    } else {
+        "tekton.dev/v1"
+    };
+    json!({ "apiVersion": group, "kind": kind, "name": format!("hello-{uid}"), "uid": uid, "controller": true })
+}
+
 fn container(state: &Value) -> Value {
     json!({ "name": "greet", "image": "", "imageID": "", "ready": true, "restartCount": 0, "state": state })
 }
 
 fn pod(status: &Value) -> Value {
     json!([{
-        "metadata": { "name": "hello-x-abc" },
+        "metadata": { "name": "hello-x-abc", "ownerReferences": [owner("Job", "1")] },
         "spec": { "containers": [{ "name": "greet" }] },
         "status": status,
     }])
@@ -127,18 +137,6 @@ fn pod(status: &Value) -> Value {
 fn waiting(reason: &str, message: &str) -> Value {
     let state = json!({ "waiting": { "reason": reason, "message": message } });
     pod(&json!({ "phase": "Pending", "containerStatuses": [container(&state)] }))
-}
-
-fn kubeconfig(port: u16) -> tempfile::NamedTempFile {
-    let config = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "played",
-        "clusters": [{ "name": "played", "cluster": { "server": format!("http://127.0.0.1:{port}") } }],
-        "contexts": [{ "name": "played", "context": { "cluster": "played", "user": "played", "namespace": "demo" } }],
-        "users": [{ "name": "played", "user": {} }],
-    });
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(config.to_string().as_bytes()).unwrap();
-    file
 }
 
 #[test]
@@ -246,4 +244,111 @@ fn without_following_it_is_told_why_there_is_nothing_to_print() {
         "{}",
         none.err
     );
+}
+
+/// A pod with the label of a run, and with an owner.
+fn owned(name: &str, owner: &Value) -> Value {
+    json!({
+        "metadata": { "name": name, "ownerReferences": [owner] },
+        "spec": { "containers": [{ "name": "greet" }] },
+        "status": { "phase": "Running", "containerStatuses": [container(&json!({ "running": {} }))] },
+    })
+}
+
+/// A cluster whose Runnable has a run of a kind, with pods, and with `TaskRuns` if they may be listed.
+fn with_pods(
+    api_version: &str,
+    kind: &str,
+    pods: Value,
+    task_runs: Option<Value>,
+) -> played::Played {
+    let run = json!({
+        "sequence": 1, "inputHash": "v1:0", "phase": "Created", "attempted": true,
+        "apiVersion": api_version, "kind": kind, "name": "hello-x", "uid": "1",
+    });
+    let runnable = json!({
+        "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+        "metadata": { "name": "hello", "namespace": "demo", "uid": "u" },
+        "spec": { "runTemplateRef": { "name": "greet" } },
+        "status": { "currentRun": run },
+    });
+    played::Played::serve(move |request| {
+        let path = request.path.split('?').next().unwrap_or_default();
+        if path.ends_with("/log") {
+            return Some(json!("a line"));
+        }
+        match path.rsplit('/').next().unwrap_or_default() {
+            "hello" => Some(runnable.clone()),
+            "pods" => {
+                Some(json!({ "apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": pods }))
+            }
+            "v1" => Some(json!({
+                "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "tekton.dev/v1",
+                "resources": [{
+                    "name": "taskruns", "singularName": "taskrun", "namespaced": true, "kind": "TaskRun",
+                    "verbs": ["list"],
+                }],
+            })),
+            "taskruns" => task_runs.as_ref().map(|items| json!({
+                "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "metadata": {}, "items": items,
+            })),
+            _ => None,
+        }
+    })
+}
+
+#[test]
+fn a_pod_that_only_has_the_label_of_a_run_is_none_of_its_pods() {
+    for (api_version, kind) in [
+        ("batch/v1", "Job"),
+        ("tekton.dev/v1", "TaskRun"),
+        ("argoproj.io/v1alpha1", "Workflow"),
+    ] {
+        let own = json!({ "apiVersion": api_version, "kind": kind, "name": "hello-x", "uid": "1" });
+        let other =
+            json!({ "apiVersion": api_version, "kind": kind, "name": "hello-x", "uid": "2" });
+        let nobodys = json!({ "metadata": { "name": "nobodys" }, "spec": { "containers": [{ "name": "greet" }] } });
+        let pods = json!([owned("own", &own), owned("other", &other), nobodys]);
+        let done = with_pods(api_version, kind, pods, None).cartouche(&["logs", "hello"]);
+        assert_eq!(done.out, "[own/greet] \"a line\"\n", "{kind}: {}", done.err);
+    }
+}
+
+#[test]
+fn the_pods_of_a_pipeline_are_those_of_its_own_task_runs() {
+    let pods = || {
+        json!([
+            owned("own", &owner("TaskRun", "7")),
+            owned("other", &owner("TaskRun", "8")),
+            owned("nobodys", &owner("Job", "9")),
+        ])
+    };
+    let task_run = |uid: &str, owner_uid: &str| {
+        json!({
+            "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+            "metadata": { "name": uid, "uid": uid, "ownerReferences": [owner("PipelineRun", owner_uid)] },
+        })
+    };
+    let listed = json!([task_run("7", "1"), task_run("8", "2")]);
+    let printed = |task_runs| {
+        let played = with_pods("tekton.dev/v1", "PipelineRun", pods(), task_runs);
+        played.cartouche(&["logs", "hello"]).out
+    };
+    assert_eq!(printed(Some(listed)), "[own/greet] \"a line\"\n");
+    // Who may not list TaskRuns sees what can be told without them.
+    let both = "[own/greet] \"a line\"\n[other/greet] \"a line\"\n";
+    assert_eq!(printed(None), both);
+}
+
+#[test]
+fn a_pod_that_waits_beside_one_that_prints_is_no_failure() {
+    let mut waits = waiting("ContainerCreating", "")[0].clone();
+    waits["metadata"]["name"] = "second".into();
+    let pods = json!([owned("first", &owner("Job", "1")), waits]);
+    let done = with_pods("batch/v1", "Job", pods, None).cartouche(&["logs", "hello"]);
+    assert_eq!(
+        (done.code, done.out.as_str()),
+        (0, "[first/greet] \"a line\"\n")
+    );
+    assert!(done.err.contains("pod second waits"), "{}", done.err);
 }

@@ -173,3 +173,33 @@ fn one_account_is_meant_and_asked_for_if_it_is_not_plain() {
         named.out
     );
 }
+
+#[test]
+fn a_name_that_no_object_can_have_gives_no_role() {
+    let names = [
+        ("template.yaml", "name: greet", "template"),
+        ("runnable.yaml", "name: hello", "Runnable"),
+        ("runnable.yaml", "greeter", "account"),
+    ];
+    for (file, from, what) in names {
+        let folder = copy_of("job");
+        let to = format!("{from}\\u2028- apiGroups: ['*']").replace("name: ", "name: \"");
+        let to = match what {
+            "account" => format!("\"{to}\""),
+            _ => format!("{to}\""),
+        };
+        edit(&folder, file, from, &to);
+        if what == "template" {
+            edit(
+                &folder,
+                "runnable.yaml",
+                "name: greet\n",
+                &format!("{to}\n"),
+            );
+        }
+        let refused = cartouche_in(folder.path(), &["rbac", "-f", "."]);
+        assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{what}");
+        let told = format!("can be the name of no {what}");
+        assert!(refused.err.contains(&told), "{}", refused.err);
+    }
+}

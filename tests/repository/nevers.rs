@@ -160,6 +160,7 @@ pub const SOURCES: &[Sources] = &[
 pub const OFFLINE: &[&str] = &[
     "completion/shells",
     "finding",
+    "foreign",
     "format",
     "input_schema",
     "objects",

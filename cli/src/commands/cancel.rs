@@ -15,6 +15,7 @@ use crate::outcome::Outcome;
 use crate::{
     cluster::{CLIENT, Cluster, ClusterArgs, within},
     commands::many::{self, Deed, ManyArgs, Plan},
+    foreign::in_one_line,
     live::{
         requests,
         runs::{self, LedgerRun},
@@ -71,11 +72,14 @@ impl Deed for Cancel {
     fn plan(&self, runnable: &Runnable) -> Plan {
         let name = runnable.name_any();
         match current(runnable) {
-            None => Plan::Impossible(anyhow!(
-                "{name} has no run\nhint: `cartouche suspend {name}` keeps it from making one"
+            None => Plan::Nothing(format!(
+                "{name} has no run: nothing to stop; `cartouche suspend {name}` keeps it from making one\n"
             )),
-            Some(run) if run.state == RunState::Running => Plan::Due,
-            Some(run) => Plan::Nothing(not_running(&name, &run)),
+            Some(run) if run.state != RunState::Running => Plan::Nothing(not_running(&name, &run)),
+            Some(run) => match request(&name, &run) {
+                Ok(_) => Plan::Due,
+                Err(error) => Plan::Impossible(error),
+            },
         }
     }
 
@@ -84,15 +88,7 @@ impl Deed for Cancel {
         let Some(run) = current(runnable) else {
             bail!("{name} has no run");
         };
-        let Some(request) = CancelRequest::of(&run.api_version, &run.kind) else {
-            bail!(
-                "it is not known how a {} of {} is stopped\nhint: stop {} in the way of its engine; deleting it would make a new run, unless the \
-                 Runnable is suspended: cartouche suspend {name}",
-                run.kind,
-                run.api_version,
-                run.name,
-            );
-        };
+        let request = request(&name, &run)?;
         self.ask(&name, &run, &request, cluster).await
     }
 }
@@ -118,7 +114,7 @@ impl Cancel {
         };
         if request.is_in(&object.data) {
             let by = requests::cancellation(&object.metadata);
-            let by = by.map_or_else(String::new, |by| format!(" ({by})"));
+            let by = by.map_or_else(String::new, |by| in_one_line(&format!(" ({by})")));
             let text = format!("{run_name} was asked to stop already{by}\n");
             return Ok(Outcome::good(text));
         }
@@ -131,6 +127,19 @@ impl Cancel {
             run.sequence
         )))
     }
+}
+
+/// How a run is stopped, where that is known.
+fn request(name: &str, run: &LedgerRun) -> anyhow::Result<CancelRequest> {
+    CancelRequest::of(&run.api_version, &run.kind).ok_or_else(|| {
+        anyhow!(
+            "it is not known how a {} of {} is stopped\nhint: stop {} in the way of its engine; deleting it would make a new run, unless the \
+             Runnable is suspended: cartouche suspend {name}",
+            run.kind,
+            run.api_version,
+            run.name,
+        )
+    })
 }
 
 fn current(runnable: &Runnable) -> Option<LedgerRun> {

@@ -124,7 +124,9 @@ async fn compared(
     cluster: &Cluster,
 ) -> Compared {
     let found = match prospect {
-        Ok(prospect) => Comparison::of(&prospect, args.server_dry_run, cluster).await,
+        Ok(prospect) => Comparison::of(&prospect, args.server_dry_run, cluster)
+            .await
+            .map_err(|error| prospect.marked(error)),
         Err(error) => Err(error),
     };
     Compared {

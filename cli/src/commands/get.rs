@@ -15,6 +15,7 @@ use crate::outcome::Outcome;
 use crate::{
     cluster::{Cluster, ClusterArgs, as_json},
     commands::outputs::plain,
+    foreign::in_one_line,
     live::{
         age,
         runs::{self, LedgerRun},
@@ -40,6 +41,7 @@ that is gone is Deleted. With -o json it is one object a line, and with -o yaml 
 It goes on until Ctrl-C, also when the API server ends the watch.")]
 pub(crate) struct GetArgs {
     /// Only these
+    #[arg(conflicts_with = "all_namespaces")]
     names: Vec<String>,
     #[command(flatten)]
     selection: SelectionArgs,
@@ -185,7 +187,7 @@ fn row(runnable: &Runnable, namespaces: bool, wide: bool) -> Vec<String> {
     let numbered = |run: &LedgerRun| format!("{} {}", run.sequence, run.name);
     let mut row = vec![
         runnable.name_any(),
-        format!("{0}{status}{0:#}", colour(status)),
+        status.to_owned(),
         match runnable.spec.suspend {
             Some(true) if reason != suspended => format!("{reason}, {suspended}"),
             _ => reason.to_owned(),
@@ -203,6 +205,10 @@ fn row(runnable: &Runnable, namespaces: bool, wide: bool) -> Vec<String> {
         row.push(runnable.spec.run_template_ref.name.clone());
         row.push(current.map_or(String::new(), |run| short_hash(&run.input_hash)));
         row.push(from.map_or(String::new(), numbered));
+    }
+    let mut row: Vec<String> = row.iter().map(|cell| in_one_line(cell)).collect();
+    if let Some(cell) = row.get_mut(1 + usize::from(namespaces)) {
+        *cell = format!("{0}{cell}{0:#}", colour(status));
     }
     row
 }

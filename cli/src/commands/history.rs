@@ -7,6 +7,7 @@ use crate::outcome::Outcome;
 use crate::{
     cluster::{Cluster, ClusterArgs},
     commands::get::{colour, short_hash},
+    foreign::in_one_line,
     live::{
         age, requests,
         runs::{self, LedgerRun},
@@ -66,7 +67,7 @@ fn list(runs: &[LedgerRun]) -> String {
         let at = header.len() - 1;
         header.insert(at, "RE-RUN FOR");
         for (row, run) in rows.iter_mut().zip(runs) {
-            row.insert(at, requests::asked_for(run));
+            row.insert(at, in_one_line(&requests::asked_for(run)));
         }
     }
     table::table(&header, &rows)
@@ -81,8 +82,8 @@ fn row(run: &LedgerRun) -> Vec<String> {
             if run.gives_outputs { "o" } else { " " }
         ),
         run.sequence.to_string(),
-        run.kind.clone(),
-        run.name.clone(),
+        in_one_line(&run.kind),
+        in_one_line(&run.name),
         format!("{0}{1}{0:#}", colour(run.state.as_str()), run.state),
         if started.is_empty() {
             started
@@ -91,6 +92,22 @@ fn row(run: &LedgerRun) -> Vec<String> {
         },
         age::took(run.started_at.as_ref(), run.finished_at.as_ref()),
         short_hash(&run.input_hash),
-        requests::message(run),
+        in_one_line(&requests::message(run)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_message_begins_a_row_of_its_own() {
+        let mut run = runs::tests::some_runs().swap_remove(0);
+        let request = "alice\r\u{1b}[2J";
+        run.cancel_request = serde_json::from_value(json!({ "by": request })).ok();
+        let table = list(&[run]);
+        assert_eq!(table.lines().count(), 2, "{table:?}");
+        assert!(table.contains("alice  [2J"), "{table:?}");
+        assert!(!table.contains('\r'), "{table:?}");
+    }
 }

@@ -1,22 +1,20 @@
 //! `cartouche logs`.
 
 mod follow;
+mod pods;
 
 use std::fmt::Write as _;
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use cartouche_protocol::ledger::RunState;
-use cartouche_templating::kinds::{self, PodsOf};
 use clap::Args;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod};
-use kube::{
-    Api, ResourceExt as _,
-    api::{ListParams, LogParams},
-};
+use kube::{Api, ResourceExt as _, api::LogParams};
 
 use crate::outcome::{FOUND, Outcome};
 use crate::{
     cluster::{Cluster, ClusterArgs, within},
+    foreign::in_lines,
     live::{
         pod_waiting::{PodWaiting, pod_waiting},
         runs::{self, LedgerRun},
@@ -72,7 +70,7 @@ pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
         };
         return follow::follow(&args.name, run, &wanted, cluster).await;
     }
-    let pods = pods(run, cluster).await?;
+    let pods = pods::pods(run, cluster).await?;
     if pods.is_empty() && run.state == RunState::Running {
         bail!(
             "{}\nhint: `cartouche logs {} --follow` waits for it",
@@ -87,11 +85,17 @@ pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
             run.name
         );
     }
+    Ok(printed(args, &pods, cluster).await)
+}
+
+/// The logs of some pods, and what those wait for that print nothing yet.
+async fn printed(args: &LogsArgs, pods: &[Pod], cluster: &Cluster) -> Outcome {
     let mut outcome = Outcome::default();
-    for pod in &pods {
+    let mut is_waiting = false;
+    for pod in pods {
         if let Some(waiting) = pod_waiting(pod) {
             let _ = writeln!(outcome.err, "{}", waits(pod, &waiting));
-            outcome.code = FOUND;
+            is_waiting = true;
         }
         for container in containers(pod).filter(|name| has_printed(pod, name)) {
             if args
@@ -103,7 +107,11 @@ pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
             }
         }
     }
-    Ok(outcome)
+    // A pod that waits beside others that print hides nothing.
+    if is_waiting && outcome.out.is_empty() {
+        outcome.code = FOUND;
+    }
+    outcome
 }
 
 fn no_pod_yet(run: &LedgerRun) -> String {
@@ -173,38 +181,15 @@ async fn read(
             }
         }
         Err(error) => {
-            let _ = writeln!(outcome.err, "{error:#}");
+            let _ = writeln!(outcome.err, "{}", in_lines(&format!("{error:#}")));
             outcome.code = FOUND;
         }
     }
 }
 
-/// The pods that a run made; they carry a label with its name.
-async fn pods(run: &LedgerRun, cluster: &Cluster) -> anyhow::Result<Vec<Pod>> {
-    let api: Api<Pod> = cluster.api();
-    let pods_of = kinds::known(&run.api_version, &run.kind).map(|known| known.pods);
-    let label = match pods_of {
-        Some(PodsOf::Itself) => {
-            let pod = within(&format!("reading Pod {}", run.name), api.get_opt(&run.name)).await?;
-            return Ok(pod.into_iter().collect());
-        }
-        Some(PodsOf::Labelled(label)) => label,
-        Some(PodsOf::Unknown) | None => {
-            return Err(anyhow!(
-                "it is not known how to find the pods of a {} of {}",
-                run.kind,
-                run.api_version
-            ));
-        }
-    };
-    let parameters = ListParams::default().labels(&format!("{label}={}", run.name));
-    Ok(within("listing the pods of the run", api.list(&parameters))
-        .await?
-        .items)
-}
-
 #[cfg(test)]
 mod tests {
+    use cartouche_templating::kinds::{self, PodsOf};
     use clap::Args as _;
 
     use super::*;

@@ -14,7 +14,7 @@ use kube::ResourceExt as _;
 use crate::{
     cluster::Cluster,
     live::selection::SelectionArgs,
-    outcome::{FOUND, Outcome},
+    outcome::{FAILED, FOUND, Outcome},
 };
 
 /// How many names stand above the question.
@@ -61,7 +61,7 @@ pub(crate) trait Deed {
     async fn perform(&self, runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Outcome>;
 }
 
-/// A Runnable that was asked for by its name, or why there is none.
+/// A Runnable to which something is to be done, or why it cannot be.
 type Target = (String, anyhow::Result<Runnable>);
 
 /// Does it to all that are meant.
@@ -79,19 +79,29 @@ pub(crate) async fn perform(
             });
         }
     };
-    if targets.len() == 1
+    let count = targets.len();
+    if count == 1
         && let Some((_, one)) = targets.pop()
     {
         return one_alone(deed, &one?, args.dry_run, cluster).await;
     }
-    if !args.dry_run && !args.yes && !agreed(&asked(deed, &targets, cluster), targets.len())? {
+    let found = told(targets);
+    if found.is_empty() {
+        return Ok(Outcome {
+            err: format!("{count} of {count} failed\n"),
+            code: FAILED,
+            ..Outcome::default()
+        });
+    }
+    let is_question = found.len() > 1 && !args.dry_run && !args.yes;
+    if is_question && !agreed(&asked(deed, &found, cluster), found.len())? {
         return Ok(Outcome {
             err: "nothing was done\n".to_owned(),
             code: FOUND,
             ..Outcome::default()
         });
     }
-    Ok(each(deed, targets, args.dry_run, cluster).await)
+    Ok(each(deed, &found, count, args, cluster).await)
 }
 
 /// The Runnables that are meant, or why there are none.
@@ -105,11 +115,10 @@ async fn targets(deed: &impl Deed, args: &ManyArgs, cluster: &Cluster) -> anyhow
     if args.names.is_empty() {
         let listed = cluster.selected_runnables(&args.selection, false).await?;
         let (count, place) = (listed.len(), &cluster.namespace);
-        let due = |runnable: &Runnable| matches!(deed.plan(runnable), Plan::Due);
         let due: Vec<Target> = listed
             .into_iter()
-            .filter(due)
-            .map(|it| (it.name_any(), Ok(it)))
+            .filter(|it| !matches!(deed.plan(it), Plan::Nothing(_)))
+            .map(|it| (it.name_any(), possible(deed, it)))
             .collect();
         return Ok(match count {
             0 => Targets::None(format!(
@@ -124,9 +133,31 @@ async fn targets(deed: &impl Deed, args: &ManyArgs, cluster: &Cluster) -> anyhow
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
     for name in args.names.iter().filter(|name| seen.insert(*name)) {
-        found.push((name.clone(), cluster.runnable(name).await));
+        let runnable = cluster.runnable(name).await;
+        let target = runnable.and_then(|runnable| possible(deed, runnable));
+        found.push((name.clone(), target));
     }
     Ok(Targets::Found(found))
+}
+
+/// A Runnable, unless it can be seen already that it cannot be done to it.
+fn possible(deed: &impl Deed, runnable: Runnable) -> anyhow::Result<Runnable> {
+    match deed.plan(&runnable) {
+        Plan::Impossible(error) => Err(error),
+        Plan::Due | Plan::Nothing(_) => Ok(runnable),
+    }
+}
+
+/// Says of which it cannot be done, before anybody is asked about the others.
+fn told(targets: Vec<Target>) -> Vec<Runnable> {
+    let mut found = Vec::new();
+    for (name, target) in targets {
+        match target {
+            Ok(runnable) => found.push(runnable),
+            Err(error) => _ = Outcome::failed(&error.context(name)).print(),
+        }
+    }
+    found
 }
 
 async fn one_alone(
@@ -151,18 +182,34 @@ fn would(deed: &impl Deed, runnable: &Runnable) -> String {
     )
 }
 
-/// One after the other. What is done is told at once: who ends the command knows how far it came.
-async fn each(deed: &impl Deed, targets: Vec<Target>, dry_run: bool, cluster: &Cluster) -> Outcome {
-    let count = targets.len();
-    let mut failures = 0;
-    for (name, runnable) in targets {
-        let done = match runnable {
-            Ok(runnable) => one_alone(deed, &runnable, dry_run, cluster).await,
-            Err(error) => Err(error),
+/// One after the other. What is done is told at once: who ends the command knows how far it came. Those of the
+/// whole count that were not found have been told.
+async fn each(
+    deed: &impl Deed,
+    found: &[Runnable],
+    count: usize,
+    args: &ManyArgs,
+    cluster: &Cluster,
+) -> Outcome {
+    let (mut failures, mut left_alone) = (count - found.len(), 0);
+    for runnable in found {
+        let done = if args.dry_run {
+            one_alone(deed, runnable, true, cluster).await
+        } else {
+            let again = one_again(deed, runnable, &args.selection, cluster).await;
+            again.map(|done| {
+                done.unwrap_or_else(|| {
+                    left_alone += 1;
+                    Outcome::good(format!(
+                        "{} is left alone: it is not what it was when it was chosen\n",
+                        runnable.name_any()
+                    ))
+                })
+            })
         };
         let told = done.unwrap_or_else(|error| {
             failures += 1;
-            Outcome::failed(&error.context(name))
+            Outcome::failed(&error.context(runnable.name_any()))
         });
         // Who reads no more still wants it done.
         let _ = told.print();
@@ -171,23 +218,39 @@ async fn each(deed: &impl Deed, targets: Vec<Target>, dry_run: bool, cluster: &C
     if failures > 0 {
         outcome.err = format!("{failures} of {count} failed\n");
         outcome.code = FOUND;
-    } else if !dry_run {
-        outcome.err = format!("{count} of {count} done\n");
+    } else if !args.dry_run {
+        outcome.err = format!("{} of {count} done\n", count - left_alone);
     }
     outcome
 }
 
-/// The names, and the question.
-fn asked(deed: &impl Deed, targets: &[Target], cluster: &Cluster) -> String {
-    let mut text = String::new();
-    for (name, _) in targets.iter().take(NAMED) {
-        let _ = writeln!(text, "  {name}");
+/// Looks once more before it is done: a question may have been open for long, and others come before. Nothing if
+/// it is no longer the one that was chosen.
+async fn one_again(
+    deed: &impl Deed,
+    before: &Runnable,
+    selection: &SelectionArgs,
+    cluster: &Cluster,
+) -> anyhow::Result<Option<Outcome>> {
+    let name = before.name_any();
+    let now = cluster.still_selected(selection, &name).await?;
+    match now.filter(|now| now.uid() == before.uid()) {
+        Some(now) => one_alone(deed, &now, false, cluster).await.map(Some),
+        None => Ok(None),
     }
-    match targets.len().saturating_sub(NAMED) {
+}
+
+/// The names, and the question.
+fn asked(deed: &impl Deed, found: &[Runnable], cluster: &Cluster) -> String {
+    let mut text = String::new();
+    for runnable in found.iter().take(NAMED) {
+        let _ = writeln!(text, "  {}", runnable.name_any());
+    }
+    match found.len().saturating_sub(NAMED) {
         0 => {}
         more => _ = writeln!(text, "  and {more} more"),
     }
-    let title = deed.title(&format!("{} Runnables", targets.len()));
+    let title = deed.title(&format!("{} Runnables", found.len()));
     let _ = write!(text, "{title} in namespace {}? [y/N] ", cluster.namespace);
     text
 }

@@ -86,10 +86,13 @@ impl Deed for Rerun {
     async fn perform(&self, runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Outcome> {
         let (name, token) = (runnable.name_any(), &self.request.token);
         let api: Api<Runnable> = cluster.api();
-        let patch = Patch::Merge(json!({ "metadata": { "annotations": {
-            RERUN_TOKEN_ANNOTATION: token,
-            RERUN_REQUEST_ANNOTATION: self.request.annotation(),
-        } } }));
+        let patch = Patch::Merge(json!({ "metadata": {
+            "uid": runnable.uid(),
+            "annotations": {
+                RERUN_TOKEN_ANNOTATION: token,
+                RERUN_REQUEST_ANNOTATION: self.request.annotation(),
+            },
+        } }));
         let parameters = PatchParams::apply(CLIENT);
         let what = format!("setting the annotation of Runnable {name}");
         within(&what, api.patch(&name, &parameters, &patch)).await?;

@@ -93,7 +93,10 @@ impl Deed for Suspension {
         } else {
             Value::Null
         };
-        let patch = Patch::Merge(json!({ "spec": { "suspend": value } }));
+        let patch = Patch::Merge(json!({
+            "metadata": { "uid": runnable.uid() },
+            "spec": { "suspend": value },
+        }));
         let what = format!("setting spec.suspend of Runnable {name}");
         let parameters = PatchParams::apply(CLIENT);
         within(&what, api.patch(&name, &parameters, &patch)).await?;

@@ -12,6 +12,7 @@ use crate::outcome::Outcome;
 use crate::{
     cluster::{Cluster, ClusterArgs, wanted_labels},
     commands::get::{colour, ready},
+    foreign::in_one_line,
     format::Format,
     live::runs::{self, LedgerRun},
 };
@@ -83,7 +84,12 @@ struct Branch {
     below: Vec<Branch>,
 }
 
-fn leaf(text: String) -> Branch {
+/// Of what others have written.
+fn leaf(text: &str) -> Branch {
+    painted(in_one_line(text))
+}
+
+fn painted(text: String) -> Branch {
     Branch {
         text,
         below: Vec::new(),
@@ -147,21 +153,21 @@ async fn template_state(name: &str, cluster: &Cluster) -> anyhow::Result<Templat
 fn root(tree: &Tree) -> Branch {
     let TemplateNode { name, state } = &tree.template;
     let mut below = vec![
-        leaf(format!("ClusterRunTemplate {name} ({})", state.as_text())),
-        leaf(format!("ServiceAccount {}", tree.service_account)),
+        leaf(&format!("ClusterRunTemplate {name} ({})", state.as_text())),
+        leaf(&format!("ServiceAccount {}", tree.service_account)),
     ];
     if let Some(selector) = &tree.selects {
         let labels = wanted_labels(selector);
         let kind = selector.resource.kind.as_deref().unwrap_or("?");
-        below.push(leaf(format!("selects {kind} with {}", labels.join(", "))));
+        below.push(leaf(&format!("selects {kind} with {}", labels.join(", "))));
     }
     below.push(Branch {
         text: format!("runs: {}", tree.runs.len()),
-        below: tree.runs.iter().map(|run| leaf(run_line(run))).collect(),
+        below: tree.runs.iter().map(|run| painted(run_line(run))).collect(),
     });
     let outputs = tree.outputs.iter();
     let outputs: Vec<Branch> = outputs
-        .map(|(name, value)| leaf(format!("{name}: {value}")))
+        .map(|(name, value)| leaf(&format!("{name}: {value}")))
         .collect();
     if !outputs.is_empty() {
         below.push(Branch {
@@ -169,13 +175,13 @@ fn root(tree: &Tree) -> Branch {
             below: outputs,
         });
     }
-    let status = tree.ready.as_deref().unwrap_or_default();
+    let status = in_one_line(tree.ready.as_deref().unwrap_or_default());
     Branch {
         text: format!(
             "Runnable {}  {paint}{status}{paint:#} {}",
             tree.name,
-            tree.reason,
-            paint = colour(status)
+            in_one_line(&tree.reason),
+            paint = colour(&status)
         ),
         below,
     }
@@ -196,7 +202,10 @@ fn run_line(run: &LedgerRun) -> String {
     let paint = colour(run.state.as_str());
     format!(
         "{} {} {}  {paint}{}{paint:#}{marks}",
-        run.sequence, run.kind, run.name, run.state
+        run.sequence,
+        in_one_line(&run.kind),
+        in_one_line(&run.name),
+        run.state
     )
 }
 

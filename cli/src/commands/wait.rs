@@ -14,6 +14,7 @@ use crate::outcome::{FOUND, Outcome};
 use crate::{
     cluster::{Cluster, ClusterArgs},
     commands::{get::ready, outputs::plain},
+    foreign::in_one_line,
     live::runs::condition,
 };
 
@@ -162,7 +163,7 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
         reason, message, ..
     }) = stalled
     {
-        return Standing::InVain(format!("{reason}: {message}"));
+        return Standing::InVain(in_one_line(&format!("{reason}: {message}")));
     }
     if reason == Category::Suspended.as_str() {
         let why = "it is suspended, and the run that it would make is held back (cartouche resume)";

@@ -1,6 +1,10 @@
 //! Names on the cluster that the typed words lead to.
 
-use std::{sync::mpsc, thread, time::Duration};
+use std::{
+    sync::mpsc::{self, Sender},
+    thread,
+    time::{Duration, Instant},
+};
 
 use cartouche_crds::{ClusterRunTemplate, Runnable};
 use clap_complete::CompletionCandidate;
@@ -12,7 +16,7 @@ use crate::cluster::{self, Cluster, ClusterArgs};
 
 /// Longest wait; then there are no names.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// More than anybody reads.
+/// Names of one answer; more are asked for as long as there is time.
 const MANY: u32 = 500;
 
 /// What is named.
@@ -24,38 +28,47 @@ pub(super) enum What {
     Accounts,
 }
 
-/// The names, or none if they do not come in time. Not all that may hang can be told to stop, such as a program
+/// The names that come in time. Not all that may hang can be told to stop, such as a program
 /// that gives credentials: so all of it is left behind.
 pub(super) fn of(what: What, place: &ClusterArgs) -> Vec<CompletionCandidate> {
     let (give, take) = mpsc::channel();
     let place = place.clone();
     thread::spawn(move || {
-        let names = cluster::block_on(listed(what, &place));
-        // Nobody listens if it took too long.
-        let _ = give.send(names.unwrap_or_default());
+        // Without a word, as far as it went.
+        let _ = cluster::block_on(listed(what, &place, &give));
     });
-    let names = take.recv_timeout(PATIENCE).unwrap_or_default();
+    let end = Instant::now() + PATIENCE;
+    let mut names: Vec<String> = Vec::new();
+    while let Ok(more) = take.recv_timeout(end.saturating_duration_since(Instant::now())) {
+        names.extend(more);
+    }
     names.into_iter().map(CompletionCandidate::new).collect()
 }
 
-async fn listed(what: What, place: &ClusterArgs) -> anyhow::Result<Vec<String>> {
+async fn listed(what: What, place: &ClusterArgs, give: &Sender<Vec<String>>) -> anyhow::Result<()> {
     let cluster = Cluster::connect(place).await?;
     match what {
-        What::Runnables => names(cluster.api::<Runnable>()).await,
-        What::Accounts => names(cluster.api::<ServiceAccount>()).await,
-        What::Templates => names(Api::<ClusterRunTemplate>::all(cluster.client)).await,
-        What::Namespaces => names(Api::<Namespace>::all(cluster.client)).await,
+        What::Runnables => names(cluster.api::<Runnable>(), give).await,
+        What::Accounts => names(cluster.api::<ServiceAccount>(), give).await,
+        What::Templates => names(Api::<ClusterRunTemplate>::all(cluster.client), give).await,
+        What::Namespaces => names(Api::<Namespace>::all(cluster.client), give).await,
     }
 }
 
-async fn names<K>(api: Api<K>) -> anyhow::Result<Vec<String>>
+/// Page by page, until nobody listens any more.
+async fn names<K>(api: Api<K>, give: &Sender<Vec<String>>) -> anyhow::Result<()>
 where
     K: Resource + Clone + std::fmt::Debug + DeserializeOwned,
 {
-    let list = api
-        .list_metadata(&ListParams::default().limit(MANY))
-        .await?;
-    Ok(list.items.iter().map(ResourceExt::name_any).collect())
+    let mut page = ListParams::default().limit(MANY);
+    loop {
+        let list = api.list_metadata(&page).await?;
+        give.send(list.items.iter().map(ResourceExt::name_any).collect())?;
+        match list.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page = page.continue_token(&token),
+            None => return Ok(()),
+        }
+    }
 }
 
 /// Where the typed words look: they may be unfinished, or wrong.

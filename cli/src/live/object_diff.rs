@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    foreign::in_one_line,
     source::{self, Segment},
     yaml,
 };
@@ -80,14 +81,16 @@ pub(crate) fn shown(changes: &[FieldChange]) -> String {
         from,
     } in changes
     {
+        let line = |value: &Value| in_one_line(&format!("{path}: {value}"));
         if let Some(old) = old {
-            let _ = writeln!(out, "{REMOVED}- {path}: {old}{REMOVED:#}");
+            let _ = writeln!(out, "{REMOVED}- {}{REMOVED:#}", line(old));
         }
         if let Some(new) = new {
-            let from = from
-                .as_ref()
-                .map_or(String::new(), |from| format!("  ({from})"));
-            let _ = writeln!(out, "{ADDED}+ {path}: {new}{ADDED:#}{from}");
+            // Where the tag reads now: the value itself is of the time of the run.
+            let from = from.as_ref().map_or(String::new(), |from| {
+                format!("  (now from {})", in_one_line(from))
+            });
+            let _ = writeln!(out, "{ADDED}+ {}{ADDED:#}{from}", line(new));
         }
     }
     out
@@ -98,7 +101,7 @@ pub(crate) fn shown_new(object: &Value) -> String {
     let text = yaml::text(object).unwrap_or_else(|_| format!("{object:#}\n"));
     let mut out = String::new();
     for line in text.lines() {
-        let _ = writeln!(out, "{ADDED}+ {line}{ADDED:#}");
+        let _ = writeln!(out, "{ADDED}+ {}{ADDED:#}", in_one_line(line));
     }
     out
 }
@@ -134,6 +137,15 @@ mod tests {
             "- spec.a: 1\n+ spec.a: 2\n- spec.gone: true\n+ spec.labels: {\"a.b/c\":\"d\"}\n\
              - spec.list[1]: \"y\"\n+ spec.list[1]: \"z\"\n+ spec.list[2]: \"w\"\n"
         );
+    }
+
+    #[test]
+    fn where_a_value_comes_from_is_said_of_now() {
+        let mut changes = changes(&json!({ "a": "1" }), &json!({ "a": "2\u{9b}" }));
+        changes[0].from = Some("ConfigMap rel .data.version".to_owned());
+        let shown = shown(&changes);
+        let from = "+ a: \"2 \"\u{1b}[0m  (now from ConfigMap rel .data.version)\n";
+        assert!(shown.ends_with(from), "{shown:?}");
     }
 
     #[test]

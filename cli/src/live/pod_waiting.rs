@@ -2,6 +2,8 @@
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
 
+use crate::foreign::in_one_line;
+
 /// What a pod waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PodWaiting {
@@ -68,15 +70,15 @@ fn unstarted(status: &PodStatus) -> Option<PodWaiting> {
 }
 
 fn told(who: &str, reason: &str, message: Option<&str>) -> PodWaiting {
-    let message = message.unwrap_or_default().replace(char::is_control, " ");
+    let (reason, message) = (
+        in_one_line(reason),
+        in_one_line(message.unwrap_or_default()),
+    );
     let text = match message.trim() {
         "" => format!("{who}: {reason}"),
         message => format!("{who}: {reason}: {message}"),
     };
-    PodWaiting {
-        reason: reason.to_owned(),
-        text,
-    }
+    PodWaiting { reason, text }
 }
 
 #[cfg(test)]

@@ -15,6 +15,9 @@ pub(crate) struct LedgerRun {
     pub(crate) api_version: String,
     pub(crate) kind: String,
     pub(crate) name: String,
+    /// Of its object, once it is known to be made.
+    #[serde(skip)]
+    pub(crate) uid: Option<String>,
     pub(crate) input_hash: String,
     #[serde(serialize_with = "as_word")]
     pub(crate) state: RunState,
@@ -51,6 +54,7 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
         api_version: run.api_version.clone(),
         kind: run.kind.clone(),
         name: run.name.clone(),
+        uid: run.uid.clone(),
         input_hash: run.input_hash.clone(),
         state: RunState::from(run),
         started_at: run.started_at.clone().or_else(|| run.intent_at.clone()),
@@ -81,6 +85,7 @@ fn earlier(entry: &HistoryEntry, source: Option<i64>) -> LedgerRun {
         api_version: entry.api_version.clone(),
         kind: entry.kind.clone(),
         name: entry.name.clone(),
+        uid: entry.uid.clone(),
         input_hash: entry.input_hash.clone(),
         state: RunState::from(entry),
         started_at: entry.started_at.clone(),

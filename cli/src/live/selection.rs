@@ -10,14 +10,24 @@ use crate::live::runs::condition;
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct SelectionArgs {
     /// Only those with these labels, as kubectl has it: key=value,other!=value
-    #[arg(short = 'l', long, value_name = "LABELS", conflicts_with = "names")]
+    #[arg(short = 'l', long, value_name = "LABELS", conflicts_with = "names", value_parser = not_blank)]
     pub(crate) selector: Option<String>,
     /// Only those of this template
-    #[arg(long, value_name = "NAME", conflicts_with = "names")]
+    #[arg(long, value_name = "NAME", conflicts_with = "names", value_parser = not_blank)]
     pub(crate) template: Option<String>,
     /// Only those that have failed: Ready is False, or Stalled is True
     #[arg(long, conflicts_with = "names")]
     pub(crate) failed: bool,
+}
+
+/// A script whose variable is empty does not mean all of the namespace.
+fn not_blank(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err(
+            "it is empty, which would choose all: leave it out if all are meant".to_owned(),
+        );
+    }
+    Ok(text.to_owned())
 }
 
 impl SelectionArgs {

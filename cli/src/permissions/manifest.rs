@@ -36,7 +36,8 @@ fn roles<'a>(name: &str, account: &'a Account, rules: &'a [Rule]) -> Vec<Role<'a
             .filter(|rule| rule.resource.namespaced == (reach == Reach::Namespace))
             .collect(),
     };
-    let cluster = format!("{}-{name}", account.namespace);
+    // No account can be named so that this is a role of somebody else: names hold no colon.
+    let cluster = format!("cartouche:{}:{name}", account.namespace);
     let both = [
         of(Reach::Namespace, name.to_owned()),
         of(Reach::Cluster, cluster),
@@ -88,7 +89,7 @@ impl Role<'_> {
         for rule in &self.rules {
             for grant in &rule.grants {
                 let optional = if grant.optional { " (optional)" } else { "" };
-                let why: String = grant.why.chars().map(without_control).collect();
+                let why: String = grant.why.chars().map(in_a_comment).collect();
                 writeln!(text, "  # {}: {why}{optional}", grant.verbs.join(", "))?;
             }
             for line in yaml::text(&json!([as_json(rule)]))?.lines() {
@@ -99,12 +100,12 @@ impl Role<'_> {
     }
 }
 
-/// A line break would end the comment.
-fn without_control(character: char) -> char {
-    if character.is_control() {
-        ' '
-    } else {
-        character
+/// A line break would end the comment, and YAML has more of them than a line feed: of others nothing is in a
+/// comment but what ASCII can show.
+fn in_a_comment(character: char) -> char {
+    match character {
+        ' '..='~' => character,
+        _ => ' ',
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use cartouche_templating::kinds::{self, Watch};
 
 use crate::schema::{bundled, catalog::Catalog};
@@ -83,7 +83,7 @@ pub(crate) fn without_cluster(
     }
 }
 
-/// The resource of a kind that `find` knows, or else the only one of its group that was given.
+/// The resource of a kind that `find` knows, or else the one of its group that was given and is named like it.
 pub(crate) fn known_or_given(
     api_version: &str,
     kind: &str,
@@ -94,27 +94,26 @@ pub(crate) fn known_or_given(
         bail!("a selector names no apiVersion and kind\nhint: cartouche validate says where");
     }
     if let Some(found) = find(api_version, kind) {
+        // A definition among the files may hold anything, such as a star.
+        if let Err(wanted) = found.to_string().parse::<Resource>() {
+            bail!("the resource {found} of {kind} can be in no role: {wanted}");
+        }
         return Ok(found);
     }
     let group = group_of(api_version);
-    let of_group: Vec<&Resource> = given.iter().filter(|it| it.group == group).collect();
-    // A plural begins as its kind does: Policy, policies.
+    // A plural begins as its kind does: Policy, policies. Another one of the group is of another kind.
     let beginning = kind.to_lowercase();
     let beginning = beginning.strip_suffix('y').unwrap_or(&beginning);
-    let mut named = of_group
+    let mut named = given
         .iter()
-        .filter(|it| it.plural.starts_with(beginning));
-    let one = match (of_group.as_slice(), named.next(), named.next()) {
-        ([only], ..) => Some(*only),
-        (_, Some(named), None) => Some(*named),
-        _ => None,
-    };
-    one.cloned().ok_or_else(|| {
-        let example = format!("{}s.{group}", kind.to_lowercase());
-        anyhow!(
+        .filter(|it| it.group == group && it.plural.starts_with(beginning));
+    match (named.next(), named.next()) {
+        (Some(named), None) => Ok(named.clone()),
+        _ => bail!(
             "the plural name of {kind} of {api_version} is not known here\n\
              hint: ask a cluster that serves it (without -f), have its CustomResourceDefinition among the files, \
-             or name it: --resource {example}",
-        )
-    })
+             or name it, as it begins like the kind: --resource {}s.{group}",
+            kind.to_lowercase()
+        ),
+    }
 }

@@ -122,6 +122,47 @@ fn a_kind_that_is_not_known_has_to_be_named() {
 }
 
 #[test]
+fn a_resource_that_is_named_for_one_kind_stands_for_no_other_of_its_group() {
+    let given = ["backups.example.com"];
+    assert!(of("example.com/v1", "Backup", &given).is_ok());
+    let error = of("example.com/v1", "Restore", &given).unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains("plural name of Restore"), "{error}");
+}
+
+#[test]
+fn a_definition_with_a_star_for_its_plural_gives_no_role() {
+    let star = |_: &str, _: &str| {
+        Some(Resource {
+            group: "example.com".to_owned(),
+            plural: "*".to_owned(),
+            namespaced: true,
+        })
+    };
+    let needs = of_template("t", &template("example.com/v1", "Backup", &json!({})));
+    let error = rules(&needs, &[], star).unwrap_err().to_string();
+    assert!(error.contains("can be in no role"), "{error}");
+}
+
+#[test]
+fn no_line_break_of_yaml_ends_the_comment_of_a_rule() {
+    let account = Account {
+        namespace: "shop".to_owned(),
+        name: "builder".to_owned(),
+    };
+    let rule = Rule {
+        resource: "pods".parse().unwrap(),
+        grants: vec![Grant {
+            verbs: vec!["list"],
+            why: "a\u{2028}b\u{2029}c\u{85}d\re\u{feff}f".to_owned(),
+            optional: false,
+        }],
+    };
+    let text = manifest::yaml("builder", &account, &[rule]).unwrap();
+    assert!(text.contains("  # list: a b c d e f\n"), "{text:?}");
+}
+
+#[test]
 fn a_kind_that_a_tag_decides_has_to_be_named() {
     let templated = ("batch/v1", "$(runnable.spec.inputs.kind)$");
     let error = of(templated.0, templated.1, &[]).unwrap_err().to_string();
@@ -176,8 +217,8 @@ fn a_kind_without_namespaces_gets_a_role_of_the_cluster() {
         json!([
             ["Role", "builder"],
             ["RoleBinding", "builder"],
-            ["ClusterRole", "shop-builder"],
-            ["ClusterRoleBinding", "shop-builder"],
+            ["ClusterRole", "cartouche:shop:builder"],
+            ["ClusterRoleBinding", "cartouche:shop:builder"],
         ])
     );
     assert_eq!(items[2]["metadata"].get("namespace"), None);

@@ -78,7 +78,7 @@ pub(super) fn check(object: &Value) -> Vec<Refused> {
 }
 
 /// What a name may be, or what it may begin with.
-fn is_subdomain(name: &str, is_prefix: bool) -> bool {
+pub(crate) fn is_subdomain(name: &str, is_prefix: bool) -> bool {
     let allowed = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-');
     // The part that is added ends the name.
     let name = if is_prefix {

@@ -22,7 +22,7 @@ pub async fn are_told(story: &Story) -> Result<()> {
         &["why", "hello"],
         &[
             "there is no ClusterRunTemplate",
-            "to do: make the ClusterRunTemplate",
+            "to do: create it, or correct spec.runTemplateRef.name",
             "there is no ClusterRunTemplate gone",
         ],
     )

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test program takes what it needs")]
 
+pub mod played;
+
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -37,6 +37,9 @@ pub(super) struct Comparison {
     /// What to know of this comparison.
     pub(super) notes: Vec<String>,
     pub(super) verdict: String,
+    /// Whether either side may hold parts of a Secret.
+    #[serde(skip)]
+    pub(super) has_secrets: bool,
 }
 
 /// What is compared with the last run.
@@ -78,6 +81,7 @@ impl Comparison {
             notes: notes(prospect, &last, served.is_some()),
             last,
             verdict: verdict(prospect),
+            has_secrets: prospect.has_secrets,
         })
     }
 

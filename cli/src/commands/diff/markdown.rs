@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use cartouche_templating::kinds;
+use crate::foreign::in_one_line;
 
-use super::{Compared, comparison::Comparison};
+use super::{Compared, comparison::Comparison, prospect::OfSecrets};
 
 /// Bytes of a whole comment: GitHub takes 65,536 characters, and others no less.
 const MOST: usize = 60_000;
@@ -50,15 +50,19 @@ fn section(compared: &Compared) -> String {
     let title = title(compared);
     match &compared.found {
         Ok(found) => {
-            let mut out = format!("\n### {title}: {}\n\n", plain(&found.verdict));
+            let mut out = format!("\n### {title}: {}\n\n", in_one_line(&found.verdict));
             out.push_str(&fenced("diff", &bounded(&difference(found))));
             for note in &found.notes {
-                let _ = writeln!(out, "\n{}", plain(note));
+                let _ = writeln!(out, "\n{}", in_one_line(note));
             }
             out
         }
         Err(error) => {
-            let text = format!("{error:#}\n");
+            let text = if error.downcast_ref::<OfSecrets>().is_some() {
+                "the error may hold parts of a Secret, and is on standard error only\n".to_owned()
+            } else {
+                format!("{error:#}\n")
+            };
             format!(
                 "\n### {title}: it cannot be told\n\n{}",
                 fenced("text", &bounded(&text))
@@ -70,7 +74,7 @@ fn section(compared: &Compared) -> String {
 /// One that would not run needs no more than a line.
 fn line(compared: &Compared) -> String {
     let verdict = match &compared.found {
-        Ok(found) => plain(&found.verdict),
+        Ok(found) => in_one_line(&found.verdict),
         Err(_) => String::new(),
     };
     format!("\n- {}: {verdict}", title(compared))
@@ -78,17 +82,12 @@ fn line(compared: &Compared) -> String {
 
 fn title(compared: &Compared) -> String {
     let name = format!("{}/{}", compared.namespace, compared.name);
-    format!("`{}`", plain(&name).replace('`', "'"))
-}
-
-/// A text within a line, which no word of a manifest can leave.
-fn plain(text: &str) -> String {
-    text.replace(char::is_control, " ")
+    format!("`{}`", in_one_line(&name).replace('`', "'"))
 }
 
 fn difference(found: &Comparison) -> String {
-    if kinds::holds_secrets(&found.kind) {
-        return format!("! what a {} holds is not shown\n", found.kind);
+    if found.has_secrets {
+        return "! what a Secret holds is not shown\n".to_owned();
     }
     anstream::adapter::strip_str(&found.difference()).to_string()
 }
@@ -143,6 +142,7 @@ mod tests {
                 last: Last::Known { changes: change },
                 notes: Vec::new(),
                 verdict: "this would be run 2 (v1:0)".to_owned(),
+                has_secrets: false,
             }),
         }
     }
@@ -211,10 +211,13 @@ there is no ClusterRunTemplate x
     fn what_a_secret_holds_is_never_in_a_comment() {
         let mut secret = compared("a", true, "hunter2");
         if let Ok(found) = &mut secret.found {
-            found.kind = "Secret".to_owned();
+            found.has_secrets = true;
         }
-        let text = text(&[secret]);
+        let mut failed = compared("b", true, "");
+        failed.found = Err(anyhow!("invalid value: hunter2").context(OfSecrets));
+        let text = text(&[secret, failed]);
         assert!(text.contains("Secret holds is not shown"), "{text}");
+        assert!(text.contains("on standard error only"), "{text}");
         assert!(!text.contains("hunter2"), "{text}");
     }
 }

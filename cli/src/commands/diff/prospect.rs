@@ -1,6 +1,6 @@
 //! What a Runnable would run now.
 
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 use cartouche_crds::{ClusterRunTemplate, Runnable};
@@ -8,7 +8,7 @@ use cartouche_protocol::{
     facts::RunnableFacts,
     ledger::{Due, Ledger},
 };
-use cartouche_templating::Template;
+use cartouche_templating::{Template, kinds, syntax};
 use kube::Api;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -36,12 +36,29 @@ pub(crate) struct Prospect {
     pub(crate) selected: Option<Value>,
     /// Whether its hash follows from a uid or a time that the cluster has yet to give.
     pub(crate) is_provisional: bool,
+    /// Whether the last run, this one, or what is selected may hold parts of a Secret.
+    pub(crate) has_secrets: bool,
+}
+
+/// Said of an error that may repeat parts of a Secret.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OfSecrets;
+
+impl fmt::Display for OfSecrets {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("this may hold parts of a Secret")
+    }
 }
 
 impl Prospect {
     /// Whether it is another run than the present one.
     pub(crate) fn is_new(&self) -> bool {
         matches!(self.due, Due::New(_))
+    }
+
+    /// Marks an error that may repeat parts of a Secret.
+    pub(super) fn marked(&self, error: anyhow::Error) -> anyhow::Error {
+        marked(error, self.has_secrets)
     }
 }
 
@@ -220,8 +237,43 @@ struct State {
     selected: Option<Value>,
 }
 
+fn marked(error: anyhow::Error, has_secrets: bool) -> anyhow::Error {
+    if has_secrets {
+        error.context(OfSecrets)
+    } else {
+        error
+    }
+}
+
 impl State {
     fn prospect(self, namespace: &str) -> anyhow::Result<Prospect> {
+        let has_secrets = self.has_secrets();
+        let rendered = self.rendered(namespace);
+        let rendered = rendered.map_err(|error| marked(error, has_secrets));
+        rendered.map(|prospect| Prospect {
+            has_secrets: has_secrets || kinds::holds_secrets(prospect.run.rendered.kind()),
+            ..prospect
+        })
+    }
+
+    /// Whether a Secret was made, is made, or is selected, as far as that is known before it is rendered.
+    fn has_secrets(&self) -> bool {
+        let runnables = || self.live.iter().chain([&self.runnable]);
+        let selected =
+            runnables().filter_map(|it| it.spec.selector.as_ref()?.resource.kind.as_deref());
+        let made =
+            runnables().filter_map(|it| Some(&*it.status.as_ref()?.current_run.as_ref()?.kind));
+        let to_be_made = self.template.spec.template.get("kind");
+        let to_be_made = to_be_made.and_then(Value::as_str).unwrap_or_default();
+        // A tag may decide for a Secret.
+        syntax::may_hold_tags(to_be_made)
+            || selected
+                .chain(made)
+                .chain([to_be_made])
+                .any(kinds::holds_secrets)
+    }
+
+    fn rendered(self, namespace: &str) -> anyhow::Result<Prospect> {
         let template = Template::compile(&self.template.spec)
             .map_err(|problems| anyhow!("the template cannot be used: {problems}"))?;
         let mut value = as_json(&self.runnable)?;
@@ -254,6 +306,7 @@ impl State {
             due,
             template: self.template,
             selected: self.selected,
+            has_secrets: false,
         })
     }
 }
@@ -263,4 +316,73 @@ fn numbered(subject: &Subject<'_>, sequence: i64) -> anyhow::Result<Run> {
         let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
         anyhow!("it cannot be rendered: {}", texts.join("; "))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A template that makes a kind, for a Runnable that selects one, whose last run was of one.
+    fn state(kind: &str, selected: &str, last: &str) -> State {
+        let runnable: Runnable = serde_json::from_value(json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+            "metadata": { "name": "hello", "uid": "u" },
+            "spec": {
+                "runTemplateRef": { "name": "greet" },
+                "selector": { "resource": { "apiVersion": "v1", "kind": selected }, "matchingLabels": { "a": "b" } },
+                "inputs": { "kind": "Secret" },
+            },
+            "status": { "currentRun": {
+                "sequence": 1, "inputHash": "v1:0", "phase": "Created",
+                "apiVersion": "v1", "kind": last, "name": "x",
+            } },
+        }))
+        .unwrap();
+        let template = serde_json::from_value(json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate",
+            "metadata": { "name": "greet" },
+            "spec": { "template": {
+                "apiVersion": "v1", "kind": kind, "metadata": { "generateName": "a-" },
+                "data": { "a": "$(selected.data.a)$" },
+            } },
+        }))
+        .unwrap();
+        State {
+            live: Some(runnable.clone()),
+            runnable,
+            template,
+            selected: Some(json!({ "data": { "a": "b" } })),
+        }
+    }
+
+    #[test]
+    fn a_secret_is_one_whether_it_is_made_was_made_or_is_selected() {
+        let has_secrets = |kind, selected, last| {
+            let prospect = state(kind, selected, last).prospect("demo");
+            prospect.unwrap().has_secrets
+        };
+        assert!(!has_secrets("ConfigMap", "ConfigMap", "ConfigMap"));
+        assert!(has_secrets("Secret", "ConfigMap", "ConfigMap"));
+        assert!(has_secrets("ConfigMap", "Secret", "ConfigMap"));
+        assert!(has_secrets("ConfigMap", "ConfigMap", "Secret"));
+        let by_tag = "$(runnable.spec.inputs.kind)$";
+        assert!(has_secrets(by_tag, "ConfigMap", "ConfigMap"));
+        // The selector that is taken away has filled the last run.
+        let mut edited = state("ConfigMap", "Secret", "ConfigMap");
+        edited.runnable.spec.selector = None;
+        assert!(edited.prospect("demo").unwrap().has_secrets);
+    }
+
+    #[test]
+    fn an_error_about_a_secret_is_marked() {
+        let error = |selected| {
+            let mut state = state("ConfigMap", selected, "ConfigMap");
+            state.selected = Some(json!({ "data": {} }));
+            state.prospect("demo").err().unwrap()
+        };
+        assert!(error("Secret").downcast_ref::<OfSecrets>().is_some());
+        assert!(error("ConfigMap").downcast_ref::<OfSecrets>().is_none());
+    }
 }

@@ -21,6 +21,7 @@ use kube::{
 use super::{AGE, GetArgs, Layout, ListFormat, name_line, nothing};
 use crate::{
     cluster::{Cluster, as_json, explained},
+    foreign::in_one_line,
     live::table::Columns,
     outcome::Outcome,
     yaml,
@@ -52,7 +53,7 @@ pub(super) async fn watch(
                 continue;
             }
             Some(Ok(event)) => {
-                told = false;
+                told &= !is_back(&event);
                 shown.take(event, |runnable| args.picks(runnable), &printer)
             }
         };
@@ -78,6 +79,11 @@ fn configured(args: &GetArgs) -> watcher::Config {
     }
 }
 
+/// Whether the API server answers again: a list that is only begun may fail as the one before did.
+fn is_back(event: &Event<Runnable>) -> bool {
+    !matches!(event, Event::Init | Event::InitApply(_))
+}
+
 /// An interruption is told once and mends by itself, unless it is about permissions. A watch that is too old is
 /// begun anew without a word.
 fn interrupted(error: watcher::Error, told: &mut bool) -> anyhow::Result<()> {
@@ -99,7 +105,7 @@ fn interrupted(error: watcher::Error, told: &mut bool) -> anyhow::Result<()> {
     };
     if !mem::replace(told, true) {
         let text = format!("{error:#}");
-        let line = text.lines().next().unwrap_or_default();
+        let line = in_one_line(text.lines().next().unwrap_or_default());
         anstream::eprintln!("{line}; it is tried again");
     }
     Ok(())

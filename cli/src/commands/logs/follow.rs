@@ -16,7 +16,8 @@ use tokio::task::JoinSet;
 use crate::outcome::{FOUND, Outcome};
 use crate::{
     cluster::Cluster,
-    commands::logs::{containers, has_begun, no_pod_yet, pods, statuses, waits},
+    commands::logs::{containers, has_begun, no_pod_yet, pods::pods, statuses, waits},
+    foreign::in_lines,
     live::{
         pod_waiting::pod_waiting,
         runs::{self, LedgerRun},
@@ -124,7 +125,7 @@ fn note(read: Result<anyhow::Result<()>, tokio::task::JoinError>, outcome: &mut 
         Err(error) => anyhow!(error),
     };
     // Writing to a string cannot fail.
-    let _ = writeln!(outcome.err, "{error:#}");
+    let _ = writeln!(outcome.err, "{}", in_lines(&format!("{error:#}")));
     outcome.code = FOUND;
 }
 

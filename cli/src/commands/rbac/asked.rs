@@ -15,6 +15,7 @@ use kube::ResourceExt as _;
 use super::RbacArgs;
 use crate::{
     cluster::Cluster, objects::Objects, permissions::Account, source::Document, template_file,
+    validate::is_subdomain,
 };
 
 /// Templates by name, and Runnables of them.
@@ -77,6 +78,7 @@ impl Asked {
             .iter()
             .map(|it| it.spec.service_account().to_owned());
         let name = only("account", "--account", named, theirs)?;
+        refuse_no_name("account", &name)?;
         let named = args.cluster.namespace.iter().cloned();
         let theirs = self.runnables.iter().filter_map(Runnable::namespace);
         let theirs: Vec<String> = theirs.collect();
@@ -87,6 +89,7 @@ impl Asked {
             named,
             theirs.into_iter().chain(present),
         )?;
+        refuse_no_name("namespace", &namespace)?;
         Ok(Account { namespace, name })
     }
 
@@ -95,6 +98,12 @@ impl Asked {
             bail!(
                 "which template?\nhint: name a ClusterRunTemplate, a Runnable with -r, or files with -f"
             );
+        }
+        for (name, _) in &self.templates {
+            refuse_no_name("template", name)?;
+        }
+        for runnable in &self.runnables {
+            refuse_no_name("Runnable", &runnable.name_any())?;
         }
         let templates = self.templates.iter();
         let runs = templates.flat_map(|(name, template)| permissions::of_template(name, template));
@@ -183,6 +192,17 @@ fn only(
             several.join(", ")
         ),
     }
+}
+
+/// A role says for whom and for what it is. A name that no object can have, a file has for something else.
+fn refuse_no_name(what: &str, name: &str) -> anyhow::Result<()> {
+    if is_subdomain(name, false) {
+        return Ok(());
+    }
+    bail!(
+        "{name:?} can be the name of no {what}\n\
+         hint: names consist of lower-case letters, digits, - and ., and begin and end with a letter or digit"
+    )
 }
 
 fn runnables_in(objects: &Objects) -> anyhow::Result<Vec<Runnable>> {

@@ -1,9 +1,11 @@
 //! Why a Runnable is as it is, as data: for programs, and for the text that is made of it.
 
+use std::collections::BTreeSet;
+
 use cartouche_crds::{ClusterRunTemplate, RUN_SEQUENCE_LABEL, RerunRequest, Runnable};
 use cartouche_protocol::{
     advice::advice,
-    ledger::Due,
+    ledger::{Due, RunState},
     status::{READY, RUN_IN_PROGRESS, TRUE, blocking},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -74,6 +76,8 @@ pub(super) struct ExplainedRun {
 pub(super) enum Because {
     /// There was none before.
     First,
+    /// Nothing is known of those before it.
+    Forgotten,
     /// What is rendered differs from an earlier run.
     Changed {
         run: i64,
@@ -109,7 +113,14 @@ impl Explanation {
         let name = runnable.name_any();
         let prospect = diff::prospect(cluster, &name, &Edited::default()).await;
         let run = explained(&runs, prospect.as_ref().ok(), cluster).await?;
-        let warnings = prospect.as_ref().ok().and_then(|it| warnings(&it.template));
+        let warnings = if let Ok(prospect) = &prospect {
+            warnings(&prospect.template)
+        } else {
+            // What does not render now may be warned of all the same.
+            let name = &runnable.spec.run_template_ref.name;
+            let template = Box::pin(cluster.template(name)).await;
+            template.ok().flatten().as_ref().and_then(warnings)
+        };
         let about = (run, next(prospect), warnings);
         Ok(Self::with(runnable, cluster.namespace.clone(), about))
     }
@@ -168,7 +179,8 @@ async fn explained(
         return Ok(None);
     };
     let because = match runs::before(runs, current) {
-        None => Because::First,
+        None if is_first(runs, current) => Because::First,
+        None => Because::Forgotten,
         Some(earlier) if earlier.input_hash == current.input_hash => match &current.rerun_token {
             Some(token) => Because::Requested(requests::request(current, token)),
             None => Because::Deleted {
@@ -182,6 +194,14 @@ async fn explained(
     };
     let run = current.clone();
     Ok(Some(ExplainedRun { run, because }))
+}
+
+/// Whether there was none before: the numbers below were given up, if there are any.
+fn is_first(runs: &[LedgerRun], current: &LedgerRun) -> bool {
+    let given_up = runs.iter().filter(|run| run.state == RunState::NameTaken);
+    let below = given_up.map(|run| run.sequence);
+    let below = below.filter(|sequence| *sequence < current.sequence);
+    (1..current.sequence).eq(below.collect::<BTreeSet<_>>())
 }
 
 /// What differs between two runs, as long as both are there. One that was not made yet is what is rendered now.
@@ -201,12 +221,18 @@ async fn changes(
         return Ok(None);
     };
     let mut changes = differences(&old, &new);
-    if let Some(prospect) = prospect
+    if let Some(prospect) = prospect.filter(|it| is_rendered_now(it.due, current.sequence))
         && let Some(selected) = &prospect.selected
     {
         Origins::of(&prospect.template.spec.template, selected).name(&mut changes);
     }
     Ok(Some(changes))
+}
+
+/// Whether a run is what is rendered now: tags of a template that renders something else may not be those that it
+/// was made of.
+fn is_rendered_now(due: Due, sequence: i64) -> bool {
+    matches!(due, Due::Pending(now) | Due::Nothing(now) if now == sequence)
 }
 
 /// The object of a run, if there is one that is it.
@@ -283,6 +309,29 @@ pub(super) mod tests {
                 "run": null, "next": { "due": "New", "sequence": 1 },
             })
         );
+    }
+
+    #[test]
+    fn the_first_run_is_the_one_with_no_number_before_that_was_run() {
+        let mut runs = crate::live::runs::tests::some_runs();
+        runs.retain(|run| run.sequence >= 4);
+        assert!(!is_first(&runs, &runs[0]), "runs 1 to 3 are forgotten");
+        (runs[0].sequence, runs[1].sequence) = (2, 1);
+        assert!(is_first(&runs, &runs[0]), "number 1 was given up");
+        runs.truncate(1);
+        runs[0].sequence = 1;
+        assert!(is_first(&runs, &runs[0]));
+    }
+
+    #[test]
+    fn tags_tell_nothing_of_a_run_that_is_not_what_is_rendered_now() {
+        for due in [Due::Pending(2), Due::Nothing(2)] {
+            assert!(is_rendered_now(due, 2));
+            assert!(!is_rendered_now(due, 3));
+        }
+        for due in [Due::New(3), Due::OtherHash(2)] {
+            assert!(!is_rendered_now(due, 2));
+        }
     }
 
     #[test]

@@ -8,11 +8,27 @@ use serde_json::Value;
 
 use crate::{live::object_diff::FieldChange, source};
 
-/// The tags of a template that read the selected object, and the path of the run that each is at.
+/// The texts of a template that are made of the selected object alone, and the path of the run that each is at.
 pub(super) struct Origins {
     /// `ConfigMap app-settings`.
     selected: String,
     tags: Vec<(String, String)>,
+}
+
+/// The fields of the selected object that a text is made of; nothing if tags of it read anything else, which may
+/// be what has changed.
+fn only_selected(text: &str) -> Option<String> {
+    let mut fields = Vec::new();
+    for tag in syntax::tags(text) {
+        syntax::below(&steps(&tag.path), &["selected"])?;
+        let field = tag.path.trim_start_matches(['.', '{']);
+        let field = field.trim_end_matches('}');
+        let field = field.strip_prefix("selected").unwrap_or(field).to_owned();
+        if !fields.contains(&field) {
+            fields.push(field);
+        }
+    }
+    (!fields.is_empty()).then(|| fields.join(", "))
 }
 
 impl Origins {
@@ -48,11 +64,8 @@ impl Origins {
                 }
             }
             Value::String(text) => {
-                for tag in syntax::tags(text) {
-                    let read = steps(&tag.path);
-                    if syntax::below(&read, &["selected"]).is_some() {
-                        self.tags.push((source::shown(at), tag.path));
-                    }
+                if let Some(fields) = only_selected(text) {
+                    self.tags.push((source::shown(at), fields));
                 }
             }
             _ => {}
@@ -68,11 +81,7 @@ impl Origins {
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
             };
             let tag = self.tags.iter().find(is_at);
-            change.from = tag.map(|(_, path)| {
-                let field = path.trim_start_matches(['.', '{']).trim_end_matches('}');
-                let field = field.strip_prefix("selected").unwrap_or(field);
-                format!("{} {field}", self.selected)
-            });
+            change.from = tag.map(|(_, fields)| format!("{} {fields}", self.selected));
         }
     }
 }
@@ -100,6 +109,8 @@ mod tests {
         let template = json!({ "spec": {
             "version": "$(selected.data.version)$",
             "all": "$(selected.data)$",
+            "both": "$(selected.data.a)$-$(selected.data.b)$",
+            "mixed": "$(selected.data.a)$-$(runnable.spec.inputs.a)$",
             "own": "$(runnable.spec.inputs.a)$",
             "steps": [{ "image": "app:$(selected.data['tag'])$" }],
         } });
@@ -107,6 +118,8 @@ mod tests {
             ("spec.version", Some("ConfigMap rel .data.version")),
             ("spec.all.b", Some("ConfigMap rel .data")),
             ("spec.steps[0].image", Some("ConfigMap rel .data['tag']")),
+            ("spec.both", Some("ConfigMap rel .data.a, .data.b")),
+            ("spec.mixed", None),
             ("spec.own", None),
             ("spec.versions", None),
             ("spec", None),

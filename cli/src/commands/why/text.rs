@@ -12,6 +12,7 @@ use cartouche_protocol::{
 use super::explanation::{Because, BlockedBy, ExplainedRun, Explanation, Next};
 use crate::{
     commands::get::colour,
+    foreign::in_one_line,
     live::{age, object_diff, requests},
 };
 
@@ -32,6 +33,7 @@ fn state(explanation: &Explanation) -> String {
         None => format!("{name}: no controller has looked at it\n"),
         Some(status) => {
             let paint = colour(status);
+            let (status, reason) = (in_one_line(status), in_one_line(reason));
             format!("{name}: Ready is {paint}{status}{paint:#} ({reason})\n")
         }
     };
@@ -50,7 +52,7 @@ fn state(explanation: &Explanation) -> String {
         let _ = writeln!(out, "  to do: {to_do}");
     }
     if let Some(warnings) = &explanation.warnings {
-        let _ = writeln!(out, "  the template warns: {warnings}");
+        let _ = writeln!(out, "  the template warns: {}", in_one_line(warnings));
     }
     out
 }
@@ -59,12 +61,13 @@ fn state(explanation: &Explanation) -> String {
 fn blocked(explanation: &Explanation, blocking: &BlockedBy) -> String {
     if blocking.condition != RUN_TEMPLATE_READY {
         // Ready says more of a run than its engine does.
-        return format!("  {}: {}\n", blocking.condition, explanation.message);
+        let said = format!("{}: {}", blocking.condition, explanation.message);
+        return format!("  {}\n", in_one_line(&said));
     }
     let told = Told::of(&blocking.message);
-    let mut out = format!("  {}\n", told.what);
+    let mut out = format!("  {}\n", in_one_line(told.what));
     if let Some(in_full) = told.in_full {
-        let _ = writeln!(out, "  in full: {in_full}");
+        let _ = writeln!(out, "  in full: {}", in_one_line(in_full));
     }
     out
 }
@@ -83,7 +86,7 @@ fn in_progress(explanation: &Explanation) -> String {
         _ => return String::new(),
     };
     if !explanation.message.is_empty() {
-        let _ = write!(out, ": {}", explanation.message);
+        let _ = write!(out, ": {}", in_one_line(&explanation.message));
     }
     out.push('\n');
     out
@@ -106,14 +109,14 @@ fn cause(explained: &ExplainedRun) -> String {
     let mut out = format!(
         "run {}: {} {}, {paint}{}{paint:#}, {begun} {} ago{never}\n  {made} because {}",
         run.sequence,
-        run.kind,
-        run.name,
+        in_one_line(&run.kind),
+        in_one_line(&run.name),
         run.state,
         age::ago(run.started_at.as_ref()),
         reasons(because)
     );
     if let Some(stopped) = requests::stopped(run) {
-        let _ = writeln!(out, "  {stopped}");
+        let _ = writeln!(out, "  {}", in_one_line(&stopped));
     }
     out
 }
@@ -122,7 +125,10 @@ fn reasons(because: &Because) -> String {
     match because {
         Because::First => "it is the first one\n".to_owned(),
         Because::Deleted { run } => format!("run {run} was deleted before it had finished\n"),
-        Because::Requested(request) => requested(request),
+        Because::Forgotten => {
+            "of what is not known any more: the runs before it are forgotten\n".to_owned()
+        }
+        Because::Requested(request) => format!("{}\n", in_one_line(&requested(request))),
         Because::Changed { run, changes: None } => format!(
             "what is rendered differs from run {run} (its object is gone, so that the fields are not known)\n"
         ),
@@ -147,8 +153,8 @@ fn requested(request: &RerunRequest) -> String {
     };
     let token = &request.token;
     match request.reason.as_str() {
-        "" => format!("{by} asked for it: {token}\n"),
-        reason => format!("{by} asked for it: {token} ({reason})\n"),
+        "" => format!("{by} asked for it: {token}"),
+        reason => format!("{by} asked for it: {token} ({reason})"),
     }
 }
 
@@ -166,7 +172,12 @@ fn next(explanation: &Explanation) -> String {
         Next::OtherHash { sequence } => {
             format!("whether run {sequence} is of what is rendered now, the controller finds out\n")
         }
-        Next::Unknown { message } => format!("what would run now cannot be told: {message}\n"),
+        Next::Unknown { message } => {
+            format!(
+                "what would run now cannot be told: {}\n",
+                in_one_line(message)
+            )
+        }
     }
 }
 
@@ -193,6 +204,34 @@ mod tests {
                  no run yet\nwhat is rendered now has not run yet: run 1 is to come\n  \
                  `cartouche diff hello` shows what differs\n"
             )
+        );
+    }
+
+    #[test]
+    fn no_message_reaches_the_terminal_as_a_command_or_as_a_line_of_its_own() {
+        let engine = condition("StampedObjectCondition", "False", "Failed");
+        let mut ready = condition("Ready", "False", "Failed");
+        ready["message"] = json!("a\nhello: Ready is True\u{1b}[2J");
+        let mut blocked = explanation(&json!([engine, ready]), true);
+        blocked.warnings = Some("b\u{9b}2J".to_owned());
+        blocked.next = Next::Unknown {
+            message: "c\rd".to_owned(),
+        };
+        let plain = text(&blocked)
+            .replace("\u{1b}[31m", "")
+            .replace("\u{1b}[0m", "");
+        assert!(plain.contains("a hello: Ready is True"), "{plain}");
+        let is_command = |c: char| c != '\n' && c.is_control();
+        assert!(!plain.contains(is_command), "{plain:?}");
+    }
+
+    #[test]
+    fn a_run_whose_predecessors_are_forgotten_is_not_called_the_first() {
+        assert_eq!(reasons(&Because::First), "it is the first one\n");
+        let forgotten = reasons(&Because::Forgotten);
+        assert!(
+            forgotten.contains("the runs before it are forgotten"),
+            "{forgotten}"
         );
     }
 

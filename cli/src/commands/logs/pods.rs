@@ -1,0 +1,103 @@
+//! Which pods are those of a run. Anybody may give pods its label: only those count that it owns.
+
+use std::collections::BTreeSet;
+
+use anyhow::{anyhow, bail};
+use cartouche_templating::{
+    is_pod_of,
+    kinds::{self, PodsOf},
+};
+use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::OwnerReference};
+use kube::{
+    Api, ResourceExt,
+    api::{ListParams, PartialObjectMeta},
+    core::DynamicObject,
+};
+
+use crate::{
+    cluster::{Cluster, within},
+    live::runs::LedgerRun,
+    permissions::resource::group_of,
+};
+
+/// The pods that a run made: none of a run that is not known to be made.
+pub(super) async fn pods(run: &LedgerRun, cluster: &Cluster) -> anyhow::Result<Vec<Pod>> {
+    let api: Api<Pod> = cluster.api();
+    let known = kinds::known(&run.api_version, &run.kind).map(|known| known.pods);
+    let (Some(PodsOf::Itself | PodsOf::Labelled(_)), uid) = (known, run.uid.as_deref()) else {
+        bail!(
+            "it is not known how to find the pods of a {} of {}",
+            run.kind,
+            run.api_version
+        );
+    };
+    let Some(uid) = uid else {
+        return Ok(Vec::new());
+    };
+    let Some(PodsOf::Labelled(label)) = known else {
+        let pod = within(&format!("reading Pod {}", run.name), api.get_opt(&run.name)).await?;
+        let pod = pod.filter(|pod| pod.metadata.uid.as_deref() == Some(uid));
+        return Ok(pod.into_iter().collect());
+    };
+    let parameters = ListParams::default().labels(&format!("{label}={}", run.name));
+    let listed = within("listing the pods of the run", api.list(&parameters)).await?;
+    let mut owners = between(&listed.items, run, uid, &parameters, cluster).await;
+    owners.insert(uid.to_owned());
+    let mut own = Vec::new();
+    for pod in listed {
+        let value = serde_json::to_value(&pod)?;
+        if owners.iter().any(|owner| is_pod_of(&value, owner)) {
+            own.push(pod);
+        }
+    }
+    Ok(own)
+}
+
+/// The uids of what the run owns that owns pods in turn, as the `TaskRuns` of a `PipelineRun` do. What may not be listed
+/// is believed.
+async fn between(
+    pods: &[Pod],
+    run: &LedgerRun,
+    uid: &str,
+    of_run: &ListParams,
+    cluster: &Cluster,
+) -> BTreeSet<String> {
+    let is_between = |owner: &&OwnerReference| {
+        owner.uid != uid
+            && owner.kind != run.kind
+            && group_of(&owner.api_version) == group_of(&run.api_version)
+    };
+    let owners = pods.iter().flat_map(ResourceExt::owner_references);
+    let owners: Vec<&OwnerReference> = owners.filter(is_between).collect();
+    let kind = |owner: &&OwnerReference| (owner.api_version.clone(), owner.kind.clone());
+    let mut uids = BTreeSet::new();
+    for of_kind in owners.iter().map(kind).collect::<BTreeSet<_>>() {
+        if let Ok(owned) = owned(&of_kind, uid, of_run, cluster).await {
+            uids.extend(owned);
+        } else {
+            let named = owners.iter().filter(|owner| kind(owner) == of_kind);
+            uids.extend(named.map(|owner| owner.uid.clone()));
+        }
+    }
+    uids
+}
+
+/// The uids of the objects of a kind that a run owns.
+async fn owned(
+    (api_version, kind): &(String, String),
+    uid: &str,
+    of_run: &ListParams,
+    cluster: &Cluster,
+) -> anyhow::Result<Vec<String>> {
+    let served = cluster.served(api_version, kind).await?;
+    let served = served.ok_or_else(|| anyhow!("there is no kind {kind} of {api_version}"))?;
+    let api = cluster.objects(&served);
+    let what = format!("listing {kind}s of the run");
+    let listed = within(&what, api.list_metadata(of_run)).await?.items;
+    let is_own = |object: &&PartialObjectMeta<DynamicObject>| {
+        let mut owners = object.owner_references().iter();
+        owners.any(|owner| owner.uid == uid)
+    };
+    let own = listed.iter().filter(is_own);
+    Ok(own.filter_map(ResourceExt::uid).collect())
+}

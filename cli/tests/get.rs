@@ -1,0 +1,53 @@
+//! `cartouche get`, against a server that plays an API server.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
+mod support;
+
+use std::{
+    io::Read as _,
+    process::Stdio,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use serde_json::json;
+use support::{
+    cartouche,
+    played::{Played, Request},
+};
+
+#[test]
+fn names_are_of_one_namespace() {
+    let refused = cartouche(&["get", "hello", "-A"]);
+    assert_eq!(refused.code, 2);
+    let told = "'[NAMES]...' cannot be used with '--all-namespaces'";
+    assert!(refused.err.contains(told), "{}", refused.err);
+}
+
+#[test]
+fn an_interruption_is_told_once_however_often_it_is_tried_again() {
+    let lists = AtomicUsize::new(0);
+    let played = Played::serve(move |_: &Request| {
+        let is_first = lists.fetch_add(1, Ordering::SeqCst) == 0;
+        is_first.then(|| {
+            json!({ "apiVersion": "carto.run/v1alpha1", "kind": "RunnableList", "metadata": {}, "items": [] })
+        })
+    });
+    let mut command = played.command(&["get", "--watch"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    while played.asked("GET").len() < 4 {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut err = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut err)
+        .unwrap();
+    assert_eq!(err.matches("it is tried again").count(), 1, "{err}");
+}
