@@ -46,10 +46,15 @@ fn state(explanation: &Explanation) -> String {
     if reason == RUN_IN_PROGRESS {
         out.push_str(&in_progress(explanation));
     } else if let Some(blocking) = &explanation.blocked_by {
-        out.push_str(&blocked(explanation, blocking));
+        let _ = writeln!(out, "  {}", in_one_line(what_blocks(explanation, blocking)));
     }
     if let Some(to_do) = &explanation.to_do {
         let _ = writeln!(out, "  to do: {to_do}");
+    }
+    let blocking = explanation.blocked_by.as_ref();
+    let in_full = blocking.and_then(|blocking| Told::of(&blocking.message).in_full);
+    if let Some(in_full) = in_full {
+        let _ = writeln!(out, "  in full: {}", in_one_line(in_full));
     }
     if let Some(warnings) = &explanation.warnings {
         let _ = writeln!(out, "  the template warns: {}", in_one_line(warnings));
@@ -57,19 +62,14 @@ fn state(explanation: &Explanation) -> String {
     out
 }
 
-/// What keeps it from being ready: first what a person would say, then what Cartographer said.
-fn blocked(explanation: &Explanation, blocking: &BlockedBy) -> String {
-    if blocking.condition != RUN_TEMPLATE_READY {
+/// What keeps it from being ready, as a person would say it.
+fn what_blocks<'a>(explanation: &'a Explanation, blocking: &'a BlockedBy) -> &'a str {
+    if blocking.condition == RUN_TEMPLATE_READY {
+        Told::of(&blocking.message).what
+    } else {
         // Ready says more of a run than its engine does.
-        let said = format!("{}: {}", blocking.condition, explanation.message);
-        return format!("  {}\n", in_one_line(&said));
+        &explanation.message
     }
-    let told = Told::of(&blocking.message);
-    let mut out = format!("  {}\n", in_one_line(told.what));
-    if let Some(in_full) = told.in_full {
-        let _ = writeln!(out, "  in full: {}", in_one_line(in_full));
-    }
-    out
 }
 
 /// The run that is waited for, in the words of its engine.
