@@ -1,7 +1,11 @@
 //! The runs of a Runnable, as its ledger knows them.
 
 use cartouche_crds::{Cancellation, HistoryEntry, RerunRequest, Runnable};
-use cartouche_protocol::{ledger::RunState, status::said_of_run};
+use cartouche_protocol::{
+    ledger::RunState,
+    status::{RUN_TEMPLATE_READY, said_of_run},
+    told::Told,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::{Serialize, Serializer};
 
@@ -59,7 +63,13 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
         state: RunState::from(run),
         started_at: run.started_at.clone().or_else(|| run.intent_at.clone()),
         finished_at: run.finished_at.clone(),
-        message: said_of_run(status).unwrap_or_default().to_owned(),
+        message: match RunState::from(run) {
+            // It says why it was never made, and how often that was tried.
+            RunState::Rejected => condition(runnable, RUN_TEMPLATE_READY)
+                .map_or("", |said| Told::of(&said.message).what)
+                .to_owned(),
+            _ => said_of_run(status).unwrap_or_default().to_owned(),
+        },
         rerun_token: run.rerun_token.clone(),
         rerun_request: None,
         cancel_request: None,
@@ -149,6 +159,24 @@ pub(crate) mod tests {
         let states: Vec<&str> = states.map(|run| run["state"].as_str().unwrap()).collect();
         let expected = ["Rejected", "NameTaken", "Unknown", "Running", "Failed"];
         assert_eq!(states, expected);
+    }
+
+    #[test]
+    fn a_run_that_was_refused_says_why_it_was_never_made() {
+        let said = "no permission; tried once; to do: grant it; in full: forbidden";
+        let runnable = json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
+            "spec": { "runTemplateRef": { "name": "job" } },
+            "status": {
+                "currentRun": with(1, &json!({ "phase": "Rejected" })),
+                "conditions": [{
+                    "type": "RunTemplateReady", "status": "False", "reason": "R", "message": said,
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                }],
+            },
+        });
+        let runs = runs(&serde_json::from_value(runnable).unwrap());
+        assert_eq!(runs[0].message, "no permission; tried once");
     }
 
     #[test]
