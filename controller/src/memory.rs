@@ -41,6 +41,9 @@ pub struct Memory {
     pub of_edited_template: bool,
     /// Its account may list its runs but not get them.
     pub only_list: bool,
+    /// Earlier runs, by uid, that no watch shows, and when each was found all the same, on the clock that goes on while
+    /// the machine sleeps.
+    pub looked_for: HashMap<String, Duration>,
     /// What the account may not do.
     pub missing_permissions: Option<MissingPermissions>,
     /// What the pods of its current run said.

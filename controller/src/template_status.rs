@@ -163,7 +163,7 @@ fn of_runs(
     let accepted = conditions.find(|condition| {
         condition.type_ == ACCEPTED && condition.observed_generation == Some(compiled.generation)
     });
-    let told = accepted.and_then(|accepted| accepted.message.split_once(OF_RUNS));
+    let told = accepted.and_then(|accepted| accepted.message.rsplit_once(OF_RUNS));
     let told = told.into_iter().flat_map(|(_, told)| told.split(AND));
     let mut all: Vec<&str> = told.collect();
     for warning in warned {

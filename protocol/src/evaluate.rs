@@ -59,7 +59,24 @@ pub fn contains_rendered(ledger: &Ledger, rendered: &Rendered, object: &Value) -
 pub fn outputs_with_pods(compiled: &Compiled, mut job: Value, pods: &[Value]) -> OutputsRead {
     add_message_of(&mut job, pods);
     let template = compiled.template.as_ref();
-    template.map_or(OutputsRead::Elsewhere, |template| outputs(template, &job))
+    let Ok(template) = template else {
+        return OutputsRead::Elsewhere;
+    };
+    match outputs(template, &job) {
+        // What they said is not missing: it is gone.
+        OutputsRead::Values(_) if pods.is_empty() && template.reads_termination_message() => {
+            let what = "its pods are gone, and with them its termination message".to_owned();
+            let cure = "keep pods of Jobs until they are read; `cartouche rerun` runs it again";
+            OutputsRead::Unsatisfied {
+                why: what.clone(),
+                faults: vec![Fault {
+                    what,
+                    cure: Some(cure.to_owned()),
+                }],
+            }
+        }
+        read => read,
+    }
 }
 
 /// A run as a watch may keep it; without the template by what is known of the run's kind.

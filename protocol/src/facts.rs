@@ -81,6 +81,8 @@ pub struct Facts {
     pub resource: Option<String>,
     /// The pending entry was written in this reconciliation, and nothing was sent for it before.
     pub only_attempt: bool,
+    /// Earlier runs, by uid, that no watch shows and that were read a moment ago: they were there, and had not ended.
+    pub looked_for: BTreeSet<String>,
     /// What the pods of the current run, which has not ended, say of why it does not go on.
     pub hindrance: Hindrance,
     /// How many runs are too many.
@@ -317,6 +319,7 @@ impl Facts {
             created: remembered.created,
             resource: None,
             only_attempt: false,
+            looked_for: BTreeSet::new(),
             hindrance: Hindrance::NotAsked,
             limits,
         }

@@ -9,6 +9,7 @@ use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
     kinds::{OutputSource, known_fields},
     path::{Path, shown},
+    termination_message::TERMINATION_MESSAGE,
 };
 
 /// Whether runs of a kind give no outputs.
@@ -169,7 +170,8 @@ impl Outputs {
         {
             match path.evaluate(run, &mut work) {
                 Ok(value) => found.push((name.as_str(), value)),
-                Err(reason) if *optional && reason.finds_nothing() => {}
+                Err(reason)
+                    if *optional && reason.finds_nothing() && !is_below_words(path, run) => {}
                 Err(reason) => errors.push(OutputPathError {
                     name: name.clone(),
                     path: path.raw().to_owned(),
@@ -184,6 +186,15 @@ impl Outputs {
             Err(OutputError::Paths(errors))
         }
     }
+}
+
+/// Whether a path leads into a termination message that is a string: a container that meant to write a JSON object
+/// has written something else, or too much.
+fn is_below_words(path: &Path, run: &Value) -> bool {
+    let keys = path.leading_keys();
+    keys.first() == Some(&TERMINATION_MESSAGE)
+        && keys.len() > 1
+        && run.get(TERMINATION_MESSAGE).is_some_and(Value::is_string)
 }
 
 /// Names of optional outputs that are none of the outputs, and those that stand there twice, as the schema of the

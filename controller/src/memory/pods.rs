@@ -32,8 +32,12 @@ impl PodsMemory {
     }
 
     /// Pods run. If none does later, they are looked at as seldom as before: a large Job always has gaps.
-    pub fn run(&mut self) {
+    pub fn run(&mut self, now: Duration) {
         self.hindrance = Hindrance::Nothing;
+        // There is nothing to look at, which counts as a look.
+        if self.next_look.is_some_and(|next| next <= now) {
+            self.put_off(now);
+        }
     }
 
     /// How long until they are to be looked at. The first look is some time after it was first known that none runs.
@@ -51,8 +55,12 @@ impl PodsMemory {
     /// They were looked at.
     pub fn looked(&mut self, said: Hindrance, now: Duration) {
         self.hindrance = said;
+        self.put_off(now);
+    }
+
+    fn put_off(&mut self, now: Duration) {
         self.next_look = Some(now + PODS.delay(self.looks));
-        self.looks += 1;
+        self.looks = self.looks.saturating_add(1);
     }
 }
 
@@ -82,6 +90,19 @@ mod tests {
     }
 
     #[test]
+    fn a_run_whose_pods_run_is_looked_at_less_and_less_often_too() {
+        let mut pods = PodsMemory::default();
+        let (mut now, mut looks) = (NOW, 0);
+        pods.of("u").until_look(now);
+        while now < NOW + Duration::from_hours(1) {
+            pods.of("u").run(now);
+            now += pods.of("u").until_look(now).max(Duration::from_millis(50));
+            looks += 1;
+        }
+        assert!(looks < 30, "{looks} looks in an hour");
+    }
+
+    #[test]
     fn another_run_and_one_that_went_on_begin_anew() {
         let mut pods = PodsMemory::default();
         pods.of("u").looked(Hindrance::Said("why".to_owned()), NOW);
@@ -90,7 +111,7 @@ mod tests {
         assert_eq!(pods.of("u").failure, None);
         pods.of("u").looked(Hindrance::Said("why".to_owned()), NOW);
         let before = pods.of("u").until_look(NOW);
-        pods.of("u").run();
+        pods.of("u").run(NOW);
         assert_eq!(pods.of("u").hindrance, Hindrance::Nothing);
         assert_eq!(pods.of("u").until_look(NOW), before);
     }

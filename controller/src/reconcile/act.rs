@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     api::{ApiError, Requests},
+    clock::boot_time,
     discovery::{DiscoveryError, Kind},
     lock::lock,
     memory::Operation,
@@ -138,6 +139,10 @@ impl Reconciliation<'_> {
             let before = self.facts.cached_run(&fetched.run.uid);
             let owner = &self.facts.runnable.uid;
             self.ctx.runs.refresh(owner, before, fetched);
+            if before.is_none() && !self.is_current(&name) && fetched.result().is_none() {
+                let uid = fetched.run.uid.clone();
+                lock(&self.memory).looked_for.insert(uid, boot_time());
+            }
         }
         let read = found.map_or(NameRead::Absent, |found| NameRead::Found(Box::new(found)));
         lock(&self.memory).succeeded(&Operation::Read(name.name.clone()));

@@ -23,6 +23,9 @@ use crate::{
 /// An answer is not asked for again for so long: a Runnable may be reconciled many times meanwhile.
 const KEPT_FOR: Duration = Duration::from_secs(5);
 
+/// An answer is told for so long while no other can be had.
+const TOLD_FOR: Duration = Duration::from_mins(1);
+
 /// The answer to a `SelfSubjectRulesReview`, as far as it is read.
 #[derive(Debug, Default, Deserialize)]
 struct Review {
@@ -95,8 +98,11 @@ impl Reconciliation<'_> {
         {
             return kept.missing.clone();
         }
-        let before = kept.map(|kept| kept.missing);
-        let missing = self.review().await.or(before).unwrap_or_default();
+        let Some(missing) = self.review().await else {
+            // What was known a moment ago is told a little longer, so that the message does not change to and fro.
+            let kept = kept.filter(|kept| now.saturating_sub(kept.at) < TOLD_FOR);
+            return kept.map(|kept| kept.missing).unwrap_or_default();
+        };
         lock(&self.memory).missing_permissions = Some(MissingPermissions {
             about,
             at: now,

@@ -102,7 +102,10 @@ impl Reconciliation<'_> {
 
     /// What the pods of a run say: the first of them, within a time that nobody notices. It is only to tell more.
     async fn pods_words(&self, run: &RunIdentity) -> Result<PodsWords, ApiError> {
-        let mut words = if self.has_secrets() {
+        // Of a run that is not current nobody knows any more what it was made of.
+        let current = self.facts.ledger.current.as_ref();
+        let is_current = current.is_some_and(|it| it.uid.as_deref() == Some(&run.uid));
+        let mut words = if self.has_secrets() || !is_current {
             PodsWords::discreet()
         } else {
             PodsWords::default()
@@ -179,7 +182,7 @@ impl Reconciliation<'_> {
         let run = seen.run.clone();
         match seen.pods_tell {
             PodsTell::Nothing => {
-                lock(&self.memory).pods.of(&run.uid).run();
+                lock(&self.memory).pods.of(&run.uid).run(boot_time());
                 self.facts.hindrance = Hindrance::Nothing;
             }
             PodsTell::WhyItFailed => {

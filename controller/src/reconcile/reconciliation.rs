@@ -105,15 +105,19 @@ impl<'a> Reconciliation<'a> {
             resource_version: &resource_version,
             managed_fields: runnable.managed_fields(),
         };
-        let remembered = {
+        let (remembered, looked_for) = {
             let mut memory = lock(&memory);
+            let now = boot_time();
+            memory.looked_for.retain(|_, at| *at + ctx.poll > now);
+            let looked_for = memory.looked_for.keys().cloned().collect();
             memory.of_edited_template = false;
-            memory.state.begin(began, boot_time())
+            (memory.state.begin(began, now), looked_for)
         };
         let facts = RunnableFacts::of(&runnable);
         let facts = Facts {
             now: ctx.identity.connection().now(),
             chance: fastrand::u64(..),
+            looked_for,
             ..Facts::first(facts, stored, remembered, ctx.limits)
         };
         Some(Self {

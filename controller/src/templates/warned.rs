@@ -72,9 +72,10 @@ impl Warned {
             };
         }
         let before = known.texts.len();
-        for text in own {
-            if known.texts.len() < MOST && !known.texts.contains(text) {
-                known.texts.push(text.clone());
+        // Two of them are parted by a slash between blanks.
+        for text in own.into_iter().map(|text| text.replace(" / ", "/")) {
+            if known.texts.len() < MOST && !known.texts.contains(&text) {
+                known.texts.push(text);
             }
         }
         if known.texts.len() > before {

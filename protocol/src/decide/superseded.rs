@@ -102,7 +102,7 @@ fn unseen(facts: &Facts, entry: &HistoryEntry, uid: &str, ledger: Ledger) -> Res
     let age = started
         .zip(facts.now)
         .map(|(at, now)| now.duration_since(at.0));
-    if age.is_none_or(|age| age < UNSEEN_FOR) {
+    if age.is_none_or(|age| age < UNSEEN_FOR) || facts.looked_for.contains(uid) {
         return Ok(ledger);
     }
     if !read_says_gone(facts, entry)? {

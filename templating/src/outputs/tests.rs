@@ -189,6 +189,19 @@ fn a_run_that_lacks_an_optional_output_gives_the_others() {
 }
 
 #[test]
+fn a_termination_message_that_is_no_object_is_no_optional_output_that_is_missing() {
+    let outputs = with_optional(&[("a", ".terminationMessage.a")], &["a"]);
+    let run = |message: Value| json!({ "terminationMessage": message });
+    let kind = Some(("batch/v1", "Job"));
+    assert!(outputs.read(kind, &run(json!("{ \"a\": cut"))).is_err());
+    assert_eq!(
+        outputs.read(kind, &run(json!({ "b": 1 }))),
+        Ok(Some(BTreeMap::new()))
+    );
+    assert_eq!(outputs.read(kind, &json!({})), Ok(Some(BTreeMap::new())));
+}
+
+#[test]
 fn a_run_that_lacks_all_of_its_outputs_gives_none_if_all_are_optional() {
     let outputs = with_optional(&[("a", "status.a"), ("b", "status.b")], &["a", "b"]);
     assert_eq!(outputs.read(POD, &run()), Ok(Some(BTreeMap::new())));

@@ -112,6 +112,9 @@ fn a_superseded_run_that_no_watch_shows_is_looked_for_after_a_minute() {
     assert_eq!(decide(&facts), Step::Settled);
     facts.now = after(60);
     assert_eq!(decide(&facts), read_of(1));
+    let mut again = facts.clone();
+    again.looked_for.insert(uid(1));
+    assert_eq!(decide(&again), Step::Settled, "not in every reconciliation");
     let gone = written(&facts.clone().reading_absent(&name(1)), Change::Record);
     assert_eq!(gone.history[0].result, Some(RunResult::Lost));
     assert_eq!(
