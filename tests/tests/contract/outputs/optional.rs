@@ -126,7 +126,6 @@ async fn of_a_job_what_it_did_not_say_at_its_end_may_be_missing() -> Result<()> 
             r#"{"digest":"sha256:1"}"#,
             json!({ "digest": "sha256:1", "done": 1 }),
         ),
-        ("a-text", "done", json!({ "done": 1 })),
         ("silent", "", json!({ "done": 1 })),
     ] {
         let world = World::new(prefix).await?;
@@ -135,6 +134,16 @@ async fn of_a_job_what_it_did_not_say_at_its_end_may_be_missing() -> Result<()> 
         subject.outputs(outputs).await?;
         subject.ready("True").await?;
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn of_a_job_a_last_word_that_is_no_object_is_told_and_not_taken_for_nothing() -> Result<()> {
+    let world = World::new("a-text").await?;
+    world.template(job_saying("done")).await?;
+    let subject = world.runnable("r", json!({})).await?;
+    let said = subject.fails("OutputPathNotSatisfied", "digest").await?;
+    assert!(said.contains("a JSON object"), "{said}");
     Ok(())
 }
 
