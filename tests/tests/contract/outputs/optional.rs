@@ -120,20 +120,14 @@ fn job_saying(message: &str) -> Value {
 
 #[tokio::test]
 async fn of_a_job_what_it_did_not_say_at_its_end_may_be_missing() -> Result<()> {
-    for (prefix, message, outputs) in [
-        (
-            "part",
-            r#"{"digest":"sha256:1"}"#,
-            json!({ "digest": "sha256:1", "done": 1 }),
-        ),
-        ("silent", "", json!({ "done": 1 })),
-    ] {
-        let world = World::new(prefix).await?;
-        world.template(job_saying(message)).await?;
-        let subject = world.runnable("r", json!({})).await?;
-        subject.outputs(outputs).await?;
-        subject.ready("True").await?;
-    }
+    let world = World::new("part").await?;
+    let message = r#"{"digest":"sha256:1"}"#;
+    world.template(job_saying(message)).await?;
+    let subject = world.runnable("r", json!({})).await?;
+    subject
+        .outputs(json!({ "digest": "sha256:1", "done": 1 }))
+        .await?;
+    subject.ready("True").await?;
     Ok(())
 }
 
