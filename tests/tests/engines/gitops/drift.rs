@@ -19,7 +19,7 @@ async fn kubectl_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
         return Ok(());
     };
     tools.apply("succeed").await?;
-    tools.wait("60s").await?;
+    tools.wait("90s").await?;
     let manifests = tools.manifests("succeed");
     let kubectl = async |arguments: &[&str]| {
         let arguments = [&["-n", &tools.namespace], arguments].concat();
@@ -73,7 +73,7 @@ async fn argo_cd_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
         let sync = async || tools.argo_cd_sync(tracking, APPLICATION, &objects).await;
         let first = sync().await?;
         assert_eq!(first.out_of_sync, names, "{first:?}");
-        tools.wait("60s").await?;
+        tools.wait("90s").await?;
         let job = one_job(&tools).await?;
 
         // Self-healing compares again and again: nothing differs, and nothing is pruned.
@@ -93,7 +93,7 @@ async fn argo_cd_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
         tools
             .change(json!({ "inputs": { "outcome": "succeed-2" } }))
             .await?;
-        tools.wait("60s").await?;
+        tools.wait("90s").await?;
         let healed = sync().await?;
         assert_eq!(healed.out_of_sync, ["Runnable/it"], "{healed:?}");
         tools.runs(3).await?;
@@ -121,7 +121,7 @@ async fn flux_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
     let objects = tools.objects("succeed")?;
     let first = tools.flux_sync(APPLICATION, &[], &objects).await?;
     assert_eq!(first.applied[runnable], "created", "{first:?}");
-    tools.wait("60s").await?;
+    tools.wait("90s").await?;
     let job = one_job(&tools).await?;
     let labels = job.metadata.labels.clone().unwrap_or_default();
     let mark = labels.get("kustomize.toolkit.fluxcd.io/name");
@@ -145,7 +145,7 @@ async fn flux_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
     tools
         .change(json!({ "inputs": { "outcome": "succeed-2" } }))
         .await?;
-    tools.wait("60s").await?;
+    tools.wait("90s").await?;
     let healed = tools
         .flux_sync(APPLICATION, &second.inventory, &objects)
         .await?;
@@ -175,7 +175,7 @@ async fn runs_carry_the_mark_of_a_tool_only_if_their_template_copies_it() -> Res
             "labels": { "example.com/app": r"$(runnable.metadata.labels['example\.com/app'])$" },
         });
         tools.argo_cd_sync(tracking, APPLICATION, &objects).await?;
-        tools.wait("60s").await?;
+        tools.wait("90s").await?;
         let job = one_job(&tools).await?;
         let labels = job.metadata.labels.unwrap_or_default();
         assert_eq!(

@@ -234,7 +234,11 @@ impl Tools {
         let timeout = format!("--timeout={timeout}");
         let wait = ["wait", "--for=condition=Ready", "runnable/it", &timeout];
         let arguments = [&["-n", &self.namespace], &wait[..]].concat();
-        self.cluster.kubectl(&arguments).await
+        let waited = self.cluster.kubectl(&arguments).await;
+        match (&waited, self.runnable().await) {
+            (Err(error), Ok(it)) => Err(anyhow::anyhow!("{error:#}: {it:#}")),
+            _ => waited,
+        }
     }
 
     /// The name of the pod that runs.
