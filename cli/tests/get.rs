@@ -5,7 +5,6 @@
 mod support;
 
 use std::{
-    io::Read as _,
     process::Stdio,
     sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
@@ -42,12 +41,6 @@ fn an_interruption_is_told_once_however_often_it_is_tried_again() {
     std::thread::sleep(Duration::from_millis(200));
     child.kill().unwrap();
     child.wait().unwrap();
-    let mut err = String::new();
-    child
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut err)
-        .unwrap();
+    let err = support::errors_of(&mut child);
     assert_eq!(err.matches("it is tried again").count(), 1, "{err}");
 }

@@ -6,7 +6,7 @@
 mod support;
 
 use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{BufRead as _, BufReader, Write as _},
     net::{TcpListener, TcpStream},
     process::Stdio,
     sync::{
@@ -165,13 +165,7 @@ fn lines_are_printed_as_they_come_and_the_end_of_the_run_is_the_end() {
     );
     assert!(lines.next().is_none());
     let status = child.wait().unwrap();
-    let mut err = String::new();
-    child
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut err)
-        .unwrap();
+    let err = support::errors_of(&mut child);
     assert!(status.success(), "{err}");
     assert_eq!(err, "");
 }

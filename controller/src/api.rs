@@ -234,14 +234,13 @@ impl Requests {
         object: &Value,
         mode: CreateMode,
     ) -> Result<T, ApiError> {
-        let dry_run = if mode == CreateMode::DryRun {
-            "&dryRun=All"
-        } else {
-            ""
-        };
-        let uri = format!(
-            "{}?fieldManager={FIELD_MANAGER}&timeout={CREATE_TIMEOUT}{dry_run}",
-            path.all()
+        let uri = created_at(
+            path,
+            if mode == CreateMode::DryRun {
+                "&dryRun=All"
+            } else {
+                ""
+            },
         );
         let body = bytes(object)?;
         self.once(Method::POST, &uri, body).await
@@ -253,10 +252,7 @@ impl Requests {
         path: &ResourcePath,
         object: &Value,
     ) -> Result<(T, Vec<String>), ApiError> {
-        let uri = format!(
-            "{}?fieldManager={FIELD_MANAGER}&timeout={CREATE_TIMEOUT}&fieldValidation=Warn",
-            path.all()
-        );
+        let uri = created_at(path, "&fieldValidation=Warn");
         let (head, text) = self.exchange(Method::POST, &uri, bytes(object)?).await?;
         Ok((parsed(&text)?, warnings::of(&head)))
     }
@@ -351,6 +347,12 @@ impl Requests {
         }
         Err(kube::Error::Api(Box::new(refusal(head.status, &text))).into())
     }
+}
+
+/// Where an object is created, in which way.
+fn created_at(path: &ResourcePath, way: &str) -> String {
+    let all = path.all();
+    format!("{all}?fieldManager={FIELD_MANAGER}&timeout={CREATE_TIMEOUT}{way}")
 }
 
 fn parsed<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, ApiError> {

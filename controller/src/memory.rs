@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
+    hash::{DefaultHasher, Hash, Hasher},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -306,6 +307,14 @@ impl Memories {
         }
         enqueued
     }
+}
+
+/// What was told, to know it again. It never leaves the process.
+#[must_use]
+pub fn digest(told: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    told.hash(&mut hasher);
+    hasher.finish()
 }
 
 mod left;

@@ -2,6 +2,7 @@
 
 mod cached_run;
 mod hindrance;
+mod run_name;
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -20,6 +21,7 @@ use crate::{
 };
 pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};
 pub use hindrance::Hindrance;
+pub use run_name::RunName;
 
 /// What is known of one Runnable at one moment. A reconciliation begins with what the caches say; reads that a
 /// decision asks for are added, and it is decided again.
@@ -214,45 +216,6 @@ pub enum WatchState {
     Synced,
     /// The controller may not watch it: runs are listed as the `ServiceAccount` now and then.
     Polled,
-}
-
-/// `apiVersion`, kind and name of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct RunName {
-    /// Its `apiVersion`.
-    pub api_version: String,
-    /// Its kind.
-    pub kind: String,
-    /// Its name.
-    pub name: String,
-}
-
-impl RunName {
-    fn new(api_version: &str, kind: &str, name: &str) -> Self {
-        Self {
-            api_version: api_version.to_owned(),
-            kind: kind.to_owned(),
-            name: name.to_owned(),
-        }
-    }
-
-    /// The name of the current run.
-    #[must_use]
-    pub fn of(run: &CurrentRun) -> Self {
-        Self::new(&run.api_version, &run.kind, &run.name)
-    }
-
-    /// The name of an object.
-    #[must_use]
-    pub fn of_run(run: &RunIdentity) -> Self {
-        Self::new(&run.api_version, &run.kind, &run.name)
-    }
-
-    /// The name of an earlier run.
-    #[must_use]
-    pub fn past(run: &HistoryEntry) -> Self {
-        Self::new(&run.api_version, &run.kind, &run.name)
-    }
 }
 
 /// What a consistent read of a name said.

@@ -2,10 +2,7 @@
 //! requests the controller makes as the account is told in docs/security.md.
 
 use cartouche_crds::Selector;
-use cartouche_templating::{
-    Template,
-    kinds::{self, OutputSource, PodsOf},
-};
+use cartouche_templating::{Template, has_message_in_pods};
 
 /// What a need is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,21 +58,19 @@ pub fn of_template(name: &str, template: &Template) -> Vec<Need> {
 
 /// What is read of the pods of a run, where it is known which they are.
 fn of_pods(name: &str, template: &Template) -> Vec<Need> {
-    let known = template
+    let has_pods = template
         .literal_kind()
-        .and_then(|(api_version, kind)| kinds::known_fields(api_version, kind));
-    let Some(known) = known.filter(|known| matches!(known.pods, PodsOf::Labelled(_))) else {
+        .is_some_and(|(api_version, kind)| has_message_in_pods(api_version, kind));
+    if !has_pods {
         return Vec::new();
-    };
+    }
     let need = |why: String, optional| Need {
         target: Target::Kind("v1".to_owned(), "Pod".to_owned()),
         verbs: &["list"],
         why,
         optional,
     };
-    let is_read =
-        known.outputs == OutputSource::RunAndMessageOfPods && template.reads_termination_message();
-    let outputs = is_read.then(|| {
+    let outputs = template.reads_termination_message().then(|| {
         let why = format!("to read .terminationMessage for the outputs of the template {name}");
         need(why, false)
     });

@@ -172,7 +172,8 @@ pub fn bounded(text: String) -> String {
     within(text, TEXT_BYTES)
 }
 
-fn within(mut text: String, bytes: usize) -> String {
+/// Cuts a text to so many bytes, on a character border.
+pub(crate) fn within(mut text: String, bytes: usize) -> String {
     if text.len() > bytes {
         text.truncate(text.floor_char_boundary(bytes - '…'.len_utf8()));
         text.push('…');

@@ -1,13 +1,14 @@
 //! What the status says: facts and outcome in, the whole status out. Pure.
 
 mod awaited;
+mod condition_value;
 mod told;
 mod unsatisfied;
 
 use std::sync::Arc;
 
 use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus};
-use cartouche_templating::{Health, Verdict};
+use cartouche_templating::Health;
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
     jiff::Timestamp,
@@ -18,9 +19,10 @@ use crate::facts::Facts;
 use crate::told::Told;
 use crate::{
     ledger::Ledger,
-    reconcile_error::{Category, ReconcileError, Requeue, bounded},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 pub use awaited::awaited_for;
+pub use condition_value::ConditionValue;
 pub use told::said_of_run;
 use told::{is_of_run, told};
 use unsatisfied::unsatisfied;
@@ -48,74 +50,6 @@ pub const TRUE: &str = "True";
 /// The status of a condition that does not hold.
 pub const FALSE: &str = "False";
 const UNKNOWN: &str = "Unknown";
-
-/// A condition without its times.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConditionValue {
-    /// Its status.
-    pub status: &'static str,
-    /// Its reason.
-    pub reason: String,
-    /// Its message.
-    pub message: String,
-}
-
-impl ConditionValue {
-    fn unknown() -> Self {
-        Self {
-            status: UNKNOWN,
-            reason: UNKNOWN.to_owned(),
-            message: String::new(),
-        }
-    }
-
-    fn ready() -> Self {
-        Self {
-            status: TRUE,
-            reason: READY.to_owned(),
-            message: String::new(),
-        }
-    }
-
-    fn of(condition: &Condition) -> Self {
-        let status = match condition.status.as_str() {
-            TRUE => TRUE,
-            FALSE => FALSE,
-            _ => UNKNOWN,
-        };
-        Self {
-            status,
-            reason: condition.reason.clone(),
-            message: condition.message.clone(),
-        }
-    }
-
-    fn of_run(health: &Health) -> Self {
-        let status = match health.verdict {
-            Verdict::Succeeded => TRUE,
-            Verdict::Failed => FALSE,
-            Verdict::Unknown => UNKNOWN,
-        };
-        Self {
-            status,
-            reason: health.reason.clone(),
-            message: bounded(health.message.clone()),
-        }
-    }
-
-    fn of_error(error: &ReconcileError) -> Self {
-        Self {
-            // Nothing is wrong with what somebody wants.
-            status: if error.category == Category::Suspended {
-                UNKNOWN
-            } else {
-                FALSE
-            },
-            reason: error.category.as_str().to_owned(),
-            message: error.message.clone(),
-        }
-    }
-}
 
 /// Whether the stored status already says this of its run.
 #[must_use]

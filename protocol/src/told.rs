@@ -8,6 +8,8 @@ use std::{fmt::Write as _, time::Duration};
 
 use k8s_openapi::jiff::Timestamp;
 
+use crate::reconcile_error::within;
+
 /// Stands before what to do.
 const TO_DO: &str = "; to do: ";
 /// Stands before the words of Cartographer, which scripts look for.
@@ -123,24 +125,16 @@ pub fn message(what: &str, to_do: &str, in_full: Option<&str>) -> String {
             text.replace(mark, &mark.replacen(';', ",", 1))
         })
     };
-    let mut message = cut(plain(what), MOST);
+    let mut message = within(plain(what), MOST);
     if !to_do.is_empty() {
         message.push_str(TO_DO);
-        message.push_str(&cut(plain(to_do), MOST_TO_DO));
+        message.push_str(&within(plain(to_do), MOST_TO_DO));
     }
     if let Some(words) = in_full {
         message.push_str(IN_FULL);
         message.push_str(words);
     }
     message
-}
-
-fn cut(mut text: String, most: usize) -> String {
-    if text.len() > most {
-        text.truncate(text.floor_char_boundary(most));
-        text.push('…');
-    }
-    text
 }
 
 #[cfg(test)]

@@ -64,11 +64,11 @@ pub use input_schema::{
 pub use name::{MAX_LABEL, MAX_RUN_NAME, label_value, name_suffix};
 pub use outputs::{OutputError, OutputPathError};
 pub use path::{PathError, SearchError, SyntaxError};
-pub use pods::{PodsTell, PodsWords, has_silent_pods};
+pub use pods::{PodsTell, PodsWords};
 pub use stamp::{Owner, Stamp, stamp};
 pub use tag::TagError;
 pub use template::{Attempt, Draft, Template};
 pub use termination_message::{
-    TERMINATION_MESSAGE, add_message_of, add_own_message, is_job, is_pod_of,
+    TERMINATION_MESSAGE, add_message_of, add_own_message, has_message_in_pods, is_job, is_pod_of,
 };
 pub use warning::{Warning, WarningKind};

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     document::text,
     health::{Health, Verdict},
-    kinds::{OutputSource, known_fields},
+    termination_message::is_job,
 };
 
 /// Bytes of what a container or the cluster said that are kept: the end of the one, the beginning of the other.
@@ -35,9 +35,7 @@ impl PodsTell {
     /// are its is known.
     #[must_use]
     pub fn of(run: &Value, health: &Health) -> Self {
-        if !has_silent_pods(text(run, "apiVersion"), text(run, "kind"))
-            || health.verdict == Verdict::Succeeded
-        {
+        if !is_job(run) || health.verdict == Verdict::Succeeded {
             return Self::Nothing;
         }
         let status = run.get("status").unwrap_or_default();
@@ -57,13 +55,6 @@ impl PodsTell {
             Self::Nothing
         }
     }
-}
-
-/// Whether pods of such a run can tell why it does not go on.
-#[must_use]
-pub fn has_silent_pods(run_api_version: &str, run_kind: &str) -> bool {
-    let known = known_fields(run_api_version, run_kind);
-    known.is_some_and(|known| known.outputs == OutputSource::RunAndMessageOfPods)
 }
 
 /// What the pods of one run have said, one after another: of any number of them only the last failure and the first

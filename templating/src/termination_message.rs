@@ -7,7 +7,10 @@
 
 use serde_json::Value;
 
-use crate::kinds::{OutputSource, known_fields};
+use crate::{
+    document::text,
+    kinds::{OutputSource, known_fields},
+};
 
 /// The field that output paths read.
 pub const TERMINATION_MESSAGE: &str = "terminationMessage";
@@ -15,12 +18,20 @@ pub const TERMINATION_MESSAGE: &str = "terminationMessage";
 /// Whether a run's message is in its pods: whether it is a Job.
 #[must_use]
 pub fn is_job(run: &Value) -> bool {
-    outputs_from(run) == Some(OutputSource::RunAndMessageOfPods)
+    has_message_in_pods(text(run, "apiVersion"), text(run, "kind"))
+}
+
+/// The same of runs of a kind. Such a run says next to nothing of its pods itself.
+#[must_use]
+pub fn has_message_in_pods(api_version: &str, kind: &str) -> bool {
+    let known = known_fields(api_version, kind);
+    known.is_some_and(|known| known.outputs == OutputSource::RunAndMessageOfPods)
 }
 
 /// Adds the termination message to a Pod that was read.
 pub fn add_own_message(run: &mut Value) {
-    if outputs_from(run) == Some(OutputSource::RunAndItsMessage) {
+    let known = known_fields(text(run, "apiVersion"), text(run, "kind"));
+    if known.is_some_and(|known| known.outputs == OutputSource::RunAndItsMessage) {
         let message = message(run);
         put(run, message);
     }
@@ -51,12 +62,6 @@ pub fn add_message_of(job: &mut Value, pods: &[Value]) {
         .max_by_key(|pod| finished(pod));
     let message = last.and_then(message);
     put(job, message);
-}
-
-fn outputs_from(run: &Value) -> Option<OutputSource> {
-    let text = |key: &str| run.get(key).and_then(Value::as_str);
-    let known = known_fields(text("apiVersion")?, text("kind")?)?;
-    Some(known.outputs)
 }
 
 fn put(run: &mut Value, message: Option<Value>) {

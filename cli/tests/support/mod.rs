@@ -85,3 +85,12 @@ pub fn replace(file: &Path, from: &str, to: &str) {
 pub fn edit(folder: &tempfile::TempDir, file: &str, from: &str, to: &str) {
     replace(&folder.path().join(file), from, to);
 }
+
+/// All that a command has said on standard error, once it has ended.
+pub fn errors_of(child: &mut std::process::Child) -> String {
+    use std::io::Read as _;
+    let mut err = String::new();
+    let mut said = child.stderr.take().unwrap();
+    said.read_to_string(&mut err).unwrap();
+    err
+}

@@ -1,10 +1,6 @@
 //! Creates the run of the pending entry, as the Runnable's account. I/O.
 
-use std::{
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use cartouche_crds::{CurrentRun, RERUN_REQUEST_ANNOTATION, RerunRequest};
 use cartouche_protocol::{
@@ -28,7 +24,7 @@ use crate::{
     discovery::{DiscoveryError, Kind},
     events::Occasion,
     lock::lock,
-    memory::Operation,
+    memory::{Operation, digest},
     metrics::RunEvent,
     mutants,
 };
@@ -221,10 +217,4 @@ impl Reconciliation<'_> {
         let rendered = rendered.map(|rendering| rendering.document.kind());
         selected.into_iter().chain(rendered).any(holds_secrets)
     }
-}
-
-fn digest(told: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    told.hash(&mut hasher);
-    hasher.finish()
 }

@@ -9,7 +9,7 @@ use cartouche_protocol::{
     reconcile_error::{Category, ReconcileError},
 };
 use cartouche_templating::{
-    PodsTell, PodsWords, has_silent_pods, is_pod_of,
+    PodsTell, PodsWords, has_message_in_pods, is_pod_of,
     kinds::{self, PodsOf},
 };
 use serde_json::Value;
@@ -50,11 +50,9 @@ impl Reconciliation<'_> {
 
     /// What was said last stays when there is nobody left to say it: a Job that fails may delete its pods.
     fn remembered(&self, uid: &str, said: Result<Option<String>, String>) -> PodsSaid {
-        let current = self.facts.ledger.current.as_ref();
-        let is_current = current.is_some_and(|current| current.uid.as_deref() == Some(uid));
         let mut memory = lock(&self.memory);
         // Of a superseded run nothing is kept: there is one place.
-        let before = is_current.then(|| memory.pods.of(uid));
+        let before = self.facts.ledger.is_at(uid).then(|| memory.pods.of(uid));
         let known = before.as_ref().and_then(|before| {
             // It may have run out of time while it could not begin.
             before.failure.clone().or(before.hindrance.said())
@@ -103,17 +101,14 @@ impl Reconciliation<'_> {
     /// What the pods of a run say: the first of them, within a time that nobody notices. It is only to tell more.
     async fn pods_words(&self, run: &RunIdentity) -> Result<PodsWords, ApiError> {
         // Of a run that is not current nobody knows any more what it was made of.
-        let current = self.facts.ledger.current.as_ref();
-        let is_current = current.is_some_and(|it| it.uid.as_deref() == Some(&run.uid));
-        let mut words = if self.has_secrets() || !is_current {
+        let mut words = if self.has_secrets() || !self.facts.ledger.is_at(&run.uid) {
             PodsWords::discreet()
         } else {
             PodsWords::default()
         };
-        let Some((account, query)) = self.pods_of(run) else {
+        let Some((account, path, query)) = self.pods_of(run) else {
             return Ok(words);
         };
-        let path = ResourcePath::new("v1", "pods", Some(&self.key.namespace));
         let hear = |pod: Value| {
             if is_pod_of(&pod, &run.uid) {
                 words.hear(&pod);
@@ -141,13 +136,15 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// As whom, and by which query, the pods of a run are listed. `None` if nothing says which are its.
-    fn pods_of(&self, run: &RunIdentity) -> Option<(&Requests, String)> {
+    /// As whom, where and by which query the pods of a run are listed. `None` if nothing says which are its.
+    fn pods_of(&self, run: &RunIdentity) -> Option<(&Requests, ResourcePath, String)> {
         let known = kinds::known_fields(&run.api_version, &run.kind)?;
         let PodsOf::Labelled(label) = known.pods else {
             return None;
         };
-        Some((self.account.as_ref()?, label_query([(label, &*run.name)])))
+        let path = ResourcePath::new("v1", "pods", Some(&self.key.namespace));
+        let query = label_query([(label, &*run.name)]);
+        Some((self.account.as_ref()?, path, query))
     }
 
     /// Hands on each pod of a run. `false` if nothing says which are its.
@@ -156,10 +153,9 @@ impl Reconciliation<'_> {
         run: &RunIdentity,
         mut see: impl FnMut(Value),
     ) -> Result<bool, ApiError> {
-        let Some((account, query)) = self.pods_of(run) else {
+        let Some((account, path, query)) = self.pods_of(run) else {
             return Ok(false);
         };
-        let path = ResourcePath::new("v1", "pods", Some(&self.key.namespace));
         let keep = |pod: Value| {
             let is_own = is_pod_of(&pod, &run.uid);
             if is_own {
@@ -175,7 +171,7 @@ impl Reconciliation<'_> {
     pub(super) async fn look_for_hindrance(&mut self) -> Option<Duration> {
         let current = self.facts.ledger.current.as_ref();
         let current = current.filter(|current| current.result.is_none())?;
-        if !has_silent_pods(&current.api_version, &current.kind) {
+        if !has_message_in_pods(&current.api_version, &current.kind) {
             return None;
         }
         let seen = self.facts.cached_run(current.uid.as_deref()?)?;

@@ -1,11 +1,9 @@
 //! A stored status that is not as this controller left it: who hears of that. I/O.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use cartouche_crds::{HistoryEntry, MAX_LINE, MAX_LINES, MAX_UNREADABLE, RunnableStatus};
 
 use super::reconciliation::Reconciliation;
-use crate::lock::lock;
+use crate::{lock::lock, memory::digest};
 
 /// Of a line that cannot be read, so many characters are shown.
 const SHOWN: usize = 80;
@@ -17,9 +15,7 @@ impl Reconciliation<'_> {
         let stored = &self.facts.stored;
         let (lines, dropped) = (&stored.unreadable_history, stored.dropped_lines);
         // Without those that are dropped, which the next write takes away: that is no news.
-        let mut hasher = DefaultHasher::new();
-        lines.hash(&mut hasher);
-        let digest = Some(hasher.finish()).filter(|_| !lines.is_empty() || dropped > 0);
+        let digest = Some(digest(lines)).filter(|_| !lines.is_empty() || dropped > 0);
         let dropped_of = Some(&self.resource_version)
             .filter(|_| dropped > 0)
             .cloned();

@@ -4,6 +4,8 @@ use std::fmt;
 
 use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase, RunResult};
 
+use super::Ledger;
+
 /// How far a run of the ledger is known to have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunState {
@@ -62,5 +64,14 @@ impl From<&HistoryEntry> for RunState {
             (None, None, Some(_)) => Self::NameTaken,
             (None, None, None) => Self::Unknown,
         }
+    }
+}
+
+impl Ledger {
+    /// Whether the run with this uid is the current one.
+    #[must_use]
+    pub fn is_at(&self, uid: &str) -> bool {
+        let current = self.current.as_ref();
+        current.is_some_and(|current| current.uid.as_deref() == Some(uid))
     }
 }

@@ -1,0 +1,44 @@
+//! How a run is asked for.
+
+use cartouche_crds::{CurrentRun, HistoryEntry};
+
+use crate::ledger::RunIdentity;
+
+/// `apiVersion`, kind and name of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RunName {
+    /// Its `apiVersion`.
+    pub api_version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl RunName {
+    fn new(api_version: &str, kind: &str, name: &str) -> Self {
+        Self {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// The name of the current run.
+    #[must_use]
+    pub fn of(run: &CurrentRun) -> Self {
+        Self::new(&run.api_version, &run.kind, &run.name)
+    }
+
+    /// The name of an object.
+    #[must_use]
+    pub fn of_run(run: &RunIdentity) -> Self {
+        Self::new(&run.api_version, &run.kind, &run.name)
+    }
+
+    /// The name of an earlier run.
+    #[must_use]
+    pub fn past(run: &HistoryEntry) -> Self {
+        Self::new(&run.api_version, &run.kind, &run.name)
+    }
+}

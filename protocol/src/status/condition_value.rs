@@ -1,0 +1,75 @@
+//! What a condition says.
+
+use cartouche_templating::{Health, Verdict};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::{FALSE, READY, TRUE, UNKNOWN};
+use crate::reconcile_error::{Category, ReconcileError, bounded};
+
+/// A condition without its times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConditionValue {
+    /// Its status.
+    pub status: &'static str,
+    /// Its reason.
+    pub reason: String,
+    /// Its message.
+    pub message: String,
+}
+
+impl ConditionValue {
+    pub(super) fn unknown() -> Self {
+        Self {
+            status: UNKNOWN,
+            reason: UNKNOWN.to_owned(),
+            message: String::new(),
+        }
+    }
+
+    pub(super) fn ready() -> Self {
+        Self {
+            status: TRUE,
+            reason: READY.to_owned(),
+            message: String::new(),
+        }
+    }
+
+    pub(super) fn of(condition: &Condition) -> Self {
+        let status = match condition.status.as_str() {
+            TRUE => TRUE,
+            FALSE => FALSE,
+            _ => UNKNOWN,
+        };
+        Self {
+            status,
+            reason: condition.reason.clone(),
+            message: condition.message.clone(),
+        }
+    }
+
+    pub(super) fn of_run(health: &Health) -> Self {
+        let status = match health.verdict {
+            Verdict::Succeeded => TRUE,
+            Verdict::Failed => FALSE,
+            Verdict::Unknown => UNKNOWN,
+        };
+        Self {
+            status,
+            reason: health.reason.clone(),
+            message: bounded(health.message.clone()),
+        }
+    }
+
+    pub(super) fn of_error(error: &ReconcileError) -> Self {
+        Self {
+            // Nothing is wrong with what somebody wants.
+            status: if error.category == Category::Suspended {
+                UNKNOWN
+            } else {
+                FALSE
+            },
+            reason: error.category.as_str().to_owned(),
+            message: error.message.clone(),
+        }
+    }
+}
