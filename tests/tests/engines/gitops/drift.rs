@@ -10,9 +10,6 @@ use serde_json::json;
 
 use super::tools::Tools;
 
-/// The application and the Kustomization that the manifests belong to.
-const APPLICATION: &str = "shop";
-
 #[tokio::test]
 async fn kubectl_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
     let Some(tools) = Tools::beside_others().await? else {
@@ -70,7 +67,7 @@ async fn argo_cd_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
             "Runnable/it".to_owned(),
         ];
         let objects = tools.objects("succeed")?;
-        let sync = async || tools.argo_cd_sync(tracking, APPLICATION, &objects).await;
+        let sync = async || tools.argo_cd_sync(tracking, &objects).await;
         let first = sync().await?;
         assert_eq!(first.out_of_sync, names, "{first:?}");
         tools.wait("90s").await?;
@@ -99,9 +96,7 @@ async fn argo_cd_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
         tools.runs(3).await?;
 
         // And it does prune: of what Git no longer has the runs go with their Runnable.
-        let pruned = tools
-            .argo_cd_sync(tracking, APPLICATION, &objects[..1])
-            .await?;
+        let pruned = tools.argo_cd_sync(tracking, &objects[..1]).await?;
         assert_eq!(pruned.results["Runnable/it"], "Pruned", "{pruned:?}");
         assert!(
             !pruned.results.keys().any(|name| name.starts_with("Job/")),
@@ -119,7 +114,7 @@ async fn flux_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
     };
     let runnable = "Runnable/it";
     let objects = tools.objects("succeed")?;
-    let first = tools.flux_sync(APPLICATION, &[], &objects).await?;
+    let first = tools.flux_sync(&[], &objects).await?;
     assert_eq!(first.applied[runnable], "created", "{first:?}");
     tools.wait("90s").await?;
     let job = one_job(&tools).await?;
@@ -127,13 +122,11 @@ async fn flux_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
     let mark = labels.get("kustomize.toolkit.fluxcd.io/name");
     assert_eq!(
         mark.map(String::as_str),
-        Some(APPLICATION),
+        Some(tools.application()),
         "the run has the mark"
     );
 
-    let second = tools
-        .flux_sync(APPLICATION, &first.inventory, &objects)
-        .await?;
+    let second = tools.flux_sync(&first.inventory, &objects).await?;
     ensure!(
         second.applied.values().all(|action| action == "unchanged"),
         "{second:?}"
@@ -146,15 +139,11 @@ async fn flux_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
         .change(json!({ "inputs": { "outcome": "succeed-2" } }))
         .await?;
     tools.wait("90s").await?;
-    let healed = tools
-        .flux_sync(APPLICATION, &second.inventory, &objects)
-        .await?;
+    let healed = tools.flux_sync(&second.inventory, &objects).await?;
     assert_eq!(healed.applied[runnable], "configured", "{healed:?}");
     tools.runs(3).await?;
 
-    let pruned = tools
-        .flux_sync(APPLICATION, &healed.inventory, &objects[..1])
-        .await?;
+    let pruned = tools.flux_sync(&healed.inventory, &objects[..1]).await?;
     assert_eq!(
         pruned.pruned.iter().collect::<Vec<_>>(),
         [(&runnable.to_owned(), &"deleted".to_owned())]
@@ -174,18 +163,15 @@ async fn runs_carry_the_mark_of_a_tool_only_if_their_template_copies_it() -> Res
             "generateName": "$(runnable.metadata.name)$-",
             "labels": { "example.com/app": r"$(runnable.metadata.labels['example\.com/app'])$" },
         });
-        tools.argo_cd_sync(tracking, APPLICATION, &objects).await?;
+        tools.argo_cd_sync(tracking, &objects).await?;
         tools.wait("90s").await?;
         let job = one_job(&tools).await?;
         let labels = job.metadata.labels.unwrap_or_default();
         assert_eq!(
             labels.get("example.com/app").map(String::as_str),
-            Some(APPLICATION)
+            Some("shop")
         );
-        let marked = tools
-            .argo_cd_sync(tracking, APPLICATION, &objects)
-            .await?
-            .carrying;
+        let marked = tools.argo_cd_sync(tracking, &objects).await?.carrying;
         assert_eq!(marked, ["Runnable/it"]);
     }
     Ok(())

@@ -133,14 +133,16 @@ impl Tools {
         Ok(objects)
     }
 
+    /// The application and the Kustomization that the manifests belong to. No two tests share one: the
+    /// template is for the whole cluster, so that a sync of the same application elsewhere would prune
+    /// it.
+    pub(super) fn application(&self) -> &str {
+        &self.namespace
+    }
+
     /// What Argo CD does in the namespace if this is what Git has.
-    pub(super) async fn argo_cd_sync(
-        &self,
-        tracking: &str,
-        application: &str,
-        objects: &[Value],
-    ) -> Result<ArgoSync> {
-        let namespace = &self.namespace;
+    pub(super) async fn argo_cd_sync(&self, tracking: &str, objects: &[Value]) -> Result<ArgoSync> {
+        let (application, namespace) = (self.application(), &self.namespace);
         let sync = self
             .gitops
             .argo_cd_sync(tracking, application, namespace, objects);
@@ -150,11 +152,10 @@ impl Tools {
     /// What Flux does in the namespace if this is what Git has.
     pub(super) async fn flux_sync(
         &self,
-        name: &str,
         inventory: &[String],
         objects: &[Value],
     ) -> Result<FluxSync> {
-        let namespace = &self.namespace;
+        let (name, namespace) = (self.application(), &self.namespace);
         self.gitops
             .flux_sync(name, namespace, inventory, objects)
             .await
