@@ -36,6 +36,7 @@ pub(crate) fn spec(document: &Document) -> Option<ClusterRunTemplateSpec> {
     let outputs = part("outputs");
     let optional = part("optionalOutputs").filter(|_| outputs.as_ref().is_none_or(are_readable));
     Some(ClusterRunTemplateSpec {
+        retry: part("retry").and_then(|value| serde_json::from_value(value).ok()),
         template: part("template")?,
         input_schema: part("inputSchema"),
         outputs: outputs.and_then(|value| readable_outputs(&value)),

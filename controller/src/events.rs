@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cartouche_crds::{API_VERSION, Runnable};
-use cartouche_protocol::reconcile_error::bounded;
+use cartouche_protocol::{reconcile_error::bounded, status::RETRY_SCHEDULED};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::Instant};
@@ -18,7 +18,7 @@ const BURST_SECONDS: f64 = 5.0;
 /// Events that may wait to be sent.
 const QUEUE: usize = 200;
 
-/// What an event says. The reasons of Normal events are Cartographer's.
+/// What an event says. The reasons of Normal events are Cartographer's, where it has such events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Occasion {
     /// A run was created: `resource.group/name`.
@@ -27,6 +27,8 @@ pub enum Occasion {
     Removed(String),
     /// A run gave new outputs.
     OutputChanged(String),
+    /// A run failed, and is going to be tried again: what is said of that.
+    RetryScheduled(String),
     /// A condition turned False, or says something else than before.
     Warning {
         /// The condition's reason.
@@ -118,6 +120,9 @@ fn wording(runnable: &Runnable, occasion: &Occasion) -> (&'static str, String, S
                 runnable.name_any()
             ),
         ),
+        Occasion::RetryScheduled(message) => {
+            ("Normal", RETRY_SCHEDULED.to_owned(), message.clone())
+        }
         Occasion::Warning { reason, message } => ("Warning", reason.clone(), message.clone()),
     }
 }

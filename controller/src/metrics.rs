@@ -55,7 +55,7 @@ metrics! {
     problems: Family<ProblemLabels, Counter> = Family::default(), "problems",
         "Problems met, by the reason that the Runnable's condition shows";
     runs: Family<RunLabels, Counter> = Family::default(), "runs",
-        "Runs created, succeeded, failed, lost and removed";
+        "Runs created, succeeded, failed, lost, removed and retried";
     events_dropped: Counter = Counter::default(), "events_dropped",
         "Kubernetes Events not sent because there were too many";
     watches: Family<WatchLabels, Gauge> = Family::default(), "watches",
@@ -142,6 +142,8 @@ pub enum RunEvent {
     Lost,
     /// Retention deleted it.
     Removed,
+    /// It failed, and the next attempt at it was begun.
+    Retried,
 }
 
 /// How a kind is watched.

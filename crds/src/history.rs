@@ -20,7 +20,10 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::status::RunResult;
+use crate::{
+    schema,
+    status::{RunResult, first_attempt, is_first_attempt},
+};
 
 /// A message in a history is cut at so many bytes.
 pub const MESSAGE_BYTES: usize = 256;
@@ -33,6 +36,7 @@ const TAKEN_BY: &str = "takenBy";
 const INTENT_AT: &str = "intentAt";
 const RULES_HASH: &str = "rulesHash";
 const RERUN_TOKEN: &str = "rerunToken";
+const ATTEMPT: &str = "attempt";
 
 /// An earlier run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -65,6 +69,10 @@ pub struct HistoryEntry {
     /// to be under that name all the same gives no outputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_by: Option<String>,
+    /// Which attempt it was at the same document and re-run request; absent for the first.
+    #[serde(default = "first_attempt", skip_serializing_if = "is_first_attempt")]
+    #[schemars(range(min = 1), transform = schema::without_default)]
+    pub attempt: i64,
     /// The re-run request that it answered, if it was ever made; at most 256 bytes of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
@@ -101,6 +109,8 @@ pub enum UnreadableLine {
     Time,
     /// What follows the hash is no `key=value`.
     Key,
+    /// `attempt=` is no number from 1 on.
+    Attempt,
     /// A `%` is not followed by two hexadecimal digits of a character.
     Escape,
     /// A value has a blank or a control character, which is never written as it is.
@@ -116,6 +126,7 @@ impl fmt::Display for UnreadableLine {
             Self::Object => "its third value is not <apiVersion>/<kind>/<name>",
             Self::Time => "its fifth and sixth values, intentAt= too, are times or -",
             Self::Key => "what follows the hash is no key=value",
+            Self::Attempt => "attempt= is no number from 1 on",
             Self::Escape => "a % is not followed by two hexadecimal digits",
             Self::Blank => "a value has a blank or a control character, which would be written as % and two digits",
         })
@@ -139,11 +150,14 @@ impl HistoryEntry {
         push_or_none(&mut line, self.finished_at.as_ref().map(time).as_deref());
         push(&mut line, &self.input_hash);
         let intent_at = self.intent_at.as_ref().map(time);
+        let attempt = Some(self.attempt).filter(|attempt| !is_first_attempt(attempt));
+        let attempt = attempt.map(|attempt| attempt.to_string());
         let keys = [
             (TAKEN_BY, &self.taken_by),
             (INTENT_AT, &intent_at),
             (RULES_HASH, &self.rules_hash),
             (RERUN_TOKEN, &self.rerun_token),
+            (ATTEMPT, &attempt),
         ];
         for (key, value) in keys {
             if let Some(value) = value {
@@ -168,6 +182,7 @@ impl HistoryEntry {
             INTENT_AT => self.intent_at = Some(time_of(value)?),
             RULES_HASH => self.rules_hash = Some(unescaped(value)?),
             RERUN_TOKEN => self.rerun_token = Some(unescaped(value)?),
+            ATTEMPT => self.attempt = attempt(value).ok_or(UnreadableLine::Attempt)?,
             _ => {
                 unescaped(value)?;
                 self.unknown.push(pair.to_owned());
@@ -207,11 +222,16 @@ impl FromStr for HistoryEntry {
             message: message.to_owned(),
             rules_hash: None,
             rerun_token: None,
+            attempt: first_attempt(),
             unknown: Vec::new(),
         };
         values.try_for_each(|pair| entry.add(pair))?;
         Ok(entry)
     }
+}
+
+fn attempt(value: &str) -> Option<i64> {
+    value.parse().ok().filter(|attempt| *attempt >= 1)
 }
 
 /// The values of a line, and its message.

@@ -7,10 +7,12 @@
 mod breaker;
 mod cancellation;
 mod definition;
+mod duration;
 mod health_rule;
 mod history;
 mod names;
 mod rerun;
+mod retry;
 mod run_template;
 mod runnable;
 mod schema;
@@ -20,6 +22,7 @@ mod written;
 pub use breaker::{Breaker, NoBreaker};
 pub use cancellation::Cancellation;
 pub use definition::{cluster_run_template, runnable};
+pub use duration::duration;
 pub use health_rule::{
     AlwaysHealthy, ConditionMatch, FieldMatch, FieldOperator, HealthMatchRule, HealthRule,
     MultiMatch,
@@ -31,6 +34,7 @@ pub use names::{
     RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL, VERSION,
 };
 pub use rerun::RerunRequest;
+pub use retry::{Backoff, Retry, RetryOn};
 pub use run_template::{ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus};
 pub use runnable::{
     ResourceRef, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, Selector,

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{health_rule::HealthRule, schema};
+use crate::{health_rule::HealthRule, retry::Retry, schema};
 
 /// Says what a Runnable runs, when a run has succeeded, and which of its values are outputs.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -55,6 +55,11 @@ pub struct ClusterRunTemplateSpec {
     /// built in for Jobs, Pods, Argo Workflows and kinds that are done once created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health_rule: Option<HealthRule>,
+
+    /// Tries runs again that failed, for every Runnable of this template. A Runnable may lower the limit, and set
+    /// other pauses and ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
 }
 
 /// What the controller thinks of the template.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{schema, status::RunnableStatus};
+use crate::{retry::Retry, schema, status::RunnableStatus};
 
 /// Runs a `ClusterRunTemplate` exactly once per change of what the template renders.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +27,7 @@ use crate::{schema, status::RunnableStatus};
     printcolumn = r#"{"name":"Result","type":"string","jsonPath":".status.currentRun.result","description":"How that run ended; empty while it is at work"}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     printcolumn = r#"{"name":"Run Name","type":"string","jsonPath":".status.currentRun.name","description":"The name of that run's object","priority":1}"#,
+    printcolumn = r#"{"name":"Attempt","type":"integer","jsonPath":".status.currentRun.attempt","description":"Which attempt that run is; empty for the first","priority":1}"#,
     printcolumn = r#"{"name":"Suspend","type":"boolean","jsonPath":".spec.suspend","description":"Whether new runs are held back","priority":1}"#,
     printcolumn = r#"{"name":"Template","type":"string","jsonPath":".spec.runTemplateRef.name","priority":1}"#,
     printcolumn = r#"{"name":"Outputs From","type":"string","jsonPath":".status.outputsFrom.name","description":"The run that the outputs were read from","priority":1}"#
@@ -54,6 +55,11 @@ pub struct RunnableSpec {
     /// changes meanwhile runs when it is false again, or not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
+
+    /// Tries a run again that failed. Without it, and without one in the template, a failed run stays that until
+    /// something changes. Templates cannot read it, and a change of it makes no run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
 
     /// How many finished runs are kept. Unfinished runs, the current run and the run that the
     /// outputs came from are never deleted.

@@ -1,5 +1,6 @@
 //! Schemas that cannot be derived from a Rust type.
 
+use crate::duration::MAX_CHARACTERS;
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 /// A map whose values are any JSON, null included: without `nullable` the API server drops nulls.
@@ -19,6 +20,19 @@ pub(crate) fn anything(_: &mut SchemaGenerator) -> Schema {
 /// Without the default, which the API server would write into each object.
 pub(crate) fn without_default(schema: &mut Schema) {
     schema.remove("default");
+}
+
+/// A duration as Go writes it. The API server checks it: what it took is one.
+pub(crate) fn duration(_: &mut SchemaGenerator) -> Schema {
+    let rule = "duration(self) >= duration('1s') && duration(self) <= duration('8760h')";
+    json_schema!({
+        "type": "string", "maxLength": MAX_CHARACTERS,
+        "pattern": "^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$",
+        "x-kubernetes-validations": [{
+            "rule": rule,
+            "message": "must be a duration from 1s to 8760h",
+        }],
+    })
 }
 
 /// Any JSON object.

@@ -121,6 +121,10 @@ pub struct CurrentRun {
     pub sequence: i64,
     /// Hash of the rendered document, with the version of the hash in front: `v1:<hex>`.
     pub input_hash: String,
+    /// Which attempt it is at the same document and re-run request; absent for the first.
+    #[serde(default = "first_attempt", skip_serializing_if = "is_first_attempt")]
+    #[schemars(range(min = 1), transform = schema::without_default)]
+    pub attempt: i64,
     /// The re-run request that it answers; no run that was seen before it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerun_token: Option<String>,
@@ -155,6 +159,19 @@ pub struct CurrentRun {
     /// Hash of the template's `outputs`, `optionalOutputs` and `healthRule` that it was made under; absent once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules_hash: Option<String>,
+    /// When it is tried again, as the next number; absent if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<Time>,
+}
+
+/// What an attempt is where nothing says it.
+pub(crate) fn first_attempt() -> i64 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+pub(crate) fn is_first_attempt(attempt: &i64) -> bool {
+    *attempt == 1
 }
 
 fn may_be() -> bool {

@@ -6,18 +6,20 @@
 
 mod current_run;
 mod first_run;
+mod gate;
 mod pending;
+mod retry;
 mod superseded;
 
 pub use pending::MOST_RENUMBERED;
 
 use cartouche_crds::RunPhase;
-use k8s_openapi::jiff::Timestamp;
+use gate::Beginning;
 
 use crate::facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName, WatchState};
 use crate::{
     diagnosis::Diagnosis,
-    ledger::{Due, Fate, Ledger, MAX_HISTORY, Pace, SLOW_INTERVAL, may_land},
+    ledger::{Due, Fate, Ledger, MAX_HISTORY, may_land},
     process_state::CREATES_SETTLE_IN,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
@@ -90,14 +92,17 @@ pub enum Waiting {
 /// The next step.
 #[must_use]
 pub fn decide(facts: &Facts) -> Step {
-    unless_put_back(facts, decided(facts))
+    unless_put_back(facts, retry::scheduled(facts, decided(facts)))
 }
 
 /// What is done for the runs that exist while something else is stuck: their results and outputs are
 /// recorded, and a pending one that was made after all is confirmed. Nothing is intended or created.
 #[must_use]
 pub fn decide_without_rendering(facts: &Facts) -> Step {
-    unless_put_back(facts, decided_without_rendering(facts))
+    unless_put_back(
+        facts,
+        retry::scheduled(facts, decided_without_rendering(facts)),
+    )
 }
 
 /// Where somebody else has written the status, it is found out whether that was the ledger before anything is asked for by
@@ -156,7 +161,10 @@ fn decided(facts: &Facts) -> Step {
         Due::OtherHash(_) => first_run::migrate_hash(facts, rendering, current),
         Due::New(_) => supersede(facts, rendering),
         Due::Pending(_) => pending::pending(facts, rendering, current),
-        Due::Nothing(_) => current_run::current_run(facts, Some(rendering), current),
+        Due::Nothing(_) => match current_run::current_run(facts, Some(rendering), current) {
+            Step::Settled => retry::retried(facts, rendering).unwrap_or(Step::Settled),
+            step => step,
+        },
     }
 }
 
@@ -202,63 +210,48 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
             Some(NameRead::Denied) => Fate::Unread,
         };
     }
-    intend(
-        facts,
-        rendering,
-        facts.ledger.clone(),
-        &fate,
-        &last_message(facts),
-    )
+    let next = Next {
+        attempt: 1,
+        fate: &fate,
+        message: &last_message(facts),
+    };
+    intend(facts, rendering, facts.ledger.clone(), &next)
 }
 
-/// Writes the intent, unless the Runnable is suspended or runs follow each other too fast.
-fn intend(
-    facts: &Facts,
-    rendering: &Rendering,
-    ledger: Ledger,
-    fate: &Fate,
-    message: &str,
-) -> Step {
-    if facts.runnable.suspended {
-        return Step::Stuck(suspended());
+/// What the next number is for.
+struct Next<'a> {
+    /// Which attempt it is.
+    attempt: i64,
+    /// What has become of the entry that it supersedes.
+    fate: &'a Fate,
+    /// What was last said of that one.
+    message: &'a str,
+}
+
+/// Writes the intent, unless something holds it back.
+fn intend(facts: &Facts, rendering: &Rendering, mut ledger: Ledger, next: &Next<'_>) -> Step {
+    match gate::open(facts, Beginning::Number(rendering, &ledger)) {
+        Ok(breaker) => ledger.breaker = breaker,
+        Err(held) => return Step::Stuck(held),
     }
-    let last = ledger
-        .current
-        .as_ref()
-        .and_then(|current| current.intent_at.as_ref().or(current.started_at.as_ref()))
-        .map(|at| at.0);
-    let breaker =
-        match facts
-            .limits
-            .pace(ledger.breaker.as_ref(), &rendering.cause, last, facts.now)
-        {
-            Pace::Go(breaker) => breaker,
-            Pace::Slow { until, runs } => return Step::Stuck(runaway(facts, runs, until)),
-        };
+    numbered(facts, rendering, ledger, next)
+}
+
+/// The ledger with the next number.
+fn numbered(facts: &Facts, rendering: &Rendering, ledger: Ledger, next: &Next<'_>) -> Step {
     let uid = &facts.runnable.uid;
     let token = facts.runnable.rerun_token.clone();
-    let mut next = ledger.intend(
-        rendering.intent(token),
+    let ledger = ledger.intend(
+        rendering.intent(token, next.attempt),
         |sequence| rendering.document.run_name(uid, sequence),
-        fate,
-        message,
+        next.fate,
+        next.message,
         facts.now,
     );
-    next.breaker = breaker;
-    if next.history.len() > MAX_HISTORY {
+    if ledger.history.len() > MAX_HISTORY {
         return Step::Stuck(crowded());
     }
-    Step::Write(Box::new(next), Change::Intent)
-}
-
-/// A run is due. Together with the intent only a create asks this: between them they make every run.
-fn suspended() -> ReconcileError {
-    ReconcileError::caused(
-        Category::Suspended,
-        Requeue::OnChange,
-        Diagnosis::Suspended,
-        None,
-    )
+    Step::Write(Box::new(ledger), Change::Intent)
 }
 
 /// Unfinished runs never leave the history, and a longer one would be refused.
@@ -276,18 +269,6 @@ fn last_message(facts: &Facts) -> String {
     crate::status::said_of_run(&facts.stored)
         .unwrap_or_default()
         .to_owned()
-}
-
-fn runaway(facts: &Facts, runs: i64, until: Timestamp) -> ReconcileError {
-    let wait = facts.now.map_or(std::time::Duration::from_secs(1), |now| {
-        until.duration_since(now).unsigned_abs()
-    });
-    let cause = Diagnosis::Runaway {
-        runs,
-        until: until.to_string(),
-        minutes: SLOW_INTERVAL.as_mins(),
-    };
-    ReconcileError::caused(Category::RunawayDetected, Requeue::After(wait), cause, None)
 }
 
 fn other_controller() -> ReconcileError {

@@ -151,6 +151,8 @@ pub enum Diagnosis {
         /// And then one in so many minutes.
         minutes: i64,
     },
+    /// What is asked for beside what is run cannot be used.
+    PolicyInvalid(Vec<Fault>),
     /// Somebody else writes the status.
     OtherController(u64),
     /// The Runnable is suspended.
@@ -172,6 +174,7 @@ impl Diagnosis {
         let fixed = match self {
             Self::Unrendered(_, faults)
             | Self::Unacceptable(faults)
+            | Self::PolicyInvalid(faults)
             | Self::NoOutputs(_, faults) => return cures(faults),
             Self::Forbidden(Who::Account(namespace, _, runnable), _) => {
                 return format!(
@@ -239,6 +242,7 @@ impl Diagnosis {
             Self::Unreadable(_) => "correct the Runnable",
             Self::Unrendered(..)
             | Self::Unacceptable(_)
+            | Self::PolicyInvalid(_)
             | Self::NoOutputs(..)
             | Self::Forbidden(..)
             | Self::NameTaken(..) => "",

@@ -6,6 +6,7 @@ use cartouche_crds::{CANCEL_REQUEST_ANNOTATION, Cancellation, HistoryEntry, Runn
 use cartouche_templating::{
     HASH_VERSION, Health, OutputError, OutputPathError, PodsTell, Rendered, TERMINATION_MESSAGE,
     Template, Verdict, add_message_of, add_own_message, built_in_health, contains, is_job,
+    kinds::asked_to_stop,
 };
 use serde_json::Value;
 
@@ -34,6 +35,7 @@ pub fn fetched_run(
         pods_tell: PodsTell::of(object, &health),
         pods_said: PodsSaid::Nothing,
         stopped: stopped(object),
+        cancelled: is_cancelled(object),
         health,
         outputs,
         rules_hash,
@@ -44,6 +46,11 @@ pub fn fetched_run(
 fn stopped(object: &Value) -> Option<Cancellation> {
     let annotations = object.pointer("/metadata/annotations")?;
     Cancellation::of(annotations.get(CANCEL_REQUEST_ANNOTATION)?.as_str()?)
+}
+
+/// Whether somebody has asked a run to stop: in the way of its kind, or as `cartouche cancel` does.
+fn is_cancelled(object: &Value) -> bool {
+    stopped(object).is_some() || asked_to_stop(object)
 }
 
 /// Whether a run contains what is rendered. Nobody asks while the hash of the current run says it.
@@ -93,6 +100,7 @@ pub fn digested(
         run,
         deleted,
         pods_tell: PodsTell::of(object, &health),
+        cancelled: is_cancelled(object),
         health,
         outputs: OutputsDigest::of(&outputs),
         rules_hash,

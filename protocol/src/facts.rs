@@ -15,6 +15,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::{
     ledger::{BreakerLimits, Cause, FetchedRun, Intent, Ledger, RunIdentity},
+    policy::Policy,
     process_state::Remembered,
     reconcile_error::{Category, ReconcileError, Requeue},
     rerun,
@@ -39,6 +40,8 @@ pub struct Facts {
     pub stored: Arc<RunnableStatus>,
     /// The ledger in it, and after each write the one that was written.
     pub ledger: Ledger,
+    /// What the Runnable and its template ask for beside that, as far as the template is known.
+    pub policy: Policy,
     /// What the template renders, or why it does not.
     pub rendering: Result<Rendering, ReconcileError>,
     /// How well runs of the current kind are watched.
@@ -175,15 +178,16 @@ pub struct Rendering {
 }
 
 impl Rendering {
-    /// What a run of it would be.
+    /// What a run of it would be, as this attempt.
     #[must_use]
-    pub fn intent(&self, rerun_token: Option<String>) -> Intent {
+    pub fn intent(&self, rerun_token: Option<String>, attempt: i64) -> Intent {
         Intent {
             input_hash: self.document.input_hash().to_owned(),
             rerun_token,
             api_version: self.document.api_version().to_owned(),
             kind: self.document.kind().to_owned(),
             rules_hash: self.rules_hash.to_string(),
+            attempt,
         }
     }
 }
@@ -261,6 +265,7 @@ impl Facts {
             runnable,
             ledger: Ledger::of(&stored),
             stored,
+            policy: Policy::default(),
             rendering: Err(not_rendered),
             watch: WatchState::Starting,
             unwatched: None,

@@ -70,6 +70,8 @@ pub struct Intent {
     pub kind: String,
     /// The rules for its health and outputs.
     pub rules_hash: String,
+    /// Which attempt it is at this document and request.
+    pub attempt: i64,
 }
 
 /// What a consistent read of the name of the entry that is superseded said.
@@ -146,6 +148,7 @@ impl Ledger {
             sequence,
             name: name(sequence),
             input_hash: intent.input_hash,
+            attempt: intent.attempt,
             rerun_token: asked.filter(|token| self.answered_token.as_ref() != Some(token)),
             phase: RunPhase::Pending,
             attempted: true,
@@ -157,6 +160,7 @@ impl Ledger {
             finished_at: None,
             result: None,
             rules_hash: Some(intent.rules_hash),
+            retry_at: None,
         });
         self.cap_history();
         self

@@ -13,6 +13,7 @@ pub mod ledger;
 pub mod managed_fields;
 pub mod object;
 pub mod permissions;
+pub mod policy;
 pub mod process_state;
 pub mod reconcile_error;
 pub mod rerun;

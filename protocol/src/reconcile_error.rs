@@ -35,6 +35,8 @@ pub enum Category {
     NameConflict,
     /// Runs follow each other without anybody changing anything.
     RunawayDetected,
+    /// What it, or its template, asks for beside what is run cannot be used.
+    PolicyInvalid,
     /// Another controller writes the same status.
     OtherController,
     /// A run is due, and the Runnable is suspended.
@@ -45,7 +47,7 @@ pub enum Category {
 
 impl Category {
     /// Every category, for metrics that are there from the start.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::InvalidRunnable,
         Self::ServiceAccountError,
         Self::ServiceAccountTokenError,
@@ -57,6 +59,7 @@ impl Category {
         Self::OutputPathNotSatisfied,
         Self::NameConflict,
         Self::RunawayDetected,
+        Self::PolicyInvalid,
         Self::OtherController,
         Self::Suspended,
         Self::UnknownError,
@@ -77,6 +80,7 @@ impl Category {
             Self::OutputPathNotSatisfied => "OutputPathNotSatisfied",
             Self::NameConflict => "NameConflict",
             Self::RunawayDetected => "RunawayDetected",
+            Self::PolicyInvalid => "PolicyInvalid",
             Self::OtherController => "OtherController",
             Self::Suspended => "Suspended",
             Self::UnknownError => "UnknownError",

@@ -16,6 +16,7 @@ use k8s_openapi::{
 
 use crate::diagnosis::Diagnosis;
 use crate::facts::Facts;
+use crate::policy::Ahead;
 use crate::told::Told;
 use crate::{
     ledger::Ledger,
@@ -41,6 +42,9 @@ pub const READY: &str = "Ready";
 pub const RECONCILING: &str = "Reconciling";
 /// Present and True when only a change can help.
 pub const STALLED: &str = "Stalled";
+
+/// The reason of Reconciling while a run that failed is going to be tried again.
+pub const RETRY_SCHEDULED: &str = "RetryScheduled";
 
 /// Present and True while a watch that the Runnable needs fails.
 pub const WATCH_UNAVAILABLE: &str = "WatchUnavailable";
@@ -210,6 +214,13 @@ fn abnormal(
     if ready.status == TRUE || ready.reason == Category::Suspended.as_str() {
         return None;
     }
+    let ahead = facts.policy.ahead(ledger);
+    if let Some(ahead) = &ahead
+        && error.is_none_or(|error| error.category == Category::Suspended)
+    {
+        // A suspended one waits for its user.
+        return error.is_none().then(|| retry_scheduled(ahead, ready));
+    }
     let ended = ledger.current.as_ref().is_some_and(|current| {
         current
             .result
@@ -233,6 +244,16 @@ fn abnormal(
             ..ready.clone()
         },
     ))
+}
+
+fn retry_scheduled(ahead: &Ahead, ready: &ConditionValue) -> (&'static str, ConditionValue) {
+    let message = format!("{ahead}, after: {}", Told::own(&ready.message));
+    let value = ConditionValue {
+        status: TRUE,
+        reason: RETRY_SCHEDULED.to_owned(),
+        message,
+    };
+    (RECONCILING, value)
 }
 
 /// That what happens is noticed late, whatever else is said.

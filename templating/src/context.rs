@@ -24,6 +24,8 @@ pub(crate) const RUNNABLE: &str = "runnable";
 pub(crate) const SELECTED: &str = "selected";
 /// Metadata that changes with every write.
 const VOLATILE: [&str; 2] = ["resourceVersion", "managedFields"];
+/// Fields of a Runnable's spec that say when and how often, and not what is run.
+const WHEN_TO_RUN: [&str; 2] = ["suspend", "retry"];
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// What one rendering sees.
@@ -114,9 +116,10 @@ fn visible_runnable(runnable: &Value) -> Value {
         fields.insert("apiVersion".into(), API_VERSION.into());
         fields.insert("kind".into(), "Runnable".into());
     }
-    // Suspending and resuming is no change of what is run.
-    let spec = visible.get_mut("spec").and_then(Value::as_object_mut);
-    spec.map(|spec| spec.remove("suspend"));
+    // When and how often it is run is no change of what is run.
+    if let Some(spec) = visible.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.retain(|field, _| !WHEN_TO_RUN.contains(&field.as_str()));
+    }
     let reference = visible.pointer_mut("/spec/runTemplateRef");
     if let Some(reference) = reference.and_then(Value::as_object_mut) {
         // Whatever the user wrote there: there is one kind of template.
@@ -160,12 +163,12 @@ pub enum UnreadableField {
          the next one: read spec, labels or annotations instead"
     )]
     Status,
-    /// Whether the Runnable is suspended.
+    /// A field that says when, or how often, and not what is run.
     #[error(
-        "runnable.spec.suspend is not readable, because suspending and resuming would change what \
-         is run: use an input instead"
+        "runnable.spec.{0} is not readable, because it says when or how often to run, and a change of it would \
+         change what is run: use an input instead"
     )]
-    Suspend,
+    WhenToRun(String),
     /// Metadata that changes with every write.
     #[error(
         "{root}.metadata.{field} is not readable, because it changes with every write and a run \
@@ -183,7 +186,9 @@ pub enum UnreadableField {
 pub(crate) fn check(path: &Path) -> Result<(), TagError> {
     match path.leading_keys().as_slice() {
         [RUNNABLE, "status", ..] => Err(UnreadableField::Status.into()),
-        [RUNNABLE, "spec", "suspend", ..] => Err(UnreadableField::Suspend.into()),
+        [RUNNABLE, "spec", field, ..] if WHEN_TO_RUN.contains(field) => {
+            Err(UnreadableField::WhenToRun((*field).to_owned()).into())
+        }
         [root @ (RUNNABLE | SELECTED), "metadata", field, ..] if VOLATILE.contains(field) => {
             Err(UnreadableField::Volatile {
                 root: (*root).to_owned(),

@@ -86,9 +86,9 @@ fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Explained {
                 help,
             )
         }
-        TagError::UnreadableField(UnreadableField::Suspend) => explained(
+        TagError::UnreadableField(UnreadableField::WhenToRun(_)) => explained(
             format!("{what} must not be read"),
-            "suspending and resuming is no change of what is run",
+            "when and how often to run is no change of what is run",
             "use an input of its own",
         ),
         TagError::UnreadableField(UnreadableField::Status | UnreadableField::Volatile { .. }) => {

@@ -14,7 +14,7 @@ mod tekton;
 
 use crate::health::Verdict;
 
-pub use cancel::CancelRequest;
+pub use cancel::{CancelRequest, asked_to_stop};
 
 /// The table. Within a group, a kind by name goes before the rest of its group.
 const TABLE: [&[KnownKind]; 5] = [
@@ -114,8 +114,8 @@ pub enum Cancel {
     Word {
         /// The field of `spec`.
         field: &'static str,
-        /// What is written there.
-        word: &'static str,
+        /// What stops a run there; the first one is what is written.
+        words: &'static [&'static str],
     },
     /// By a deadline: `spec.activeDeadlineSeconds`.
     Deadline {

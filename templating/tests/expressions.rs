@@ -74,6 +74,7 @@ fn spec(template: Value, path: Option<&str>) -> ClusterRunTemplateSpec {
         input_schema: None,
         optional_outputs: None,
         health_rule: None,
+        retry: None,
     }
 }
 

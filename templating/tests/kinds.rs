@@ -18,8 +18,8 @@ use cartouche_crds::Cancellation;
 use cartouche_templating::{
     TERMINATION_MESSAGE, Template, Verdict, add_own_message, built_in_health, is_job,
     kinds::{
-        self, Cancel, CancelRequest, HealthFrom, KnownKind, OutputSource, PodsOf, Watch, known,
-        known_fields,
+        self, Cancel, CancelRequest, HealthFrom, KnownKind, OutputSource, PodsOf, Watch,
+        asked_to_stop, known, known_fields,
     },
 };
 use serde::Deserialize;
@@ -123,9 +123,15 @@ fn each_kind_that_works_can_be_stopped_and_has_pods() {
         let (api_version, kind_name) = name(kind);
         let request = CancelRequest::of(&api_version, kind_name);
         match kind.cancel {
-            Cancel::Word { field, word } => {
+            Cancel::Word { field, words } => {
                 let patch = request.unwrap().patch(Some("1"), &Cancellation::default());
-                assert_eq!(patch["spec"], json!({ field: word }), "{kind:?}");
+                assert_eq!(patch["spec"], json!({ field: words[0] }), "{kind:?}");
+                let run = |word: &str| json!({ "apiVersion": api_version, "kind": kind_name, "spec": { field: word } });
+                assert!(
+                    words.iter().all(|word| asked_to_stop(&run(word))),
+                    "{kind:?}"
+                );
+                assert!(!asked_to_stop(&run("PipelineRunPending")), "{kind:?}");
             }
             Cancel::Deadline { seconds } => {
                 let patch = request.unwrap().patch(Some("1"), &Cancellation::default());

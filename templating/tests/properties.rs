@@ -23,6 +23,7 @@ fn spec(template: Value) -> ClusterRunTemplateSpec {
         input_schema: None,
         optional_outputs: None,
         health_rule: None,
+        retry: None,
     }
 }
 

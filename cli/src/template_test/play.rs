@@ -43,7 +43,7 @@ impl<'a> PlayedRun<'a> {
         let intent = facts
             .rendering
             .as_ref()
-            .map(|rendering| rendering.intent(run.rerun_token.clone()))
+            .map(|rendering| rendering.intent(run.rerun_token.clone(), 1))
             .map_err(|problem| anyhow::anyhow!("{problem}"))?;
         let name = identity.name.clone();
         facts.ledger = Ledger::default()
@@ -127,6 +127,7 @@ fn reading(template: &Template, object: &Value) -> Option<FetchedRun> {
         pods_tell: PodsTell::Nothing,
         pods_said: PodsSaid::Nothing,
         stopped: None,
+        cancelled: false,
     })
 }
 

@@ -5,9 +5,10 @@ use std::{fmt::Display, sync::Arc};
 use cartouche_crds::{API_VERSION, GROUP};
 use cartouche_protocol::{
     compiled::Compiled,
-    diagnosis::Diagnosis,
+    diagnosis::{Diagnosis, Fault},
     facts::Rendering,
     ledger::Cause,
+    policy::Policy,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::{Context, Diagnostic, Rendered, StampError, Template};
@@ -59,6 +60,8 @@ impl Reconciliation<'_> {
             .as_ref()
             .map_err(|problems| self.stamp_failure(self.unrendered(problems), problems))?;
         self.compiled = Some(compiled.clone());
+        let policy = Policy::of(self.runnable.spec.retry.as_ref(), compiled.retry.as_ref());
+        self.facts.policy = policy.map_err(unusable)?;
         let selected = match self.runnable.spec.selector.clone() {
             None => None,
             Some(selector) => {
@@ -91,6 +94,9 @@ impl Reconciliation<'_> {
                 template_generation: compiled.generation,
             },
         };
+        let name = rendering.document.fixed_name();
+        let policy = self.facts.policy.clone();
+        policy.for_name(name).map_err(unusable)?;
         self.check_kind(&rendering).await?;
         self.sources = Some(sources);
         Ok(rendering)
@@ -215,6 +221,12 @@ impl Reconciliation<'_> {
             )),
         )
     }
+}
+
+/// What is asked for beside what is run cannot be used.
+fn unusable(faults: Vec<Fault>) -> ReconcileError {
+    let cause = Diagnosis::PolicyInvalid(faults);
+    ReconcileError::caused(Category::PolicyInvalid, Requeue::OnChange, cause, None)
 }
 
 /// The name that a message uses for what is not created yet.

@@ -6,9 +6,13 @@ use cartouche_protocol::{
     facts::{NameRead, WatchState},
     process_state::is_needed,
 };
+use k8s_openapi::jiff::SignedDuration;
 
-use super::reconciliation::Reconciliation;
+use super::reconciliation::{Reconciliation, SECOND};
 use crate::{backoff::TENTH, clock::boot_time, lock::lock, watch::Watched};
+
+/// How often the API server's clock is looked at while something waits for a time.
+const CLOCK_LOOK: Duration = Duration::from_mins(5);
 
 impl Reconciliation<'_> {
     /// The pause of polling, while a kind that matters may not be watched, or discovery fails for it; and
@@ -97,6 +101,17 @@ impl Reconciliation<'_> {
         memory
             .state
             .note_missing(&self.facts.ledger, list, boot_time());
+    }
+
+    /// How long until the next attempt at what failed, if its time has not come. The server's clock may be set
+    /// meanwhile: it is looked at now and then.
+    pub(super) fn next_attempt(&self) -> Option<Duration> {
+        let ahead = self.facts.policy.ahead(&self.facts.ledger)?;
+        let Some(now) = self.facts.now else {
+            return Some(CLOCK_LOOK);
+        };
+        let left = ahead.at.duration_since(now);
+        (left > SignedDuration::ZERO).then(|| (left.unsigned_abs() + SECOND).min(CLOCK_LOOK))
     }
 
     /// How long is waited for another's report about the missing run, and for the watch to show the one that

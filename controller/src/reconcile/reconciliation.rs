@@ -32,7 +32,7 @@ use crate::{
 const OTHER_PAUSE: Duration = Duration::from_secs(10);
 
 /// Conditions bear whole seconds.
-const SECOND: Duration = Duration::from_secs(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
 
 /// When a run that was made is confirmed at the latest, unless others have their turn first. An engine that is quick
 /// has finished it by then, which saves a write, and lets nobody wait for outputs that are there.
@@ -218,6 +218,7 @@ impl<'a> Reconciliation<'a> {
             self.is_out_of_sight().then_some(self.ctx.poll),
             grace,
             pods,
+            self.next_attempt(),
         ];
         again.into_iter().chain(others.into_iter().flatten()).min()
     }

@@ -124,11 +124,43 @@ impl Reconciliation<'_> {
                 RunResult::Lost => RunEvent::Lost,
             });
         }
+        self.announce_attempts(before);
         if before.outputs != self.facts.ledger.outputs
             && let Some(from) = &self.facts.ledger.outputs_from
         {
             let object = format!("{}/{}", self.resource_of(current), from.name);
             self.publish(&Occasion::OutputChanged(object));
+        }
+    }
+
+    /// Says when what failed is tried again, and when it is not any more.
+    fn announce_attempts(&self, before: &Ledger) {
+        let (Some(old), Some(current)) = (&before.current, &self.facts.ledger.current) else {
+            return;
+        };
+        if current.sequence > old.sequence && current.attempt > old.attempt {
+            self.ctx.metrics.run(RunEvent::Retried);
+        }
+        let has_ended = current.result.filter(|_| old.result.is_none());
+        let (Some(result), Some(retry)) = (has_ended, &self.facts.policy.retry) else {
+            return;
+        };
+        if let Some(ahead) = self.facts.policy.ahead(&self.facts.ledger) {
+            let message = format!(
+                "run {} has ended as {}: {ahead}",
+                current.name,
+                result.as_str()
+            );
+            self.publish(&Occasion::RetryScheduled(message));
+        } else if retry.is_exhausted(result, current.attempt) {
+            let message = format!(
+                "run {} has ended as {}: it was attempt {} of {}, the last one",
+                current.name,
+                result.as_str(),
+                current.attempt,
+                current.attempt,
+            );
+            self.publish_warning("RetriesExhausted", message);
         }
     }
 

@@ -109,6 +109,7 @@ impl OwnKind for CachedRunnable {
             service_account_name: None,
             suspend: None,
             retention_policy: cartouche_crds::RetentionPolicy::default(),
+            retry: None,
         }
     }
 }
@@ -137,6 +138,7 @@ impl OwnKind for ClusterRunTemplate {
             outputs: None,
             optional_outputs: None,
             health_rule: None,
+            retry: None,
         }
     }
 }

@@ -23,6 +23,7 @@ fn entry() -> HistoryEntry {
         rules_hash: None,
         rerun_token: None,
         unknown: Vec::new(),
+        attempt: 1,
     }
 }
 

@@ -3,7 +3,7 @@
 use cartouche_crds::{CurrentRun, RunResult};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{Change, Step, Waiting, intend, superseded};
+use super::{Change, Next, Step, Waiting, intend, superseded};
 use crate::{
     facts::{CachedRun, CreateOutcome, Facts, NameRead, OutputsDigest, Rendering, RunName, digest},
     ledger::{Fate, FetchedRun, RunIdentity, result_of},
@@ -150,11 +150,10 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
         run.result = Some(RunResult::Failed);
         run.finished_at = facts.now.map(Time);
     }
-    Some(intend(
-        facts,
-        rendering,
-        ended,
-        &Fate::Known,
-        DELETED_UNFINISHED,
-    ))
+    let next = Next {
+        attempt: current.attempt,
+        fate: &Fate::Known,
+        message: DELETED_UNFINISHED,
+    };
+    Some(intend(facts, rendering, ended, &next))
 }

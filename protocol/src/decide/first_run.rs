@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::HashMap};
 use cartouche_crds::{CurrentRun, RunPhase};
 use cartouche_templating::HASH_VERSION;
 
-use super::{Change, Step, Waiting, intend, supersede};
+use super::{Change, Next, Step, Waiting, intend, supersede};
 use crate::{
     explanation::explanation,
     facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName},
@@ -35,7 +35,7 @@ pub(super) fn first_run(facts: &Facts, rendering: &Rendering) -> Step {
     }
     match rebuilt(facts, rendering, found, &[]) {
         Some(ledger) => Step::Write(Box::new(ledger), Change::Rebuild),
-        None => intend(facts, rendering, facts.ledger.clone(), &Fate::Known, ""),
+        None => intend(facts, rendering, facts.ledger.clone(), &first("")),
     }
 }
 
@@ -180,13 +180,19 @@ pub(super) fn migrate_hash(facts: &Facts, rendering: &Rendering, current: &Curre
         _ if found.matches => linked(facts.ledger.clone(), rendering),
         Some(true) => linked(facts.ledger.clone(), rendering),
         None if same_kind => Step::AskServer(RunName::of(current)),
-        _ => intend(
-            facts,
-            rendering,
-            facts.ledger.clone(),
-            &Fate::Known,
-            &explanation(found),
-        ),
+        _ => {
+            let message = explanation(found);
+            intend(facts, rendering, facts.ledger.clone(), &first(&message))
+        }
+    }
+}
+
+/// A first attempt, after a run of which this was said last.
+fn first(message: &str) -> Next<'_> {
+    Next {
+        attempt: 1,
+        fate: &Fate::Known,
+        message,
     }
 }
 

@@ -2,7 +2,10 @@
 
 use cartouche_crds::{CurrentRun, RunPhase};
 
-use super::{Change, Step, crowded, suspended};
+use super::{
+    Change, Step, crowded,
+    gate::{self, Beginning},
+};
 use crate::{
     diagnosis::{Denied, Diagnosis, Who},
     facts::{CachedRun, CreateOutcome, Facts, NameRead, Rendering, RunName},
@@ -89,8 +92,8 @@ pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
 
 /// A further attempt after a refusal is recorded before it is sent.
 fn send(facts: &Facts, current: &CurrentRun) -> Step {
-    if facts.runnable.suspended {
-        return Step::Stuck(suspended());
+    if let Err(held) = gate::open(facts, Beginning::Create) {
+        return Step::Stuck(held);
     }
     if current.phase == RunPhase::Rejected && !current.attempted {
         return Step::Write(Box::new(facts.ledger.clone().attempt()), Change::Attempt);

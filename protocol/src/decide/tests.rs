@@ -14,6 +14,7 @@ mod laws;
 mod put_off;
 mod reporting;
 mod restored;
+mod retry;
 pub(crate) mod scene;
 mod suspended;
 mod wanting;

@@ -73,6 +73,10 @@ impl Diagnosis {
                 until: text("2026-01-01T00:05:00Z"),
                 minutes: 5,
             },
+            Self::PolicyInvalid(vec![fault(
+                "retry makes further runs, and the template gives each of them the name \"migrate\"",
+                "use metadata.generateName in the template instead of metadata.name, or set retry.limit to 0",
+            )]),
             Self::Crowded(200),
             Self::OtherController(30),
             Self::Suspended,

@@ -82,6 +82,7 @@ impl fmt::Display for Diagnosis {
                 f,
                 "{runs} runs were made without a change of the Runnable or its template: does a run change the object that the Runnable selects? The next is made at {until}, then one every {minutes} minutes"
             ),
+            Self::PolicyInvalid(faults) => f.write_str(&whats(faults)),
             Self::OtherController(seconds) => write!(
                 f,
                 "somebody else removed status.currentRun and status.history, so no run is made until the status was left alone for {seconds} seconds"

@@ -20,6 +20,8 @@ pub struct CachedRun {
     pub health: Health,
     /// What its pods can tell that it does not.
     pub pods_tell: PodsTell,
+    /// Somebody has asked it to stop.
+    pub cancelled: bool,
     /// Its outputs, as a digest.
     pub outputs: OutputsDigest,
     /// The rules; empty for what is known of its kind, where its template was not at hand.
@@ -37,6 +39,7 @@ impl PartialEq for CachedRun {
             deleted,
             health,
             pods_tell,
+            cancelled,
             outputs,
             rules_hash,
             version: _,
@@ -45,6 +48,7 @@ impl PartialEq for CachedRun {
             && *deleted == other.deleted
             && *health == other.health
             && (*pods_tell == PodsTell::WhyItFailed) == (other.pods_tell == PodsTell::WhyItFailed)
+            && *cancelled == other.cancelled
             && *outputs == other.outputs
             && *rules_hash == other.rules_hash
     }
@@ -123,6 +127,7 @@ impl CachedRun {
             deleted: false,
             health: fetched.health.clone(),
             pods_tell: fetched.pods_tell,
+            cancelled: fetched.cancelled,
             outputs: OutputsDigest::of(&fetched.outputs),
             rules_hash: fetched.rules_hash.clone(),
             version: None,

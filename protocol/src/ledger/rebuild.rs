@@ -222,6 +222,7 @@ fn entry(run: &RunIdentity, sequence: i64) -> HistoryEntry {
         finished_at: None,
         message: String::new(),
         rules_hash: None,
+        attempt: 1,
         rerun_token: run.rerun_token.as_deref().map(short_message),
         unknown: Vec::new(),
     }
@@ -231,6 +232,7 @@ fn current(run: &RunIdentity, sequence: i64) -> CurrentRun {
     CurrentRun {
         sequence,
         input_hash: hash(run),
+        attempt: 1,
         rerun_token: None,
         phase: RunPhase::Created,
         attempted: true,
@@ -243,6 +245,7 @@ fn current(run: &RunIdentity, sequence: i64) -> CurrentRun {
         finished_at: None,
         result: None,
         rules_hash: None,
+        retry_at: None,
     }
 }
 

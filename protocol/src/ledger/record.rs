@@ -207,6 +207,7 @@ pub(super) fn past(run: CurrentRun, at: Option<Timestamp>) -> HistoryEntry {
         message: String::new(),
         rules_hash: run.rules_hash.filter(|_| run.result.is_none()),
         taken_by: None,
+        attempt: run.attempt,
         rerun_token: run.rerun_token.as_deref().map(short_message),
         unknown: Vec::new(),
     }

@@ -222,6 +222,8 @@ pub struct FetchedRun {
     pub pods_said: PodsSaid,
     /// Who had it stopped, and why, by what stands on it.
     pub stopped: Option<Cancellation>,
+    /// Somebody has asked it to stop, in the way of its kind or as `cartouche cancel` does.
+    pub cancelled: bool,
 }
 
 impl FetchedRun {

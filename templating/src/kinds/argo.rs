@@ -17,7 +17,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     outputs: OutputSource::Run,
     cancel: Cancel::Word {
         field: "shutdown",
-        word: "Terminate",
+        words: &["Terminate", "Stop"],
     },
     pods: PodsOf::Labelled("workflows.argoproj.io/workflow"),
     restart_policy: None,

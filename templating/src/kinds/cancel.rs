@@ -5,6 +5,21 @@ use serde_json::{Value, json};
 
 use super::{Cancel, known};
 
+/// Whether somebody has written into a run that it is to stop, in the way of its kind. A deadline says nothing of
+/// that: it may be the run's own.
+#[must_use]
+pub fn asked_to_stop(run: &Value) -> bool {
+    let text = |field: &str| run.get(field).and_then(Value::as_str).unwrap_or_default();
+    let Some(Cancel::Word { field, words }) =
+        known(text("apiVersion"), text("kind")).map(|known| known.cancel)
+    else {
+        return false;
+    };
+    let word = run.get("spec").and_then(|spec| spec.get(field));
+    word.and_then(Value::as_str)
+        .is_some_and(|word| words.contains(&word))
+}
+
 /// What asks a run to stop, in the way of its kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CancelRequest {
@@ -17,7 +32,7 @@ impl CancelRequest {
     #[must_use]
     pub fn of(api_version: &str, kind: &str) -> Option<Self> {
         let (field, value) = match known(api_version, kind)?.cancel {
-            Cancel::Word { field, word } => (field, json!(word)),
+            Cancel::Word { field, words } => (field, json!(words.first()?)),
             Cancel::Deadline { seconds } => ("activeDeadlineSeconds", json!(seconds)),
             Cancel::NeverAtWork | Cancel::Unknown => return None,
         };

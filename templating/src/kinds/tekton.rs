@@ -8,7 +8,7 @@ pub(super) const KINDS: &[KnownKind] = &[
         watch: watched("taskruns"),
         cancel: Cancel::Word {
             field: "status",
-            word: "TaskRunCancelled",
+            words: &["TaskRunCancelled"],
         },
         pods: PodsOf::Labelled("tekton.dev/taskRun"),
         ..ANY
@@ -18,7 +18,7 @@ pub(super) const KINDS: &[KnownKind] = &[
         watch: watched("pipelineruns"),
         cancel: Cancel::Word {
             field: "status",
-            word: "Cancelled",
+            words: &["Cancelled", "CancelledRunFinally", "StoppedRunFinally"],
         },
         pods: PodsOf::Labelled("tekton.dev/pipelineRun"),
         ..ANY

@@ -137,6 +137,8 @@ impl Checked {
             finished_at: None,
             result: None,
             rules_hash: None,
+            attempt: 1,
+            retry_at: None,
         })
     }
 }
@@ -171,5 +173,6 @@ fn finished(sequence: i64) -> HistoryEntry {
         rules_hash: None,
         rerun_token: None,
         unknown: Vec::new(),
+        attempt: 1,
     }
 }

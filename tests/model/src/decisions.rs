@@ -247,6 +247,7 @@ impl Decisions {
             service_account_name: None,
             suspend: None,
             retention_policy: RetentionPolicy::default(),
+            retry: None,
         };
         let mut runnable = Runnable::new(RUNNABLE, spec);
         runnable.status = Some((*self.pool.stored(status)).clone());

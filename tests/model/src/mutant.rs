@@ -301,6 +301,7 @@ fn invent_end(facts: &mut Facts) {
         deleted: true,
         health: unknown(),
         pods_tell: PodsTell::Nothing,
+        cancelled: false,
         outputs: OutputsDigest::None,
         rules_hash: rendering.rules_hash.clone(),
         version: None,

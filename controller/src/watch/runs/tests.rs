@@ -23,6 +23,7 @@ fn seen(verdict: Verdict) -> CachedRun {
         deleted: false,
         health: health(verdict),
         pods_tell: PodsTell::Nothing,
+        cancelled: false,
         outputs: OutputsDigest::None,
         rules_hash: "rules".into(),
         version: None,
@@ -39,6 +40,7 @@ fn read(verdict: Verdict) -> FetchedRun {
         pods_tell: PodsTell::Nothing,
         pods_said: PodsSaid::Nothing,
         stopped: None,
+        cancelled: false,
     }
 }
 

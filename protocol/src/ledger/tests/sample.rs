@@ -59,6 +59,7 @@ fn rendered(metadata: &Value, input: &str) -> Rendered {
         input_schema: None,
         optional_outputs: None,
         health_rule: None,
+        retry: None,
     };
     let runnable = json!({ "metadata": { "name": "r", "namespace": "default" }, "spec": {} });
     let template = Template::compile(&spec).unwrap();
@@ -78,6 +79,7 @@ pub(crate) fn intent(input: &str) -> Intent {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
         rules_hash: RULES.to_owned(),
+        attempt: 1,
     }
 }
 
@@ -106,6 +108,8 @@ pub(crate) fn created(sequence: i64, input: &str) -> CurrentRun {
         finished_at: None,
         result: None,
         rules_hash: None,
+        attempt: 1,
+        retry_at: None,
     }
 }
 
@@ -156,6 +160,7 @@ pub(crate) fn unfinished(sequence: i64, input: &str) -> HistoryEntry {
         rules_hash: None,
         rerun_token: None,
         unknown: Vec::new(),
+        attempt: 1,
     }
 }
 
@@ -240,6 +245,7 @@ pub(crate) fn fetched(run: RunIdentity, verdict: Verdict, outputs: OutputsRead) 
         pods_tell: PodsTell::Nothing,
         pods_said: PodsSaid::Nothing,
         stopped: None,
+        cancelled: false,
     }
 }
 

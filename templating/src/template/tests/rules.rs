@@ -4,6 +4,7 @@ use super::*;
 
 fn spec() -> ClusterRunTemplateSpec {
     ClusterRunTemplateSpec {
+        retry: None,
         template: template(json!({})),
         outputs: Some(
             ["a", "b"]

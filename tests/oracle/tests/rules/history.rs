@@ -155,6 +155,8 @@ pub fn intent(number: i64, hash: &str) -> RunnableStatus {
         finished_at: None,
         result: None,
         rules_hash: None,
+        attempt: 1,
+        retry_at: None,
     };
     RunnableStatus {
         current_run: Some(current),

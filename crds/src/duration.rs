@@ -1,0 +1,52 @@
+//! Durations as Go writes them, as everywhere in Kubernetes.
+
+use std::{str::FromStr, time::Duration};
+
+/// The shortest duration that a field may hold.
+const SHORTEST: Duration = Duration::from_secs(1);
+/// The longest one: a year.
+const LONGEST: Duration = Duration::from_hours(8760);
+
+/// Characters of one at most. The library ends the process at a number that no duration can hold, which takes more.
+pub(crate) const MAX_CHARACTERS: usize = 16;
+
+/// A duration such as `30s` or `1h30m`, from one second to 8760 hours; `None` for anything else.
+#[must_use]
+pub fn duration(text: &str) -> Option<Duration> {
+    if text.len() > MAX_CHARACTERS {
+        return None;
+    }
+    let duration = kube::core::Duration::from_str(text).ok()?;
+    let is_negative = duration.is_negative();
+    let duration = Duration::from(duration);
+    (!is_negative && (SHORTEST..=LONGEST).contains(&duration)).then_some(duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_those_of_go() {
+        let seconds = |text| duration(text).map(|duration| duration.as_secs_f64());
+        assert_eq!(seconds("1s"), Some(1.0));
+        assert_eq!(seconds("1m30s"), Some(90.0));
+        assert_eq!(seconds("1.5h"), Some(5400.0));
+        assert_eq!(seconds("8760h"), Some(31_536_000.0));
+    }
+
+    #[test]
+    fn what_is_none_or_too_short_or_too_long_is_not_taken() {
+        let short = [
+            "", "10", "s", "-10s", "999ms", "0s", "8761h", "1d", "1 m", "\u{661}s", "1e9h", "NaNs",
+            "infh",
+        ];
+        for text in short {
+            assert_eq!(duration(text), None, "{text}");
+        }
+        for digits in 1..400 {
+            let huge = "9".repeat(digits.max(5)) + "h";
+            assert_eq!(duration(&huge), None, "{huge}");
+        }
+    }
+}

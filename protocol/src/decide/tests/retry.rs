@@ -1,0 +1,304 @@
+//! What failed is tried again: when that is written down, when it begins, and what goes before it.
+
+use cartouche_crds::{CurrentRun, Retry, RetryOn, RunResult};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::scene::*;
+use crate::{
+    decide::{Change, Step, decide, decide_without_rendering},
+    facts::Facts,
+    ledger::{FetchedRun, tests::sample::*},
+    policy::Policy,
+    reconcile_error::Category,
+    status::{self, RECONCILING, RETRY_SCHEDULED, STALLED},
+};
+
+const LIMIT: i64 = 3;
+
+fn retrying(mut facts: Facts) -> Facts {
+    let retry = Retry {
+        limit: Some(LIMIT),
+        retry_on: Some(vec![RetryOn::Failed]),
+        ..Retry::default()
+    };
+    facts.policy = Policy::of(Some(&retry), None).unwrap();
+    facts
+}
+
+/// A run at work, of which its rules are known.
+fn at_work(attempt: i64) -> CurrentRun {
+    CurrentRun {
+        attempt,
+        ..found_again(created(2, "A"))
+    }
+}
+
+/// A run that failed, and is tried again at this time.
+fn waiting(attempt: i64, retry_at: i64) -> CurrentRun {
+    CurrentRun {
+        attempt,
+        retry_at: Some(Time(at(retry_at))),
+        ..ended(2, "A", RunResult::Failed)
+    }
+}
+
+/// What is written of the current run when a read finds it like this.
+fn recorded(current: CurrentRun, read: FetchedRun) -> CurrentRun {
+    let facts = retrying(with(current, "A")).reading_found(&name(2), read);
+    written(&facts, Change::Record).current.unwrap()
+}
+
+#[test]
+fn the_write_that_says_that_a_run_failed_says_when_it_is_tried_again() {
+    let next = recorded(at_work(1), failed(run(2, "A")));
+    assert_eq!(next.result, Some(RunResult::Failed));
+    let pause = next.retry_at.unwrap().0.duration_since(at(NOW)).as_secs();
+    assert!((8..=12).contains(&pause), "{pause}");
+    let next = recorded(at_work(LIMIT), failed(run(2, "A")));
+    let pause = next.retry_at.unwrap().0.duration_since(at(NOW)).as_secs();
+    assert!((32..=48).contains(&pause), "{pause}");
+}
+
+#[test]
+fn a_run_that_ended_before_it_was_confirmed_is_tried_again_too() {
+    let current = found_again(pending(2, "A"));
+    let facts = retrying(with(current, "A"))
+        .seeing(seen_to_go(&failed(run(2, "A"))))
+        .reading_absent(&name(2));
+    let next = written(&facts, Change::Record).current.unwrap();
+    assert_eq!(next.result, Some(RunResult::Failed));
+    assert!(next.retry_at.is_some());
+}
+
+#[test]
+fn a_failed_run_that_a_ttl_took_before_it_was_read_is_tried_again() {
+    let facts = retrying(with(at_work(1), "A"))
+        .seeing(seen_to_go(&failed(run(2, "A"))))
+        .reading_absent(&name(2));
+    let next = written(&facts, Change::Record).current.unwrap();
+    assert_eq!(next.result, Some(RunResult::Failed));
+    assert!(next.retry_at.is_some());
+}
+
+#[test]
+fn nothing_is_tried_again_that_nobody_asked_to() {
+    let facts = with(at_work(1), "A").reading_found(&name(2), failed(run(2, "A")));
+    assert_eq!(
+        written(&facts, Change::Record).current.unwrap().retry_at,
+        None
+    );
+    let succeeded = recorded(at_work(1), succeeded(run(2, "A"), "x"));
+    assert_eq!(succeeded.retry_at, None);
+}
+
+#[test]
+fn after_the_last_attempt_it_stays_failed() {
+    let next = recorded(at_work(LIMIT + 1), failed(run(2, "A")));
+    assert_eq!(
+        (next.result, next.retry_at),
+        (Some(RunResult::Failed), None)
+    );
+}
+
+#[test]
+fn a_run_that_somebody_cancelled_is_not_tried_again() {
+    let cancelled = FetchedRun {
+        cancelled: true,
+        ..failed(run(2, "A"))
+    };
+    assert_eq!(recorded(at_work(1), cancelled.clone()).retry_at, None);
+    let facts = retrying(with(at_work(1), "A"))
+        .seeing(seen_to_go(&cancelled))
+        .reading_absent(&name(2));
+    assert_eq!(
+        written(&facts, Change::Record).current.unwrap().retry_at,
+        None
+    );
+}
+
+#[test]
+fn a_run_that_is_lost_is_tried_again_only_where_that_is_named() {
+    let lost = with(at_work(1), "A").reading_absent(&name(2));
+    let next = written(&retrying(lost.clone()), Change::Record);
+    let next = next.current.unwrap();
+    assert_eq!((next.result, next.retry_at), (Some(RunResult::Lost), None));
+
+    let retry = Retry {
+        retry_on: Some(vec![RetryOn::Lost]),
+        ..Retry::default()
+    };
+    let policy = Policy::of(Some(&retry), None).unwrap();
+    let facts = Facts { policy, ..lost };
+    let next = written(&facts, Change::Record).current.unwrap();
+    assert!(next.retry_at.is_some());
+    let scheduled = facts.stored_with(next);
+    let condition = scheduled.stored.conditions.last().unwrap();
+    assert_eq!(condition.reason, RETRY_SCHEDULED);
+}
+
+#[test]
+fn a_run_that_fails_by_other_rules_than_its_own_is_not_tried_again() {
+    let by_newer_rules = FetchedRun {
+        rules_hash: "newer".into(),
+        ..failed(run(2, "A"))
+    };
+    let mut facts = retrying(with(at_work(1), "A")).reading_found(&name(2), by_newer_rules);
+    facts.rendering.as_mut().unwrap().rules_hash = "newer".into();
+    assert_eq!(
+        written(&facts, Change::Record).current.unwrap().retry_at,
+        None
+    );
+    // Nor one of which nobody knows by which rules it was made.
+    assert_eq!(
+        recorded(created(2, "A"), failed(run(2, "A"))).retry_at,
+        None
+    );
+}
+
+#[test]
+fn who_asks_for_retries_later_wakes_no_old_failure() {
+    let facts = retrying(with(ended(2, "A", RunResult::Failed), "A").fresh());
+    assert_eq!(decide(&facts), Step::Settled);
+    let read = facts.reading_found(&name(2), failed(run(2, "A")));
+    assert_eq!(decide(&read), Step::Settled);
+}
+
+#[test]
+fn runs_that_are_found_again_are_not_tried_again() {
+    let mut lost = retrying(new_runnable("A").fresh());
+    lost.ledger_state = LOST;
+    let facts = lost.listing(vec![failed(run(3, "A"))], &[&uid(3)]);
+    let next = written(&facts, Change::Rebuild).current.unwrap();
+    assert_eq!(
+        (next.result, next.retry_at),
+        (Some(RunResult::Failed), None)
+    );
+    assert_eq!(next.attempt, 1);
+}
+
+#[test]
+fn a_result_that_turns_takes_the_next_attempt_away() {
+    for read in [succeeded(run(2, "A"), "x"), running(run(2, "A"))] {
+        let next = recorded_turn(read);
+        assert_eq!(next.retry_at, None);
+    }
+}
+
+fn recorded_turn(read: FetchedRun) -> CurrentRun {
+    let facts = retrying(with(waiting(1, NOW + 60), "A")).reading_found(&name(2), read);
+    written(&facts, Change::Record).current.unwrap()
+}
+
+#[test]
+fn an_attempt_begins_when_its_time_has_come_and_not_before() {
+    let early = retrying(with(waiting(1, NOW + 1), "A").fresh());
+    assert_eq!(decide(&early), Step::Settled);
+    let mut unknown = retrying(with(waiting(1, NOW), "A").fresh());
+    unknown.now = None;
+    assert_eq!(decide(&unknown), Step::Settled, "without a clock");
+
+    let due = retrying(with(waiting(1, NOW), "A"));
+    assert_eq!(decide(&due), Step::RenderAgain);
+    let next = written(&due.fresh(), Change::Intent);
+    let current = next.current.unwrap();
+    assert_eq!((current.sequence, current.attempt), (3, 2));
+    assert_eq!(current.input_hash, hash("A"));
+    assert_eq!((current.result, current.retry_at), (None, None));
+    assert_eq!(next.history[0].result, Some(RunResult::Failed));
+}
+
+#[test]
+fn an_attempt_neither_counts_as_a_run_that_nobody_asked_for_nor_waits_for_them() {
+    let mut facts = retrying(with(waiting(1, NOW), "A").fresh());
+    facts.limits.max_runs = 0;
+    assert_eq!(
+        written(&facts, Change::Intent).breaker,
+        facts.ledger.breaker
+    );
+}
+
+#[test]
+fn a_change_or_a_request_goes_first_and_is_a_first_attempt() {
+    for facts in [
+        with(waiting(2, NOW + 60), "B"),
+        with(waiting(2, NOW + 60), "A").asking("again"),
+    ] {
+        let facts = retrying(facts.fresh());
+        let current = written(&facts, Change::Intent).current.unwrap();
+        assert_eq!((current.sequence, current.attempt), (3, 1));
+    }
+}
+
+#[test]
+fn who_answered_a_request_still_has_when_it_is_tried_again() {
+    let asked = CurrentRun {
+        rerun_token: Some("again".to_owned()),
+        ..waiting(1, NOW)
+    };
+    let facts = retrying(with(asked, "A").asking("again").fresh());
+    let next = written(&facts, Change::Intent);
+    assert_eq!(next.answered_token.as_deref(), Some("again"));
+    assert_eq!(next.current.unwrap().rerun_token, None);
+}
+
+#[test]
+fn a_run_that_somebody_deletes_unfinished_is_made_again_as_the_same_attempt() {
+    let facts = retrying(with(at_work(2), "A").fresh())
+        .seeing(seen_to_go(&running(run(2, "A"))))
+        .reading_absent(&name(2));
+    let current = written(&facts, Change::Intent).current.unwrap();
+    assert_eq!((current.sequence, current.attempt), (3, 2));
+}
+
+#[test]
+fn an_attempt_that_the_present_policy_does_not_allow_does_not_begin() {
+    let facts = with(waiting(1, NOW), "A").fresh();
+    assert_eq!(decide(&facts), Step::Settled);
+    let exhausted = retrying(with(waiting(LIMIT + 1, NOW), "A").fresh());
+    assert_eq!(decide(&exhausted), Step::Settled);
+}
+
+#[test]
+fn a_suspended_runnable_tries_nothing_again_until_it_is_resumed() {
+    let mut facts = retrying(with(waiting(1, NOW), "A").fresh());
+    facts.runnable.suspended = true;
+    let held = stuck(&facts, Category::Suspended);
+    assert_eq!(decide_without_rendering(&facts), Step::Settled);
+    let told = status::status(&facts, &facts.ledger, Some(&held));
+    let names = told.conditions.iter().map(|it| it.type_.as_str());
+    assert!(names.clone().all(|it| it != STALLED && it != RECONCILING));
+    facts.runnable.suspended = false;
+    assert_eq!(intended(&facts), (3, hash("A")));
+}
+
+#[test]
+fn an_attempt_ahead_is_told_as_work_and_the_last_failure_as_the_end() {
+    let told = |facts: Facts| {
+        let told = status::status(&facts, &facts.ledger, None);
+        let last = told.conditions.last().unwrap().clone();
+        (last.type_, last.reason, last.message)
+    };
+    let (name, reason, message) = told(retrying(with(waiting(1, NOW + 60), "A")));
+    assert_eq!(
+        (name.as_str(), reason.as_str()),
+        (RECONCILING, RETRY_SCHEDULED)
+    );
+    let begins = at(NOW + 60);
+    assert!(
+        message.starts_with(&format!("attempt 2 of 4 begins at {begins}, after: ")),
+        "{message}"
+    );
+    let last = told(retrying(with(ended(2, "A", RunResult::Failed), "A")));
+    assert_eq!(last.0, STALLED);
+    let forbidden = told(with(waiting(1, NOW + 60), "A"));
+    assert_eq!(forbidden.0, STALLED, "nothing allows it any more");
+}
+
+impl Facts {
+    /// The status as it is after this entry was written.
+    fn stored_with(mut self, current: CurrentRun) -> Self {
+        self.reads.clear();
+        self.ledger.current = Some(current);
+        self.stored_as_reported()
+    }
+}
