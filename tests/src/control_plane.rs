@@ -283,7 +283,20 @@ impl ControlPlane {
 
     /// Fails if a program that should run has ended, with what it said.
     pub fn nothing_ended(&self) -> Result<()> {
-        for (part, program) in self.running().iter() {
+        self.nothing_ended_but(None)
+    }
+
+    fn has_ended(&self, part: Part) -> Result<bool> {
+        let running = self.running();
+        let ended = running.get(&part).map(Supervised::ended).transpose()?;
+        Ok(ended.flatten().is_some())
+    }
+
+    /// The same of all but one.
+    fn nothing_ended_but(&self, excepted: Option<Part>) -> Result<()> {
+        let running = self.running();
+        let others = running.iter().filter(|(part, _)| Some(**part) != excepted);
+        for (part, program) in others {
             if let Some(status) = program.ended()? {
                 bail!(
                     "{} has ended ({status})\n{}",
