@@ -192,7 +192,14 @@ fn told(runnable: &Runnable) -> Result<End> {
         });
         Value::Object(picked.collect())
     };
-    let keys = ["sequence", "phase", "result", "inputHash", "rerunToken"];
+    let keys = [
+        "sequence",
+        "phase",
+        "result",
+        "inputHash",
+        "rerunToken",
+        "attempt",
+    ];
     let earlier = runnable
         .status
         .iter()
@@ -211,7 +218,7 @@ fn told(runnable: &Runnable) -> Result<End> {
         history: earlier
             .map(|run| {
                 let result = run.result.map(RunResult::as_str);
-                json!({ "sequence": run.sequence, "result": result, "inputHash": run.input_hash })
+                json!({ "sequence": run.sequence, "result": result, "inputHash": run.input_hash, "attempt": run.attempt })
             })
             .collect(),
         outputs: json!([status.get("outputs"), source]),

@@ -68,6 +68,8 @@ pub enum Scenario {
     EndedUnseen,
     /// A status of long ago is restored while no controller runs (the exception I3).
     RestoredStatus,
+    /// A run fails, is tried again a second later, and fails again, which was the last attempt.
+    Retried,
     /// More Runnables change at once than are looked at, so that confirmations are put off.
     ChangedTogether,
 }
@@ -154,6 +156,10 @@ impl Scenario {
         if self == Self::SelectorChange {
             spec["selector"] = selector("one");
         }
+        if self == Self::Retried {
+            let soon = json!({ "initial": "1s", "max": "1s" });
+            spec["retry"] = json!({ "limit": 1, "backoff": soon });
+        }
         if self == Self::Retention {
             spec["retentionPolicy"] = json!({ "maxFailedRuns": 1, "maxSuccessfulRuns": 1 });
         }
@@ -208,6 +214,7 @@ impl Scenario {
                 .await
                 .map(drop),
             Self::InputChange | Self::FailedThenChanged => stage.change(APP, succeeds(2)).await,
+            Self::Retried => stage.change(APP, fails(2)).await,
             Self::ThereAndBack => {
                 stage.change(APP, hangs(2)).await?;
                 stage.until(APP, "the run between", |r| made(r, 2)).await?;
@@ -283,6 +290,7 @@ impl Scenario {
             Self::Rerun => gives(runnable, 2, 1),
             Self::ThereAndBack => gives(runnable, 3, 1),
             Self::DeletedRun => made(runnable, 2),
+            Self::Retried => made(runnable, 3) && failed(runnable),
             Self::Retention | Self::RestoredStatus => gives(runnable, 4, 4),
         }
     }

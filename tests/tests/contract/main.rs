@@ -17,6 +17,7 @@ mod identity;
 mod inputs;
 mod loops;
 mod outputs;
+mod retry;
 mod schema;
 mod selector;
 mod stamping;

@@ -4,7 +4,7 @@ use anyhow::Result;
 use cartouche_tests::repository;
 use serde_json::{Value, json};
 
-use crate::scene::{Kind, Scene, WORKFLOW, cluster_with_argo, examples, ready, with};
+use crate::scene::{Kind, Scene, WORKFLOW, cluster_with_argo, examples, ready, retried, with};
 
 /// A Workflow of one pod, which ends as the annotation says.
 fn workflow(outcome: &str, more: Value) -> Value {
@@ -43,6 +43,10 @@ fn outputs() -> Value {
 /// A scene where such a run was asked for with the revision `v1`, and pods may report their outputs; unless
 /// Argo Workflows cannot be had.
 async fn started(workflow: Value) -> Result<Option<Scene>> {
+    started_with(workflow, outputs()).await
+}
+
+async fn started_with(workflow: Value, template: Value) -> Result<Option<Scene>> {
     let Some(cluster) = cluster_with_argo().await? else {
         return Ok(None);
     };
@@ -56,7 +60,7 @@ async fn started(workflow: Value) -> Result<Option<Scene>> {
     let rights = [reports.rights(&["create", "patch"])];
     scene.allow("pods", &rights).await?;
     let inputs = json!({ "revision": "v1", "outcome": "succeed" });
-    scene.start(workflow, outputs(), inputs).await?;
+    scene.start(workflow, template, inputs).await?;
     Ok(Some(scene))
 }
 
@@ -105,7 +109,8 @@ async fn a_workflow_that_a_user_cancels_is_not_run_again() -> Result<()> {
 
 /// `Stop` lets exit handlers run, `Terminate` (what `cartouche cancel` writes) does not.
 async fn shut_down(strategy: &str) -> Result<()> {
-    let Some(scene) = started(workflow("hang", json!({}))).await? else {
+    let hanging = workflow("hang", json!({}));
+    let Some(scene) = started_with(hanging, retried(outputs())).await? else {
         return Ok(());
     };
     let pods = scene.pods(1).await?;

@@ -1,9 +1,10 @@
 //! Jobs, run by the Job controller of kube-controller-manager.
 
 use anyhow::Result;
+use cartouche_tests::kind::RUNNABLE;
 use serde_json::{Value, json};
 
-use crate::scene::{JOB, POD, Scene, cluster, with};
+use crate::scene::{JOB, POD, Scene, cluster, condition, retried, with};
 
 async fn scene() -> Result<Scene> {
     Scene::set(cluster().await?, JOB).await
@@ -104,14 +105,26 @@ async fn a_job_beyond_its_deadline_has_failed() -> Result<()> {
 
 #[tokio::test]
 async fn a_job_that_a_user_cancels_by_a_deadline_is_not_run_again() -> Result<()> {
-    let scene = started(job("hang", json!({}))).await?;
+    let scene = scene().await?;
+    scene
+        .start(
+            job("hang", json!({})),
+            retried(outputs()),
+            json!({ "version": "v1" }),
+        )
+        .await?;
     let run = scene
         .run("the Job to be at work", |job| job["status"]["active"] == 1)
         .await?;
     let it = scene.ready("Unknown").await?;
     assert_eq!(it.status("Reconciling"), "True");
-    // What `cartouche cancel` writes: a deletion would make a new run.
-    let cancel = json!({ "spec": { "activeDeadlineSeconds": 1 } });
+    // What `cartouche cancel` writes: a deletion would make a new run, and the deadline alone would be no more than
+    // a failure, which is tried again.
+    let request = json!({ "by": "alice" }).to_string();
+    let cancel = json!({
+        "metadata": { "annotations": { "carto.run/cancel-request": request } },
+        "spec": { "activeDeadlineSeconds": 1 },
+    });
     scene.patch(&run, cancel).await?;
     let it = scene.ready("False").await?;
     let message = it.message("StampedObjectCondition");
@@ -151,6 +164,28 @@ async fn a_job_that_its_ttl_deletes_is_not_run_again() -> Result<()> {
     scene.inputs(json!({ "version": "v2" })).await?;
     let it = scene.ready("True").await?;
     assert_eq!(it.output("version"), "v2");
+    scene.never_more_runs_than(2).await
+}
+
+#[tokio::test]
+async fn a_failed_job_that_its_ttl_deletes_before_its_next_attempt_is_tried_again_once()
+-> Result<()> {
+    let scene = scene().await?;
+    let short = json!({ "backoffLimit": 0, "ttlSecondsAfterFinished": 1 });
+    let retry = json!({ "retry": { "limit": 1, "backoff": { "initial": "6s" } } });
+    scene
+        .start(job("fail", short), retry, json!({ "version": "v1" }))
+        .await?;
+    let first = scene.run("the first attempt", |_| true).await?;
+    scene.runs_gone().await?;
+    let it = scene.ready("False").await?;
+    assert_eq!(it.reason("Reconciling"), "RetryScheduled");
+    let second = scene.run("the second attempt", |_| true).await?;
+    assert_ne!(first["metadata"]["uid"], second["metadata"]["uid"]);
+    let is_over = |it: &Value| condition(it, "Stalled")["status"] == "True";
+    scene
+        .observed(RUNNABLE, "it", "to be stalled", is_over)
+        .await?;
     scene.never_more_runs_than(2).await
 }
 

@@ -289,6 +289,12 @@ pub(crate) async fn ready(fixture: &Fixture, name: &str, status: &str) -> Result
         .map(Standing)
 }
 
+/// The same template, whose runs are tried again once, a second after they failed.
+pub(crate) fn retried(template: Value) -> Value {
+    let retry = json!({ "limit": 1, "backoff": { "initial": "1s", "max": "1s" } });
+    with(template, json!({ "retry": retry }))
+}
+
 /// An object with further fields, or others.
 pub(crate) fn with(mut object: Value, more: Value) -> Value {
     if let Value::Object(more) = more {

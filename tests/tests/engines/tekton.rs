@@ -5,7 +5,7 @@ use cartouche_tests::repository;
 use serde_json::{Value, json};
 
 use crate::scene::{
-    Kind, PIPELINE_RUN, Scene, TASK_RUN, cluster_with_tekton, examples, ready, with,
+    Kind, PIPELINE_RUN, Scene, TASK_RUN, cluster_with_tekton, examples, ready, retried, with,
 };
 
 /// A TaskRun of one step with a result: what goes in as a revision comes out as one.
@@ -138,7 +138,7 @@ async fn a_taskrun_that_takes_too_long_has_failed() -> Result<()> {
 
 #[tokio::test]
 async fn a_taskrun_that_a_user_cancels_is_not_run_again() -> Result<()> {
-    let Some(scene) = started(TASK_RUN, task(json!({})), hanging()).await? else {
+    let Some(scene) = started(TASK_RUN, task(json!({})), retried(hanging())).await? else {
         return Ok(());
     };
     let run = scene.run("the TaskRun to be at work", is_at_work).await?;
@@ -212,7 +212,7 @@ async fn a_pipelinerun_fails_with_its_task() -> Result<()> {
 
 #[tokio::test]
 async fn a_pipelinerun_that_a_user_cancels_is_not_run_again() -> Result<()> {
-    let Some(scene) = started(PIPELINE_RUN, pipeline(), hanging()).await? else {
+    let Some(scene) = started(PIPELINE_RUN, pipeline(), retried(hanging())).await? else {
         return Ok(());
     };
     scene.pods(1).await?;
