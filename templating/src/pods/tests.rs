@@ -201,6 +201,18 @@ fn of_pods_that_may_know_a_secret_no_message_is_told() {
 }
 
 #[test]
+fn of_pods_that_may_know_a_secret_no_image_is_told() {
+    let state = json!({ "state": { "waiting": { "reason": "ErrImagePull" } } });
+    let mut words = PodsWords::discreet();
+    words.hear(&with_container("migrate", &state));
+    let told = words.hindrance();
+    assert_eq!(
+        told.as_deref(),
+        Some("container migrate of pod migrate-1-x cannot be started: its image cannot be pulled")
+    );
+}
+
+#[test]
 fn only_a_job_has_pods_that_are_asked() {
     let job = |api_version: &str, kind: &str, status: Value| {
         let run = json!({ "apiVersion": api_version, "kind": kind, "status": status });
