@@ -16,7 +16,7 @@ use k8s_openapi::{
 
 use crate::diagnosis::Diagnosis;
 use crate::facts::Facts;
-use crate::told::Told;
+use crate::told::{Told, plain};
 use crate::{
     ledger::Ledger,
     reconcile_error::{Category, ReconcileError, Requeue},
@@ -77,12 +77,13 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
     let stamped = (!error.is_some_and(|error| error.category.precedes_stamping()))
         .then(|| stamped(facts, ledger, error));
     let mut ready = aggregate(&template, stamped.as_ref());
-    if let Some(said) = stamped
+    if let Some(stamped) = stamped
         .as_ref()
         .filter(|stamped| is_of_run(&ready, stamped))
-        .and_then(|stamped| told(facts, ledger, stamped))
     {
-        ready.message = said;
+        let said = told(facts, ledger, stamped);
+        // An engine and its pods say what they like.
+        ready.message = plain(&said.unwrap_or(ready.message));
     }
     let extra = abnormal(facts, &ready, ledger, error);
 
