@@ -120,6 +120,8 @@ impl Reconciliation<'_> {
         let object = match self.read_object(&name, seen).await {
             Ok(object) => object,
             Err(error) if is_denied(&error) && !self.is_current(&name) => {
+                let uids = self.earlier(&name);
+                lock(&self.memory).looked_for.add(uids, boot_time());
                 self.facts.reads.insert(name, NameRead::Denied);
                 return Ok(());
             }
@@ -141,7 +143,7 @@ impl Reconciliation<'_> {
             self.ctx.runs.refresh(owner, before, fetched);
             if before.is_none() && !self.is_current(&name) && fetched.result().is_none() {
                 let uid = fetched.run.uid.clone();
-                lock(&self.memory).looked_for.insert(uid, boot_time());
+                lock(&self.memory).looked_for.add([uid], boot_time());
             }
         }
         let read = found.map_or(NameRead::Absent, |found| NameRead::Found(Box::new(found)));
@@ -157,6 +159,13 @@ impl Reconciliation<'_> {
         current.is_some_and(|current| {
             current.phase == RunPhase::Created && RunName::of(current) == *name
         })
+    }
+
+    /// The uids of the earlier runs of this name.
+    fn earlier(&self, name: &RunName) -> Vec<String> {
+        let history = self.facts.ledger.history.iter();
+        let named = history.filter(|entry| RunName::past(entry) == *name);
+        named.filter_map(|entry| entry.uid.clone()).collect()
     }
 
     /// The permissions that Cartographer needed are enough: where `get` is forbidden, `list` finds it.
