@@ -2,6 +2,7 @@
 
 mod cached_run;
 mod hindrance;
+mod run_at_hand;
 mod run_name;
 
 use std::{
