@@ -51,11 +51,14 @@ pub const TRUE: &str = "True";
 pub const FALSE: &str = "False";
 const UNKNOWN: &str = "Unknown";
 
-/// Whether the stored status already says this of its run.
+/// Whether the stored status already says this of its run, with or without the words of containers: which of them it was
+/// to be is decided when the run is read, and to read it again would bring nothing new.
 #[must_use]
 pub fn reports(stored: &RunnableStatus, health: &Health) -> bool {
-    find(stored, STAMPED_OBJECT_CONDITION)
-        .is_some_and(|condition| ConditionValue::of(condition) == ConditionValue::of_run(health))
+    find(stored, STAMPED_OBJECT_CONDITION).is_some_and(|condition| {
+        let says = |health| ConditionValue::of(condition) == ConditionValue::of_run(health);
+        says(health) || says(&health.clone().silenced())
+    })
 }
 
 /// The time that what is said of an object bears: never before it was created, though no answer of the API server may

@@ -116,8 +116,7 @@ impl PodsWords {
 }
 
 /// What a Pod says of itself while its phase is none of an end, and once it has failed.
-pub(crate) fn of_pod(pod: &Value, verdict: Verdict) -> Option<String> {
-    let mut words = PodsWords::default();
+pub(crate) fn of_pod(pod: &Value, verdict: Verdict, mut words: PodsWords) -> Option<String> {
     words.hear(pod);
     match verdict {
         Verdict::Succeeded => None,

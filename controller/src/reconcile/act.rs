@@ -108,7 +108,10 @@ impl Reconciliation<'_> {
 
     fn fetched(&self, object: &Value) -> Option<FetchedRun> {
         let ledger = &self.facts.ledger;
-        let fetched = fetched_run(self.compiled.as_ref()?, &ledger.history, object)?;
+        let mut fetched = fetched_run(self.compiled.as_ref()?, &ledger.history, object)?;
+        if self.may_hold_secrets(&fetched.run) {
+            fetched.health = fetched.health.silenced();
+        }
         let rendering = self.facts.rendering.as_ref();
         let matches = rendering.is_ok_and(|it| contains_rendered(ledger, &it.document, object));
         Some(FetchedRun { matches, ..fetched })

@@ -86,10 +86,14 @@ impl Reconciliation<'_> {
         }
     }
 
+    /// Whether a Secret may have gone into a run, so that its containers may repeat it.
+    pub(super) fn may_hold_secrets(&self, run: &RunIdentity) -> bool {
+        self.has_secrets() || !self.facts.is_as_rendered(run)
+    }
+
     /// What the pods of a run say: the first of them, within a time that nobody notices. It is only to tell more.
     async fn pods_words(&self, run: &RunIdentity) -> Result<PodsWords, ApiError> {
-        // Where a Secret may have gone into the run, its pods may repeat it.
-        let mut words = if self.has_secrets() || !self.facts.is_as_rendered(run) {
+        let mut words = if self.may_hold_secrets(run) {
             PodsWords::discreet()
         } else {
             PodsWords::default()

@@ -99,31 +99,34 @@ fn job(sequence: i64) -> RunName {
     }
 }
 
-/// An API server on which the second run has failed, and its pod has said why.
+/// An API server on which the second run has failed, be it a Job or a Pod, and its pod has said why.
 fn failed(request: &Request<Body>) -> Answer {
-    let run = json!({
-        "apiVersion": "batch/v1", "kind": "Job",
-        "metadata": {
-            "namespace": "ns", "name": "app-2", "uid": "run-2",
-            "labels": { RUNNABLE_NAME_LABEL: "app", RUN_SEQUENCE_LABEL: "2" },
-            "annotations": { INPUT_HASH_ANNOTATION: hash("main") },
-        },
-        "status": { "conditions": [{ "type": "Failed", "status": "True", "reason": "BackoffLimitExceeded" }] },
-    });
     let ended = json!({ "exitCode": 3, "message": "boom" });
+    let of_pod = json!({ "phase": "Failed", "containerStatuses": [{ "name": "c", "state": { "terminated": ended } }] });
+    let of_job = json!({ "conditions": [{ "type": "Failed", "status": "True", "reason": "BackoffLimitExceeded" }] });
+    let run = |api_version: &str, kind: &str, status: &Value| {
+        json!({
+            "apiVersion": api_version, "kind": kind,
+            "metadata": {
+                "namespace": "ns", "name": "app-2", "uid": "run-2",
+                "labels": { RUNNABLE_NAME_LABEL: "app", RUN_SEQUENCE_LABEL: "2" },
+                "annotations": { INPUT_HASH_ANNOTATION: hash("main") },
+            },
+            "status": status,
+        })
+    };
     let pod = json!({
-        "metadata": { "name": "p", "ownerReferences": [{ "uid": "run-2" }] },
-        "status": { "phase": "Failed", "containerStatuses": [{ "name": "c", "state": { "terminated": ended } }] },
+        "metadata": { "name": "p", "ownerReferences": [{ "uid": "run-2" }] }, "status": of_pod,
     });
-    match request.uri().path() {
-        "/apis/batch/v1" => (StatusCode::OK, kinds("batch/v1", "Job", "jobs")),
-        "/apis/batch/v1/namespaces/ns/jobs/app-2" => (StatusCode::OK, run),
-        "/api/v1/namespaces/ns/pods" => (
-            StatusCode::OK,
-            json!({ "apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": [pod] }),
-        ),
-        _ => (StatusCode::NOT_FOUND, json!({})),
-    }
+    let body = match request.uri().path() {
+        "/apis/batch/v1" => kinds("batch/v1", "Job", "jobs"),
+        "/apis/batch/v1/namespaces/ns/jobs/app-2" => run("batch/v1", "Job", &of_job),
+        "/api/v1" => kinds("v1", "Pod", "pods"),
+        "/api/v1/namespaces/ns/pods/app-2" => run("v1", "Pod", &of_pod),
+        "/api/v1/namespaces/ns/pods" => json!({ "metadata": {}, "items": [pod] }),
+        _ => return (StatusCode::NOT_FOUND, json!({})),
+    };
+    (StatusCode::OK, body)
 }
 
 /// What is learnt of the pods of the second run when it is read.
@@ -184,6 +187,35 @@ async fn a_run_of_something_else_than_what_is_rendered_now_may_hold_a_secret() {
         let said = learnt(&status, branch).await;
         assert_eq!(said, "container c of pod p exited 3", "{status}");
     }
+}
+
+/// What a Pod that is the second run is read to say of itself.
+async fn said_by_pod(branch: &str, selected: &str) -> String {
+    let ctx = serving(failed);
+    let mut current = entry("Created");
+    (current["apiVersion"], current["kind"]) = ("v1".into(), "Pod".into());
+    let mut reading = reconciling(&ctx, &json!({ "currentRun": current }), branch);
+    let selector = json!({ "resource": { "apiVersion": "v1", "kind": selected }, "matchingLabels": { "a": "b" } });
+    Arc::make_mut(&mut reading.runnable).spec.selector = serde_json::from_value(selector).unwrap();
+    let name = RunName {
+        api_version: "v1".to_owned(),
+        kind: "Pod".to_owned(),
+        ..job(2)
+    };
+    reading.read_run(name).await.unwrap();
+    let found = reading.facts.fetched_run("run-2").unwrap();
+    found.health.message.clone()
+}
+
+#[tokio::test]
+async fn a_pod_that_is_a_run_does_not_repeat_a_secret_either() {
+    let discreet = "container c of pod app-2 exited 3";
+    assert_eq!(
+        said_by_pod("main", "ConfigMap").await,
+        format!("{discreet}: boom")
+    );
+    assert_eq!(said_by_pod("main", "Secret").await, discreet);
+    assert_eq!(said_by_pod("other", "ConfigMap").await, discreet);
 }
 
 #[tokio::test]

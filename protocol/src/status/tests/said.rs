@@ -104,3 +104,19 @@ fn nothing_that_a_run_or_its_pods_say_passes_for_a_part_of_our_own() {
         assert_eq!(sum.message, ready, "nothing is left out");
     }
 }
+
+#[test]
+fn a_run_whose_words_were_left_out_is_not_read_again_for_them() {
+    let mut whole = failed(run(2, "A"));
+    whole.health.discreet = Some("discreet".to_owned());
+    let mut silenced = whole.clone();
+    silenced.health = silenced.health.silenced();
+    for told in [&whole, &silenced] {
+        let facts = read(told).stored_as_reported();
+        assert!(reports(&facts.stored, &whole.health));
+    }
+    let mut other = whole.clone();
+    other.health.discreet = Some("other".to_owned());
+    let facts = read(&silenced).stored_as_reported();
+    assert!(!reports(&facts.stored, &other.health));
+}
