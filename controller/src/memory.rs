@@ -9,7 +9,6 @@ use std::{
 };
 
 use cartouche_protocol::{
-    diagnosis::Denied,
     process_state::ProcessState,
     reconcile_error::{ReconcileError, Requeue},
     told,
@@ -42,9 +41,8 @@ pub struct Memory {
     pub of_edited_template: bool,
     /// Its account may list its runs but not get them.
     pub only_list: bool,
-    /// Earlier runs, by uid, that no watch shows, and when each was found all the same, on the clock that goes on while
-    /// the machine sleeps.
-    pub looked_for: HashMap<String, Duration>,
+    /// Earlier runs that were looked for because no watch shows them.
+    pub looked_for: LookedFor,
     /// What the account may not do.
     pub missing_permissions: Option<MissingPermissions>,
     /// What the pods of its current run said.
@@ -65,17 +63,6 @@ pub struct Memory {
     pub reported_dropped: Option<String>,
     /// The resourceVersion of which it was said that its ledger may have been put back.
     pub reported_put_back: Option<String>,
-}
-
-/// What an account may not do, as it was when it was asked.
-#[derive(Clone, Debug)]
-pub struct MissingPermissions {
-    /// Generation of the Runnable, uid and generation of its template.
-    pub about: (i64, String, i64),
-    /// When, on the clock that goes on while the machine sleeps.
-    pub at: Duration,
-    /// What it was not allowed.
-    pub missing: Vec<Denied>,
 }
 
 /// Something that failed.
@@ -218,10 +205,6 @@ impl Memory {
 
     /// The same for what failed in a certain way. Whether anything did.
     fn retry_where(&mut self, failed: impl Fn(&ReconcileError) -> bool) -> bool {
-        // What was granted is asked anew.
-        if let Some(kept) = &mut self.missing_permissions {
-            kept.at = Duration::ZERO;
-        }
         let mut any = false;
         for backoff in self
             .backoffs
@@ -231,6 +214,10 @@ impl Memory {
             // Not zero: what is over and what may be tried at once are not the same.
             backoff.until = backoff.until.min(boot_time());
             any = true;
+        }
+        // What was granted is asked anew, where anybody waits for it.
+        if any && let Some(kept) = &mut self.missing_permissions {
+            kept.ask_again();
         }
         any
     }
@@ -318,9 +305,13 @@ pub fn digest(told: impl Hash) -> u64 {
 }
 
 mod left;
+mod looked_for;
+mod permissions;
 mod pods;
 pub use left::Leaving;
 use left::Left;
+pub use looked_for::LookedFor;
+pub use permissions::{About, MissingPermissions};
 pub use pods::PodsMemory;
 
 #[cfg(test)]

@@ -210,7 +210,65 @@ fn conditions(
 mod tests {
     use std::time::Duration;
 
-    use super::{FORGOTTEN_AFTER, Refusals, lock};
+    use serde_json::json;
+
+    use super::*;
+
+    fn template(generation: i64) -> Compiled {
+        let object = json!({
+            "metadata": { "name": "t", "uid": "u", "generation": generation },
+            "spec": { "template": { "apiVersion": "batch/v1", "kind": "Job", "metadata": { "generateName": "a-" } } },
+        });
+        let object: ClusterRunTemplate = serde_json::from_value(object).unwrap();
+        Compiled::new(&object)
+    }
+
+    /// The status of this generation after these warnings.
+    fn after(
+        stored: &ClusterRunTemplateStatus,
+        generation: i64,
+        warned: &[&str],
+    ) -> ClusterRunTemplateStatus {
+        let warned: Vec<String> = warned.iter().map(|text| (*text).to_owned()).collect();
+        status(
+            &template(generation),
+            stored,
+            &warned,
+            Timestamp::UNIX_EPOCH,
+        )
+    }
+
+    fn message(status: &ClusterRunTemplateStatus) -> &str {
+        &status.conditions[0].message
+    }
+
+    #[test]
+    fn warnings_that_are_told_already_are_read_again_one_by_one() {
+        let first = after(&ClusterRunTemplateStatus::default(), 1, &["a", "b; c"]);
+        let told = "of its runs the API server warns: a / b; c";
+        assert_eq!(message(&first), told);
+        assert_eq!(after(&first, 1, &[]), first, "after a restart");
+        assert_eq!(after(&first, 1, &["b; c"]), first);
+        let more = after(&first, 1, &["b; c", "d"]);
+        assert_eq!(message(&more), format!("{told} / d"));
+        assert_eq!(message(&after(&more, 2, &[])), "", "of another state");
+        let full = after(&more, 1, &["e", "f", "g"]);
+        assert_eq!(message(&full), format!("{told} / d / e / f"));
+    }
+
+    /// A warning of the template's own quotes what stands in it.
+    #[test]
+    fn what_a_template_says_itself_is_not_read_as_a_warning_of_its_runs() {
+        let mut stored = after(&ClusterRunTemplateStatus::default(), 1, &["a"]);
+        stored.conditions[0].message =
+            "of its runs the API server warns: mine; of its runs the API server warns: a"
+                .to_owned();
+        let told = of_runs(&template(1), &stored, &["b".to_owned()]);
+        assert_eq!(
+            told.as_deref(),
+            Some("of its runs the API server warns: a / b")
+        );
+    }
 
     #[test]
     fn a_template_whose_status_is_refused_is_tried_later_each_time() {

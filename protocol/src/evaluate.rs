@@ -6,7 +6,7 @@ use cartouche_crds::{CANCEL_REQUEST_ANNOTATION, Cancellation, HistoryEntry, Runn
 use cartouche_templating::{
     HASH_VERSION, Health, OutputError, OutputPathError, PodsTell, Rendered, TERMINATION_MESSAGE,
     Template, Verdict, add_message_of, add_own_message, built_in_health, contains, is_job,
-    kinds::asked_to_stop,
+    is_message_gone, kinds::asked_to_stop,
 };
 use serde_json::Value;
 
@@ -64,26 +64,24 @@ pub fn contains_rendered(ledger: &Ledger, rendered: &Rendered, object: &Value) -
 /// The outputs of a Job that are elsewhere, with the pods that were read beside it.
 #[must_use]
 pub fn outputs_with_pods(compiled: &Compiled, mut job: Value, pods: &[Value]) -> OutputsRead {
-    add_message_of(&mut job, pods);
     let template = compiled.template.as_ref();
     let Ok(template) = template else {
         return OutputsRead::Elsewhere;
     };
-    match outputs(template, &job) {
-        // What they said is not missing: it is gone.
-        OutputsRead::Values(_) if pods.is_empty() && template.reads_termination_message() => {
-            let what = "its pods are gone, and with them its termination message".to_owned();
-            let cure = "keep pods of Jobs until they are read; `cartouche rerun` runs it again";
-            OutputsRead::Unsatisfied {
-                why: what.clone(),
-                faults: vec![Fault {
-                    what,
-                    cure: Some(cure.to_owned()),
-                }],
-            }
-        }
-        read => read,
+    // Asked first: of an output that needs the message, a path that finds nothing would be blamed.
+    if template.reads_termination_message() && is_message_gone(&job, pods) {
+        let what = "its pods that succeeded are gone, and with them its termination message";
+        let cure = "keep pods of Jobs until they are read; `cartouche rerun` runs it again";
+        return OutputsRead::Unsatisfied {
+            why: what.to_owned(),
+            faults: vec![Fault {
+                what: what.to_owned(),
+                cure: Some(cure.to_owned()),
+            }],
+        };
     }
+    add_message_of(&mut job, pods);
+    outputs(template, &job)
 }
 
 /// A run as a watch may keep it; without the template by what is known of the run's kind.
@@ -260,3 +258,6 @@ pub fn is_relevant(runnable: &Runnable, run: &RunIdentity) -> bool {
         .is_some_and(|current| current.uid.as_deref() == Some(&run.uid));
     current || !settled(&run.uid)
 }
+
+#[cfg(test)]
+mod tests;

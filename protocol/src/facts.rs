@@ -2,6 +2,7 @@
 
 mod cached_run;
 mod hindrance;
+mod run_at_hand;
 mod run_name;
 
 use std::{
@@ -86,7 +87,8 @@ pub struct Facts {
     pub resource: Option<String>,
     /// The pending entry was written in this reconciliation, and nothing was sent for it before.
     pub only_attempt: bool,
-    /// Earlier runs, by uid, that no watch shows and that were read a moment ago: they were there, and had not ended.
+    /// Earlier runs, by uid, that no watch shows and that were looked for a moment ago: they were there, and had not
+    /// ended, or may not be read.
     pub looked_for: BTreeSet<String>,
     /// What the pods of the current run, which has not ended, say of why it does not go on.
     pub hindrance: Hindrance,

@@ -17,7 +17,7 @@ use k8s_openapi::{
 use crate::diagnosis::Diagnosis;
 use crate::facts::Facts;
 use crate::policy::Ahead;
-use crate::told::Told;
+use crate::told::{Told, plain};
 use crate::{
     ledger::Ledger,
     reconcile_error::{Category, ReconcileError, Requeue},
@@ -55,11 +55,14 @@ pub const TRUE: &str = "True";
 pub const FALSE: &str = "False";
 const UNKNOWN: &str = "Unknown";
 
-/// Whether the stored status already says this of its run.
+/// Whether the stored status already says this of its run, with or without the words of containers: which of them it was
+/// to be is decided when the run is read, and to read it again would bring nothing new.
 #[must_use]
 pub fn reports(stored: &RunnableStatus, health: &Health) -> bool {
-    find(stored, STAMPED_OBJECT_CONDITION)
-        .is_some_and(|condition| ConditionValue::of(condition) == ConditionValue::of_run(health))
+    find(stored, STAMPED_OBJECT_CONDITION).is_some_and(|condition| {
+        let says = |health| ConditionValue::of(condition) == ConditionValue::of_run(health);
+        says(health) || says(&health.clone().silenced())
+    })
 }
 
 /// The time that what is said of an object bears: never before it was created, though no answer of the API server may
@@ -81,12 +84,13 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
     let stamped = (!error.is_some_and(|error| error.category.precedes_stamping()))
         .then(|| stamped(facts, ledger, error));
     let mut ready = aggregate(&template, stamped.as_ref());
-    if let Some(said) = stamped
+    if let Some(stamped) = stamped
         .as_ref()
         .filter(|stamped| is_of_run(&ready, stamped))
-        .and_then(|stamped| told(facts, ledger, stamped))
     {
-        ready.message = said;
+        let said = told(facts, ledger, stamped);
+        // An engine and its pods say what they like.
+        ready.message = plain(&said.unwrap_or(ready.message));
     }
     let extra = abnormal(facts, &ready, ledger, error);
 

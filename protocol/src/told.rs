@@ -115,16 +115,18 @@ pub fn without_tries(message: &str) -> String {
     }
 }
 
+/// What others have said, so that no part of it is taken for one of ours.
+pub(crate) fn plain(said: &str) -> String {
+    // Without its semicolon no mark is one, and none comes of what is left.
+    let marks = [TO_DO, IN_FULL, TRIED].iter();
+    marks.fold(said.to_owned(), |said, mark| {
+        said.replace(mark, &mark.replacen(';', ",", 1))
+    })
+}
+
 /// A message of these parts. What others have said stays what it is: it cannot pass for what to do.
 #[must_use]
 pub fn message(what: &str, to_do: &str, in_full: Option<&str>) -> String {
-    // Without its semicolon no mark is one, and none comes of what is left.
-    let plain = |text: &str| {
-        let marks = [TO_DO, IN_FULL, TRIED].iter();
-        marks.fold(text.to_owned(), |text, mark| {
-            text.replace(mark, &mark.replacen(';', ",", 1))
-        })
-    };
     let mut message = within(plain(what), MOST);
     if !to_do.is_empty() {
         message.push_str(TO_DO);

@@ -40,6 +40,8 @@ pub struct Health {
     pub message: String,
     /// The reason that the engine itself gives in one word, as `BackoffLimitExceeded`; empty if it gives none.
     pub cause: String,
+    /// The message without the words of containers, where it has any: who was given a Secret may repeat it.
+    pub discreet: Option<String>,
 }
 
 /// Bytes of an engine's reason that are kept.
@@ -52,7 +54,17 @@ impl Health {
             reason: reason.to_owned(),
             message: message.to_owned(),
             cause: String::new(),
+            discreet: None,
         }
+    }
+
+    /// The same without the words of containers.
+    #[must_use]
+    pub fn silenced(mut self) -> Self {
+        if let Some(discreet) = self.discreet.take() {
+            self.message = discreet;
+        }
+        self
     }
 
     /// The same with the reason of the engine, if it is a word.

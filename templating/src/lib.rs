@@ -69,6 +69,7 @@ pub use stamp::{Owner, Stamp, stamp};
 pub use tag::TagError;
 pub use template::{Attempt, Draft, Template};
 pub use termination_message::{
-    TERMINATION_MESSAGE, add_message_of, add_own_message, has_message_in_pods, is_job, is_pod_of,
+    TERMINATION_MESSAGE, add_message_of, add_own_message, has_message_in_pods, is_job,
+    is_message_gone, is_pod_of,
 };
 pub use warning::{Warning, WarningKind};

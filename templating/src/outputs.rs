@@ -191,9 +191,8 @@ impl Outputs {
 /// Whether a path leads into a termination message that is a string: a container that meant to write a JSON object
 /// has written something else, or too much.
 fn is_below_words(path: &Path, run: &Value) -> bool {
-    let keys = path.leading_keys();
-    keys.first() == Some(&TERMINATION_MESSAGE)
-        && keys.len() > 1
+    path.leading_keys().first() == Some(&TERMINATION_MESSAGE)
+        && path.steps() > 1
         && run.get(TERMINATION_MESSAGE).is_some_and(Value::is_string)
 }
 

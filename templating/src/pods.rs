@@ -75,7 +75,7 @@ struct Ended {
 }
 
 impl PodsWords {
-    /// Words of pods that may know what is secret: names, reasons and exit codes are kept, messages are not.
+    /// Words of pods that may know what is secret: names, reasons and exit codes are kept, messages and images are not.
     #[must_use]
     pub fn discreet() -> Self {
         Self {
@@ -116,8 +116,7 @@ impl PodsWords {
 }
 
 /// What a Pod says of itself while its phase is none of an end, and once it has failed.
-pub(crate) fn of_pod(pod: &Value, verdict: Verdict) -> Option<String> {
-    let mut words = PodsWords::default();
+pub(crate) fn of_pod(pod: &Value, verdict: Verdict, mut words: PodsWords) -> Option<String> {
     words.hear(pod);
     match verdict {
         Verdict::Succeeded => None,
@@ -126,11 +125,13 @@ pub(crate) fn of_pod(pod: &Value, verdict: Verdict) -> Option<String> {
     }
 }
 
-/// Takes away what a container, the kubelet or the scheduler said in words of their own.
+/// Takes away what a container, the kubelet or the scheduler said in words of their own, and the images, which a
+/// template may have put together of anything.
 fn silence(status: &mut Value) {
     match status {
         Value::Object(members) => {
             members.remove("message");
+            members.remove("image");
             members.values_mut().for_each(silence);
         }
         Value::Array(elements) => elements.iter_mut().for_each(silence),
@@ -216,12 +217,12 @@ fn waiting(pod: &Value) -> Option<String> {
             // It passes by itself; or how it ended before says more.
             "" | "PodInitializing" | "ContainerCreating" | "CrashLoopBackOff" => return None,
             // The kubelet goes from one to the other and back; its words differ each time.
-            "ErrImagePull" | "ImagePullBackOff" => {
-                format!(
-                    "{of} cannot be started: image {:?} cannot be pulled",
-                    start(text(container, "image"))
-                )
-            }
+            "ErrImagePull" | "ImagePullBackOff" => match start(text(container, "image")) {
+                image if image.is_empty() => {
+                    format!("{of} cannot be started: its image cannot be pulled")
+                }
+                image => format!("{of} cannot be started: image {image:?} cannot be pulled"),
+            },
             reason => format!(
                 "{of} cannot be started{}",
                 reason_and_words(reason, &start(text(waiting, "message")))

@@ -51,17 +51,25 @@ pub fn is_pod_of(pod: &Value, job_uid: &str) -> bool {
 /// Adds the termination message of its pods to a Job that was read: that of the pod which succeeded
 /// last.
 pub fn add_message_of(job: &mut Value, pods: &[Value]) {
-    let uid = job.pointer("/metadata/uid").and_then(Value::as_str);
-    let owned = |pod: &&Value| uid.is_some_and(|uid| is_pod_of(pod, uid));
-    let succeeded =
-        |pod: &&Value| pod.pointer("/status/phase").and_then(Value::as_str) == Some("Succeeded");
-    let last = pods
-        .iter()
-        .filter(owned)
-        .filter(succeeded)
-        .max_by_key(|pod| finished(pod));
+    let last = succeeded(job, pods).max_by_key(|pod| finished(pod));
     let message = last.and_then(message);
     put(job, message);
+}
+
+/// Whether pods of a Job succeeded and none of them is there any more: what they said is not missing, it is gone.
+#[must_use]
+pub fn is_message_gone(job: &Value, pods: &[Value]) -> bool {
+    let count = job.pointer("/status/succeeded").and_then(Value::as_u64);
+    count.is_some_and(|count| count > 0) && succeeded(job, pods).next().is_none()
+}
+
+/// The pods of a Job that succeeded.
+fn succeeded<'a>(job: &Value, pods: &'a [Value]) -> impl Iterator<Item = &'a Value> {
+    let uid = job.pointer("/metadata/uid").and_then(Value::as_str);
+    pods.iter().filter(move |pod| {
+        uid.is_some_and(|uid| is_pod_of(pod, uid))
+            && pod.pointer("/status/phase").and_then(Value::as_str) == Some("Succeeded")
+    })
 }
 
 fn put(run: &mut Value, message: Option<Value>) {

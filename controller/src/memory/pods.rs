@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cartouche_protocol::facts::Hindrance;
+use cartouche_protocol::{facts::Hindrance, ledger::PodsSaid};
 
 use crate::backoff::PODS;
 
@@ -11,7 +11,7 @@ use crate::backoff::PODS;
 pub struct PodsMemory {
     uid: String,
     /// Why the run failed.
-    pub failure: Option<String>,
+    failure: Option<String>,
     /// Why it does not go on.
     pub hindrance: Hindrance,
     /// When to look why none of them runs, on the clock that goes on while the machine sleeps.
@@ -29,6 +29,22 @@ impl PodsMemory {
             };
         }
         self
+    }
+
+    /// They were asked why the run failed. What was said last stays when there is nobody left to say it: a Job that fails
+    /// may delete its pods.
+    pub fn asked(&mut self, said: Result<Option<String>, String>) -> PodsSaid {
+        // It may have run out of time while it could not begin.
+        let known = self.failure.clone().or(self.hindrance.said());
+        match (said, known) {
+            (Ok(Some(said)), _) => {
+                self.failure = Some(said.clone());
+                PodsSaid::Words(said)
+            }
+            (Ok(None) | Err(_), Some(known)) => PodsSaid::Words(known),
+            (Ok(None), None) => PodsSaid::Nothing,
+            (Err(why), None) => PodsSaid::Unasked(why),
+        }
     }
 
     /// Pods run. If none does later, they are looked at as seldom as before: a large Job always has gaps.
@@ -103,12 +119,51 @@ mod tests {
     }
 
     #[test]
+    fn however_long_pods_have_run_it_is_seen_within_six_minutes_that_none_does() {
+        let mut pods = PodsMemory::default();
+        let mut now = NOW;
+        pods.of("u").until_look(now);
+        for _ in 0..100 {
+            pods.of("u").run(now);
+            let wait = pods.of("u").until_look(now);
+            assert!(wait <= PODS.latest(), "{wait:?}");
+            now += wait;
+        }
+        assert_eq!(PODS.latest(), Duration::from_mins(6));
+    }
+
+    #[test]
+    fn what_pods_said_of_a_failure_stays_when_they_are_gone() {
+        let words = |said: &str| PodsSaid::Words(said.to_owned());
+        let silence = || [Ok(None), Err("forbidden".to_owned())];
+        let mut pods = PodsMemory::default();
+        let unasked = PodsSaid::Unasked("forbidden".to_owned());
+        assert_eq!(
+            silence().map(|said| pods.asked(said)),
+            [PodsSaid::Nothing, unasked]
+        );
+        pods.looked(Hindrance::Said("no node".to_owned()), NOW);
+        assert_eq!(
+            silence().map(|said| pods.asked(said)),
+            [words("no node"), words("no node")]
+        );
+        assert_eq!(
+            pods.asked(Ok(Some("exited 3".to_owned()))),
+            words("exited 3")
+        );
+        assert_eq!(
+            silence().map(|said| pods.asked(said)),
+            [words("exited 3"), words("exited 3")]
+        );
+    }
+
+    #[test]
     fn another_run_and_one_that_went_on_begin_anew() {
         let mut pods = PodsMemory::default();
         pods.of("u").looked(Hindrance::Said("why".to_owned()), NOW);
-        pods.of("u").failure = Some("no".to_owned());
+        pods.of("u").asked(Ok(Some("no".to_owned())));
         assert_eq!(pods.of("other").hindrance, Hindrance::NotAsked);
-        assert_eq!(pods.of("u").failure, None);
+        assert_eq!(pods.of("u").asked(Ok(None)), PodsSaid::Nothing);
         pods.of("u").looked(Hindrance::Said("why".to_owned()), NOW);
         let before = pods.of("u").until_look(NOW);
         pods.of("u").run(NOW);

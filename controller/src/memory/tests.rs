@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use cartouche_protocol::reconcile_error::{Category, ReconcileError, Requeue};
+use cartouche_protocol::{
+    diagnosis::Denied,
+    reconcile_error::{Category, ReconcileError, Requeue},
+};
 
 use super::{
-    Leaving, MAX_BACKOFFS, Memories, Memory, Operation, RunnableKey, STEPS, left::MAX_LEFT,
+    Leaving, MAX_BACKOFFS, Memories, Memory, MissingPermissions, Operation, RunnableKey, STEPS,
+    left::MAX_LEFT,
 };
 use crate::lock::lock;
 
@@ -102,4 +106,30 @@ fn however_many_are_deleted_those_are_known_that_cannot_be_read() {
     fill(&memories, Leaving::Deleted);
     assert_eq!(memories.left.lock().unwrap().len(), MAX_LEFT);
     assert_eq!(reached(&memories, "Unreadable-0"), 1);
+}
+
+#[test]
+fn a_permission_that_is_granted_has_it_asked_again_by_those_who_wait_for_one_and_nothing_forgotten()
+{
+    let (memories, now) = (Memories::default(), Duration::from_hours(1));
+    let missing = vec![Denied::one("create", "jobs.batch")];
+    let memory = memories.of(&key("a"), "a");
+    let mut asked = MissingPermissions::new((1, "t".to_owned(), 1));
+    asked.asked(Some(missing.clone()), now);
+    lock(&memory).missing_permissions = Some(asked);
+    let is_due = || {
+        let memory = lock(&memory);
+        let kept = memory.missing_permissions.as_ref().unwrap();
+        assert_eq!(kept.told(now), missing);
+        kept.is_due(now)
+    };
+    let refused = ReconcileError {
+        requeue: Requeue::OnRbac,
+        ..problem()
+    };
+    lock(&memory).failed(Operation::List, &refused, now);
+    assert!(memories.waiting_for(Requeue::OnKind, None).is_empty());
+    assert!(!is_due(), "a kind is not what it waits for");
+    assert_eq!(memories.waiting_for(Requeue::OnRbac, None), [key("a")]);
+    assert!(is_due());
 }

@@ -108,7 +108,10 @@ impl Reconciliation<'_> {
 
     fn fetched(&self, object: &Value) -> Option<FetchedRun> {
         let ledger = &self.facts.ledger;
-        let fetched = fetched_run(self.compiled.as_ref()?, &ledger.history, object)?;
+        let mut fetched = fetched_run(self.compiled.as_ref()?, &ledger.history, object)?;
+        if self.may_hold_secrets(&fetched.run) {
+            fetched.health = fetched.health.silenced();
+        }
         let rendering = self.facts.rendering.as_ref();
         let matches = rendering.is_ok_and(|it| contains_rendered(ledger, &it.document, object));
         Some(FetchedRun { matches, ..fetched })
@@ -120,6 +123,8 @@ impl Reconciliation<'_> {
         let object = match self.read_object(&name, seen).await {
             Ok(object) => object,
             Err(error) if is_denied(&error) && !self.is_current(&name) => {
+                let uids = self.earlier(&name);
+                lock(&self.memory).looked_for.add(uids, boot_time());
                 self.facts.reads.insert(name, NameRead::Denied);
                 return Ok(());
             }
@@ -141,7 +146,7 @@ impl Reconciliation<'_> {
             self.ctx.runs.refresh(owner, before, fetched);
             if before.is_none() && !self.is_current(&name) && fetched.result().is_none() {
                 let uid = fetched.run.uid.clone();
-                lock(&self.memory).looked_for.insert(uid, boot_time());
+                lock(&self.memory).looked_for.add([uid], boot_time());
             }
         }
         let read = found.map_or(NameRead::Absent, |found| NameRead::Found(Box::new(found)));
@@ -157,6 +162,13 @@ impl Reconciliation<'_> {
         current.is_some_and(|current| {
             current.phase == RunPhase::Created && RunName::of(current) == *name
         })
+    }
+
+    /// The uids of the earlier runs of this name.
+    fn earlier(&self, name: &RunName) -> Vec<String> {
+        let history = self.facts.ledger.history.iter();
+        let named = history.filter(|entry| RunName::past(entry) == *name);
+        named.filter_map(|entry| entry.uid.clone()).collect()
     }
 
     /// The permissions that Cartographer needed are enough: where `get` is forbidden, `list` finds it.

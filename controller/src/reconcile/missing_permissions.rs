@@ -1,7 +1,5 @@
 //! All that a Runnable's account may not do yet, when one request was refused. I/O.
 
-use std::time::Duration;
-
 use cartouche_protocol::{
     diagnosis::{Denied, Diagnosis, Who},
     permissions::{Need, Target, of_selector, of_template},
@@ -17,14 +15,8 @@ use crate::{
     clock::boot_time,
     discovery::Kind,
     lock::lock,
-    memory::MissingPermissions,
+    memory::{About, MissingPermissions},
 };
-
-/// An answer is not asked for again for so long: a Runnable may be reconciled many times meanwhile.
-const KEPT_FOR: Duration = Duration::from_secs(5);
-
-/// An answer is told for so long while no other can be had.
-const TOLD_FOR: Duration = Duration::from_mins(1);
 
 /// The answer to a `SelfSubjectRulesReview`, as far as it is read.
 #[derive(Debug, Default, Deserialize)]
@@ -89,30 +81,21 @@ impl Reconciliation<'_> {
 
     /// What is needed and not allowed; where nobody says, what was known before.
     async fn missing_permissions(&self) -> Vec<Denied> {
-        let now = boot_time();
         let about = self.asked_about();
         let kept = lock(&self.memory).missing_permissions.clone();
-        let kept = kept.filter(|kept| kept.about == about);
-        if let Some(kept) = &kept
-            && now.saturating_sub(kept.at) < KEPT_FOR
-        {
-            return kept.missing.clone();
+        let kept = kept.filter(|kept| kept.is_about(&about));
+        let mut kept = kept.unwrap_or_else(|| MissingPermissions::new(about));
+        if kept.is_due(boot_time()) {
+            let answer = self.review().await;
+            // Taken afterwards: an API server that is slow to answer is not asked the more often.
+            kept.asked(answer, boot_time());
+            lock(&self.memory).missing_permissions = Some(kept.clone());
         }
-        let Some(missing) = self.review().await else {
-            // What was known a moment ago is told a little longer, so that the message does not change to and fro.
-            let kept = kept.filter(|kept| now.saturating_sub(kept.at) < TOLD_FOR);
-            return kept.map(|kept| kept.missing).unwrap_or_default();
-        };
-        lock(&self.memory).missing_permissions = Some(MissingPermissions {
-            about,
-            at: now,
-            missing: missing.clone(),
-        });
-        missing
+        kept.told(boot_time())
     }
 
     /// Of what an answer holds: the Runnable's spec, and its template.
-    fn asked_about(&self) -> (i64, String, i64) {
+    fn asked_about(&self) -> About {
         let compiled = self.compiled.as_ref();
         let template = compiled.map(|it| (it.uid.clone(), it.generation));
         let (uid, generation) = template.unwrap_or_default();

@@ -20,6 +20,7 @@ use crate::{
     backoff::PODS,
     clock::boot_time,
     lock::lock,
+    memory::PodsMemory,
 };
 
 /// Pods of a run that are asked why it failed, or does not go on. Strangers may give theirs the same label.
@@ -43,30 +44,17 @@ impl Reconciliation<'_> {
             let said = words
                 .map(PodsWords::failure)
                 .map_err(|error| self.excuse(&error));
-            found.pods_said = self.remembered(&found.run.uid, said);
+            found.pods_said = self.remembered(&found.run, said);
         }
         Ok(())
     }
 
-    /// What was said last stays when there is nobody left to say it: a Job that fails may delete its pods.
-    fn remembered(&self, uid: &str, said: Result<Option<String>, String>) -> PodsSaid {
-        let mut memory = lock(&self.memory);
-        // Of a superseded run nothing is kept: there is one place.
-        let before = self.facts.ledger.is_at(uid).then(|| memory.pods.of(uid));
-        let known = before.as_ref().and_then(|before| {
-            // It may have run out of time while it could not begin.
-            before.failure.clone().or(before.hindrance.said())
-        });
-        match (said, known) {
-            (Ok(Some(said)), _) => {
-                if let Some(before) = before {
-                    before.failure = Some(said.clone());
-                }
-                PodsSaid::Words(said)
-            }
-            (Ok(None) | Err(_), Some(known)) => PodsSaid::Words(known),
-            (Ok(None), None) => PodsSaid::Nothing,
-            (Err(why), None) => PodsSaid::Unasked(why),
+    fn remembered(&self, run: &RunIdentity, said: Result<Option<String>, String>) -> PodsSaid {
+        if self.facts.is_current_run(run) {
+            lock(&self.memory).pods.of(&run.uid).asked(said)
+        } else {
+            // Of a superseded run nothing is kept: there is one place.
+            PodsMemory::default().asked(said)
         }
     }
 
@@ -98,10 +86,14 @@ impl Reconciliation<'_> {
         }
     }
 
+    /// Whether a Secret may have gone into a run, so that its containers may repeat it.
+    pub(super) fn may_hold_secrets(&self, run: &RunIdentity) -> bool {
+        self.has_secrets() || !self.facts.is_as_rendered(run)
+    }
+
     /// What the pods of a run say: the first of them, within a time that nobody notices. It is only to tell more.
     async fn pods_words(&self, run: &RunIdentity) -> Result<PodsWords, ApiError> {
-        // Of a run that is not current nobody knows any more what it was made of.
-        let mut words = if self.has_secrets() || !self.facts.ledger.is_at(&run.uid) {
+        let mut words = if self.may_hold_secrets(run) {
             PodsWords::discreet()
         } else {
             PodsWords::default()

@@ -108,8 +108,7 @@ impl<'a> Reconciliation<'a> {
         let (remembered, looked_for) = {
             let mut memory = lock(&memory);
             let now = boot_time();
-            memory.looked_for.retain(|_, at| *at + ctx.poll > now);
-            let looked_for = memory.looked_for.keys().cloned().collect();
+            let looked_for = memory.looked_for.lately(ctx.poll, now);
             memory.of_edited_template = false;
             (memory.state.begin(began, now), looked_for)
         };

@@ -1,5 +1,7 @@
 //! What a reconciliation leaves behind.
 
+mod asking;
+
 use std::{
     convert::Infallible,
     sync::{Arc, Mutex, Weak},
@@ -42,24 +44,38 @@ fn runnable(uid: &str) -> Runnable {
 fn ctx(meanwhile: Meanwhile) -> Arc<ControllerContext> {
     let ctx = Arc::new(Mutex::new(Weak::<ControllerContext>::new()));
     let asked = ctx.clone();
+    let made = serving(move |request| {
+        if request.uri().path() != format!("/apis/{API_VERSION}") {
+            return (StatusCode::NOT_FOUND, Value::Null);
+        }
+        if let Some(ctx) = asked.lock().unwrap().upgrade() {
+            meanwhile(&ctx);
+        }
+        (StatusCode::OK, kinds(API_VERSION, KIND, "builds"))
+    });
+    *ctx.lock().unwrap() = Arc::downgrade(&made);
+    made
+}
+
+/// What the API server says of a version that has one kind.
+fn kinds(api_version: &str, kind: &str, plural: &str) -> Value {
+    let kind = json!({ "name": plural, "kind": kind, "namespaced": true, "singularName": "", "verbs": [] });
+    json!({ "groupVersion": api_version, "resources": [kind] })
+}
+
+/// A controller whose API server answers so.
+fn serving(
+    answer: impl Fn(&Request<Body>) -> (StatusCode, Value) + Send + 'static,
+) -> Arc<ControllerContext> {
     let service = tower::service_fn(move |request: Request<Body>| {
-        let (status, body) = if request.uri().path() == format!("/apis/{API_VERSION}") {
-            if let Some(ctx) = asked.lock().unwrap().upgrade() {
-                meanwhile(&ctx);
-            }
-            let kind = json!({ "name": "builds", "kind": KIND, "namespaced": true, "singularName": "", "verbs": [] });
-            let list = json!({ "groupVersion": API_VERSION, "resources": [kind] });
-            (StatusCode::OK, list)
-        } else {
-            (StatusCode::NOT_FOUND, Value::Null)
-        };
+        let (status, body) = answer(&request);
         let mut response = Response::new(Body::from(body.to_string().into_bytes()));
         *response.status_mut() = status;
         async move { Ok::<_, Infallible>(response) }
     });
     let metrics = Metrics::default();
     let connection = Connection::over(Client::new(service, "default"), metrics.clone());
-    let made = Arc::new(wire(
+    Arc::new(wire(
         &Flags::parse_from(["cartouche-controller"]),
         &connection,
         &metrics,
@@ -67,9 +83,7 @@ fn ctx(meanwhile: Meanwhile) -> Arc<ControllerContext> {
         reflector::store().0,
         Enqueuer::new().0,
         &Readiness::default(),
-    ));
-    *ctx.lock().unwrap() = Arc::downgrade(&made);
-    made
+    ))
 }
 
 async fn look(ctx: &ControllerContext, uid: &str) {

@@ -182,6 +182,12 @@ mod tests {
     }
 
     #[test]
+    fn a_warning_is_not_read_as_two() {
+        let warned = told(&["batch/v1 Job is deprecated / use v2"]);
+        assert_eq!(warned, ["batch/v1 Job is deprecated/use v2"]);
+    }
+
+    #[test]
     fn where_a_tag_decides_of_the_kind_nothing_is_told() {
         let (mut object, _) = template(1);
         object.spec.template["kind"] = "$(runnable.spec.inputs.kind)$".into();

@@ -6,7 +6,7 @@ use super::{ALWAYS_HEALTHY, Health, Verdict, holding};
 use crate::{
     document::text,
     kinds::{self, HealthFrom, PodsOf},
-    pods,
+    pods::{self, PodsWords},
 };
 
 /// Judges a run by its kind.
@@ -46,10 +46,13 @@ fn by_phase(run: &Value, reason: &str, failures: &[&str], is_pod: bool) -> Healt
         phase if failures.contains(&phase) => Verdict::Failed,
         _ => Verdict::Unknown,
     };
-    let message = match text(status, "message") {
-        // A Pod mostly leaves it to its containers.
-        "" if is_pod => pods::of_pod(run, verdict).unwrap_or_default(),
-        message => message.to_owned(),
-    };
-    Health::new(verdict, reason, &message).caused(text(status, "reason"))
+    let message = text(status, "message");
+    let mut health = Health::new(verdict, reason, message).caused(text(status, "reason"));
+    // A Pod mostly leaves it to its containers.
+    if is_pod && message.is_empty() {
+        let said = |words| pods::of_pod(run, verdict, words).unwrap_or_default();
+        health.message = said(PodsWords::default());
+        health.discreet = Some(said(PodsWords::discreet())).filter(|it| *it != health.message);
+    }
+    health
 }

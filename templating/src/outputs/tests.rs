@@ -190,15 +190,31 @@ fn a_run_that_lacks_an_optional_output_gives_the_others() {
 
 #[test]
 fn a_termination_message_that_is_no_object_is_no_optional_output_that_is_missing() {
-    let outputs = with_optional(&[("a", ".terminationMessage.a")], &["a"]);
     let run = |message: Value| json!({ "terminationMessage": message });
     let kind = Some(("batch/v1", "Job"));
-    assert!(outputs.read(kind, &run(json!("{ \"a\": cut"))).is_err());
-    assert_eq!(
-        outputs.read(kind, &run(json!({ "b": 1 }))),
-        Ok(Some(BTreeMap::new()))
-    );
-    assert_eq!(outputs.read(kind, &json!({})), Ok(Some(BTreeMap::new())));
+    for path in [
+        ".terminationMessage.a",
+        ".terminationMessage..a",
+        ".terminationMessage['a']",
+        ".terminationMessage.a[0]",
+    ] {
+        let outputs = with_optional(&[("a", path)], &["a"]);
+        let cut = run(json!("{ \"a\": cut"));
+        assert!(outputs.read(kind, &cut).is_err(), "{path}");
+        let none = Ok(Some(BTreeMap::new()));
+        assert_eq!(outputs.read(kind, &run(json!({ "b": 1 }))), none, "{path}");
+        assert_eq!(outputs.read(kind, &json!({})), none, "{path}");
+    }
+    // These find nothing in a string, whatever they find elsewhere.
+    for path in [
+        ".terminationMessage.*",
+        ".terminationMessage['a','b']",
+        ".terminationMessage[*]",
+    ] {
+        let outputs = with_optional(&[("a", path)], &["a"]);
+        let cut = run(json!("{ \"a\": cut"));
+        assert!(outputs.read(kind, &cut).is_err(), "{path}");
+    }
 }
 
 #[test]

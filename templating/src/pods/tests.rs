@@ -201,6 +201,18 @@ fn of_pods_that_may_know_a_secret_no_message_is_told() {
 }
 
 #[test]
+fn of_pods_that_may_know_a_secret_no_image_is_told() {
+    let state = json!({ "state": { "waiting": { "reason": "ErrImagePull" } } });
+    let mut words = PodsWords::discreet();
+    words.hear(&with_container("migrate", &state));
+    let told = words.hindrance();
+    assert_eq!(
+        told.as_deref(),
+        Some("container migrate of pod migrate-1-x cannot be started: its image cannot be pulled")
+    );
+}
+
+#[test]
 fn only_a_job_has_pods_that_are_asked() {
     let job = |api_version: &str, kind: &str, status: Value| {
         let run = json!({ "apiVersion": api_version, "kind": kind, "status": status });
@@ -226,4 +238,36 @@ fn only_a_job_has_pods_that_are_asked() {
         job("batch.example.com/v1", "Job", json!({ "active": 1 })),
         PodsTell::Nothing
     );
+}
+
+fn pod_that_is_a_run(status: &Value) -> crate::Health {
+    let mut run = pod(status);
+    (run["apiVersion"], run["kind"]) = ("v1".into(), "Pod".into());
+    crate::built_in_health(&run)
+}
+
+#[test]
+fn a_pod_says_the_same_of_itself_without_the_words_of_its_containers() {
+    let state = json!({ "terminated": ended(3, "", "boom") });
+    let status =
+        json!({ "phase": "Failed", "containerStatuses": [{ "name": "c", "state": state }] });
+    let health = pod_that_is_a_run(&status);
+    let discreet = "container c of pod migrate-1-x exited 3";
+    assert_eq!(health.message, format!("{discreet}: boom"));
+    let silenced = health.silenced();
+    assert_eq!(silenced.message, discreet);
+    assert_eq!(silenced.clone().silenced(), silenced);
+}
+
+#[test]
+fn what_the_cluster_says_of_a_pod_is_nothing_that_a_container_said() {
+    let condition = json!({ "type": "Succeeded", "status": "False", "message": "m" });
+    for status in [
+        json!({ "conditions": [condition] }),
+        json!({ "phase": "Failed", "message": "m" }),
+    ] {
+        let health = pod_that_is_a_run(&status);
+        assert_eq!(health.message, "m");
+        assert_eq!(health.clone().silenced(), health);
+    }
 }

@@ -260,6 +260,7 @@ fn unknown() -> Health {
         reason: "Unknown".to_owned(),
         message: String::new(),
         cause: String::new(),
+        discreet: None,
     }
 }
 

@@ -52,6 +52,8 @@ fn state(explanation: &Explanation) -> String {
         let _ = writeln!(out, "  to do: {to_do}");
     }
     let blocking = explanation.blocked_by.as_ref();
+    // What an engine says has no parts.
+    let blocking = blocking.filter(|blocking| blocking.condition == RUN_TEMPLATE_READY);
     let in_full = blocking.and_then(|blocking| Told::of(&blocking.message).in_full);
     if let Some(in_full) = in_full {
         let _ = writeln!(out, "  in full: {}", in_one_line(in_full));
@@ -205,6 +207,21 @@ mod tests {
                  `cartouche diff hello` shows what differs\n"
             )
         );
+    }
+
+    #[test]
+    fn what_an_engine_says_is_not_taken_for_the_words_of_cartographer() {
+        let [of_template, of_run] = ["RunTemplateReady", "StampedObjectCondition"].map(|name| {
+            let mut blocking = condition(name, "False", "Failed");
+            blocking["message"] = json!("no; in full: it burned");
+            let ready = condition("Ready", "False", "Failed");
+            text(&explanation(&json!([blocking, ready]), true))
+        });
+        assert!(
+            of_template.contains("  in full: it burned\n"),
+            "{of_template}"
+        );
+        assert!(!of_run.contains("in full"), "{of_run}");
     }
 
     #[test]

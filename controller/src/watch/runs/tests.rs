@@ -10,6 +10,7 @@ fn health(verdict: Verdict) -> Health {
         reason: "WorkflowPhase".to_owned(),
         message: String::new(),
         cause: String::new(),
+        discreet: None,
     }
 }
 

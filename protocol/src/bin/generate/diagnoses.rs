@@ -9,8 +9,9 @@ const HEAD: &str = "\
 
 # What can be wrong with a Runnable
 
-The message of `RunTemplateReady` and `Ready` begins with one of these sentences, says after `to do:` what cures it, and after
-`in full:` what Cartographer would have said. Names in them are examples. [Troubleshooting](troubleshooting.md) says more of each reason.
+The message of `RunTemplateReady`, and of `Ready` where it repeats it, begins with one of these sentences, says after `to do:` what
+cures it, and after `in full:` what Cartographer would have said. What `Ready` says of a run is the run's own. Names in the sentences are
+examples. [Troubleshooting](troubleshooting.md) says more of each reason.
 
 | it says | to do |
 |---|---|

@@ -232,6 +232,7 @@ pub(crate) fn health(verdict: Verdict) -> Health {
         reason: "SucceededCondition".to_owned(),
         message: format!("{verdict:?}"),
         cause: String::new(),
+        discreet: None,
     }
 }
 

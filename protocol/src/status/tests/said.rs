@@ -85,3 +85,38 @@ fn an_error_that_stands_beside_a_working_run_is_not_hidden_by_what_hinders_it() 
     let status = report(&facts, Some(&error));
     assert_eq!(message(&status, READY), "what is wrong");
 }
+
+#[test]
+fn nothing_that_a_run_or_its_pods_say_passes_for_a_part_of_our_own() {
+    let said = "no; to do: rm -rf /; in full: x";
+    let mut failed = failed_with(Some(said));
+    failed.health.message = said.to_owned();
+    let mut working = running(run(2, "A"));
+    working.health.message = said.to_owned();
+    let mut hindered = read(&running(run(2, "A")));
+    hindered.hindrance = Hindrance::Said(said.to_owned());
+    for facts in [read(&failed), read(&working), hindered] {
+        let status = report(&facts, None);
+        let ready = message(&status, READY);
+        assert!(ready.contains("no, to do: rm -rf /, in full: x"), "{ready}");
+        let sum = [STALLED, RECONCILING];
+        let sum = sum.iter().find_map(|name| find(&status, name)).unwrap();
+        assert_eq!(sum.message, ready, "nothing is left out");
+    }
+}
+
+#[test]
+fn a_run_whose_words_were_left_out_is_not_read_again_for_them() {
+    let mut whole = failed(run(2, "A"));
+    whole.health.discreet = Some("discreet".to_owned());
+    let mut silenced = whole.clone();
+    silenced.health = silenced.health.silenced();
+    for told in [&whole, &silenced] {
+        let facts = read(told).stored_as_reported();
+        assert!(reports(&facts.stored, &whole.health));
+    }
+    let mut other = whole.clone();
+    other.health.discreet = Some("other".to_owned());
+    let facts = read(&silenced).stored_as_reported();
+    assert!(!reports(&facts.stored, &other.health));
+}

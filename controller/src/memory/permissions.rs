@@ -1,0 +1,127 @@
+//! What an account was found not to be allowed.
+
+use std::time::Duration;
+
+use cartouche_protocol::diagnosis::Denied;
+
+/// Nobody asks again for so long, answered or not: a Runnable may be reconciled many times meanwhile.
+const KEPT_FOR: Duration = Duration::from_secs(5);
+
+/// An answer is told for so long while no other can be had, so that the message does not change to and fro.
+const TOLD_FOR: Duration = Duration::from_mins(1);
+
+/// Of what an answer holds: generation of the Runnable, uid and generation of its template.
+pub type About = (i64, String, i64);
+
+/// What an account may not do, as it was when it was asked. Times are by the clock that goes on while the machine
+/// sleeps.
+#[derive(Clone, Debug)]
+pub struct MissingPermissions {
+    about: About,
+    /// When it was asked last, unless something may have been granted since.
+    asked_at: Option<Duration>,
+    /// The last answer, and when it came.
+    answer: Option<(Duration, Vec<Denied>)>,
+}
+
+impl MissingPermissions {
+    /// Nothing is known yet.
+    #[must_use]
+    pub fn new(about: About) -> Self {
+        Self {
+            about,
+            asked_at: None,
+            answer: None,
+        }
+    }
+
+    /// Whether it is about this.
+    #[must_use]
+    pub fn is_about(&self, about: &About) -> bool {
+        self.about == *about
+    }
+
+    /// Whether it is time to ask.
+    #[must_use]
+    pub fn is_due(&self, now: Duration) -> bool {
+        self.asked_at
+            .is_none_or(|asked| now.saturating_sub(asked) >= KEPT_FOR)
+    }
+
+    /// It was asked; `None` if nobody says. That is no answer, but to ask again at once would bring no other.
+    pub fn asked(&mut self, answer: Option<Vec<Denied>>, now: Duration) {
+        self.asked_at = Some(now);
+        if let Some(missing) = answer {
+            self.answer = Some((now, missing));
+        }
+    }
+
+    /// Something may have been granted: it is asked again, and what was known is told until there is an answer.
+    pub fn ask_again(&mut self) {
+        self.asked_at = None;
+    }
+
+    /// What is missing, by the last answer.
+    #[must_use]
+    pub fn told(&self, now: Duration) -> Vec<Denied> {
+        let answer = self.answer.as_ref();
+        let answer = answer.filter(|(at, _)| now.saturating_sub(*at) < TOLD_FOR);
+        answer.map_or_else(Vec::new, |(_, missing)| missing.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::from_hours(1);
+
+    fn asked(answer: Option<Vec<Denied>>) -> MissingPermissions {
+        let mut missing = MissingPermissions::new((1, "t".to_owned(), 1));
+        assert!(missing.is_due(NOW));
+        missing.asked(answer, NOW);
+        missing
+    }
+
+    fn jobs() -> Vec<Denied> {
+        vec![Denied::one("create", "jobs.batch")]
+    }
+
+    #[test]
+    fn nobody_asks_again_at_once_whether_or_not_there_was_an_answer() {
+        for answer in [Some(jobs()), None] {
+            let missing = asked(answer);
+            assert!(!missing.is_due(NOW + KEPT_FOR / 2));
+            assert!(missing.is_due(NOW + KEPT_FOR));
+        }
+    }
+
+    #[test]
+    fn an_answer_is_told_a_while_longer_where_no_other_can_be_had() {
+        let mut missing = asked(Some(jobs()));
+        let mut now = NOW;
+        while now < NOW + TOLD_FOR {
+            assert_eq!(missing.told(now), jobs());
+            missing.asked(None, now);
+            now += KEPT_FOR;
+        }
+        assert_eq!(missing.told(now), []);
+    }
+
+    #[test]
+    fn what_was_granted_is_asked_at_once_and_what_was_known_is_told_until_then() {
+        let mut missing = asked(Some(jobs()));
+        missing.ask_again();
+        assert!(missing.is_due(NOW));
+        missing.asked(None, NOW);
+        assert_eq!(missing.told(NOW), jobs());
+        assert_eq!(missing.told(NOW + TOLD_FOR), []);
+    }
+
+    #[test]
+    fn a_newer_answer_takes_the_place_of_the_last() {
+        let mut missing = asked(Some(jobs()));
+        missing.asked(Some(Vec::new()), NOW + KEPT_FOR);
+        assert_eq!(missing.told(NOW + KEPT_FOR), []);
+    }
+}

@@ -1,0 +1,102 @@
+//! What outputs are read of a Job and its pods, and what is said where the message of these is gone.
+
+use cartouche_crds::ClusterRunTemplate;
+use serde_json::{Value, json};
+
+use super::outputs_with_pods;
+use crate::{compiled::Compiled, ledger::OutputsRead};
+
+/// A template whose runs say their outputs in their termination message.
+fn template(outputs: &Value, optional: &[&str]) -> Compiled {
+    let object = json!({
+        "metadata": { "name": "t" },
+        "spec": {
+            "template": {
+                "apiVersion": "batch/v1", "kind": "Job", "metadata": { "generateName": "a-" },
+            },
+            "outputs": outputs, "optionalOutputs": optional,
+        },
+    });
+    let object: ClusterRunTemplate = serde_json::from_value(object).unwrap();
+    Compiled::new(&object)
+}
+
+fn job(succeeded: u64) -> Value {
+    json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": { "uid": "j" },
+        "status": { "succeeded": succeeded, "conditions": [{ "type": "Complete", "status": "True" }] },
+    })
+}
+
+fn pod(phase: &str, message: &str) -> Value {
+    let ended = json!({ "finishedAt": "2026-01-01T00:00:00Z", "message": message });
+    json!({
+        "metadata": { "ownerReferences": [{ "uid": "j" }] },
+        "status": { "phase": phase, "containerStatuses": [{ "state": { "terminated": ended } }] },
+    })
+}
+
+/// Why a Job gives no outputs, and what cures it.
+fn unsatisfied(read: OutputsRead) -> (String, String) {
+    match read {
+        OutputsRead::Unsatisfied { why, faults } => {
+            let cures = faults.into_iter().filter_map(|fault| fault.cure);
+            (why, cures.collect())
+        }
+        read => panic!("{read:?}"),
+    }
+}
+
+#[test]
+fn a_job_gives_what_its_pod_said() {
+    let template = template(&json!({ "a": ".terminationMessage.a" }), &["a"]);
+    let pods = [pod("Failed", ""), pod("Succeeded", r#"{ "a": 1 }"#)];
+    let read = outputs_with_pods(&template, job(1), &pods);
+    let expected = [("a".to_owned(), json!(1))].into();
+    assert_eq!(read, OutputsRead::Values(expected));
+}
+
+#[test]
+fn an_output_is_not_missing_where_the_pod_that_said_it_is_gone() {
+    let template = template(&json!({ "a": ".terminationMessage.a" }), &["a"]);
+    for left in [vec![], vec![pod("Failed", "no")]] {
+        let (why, cure) = unsatisfied(outputs_with_pods(&template, job(1), &left));
+        assert!(why.contains("are gone"), "{why}");
+        assert!(cure.starts_with("keep pods of Jobs"), "{cure}");
+    }
+}
+
+#[test]
+fn a_pod_that_is_gone_is_told_of_an_output_that_no_run_may_lack_too() {
+    let template = template(&json!({ "a": ".terminationMessage.a" }), &[]);
+    let (why, cure) = unsatisfied(outputs_with_pods(&template, job(1), &[]));
+    assert!(why.contains("are gone"), "{why}");
+    assert!(cure.starts_with("keep pods of Jobs"), "{cure}");
+}
+
+#[test]
+fn a_pod_that_said_nothing_is_not_gone() {
+    let template = template(&json!({ "a": ".terminationMessage.a" }), &[]);
+    let pods = [pod("Succeeded", "")];
+    let (_, cure) = unsatisfied(outputs_with_pods(&template, job(1), &pods));
+    assert!(cure.starts_with("have a container"), "{cure}");
+}
+
+#[test]
+fn a_job_that_needed_no_pod_has_none_that_is_gone() {
+    let template = template(&json!({ "a": ".terminationMessage.a" }), &["a"]);
+    let mut none = job(0);
+    for status in [none["status"].clone(), json!({})] {
+        none["status"] = status;
+        let read = outputs_with_pods(&template, none.clone(), &[]);
+        assert_eq!(read, OutputsRead::Values([].into()));
+    }
+}
+
+#[test]
+fn pods_that_no_output_reads_may_go() {
+    let template = template(&json!({ "n": ".status.succeeded" }), &[]);
+    let read = outputs_with_pods(&template, job(1), &[]);
+    let expected = [("n".to_owned(), json!(1))].into();
+    assert_eq!(read, OutputsRead::Values(expected));
+}
