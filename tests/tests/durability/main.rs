@@ -21,6 +21,7 @@ mod refused;
 mod restart;
 mod restored;
 mod retention;
+mod retry;
 mod rules;
 mod status;
 mod takeover;
