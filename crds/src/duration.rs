@@ -3,23 +3,31 @@
 use std::{str::FromStr, time::Duration};
 
 /// The shortest duration that a field may hold.
-const SHORTEST: Duration = Duration::from_secs(1);
+pub const SHORTEST_DURATION: &str = "1s";
 /// The longest one: a year.
-const LONGEST: Duration = Duration::from_hours(8760);
-
-/// Characters of one at most. The library ends the process at a number that no duration can hold, which takes more.
+pub const LONGEST_DURATION: &str = "8760h";
+/// Characters of one at most. The library panics at a number that no duration can hold, which takes more.
 pub(crate) const MAX_CHARACTERS: usize = 16;
 
 /// A duration such as `30s` or `1h30m`, from one second to 8760 hours; `None` for anything else.
 #[must_use]
 pub fn duration(text: &str) -> Option<Duration> {
-    if text.len() > MAX_CHARACTERS {
+    let duration = parsed(text)?;
+    let (shortest, longest) = (parsed(SHORTEST_DURATION)?, parsed(LONGEST_DURATION)?);
+    (shortest..=longest).contains(&duration).then_some(duration)
+}
+
+fn parsed(text: &str) -> Option<Duration> {
+    // A sign within makes the library panic, too.
+    let is_plain = text
+        .bytes()
+        .all(|it| it.is_ascii_alphanumeric() || it == b'.');
+    if text.len() > MAX_CHARACTERS || !is_plain {
         return None;
     }
-    let duration = kube::core::Duration::from_str(text).ok()?;
-    let is_negative = duration.is_negative();
-    let duration = Duration::from(duration);
-    (!is_negative && (SHORTEST..=LONGEST).contains(&duration)).then_some(duration)
+    kube::core::Duration::from_str(text)
+        .ok()
+        .map(Duration::from)
 }
 
 #[cfg(test)]

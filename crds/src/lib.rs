@@ -22,7 +22,7 @@ mod written;
 pub use breaker::{Breaker, NoBreaker};
 pub use cancellation::Cancellation;
 pub use definition::{cluster_run_template, runnable};
-pub use duration::duration;
+pub use duration::{LONGEST_DURATION, SHORTEST_DURATION, duration};
 pub use health_rule::{
     AlwaysHealthy, ConditionMatch, FieldMatch, FieldOperator, HealthMatchRule, HealthRule,
     MultiMatch,
@@ -34,7 +34,7 @@ pub use names::{
     RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL, VERSION,
 };
 pub use rerun::RerunRequest;
-pub use retry::{Backoff, Retry, RetryOn};
+pub use retry::{Backoff, MAX_FACTOR, MAX_RETRIES, Retry, RetryOn};
 pub use run_template::{ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus};
 pub use runnable::{
     ResourceRef, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, Selector,

@@ -5,6 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema;
 
+/// How often anything is tried again at most.
+pub const MAX_RETRIES: i64 = 20;
+/// How many times as long as the one before a pause may be.
+pub const MAX_FACTOR: i64 = 10;
+
 /// How a run that did not succeed is tried again: as a new run of the same document, after a pause.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -12,7 +17,7 @@ pub struct Retry {
     /// How often it is tried again at most; without it 3. Where the template and the Runnable both give one,
     /// the smaller counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 20))]
+    #[schemars(range(min = 0, max = MAX_RETRIES))]
     pub limit: Option<i64>,
 
     /// The pauses before the next attempts. What the Runnable gives goes before what its template gives.
@@ -36,7 +41,7 @@ pub struct Backoff {
 
     /// How many times as long each further pause is; without it 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 10))]
+    #[schemars(range(min = 1, max = MAX_FACTOR))]
     pub factor: Option<i64>,
 
     /// The longest pause, a duration as well; without it `5m`, or `initial` if that is longer.

@@ -162,7 +162,7 @@ fn decided(facts: &Facts) -> Step {
         Due::New(_) => supersede(facts, rendering),
         Due::Pending(_) => pending::pending(facts, rendering, current),
         Due::Nothing(_) => match current_run::current_run(facts, Some(rendering), current) {
-            Step::Settled => retry::retried(facts, rendering).unwrap_or(Step::Settled),
+            Step::Settled => retry::retried(facts, rendering, current).unwrap_or(Step::Settled),
             step => step,
         },
     }

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use cartouche_crds::{Retry, RetryOn, RunResult, duration};
+use cartouche_crds::{
+    LONGEST_DURATION, MAX_FACTOR, MAX_RETRIES, Retry, RetryOn, RunResult, SHORTEST_DURATION,
+    duration,
+};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
 
@@ -10,8 +13,6 @@ use crate::{diagnosis::Fault, ledger::Ledger};
 
 /// Attempts after the first one, where nobody says how many.
 const LIMIT: i64 = 3;
-/// The most that anybody can ask for.
-const MAX_LIMIT: i64 = 20;
 /// The pause before the second attempt, where nobody gives one.
 const INITIAL: SignedDuration = SignedDuration::from_secs(10);
 /// How many times as long each further pause is, where nobody says it.
@@ -159,18 +160,17 @@ impl Side {
             }
             Some(value)
         };
-        let limit = number("limit", retry.limit, 0, MAX_LIMIT);
+        let limit = number("limit", retry.limit, 0, MAX_RETRIES);
         let backoff = retry.backoff.clone().unwrap_or_default();
-        let factor = number("backoff.factor", backoff.factor, 1, 10);
+        let factor = number("backoff.factor", backoff.factor, 1, MAX_FACTOR);
         let mut span = |field: &str, text: Option<String>| {
             let text = text?;
             let span = duration(&text).and_then(|span| SignedDuration::try_from(span).ok());
             if span.is_none() {
-                fault(
-                    field,
-                    &format!("{text:?}"),
-                    "a duration from 1s to 8760h, such as 30s or 5m",
+                let wanted = format!(
+                    "a duration from {SHORTEST_DURATION} to {LONGEST_DURATION}, such as 30s or 5m"
                 );
+                fault(field, &format!("{text:?}"), &wanted);
             }
             span
         };
@@ -208,7 +208,7 @@ impl RetryPolicy {
     #[must_use]
     pub fn next(&self, ended: Timestamp, attempt: i64, run_uid: &str, sequence: i64) -> Timestamp {
         let mut pause = self.initial.min(self.max);
-        for _ in 1..attempt.min(MAX_LIMIT + 1) {
+        for _ in 1..attempt.min(MAX_RETRIES + 1) {
             if pause >= self.max {
                 break;
             }

@@ -218,12 +218,11 @@ fn abnormal(
     if ready.status == TRUE || ready.reason == Category::Suspended.as_str() {
         return None;
     }
-    let ahead = facts.policy.ahead(ledger);
-    if let Some(ahead) = &ahead
+    if let Some(ahead) = facts.policy.ahead(ledger)
         && error.is_none_or(|error| error.category == Category::Suspended)
     {
         // A suspended one waits for its user.
-        return error.is_none().then(|| retry_scheduled(ahead, ready));
+        return (!facts.runnable.suspended).then(|| retry_scheduled(&ahead, ready, ledger));
     }
     let ended = ledger.current.as_ref().is_some_and(|current| {
         current
@@ -250,8 +249,17 @@ fn abnormal(
     ))
 }
 
-fn retry_scheduled(ahead: &Ahead, ready: &ConditionValue) -> (&'static str, ConditionValue) {
-    let message = format!("{ahead}, after: {}", Told::own(&ready.message));
+fn retry_scheduled(
+    ahead: &Ahead,
+    ready: &ConditionValue,
+    ledger: &Ledger,
+) -> (&'static str, ConditionValue) {
+    let current = ledger.current.as_ref();
+    let lost = current.filter(|current| current.result == Some(RunResult::Lost));
+    // Nobody has to do anything about it.
+    let lost = lost.map(vanished);
+    let after = lost.unwrap_or_else(|| Told::own(&ready.message).to_owned());
+    let message = format!("{ahead}, after: {after}");
     let value = ConditionValue {
         status: TRUE,
         reason: RETRY_SCHEDULED.to_owned(),
@@ -346,11 +354,15 @@ fn lost(current: &CurrentRun) -> ConditionValue {
         status: UNKNOWN,
         reason: RUN_LOST.to_owned(),
         message: format!(
-            "run [{}] vanished while nobody watched, so its result is not known: change an input to run again, or set the annotation {} to a new value",
-            current.name,
+            "{}, so its result is not known: change an input to run again, or set the annotation {} to a new value",
+            vanished(current),
             cartouche_crds::RERUN_TOKEN_ANNOTATION
         ),
     }
+}
+
+fn vanished(current: &CurrentRun) -> String {
+    format!("run [{}] vanished while nobody watched", current.name)
 }
 
 /// The status as it is stored, so that a caller can tell whether there is anything to write.

@@ -103,15 +103,16 @@ impl Reconciliation<'_> {
             .note_missing(&self.facts.ledger, list, boot_time());
     }
 
-    /// How long until the next attempt at what failed, if its time has not come. The server's clock may be set
-    /// meanwhile: it is looked at now and then.
-    pub(super) fn next_attempt(&self) -> Option<Duration> {
+    /// How long until the next attempt at what failed. The server's clock may be set meanwhile: it is looked at now and
+    /// then. It goes on in a reconciliation, too: where nothing was left to do, the time had not come, but may have since.
+    pub(super) fn next_attempt(&self, settled: bool) -> Option<Duration> {
         let ahead = self.facts.policy.ahead(&self.facts.ledger)?;
         let Some(now) = self.facts.now else {
             return Some(CLOCK_LOOK);
         };
-        let left = ahead.at.duration_since(now);
-        (left > SignedDuration::ZERO).then(|| (left.unsigned_abs() + SECOND).min(CLOCK_LOOK))
+        let left = ahead.at.duration_since(now).max(SignedDuration::ZERO);
+        let is_due = left.is_zero() && !settled;
+        (!is_due).then(|| (left.unsigned_abs() + SECOND).min(CLOCK_LOOK))
     }
 
     /// How long is waited for another's report about the missing run, and for the watch to show the one that

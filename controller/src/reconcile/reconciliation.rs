@@ -191,6 +191,7 @@ impl<'a> Reconciliation<'a> {
 
     /// Writes what is left to say, cleans up, and says when to reconcile again.
     pub(super) async fn finish(mut self, end: End) -> Option<Duration> {
+        let settled = matches!(end, End::Settled);
         let mut pods = None;
         if matches!(end, End::Settled | End::Stuck(..)) {
             pods = self.look_for_hindrance().await;
@@ -217,7 +218,7 @@ impl<'a> Reconciliation<'a> {
             self.is_out_of_sight().then_some(self.ctx.poll),
             grace,
             pods,
-            self.next_attempt(),
+            self.next_attempt(settled),
         ];
         again.into_iter().chain(others.into_iter().flatten()).min()
     }

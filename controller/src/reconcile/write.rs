@@ -145,7 +145,11 @@ impl Reconciliation<'_> {
         let (Some(result), Some(retry)) = (has_ended, &self.facts.policy.retry) else {
             return;
         };
+        let is_held = self.facts.runnable.suspended || self.stuck_on.is_some();
         if let Some(ahead) = self.facts.policy.ahead(&self.facts.ledger) {
+            if is_held {
+                return;
+            }
             let message = format!(
                 "run {} has ended as {}: {ahead}",
                 current.name,

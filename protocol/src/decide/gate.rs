@@ -1,5 +1,5 @@
-//! What holds a run back: asked before each intent is written, and before each create is sent. Between them these
-//! make every run.
+//! What holds a run back: asked before an intent is written, and before each create is sent. Between them these make
+//! every run. A number that is given up for the next asks nothing: the create that met it has asked.
 
 use std::time::Duration;
 

@@ -5,8 +5,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{Change, Next, Step, gate, gate::Beginning, last_message, numbered};
 use crate::{
-    facts::{Facts, Rendering},
-    ledger::{Fate, Ledger},
+    facts::{Facts, NameRead, Rendering, RunName},
+    ledger::{Fate, Ledger, result_of},
 };
 
 /// A ledger that is to be written says when the run that has just ended is tried again, if it is. What was only
@@ -33,7 +33,7 @@ fn schedule(facts: &Facts, ledger: &mut Ledger) {
     let (Some(result), None) = (current.result, before.result) else {
         return;
     };
-    if !is_cancelled(facts, current) && is_judged_as_made(facts, before, current, result) {
+    if !is_cancelled(facts, current) && is_judged_as_followed(facts, before, current, result) {
         current.retry_at = planned(facts, current, result);
     }
 }
@@ -53,9 +53,9 @@ fn is_cancelled(facts: &Facts, current: &CurrentRun) -> bool {
         || facts.cached_run(uid).is_some_and(|run| run.cancelled)
 }
 
-/// Whether the rules that say how the run ended are those that it was made under: by others than these an old run
-/// may fail of itself. Nobody's rules say that it is lost.
-fn is_judged_as_made(
+/// Whether the run was followed by the rules that now say how it ended: by others an old run may fail of itself. What is
+/// known of its kind says the same where the template has no rule of its own. Nobody's rules say that it is lost.
+fn is_judged_as_followed(
     facts: &Facts,
     before: &CurrentRun,
     current: &CurrentRun,
@@ -67,18 +67,38 @@ fn is_judged_as_made(
     let uid = current.uid.as_deref().unwrap_or_default();
     let read = facts.fetched_run(uid).or_else(|| facts.created_run(uid));
     let read = read.map(|run| &*run.rules_hash);
-    let rules = read.or_else(|| Some(&*facts.cached_run(uid)?.rules_hash));
-    rules.is_some() && rules == before.rules_hash.as_deref()
+    let Some(rules) = read.or_else(|| Some(&*facts.cached_run(uid)?.rules_hash)) else {
+        return false;
+    };
+    let has_rule = |rendering: &Rendering| rendering.has_health_rule;
+    let by_kind = rules.is_empty() && !facts.rendering.as_ref().is_ok_and(has_rule);
+    by_kind || Some(rules) == before.rules_hash.as_deref()
 }
 
-/// The next attempt, if its time has come.
-pub(super) fn retried(facts: &Facts, rendering: &Rendering) -> Option<Step> {
-    let ahead = facts.policy.ahead(&facts.ledger)?;
+/// The next attempt, if its time has come; or that there is none ahead any more.
+pub(super) fn retried(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Option<Step> {
+    current.retry_at.as_ref()?;
+    let ahead = facts.policy.ahead(&facts.ledger);
+    let Some(ahead) = ahead.filter(|_| !is_void(facts, current)) else {
+        // A cached template may be an earlier one.
+        return Some(if rendering.consistent {
+            called_off(facts)
+        } else {
+            Step::RenderAgain
+        });
+    };
     if facts.now? < ahead.at {
         return None;
     }
     if !rendering.consistent {
         return Some(Step::RenderAgain);
+    }
+    // No watch need have shown what has become of the run since. A read that finds another result is recorded first.
+    let name = RunName::of(current);
+    match facts.reads.get(&name) {
+        None => return Some(Step::ReadRun(name)),
+        Some(NameRead::Denied) => return None,
+        Some(NameRead::Absent | NameRead::Found(_)) => {}
     }
     let mut ledger = facts.ledger.clone();
     ledger.breaker = match gate::open(facts, Beginning::Attempt(&ledger)) {
@@ -91,4 +111,22 @@ pub(super) fn retried(facts: &Facts, rendering: &Rendering) -> Option<Step> {
         message: &last_message(facts),
     };
     Some(numbered(facts, rendering, ledger, &next))
+}
+
+/// Whether what has become of the run since it failed leaves nothing to try again: somebody has cancelled it, or it went
+/// after its result had turned.
+fn is_void(facts: &Facts, current: &CurrentRun) -> bool {
+    let uid = current.uid.as_deref().unwrap_or_default();
+    let went = facts.cached_run(uid).filter(|run| run.deleted);
+    let turned = went.is_some_and(|run| result_of(run.health.verdict) != current.result);
+    turned && current.result != Some(RunResult::Lost) || is_cancelled(facts, current)
+}
+
+/// Nothing is ahead any more. Were the time kept, a policy that allows attempts again later would wake an old failure.
+fn called_off(facts: &Facts) -> Step {
+    let mut ledger = facts.ledger.clone();
+    if let Some(current) = &mut ledger.current {
+        current.retry_at = None;
+    }
+    Step::Write(Box::new(ledger), Change::Record)
 }

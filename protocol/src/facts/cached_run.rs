@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use cartouche_crds::CurrentRun;
 use cartouche_templating::{Health, PodsTell};
 use serde_json::Value;
 
@@ -62,6 +63,11 @@ impl Facts {
         let mut seen = self.cached_runs.iter();
         let seen =
             seen.find(|it| !it.deleted && it.finished() && RunName::of_run(&it.run) == *name)?;
+        // Whether it is tried again hangs on its last word.
+        let is_retried = |it: &CurrentRun| it.retry_at.is_some() && RunName::of(it) == *name;
+        if self.ledger.current.as_ref().is_some_and(is_retried) {
+            return None;
+        }
         // Another run may be under that name, which only a consistent read tells.
         let is_unseen = |uid: &Option<String>, its: RunName| uid.is_none() && its == *name;
         let mut earlier = self.ledger.history.iter();

@@ -80,7 +80,6 @@ async fn after_the_last_attempt_it_has_failed() -> Result<()> {
             "attempt 3 of 3, the last one",
         )
         .await?;
-    subject.says("Stalled", "True", "", "it broke").await.ok();
     let object = subject
         .until("to be stalled", |it| {
             condition(it, "Stalled")["status"] == "True"
@@ -273,4 +272,30 @@ async fn retries_under_a_name_that_the_template_fixes_are_refused_before_anythin
         .await?;
     subject.run(1).await?;
     Ok(())
+}
+
+#[tokio::test]
+async fn pauses_that_are_too_short_or_too_long_are_told_before_anything_runs() -> Result<()> {
+    let wrong = json!({ "backoff": { "initial": "0s", "max": "8761h" } });
+    let (world, subject) = retried("pauses", wrong).await?;
+    let said = subject.fails("PolicyInvalid", "").await?;
+    assert_eq!(
+        said,
+        "the Runnable's spec.retry.backoff.initial \"0s\" is not a duration from 1s to 8760h, such as 30s or 5m; \
+         the Runnable's spec.retry.backoff.max \"8761h\" is not a duration from 1s to 8760h, such as 30s or 5m; \
+         to do: give a duration from 1s to 8760h, such as 30s or 5m"
+    );
+    subject.stays_at(0).await?;
+    subject
+        .edit(|object| object["spec"]["retry"] = soon(1))
+        .await?;
+    subject.answer(1, json!("mended")).await?;
+    let mut template = answers();
+    template["retry"] = json!({ "backoff": { "initial": "100ms" } });
+    world.template(template).await?;
+    subject
+        .fails("PolicyInvalid", "the template's spec.retry.backoff.initial")
+        .await?;
+    subject.outputs(json!({ "answer": "mended" })).await?;
+    subject.stays_at(1).await
 }

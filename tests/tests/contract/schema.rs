@@ -399,14 +399,12 @@ async fn a_retry_that_cannot_be_meant_is_refused() -> Result<()> {
     let world = World::new("retries").await?;
     let initial = |initial: &str| json!({ "backoff": { "initial": initial } });
     let digits = "9".repeat(30) + "h";
-    let (pause, span) = ("spec.retry.backoff", "must be a duration from 1s to 8760h");
+    let pause = "spec.retry.backoff";
     for (retry, wanted) in [
         (json!({ "limit": 21 }), "spec.retry.limit"),
         (json!({ "limit": -1 }), "spec.retry.limit"),
         (json!({ "limit": "three" }), "spec.retry.limit"),
         (initial("soon"), pause),
-        (initial("0s"), span),
-        (initial("8761h"), span),
         (initial("-5s"), pause),
         (initial("1d"), pause),
         (initial(&digits), pause),
