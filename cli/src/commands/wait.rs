@@ -133,11 +133,16 @@ fn run_failed(runnable: &Runnable) -> bool {
     condition(runnable, STAMPED_OBJECT_CONDITION).is_some_and(|found| found.status == "False")
 }
 
-/// Whether what failed is going to be tried again. The ledger says it also while something passing is in the way.
-fn has_attempt_ahead(runnable: &Runnable) -> bool {
+/// Whether the ledger has a time for a further attempt.
+fn has_retry_at(runnable: &Runnable) -> bool {
     let run = runnable.status.as_ref();
     let run = run.and_then(|status| status.current_run.as_ref());
     run.is_some_and(|run| run.retry_at.is_some())
+}
+
+/// Whether what failed is going to be tried again. The ledger says it also while something passing is in the way.
+fn has_attempt_ahead(runnable: &Runnable) -> bool {
+    has_retry_at(runnable)
         && runnable.spec.suspend != Some(true)
         && condition(runnable, RECONCILING).is_some_and(|found| found.status == TRUE)
 }
@@ -171,6 +176,7 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
         WaitFor::Ready => format!("Ready is {ready_is} ({reason})"),
     };
     let scheduled = retry_scheduled(runnable);
+    let is_held = !is_ahead && runnable.spec.suspend == Some(true) && has_retry_at(runnable);
     if let Some(scheduled) = scheduled.filter(|_| is_ahead) {
         return Standing::Waiting(in_one_line(&scheduled.message));
     }
@@ -181,7 +187,7 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
     {
         return Standing::InVain(in_one_line(&format!("{reason}: {message}")));
     }
-    if reason == Category::Suspended.as_str() || (scheduled.is_some() && !is_ahead) {
+    if reason == Category::Suspended.as_str() || is_held {
         let why = "it is suspended, and the run that it would make is held back (cartouche resume)";
         return Standing::InVain(why.to_owned());
     }
@@ -301,6 +307,11 @@ mod tests {
                 "{wanted:?} {standing:?}"
             );
         }
+        // Once its time has come, neither Reconciling nor Stalled is there.
+        let scheduled = runnable.status.as_mut().unwrap().conditions.pop().unwrap();
+        let held = standing(&runnable, &WaitFor::Ready);
+        assert!(matches!(held, Standing::InVain(_)), "{held:?}");
+        runnable.status.as_mut().unwrap().conditions.push(scheduled);
         runnable.spec.suspend = None;
         let status = runnable.status.as_mut().unwrap();
         status.conditions[2].type_ = "Stalled".to_owned();
