@@ -78,7 +78,9 @@ pub(crate) fn execute(command: &LiveCommand) -> anyhow::Result<Outcome> {
             LiveCommand::Tree(args) => tree::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Outputs(args) => outputs::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Wait(args) => wait::execute(args, &to(&args.cluster).await?).await,
-            LiveCommand::Diff(args) => diff::execute(args, &to(&args.cluster).await?).await,
+            LiveCommand::Diff(args) => {
+                Box::pin(diff::execute(args, &to(&args.cluster).await?)).await
+            }
             LiveCommand::Rerun(args) => rerun::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Logs(args) => logs::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Rbac(args) => rbac::execute(args, &to(&args.cluster).await?).await,

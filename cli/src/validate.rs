@@ -4,6 +4,7 @@ mod chained;
 mod inputs;
 mod names;
 mod outputs;
+mod policy;
 mod restart_policy;
 mod run_kind;
 mod runnable_with_template;
@@ -85,7 +86,8 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
         unknown_kinds.extend(checked.unknown_kind);
     }
     for runnable in &objects.runnables {
-        findings.extend(shape::check(runnable, &knowledge.runnable));
+        let shape = shape::check(runnable, &knowledge.runnable);
+        findings.extend(policy::added_to(shape, policy::check(runnable, false)));
         of_pairs.extend(runnable_with_template::check(objects, runnable, knowledge));
     }
     // What is wrong for every Runnable is not said again for each.

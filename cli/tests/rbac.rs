@@ -50,6 +50,7 @@ fn json(arguments: &[&str]) -> Vec<Value> {
 fn the_accounts_of_the_examples_may_do_what_is_printed_for_them_but_for_what_is_optional() {
     let examples = [
         "job",
+        "retry",
         "selector",
         "inputs",
         "health-rule",

@@ -32,7 +32,7 @@ Examples:
 
 The run is asked to stop in the way of its kind, with your own permissions: a Tekton TaskRun or PipelineRun by
 spec.status, an Argo Workflow by spec.shutdown, a Job or Pod by a deadline of one second. It then counts as
-failed, and no new run is made until something changes. Deleting a run instead would make a new one. Who asked,
+failed, is not tried again, and no new run is made until something changes. Deleting a run instead would make a new one. Who asked,
 and why, is written on the run, in the annotation carto.run/cancel-request; `cartouche history` and `why` show
 it. Before more than one run is stopped you are asked; without a terminal --yes is needed. Exit code 1 if some
 of them could not be stopped.")]
@@ -75,6 +75,12 @@ impl Deed for Cancel {
             None => Plan::Nothing(format!(
                 "{name} has no run: nothing to stop; `cartouche suspend {name}` keeps it from making one\n"
             )),
+            Some(run)
+                if runs::retry_scheduled(runnable).is_some()
+                    && runnable.spec.suspend != Some(true) =>
+            {
+                Plan::Impossible(to_be_tried_again(&name, &run, runnable))
+            }
             Some(run) if run.state != RunState::Running => Plan::Nothing(not_running(&name, &run)),
             Some(run) => match request(&name, &run) {
                 Ok(_) => Plan::Due,
@@ -123,7 +129,7 @@ impl Cancel {
         let what = format!("stopping {run_name}");
         within(&what, api.patch(&run.name, &parameters, &patch)).await?;
         Ok(Outcome::good(format!(
-            "{run_name} is to stop; run {} of {name} then counts as failed\n",
+            "{run_name} is to stop; run {} of {name} then counts as failed, and is not tried again\n",
             run.sequence
         )))
     }
@@ -144,6 +150,17 @@ fn request(name: &str, run: &LedgerRun) -> anyhow::Result<CancelRequest> {
 
 fn current(runnable: &Runnable) -> Option<LedgerRun> {
     runs::runs(runnable).into_iter().find(|run| run.current)
+}
+
+/// Who stops what failed wants no further attempt, and no word on a run that has ended keeps it away.
+fn to_be_tried_again(name: &str, run: &LedgerRun, runnable: &Runnable) -> anyhow::Error {
+    let scheduled = runs::retry_scheduled(runnable).map_or("", |condition| &condition.message);
+    anyhow!(
+        "run {} of {name} has ended, and is going to be tried again: {}\nhint: `cartouche suspend {name}` holds the next attempt back; \
+         spec.retry.limit: 0 of the Runnable ends the attempts",
+        run.sequence,
+        in_one_line(scheduled),
+    )
 }
 
 fn not_running(name: &str, run: &LedgerRun) -> String {
@@ -198,6 +215,37 @@ mod tests {
         }
         for (api_version, kind) in [("v1", "ConfigMap"), ("example.dev/v1", "Job")] {
             assert_eq!(CancelRequest::of(api_version, kind), None, "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_going_to_be_tried_again_is_not_said_to_be_over() {
+        let runnable = serde_json::from_value(json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
+            "spec": { "runTemplateRef": { "name": "job" } },
+            "status": {
+                "currentRun": {
+                    "sequence": 1, "name": "r", "inputHash": "v1:a", "apiVersion": "batch/v1", "kind": "Job",
+                    "phase": "Created", "uid": "u", "result": "Failed", "retryAt": "2026-01-01T00:00:10Z",
+                },
+                "conditions": [{
+                    "type": "Reconciling", "status": "True", "reason": "RetryScheduled",
+                    "message": "attempt 2 of 4 begins at 2026-01-01T00:00:10Z, after: it burned",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                }],
+            },
+        }));
+        let asked = Cancellation::default();
+        let Plan::Impossible(error) = (Cancel { asked }).plan(&runnable.unwrap()) else {
+            panic!("it is not over");
+        };
+        let error = error.to_string();
+        for told in [
+            "attempt 2 of 4",
+            "cartouche suspend hello",
+            "spec.retry.limit: 0",
+        ] {
+            assert!(error.contains(told), "{error}");
         }
     }
 

@@ -84,7 +84,7 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
             let prospect = prospect(cluster, name, &edited).await;
             vec![compared(args, name, prospect, cluster).await]
         }
-        _ => of_files(args, cluster).await?,
+        _ => Box::pin(of_files(args, cluster)).await?,
     };
     let several = all.len() > 1;
     if !several && args.output == DiffFormat::Text {

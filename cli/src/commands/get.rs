@@ -71,7 +71,7 @@ impl GetArgs {
 enum ListFormat {
     #[default]
     Table,
-    /// A table with template, hash and where the outputs come from
+    /// A table with attempt, template, hash and where the outputs come from
     Wide,
     Json,
     Yaml,
@@ -163,7 +163,7 @@ impl Layout {
             header.insert(0, "NAMESPACE");
         }
         if self.wide {
-            header.extend(["TEMPLATE", "HASH", "OUTPUTS FROM"]);
+            header.extend(["ATTEMPT", "TEMPLATE", "HASH", "OUTPUTS FROM"]);
         }
         header
     }
@@ -182,6 +182,7 @@ fn row(runnable: &Runnable, namespaces: bool, wide: bool) -> Vec<String> {
     let (status, reason) = ready(runnable);
     let outputs = runnable.status.as_ref();
     let outputs = outputs.and_then(|status| status.outputs.as_ref());
+    let reason = runs::retry_scheduled(runnable).map_or(reason, |scheduled| &scheduled.reason);
     // The reason of a run that is held back, and the word for a Runnable that would hold one back.
     let suspended = Category::Suspended.as_str();
     let numbered = |run: &LedgerRun| format!("{} {}", run.sequence, run.name);
@@ -202,6 +203,7 @@ fn row(runnable: &Runnable, namespaces: bool, wide: bool) -> Vec<String> {
     }
     if wide {
         let from = runs.iter().find(|run| run.gives_outputs);
+        row.push(current.map_or(String::new(), |run| run.attempt.to_string()));
         row.push(runnable.spec.run_template_ref.name.clone());
         row.push(current.map_or(String::new(), |run| short_hash(&run.input_hash)));
         row.push(from.map_or(String::new(), numbered));

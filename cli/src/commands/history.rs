@@ -22,7 +22,7 @@ Examples:
   cartouche history hello
   cartouche history hello -o json | jq '.[] | select(.state == \"Failed\")'
 
-A star marks the run for the present inputs, `o` the one that the outputs come from. RESULT is Unknown of an
+ATTEMPT is there once a run was tried again. A star marks the run for the present inputs, `o` the one that the outputs come from. RESULT is Unknown of an
 earlier run that is not known to be made, and NameTaken where somebody else's object has its name. RE-RUN FOR says who asked
 for a re-run, and why, and MESSAGE who had a run stopped, as long as its object is there (`--reason` of `cartouche
 rerun` and `cartouche cancel`).")]
@@ -58,11 +58,21 @@ pub(crate) async fn execute(args: &HistoryArgs, cluster: &Cluster) -> anyhow::Re
     })
 }
 
+/// The column that follows RESULT.
+const AFTER_RESULT: usize = 5;
+
 fn list(runs: &[LedgerRun]) -> String {
     let mut rows: Vec<_> = runs.iter().map(row).collect();
     let mut header = vec![
         "", "SEQUENCE", "KIND", "NAME", "RESULT", "STARTED", "TOOK", "HASH", "MESSAGE",
     ];
+    if runs.iter().any(|run| run.attempt > 1) {
+        let at = AFTER_RESULT;
+        header.insert(at, "ATTEMPT");
+        for (row, run) in rows.iter_mut().zip(runs) {
+            row.insert(at, run.attempt.to_string());
+        }
+    }
     if runs.iter().any(|run| run.rerun_token.is_some()) {
         let at = header.len() - 1;
         header.insert(at, "RE-RUN FOR");
@@ -99,6 +109,20 @@ fn row(run: &LedgerRun) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn attempts_are_a_column_once_there_is_a_second_one() {
+        let mut runs = runs::tests::some_runs();
+        assert!(!list(&runs).contains("ATTEMPT"));
+        runs[0].attempt = 2;
+        let table = anstream::adapter::strip_str(&list(&runs)).to_string();
+        let cells: Vec<Vec<&str>> = table
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert_eq!(cells[0][4], "ATTEMPT", "{table}");
+        assert_eq!(cells[1][5], "2", "{table}");
+    }
 
     #[test]
     fn no_message_begins_a_row_of_its_own() {

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::cluster::{CLIENT, Cluster, ClusterArgs, within};
 use crate::commands::many::{self, Deed, ManyArgs, Plan};
+use crate::live::runs;
 use crate::outcome::Outcome;
 
 /// Run again without a change
@@ -27,7 +28,8 @@ Examples:
 
 It sets the annotation carto.run/rerun-token. A value that was not the last one asks for one run: with a
 token of your own the command can be repeated safely. Beside it carto.run/rerun-request says who asked, and
-why. The run carries both; `cartouche history` shows them. Before more than one Runnable is changed you are
+why. The run carries both; `cartouche history` shows them. It does not wait for an attempt that is ahead
+(spec.retry), and attempts are counted from it anew. Before more than one Runnable is changed you are
 asked; without a terminal --yes is needed. Exit code 1 if it could not be done for some of them.")]
 pub(crate) struct RerunArgs {
     #[command(flatten)]
@@ -100,6 +102,8 @@ impl Deed for Rerun {
             format!(
                 "it is suspended: the run is made once it is resumed (cartouche resume {name})\n"
             )
+        } else if runs::retry_scheduled(runnable).is_some() {
+            "it does not wait for the attempt that was ahead, and is attempt 1 itself\n".to_owned()
         } else {
             String::new()
         };

@@ -5,7 +5,7 @@ use std::{str::FromStr, time::Duration};
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
     reconcile_error::Category,
-    status::{STALLED, STAMPED_OBJECT_CONDITION},
+    status::{RECONCILING, STALLED, STAMPED_OBJECT_CONDITION, TRUE},
 };
 use clap::Args;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -15,7 +15,7 @@ use crate::{
     cluster::{Cluster, ClusterArgs},
     commands::{get::ready, outputs::plain},
     foreign::in_one_line,
-    live::runs::condition,
+    live::runs::{condition, retry_scheduled},
 };
 
 /// How often the Runnable is looked at.
@@ -34,7 +34,8 @@ Examples:
   cartouche wait hello --for finished
 
 `ready` ends with exit code 1 if the run has failed, or if for some seconds only a change could help; `finished`
-also ends well when the run has failed. An output is printed. Exit code 1 after the time is over.")]
+also ends well when the run has failed. A failure that is going to be tried again (spec.retry) ends neither, unless
+the Runnable is suspended. An output is printed. Exit code 1 after the time is over.")]
 pub(crate) struct WaitArgs {
     /// The Runnable
     name: String,
@@ -132,6 +133,20 @@ fn run_failed(runnable: &Runnable) -> bool {
     condition(runnable, STAMPED_OBJECT_CONDITION).is_some_and(|found| found.status == "False")
 }
 
+/// Whether the ledger has a time for a further attempt.
+fn has_retry_at(runnable: &Runnable) -> bool {
+    let run = runnable.status.as_ref();
+    let run = run.and_then(|status| status.current_run.as_ref());
+    run.is_some_and(|run| run.retry_at.is_some())
+}
+
+/// Whether what failed is going to be tried again. The ledger says it also while something passing is in the way.
+fn has_attempt_ahead(runnable: &Runnable) -> bool {
+    has_retry_at(runnable)
+        && runnable.spec.suspend != Some(true)
+        && condition(runnable, RECONCILING).is_some_and(|found| found.status == TRUE)
+}
+
 fn failed(err: String) -> Outcome {
     Outcome {
         err,
@@ -146,18 +161,25 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
         return Standing::Waiting("the controller has not observed the last change yet".to_owned());
     }
     let (ready_is, reason) = ready(runnable);
+    let is_ahead = has_attempt_ahead(runnable);
+    let result = status.current_run.as_ref().and_then(|run| run.result);
     let waiting = match wanted {
         WaitFor::Output(name) => match status.outputs.as_ref().and_then(|all| all.get(name)) {
             Some(value) => return Standing::Done(format!("{}\n", plain(value))),
             None => format!("no output {name} yet ({reason})"),
         },
-        WaitFor::Finished => match status.current_run.as_ref().and_then(|run| run.result) {
+        WaitFor::Finished => match result.filter(|_| !is_ahead) {
             Some(result) => return Standing::Done(format!("{result:?}\n")),
             None => reason.to_owned(),
         },
         WaitFor::Ready if ready_is == "True" => return Standing::Done("ready\n".to_owned()),
         WaitFor::Ready => format!("Ready is {ready_is} ({reason})"),
     };
+    let scheduled = retry_scheduled(runnable);
+    let is_held = !is_ahead && runnable.spec.suspend == Some(true) && has_retry_at(runnable);
+    if let Some(scheduled) = scheduled.filter(|_| is_ahead) {
+        return Standing::Waiting(in_one_line(&scheduled.message));
+    }
     let stalled = condition(runnable, STALLED).filter(|stalled| stalled.status == "True");
     if let Some(Condition {
         reason, message, ..
@@ -165,7 +187,7 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
     {
         return Standing::InVain(in_one_line(&format!("{reason}: {message}")));
     }
-    if reason == Category::Suspended.as_str() {
+    if reason == Category::Suspended.as_str() || is_held {
         let why = "it is suspended, and the run that it would make is held back (cartouche resume)";
         return Standing::InVain(why.to_owned());
     }
@@ -246,6 +268,57 @@ mod tests {
             standing(&runnable, &WaitFor::Ready),
             Standing::InVain(_)
         ));
+    }
+
+    #[test]
+    fn a_failure_with_an_attempt_ahead_is_no_end() {
+        let conditions = json!([
+            condition("Ready", "False", "JobCondition"),
+            condition("StampedObjectCondition", "False", "JobCondition"),
+            condition("Reconciling", "True", "RetryScheduled"),
+        ]);
+        let mut runnable = runnable(
+            2,
+            &conditions,
+            &json!({ "currentRun": {
+                "sequence": 1, "name": "r", "inputHash": "v1:a", "apiVersion": "batch/v1", "kind": "Job",
+                "phase": "Created", "result": "Failed", "retryAt": "2026-01-01T00:00:10Z",
+            } }),
+        );
+        let ends = || {
+            [
+                WaitFor::Ready,
+                WaitFor::Finished,
+                WaitFor::Output("x".into()),
+            ]
+        };
+        for wanted in ends() {
+            let standing = standing(&runnable, &wanted);
+            assert!(
+                matches!(standing, Standing::Waiting(_)),
+                "{wanted:?} {standing:?}"
+            );
+        }
+        runnable.spec.suspend = Some(true);
+        for wanted in ends() {
+            let standing = standing(&runnable, &wanted);
+            assert!(
+                !matches!(standing, Standing::Waiting(_)),
+                "{wanted:?} {standing:?}"
+            );
+        }
+        // Once its time has come, neither Reconciling nor Stalled is there.
+        let scheduled = runnable.status.as_mut().unwrap().conditions.pop().unwrap();
+        let held = standing(&runnable, &WaitFor::Ready);
+        assert!(matches!(held, Standing::InVain(_)), "{held:?}");
+        runnable.status.as_mut().unwrap().conditions.push(scheduled);
+        runnable.spec.suspend = None;
+        let status = runnable.status.as_mut().unwrap();
+        status.conditions[2].type_ = "Stalled".to_owned();
+        assert_eq!(
+            standing(&runnable, &WaitFor::Finished),
+            Standing::Done("Failed\n".to_owned())
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod explanation;
 mod origin;
+mod retry;
 mod text;
 
 use clap::Args;
@@ -35,6 +36,6 @@ pub(crate) struct WhyArgs {
 
 pub(crate) async fn execute(args: &WhyArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let runnable = cluster.runnable(&args.name).await?;
-    let explanation = Explanation::of(&runnable, cluster).await?;
+    let explanation = Box::pin(Explanation::of(&runnable, cluster)).await?;
     Ok(Outcome::good(args.output.write(&explanation, text::text)?))
 }

@@ -3,7 +3,7 @@
 use cartouche_crds::{Cancellation, HistoryEntry, RerunRequest, Runnable};
 use cartouche_protocol::{
     ledger::RunState,
-    status::{RUN_TEMPLATE_READY, said_of_run},
+    status::{RECONCILING, RETRY_SCHEDULED, RUN_TEMPLATE_READY, TRUE, said_of_run},
     told::Told,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -23,10 +23,15 @@ pub(crate) struct LedgerRun {
     #[serde(skip)]
     pub(crate) uid: Option<String>,
     pub(crate) input_hash: String,
+    /// Which attempt it is at the same document and re-run request.
+    pub(crate) attempt: i64,
     #[serde(serialize_with = "as_word")]
     pub(crate) state: RunState,
     pub(crate) started_at: Option<Time>,
     pub(crate) finished_at: Option<Time>,
+    /// When it is tried again, as its ledger has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) retry_at: Option<Time>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,6 +50,12 @@ pub(crate) fn condition<'a>(runnable: &'a Runnable, name: &str) -> Option<&'a Co
     conditions.find(|condition| condition.type_ == name)
 }
 
+/// What the controller says of the attempt that follows a run that failed.
+pub(crate) fn retry_scheduled(runnable: &Runnable) -> Option<&Condition> {
+    let reconciling = condition(runnable, RECONCILING)?;
+    (reconciling.status == TRUE && reconciling.reason == RETRY_SCHEDULED).then_some(reconciling)
+}
+
 /// All runs, newest first.
 pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
     let Some(status) = &runnable.status else {
@@ -60,9 +71,11 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
         name: run.name.clone(),
         uid: run.uid.clone(),
         input_hash: run.input_hash.clone(),
+        attempt: run.attempt,
         state: RunState::from(run),
         started_at: run.started_at.clone().or_else(|| run.intent_at.clone()),
         finished_at: run.finished_at.clone(),
+        retry_at: run.retry_at.clone(),
         message: match RunState::from(run) {
             // It says why it was never made, and how often that was tried.
             RunState::Rejected => condition(runnable, RUN_TEMPLATE_READY)
@@ -97,9 +110,11 @@ fn earlier(entry: &HistoryEntry, source: Option<i64>) -> LedgerRun {
         name: entry.name.clone(),
         uid: entry.uid.clone(),
         input_hash: entry.input_hash.clone(),
+        attempt: entry.attempt,
         state: RunState::from(entry),
         started_at: entry.started_at.clone(),
         finished_at: entry.finished_at.clone(),
+        retry_at: None,
         message: entry.message.clone(),
         rerun_token: entry.rerun_token.clone().filter(|_| entry.uid.is_some()),
         rerun_request: None,

@@ -4,7 +4,7 @@ use cartouche_crds::Runnable;
 use cartouche_protocol::status::{FALSE, READY, STALLED, TRUE};
 use clap::Args;
 
-use crate::live::runs::condition;
+use crate::live::runs::{condition, retry_scheduled};
 
 /// What the Runnables that are meant have in common. Each part narrows the choice.
 #[derive(Args, Clone, Debug, Default)]
@@ -15,7 +15,7 @@ pub(crate) struct SelectionArgs {
     /// Only those of this template
     #[arg(long, value_name = "NAME", conflicts_with = "names", value_parser = not_blank)]
     pub(crate) template: Option<String>,
-    /// Only those that have failed: Ready is False, or Stalled is True
+    /// Only those that have failed: Ready is False, or Stalled is True, and no further attempt is scheduled
     #[arg(long, conflicts_with = "names")]
     pub(crate) failed: bool,
 }
@@ -43,12 +43,13 @@ impl SelectionArgs {
     }
 }
 
-/// Ready is False, or only a change can help. One whose next run is at work has not failed.
+/// Ready is False, or only a change can help. One whose next run is at work has not failed, nor one that is going to
+/// be tried again.
 fn has_failed(runnable: &Runnable) -> bool {
     let is = |name: &str, status: &str| {
         condition(runnable, name).is_some_and(|condition| condition.status == status)
     };
-    is(READY, FALSE) || is(STALLED, TRUE)
+    (is(READY, FALSE) || is(STALLED, TRUE)) && retry_scheduled(runnable).is_none()
 }
 
 #[cfg(test)]
@@ -86,6 +87,19 @@ mod tests {
         assert!(!failed.picks(&runnable(&[("Ready", "Unknown"), ("Reconciling", "True")])));
         assert!(!failed.picks(&runnable(&[("Ready", "True")])));
         assert!(!failed.picks(&runnable(&[])));
+    }
+
+    #[test]
+    fn what_is_going_to_be_tried_again_has_not_failed() {
+        let failed = SelectionArgs {
+            failed: true,
+            ..SelectionArgs::default()
+        };
+        let mut retried = runnable(&[("Ready", "False"), ("Reconciling", "True")]);
+        assert!(failed.picks(&retried));
+        let status = retried.status.as_mut().unwrap();
+        status.conditions[1].reason = "RetryScheduled".to_owned();
+        assert!(!failed.picks(&retried));
     }
 
     #[test]

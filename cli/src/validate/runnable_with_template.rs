@@ -9,7 +9,7 @@ use cartouche_templating::{
 };
 use serde_json::Value;
 
-use super::{Knowledge, chained, inputs, names, shape, template};
+use super::{Knowledge, chained, inputs, names, policy, shape, template};
 use crate::{
     finding::{Finding, Rule},
     input_schema,
@@ -64,6 +64,11 @@ pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledg
         ));
     }
     findings.extend(check_run(document, runnable, &attempt, knowledge));
+    findings.extend(policy::check_name(
+        Some(runnable),
+        document,
+        &attempt.document,
+    ));
     findings
 }
 

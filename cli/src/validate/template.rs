@@ -5,7 +5,7 @@ use cartouche_templating::{
     syntax::{self, UnclosedTag},
 };
 
-use super::{Knowledge, inputs, names, outputs, run_kind, shape, tags};
+use super::{Knowledge, inputs, names, outputs, policy, run_kind, shape, tags};
 use crate::{
     finding::{ErrorPlaces, Finding, Rule},
     schema::catalog::KindName,
@@ -22,7 +22,8 @@ pub(super) struct Checked {
 }
 
 pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
-    let mut findings = shape::check(document, &knowledge.template);
+    let shape = shape::check(document, &knowledge.template);
+    let mut findings = policy::added_to(shape, policy::check(document, true));
     let Some(draft) = template_file::draft(document) else {
         return Checked {
             findings,
@@ -36,6 +37,8 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
     let problems = draft.problems().iter();
     findings.extend(problems.map(|problem| problem_finding(document, problem)));
     findings.extend(surprises(document, template));
+    let body = document.value.pointer("/spec/template");
+    findings.extend(body.and_then(|body| policy::check_name(None, document, body)));
     findings.extend(inputs::check(document, &draft));
     findings.extend(tags::check(document, knowledge));
     findings.extend(names::check_template(document));

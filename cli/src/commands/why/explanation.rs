@@ -13,7 +13,7 @@ use kube::ResourceExt as _;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::origin::Origins;
+use super::{origin::Origins, retry::Retry};
 use crate::{
     cluster::Cluster,
     commands::diff::{self, Edited, Prospect, differences},
@@ -26,6 +26,9 @@ use crate::{
 
 /// What to do where no controller has written a status.
 const UNOBSERVED: &str = "see that the controller runs and watches this namespace";
+
+/// What to do where an attempt is held back.
+const RESUME: &str = "`cartouche resume`, or set spec.suspend to false, when it may be tried again";
 
 /// All that `why` says.
 #[derive(Debug, Serialize)]
@@ -47,6 +50,9 @@ pub(super) struct Explanation {
     pub(super) blocked_by: Option<BlockedBy>,
     /// The current run.
     pub(super) run: Option<ExplainedRun>,
+    /// How what failed is tried again; nothing unless the current run failed and is, or was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) retry: Option<Retry>,
     pub(super) next: Next,
     /// What is said of its template, if anything.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,6 +92,8 @@ pub(super) enum Because {
     },
     /// Somebody asked for it.
     Requested(RerunRequest),
+    /// An earlier run of the same document failed.
+    Retried { run: i64 },
     /// The run before it was deleted before it had finished.
     Deleted { run: i64 },
 }
@@ -113,16 +121,17 @@ impl Explanation {
         let name = runnable.name_any();
         let prospect = diff::prospect(cluster, &name, &Edited::default()).await;
         let run = explained(&runs, prospect.as_ref().ok(), cluster).await?;
-        let warnings = if let Ok(prospect) = &prospect {
-            warnings(&prospect.template)
+        let template = if let Ok(prospect) = &prospect {
+            Some(prospect.template.clone())
         } else {
             // What does not render now may be warned of all the same.
             let name = &runnable.spec.run_template_ref.name;
-            let template = Box::pin(cluster.template(name)).await;
-            template.ok().flatten().as_ref().and_then(warnings)
+            Box::pin(cluster.template(name)).await.ok().flatten()
         };
+        let warnings = template.as_ref().and_then(warnings);
         let about = (run, next(prospect), warnings);
-        Ok(Self::with(runnable, cluster.namespace.clone(), about))
+        let retry = template.and_then(|template| Retry::of(runnable, &template));
+        Ok(Self::with(runnable, cluster.namespace.clone(), about).with_retry(retry))
     }
 
     fn with(
@@ -156,9 +165,21 @@ impl Explanation {
                 message: condition.message.clone(),
             }),
             run,
+            retry: None,
             next,
             warnings,
         }
+    }
+
+    /// What is going to be tried again asks nothing of anybody.
+    fn with_retry(mut self, retry: Option<Retry>) -> Self {
+        match &retry {
+            Some(Retry::Scheduled { .. }) if self.ready.is_some() => self.to_do = None,
+            Some(Retry::Held { .. }) => self.to_do = Some(RESUME.to_owned()),
+            _ => {}
+        }
+        self.retry = retry;
+        self
     }
 }
 
@@ -181,6 +202,9 @@ async fn explained(
     let because = match runs::before(runs, current) {
         None if is_first(runs, current) => Because::First,
         None => Because::Forgotten,
+        Some(earlier) if earlier.attempt < current.attempt => Because::Retried {
+            run: earlier.sequence,
+        },
         Some(earlier) if earlier.input_hash == current.input_hash => match &current.rerun_token {
             Some(token) => Because::Requested(requests::request(current, token)),
             None => Because::Deleted {

@@ -9,7 +9,10 @@ use cartouche_protocol::{
     told::Told,
 };
 
-use super::explanation::{Because, BlockedBy, ExplainedRun, Explanation, Next};
+use super::{
+    explanation::{Because, BlockedBy, ExplainedRun, Explanation, Next},
+    retry::Retry,
+};
 use crate::{
     commands::get::colour,
     foreign::in_one_line,
@@ -48,6 +51,9 @@ fn state(explanation: &Explanation) -> String {
     } else if let Some(blocking) = &explanation.blocked_by {
         let _ = writeln!(out, "  {}", in_one_line(what_blocks(explanation, blocking)));
     }
+    if let Some(retry) = &explanation.retry {
+        let _ = writeln!(out, "  {}", attempts(retry));
+    }
     if let Some(to_do) = &explanation.to_do {
         let _ = writeln!(out, "  to do: {to_do}");
     }
@@ -62,6 +68,31 @@ fn state(explanation: &Explanation) -> String {
         let _ = writeln!(out, "  the template warns: {}", in_one_line(warnings));
     }
     out
+}
+
+/// What becomes of a run that failed.
+fn attempts(retry: &Retry) -> String {
+    match retry {
+        Retry::Scheduled {
+            attempt,
+            attempts,
+            at,
+        } => format!(
+            "attempt {attempt} of {attempts} begins at {}; a change or a re-run goes first, at once",
+            at.0
+        ),
+        Retry::Held {
+            attempt,
+            attempts,
+            at,
+        } => format!(
+            "attempt {attempt} of {attempts}, of {}, is held back while it is suspended",
+            at.0
+        ),
+        Retry::Exhausted { attempts } => {
+            format!("it was attempt {attempts} of {attempts}, the last one: it is not tried again")
+        }
+    }
 }
 
 /// What keeps it from being ready, as a person would say it.
@@ -117,6 +148,9 @@ fn cause(explained: &ExplainedRun) -> String {
         age::ago(run.started_at.as_ref()),
         reasons(because)
     );
+    if run.attempt > 1 {
+        let _ = writeln!(out, "  it is attempt {}", run.attempt);
+    }
     if let Some(stopped) = requests::stopped(run) {
         let _ = writeln!(out, "  {}", in_one_line(&stopped));
     }
@@ -126,6 +160,7 @@ fn cause(explained: &ExplainedRun) -> String {
 fn reasons(because: &Because) -> String {
     match because {
         Because::First => "it is the first one\n".to_owned(),
+        Because::Retried { run } => format!("run {run} failed, and is tried again\n"),
         Because::Deleted { run } => format!("run {run} was deleted before it had finished\n"),
         Because::Forgotten => {
             "of what is not known any more: the runs before it are forgotten\n".to_owned()
@@ -160,6 +195,11 @@ fn requested(request: &RerunRequest) -> String {
     }
 }
 
+fn is_tried_again(explanation: &Explanation) -> bool {
+    let retry = explanation.retry.as_ref();
+    retry.is_some_and(|retry| !matches!(retry, Retry::Exhausted { .. }))
+}
+
 /// Whether there is anything to run now.
 fn next(explanation: &Explanation) -> String {
     match &explanation.next {
@@ -169,6 +209,9 @@ fn next(explanation: &Explanation) -> String {
         ),
         Next::Pending { sequence } => {
             format!("what is rendered now has not run yet: run {sequence} is to be made\n")
+        }
+        Next::Nothing { .. } if is_tried_again(explanation) => {
+            "nothing else to run: what is rendered now has run, and is tried again\n".to_owned()
         }
         Next::Nothing { .. } => "nothing to run: what is rendered now has run\n".to_owned(),
         Next::OtherHash { sequence } => {
@@ -185,6 +228,7 @@ fn next(explanation: &Explanation) -> String {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use serde_json::json;
 
     use super::*;
@@ -250,6 +294,40 @@ mod tests {
             forgotten.contains("the runs before it are forgotten"),
             "{forgotten}"
         );
+    }
+
+    #[test]
+    fn what_failed_says_when_it_is_tried_again_and_when_it_is_not_any_more() {
+        let at: Time = serde_json::from_value(json!("2026-01-01T00:00:10Z")).unwrap();
+        let (attempt, attempts) = (2, 4);
+        let told = [
+            (
+                Retry::Scheduled {
+                    attempt,
+                    attempts,
+                    at: at.clone(),
+                },
+                "attempt 2 of 4 begins at 2026-01-01T00:00:10Z; a change or a re-run goes first",
+            ),
+            (
+                Retry::Held {
+                    attempt,
+                    attempts,
+                    at,
+                },
+                "attempt 2 of 4, of 2026-01-01T00:00:10Z, is held back",
+            ),
+            (
+                Retry::Exhausted { attempts },
+                "it was attempt 4 of 4, the last one",
+            ),
+        ];
+        for (retry, words) in told {
+            let mut failed = explanation(&json!([condition("Ready", "False", "Failed")]), true);
+            failed.retry = Some(retry);
+            let plain = text(&failed);
+            assert!(plain.contains(words), "{plain}");
+        }
     }
 
     #[test]

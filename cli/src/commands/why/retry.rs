@@ -1,0 +1,119 @@
+//! What becomes of a run that failed, as data.
+
+use cartouche_crds::{ClusterRunTemplate, Runnable};
+use cartouche_protocol::{
+    ledger::Ledger,
+    policy::{Ahead, Policy},
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde::Serialize;
+
+/// What becomes of a run that failed.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state")]
+pub(super) enum Retry {
+    /// This attempt begins then.
+    Scheduled {
+        attempt: i64,
+        attempts: i64,
+        at: Time,
+    },
+    /// This attempt is due then, and the Runnable is suspended.
+    Held {
+        attempt: i64,
+        attempts: i64,
+        at: Time,
+    },
+    /// So many were made, and there is no further one.
+    Exhausted { attempts: i64 },
+}
+
+impl Retry {
+    /// As the controller decides it.
+    pub(super) fn of(runnable: &Runnable, template: &ClusterRunTemplate) -> Option<Self> {
+        let own = runnable.spec.retry.as_ref();
+        let policy = Policy::of(own, template.spec.retry.as_ref()).ok()?;
+        let ledger = Ledger::of(runnable.status.as_ref()?);
+        if let Some(Ahead {
+            attempt,
+            attempts,
+            at,
+        }) = policy.ahead(&ledger)
+        {
+            let at = Time(at);
+            return Some(match runnable.spec.suspend {
+                Some(true) => Self::Held {
+                    attempt,
+                    attempts,
+                    at,
+                },
+                _ => Self::Scheduled {
+                    attempt,
+                    attempts,
+                    at,
+                },
+            });
+        }
+        let current = ledger.current.as_ref()?;
+        let (retry, attempts) = (policy.retry.as_ref()?, current.attempt);
+        retry
+            .is_exhausted(current.result?, attempts)
+            .then_some(Self::Exhausted { attempts })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A Runnable whose run ended like this, and its template with two more attempts.
+    fn retried(run: &Value, suspend: bool) -> Option<Retry> {
+        let mut current = json!({
+            "sequence": 1, "name": "r", "inputHash": "v1:a", "apiVersion": "batch/v1", "kind": "Job",
+            "phase": "Created", "uid": "u",
+        });
+        let fields = current.as_object_mut().unwrap();
+        fields.extend(run.as_object().unwrap().clone());
+        let runnable = serde_json::from_value(json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
+            "spec": { "runTemplateRef": { "name": "greet" }, "suspend": suspend },
+            "status": { "currentRun": current },
+        }));
+        let template = serde_json::from_value(json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate", "metadata": { "name": "greet" },
+            "spec": { "template": {}, "retry": { "limit": 2 } },
+        }));
+        Retry::of(&runnable.unwrap(), &template.unwrap())
+    }
+
+    #[test]
+    fn a_run_that_failed_says_what_becomes_of_it() {
+        let failed = json!({ "result": "Failed", "retryAt": "2026-01-01T00:00:10Z" });
+        let at: Time = serde_json::from_value(failed["retryAt"].clone()).unwrap();
+        let (attempt, attempts) = (2, 3);
+        let scheduled = Retry::Scheduled {
+            attempt,
+            attempts,
+            at: at.clone(),
+        };
+        let held = Retry::Held {
+            attempt,
+            attempts,
+            at,
+        };
+        let exhausted = Retry::Exhausted { attempts };
+        assert_eq!(retried(&failed, false), Some(scheduled));
+        assert_eq!(retried(&failed, true), Some(held));
+        let last = json!({ "result": "Failed", "attempt": 3 });
+        assert_eq!(retried(&last, false), Some(exhausted));
+        for other in [
+            json!({}),
+            json!({ "result": "Failed" }),
+            json!({ "result": "Succeeded", "attempt": 3 }),
+        ] {
+            assert_eq!(retried(&other, false), None, "{other}");
+        }
+    }
+}
