@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cartouche_crds::{
-    ClusterRunTemplate, ClusterRunTemplateSpec, INPUT_HASH_ANNOTATION, RUN_TEMPLATE_NAME_LABEL,
-    RUNNABLE_NAME_LABEL,
+    CANCEL_REQUEST_ANNOTATION, ClusterRunTemplate, ClusterRunTemplateSpec, INPUT_HASH_ANNOTATION,
+    RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL,
 };
 use cartouche_protocol::{compiled::Compiled, facts::RunName};
 use cartouche_templating::{Context, Owner, Rendered, Stamp, stamp};
@@ -156,6 +156,10 @@ impl Cast {
         object["metadata"]["creationTimestamp"] = json!(self.created(uid, make).to_string());
         if make.forged && !make.bare {
             object["metadata"]["managedFields"] = json!([written_whole()]);
+        }
+        if make.cancelled && result.is_some() {
+            let asked = json!({ "by": "somebody" }).to_string();
+            object["metadata"]["annotations"][CANCEL_REQUEST_ANNOTATION] = json!(asked);
         }
         if let Some(result) = result {
             object["status"] = json!({

@@ -4,6 +4,7 @@ mod lost_status;
 mod memory;
 mod mistakes;
 mod put_off;
+mod retries;
 mod takeover;
 
 use crate::configuration::{Before, Configuration, Left, OldRun};
@@ -353,6 +354,7 @@ pub fn configurations() -> Vec<Configuration> {
     all.extend(lost_status::configurations());
     all.extend(memory::configurations());
     all.extend(put_off::configurations());
+    all.extend(retries::configurations());
     all.extend(takeover::configurations());
     all
 }

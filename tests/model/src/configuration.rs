@@ -1,6 +1,7 @@
 //! What is explored: which inputs, how many workers, which faults.
 
-use cartouche_crds::RetentionPolicy;
+use cartouche_crds::{Backoff, RetentionPolicy, Retry};
+use cartouche_protocol::policy::Policy;
 
 use crate::mutant::Mutant;
 
@@ -78,6 +79,8 @@ pub struct Left {
     pub original_runs: u8,
     /// Statuses that the original controller writes beside us.
     pub original_writes: u8,
+    /// Runs that somebody cancels.
+    pub cancels: u8,
 }
 
 /// One configuration of the model.
@@ -102,6 +105,8 @@ pub struct Configuration {
     pub fixed_name: bool,
     /// Runs may fail.
     pub fails: bool,
+    /// How often what failed is tried again.
+    pub retries: i64,
     /// Finished runs are deleted but for one of each sort.
     pub retires: bool,
     /// Time passes.
@@ -160,6 +165,7 @@ impl Default for Configuration {
             kinds: false,
             fixed_name: false,
             fails: false,
+            retries: 0,
             retires: false,
             time: false,
             polled: false,
@@ -211,6 +217,26 @@ impl Configuration {
     #[must_use]
     pub fn template_generation(&self, input: u8) -> u8 {
         if self.by_template { input + 1 } else { 1 }
+    }
+
+    /// What is asked for beside what is run.
+    ///
+    /// # Panics
+    /// If that is no policy.
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "the policy is fixed")]
+    pub fn asked(&self) -> Policy {
+        let backoff = Backoff {
+            // Longer than clocks may be apart, so that an attempt before its time shows.
+            initial: Some("1m".to_owned()),
+            ..Backoff::default()
+        };
+        let retry = Retry {
+            limit: Some(self.retries),
+            backoff: Some(backoff),
+            ..Retry::default()
+        };
+        Policy::of(Some(&retry), None).expect("a policy")
     }
 
     /// How many finished runs are kept.

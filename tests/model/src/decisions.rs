@@ -171,6 +171,7 @@ impl Decisions {
             forged: false,
             early: false,
             bare: false,
+            cancelled: false,
         })
     }
 

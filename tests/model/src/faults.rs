@@ -1,16 +1,18 @@
 //! What users, time and faults do to a state.
 
 mod status;
+mod time;
 
 use cartouche_crds::{RunPhase, RunnableStatus};
 use cartouche_protocol::{facts::RunName, ledger::Ledger};
 
 use crate::{
     cast::run_uid,
+    configuration::Left,
     model::{Action, Checked},
     process::Memory,
     server::Fate,
-    world::{Ghost, Make, Outcome, Presence, Run, STRANGER, Seen, Worker, World},
+    world::{Ghost, Make, Presence, Run, STRANGER, Seen, Worker, World},
 };
 
 impl Checked {
@@ -43,11 +45,15 @@ impl Checked {
             }
             Action::Finish(run, result) => world.runs[usize::from(run)].result = Some(result),
             Action::Delete(run) => self.delete(world, usize::from(run)),
+            Action::Cancel(run) => cancel(&mut world.runs[usize::from(run)], &mut world.left),
+            Action::Due => {
+                self.come_due(world);
+            }
             Action::Rights => change_rights(world),
             Action::Wipe => self.wipe(world),
             Action::BackUp => world.backup = Some(world.runnable.status),
             Action::Restore => self.restore(world),
-            Action::GraceEnds(worker) => end_grace(&mut world.workers[worker]),
+            Action::GraceEnds(worker) => time::end_grace(&mut world.workers[worker]),
             Action::Pause => {
                 self.pause(world);
             }
@@ -187,75 +193,6 @@ impl Checked {
         world.runs[index].hasty = hasty;
     }
 
-    /// Half a minute passes: whatever was sent has arrived, and nothing that was read before is recent.
-    pub(crate) fn pause(&self, world: &mut World) -> bool {
-        if !self.may_pass(world) {
-            return false;
-        }
-        let before = world.clone();
-        world.same_second = false;
-        for worker in &mut world.workers {
-            if let Some(pass) = &mut worker.pass {
-                pass.prompt = false;
-            }
-            if let Some(without) = &mut worker.memory.without_ledger {
-                worker.woken |= !without.settled;
-                without.settled = true;
-            }
-            // The watch has not shown a run that was made: it is looked for.
-            if let Some(unobserved) = &mut worker.memory.unobserved_run {
-                worker.woken |= !unobserved.over;
-                unobserved.over = true;
-            }
-            end_grace(worker);
-        }
-        *world != before
-    }
-
-    /// More than the minimum age passes.
-    pub(crate) fn age(&self, world: &mut World) -> bool {
-        if !self.may_pass(world) {
-            return false;
-        }
-        let before = world.clone();
-        self.pause(world);
-        let pool = &self.decisions.pool;
-        world.runnable.status = pool.aged(world.runnable.status);
-        world.backup = world.backup.map(|backup| pool.aged(backup));
-        world.runs.iter_mut().for_each(|run| run.make.old = true);
-        for worker in &mut world.workers {
-            if let Some(cached) = &mut worker.cache {
-                cached.status = pool.aged(cached.status);
-            }
-            let memory = &mut worker.memory;
-            memory.last_reported = memory.last_reported.map(|status| pool.aged(status));
-            for shown in memory.made.iter_mut().chain(&mut memory.unconfirmed) {
-                shown.make.old = true;
-            }
-            memory.unknown_runs.iter_mut().for_each(|it| it.old = true);
-            if let Some(pass) = &mut worker.pass {
-                grow_old(self, pass);
-            }
-        }
-        if *world == before {
-            return false;
-        }
-        world
-            .workers
-            .iter_mut()
-            .for_each(|worker| worker.woken = true);
-        true
-    }
-
-    fn may_pass(&self, world: &World) -> bool {
-        let caught_up = world
-            .workers
-            .iter()
-            .all(|worker| worker.cache.is_none_or(|cached| cached == world.runnable));
-        world.wire.iter().all(|request| request.endless)
-            && (caught_up || !self.setup.caches_keep_up)
-    }
-
     fn rebirth(&self, world: &mut World) {
         world.left.rebirths -= 1;
         world.runnable.owner += 1;
@@ -267,33 +204,15 @@ impl Checked {
     }
 }
 
-fn grow_old(model: &Checked, pass: &mut crate::world::Pass) {
-    let knowledge = &mut pass.knowledge;
-    knowledge.stored = model.decisions.pool.aged(knowledge.stored);
-    let sighted = knowledge.cached_runs.iter_mut().map(|(shown, _)| shown);
-    let listed = knowledge.listed.iter_mut().flatten();
-    let read = knowledge
-        .reads
-        .iter_mut()
-        .filter_map(|(_, shown)| shown.as_mut());
-    for shown in sighted.chain(listed).chain(read) {
-        shown.make.old = true;
-    }
-    if let Some(Outcome::Created(shown) | Outcome::MadeBefore(shown)) = &mut knowledge.created {
-        shown.make.old = true;
-    }
-}
-
-fn end_grace(worker: &mut Worker) {
-    if let Some(missing) = &mut worker.memory.missing {
-        worker.woken |= !missing.over;
-        missing.over = true;
-    }
-}
-
 fn show_template(world: &mut World, worker: usize, template: u8) {
     world.workers[worker].template = template;
     world.workers[worker].woken = true;
+}
+
+fn cancel(run: &mut Run, left: &mut Left) {
+    left.cancels -= 1;
+    run.make.cancelled = true;
+    run.result = Some(false);
 }
 
 /// Events of roles wake whoever waits for a right.

@@ -15,7 +15,7 @@ use cartouche_templating::HASH_VERSION;
 use serde_json::json;
 
 use crate::{
-    cast::{owner_uid, run_of, run_uid, token},
+    cast::{NOW, owner_uid, run_of, run_uid, token},
     model::Checked,
     pool::StatusId,
     world::{Knowledge, Presence, Run, STRANGER, Uid, World},
@@ -144,7 +144,7 @@ fn broken(verdict: &Verdict) -> u8 {
 fn event(verb: Verb, object: Object) -> Event {
     Event {
         at: 1,
-        second: None,
+        second: Some(NOW.as_second()),
         actor: Actor::Controller,
         verb,
         object,
@@ -160,6 +160,7 @@ fn past(model: &Checked, world: &World, wanted: impl Fn(&Run) -> bool) -> Past {
         runs.map(|(uid, run)| known(model, uid, run)).collect(),
         BTreeMap::from([(owner_uid(world.runnable.owner), served)]),
     )
+    .with_most_attempts(1 + model.setup.retries)
 }
 
 fn known(model: &Checked, number: Uid, run: &Run) -> Known {
@@ -183,6 +184,7 @@ fn known(model: &Checked, number: Uid, run: &Run) -> Known {
         content: None,
         created: Some(cast.created(number, make).as_second()),
         result: run.result,
+        cancelled: make.cancelled,
     };
     Known {
         // When it went is not known: not before the present number was given.

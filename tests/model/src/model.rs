@@ -49,6 +49,10 @@ pub enum Action {
     Finish(Uid, bool),
     /// Somebody deletes a run.
     Delete(Uid),
+    /// Somebody cancels a run, and it ends at once.
+    Cancel(Uid),
+    /// The time of the next attempt comes.
+    Due,
     /// The right to create is taken or given.
     Rights,
     /// The ledger is lost.
@@ -149,6 +153,9 @@ impl Checked {
                 if self.setup.fails {
                     actions.push(Action::Finish(shown.uid, false));
                 }
+                if world.left.cancels > 0 {
+                    actions.push(Action::Cancel(shown.uid));
+                }
                 world.left.unfinished
             } else {
                 world.left.finished
@@ -206,6 +213,7 @@ impl Model for Checked {
                 Action::Pause,
             ),
             (self.setup.time, Action::Age),
+            (self.awaits_retry(world), Action::Due),
         ];
         actions.extend(
             faults

@@ -3,6 +3,8 @@
 //! A mistake in a decision is made by bending what the decision is given, or what it gives; a mistake
 //! of the loop around it is made in `worker` and `server`.
 
+mod retries;
+
 use std::{sync::Arc, time::Duration};
 
 use cartouche_crds::{OutputsFrom, RunPhase, RunResult};
@@ -94,6 +96,16 @@ pub enum Mutant {
     UnobservedForever,
     /// Whatever a watch shows of a run that this process made is no news.
     SightsIgnored,
+    /// What failed is tried again under its number.
+    RetrySameNumber,
+    /// What failed is tried again though no ledger says when.
+    RetryUnplanned,
+    /// Attempts are not counted.
+    AttemptsUncounted,
+    /// That somebody cancelled a run is not read.
+    CancelIgnored,
+    /// A change waits until the next attempt is due.
+    ChangeWaitsForRetry,
 }
 
 impl Mutant {
@@ -117,6 +129,8 @@ impl Mutant {
             Self::AheadIsTrue => believe_what_is_ahead(&mut facts),
             Self::AgeUnchecked => look_the_same(&mut facts),
             Self::SuspensionIgnored => facts.runnable.suspended = false,
+            Self::RetryUnplanned => retries::plan(&mut facts),
+            Self::CancelIgnored => retries::forget_cancels(&mut facts),
             _ => {}
         }
         facts
@@ -125,6 +139,11 @@ impl Mutant {
     /// What comes of a decision.
     pub(crate) fn bend_step(self, facts: &Facts, step: Step) -> Step {
         match (self, step) {
+            (Self::ChangeWaitsForRetry, Step::Write(_, Change::Intent))
+                if retries::is_ahead(facts) =>
+            {
+                Step::Settled
+            }
             (mutant, Step::Write(mut ledger, change)) => {
                 mutant.bend_ledger(facts, &mut ledger, change);
                 Step::Write(ledger, change)
@@ -154,6 +173,14 @@ impl Mutant {
                 ledger
                     .history_mut()
                     .retain(|entry| Some(entry.sequence) != unanswered);
+            }
+            Self::RetrySameNumber if change == Change::Intent => {
+                retries::keep_number(facts, ledger);
+            }
+            Self::AttemptsUncounted if change == Change::Intent => {
+                if let Some(current) = &mut ledger.current {
+                    current.attempt = 1;
+                }
             }
             Self::OutputsByTime => take_latest_outputs(facts, ledger),
             Self::OldestOutputs if change == Change::Rebuild => take_oldest_outputs(facts, ledger),

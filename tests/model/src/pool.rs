@@ -93,6 +93,7 @@ impl Pool {
                 &mut current.intent_at,
                 &mut current.started_at,
                 &mut current.finished_at,
+                &mut current.retry_at,
             ];
             times.into_iter().flatten().for_each(back);
         }
@@ -110,6 +111,20 @@ impl Pool {
             .unwrap_or_else(PoisonError::into_inner)
             .insert(id, aged);
         aged
+    }
+
+    /// The same status when the time of the next attempt has come.
+    pub fn due(&self, id: StatusId) -> StatusId {
+        let stored = self.stored(id);
+        let retry_at = |status: &RunnableStatus| status.current_run.as_ref()?.retry_at.clone();
+        if retry_at(&stored).is_none_or(|at| at.0 <= NOW) {
+            return id;
+        }
+        let mut status = (*stored).clone();
+        if let Some(current) = &mut status.current_run {
+            current.retry_at = Some(Time(NOW));
+        }
+        self.status(&status)
     }
 }
 

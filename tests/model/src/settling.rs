@@ -9,11 +9,13 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
-use cartouche_crds::{RunPhase, RunResult};
-use cartouche_protocol::{facts::RunName, reconcile_error::Category, status::RUN_TEMPLATE_READY};
+use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus};
+use cartouche_protocol::{
+    facts::RunName, ledger::Ledger, reconcile_error::Category, status::RUN_TEMPLATE_READY,
+};
 
 use crate::{
-    cast::{run_of, token},
+    cast::{NOW, run_of, token},
     configuration::Left,
     judge,
     model::Checked,
@@ -95,7 +97,8 @@ impl Checked {
             }
             world.squeeze_versions();
             let may_wait = !self.setup.at_once;
-            if world == before && !finish_all(&mut world) && !(may_wait && self.age(&mut world)) {
+            let is_woken = |world: &mut World| self.come_due(world) || self.age(world);
+            if world == before && !finish_all(&mut world) && !(may_wait && is_woken(&mut world)) {
                 verdict = self.judged(&world);
                 if verdict != 0 || !self.make_way(&mut world) {
                     break;
@@ -206,7 +209,9 @@ impl Checked {
         let told = match current.result {
             None => false,
             Some(RunResult::Lost) => !run.is_there(),
-            Some(RunResult::Failed) => run.result == Some(false),
+            Some(RunResult::Failed) => {
+                run.result == Some(false) && self.is_tried_often_enough(&stored, run)
+            }
             Some(RunResult::Succeeded) => run.result == Some(true),
         };
         let from = stored.outputs_from.as_ref();
@@ -223,6 +228,23 @@ impl Checked {
             || !run.is_there()
             || ready.is_some_and(|ready| ready.status == "True");
         is_own && newest && for_input && told && outputs && ready
+    }
+
+    /// Whether what failed is not to be tried again, or its time is to come where no time passes. Nobody plans that for what
+    /// was cancelled, or is only found again.
+    fn is_tried_often_enough(&self, stored: &RunnableStatus, run: &Run) -> bool {
+        let ledger = Ledger::of(stored);
+        let policy = self.setup.asked();
+        let allowed = |current: &CurrentRun| {
+            let retry = policy.retry.as_ref();
+            retry.is_some_and(|retry| retry.allows(RunResult::Failed, current.attempt))
+        };
+        if let Some(ahead) = policy.ahead(&ledger) {
+            return self.setup.at_once && ahead.at > NOW;
+        }
+        let is_found_again = self.setup.loses_status() || self.setup.adopts();
+        let is_exhausted = !ledger.current.as_ref().is_some_and(allowed);
+        is_exhausted || run.make.cancelled || is_found_again
     }
 
     /// A user does what the status asks for: resumes the Runnable, deletes the object that has the name

@@ -40,6 +40,8 @@ pub struct Make {
     pub early: bool,
     /// Whoever forged it gave it no status at first, as a run has none.
     pub bare: bool,
+    /// Somebody has cancelled it, which its end shows.
+    pub cancelled: bool,
 }
 
 impl Make {
@@ -58,6 +60,7 @@ impl Make {
             forged: false,
             early: false,
             bare: false,
+            cancelled: false,
         }
     }
 }

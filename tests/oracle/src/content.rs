@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// So much older than its intent a run may seem.
-const CLOCKS_SECONDS: i64 = 30;
+pub(crate) const CLOCKS_SECONDS: i64 = 30;
 
 impl Past {
     /// A run that was just made is what others of its hash are, and what the ledger says of its number.

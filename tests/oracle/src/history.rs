@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use cartouche_crds::{
-    INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RunnableStatus,
+    CANCEL_REQUEST_ANNOTATION, INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL,
+    RunnableStatus,
 };
+use cartouche_templating::kinds::asked_to_stop;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
@@ -42,7 +44,8 @@ pub enum Verb {
 pub struct Event {
     /// When.
     pub at: Time,
-    /// The same in seconds, by a clock that nobody sets; of a run of the original, of its creation.
+    /// The same in seconds, by a clock that nobody sets; of a run of the original, of its creation. Of a write to a
+    /// status, by the API server's clock, as the times in it are.
     pub second: Option<i64>,
     /// Who did it.
     pub actor: Actor,
@@ -100,6 +103,8 @@ pub struct Run {
     pub created: Option<i64>,
     /// Whether it succeeded, if it has ended.
     pub result: Option<bool>,
+    /// Somebody has asked it to stop.
+    pub cancelled: bool,
     /// What it gives as the output `answer`.
     pub answer: Option<Value>,
 }
@@ -137,6 +142,8 @@ impl Run {
                 "False" => Some(false),
                 _ => None,
             }),
+            cancelled: tag("annotations", CANCEL_REQUEST_ANNOTATION).is_some()
+                || asked_to_stop(object),
             content: None,
             answer: None,
         }

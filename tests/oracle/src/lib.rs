@@ -47,6 +47,7 @@ mod loss;
 mod numbers;
 mod outputs;
 mod past;
+mod retries;
 mod verdict;
 
 pub use history::{Actor, Event, Object, Run, Runnable, Time, Verb};

@@ -6,6 +6,7 @@ use cartouche_templating::HASH_VERSION;
 use crate::{
     loss::Lost,
     past::{Known, Past},
+    retries::{asks, is_due_retry},
     verdict::{Excuse, Verdict},
 };
 
@@ -100,6 +101,7 @@ impl Past {
         runnable: &str,
         old: &RunnableStatus,
         new: &RunnableStatus,
+        second: Option<i64>,
     ) {
         let Some(after) = &new.current_run else {
             if old.current_run.is_some() {
@@ -123,7 +125,7 @@ impl Past {
             self.found.broken("S3", what);
         }
         let is_asked = after.sequence > before.sequence && !self.sight.is_partial();
-        if is_asked && !self.has_cause(runnable, old, before, after) {
+        if is_asked && !self.has_cause(runnable, (old, before), after, second) {
             let what = format!("run {} of {runnable} has no cause", after.sequence);
             self.found.broken("S3", what);
         }
@@ -132,14 +134,12 @@ impl Past {
     fn has_cause(
         &self,
         runnable: &str,
-        old: &RunnableStatus,
-        before: &CurrentRun,
+        (old, before): (&RunnableStatus, &CurrentRun),
         after: &CurrentRun,
+        second: Option<i64>,
     ) -> bool {
-        let asks = |answered: Option<&str>| {
-            let token = after.rerun_token.as_deref();
-            token.is_some() && token != answered
-        };
+        let asks = |answered: Option<&str>| asks(after, answered);
+        let tried_again = !asks(old.last_answered()) && is_due_retry(before, after, second);
         let served = self.runnables.get(runnable);
         let restored = served.is_some_and(|served| served.restored);
         if restored && self.catches_up(after) {
@@ -149,12 +149,15 @@ impl Past {
         let behind = newest.filter(|it| it.run.number >= Some(before.sequence));
         if let Some(newest) = behind.filter(|_| restored) {
             let same = newest.run.hash == after.input_hash && !asks(newest.run.token.as_deref());
-            return !newest.is_there() || !same;
+            // What was put back may be no older than its run.
+            let is_last = newest.run.number == Some(before.sequence);
+            return !newest.is_there() || !same || is_last && tried_again;
         }
         let run = before.uid.as_deref().and_then(|uid| self.run(uid));
         before.input_hash != after.input_hash
             || (before.phase == RunPhase::Created && asks(old.last_answered()))
             || run.is_some_and(|run| run.cut_short)
+            || tried_again
             || self.is_taken(runnable, before)
     }
 
@@ -261,6 +264,11 @@ impl Past {
         let other_kind = Some(&run.kind) != current.map(|current| &current.kind);
         let mut after = losses.iter().skip_while(|loss| loss.at <= known.at);
         (other_kind && after.any(|loss| loss.lost != Lost::Runs)).then_some(Excuse::LostWithItsKind)
+    }
+
+    /// Whether a template stands for runs of this kind, so that they are looked for where a ledger is gone.
+    pub(crate) fn is_stood_for(&self, kind: &str) -> bool {
+        self.templates.values().any(|stands| stands == kind)
     }
 
     /// A run by its uid.

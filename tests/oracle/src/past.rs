@@ -59,6 +59,8 @@ pub struct Known {
     pub gone: Option<Time>,
     /// It was deleted before it had ended.
     pub cut_short: bool,
+    /// Somebody had asked it to stop before it ended.
+    pub cancelled: bool,
     /// Somebody deleted it before a ledger knew it, or while a create for it was on its way (I1).
     pub unrecorded: bool,
     /// The status was lost since it was made (I3).
@@ -78,6 +80,7 @@ impl Known {
     #[must_use]
     pub fn new(run: Run, maker: Actor, at: Time) -> Self {
         Self {
+            cancelled: run.cancelled,
             run,
             maker,
             at,
@@ -153,6 +156,7 @@ pub struct Past {
     index: BTreeMap<String, usize>,
     pub(crate) runnables: BTreeMap<String, Served>,
     pub(crate) templates: BTreeMap<String, String>,
+    pub(crate) most_attempts: Option<i64>,
     /// Creates that were given up, by name.
     given_up: BTreeMap<String, Run>,
     pub(crate) found: Verdict,
@@ -207,7 +211,9 @@ impl Past {
             Object::Runnable(runnable) => match verb {
                 Verb::Deleted => self.served(&runnable.uid).gone = true,
                 Verb::GivenUp => self.announce(at, &runnable),
-                Verb::Created | Verb::Changed => self.tell_status(at, actor, &runnable),
+                Verb::Created | Verb::Changed => {
+                    self.tell_status((at, event.second), actor, &runnable);
+                }
             },
         }
     }
@@ -239,6 +245,7 @@ impl Past {
                 known.unrecorded |= actor != Actor::Controller && !known.recorded;
             }
         } else {
+            known.cancelled |= run.cancelled && known.run.result.is_none();
             known.run.result = run.result;
             known.run.answer = run.answer;
             if !run.hash.is_empty() && run.hash != known.run.hash {
@@ -263,14 +270,19 @@ impl Past {
         }
     }
 
-    fn tell_status(&mut self, at: Time, actor: Actor, runnable: &Runnable) {
+    fn tell_status(
+        &mut self,
+        (at, second): (Time, Option<i64>),
+        actor: Actor,
+        runnable: &Runnable,
+    ) {
         let Runnable { uid, status } = runnable.clone();
         let known = self.runnables.contains_key(&uid);
         let old = Arc::clone(&self.served(&uid).status);
         if actor == Actor::Controller {
             self.confirm(at, &status);
             self.announce(at, runnable);
-            self.judge_written(&uid, &old, &status);
+            self.judge_written(&uid, &old, &status, second);
             let source = status.outputs_from.as_ref();
             if let Some(run) = source.and_then(|from| self.run_mut(&from.uid)) {
                 run.gave = true;
@@ -297,9 +309,16 @@ impl Past {
         served.status = status;
     }
 
-    fn judge_written(&mut self, runnable: &str, old: &RunnableStatus, new: &RunnableStatus) {
+    fn judge_written(
+        &mut self,
+        runnable: &str,
+        old: &RunnableStatus,
+        new: &RunnableStatus,
+        second: Option<i64>,
+    ) {
         self.judge_content(runnable, new);
-        self.judge_growth(runnable, old, new);
+        self.judge_growth(runnable, old, new, second);
+        self.judge_retries(runnable, old, new);
         self.judge_outputs(runnable, old, new);
         let number = |status: &RunnableStatus| {
             let current = status.current_run.as_ref();
@@ -356,11 +375,6 @@ impl Past {
     pub(crate) fn losses(&self, runnable: &str) -> &[Loss] {
         let served = self.runnables.get(runnable);
         served.map_or(&[], |served| &served.losses)
-    }
-
-    /// Whether a template stands for runs of this kind, so that they are looked for where a ledger is gone.
-    pub(crate) fn is_stood_for(&self, kind: &str) -> bool {
-        self.templates.values().any(|stands| stands == kind)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use cartouche_oracle::Run;
 use serde_json::{Value, json};
 
 use crate::{
@@ -99,6 +100,8 @@ pub(crate) fn end_run(store: &mut Store, uid: &str, succeeds: bool) {
         .find(|(_, run)| self::uid(run) == Some(uid))
         .map(|(key, _)| key.clone());
     let Some(key) = found else { return };
+    let is_cancelled = store.get(&key).is_some_and(|run| Run::of(&run).cancelled);
+    let succeeds = succeeds && !is_cancelled;
     let status = json!({
         "answer": answer(uid),
         "conditions": [{

@@ -29,6 +29,7 @@ pub mod play;
 pub mod randomness;
 pub mod report;
 pub mod requests;
+pub mod retries;
 pub mod selector;
 pub mod server;
 pub mod store;

@@ -17,6 +17,7 @@ use cartouche_crds::{RUN_SEQUENCE_LABEL, RunnableStatus};
 use serde_json::Value;
 
 use crate::{
+    plan::Plan,
     store::{Change, Happened, Store},
     strangers::STRANGER,
 };
@@ -26,8 +27,8 @@ pub use settled::unsettled;
 
 /// What broke S1 to S5.
 #[must_use]
-pub fn forbidden(store: &Store) -> Verdict {
-    let mut found = history::past(store).verdict();
+pub fn forbidden(store: &Store, plan: &Plan) -> Verdict {
+    let mut found = history::past(store, plan).verdict();
     if let Some(times) = found.excused.remove(&Excuse::DeletedUnrecorded) {
         found.broken("S1", format!("{times} runs were made again (I1)"));
     }

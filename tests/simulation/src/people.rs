@@ -11,6 +11,7 @@ use crate::{
     engine::Engine,
     original,
     plan::{Deed, Plan, TEMPLATES},
+    retries::{self, Retries},
     store::{Key, Store},
     strangers,
 };
@@ -20,7 +21,7 @@ pub const NAMESPACE: &str = "space";
 /// Runs that were made less long ago are left alone: a create of them may still be on its way.
 const SETTLED: Duration = Duration::from_secs(45);
 /// Who acts, where it is no controller.
-const SOMEBODY: &str = "somebody";
+pub(crate) const SOMEBODY: &str = "somebody";
 /// Who writes statuses, where it is no controller.
 const RESTORER: &str = "somebody with a backup";
 
@@ -29,6 +30,7 @@ pub struct People {
     random: fastrand::Rng,
     engine: Engine,
     changes: u64,
+    retries: Option<Retries>,
     /// Copies of statuses, with the uids of their Runnables.
     backups: BTreeMap<usize, (String, Value)>,
 }
@@ -67,6 +69,7 @@ impl People {
             random: fastrand::Rng::with_seed(plan.seed ^ 0x70_656f_706c_6500),
             engine: Engine::new(plan),
             changes: 0,
+            retries: plan.retries.clone(),
             backups: BTreeMap::new(),
         }
     }
@@ -87,7 +90,7 @@ impl People {
                 "spec": { "revision": "s0" },
             });
             make(store, Resource::Sources, &source);
-            make(store, Resource::Runnables, &runnable_object(number, "i0"));
+            self.make_runnable(store, number, "i0");
         }
         for (number, left) in plan.originals.iter().enumerate() {
             if let Some(left) = left {
@@ -130,7 +133,8 @@ impl People {
                 "/metadata/annotations",
                 json!({ RERUN_TOKEN_ANNOTATION: format!("again-{now}") }),
             ),
-            Deed::Recreate(number) => recreate(store, number, now),
+            Deed::Recreate(number) => self.recreate(store, number),
+            Deed::Cancel(number) => retries::cancel(store, &mut self.random, number),
             Deed::DeleteRun(number) => self.delete_a_run(store, number),
             Deed::Straggler(number) => original::arrive(store, number),
             Deed::Stranger(number, sort) => strangers::arrive(store, number, sort),
@@ -149,6 +153,20 @@ impl People {
                 make(store, Resource::Roles, &role);
             }
             _ => {}
+        }
+    }
+
+    fn make_runnable(&self, store: &mut Store, number: usize, input: &str) {
+        let mut object = runnable_object(number, input);
+        if let Some(retries) = &self.retries {
+            retries.ask(&mut object, false);
+        }
+        make(store, Resource::Runnables, &object);
+    }
+
+    fn recreate(&self, store: &mut Store, number: usize) {
+        if delete_with_runs(store, number) {
+            self.make_runnable(store, number, &format!("n{}", self.changes));
         }
     }
 
@@ -241,10 +259,11 @@ fn forget_runs(status: &mut Value) {
     }
 }
 
-fn recreate(store: &mut Store, number: usize, now: u64) {
+/// Whether it was there.
+fn delete_with_runs(store: &mut Store, number: usize) -> bool {
     let key = runnable(number);
     let Some(before) = store.get(&key) else {
-        return;
+        return false;
     };
     let uid = before
         .pointer("/metadata/uid")
@@ -267,11 +286,7 @@ fn recreate(store: &mut Store, number: usize, now: u64) {
     for run in runs {
         let _ = store.delete(&run, None, "garbage collector");
     }
-    make(
-        store,
-        Resource::Runnables,
-        &runnable_object(number, &format!("n{now}")),
-    );
+    true
 }
 
 fn make(store: &mut Store, resource: Resource, object: &Value) {
@@ -315,6 +330,9 @@ fn template_object(number: usize, plan: &Plan) -> Value {
             "outputs": { "answer": ".status.answer" },
         },
     });
+    if let Some(retries) = &plan.retries {
+        retries.ask(&mut object, true);
+    }
     if plan.reworded {
         object["spec"]["template"]["spec"]["amount"] = json!("1000m");
         object["spec"]["template"]["spec"]["nothing"] = json!([]);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{original::Original, strangers::Sort};
+use crate::{original::Original, retries::Retries, strangers::Sort};
 
 /// Something that people or nature do, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub enum Deed {
     Rerun(usize),
     /// A Runnable is deleted and created anew.
     Recreate(usize),
+    /// Somebody cancels a run of a Runnable that has not ended.
+    Cancel(usize),
     /// Somebody deletes a run of a Runnable that the ledger knows and for which nothing is on its way.
     DeleteRun(usize),
     /// A create that the original controller had sent for a Runnable lands, after its end.
@@ -84,6 +86,8 @@ pub struct Plan {
     pub originals: Vec<Option<Original>>,
     /// Whether the API server writes a part of every run in other words than it was sent.
     pub reworded: bool,
+    /// How what failed is tried again, in every seventh seed.
+    pub retries: Option<Retries>,
     /// What happens, in order.
     pub deeds: Vec<(Duration, Deed)>,
 }
@@ -108,6 +112,7 @@ impl Plan {
             concurrency: None,
             originals: Vec::new(),
             reworded: false,
+            retries: None,
             deeds: Vec::new(),
         };
         let mut crowd = fastrand::Rng::with_seed(seed ^ CROWDS);
@@ -136,6 +141,12 @@ impl Plan {
         if seed % 5 == WITH_STRANGERS {
             draw.random = fastrand::Rng::with_seed(seed ^ STRANGERS);
             draw.strangers(&plan);
+        }
+        if seed % 7 == WITH_RETRIES {
+            draw.random = fastrand::Rng::with_seed(seed ^ RETRIES);
+            plan.retries = Some(Retries::draw(&mut draw.random));
+            plan.failing = [0.25, 0.5, 0.8][draw.random.usize(..3)];
+            draw.cancels(&plan);
         }
         draw.random = before;
         plan.deeds = draw.deeds;
@@ -188,6 +199,10 @@ const CROWDS: u64 = 0x63_726f_7764_7300;
 const STRANGERS: u64 = 0x73_7472_616e_6765;
 /// Every fifth seed has strangers.
 const WITH_STRANGERS: u64 = 2;
+/// Tells that of retries.
+const RETRIES: u64 = 0x72_6574_7269_6573;
+/// Every seventh seed tries again what failed, none of them one that once failed.
+const WITH_RETRIES: u64 = 3;
 /// Tells that of statuses.
 const STATUSES: u64 = 0x73_7461_7475_7300;
 /// Whatever the original controller has sent arrives so many seconds after its end at the latest; a
@@ -278,6 +293,15 @@ impl Draw {
                 Sort::draw(&mut self.random),
             );
             self.deeds.push((seconds(at), Deed::Stranger(number, sort)));
+        }
+    }
+
+    /// Runs that somebody cancels.
+    fn cancels(&mut self, plan: &Plan) {
+        for runnable in 0..plan.runnables {
+            for _ in 0..self.times(2) {
+                self.once(Deed::Cancel(runnable));
+            }
         }
     }
 

@@ -16,6 +16,7 @@ use crate::{
     people::People,
     plan::{Deed, Plan},
     randomness::seeded,
+    retries::further_attempts,
     server::ApiServer,
     store::Store,
 };
@@ -114,7 +115,7 @@ impl Play {
     fn judge(self, elapsed: Duration, error: Option<String>) -> Played {
         let mut verdict = self.unsettled();
         let (hash, runs, spared, trace, faults) = self.api.with(|state| {
-            verdict.add(oracle::forbidden(&state.store));
+            verdict.add(oracle::forbidden(&state.store, &self.plan));
             let log = state.store.log();
             let mut hasher = DefaultHasher::new();
             for change in log {
@@ -131,7 +132,8 @@ impl Play {
             } else {
                 Vec::new()
             };
-            let faults = std::mem::take(&mut state.faults.counts);
+            let mut faults = std::mem::take(&mut state.faults.counts);
+            faults.insert("Retried".to_owned(), further_attempts(log));
             (hasher.finish(), runs, spared, trace, faults)
         });
         let error = error.map(|error| Violation::new("the simulation", error));

@@ -45,6 +45,8 @@ pub struct Change {
     pub actor: String,
     /// When, since the simulation began.
     pub at: Duration,
+    /// What the server's clock said, in seconds.
+    pub clock: i64,
 }
 
 /// Why a request had no effect.
@@ -316,6 +318,7 @@ impl Store {
             object: object.clone(),
             actor: actor.to_owned(),
             at: self.elapsed,
+            clock: self.now().as_second(),
         });
         object
     }

@@ -1,6 +1,6 @@
 //! The configurations in which each mistake on purpose shows.
 
-use super::{ab, faults, lost_status::restored_kinds, memory, plain, retention};
+use super::{ab, faults, lost_status::restored_kinds, memory, plain, retention, retries};
 use crate::{
     configuration::{Configuration, Left},
     mutant::Mutant,
@@ -11,6 +11,7 @@ use crate::{
 pub fn mutants() -> Vec<Configuration> {
     let mut all = of_decisions();
     all.extend(of_memory());
+    all.extend(of_retries());
     all
 }
 
@@ -246,6 +247,42 @@ fn of_memory() -> Vec<Configuration> {
             memory::events(),
         ),
     ];
+    named(all)
+}
+
+/// Those in trying again what failed.
+fn of_retries() -> Vec<Configuration> {
+    let all = [
+        (
+            "tried again under the same number",
+            Mutant::RetrySameNumber,
+            retries::retry(),
+        ),
+        (
+            "tried again though no ledger says when",
+            Mutant::RetryUnplanned,
+            retries::lost_status(),
+        ),
+        (
+            "attempts not counted",
+            Mutant::AttemptsUncounted,
+            retries::retry(),
+        ),
+        (
+            "a cancelled run tried again",
+            Mutant::CancelIgnored,
+            retries::cancelled(),
+        ),
+        (
+            "a change waits for the next attempt",
+            Mutant::ChangeWaitsForRetry,
+            retries::changed_at_once(),
+        ),
+    ];
+    named(all)
+}
+
+fn named<const N: usize>(all: [(&'static str, Mutant, Configuration); N]) -> Vec<Configuration> {
     let named = |(name, mutant, setup)| Configuration {
         name,
         mutant,

@@ -35,6 +35,7 @@ impl Decisions {
         let reads = knowledge.reads.iter();
         Facts {
             now: Some(NOW),
+            policy: setup.asked(),
             rendering: if knowledge.mistyped {
                 Err(not_found())
             } else {

@@ -13,7 +13,7 @@ use serde_json::json;
 /// A history in the making: each event a second after the one before.
 pub struct History {
     pub past: Past,
-    now: u64,
+    pub now: u64,
 }
 
 impl History {

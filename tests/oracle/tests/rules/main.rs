@@ -5,6 +5,7 @@
 mod history;
 mod loss;
 mod outputs;
+mod retries;
 
 use cartouche_oracle::{
     Actor::{Controller, Person, Stranger},

@@ -10,13 +10,16 @@ use crate::{
     discovery::Resource,
     original::ORIGINAL,
     people::is_person,
+    plan::Plan,
+    retries::most_attempts,
     store::{BEGINNING, Change, Happened, Store},
     strangers::STRANGER,
 };
 
 /// All of it, judged.
-pub(super) fn past(store: &Store) -> Past {
-    let mut past = Past::new(Sight::Whole);
+pub(super) fn past(store: &Store, plan: &Plan) -> Past {
+    let most = most_attempts(plan.retries.as_ref());
+    let mut past = Past::new(Sight::Whole).with_most_attempts(most);
     for event in store.log().iter().filter_map(event) {
         past.tell(event);
     }
@@ -42,7 +45,9 @@ fn event(change: &Change) -> Option<Event> {
         Resource::Runnables => {
             let (uid, status) = (uid(object).to_owned(), Arc::new(status(object)));
             let actor = writer(&change.actor);
-            event(actor, Object::Runnable(Runnable { uid, status }))
+            let told = event(actor, Object::Runnable(Runnable { uid, status }))?;
+            let second = Some(change.clock);
+            Some(Event { second, ..told })
         }
         Resource::Templates => {
             let name = change.key.name.clone();

@@ -11,6 +11,7 @@ use crate::{
     discovery::Resource,
     people::{NAMESPACE, runnable, source, template},
     plan::{Plan, TEMPLATES},
+    retries::most_attempts,
     store::{Store, reword},
     strangers::STRANGER,
 };
@@ -20,7 +21,7 @@ use crate::{
 pub fn unsettled(store: &Store, plan: &Plan) -> Verdict {
     let mut found = Verdict::default();
     // Read only where something is missing: this is asked again and again.
-    let past = LazyCell::new(|| history::past(store));
+    let past = LazyCell::new(|| history::past(store, plan));
     let excuse = |run: &Value| excuse(&past, run);
     for at in 0..plan.runnables {
         let Some(object) = store.get(&runnable(at)) else {
@@ -28,6 +29,9 @@ pub fn unsettled(store: &Store, plan: &Plan) -> Verdict {
         };
         let stored = status(&object);
         let final_document = final_document(store, at, &object);
+        if let Some(what) = left_out(&stored, plan) {
+            found.broken("L1", format!("r{at}: {what}"));
+        }
         match up_to_date(store, &object, &stored, &final_document, &excuse) {
             Ok(excuse) => excuse.into_iter().for_each(|excuse| found.excuse(excuse)),
             Err(what) => found.broken("L1", format!("r{at}: {what}")),
@@ -43,6 +47,20 @@ pub fn unsettled(store: &Store, plan: &Plan) -> Verdict {
         }
     }
     found
+}
+
+/// The attempt that is still to come, whose time comes in any case.
+fn left_out(stored: &RunnableStatus, plan: &Plan) -> Option<String> {
+    let current = stored.current_run.as_ref()?;
+    let ended = current.result?;
+    let is_allowed = current.attempt < most_attempts(plan.retries.as_ref());
+    let retry_at = current.retry_at.as_ref().filter(|_| is_allowed)?;
+    (ended != RunResult::Succeeded).then(|| {
+        format!(
+            "run {} is to be tried again at {}",
+            current.sequence, retry_at.0
+        )
+    })
 }
 
 /// Why a ledger does not know a run.

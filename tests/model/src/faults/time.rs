@@ -1,0 +1,127 @@
+//! What time does to a state. "Now" stands still, so everything else moves.
+
+use crate::{
+    model::Checked,
+    pool::{Pool, StatusId},
+    world::{Outcome, Pass, Worker, World},
+};
+
+impl Checked {
+    /// Half a minute passes: whatever was sent has arrived, and nothing that was read before is recent.
+    pub(crate) fn pause(&self, world: &mut World) -> bool {
+        if !self.may_pass(world) {
+            return false;
+        }
+        let before = world.clone();
+        world.same_second = false;
+        for worker in &mut world.workers {
+            if let Some(pass) = &mut worker.pass {
+                pass.prompt = false;
+            }
+            if let Some(without) = &mut worker.memory.without_ledger {
+                worker.woken |= !without.settled;
+                without.settled = true;
+            }
+            // The watch has not shown a run that was made: it is looked for.
+            if let Some(unobserved) = &mut worker.memory.unobserved_run {
+                worker.woken |= !unobserved.over;
+                unobserved.over = true;
+            }
+            end_grace(worker);
+        }
+        *world != before
+    }
+
+    /// Whether the next attempt at what failed has a time that is still to come.
+    pub(crate) fn awaits_retry(&self, world: &World) -> bool {
+        let pool = &self.decisions.pool;
+        self.setup.retries > 0 && pool.due(world.runnable.status) != world.runnable.status
+    }
+
+    /// The time of the next attempt comes, for whoever knows of it. They look again by themselves.
+    pub(crate) fn come_due(&self, world: &mut World) -> bool {
+        if !self.awaits_retry(world) {
+            return false;
+        }
+        self.each_status(world, Pool::due);
+        for worker in &mut world.workers {
+            worker.woken = true;
+        }
+        true
+    }
+
+    /// Wherever a status is kept.
+    fn each_status(&self, world: &mut World, change: impl Fn(&Pool, StatusId) -> StatusId) {
+        let change = |status: &mut StatusId| *status = change(&self.decisions.pool, *status);
+        change(&mut world.runnable.status);
+        world.backup.iter_mut().for_each(change);
+        for worker in &mut world.workers {
+            let cached = worker.cache.iter_mut().map(|cached| &mut cached.status);
+            let reported = worker.memory.last_reported.iter_mut();
+            let passes = worker.pass.iter_mut();
+            let passes = passes.map(|pass| &mut pass.knowledge.stored);
+            cached.chain(reported).chain(passes).for_each(change);
+        }
+    }
+
+    /// More than the minimum age passes.
+    pub(crate) fn age(&self, world: &mut World) -> bool {
+        if !self.may_pass(world) {
+            return false;
+        }
+        let before = world.clone();
+        self.pause(world);
+        self.each_status(world, Pool::aged);
+        world.runs.iter_mut().for_each(|run| run.make.old = true);
+        for worker in &mut world.workers {
+            let memory = &mut worker.memory;
+            for shown in memory.made.iter_mut().chain(&mut memory.unconfirmed) {
+                shown.make.old = true;
+            }
+            memory.unknown_runs.iter_mut().for_each(|it| it.old = true);
+            if let Some(pass) = &mut worker.pass {
+                grow_old(pass);
+            }
+        }
+        if *world == before {
+            return false;
+        }
+        world
+            .workers
+            .iter_mut()
+            .for_each(|worker| worker.woken = true);
+        true
+    }
+
+    fn may_pass(&self, world: &World) -> bool {
+        let caught_up = world
+            .workers
+            .iter()
+            .all(|worker| worker.cache.is_none_or(|cached| cached == world.runnable));
+        world.wire.iter().all(|request| request.endless)
+            && (caught_up || !self.setup.caches_keep_up)
+    }
+}
+
+fn grow_old(pass: &mut Pass) {
+    let knowledge = &mut pass.knowledge;
+    let sighted = knowledge.cached_runs.iter_mut().map(|(shown, _)| shown);
+    let listed = knowledge.listed.iter_mut().flatten();
+    let read = knowledge
+        .reads
+        .iter_mut()
+        .filter_map(|(_, shown)| shown.as_mut());
+    for shown in sighted.chain(listed).chain(read) {
+        shown.make.old = true;
+    }
+    if let Some(Outcome::Created(shown) | Outcome::MadeBefore(shown)) = &mut knowledge.created {
+        shown.make.old = true;
+    }
+}
+
+pub(super) fn end_grace(worker: &mut Worker) {
+    if let Some(missing) = &mut worker.memory.missing {
+        worker.woken |= !missing.over;
+        missing.over = true;
+    }
+}

@@ -1,0 +1,94 @@
+//! What failed is tried again, and some of it somebody cancels.
+
+use std::collections::BTreeSet;
+
+use cartouche_crds::{Backoff, CANCEL_REQUEST_ANNOTATION, Retry, RetryOn, RunnableStatus};
+use cartouche_oracle::Run;
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use crate::{
+    discovery::Resource,
+    people::{NAMESPACE, SOMEBODY, runnable},
+    store::{Change, Key, Store},
+};
+
+/// How all Runnables of a plan try again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retries {
+    /// What stands in the specs.
+    pub retry: Retry,
+    /// It is the templates that ask for it.
+    pub by_template: bool,
+}
+
+impl Retries {
+    /// Draws how. A pause may be shorter or longer than what clocks may be apart.
+    pub fn draw(random: &mut fastrand::Rng) -> Self {
+        let backoff = Backoff {
+            initial: Some(["1s", "5s", "45s"][random.usize(..3)].to_owned()),
+            factor: Some(random.i64(1..=2)),
+            max: Some("1m".to_owned()),
+        };
+        let both = vec![RetryOn::Failed, RetryOn::Lost];
+        Self {
+            retry: Retry {
+                limit: Some(random.i64(1..=3)),
+                backoff: Some(backoff),
+                retry_on: random.bool().then_some(both),
+            },
+            by_template: random.bool(),
+        }
+    }
+
+    /// Writes it into the specs that have it.
+    pub fn ask(&self, object: &mut Value, is_template: bool) {
+        if is_template == self.by_template {
+            object["spec"]["retry"] = json!(self.retry);
+        }
+    }
+}
+
+/// The most attempts that a plan allows.
+#[must_use]
+pub fn most_attempts(retries: Option<&Retries>) -> i64 {
+    1 + retries.map_or(0, |retries| retries.retry.limit.unwrap_or_default())
+}
+
+/// Somebody writes on a run of this Runnable that it is to stop, if one is under way. The engine ends it in its own time.
+pub(crate) fn cancel(store: &mut Store, random: &mut fastrand::Rng, number: usize) {
+    let Some(owner) = store.get(&runnable(number)) else {
+        return;
+    };
+    let is_its = |run: &Value| {
+        let run = Run::of(run);
+        owner["metadata"]["uid"] == run.runnable && run.result.is_none()
+    };
+    let working: Vec<Key> = [Resource::Tasks, Resource::Builds]
+        .iter()
+        .flat_map(|resource| store.all(*resource, NAMESPACE))
+        .filter(|(_, run)| is_its(run))
+        .map(|(key, _)| key.clone())
+        .collect();
+    if let Some(key) = random.choice(&working) {
+        let asked = json!({ "by": SOMEBODY }).to_string();
+        // It is there: it was just found.
+        let _ = store.change(key, SOMEBODY, |run| {
+            run["metadata"]["annotations"][CANCEL_REQUEST_ANNOTATION] = json!(asked);
+        });
+    }
+}
+
+/// How many further attempts there were.
+#[must_use]
+pub fn further_attempts(log: &[Change]) -> usize {
+    let of_runnables = log
+        .iter()
+        .filter(|change| change.key.resource == Resource::Runnables);
+    let attempts = of_runnables.filter_map(|change| {
+        let status = RunnableStatus::deserialize(&change.object["status"]).ok()?;
+        let current = status.current_run.filter(|run| run.attempt > 1)?;
+        Some((&change.key, current.name))
+    });
+    attempts.collect::<BTreeSet<_>>().len()
+}
