@@ -5,6 +5,9 @@
 
 mod mask;
 
+use std::time::Duration;
+
+use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
@@ -64,6 +67,7 @@ pub struct PodsWords {
     is_discreet: bool,
     failed: Option<Ended>,
     waiting: Option<String>,
+    creating: Option<String>,
 }
 
 /// How a container, or its whole pod, ended; the later one is the greater.
@@ -100,6 +104,9 @@ impl PodsWords {
         if self.waiting.is_none() {
             self.waiting = waiting(pod);
         }
+        if self.creating.is_none() {
+            self.creating = creating(pod);
+        }
     }
 
     /// Why the run failed: what failed in it last, or else what never began.
@@ -108,16 +115,19 @@ impl PodsWords {
         self.failed.map(|ended| ended.words).or(self.waiting)
     }
 
-    /// Why the run does not go on: what is waited for, or else what failed in it last.
+    /// Why the run does not go on: what is waited for, or else what failed in it last, or that a pod is not made up yet.
     #[must_use]
     pub fn hindrance(self) -> Option<String> {
-        self.waiting.or(self.failed.map(|ended| ended.words))
+        let failed = self.failed.map(|ended| ended.words);
+        self.waiting.or(failed).or(self.creating)
     }
 }
 
 /// What a Pod says of itself while its phase is none of an end, and once it has failed.
 pub(crate) fn of_pod(pod: &Value, verdict: Verdict, mut words: PodsWords) -> Option<String> {
     words.hear(pod);
+    // Each pod is made up first: that is told only of one that nobody has seen run for a while.
+    words.creating = None;
     match verdict {
         Verdict::Succeeded => None,
         Verdict::Failed => words.failure(),
@@ -139,37 +149,81 @@ fn silence(status: &mut Value) {
     }
 }
 
-/// How a pod failed: the first of its containers that did, or the pod as a whole.
+/// How a pod failed: as a whole, by what the cluster did to it, or the first of its containers that did.
 fn failed(pod: &Value) -> Option<Ended> {
     let name = name(pod);
-    let of_containers = containers(pod).filter_map(|container| {
-        // One that ended well at last has not failed, whatever came before.
-        let now = container.pointer("/state/terminated");
-        let ended = now.or_else(|| container.pointer("/lastState/terminated"));
-        let ended = ended.filter(|ended| exit_code(ended) != 0)?;
-        Some(Ended {
-            at: short(text(ended, "finishedAt"), NAME_BYTES),
-            words: format!(
-                "container {} of pod {name} {}",
-                short(text(container, "name"), NAME_BYTES),
-                end(ended)
-            ),
-        })
+    let ended = |(container, is_init): (&Value, bool)| {
+        let words = of_container(pod, container)?;
+        let words = format!(
+            "container {} of pod {name} {words}",
+            short(text(container, "name"), NAME_BYTES)
+        );
+        let ended = last_end(pod, container).map(|(ended, _)| ended)?;
+        let at = short(text(ended, "finishedAt"), NAME_BYTES);
+        // Those beside it are stopped after it: within one second a sidecar, which is an init container, is one of them.
+        Some((at, is_init, words))
+    };
+    let first = containers(pod).filter_map(ended).min();
+    let whole = disrupted(pod).or_else(|| {
+        let status = pod
+            .get("status")
+            .filter(|it| text(it, "phase") == "Failed")?;
+        let (reason, message) = (text(status, "reason"), text(status, "message"));
+        let has_own = !reason.is_empty() || first.is_none();
+        has_own.then(|| reason_and_words(reason, &start(message)))
     });
-    let whole = pod
-        .get("status")
-        .filter(|status| text(status, "phase") == "Failed");
-    // Those beside it are stopped after it.
-    of_containers.min().or_else(|| {
-        let (reason, message) = (text(whole?, "reason"), text(whole?, "message"));
-        Some(Ended {
-            at: String::new(),
-            words: format!(
-                "pod {name} failed{}",
-                reason_and_words(reason, &start(message))
-            ),
-        })
-    })
+    let at = first
+        .as_ref()
+        .map_or_else(String::new, |(at, ..)| at.clone());
+    let whole = whole.map(|why| format!("pod {name} failed{why}"));
+    let words = whole.or(first.map(|(.., words)| words))?;
+    Some(Ended { at, words })
+}
+
+/// What the cluster says that it did to a pod: it was evicted, preempted, or its node went.
+fn disrupted(pod: &Value) -> Option<String> {
+    let condition = conditions_of(pod)
+        .find(|it| text(it, "type") == "DisruptionTarget" && text(it, "status") == "True")?;
+    let (reason, message) = (text(condition, "reason"), text(condition, "message"));
+    Some(reason_and_words(reason, &start(message)))
+}
+
+/// How a container failed, in words; `None` if it has not. One that ended well at last has not, whatever came before.
+fn of_container(pod: &Value, container: &Value) -> Option<String> {
+    let (ended, was_stopped) = last_end(pod, container)?;
+    match exit_code(ended) {
+        0 => None,
+        code if was_stopped => Some(format!("was stopped (exit code {code})")),
+        _ => Some(end(ended)),
+    }
+}
+
+/// The end of a container that tells most, and whether it was stopped then with its pod, which a Job that has failed
+/// deletes: of such an end only the one before says why.
+fn last_end<'a>(pod: &Value, container: &'a Value) -> Option<(&'a Value, bool)> {
+    let (now, before) = (
+        container.pointer("/state/terminated"),
+        container.pointer("/lastState/terminated"),
+    );
+    let was_stopped = now.is_some_and(|now| is_after_deletion(pod, now));
+    if was_stopped && let Some(before) = before.filter(|before| exit_code(before) != 0) {
+        return Some((before, false));
+    }
+    Some((now.or(before)?, was_stopped))
+}
+
+/// Whether a container ended once the deletion of its pod was asked for.
+fn is_after_deletion(pod: &Value, ended: &Value) -> bool {
+    let metadata = pod.get("metadata").unwrap_or_default();
+    let time = |text: &str| text.parse::<Timestamp>().ok();
+    let grace = metadata.get("deletionGracePeriodSeconds");
+    let grace = grace.and_then(Value::as_u64).unwrap_or_default();
+    let asked = time(text(metadata, "deletionTimestamp"))
+        .and_then(|at| at.checked_sub(Duration::from_secs(grace)).ok());
+    let ended = time(text(ended, "finishedAt"));
+    asked
+        .zip(ended)
+        .is_some_and(|(asked, ended)| ended >= asked)
 }
 
 /// `exited 3: relation "orders" already exists`.
@@ -209,7 +263,7 @@ fn waiting(pod: &Value) -> Option<String> {
             _ => format!("pod {name} cannot be scheduled: {message}"),
         });
     }
-    containers(pod).find_map(|container| {
+    containers(pod).find_map(|(container, _)| {
         let waiting = container.pointer("/state/waiting")?;
         let container_name = short(text(container, "name"), NAME_BYTES);
         let of = format!("container {container_name} of pod {name}");
@@ -231,6 +285,20 @@ fn waiting(pod: &Value) -> Option<String> {
     })
 }
 
+/// That a pod has no containers yet, though it has a node. What keeps it (an image on its way, a Secret that is missing)
+/// stands only in its events.
+fn creating(pod: &Value) -> Option<String> {
+    let is_creating = |(container, _): (&Value, bool)| {
+        let waiting = container.pointer("/state/waiting");
+        waiting.is_some_and(|it| text(it, "reason") == "ContainerCreating")
+    };
+    let name = name(pod);
+    let words = format!(
+        "pod {name} has no containers yet (ContainerCreating): `kubectl describe pod {name}` shows what it waits for"
+    );
+    containers(pod).any(is_creating).then_some(words)
+}
+
 fn reason_and_words(reason: &str, words: &str) -> String {
     let mut text = match reason {
         "" => String::new(),
@@ -243,12 +311,14 @@ fn reason_and_words(reason: &str, words: &str) -> String {
     text
 }
 
-/// The states of the containers, in the order in which they run.
-fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
-    ["initContainerStatuses", "containerStatuses"]
-        .into_iter()
-        .filter_map(|field| pod.get("status")?.get(field)?.as_array())
-        .flatten()
+/// The states of the containers, in the order in which they run, and whether each is an init container.
+fn containers(pod: &Value) -> impl Iterator<Item = (&Value, bool)> {
+    let states = |field: &str| pod.get("status")?.get(field)?.as_array();
+    let of = |field: &str, is_init: bool| {
+        let states = states(field).into_iter().flatten();
+        states.map(move |state| (state, is_init))
+    };
+    of("initContainerStatuses", true).chain(of("containerStatuses", false))
 }
 
 fn conditions_of(pod: &Value) -> impl Iterator<Item = &Value> {

@@ -37,6 +37,10 @@ impl PodsMemory {
         // It may have run out of time while it could not begin.
         let known = self.failure.clone().or(self.hindrance.said());
         match (said, known) {
+            // What they say later is how they were stopped.
+            _ if self.failure.is_some() => {
+                PodsSaid::Words(self.failure.clone().unwrap_or_default())
+            }
             (Ok(Some(said)), _) => {
                 self.failure = Some(said.clone());
                 PodsSaid::Words(said)

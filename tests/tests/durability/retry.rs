@@ -19,7 +19,7 @@ fn retry(limit: i64, seconds: u64) -> Value {
     json!({ "limit": limit, "backoff": { "initial": pause, "max": pause } })
 }
 
-fn failing(retry: Value) -> Value {
+fn failing(retry: &Value) -> Value {
     json!({ "inputs": fails(1), "retry": retry })
 }
 
@@ -44,7 +44,7 @@ async fn attempts_that_are_ahead_outlive_a_kill_and_are_made_once() -> Result<()
     let mut controller = scene.controller(&[]).await?;
     let names = names(10);
     for name in &names {
-        scene.runnable_with(name, failing(retry(1, 4))).await?;
+        scene.runnable_with(name, failing(&retry(1, 4))).await?;
     }
     for name in &names {
         scene.until(name, "an attempt ahead", scheduled).await?;
@@ -72,7 +72,7 @@ async fn two_controllers_make_each_attempt_once() -> Result<()> {
     let _other = scene.controller(&[]).await?;
     let names = names(10);
     for name in &names {
-        scene.runnable_with(name, failing(retry(3, 1))).await?;
+        scene.runnable_with(name, failing(&retry(3, 1))).await?;
     }
     sleep(Duration::from_secs(2)).await;
     one.kill()?;
@@ -95,7 +95,7 @@ async fn two_controllers_make_each_attempt_once() -> Result<()> {
 async fn a_failure_of_which_nothing_says_when_it_is_tried_again_stays_one() -> Result<()> {
     let scene = Scene::begin("earlier").await?;
     let mut controller = scene.controller(&[]).await?;
-    scene.runnable_with("app", failing(retry(3, 2))).await?;
+    scene.runnable_with("app", failing(&retry(3, 2))).await?;
     scene.until("app", "an attempt ahead", scheduled).await?;
     controller.kill()?;
     scene
@@ -118,7 +118,7 @@ async fn a_failure_of_which_nothing_says_when_it_is_tried_again_stays_one() -> R
 async fn an_attempt_costs_what_a_run_costs_and_waiting_for_it_nothing() -> Result<()> {
     let scene = Scene::begin("cost").await?;
     let _controller = scene.controller(&[]).await?;
-    scene.runnable_with("app", failing(retry(1, 8))).await?;
+    scene.runnable_with("app", failing(&retry(1, 8))).await?;
     scene.until("app", "an attempt ahead", scheduled).await?;
     sleep(Duration::from_millis(1_500)).await;
     let first = scene.requests()?;
@@ -151,7 +151,7 @@ async fn an_attempt_costs_what_a_run_costs_and_waiting_for_it_nothing() -> Resul
 async fn a_status_that_was_lost_while_an_attempt_was_ahead_tries_nothing_again() -> Result<()> {
     let scene = Scene::begin("lost-retry").await?;
     let _controller = scene.controller(&[]).await?;
-    scene.runnable_with("app", failing(retry(3, 30))).await?;
+    scene.runnable_with("app", failing(&retry(3, 30))).await?;
     scene.until("app", "an attempt ahead", scheduled).await?;
     scene
         .edit_status("app", |status| {
