@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
+mod attempts;
 mod completion;
 mod first_steps;
 mod interventions;
@@ -28,6 +29,7 @@ async fn the_story_of_a_runnable_is_told_by_the_commands() -> Result<()> {
     interventions::held_back(&story).await?;
     interventions::cancelled(&story).await?;
     interventions::of_many(&story).await?;
+    attempts::are_told_and_waited_for(&story).await?;
     watching::lists(&story).await?;
     mistakes::against_schemas_of_the_cluster(&story).await?;
     mistakes::are_told(&story).await

@@ -1,0 +1,73 @@
+//! A run fails and is tried again, until its last attempt.
+
+use std::fs;
+
+use anyhow::{Result, ensure};
+use cartouche_tests::repository;
+
+use crate::story::Story;
+
+/// A template of the example whose pods fail, and a Runnable of it with one further attempt.
+fn failing(pause: &str) -> Result<String> {
+    let example = repository().join("examples/job");
+    let job = fs::read_to_string(example.join("template.yaml"))?;
+    let named = job.replace("name: greet\nspec:", "name: failing\nspec:");
+    let outcome = "      backoffLimit: 0\n      template:\n        metadata: {annotations: {play.carto.run/outcome: fail}}\n";
+    let failing = named.replacen("      template:\n", outcome, 1);
+    ensure!(
+        failing.contains("outcome: fail") && failing.contains("name: failing"),
+        "{failing}"
+    );
+    let runnable = fs::read_to_string(example.join("runnable.yaml"))?
+        .replace("name: hello", "name: failing")
+        .replace("name: greet\n", "name: failing\n");
+    let retry = format!("  retry: {{limit: 1, backoff: {{initial: {pause}, max: {pause}}}}}\n");
+    ensure!(runnable.contains("\nspec:\n"), "{runnable}");
+    let runnable = runnable.replace("\nspec:\n", &format!("\nspec:\n{retry}"));
+    Ok(format!("{failing}---\n{runnable}"))
+}
+
+pub async fn are_told_and_waited_for(story: &Story) -> Result<()> {
+    let (cluster, namespace) = (&story.cluster, &story.namespace);
+    cluster.apply_yaml(namespace, &failing("1h")?).await?;
+    let ahead = "attempt 2 of 2 begins at";
+    story.why_says("failing", &[ahead, "Failed"]).await?;
+    story.says(&["get", "failing"], &["RetryScheduled"])?;
+    let failed = story.well(&["get", "--failed"])?;
+    ensure!(!failed.contains("failing"), "{failed}");
+    let wait = ["wait", "failing", "--for", "finished", "--timeout", "2s"];
+    let ended = story.cartouche(&wait);
+    ensure!(
+        ended.code != 0,
+        "an attempt is ahead: {}{}",
+        ended.out,
+        ended.err
+    );
+    story.warns(&["cancel", "failing"], 2, "is going to be tried again")?;
+
+    // It is asked for instead, with the next attempt soon after.
+    cluster.apply_yaml(namespace, &failing("2s")?).await?;
+    let first = "is attempt 1 itself";
+    let asked = story.cartouche(&["rerun", "failing"]);
+    ensure!(
+        asked.code == 0 && format!("{}{}", asked.out, asked.err).contains(first),
+        "{}{}",
+        asked.out,
+        asked.err
+    );
+    let last = [
+        "it was attempt 2 of 2, the last one",
+        "made because run 2 failed",
+    ];
+    story.why_says("failing", &last).await?;
+    let history = story.json(&["history", "failing", "-o", "json"])?;
+    let attempts: Vec<i64> = history
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|run| run["attempt"].as_i64())
+        .collect();
+    ensure!(attempts == [2, 1, 1], "{history}");
+    story.says(&["history", "failing"], &["ATTEMPT"])?;
+    story.says(&["get", "--failed"], &["failing"])
+}
