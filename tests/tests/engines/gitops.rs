@@ -123,6 +123,38 @@ async fn gitops_tools_see_a_run_that_is_held_back_as_neither_done_nor_failed() -
 }
 
 #[tokio::test]
+async fn gitops_tools_see_a_failure_with_an_attempt_ahead_as_work_and_the_last_one_as_failed()
+-> Result<()> {
+    let Some(tools) = Tools::beside_others().await? else {
+        return Ok(());
+    };
+    tools.apply("succeed").await?;
+    tools.soon("Current", "Healthy").await?;
+    let retry = |pause: &str| json!({ "limit": 1, "backoff": { "initial": pause, "max": pause } });
+    tools
+        .change(json!({ "inputs": { "outcome": "fail" }, "retry": retry("1h") }))
+        .await?;
+    let ahead = || async {
+        let object = tools.runnable().await?;
+        let (flux, argo) = tools.say(&object).await?;
+        let is_told = flux.message.contains("attempt 2 of 2 begins at");
+        Ok(if is_told {
+            Seen::Done((flux.status, argo.status))
+        } else {
+            Seen::NotYet(format!("{flux:?} {argo:?} {object:#}"))
+        })
+    };
+    let said = tools.eventually("an attempt to be ahead", ahead).await?;
+    assert_eq!(said, ("InProgress".to_owned(), "Progressing".to_owned()));
+    // The next failure is tried again soon, and then no more.
+    let again = json!({ "annotations": { "carto.run/rerun-token": "again" } });
+    let patch = json!({ "metadata": again, "spec": { "retry": retry("1s") } });
+    tools.patch("it", patch).await?;
+    tools.soon("Failed", "Degraded").await?;
+    tools.runs(4).await
+}
+
+#[tokio::test]
 async fn what_may_heal_by_itself_is_in_progress_with_its_message() -> Result<()> {
     let Some(tools) = Tools::beside_others().await? else {
         return Ok(());
