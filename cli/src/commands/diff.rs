@@ -17,7 +17,7 @@ use crate::{
 };
 use comparison::Comparison;
 
-pub(crate) use comparison::differences;
+pub(crate) use comparison::{differences, rendered_differences};
 pub(crate) use prospect::{Edited, Prospect, prospect};
 
 /// Show what a Runnable would run now, against what it ran last
