@@ -113,7 +113,7 @@ pub(crate) fn execute(args: &RenderArgs) -> anyhow::Result<Outcome> {
         );
     }
     let read = objects.templates.iter().chain(runnables.iter().copied());
-    let warnings: Vec<Finding> = read.flat_map(warnings).collect();
+    let warnings: Vec<Finding> = read.flat_map(validate::keys::warnings).collect();
     let mut shown = Vec::new();
     for runnable in runnables {
         match render(args, &objects, runnable) {
@@ -133,15 +133,6 @@ pub(crate) fn execute(args: &RenderArgs) -> anyhow::Result<Outcome> {
         err: report::write(&findings, report::Format::Text),
         code,
     })
-}
-
-/// Keys that are rendered as kubectl reads them, and that nobody means so.
-fn warnings(document: &Document) -> Vec<Finding> {
-    let mut findings = validate::keys::check(document);
-    for finding in &mut findings {
-        finding.severity = Severity::Warning;
-    }
-    findings
 }
 
 /// What live Runnables would run now.

@@ -1,7 +1,7 @@
 //! Keys without quotes that kubectl takes for something else than text.
 
 use crate::{
-    finding::{Finding, Rule},
+    finding::{Finding, Rule, Severity},
     source::{Content, Document, Node},
 };
 
@@ -9,6 +9,15 @@ use crate::{
 pub(crate) fn check(document: &Document) -> Vec<Finding> {
     let mut findings = Vec::new();
     collect(document, &document.root, &mut findings);
+    findings
+}
+
+/// The same for those who show what comes of it all the same.
+pub(crate) fn warnings(document: &Document) -> Vec<Finding> {
+    let mut findings = check(document);
+    for finding in &mut findings {
+        finding.severity = Severity::Warning;
+    }
     findings
 }
 

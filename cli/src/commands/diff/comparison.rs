@@ -133,7 +133,7 @@ fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
             "the object of the last run, {name}, is gone: only hashes can be compared"
         )),
         Last::Known { .. } if !served && prospect.is_new() => notes.push(
-            "fields that are only in the last run are not shown: you may not ask for a dry run"
+            "fields that are only in the last run are not shown: the API server made no dry run of the new one"
                 .to_owned(),
         ),
         Last::Known { .. } => {}
