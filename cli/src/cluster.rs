@@ -337,7 +337,7 @@ pub(crate) fn explained(what: &str, error: kube::Error) -> anyhow::Error {
                 "{what}: the cluster does not know this kind\nhint: is Cartouche installed? kubectl apply -k config/default"
             )
         }
-        kube::Error::Api(status) if status.code == 403 => {
+        kube::Error::Api(status) if status.code == 403 && lacks_a_right(&status.message) => {
             anyhow!(
                 "{what}: {}\nhint: ask for that permission; the roles of Cartouche for users are in config/rbac",
                 status.message
@@ -352,6 +352,12 @@ pub(crate) fn explained(what: &str, error: kube::Error) -> anyhow::Error {
         }
         _ => anyhow!(error).context(what.to_owned()),
     }
+}
+
+/// Whether somebody may not do something; quotas and policies forbid as well, and no permission helps against them.
+fn lacks_a_right(message: &str) -> bool {
+    let refused = message.split_once(" is forbidden: User ");
+    refused.is_some_and(|(_, rest)| rest.contains(" cannot "))
 }
 
 fn deepest(error: &dyn std::error::Error) -> String {
@@ -382,3 +388,6 @@ pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyh
         .context("the process cannot talk to a network")?;
     runtime.block_on(work)
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 
 pub(crate) mod manifest;
 pub(crate) mod resource;
+pub(crate) mod role_name;
 
 use anyhow::bail;
 use cartouche_protocol::permissions::{Need, Target};

@@ -1,5 +1,6 @@
 //! Manifests: files, folders and standard input, with the place of everything in them.
 
+mod key;
 mod node;
 mod path;
 
@@ -15,7 +16,7 @@ use serde_json::Value;
 use serde_saphyr::Location;
 
 pub(crate) use cartouche_templating::Segment;
-pub(crate) use node::{Content, Node};
+pub(crate) use node::{Content, MapEntry, Node};
 pub(crate) use path::shown;
 
 use crate::finding::{Finding, Rule};

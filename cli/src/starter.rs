@@ -8,7 +8,11 @@ use cartouche_templating::Template;
 use clap::ValueEnum;
 
 use crate::{
-    permissions::{self, Account, manifest, resource::without_cluster},
+    permissions::{
+        self, Account, manifest,
+        resource::without_cluster,
+        role_name::{Purpose, role_name},
+    },
     schema::catalog::Catalog,
 };
 
@@ -102,9 +106,14 @@ fn accounts(kind: StarterKind, account: &Account, template: &str) -> anyhow::Res
     let rules = permissions::rules(&needs, &[], |api_version, kind| {
         without_cluster(&catalog, api_version, kind)
     })?;
+    let purpose = Purpose {
+        templates: &[&account.name],
+        ..Purpose::default()
+    };
+    let role = role_name(account, purpose);
     let documents = [
         Some(filled(include_str!("starter/account.yaml"), account)),
-        Some(manifest::yaml(&account.name, account, &rules)?),
+        Some(manifest::yaml(&role, account, &rules)?),
         kind.beside().map(|text| filled(text, account)),
     ];
     let documents: Vec<String> = documents.into_iter().flatten().collect();

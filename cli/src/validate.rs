@@ -1,7 +1,9 @@
 //! Everything that can be known of templates and Runnables before a cluster sees them.
 
+mod account;
 mod chained;
 mod inputs;
+pub(crate) mod keys;
 mod names;
 mod outputs;
 mod policy;
@@ -78,6 +80,8 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
     let mut findings = objects.findings.clone();
     findings.extend(objects::duplicates(&objects.templates));
     findings.extend(objects::duplicates(&objects.runnables));
+    let ours = objects.templates.iter().chain(&objects.runnables);
+    findings.extend(ours.flat_map(keys::check));
     let mut unknown_kinds = BTreeSet::new();
     let mut of_pairs = Vec::new();
     for document in &objects.templates {
@@ -88,6 +92,7 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
     for runnable in &objects.runnables {
         let shape = shape::check(runnable, &knowledge.runnable);
         findings.extend(policy::added_to(shape, policy::check(runnable, false)));
+        findings.extend(account::check(runnable));
         of_pairs.extend(runnable_with_template::check(objects, runnable, knowledge));
     }
     // What is wrong for every Runnable is not said again for each.

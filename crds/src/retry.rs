@@ -44,7 +44,7 @@ pub struct Backoff {
     #[schemars(range(min = 1, max = MAX_FACTOR))]
     pub factor: Option<i64>,
 
-    /// The longest pause, a duration as well; without it `5m`, or `initial` if that is longer.
+    /// The longest pause, give or take a fifth, a duration as well; without it `5m`, or `initial` if that is longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::duration")]
     pub max: Option<String>,

@@ -62,7 +62,7 @@ pub struct RunnableSpec {
     pub retry: Option<Retry>,
 
     /// How many finished runs are kept. Unfinished runs, the current run and the run that the
-    /// outputs came from are never deleted.
+    /// outputs came from are never deleted, others ten minutes after their end at the earliest.
     #[serde(default)]
     pub retention_policy: RetentionPolicy,
 }

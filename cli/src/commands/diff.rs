@@ -12,12 +12,14 @@ use serde_json::{Value, json};
 
 use crate::{
     cluster::{Cluster, ClusterArgs},
+    finding::report,
     objects::Objects,
     outcome::{FAILED, FOUND, GOOD, Outcome},
+    validate::keys,
 };
 use comparison::Comparison;
 
-pub(crate) use comparison::differences;
+pub(crate) use comparison::{differences, rendered_differences};
 pub(crate) use prospect::{Edited, Prospect, prospect};
 
 /// Show what a Runnable would run now, against what it ran last
@@ -75,6 +77,7 @@ struct Compared {
 }
 
 pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
+    let mut warnings = Vec::new();
     let all = match &args.name {
         Some(name) if args.files.is_empty() => {
             let edited = Edited {
@@ -84,8 +87,14 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
             let prospect = prospect(cluster, name, &edited).await;
             vec![compared(args, name, prospect, cluster).await]
         }
-        _ => Box::pin(of_files(args, cluster)).await?,
+        _ => {
+            let files = Objects::load_all(&args.files)?;
+            let read = files.templates.iter().chain(&files.runnables);
+            warnings.extend(read.flat_map(keys::warnings));
+            Box::pin(of_files(args, &files, cluster)).await?
+        }
     };
+    let warnings = report::write(&report::in_order(warnings), report::Format::Text);
     let several = all.len() > 1;
     if !several && args.output == DiffFormat::Text {
         let one = all.into_iter().map(|compared| compared.found).collect();
@@ -93,7 +102,7 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
         let one = one?;
         let out: String = one.iter().map(Comparison::text).collect();
         let code = code(one.iter().any(|found| found.would_run));
-        let err = String::new();
+        let err = warnings;
         return Ok(Outcome { out, err, code });
     }
     let would_run = |compared: &Compared| matches!(&compared.found, Ok(found) if found.would_run);
@@ -104,7 +113,7 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
             DiffFormat::Json => format!("{:#}\n", all.iter().map(as_json).collect::<Value>()),
             DiffFormat::Markdown => markdown::text(&all),
         },
-        err: errors(&all),
+        err: warnings + &errors(&all),
         code: if is_told {
             code(all.iter().any(would_run))
         } else {
@@ -137,8 +146,11 @@ async fn compared(
 }
 
 /// The Runnables of the files, or the one that is named: it may be on the cluster only.
-async fn of_files(args: &DiffArgs, cluster: &Cluster) -> anyhow::Result<Vec<Compared>> {
-    let files = Objects::load_all(&args.files)?;
+async fn of_files(
+    args: &DiffArgs,
+    files: &Objects,
+    cluster: &Cluster,
+) -> anyhow::Result<Vec<Compared>> {
     let mut all = Vec::new();
     for document in &files.runnables {
         let name = document.name();
@@ -149,12 +161,12 @@ async fn of_files(args: &DiffArgs, cluster: &Cluster) -> anyhow::Result<Vec<Comp
             "" => cluster,
             namespace => &cluster.in_namespace(namespace),
         };
-        let prospect = prospect::of_files(cluster, &files, document).await;
+        let prospect = prospect::of_files(cluster, files, document).await;
         all.push(compared(args, name, prospect, cluster).await);
     }
     match &args.name {
         Some(name) if all.is_empty() => {
-            let prospect = prospect::with_template_of(cluster, &files, name).await;
+            let prospect = prospect::with_template_of(cluster, files, name).await;
             all.push(compared(args, name, prospect, cluster).await);
         }
         None if all.is_empty() => bail!(

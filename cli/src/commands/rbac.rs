@@ -15,6 +15,7 @@ use crate::{
     permissions::{
         self, Account, Rule, manifest,
         resource::{Resource, group_of, without_cluster},
+        role_name,
     },
     schema::catalog::Catalog,
 };
@@ -31,9 +32,10 @@ Examples:
   cartouche rbac -r shop-build -n shop --check          what its account may not do yet
 
 The role holds what the controller asks for as the ServiceAccount, and no more; comments say what
-each verb is for. What is optional may be taken out. A role is for one account: name all of its
-templates at once. It has the name of the account unless --name gives another. Of files, the
-Runnables of that account count, with their templates.
+each verb is for. What is optional may be taken out. A role is for one account, and has a name of its
+own, made of the account and of what it is for (cartouche:ACCOUNT:TEMPLATE), so that applying it
+takes away nothing that another role gives; --name gives it another. Of files, the Runnables of
+that account count, with their templates.
 
 Exit code 1 if --check finds that something is not allowed that is not optional.")]
 pub(crate) struct RbacArgs {
@@ -48,8 +50,8 @@ pub(crate) struct RbacArgs {
     /// The ServiceAccount, instead of that of the Runnables
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
-    /// Name of the role and of its binding, instead of that of the account
-    #[arg(long = "name", value_name = "NAME")]
+    /// Name of the role and of its binding, instead of one of its own
+    #[arg(long = "name", value_name = "NAME", value_parser = role_name::given)]
     role: Option<String>,
     /// Resource of a kind that is not known, or that a tag decides
     #[arg(long = "resource", value_name = "PLURAL.GROUP")]
@@ -87,7 +89,7 @@ pub(crate) fn from_files(args: &RbacArgs) -> anyhow::Result<Outcome> {
     let rules = permissions::rules(&asked.needs()?, &args.resources, |api_version, kind| {
         without_cluster(&catalog, api_version, kind)
     })?;
-    printed(args, &account, &rules)
+    printed(args, &asked, &account, &rules)
 }
 
 pub(crate) async fn execute(args: &RbacArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
@@ -106,7 +108,7 @@ pub(crate) async fn execute(args: &RbacArgs, cluster: &Cluster) -> anyhow::Resul
     if args.check {
         return check::check(cluster, &account, &rules, args.output).await;
     }
-    printed(args, &account, &rules)
+    printed(args, &asked, &account, &rules)
 }
 
 /// The resources of the kinds that the cluster serves.
@@ -132,11 +134,17 @@ async fn served(
     Ok(served)
 }
 
-fn printed(args: &RbacArgs, account: &Account, rules: &[Rule]) -> anyhow::Result<Outcome> {
-    let name = args.role.as_ref().unwrap_or(&account.name);
+fn printed(
+    args: &RbacArgs,
+    asked: &Asked,
+    account: &Account,
+    rules: &[Rule],
+) -> anyhow::Result<Outcome> {
+    let name = args.role.clone();
+    let name = name.unwrap_or_else(|| asked.role_name(account, &args.resources));
     Ok(Outcome::good(match args.output {
-        None | Some(RbacFormat::Yaml) => manifest::yaml(name, account, rules)?,
-        Some(RbacFormat::Json) => as_text(&manifest::json(name, account, rules)),
+        None | Some(RbacFormat::Yaml) => manifest::yaml(&name, account, rules)?,
+        Some(RbacFormat::Json) => as_text(&manifest::json(&name, account, rules)),
     }))
 }
 

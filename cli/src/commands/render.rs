@@ -15,7 +15,7 @@ use crate::render::{
 use crate::{
     cluster::{self, Cluster, ClusterArgs},
     commands::diff::{Edited, prospect},
-    finding::{Finding, Rule, report},
+    finding::{Finding, Rule, Severity, report},
     objects::{self, DEFAULT_NAMESPACE, Objects, Selected},
     outcome::Outcome,
     source::Document,
@@ -112,6 +112,8 @@ pub(crate) fn execute(args: &RenderArgs) -> anyhow::Result<Outcome> {
             "there is no Runnable among these files\nhint: a Runnable says which template to use, and with which inputs"
         );
     }
+    let read = objects.templates.iter().chain(runnables.iter().copied());
+    let warnings: Vec<Finding> = read.flat_map(validate::keys::warnings).collect();
     let mut shown = Vec::new();
     for runnable in runnables {
         match render(args, &objects, runnable) {
@@ -123,11 +125,13 @@ pub(crate) fn execute(args: &RenderArgs) -> anyhow::Result<Outcome> {
         RunFormat::Yaml => as_yaml(&shown)?,
         RunFormat::Json => as_json(&shown),
     };
+    let code = u8::from(!findings.is_empty());
+    findings.extend(warnings);
     let findings = report::in_order(findings);
     Ok(Outcome {
         out,
         err: report::write(&findings, report::Format::Text),
-        code: u8::from(!findings.is_empty()),
+        code,
     })
 }
 
@@ -175,7 +179,7 @@ fn render(
 ) -> Result<RenderedRun, Vec<Finding>> {
     let Some(document) = objects.template_of(runnable) else {
         let mut finding = objects.missing_template(runnable);
-        finding.severity = crate::finding::Severity::Error;
+        finding.severity = Severity::Error;
         return Err(vec![finding]);
     };
     let template = compiled(document)?;

@@ -2,9 +2,14 @@
 
 use anyhow::bail;
 use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest, Runnable};
-use cartouche_protocol::{ledger::Ledger, rerun};
+use cartouche_protocol::{
+    ledger::Ledger,
+    rerun,
+    status::{FALSE, RUN_TEMPLATE_READY},
+    told::Told,
+};
 use clap::Args;
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 use kube::{
     Api, ResourceExt as _,
     api::{Patch, PatchParams},
@@ -13,6 +18,7 @@ use serde_json::json;
 
 use crate::cluster::{CLIENT, Cluster, ClusterArgs, within};
 use crate::commands::many::{self, Deed, ManyArgs, Plan};
+use crate::foreign::in_one_line;
 use crate::live::runs;
 use crate::outcome::Outcome;
 
@@ -98,18 +104,71 @@ impl Deed for Rerun {
         let parameters = PatchParams::apply(CLIENT);
         let what = format!("setting the annotation of Runnable {name}");
         within(&what, api.patch(&name, &parameters, &patch)).await?;
-        let err = if runnable.spec.suspend == Some(true) {
-            format!(
-                "it is suspended: the run is made once it is resumed (cartouche resume {name})\n"
-            )
-        } else if runs::retry_scheduled(runnable).is_some() {
-            "it does not wait for the attempt that was ahead, and is attempt 1 itself\n".to_owned()
-        } else {
-            String::new()
-        };
         Ok(Outcome {
-            err,
+            err: beside(runnable),
             ..Outcome::good(format!("{name} is to run again: {token}\n"))
         })
+    }
+}
+
+/// What to know of the run that was asked for.
+fn beside(runnable: &Runnable) -> String {
+    let name = runnable.name_any();
+    if runnable.spec.suspend == Some(true) {
+        return format!(
+            "it is suspended: the run is made once it is resumed (cartouche resume {name})\n"
+        );
+    }
+    if let Some(blocked) = blocked(runnable) {
+        let what = Told::of(&blocked.message).what;
+        let what = in_one_line(what);
+        return format!(
+            "it is blocked: {what}\nthe run is made once that is mended (cartouche why {name})\n"
+        );
+    }
+    if runs::retry_scheduled(runnable).is_some() {
+        return "it does not wait for the attempt that was ahead, and is attempt 1 itself\n"
+            .to_owned();
+    }
+    String::new()
+}
+
+/// Why no run can be made, if the status is that of the last change.
+fn blocked(runnable: &Runnable) -> Option<&Condition> {
+    let observed = runnable.status.as_ref()?.observed_generation;
+    let condition = runs::condition(runnable, RUN_TEMPLATE_READY)?;
+    (observed == runnable.metadata.generation && condition.status == FALSE).then_some(condition)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said beside the answer of a Runnable whose change of this generation was looked at last.
+    fn said(status: &str, observed: i64, suspend: bool) -> String {
+        let runnable = json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+            "metadata": { "name": "hello", "generation": 2 },
+            "spec": { "runTemplateRef": { "name": "greet" }, "suspend": suspend },
+            "status": { "observedGeneration": observed, "conditions": [{
+                "type": RUN_TEMPLATE_READY, "status": status, "reason": "TemplateStampFailure",
+                "message": "the input 'region' is missing; to do: it has to be a string",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }] },
+        });
+        beside(&serde_json::from_value(runnable).unwrap())
+    }
+
+    #[test]
+    fn a_runnable_that_cannot_be_rendered_is_said_to_be_blocked_and_by_what() {
+        assert_eq!(
+            said("False", 2, false),
+            "it is blocked: the input 'region' is missing\n\
+             the run is made once that is mended (cartouche why hello)\n"
+        );
+        assert_eq!(said("True", 2, false), "");
+        // The status is that of an earlier change, which this one may have mended.
+        assert_eq!(said("False", 1, false), "");
+        assert!(said("False", 2, true).starts_with("it is suspended"));
     }
 }

@@ -188,7 +188,12 @@ fn root(tree: &Tree) -> Branch {
 }
 
 fn run_line(run: &LedgerRun) -> String {
-    let marks = [(run.current, "current"), (run.gives_outputs, "outputs")];
+    let attempt = format!("attempt {}", run.attempt);
+    let marks = [
+        (run.attempt > 1, attempt.as_str()),
+        (run.current, "current"),
+        (run.gives_outputs, "outputs"),
+    ];
     let marks: Vec<&str> = marks
         .iter()
         .filter(|(holds, _)| *holds)
@@ -224,5 +229,19 @@ fn draw(branch: &Branch, first: &str, rest: &str, out: &mut String) {
             &format!("{rest}{line}"),
             out,
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_run_that_is_not_the_first_attempt_says_which_it_is() {
+        let mut runs = crate::live::runs::tests::some_runs();
+        runs[0].attempt = 1;
+        let first = super::run_line(&runs[0]);
+        assert!(!first.contains("attempt"), "{first}");
+        runs[0].attempt = 3;
+        let third = super::run_line(&runs[0]);
+        assert!(third.contains("(attempt 3"), "{third}");
     }
 }

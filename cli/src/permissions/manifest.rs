@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Account, Rule};
+use super::{Account, Rule, role_name};
 use crate::yaml;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -36,8 +36,7 @@ fn roles<'a>(name: &str, account: &'a Account, rules: &'a [Rule]) -> Vec<Role<'a
             .filter(|rule| rule.resource.namespaced == (reach == Reach::Namespace))
             .collect(),
     };
-    // No account can be named so that this is a role of somebody else: names hold no colon.
-    let cluster = format!("cartouche:{}:{name}", account.namespace);
+    let cluster = role_name::of_cluster(&account.namespace, name);
     let both = [
         of(Reach::Namespace, name.to_owned()),
         of(Reach::Cluster, cluster),

@@ -221,6 +221,11 @@ fn a_kind_without_namespaces_gets_a_role_of_the_cluster() {
             ["ClusterRoleBinding", "cartouche:shop:builder"],
         ])
     );
+    let own = manifest::json("cartouche:builder:build", &account, &rules);
+    assert_eq!(
+        own["items"][2]["metadata"]["name"],
+        "cartouche:shop:builder:build"
+    );
     assert_eq!(items[2]["metadata"].get("namespace"), None);
     let text = manifest::yaml("builder", &account, &rules).unwrap();
     assert!(text.contains("  # list: a b: c\n"), "{text}");

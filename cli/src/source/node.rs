@@ -7,6 +7,8 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{Location, Spanned};
 
+use super::key::as_kubectl_reads;
+
 /// A value and the bytes that it stands on. Objects and arrays written over several lines stand where
 /// their first entry does.
 #[derive(Clone, Debug)]
@@ -25,7 +27,10 @@ pub(crate) enum Content {
 /// A key with its value, in the order of the file.
 #[derive(Clone, Debug)]
 pub(crate) struct MapEntry {
+    /// As kubectl reads it.
     pub(crate) key: String,
+    /// As it is written, if that is something else.
+    pub(crate) written: Option<String>,
     pub(crate) key_span: Range<usize>,
     pub(crate) value: Node,
 }
@@ -190,9 +195,18 @@ impl<'de> Visitor<'de> for AnyContent {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Content, A::Error> {
         let mut entries = Vec::new();
         while let Some(key) = access.next_key::<Spanned<String>>()? {
+            let key_span = bytes(&key.referenced);
+            // Quotes, an anchor or a tag would take more room than the key.
+            let is_plain = key_span.len() == key.value.len();
+            let read = is_plain.then(|| as_kubectl_reads(&key.value)).flatten();
+            let (key, written) = match read {
+                Some(read) => (read, Some(key.value)),
+                None => (key.value, None),
+            };
             entries.push(MapEntry {
-                key_span: bytes(&key.referenced),
-                key: key.value,
+                key,
+                written,
+                key_span,
                 value: access.next_value()?,
             });
         }

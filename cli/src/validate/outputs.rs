@@ -1,7 +1,10 @@
 //! Whether outputs and health rules can find anything in a run.
 
 use cartouche_templating::{
-    Draft, Root, TERMINATION_MESSAGE, Template, Verdict, explained::unescaped_dots, kinds, syntax,
+    Diagnostic, Draft, Root, TERMINATION_MESSAGE, Template, Verdict,
+    explained::unescaped_dots,
+    kinds::{self, HealthFrom},
+    suggestion, syntax,
 };
 use serde_json::json;
 
@@ -9,7 +12,7 @@ use super::tags::describe;
 use crate::{
     finding::{Finding, Rule},
     schema::{catalog::KindSchema, walk::walk},
-    source::{Document, Node, Segment},
+    source::{Document, MapEntry, Node, Segment},
     template_file,
 };
 
@@ -43,6 +46,58 @@ pub(super) fn check(document: &Document, draft: &Draft, kind: &KindSchema) -> Ve
         }
     }
     findings
+}
+
+/// Output paths that can be read, and lead nowhere in any run because of how they begin.
+pub(super) fn check_beginnings(document: &Document, draft: &Draft) -> Vec<Finding> {
+    let outputs = document.root.at(&["spec", "outputs"]);
+    let finding = |entry: &MapEntry| {
+        let path = entry.value.text()?;
+        let is_told = |problem: &Diagnostic| {
+            problem.root == Root::Spec && *problem.at == *Segment::keys(["outputs", &entry.key])
+        };
+        if draft.problems().iter().any(is_told) {
+            return None;
+        }
+        let (with, meant) = match path.strip_prefix('$') {
+            Some(rest) => ("$", rest),
+            None => ("a blank", path.trim_start()),
+        };
+        (meant != path).then(|| {
+            let message = format!("the output '{}' ('{path}') begins with {with}", entry.key);
+            Finding::error(Rule::Output, message)
+                .at(document.place(&entry.value.span))
+                .label("this leads to no value in any run")
+                .help(format!("write {}", meant.trim_start()))
+        })
+    };
+    let entries = outputs.map(Node::entries).unwrap_or_default();
+    entries.iter().filter_map(finding).collect()
+}
+
+/// What Jobs have beside the conditions that decide about them.
+const OTHER_CONDITIONS: [&str; 1] = ["SuccessCriteriaMet"];
+
+/// A `singleConditionType` that no run of a known kind has.
+pub(super) fn check_condition(document: &Document, template: &Template) -> Option<Finding> {
+    let node = document
+        .root
+        .at(&["spec", "healthRule", "singleConditionType"])?;
+    let condition = node.text().filter(|condition| !condition.is_empty())?;
+    let (api_version, kind) = template.literal_kind()?;
+    let HealthFrom::Conditions { decisive, .. } = kinds::known_fields(api_version, kind)?.health
+    else {
+        return None;
+    };
+    let known = || decisive.iter().map(|(name, _)| *name);
+    if known().chain(OTHER_CONDITIONS).any(|it| it == condition) {
+        return None;
+    }
+    let message = format!("a {kind} never has the condition '{condition}'");
+    let finding = Finding::error(Rule::HealthRule, message)
+        .at(document.place(&node.span))
+        .label("its Runnables never become ready");
+    Some(finding.maybe_help(suggestion::hint(condition, "its conditions are", known())))
 }
 
 /// Whether a path begins with the termination message, which Cartouche adds to the Jobs and Pods that it reads.

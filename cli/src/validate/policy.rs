@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     finding::{Finding, Rule},
-    source::{Document, Node, SourceSpan},
+    source::{Content, Document, Node, SourceSpan},
 };
 
 /// Where it is in a Runnable, and in a template.
@@ -15,7 +15,7 @@ const AT: [&str; 2] = ["spec", "retry"];
 /// What one of them asks for, and nobody can give. What its schema says already is told once.
 pub(super) fn check(document: &Document, is_template: bool) -> Vec<Finding> {
     let Some(retry) = retry(document) else {
-        return Vec::new();
+        return without_unit(document);
     };
     let (own, general) = if is_template {
         (None, Some(&retry))
@@ -59,6 +59,23 @@ pub(super) fn check_name(
             ..finding
         },
     })
+}
+
+/// Durations that are numbers: in quotes they were no durations either.
+fn without_unit(document: &Document) -> Vec<Finding> {
+    let finding = |field: &str| {
+        let node = document.root.at(&["spec", "retry", "backoff", field])?;
+        let Content::Scalar(Value::Number(number)) = &node.content else {
+            return None;
+        };
+        let message =
+            format!("spec.retry.backoff.{field} has to be a duration, and is a number {number}");
+        let finding = Finding::error(Rule::FieldType, message)
+            .at(document.place(&node.span))
+            .label("this has no unit");
+        Some(finding.help("write a duration such as \"5s\" or \"1m30s\""))
+    };
+    ["initial", "max"].into_iter().filter_map(finding).collect()
 }
 
 /// The API server takes each end once.

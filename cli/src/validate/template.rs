@@ -42,6 +42,8 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
     findings.extend(inputs::check(document, &draft));
     findings.extend(tags::check(document, knowledge));
     findings.extend(names::check_template(document));
+    findings.extend(outputs::check_beginnings(document, &draft));
+    findings.extend(outputs::check_condition(document, template));
     let kind = run_kind::check(document, template, knowledge);
     findings.extend(kind.findings);
     if let Some(schema) = &kind.schema {

@@ -175,6 +175,7 @@ fn files(story: &Story, edited: &str) -> Result<()> {
     );
     // One of which nothing can be told hides nothing of the others.
     let unchanged = fs::read_to_string(example.join("runnable.yaml"))?;
+    let lost = lost.replace("  inputs:\n", "  inputs:\n    yes: x\n");
     fs::write(
         folder.path().join("all.yaml"),
         [unchanged, new, template, lost].join("---\n"),
@@ -193,7 +194,10 @@ fn files(story: &Story, edited: &str) -> Result<()> {
     story::contains(&failed.out, &parts)?;
     story::contains(
         &failed.err,
-        &["lost: there is no ClusterRunTemplate nowhere"],
+        &[
+            "warning[yaml]: kubectl reads the key yes as \"true\"",
+            "lost: there is no ClusterRunTemplate nowhere",
+        ],
     )
 }
 

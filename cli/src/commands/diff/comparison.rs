@@ -133,7 +133,7 @@ fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
             "the object of the last run, {name}, is gone: only hashes can be compared"
         )),
         Last::Known { .. } if !served && prospect.is_new() => notes.push(
-            "fields that are only in the last run are not shown: you may not ask for a dry run"
+            "fields that are only in the last run are not shown: the API server made no dry run of the new one"
                 .to_owned(),
         ),
         Last::Known { .. } => {}
@@ -210,6 +210,14 @@ fn known_differences(old: &Value, new: &Value) -> Vec<FieldChange> {
     changes
 }
 
+/// What differs of a run that was not made yet. The API server has filled nothing into it, so that fields which only the
+/// old one has are left out.
+pub(crate) fn rendered_differences(old: &Value, new: &Value) -> Vec<FieldChange> {
+    let mut changes = differences(old, new);
+    changes.retain(|change| change.new.is_some());
+    changes
+}
+
 /// The run as the API server would keep it, with all that it fills in.
 async fn dry_run(prospect: &Prospect, cluster: &Cluster) -> anyhow::Result<Value> {
     let rendered = &prospect.run.rendered;
@@ -235,4 +243,26 @@ async fn dry_run(prospect: &Prospect, cluster: &Cluster) -> anyhow::Result<Value
     Ok(serde_json::to_value(
         within(&what, api.create(&parameters, &object)).await?,
     )?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_api_server_filled_in_does_not_differ_from_a_run_that_it_has_not_seen() {
+        let old = json!({
+            "metadata": { "managedFields": [{
+                "manager": cartouche_crds::FIELD_MANAGER,
+                "fieldsV1": { "f:spec": { "f:completionMode": {}, "f:image": {} } },
+            }] },
+            "spec": { "completionMode": "NonIndexed", "image": "a:1" },
+        });
+        let new = json!({ "spec": { "image": "a:2" } });
+        let paths = |changes: Vec<FieldChange>| -> Vec<String> {
+            changes.into_iter().map(|change| change.path).collect()
+        };
+        assert_eq!(paths(rendered_differences(&old, &new)), ["spec.image"]);
+        assert_eq!(paths(differences(&old, &new)).len(), 2);
+    }
 }

@@ -14,7 +14,15 @@ use kube::ResourceExt as _;
 
 use super::RbacArgs;
 use crate::{
-    cluster::Cluster, objects::Objects, permissions::Account, source::Document, template_file,
+    cluster::Cluster,
+    objects::Objects,
+    permissions::{
+        Account,
+        resource::Resource,
+        role_name::{Purpose, role_name},
+    },
+    source::Document,
+    template_file,
     validate::is_subdomain,
 };
 
@@ -112,6 +120,22 @@ impl Asked {
             Some(permissions::of_selector(&it.name_any(), selector))
         });
         Ok(runs.chain(selected).collect())
+    }
+
+    /// The name of the role for all of this. A Runnable without a selector needs what its template does.
+    pub(super) fn role_name(&self, account: &Account, resources: &[Resource]) -> String {
+        let templates: Vec<&str> = self.templates.iter().map(|(name, _)| &**name).collect();
+        let selecting = self.runnables.iter();
+        let selecting = selecting.filter(|it| it.spec.selector.is_some());
+        let runnables: Vec<&str> = selecting
+            .filter_map(|it| it.metadata.name.as_deref())
+            .collect();
+        let purpose = Purpose {
+            templates: &templates,
+            runnables: &runnables,
+            resources,
+        };
+        role_name(account, purpose)
     }
 }
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::{origin::Origins, retry::Retry};
 use crate::{
     cluster::Cluster,
-    commands::diff::{self, Edited, Prospect, differences},
+    commands::diff::{self, Edited, Prospect, differences, rendered_differences},
     live::{
         object_diff::FieldChange,
         requests,
@@ -236,15 +236,17 @@ async fn changes(
     cluster: &Cluster,
 ) -> anyhow::Result<Option<Vec<FieldChange>>> {
     let old = object(earlier, cluster).await?;
-    let rendered = prospect.filter(|it| it.due == Due::Pending(current.sequence));
-    let new = match rendered {
-        Some(rendered) => Some(rendered.run.object.clone()),
-        None => object(current, cluster).await?,
-    };
-    let Some((old, new)) = old.zip(new) else {
+    let Some(old) = old else {
         return Ok(None);
     };
-    let mut changes = differences(&old, &new);
+    let rendered = prospect.filter(|it| it.due == Due::Pending(current.sequence));
+    let mut changes = match rendered {
+        Some(rendered) => rendered_differences(&old, &rendered.run.object),
+        None => match object(current, cluster).await? {
+            Some(new) => differences(&old, &new),
+            None => return Ok(None),
+        },
+    };
     if let Some(prospect) = prospect.filter(|it| is_rendered_now(it.due, current.sequence))
         && let Some(selected) = &prospect.selected
     {

@@ -1,0 +1,27 @@
+use kube::core::Status;
+
+use super::explained;
+
+fn said_of(message: &str) -> String {
+    let status = Status::failure(message, "Forbidden").with_code(403);
+    let error = kube::Error::Api(Box::new(status));
+    explained("a dry run of Job", error).to_string()
+}
+
+#[test]
+fn only_a_missing_permission_is_to_be_asked_for() {
+    for missing in [
+        r#"jobs.batch is forbidden: User "ada" cannot create resource "jobs" in API group "batch" in the namespace "q""#,
+        r#"serviceaccounts "app" is forbidden: User "ada" cannot impersonate resource "serviceaccounts" in API group """#,
+    ] {
+        let said = said_of(missing);
+        assert!(said.contains("ask for that permission"), "{said}");
+    }
+    for refused in [
+        r#"jobs.batch "hello-1" is forbidden: exceeded quota: jobs, requested: count/jobs.batch=1, used: 1, limited: 1"#,
+        r#"jobs.batch "hello-1" is forbidden: ValidatingAdmissionPolicy 'team' denied request: User names cannot be empty"#,
+    ] {
+        let said = said_of(refused);
+        assert_eq!(said, format!("a dry run of Job: {refused}"));
+    }
+}

@@ -1,0 +1,144 @@
+//! The name of a role: of its own, so that applying it takes no right away that another role gives.
+
+use std::{collections::BTreeSet, fmt::Write as _};
+
+use sha2::{Digest as _, Sha256};
+
+use super::{Account, resource::Resource};
+
+/// Begins the name of every role that is printed. Nobody names one so by hand.
+const PREFIX: &str = "cartouche:";
+/// As many characters as other names may have; roles themselves have no bound.
+const LONGEST: usize = 253;
+/// Bytes of a hash that stand for several.
+const HASHED: usize = 5;
+
+/// What a role is for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Purpose<'a> {
+    pub(crate) templates: &'a [&'a str],
+    /// Runnables that ask for more than their template does.
+    pub(crate) runnables: &'a [&'a str],
+    /// Resources that were named: for another Runnable of the template they may be others.
+    pub(crate) resources: &'a [Resource],
+}
+
+/// The name of the role of an account, the same whenever it is for the same. Neither names of accounts nor of
+/// templates hold a colon.
+pub(crate) fn role_name(account: &Account, purpose: Purpose<'_>) -> String {
+    let account = &account.name;
+    let plain = match (purpose.templates, purpose.runnables, purpose.resources) {
+        ([template], [], []) => Some(format!("{PREFIX}{account}:{template}")),
+        ([_], [runnable], []) => Some(format!("{PREFIX}{account}:runnable:{runnable}")),
+        _ => None,
+    };
+    if let Some(plain) = plain.filter(|name| name.len() <= LONGEST) {
+        return plain;
+    }
+    let end = format!(":all:{}", hash(account, purpose));
+    let room = LONGEST - PREFIX.len() - end.len();
+    let shown: String = account.chars().take(room).collect();
+    format!("{PREFIX}{shown}{end}")
+}
+
+/// Of all that a role is for, in whatever order it is named.
+fn hash(account: &str, purpose: Purpose<'_>) -> String {
+    let templates = purpose.templates.iter().map(|it| format!("template {it}"));
+    let runnables = purpose.runnables.iter().map(|it| format!("runnable {it}"));
+    let resources = purpose.resources.iter().map(|it| format!("resource {it}"));
+    let all: BTreeSet<String> = templates.chain(runnables).chain(resources).collect();
+    let mut text = account.to_owned();
+    for part in all {
+        text.push('\n');
+        text.push_str(&part);
+    }
+    let mut shown = String::new();
+    for byte in Sha256::digest(text).iter().take(HASHED) {
+        // Writing to a string cannot fail.
+        let _ = write!(shown, "{byte:02x}");
+    }
+    shown
+}
+
+/// A name that somebody gives, if a role may have it.
+pub(crate) fn given(name: &str) -> Result<String, String> {
+    if matches!(name, "" | "." | "..") || name.contains(['/', '%']) || name.len() > LONGEST {
+        return Err(format!(
+            "the name of a role has neither / nor %, is not . or .., and has at most {LONGEST} characters"
+        ));
+    }
+    Ok(name.to_owned())
+}
+
+/// The name of the role in the cluster that belongs to one of a namespace.
+pub(super) fn of_cluster(namespace: &str, name: &str) -> String {
+    let name = name.strip_prefix(PREFIX).unwrap_or(name);
+    format!("{PREFIX}{namespace}:{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(account: &str, purpose: Purpose<'_>) -> String {
+        let account = Account {
+            namespace: "shop".to_owned(),
+            name: account.to_owned(),
+        };
+        role_name(&account, purpose)
+    }
+
+    fn of<'a>(templates: &'a [&'a str], runnables: &'a [&'a str]) -> Purpose<'a> {
+        Purpose {
+            templates,
+            runnables,
+            ..Purpose::default()
+        }
+    }
+
+    #[test]
+    fn no_two_purposes_of_an_account_have_one_role() {
+        let resources = ["jobs.batch".parse().unwrap()];
+        let purposes = [
+            of(&["a"], &[]),
+            of(&["b"], &[]),
+            of(&["a"], &["a"]),
+            of(&["a"], &["b"]),
+            of(&["a", "b"], &[]),
+            of(&["a", "b"], &["a"]),
+            of(&["a"], &["a", "b"]),
+            Purpose {
+                resources: &resources,
+                ..of(&["a"], &[])
+            },
+        ];
+        let names: BTreeSet<String> = purposes.iter().map(|it| named("app", *it)).collect();
+        assert_eq!(names.len(), purposes.len(), "{names:?}");
+        assert!(names.iter().all(|name| name.starts_with("cartouche:app:")));
+        assert!(names.contains("cartouche:app:a") && names.contains("cartouche:app:runnable:b"));
+    }
+
+    #[test]
+    fn a_role_has_the_same_name_in_whatever_order_its_templates_are_named() {
+        let one = named("app", of(&["a", "b"], &["x", "y"]));
+        assert_eq!(one, named("app", of(&["b", "a"], &["y", "x"])));
+    }
+
+    #[test]
+    fn a_name_is_never_too_long_and_still_one_of_its_own() {
+        let (long, other) = ("a".repeat(253), format!("{}b", "a".repeat(252)));
+        let first = named(&long, of(&[&long], &[]));
+        let second = named(&other, of(&[&long], &[]));
+        assert!(first.len() == LONGEST && second.len() == LONGEST);
+        assert_ne!(first, second);
+        assert_ne!(first, named(&long, of(&[&other], &[])));
+    }
+
+    #[test]
+    fn a_name_that_no_path_can_hold_is_refused() {
+        for wrong in ["", ".", "..", "a/b", "a%b", &"a".repeat(254)] {
+            assert!(given(wrong).is_err(), "{wrong}");
+        }
+        assert!(given("cartouche:app:a").is_ok());
+    }
+}

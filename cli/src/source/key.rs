@@ -1,0 +1,126 @@
+//! Keys as kubectl reads them: by YAML 1.1, where more than text is a key, and as text again afterwards.
+
+/// What kubectl makes of a key without quotes, if it is not what is written.
+pub(super) fn as_kubectl_reads(written: &str) -> Option<String> {
+    let read = truth(written).map_or_else(|| number(written), |truth| Some(truth.to_string()))?;
+    (read != written).then_some(read)
+}
+
+fn truth(written: &str) -> Option<bool> {
+    match written {
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "true" | "True" | "TRUE" => {
+            Some(true)
+        }
+        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" | "false" | "False" | "FALSE" => {
+            Some(false)
+        }
+        _ => None,
+    }
+}
+
+fn number(written: &str) -> Option<String> {
+    if !written.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) {
+        return None;
+    }
+    let plain = written.replace('_', "");
+    integer(&plain)
+        .map(|integer| integer.to_string())
+        .or_else(|| float(&plain))
+}
+
+/// An integer with the prefix of its base: a zero alone is one of base eight.
+fn integer(text: &str) -> Option<i64> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
+    };
+    let lower = digits.to_ascii_lowercase();
+    let based = |prefix: &str, base| Some((lower.strip_prefix(prefix)?, base));
+    let (digits, base) = based("0x", 16)
+        .or_else(|| based("0b", 2))
+        .or_else(|| based("0o", 8))
+        .or_else(|| based("0", 8).filter(|(rest, _)| !rest.is_empty()))
+        .unwrap_or((&lower, 10));
+    if !digits.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        return None;
+    }
+    i64::from_str_radix(&format!("{sign}{digits}"), base).ok()
+}
+
+/// A number with a point or an exponent, in the fewest digits that tell it from others of single precision: with an
+/// exponent from a million on.
+fn float(text: &str) -> Option<String> {
+    let is_of_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | 'e' | 'E');
+    if !text.chars().all(is_of_number) {
+        return None;
+    }
+    let value: f32 = text.parse().ok()?;
+    if !value.is_finite() {
+        return None;
+    }
+    let scientific = format!("{value:e}");
+    let (mantissa, exponent) = scientific.split_once('e')?;
+    let exponent: i32 = exponent.parse().ok()?;
+    if (-4..=5).contains(&exponent) {
+        return Some(value.to_string());
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    Some(format!("{mantissa}e{sign}{:02}", exponent.abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_for_truth_and_numbers_in_another_spelling_are_read_as_kubectl_does() {
+        for (written, read) in [
+            ("y", "true"),
+            ("On", "true"),
+            ("TRUE", "true"),
+            ("n", "false"),
+            ("off", "false"),
+            ("0755", "493"),
+            ("0x1F", "31"),
+            ("1_000", "1000"),
+            ("+1", "1"),
+            ("1.10", "1.1"),
+            ("1.0", "1"),
+            (".5", "0.5"),
+            ("1e6", "1e+06"),
+        ] {
+            assert_eq!(
+                as_kubectl_reads(written).as_deref(),
+                Some(read),
+                "{written}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_text_to_kubectl_stays_as_it_is() {
+        for written in [
+            "true",
+            "false",
+            "yEs",
+            "oN",
+            "yes!",
+            "1",
+            "-2",
+            "1.5",
+            "1.2.3",
+            "2024-01-02",
+            "10m",
+            "app",
+            ".x",
+            "-",
+            "+-1",
+            "09x",
+            "0x",
+            "1e",
+            "",
+        ] {
+            assert_eq!(as_kubectl_reads(written), None, "{written}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The account of a Runnable: what the controller says of one that can be no ServiceAccount is said of files as well.
+
+use cartouche_protocol::diagnosis::Diagnosis;
+
+use super::is_subdomain;
+use crate::{
+    finding::{Finding, Rule},
+    source::{Document, Node},
+};
+
+pub(super) fn check(runnable: &Document) -> Option<Finding> {
+    let node = runnable.root.at(&["spec", "serviceAccountName"])?;
+    // Without a name it is `default`.
+    let name = Node::text(node).filter(|name| !name.is_empty() && !is_subdomain(name, false))?;
+    let diagnosis = Diagnosis::AccountName(name.to_owned());
+    let finding = Finding::error(Rule::Name, diagnosis.to_string())
+        .at(runnable.place(&node.span))
+        .label("the controller refuses this")
+        .help(diagnosis.cure());
+    Some(finding)
+}
