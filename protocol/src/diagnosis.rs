@@ -18,6 +18,8 @@ const SHOWN: usize = 10;
 pub struct Fault {
     /// What and where.
     pub what: String,
+    /// Where, in a word or two, if others may be told beside it; empty if `what` is all that says it.
+    pub place: String,
     /// What to do about it, if it is known.
     pub cure: Option<String>,
 }
@@ -33,6 +35,7 @@ impl Fault {
         };
         Self {
             what,
+            place: diagnostic.place(),
             cure: said.help,
         }
     }
@@ -43,7 +46,7 @@ impl Fault {
         let told = diagnostics.iter().take(SHOWN).map(Self::of);
         let more = (SHOWN < diagnostics.len()).then(|| Self {
             what: format!("and {} more", diagnostics.len() - SHOWN),
-            cure: None,
+            ..Self::default()
         });
         told.chain(more).collect()
     }
@@ -256,15 +259,28 @@ impl Diagnosis {
     }
 }
 
-/// What to do about the faults that are spelled out, each once.
+/// What to do about the faults that are spelled out, each once; where they differ, with the places that each is for.
 fn cures(faults: &[Fault]) -> String {
-    let mut cures: Vec<&str> = Vec::new();
-    for cure in faults.iter().filter_map(|fault| fault.cure.as_deref()) {
-        if !cures.contains(&cure) {
-            cures.push(cure);
+    let mut cures: Vec<(&str, Vec<&str>)> = Vec::new();
+    for fault in faults {
+        let (Some(cure), place) = (fault.cure.as_deref(), fault.place.as_str()) else {
+            continue;
+        };
+        match cures.iter_mut().find(|(known, _)| *known == cure) {
+            Some((_, places)) if places.contains(&place) => {}
+            Some((_, places)) => places.push(place),
+            None => cures.push((cure, vec![place])),
         }
     }
-    cures.join("; ")
+    let is_one = cures.len() == 1;
+    let told = cures.into_iter().map(|(cure, places)| {
+        if is_one || places.contains(&"") {
+            cure.to_owned()
+        } else {
+            format!("{}: {cure}", places.join(", "))
+        }
+    });
+    told.collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

@@ -76,6 +76,7 @@ pub fn outputs_with_pods(compiled: &Compiled, mut job: Value, pods: &[Value]) ->
             why: what.to_owned(),
             faults: vec![Fault {
                 what: what.to_owned(),
+                place: String::new(),
                 cure: Some(cure.to_owned()),
             }],
         };
@@ -180,6 +181,7 @@ pub fn outputs(template: &Template, object: &Value) -> OutputsRead {
         );
         let faults = vec![Fault {
             what: why.clone(),
+            place: String::new(),
             cure: None,
         }];
         return OutputsRead::Unsatisfied { why, faults };
@@ -199,6 +201,7 @@ fn faults(error: &OutputError, object: &Value) -> Vec<Fault> {
     let OutputError::Paths(paths) = error else {
         return vec![Fault {
             what: error.to_string(),
+            place: String::new(),
             cure: Some("let the run give less, or other outputs".to_owned()),
         }];
     };
@@ -207,6 +210,7 @@ fn faults(error: &OutputError, object: &Value) -> Vec<Fault> {
             "output {:?} has no value at {}: {}",
             path.name, path.path, path.reason
         ),
+        place: String::new(),
         cure: Some(output_cure(path, object).to_owned()),
     };
     paths.iter().map(fault).collect()

@@ -15,6 +15,8 @@ use serde_json::Value;
 
 /// How many diagnostics are spelled out; the others are counted.
 const SHOWN: usize = 10;
+/// Where tags find the inputs.
+const TO_INPUTS: [&str; 3] = ["runnable", "spec", "inputs"];
 
 /// One step into a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -115,6 +117,20 @@ impl Diagnostic {
     #[must_use]
     pub fn message(&self) -> String {
         self.kind.message()
+    }
+
+    /// Where it is, as one names it beside others: an input without what stands before all inputs.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let steps = self.input();
+        match (self.root, steps.get(TO_INPUTS.len()..)) {
+            (Root::Context, Some(below))
+                if !below.is_empty() && steps.starts_with(&Segment::keys(TO_INPUTS)) =>
+            {
+                document_path(below)
+            }
+            _ => self.path(),
+        }
     }
 
     /// The steps to the input that does not fit, or is not there.

@@ -88,6 +88,7 @@ impl Diagnosis {
 fn fault(what: &str, cure: &str) -> Fault {
     Fault {
         what: what.to_owned(),
+        place: String::new(),
         cure: Some(cure.to_owned()),
     }
 }
