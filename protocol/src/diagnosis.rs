@@ -131,8 +131,17 @@ pub enum Diagnosis {
     Selector(String),
     /// Somebody may not do these things.
     Forbidden(Who, Vec<Denied>),
-    /// The API server takes what was rendered for no object of this kind, for this reason.
-    Invalid(String, String),
+    /// The API server takes what was rendered for no object of its kind.
+    Invalid {
+        /// The kind.
+        kind: String,
+        /// The reason.
+        why: String,
+        /// Where the Runnable is.
+        namespace: String,
+        /// The Runnable.
+        runnable: String,
+    },
     /// A quota, a policy or a webhook does not admit the run, for this reason.
     NotAdmitted(String),
     /// The namespace is being deleted.
@@ -189,6 +198,15 @@ impl Diagnosis {
                     "grant it to {user}, as the manifests of Cartouche do (docs/security.md)"
                 );
             }
+            Self::Invalid {
+                namespace,
+                runnable,
+                ..
+            } => {
+                return format!(
+                    "correct the template or the inputs; `cartouche diff {runnable} -n {namespace} --server-dry-run` asks again"
+                );
+            }
             Self::NameTaken(_, fixed, _) => {
                 if *fixed {
                     "use metadata.generateName in the template instead of metadata.name, or delete that object"
@@ -220,11 +238,10 @@ impl Diagnosis {
                 "add labels to spec.selector, or take them off the others, until one is left"
             }
             Self::Selector(_) => "correct spec.selector.matchingLabels",
-            Self::Invalid(..) => {
-                "correct the template or the inputs; `cartouche diff --server-dry-run` asks again"
-            }
             Self::Refused(..) => "see what the answer names; it is tried again",
-            Self::NotAdmitted(_) => "do as the answer says; it is tried again",
+            Self::NotAdmitted(_) => {
+                "do as the answer says; it is tried again within minutes, and at once when what is rendered changes (`cartouche rerun` does not hasten it)"
+            }
             Self::NamespaceEnds(_) => "nothing: no run can be made in it any more",
             Self::NoAnswer(_) | Self::TemplateUnread(_) | Self::NameFreed => {
                 "nothing: it is tried again"
@@ -248,6 +265,7 @@ impl Diagnosis {
             | Self::PolicyInvalid(_)
             | Self::NoOutputs(..)
             | Self::Forbidden(..)
+            | Self::Invalid { .. }
             | Self::NameTaken(..) => "",
         }
     }

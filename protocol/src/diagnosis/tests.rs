@@ -70,6 +70,18 @@ fn each_wrong_input_is_told_with_what_to_do_about_it() {
 }
 
 #[test]
+fn what_asks_again_can_be_run_as_it_stands() {
+    let invalid = Diagnosis::Invalid {
+        kind: "Job".to_owned(),
+        why: "no".to_owned(),
+        namespace: "pay".to_owned(),
+        runnable: "migrate".to_owned(),
+    };
+    let command = "`cartouche diff migrate -n pay --server-dry-run` asks again";
+    assert!(invalid.cure().ends_with(command), "{}", invalid.cure());
+}
+
+#[test]
 fn of_many_mistakes_the_first_ten_are_told_and_the_others_counted() {
     let outputs: serde_json::Map<_, _> = (0..23).map(|n| (format!("o{n}"), "".into())).collect();
     let spec = serde_json::from_value(serde_json::json!({
