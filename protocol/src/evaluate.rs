@@ -211,9 +211,19 @@ fn faults(error: &OutputError, object: &Value) -> Vec<Fault> {
             path.name, path.path, path.reason
         ),
         place: String::new(),
-        cure: Some(output_cure(path, object).to_owned()),
+        cure: Some(
+            without_marker(&path.path).unwrap_or_else(|| output_cure(path, object).to_owned()),
+        ),
     };
     paths.iter().map(fault).collect()
+}
+
+/// What to do about a path that begins with the root of other path languages, or with a blank: it can be read, as a step
+/// to a member without a name.
+fn without_marker(path: &str) -> Option<String> {
+    let meant = path.trim_start_matches(['$', ' ']);
+    let is_other = meant != path && meant.starts_with('.');
+    is_other.then(|| format!("a path begins with a dot, without blanks or $: write {meant}"))
 }
 
 fn output_cure(path: &OutputPathError, object: &Value) -> &'static str {
