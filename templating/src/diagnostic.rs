@@ -71,6 +71,8 @@ pub struct Diagnostic {
     pub tag: Option<String>,
     /// What is wrong.
     pub kind: DiagnosticKind,
+    /// What to do about a tag that leads to no value, if what it was rendered for tells.
+    pub(crate) hint: Option<String>,
 }
 
 impl Diagnostic {
@@ -80,6 +82,7 @@ impl Diagnostic {
             at,
             tag: None,
             kind: kind.into(),
+            hint: None,
         }
     }
 
@@ -183,6 +186,11 @@ impl Diagnostics {
             Err(Self(diagnostics))
         }
     }
+}
+
+/// Those that are spelled out.
+pub(crate) fn spelled_out(diagnostics: &mut [Diagnostic]) -> impl Iterator<Item = &mut Diagnostic> {
+    diagnostics.iter_mut().take(SHOWN)
 }
 
 /// All of them, not only those that are displayed.
@@ -296,6 +304,7 @@ mod tests {
                 text: "$(x)$".into(),
                 error: TagError::Path(PathError::Missing("x".into())),
             },
+            hint: None,
         };
         assert_eq!(
             diagnostic.to_string(),

@@ -42,6 +42,15 @@ pub fn of(diagnostic: &Diagnostic) -> Explained {
     let tag = diagnostic.tag.as_deref().unwrap_or_default();
     let what = format!("the tag $({tag})$");
     match &diagnostic.kind {
+        DiagnosticKind::WholeValue { error, .. } | DiagnosticKind::InText(error)
+            if let (Some(hint), true) = (&diagnostic.hint, has_no_value(diagnostic)) =>
+        {
+            let said = of_tag(&what, tag, error, "");
+            Explained {
+                help: Some(hint.clone()),
+                ..said
+            }
+        }
         DiagnosticKind::WholeValue { error, .. } | DiagnosticKind::InText(error) => {
             of_tag(&what, tag, error, &diagnostic.message())
         }

@@ -38,6 +38,7 @@ mod health;
 mod input_schema;
 mod json_text;
 pub mod kinds;
+mod meant;
 mod name;
 mod number;
 mod outputs;
