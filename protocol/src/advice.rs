@@ -13,7 +13,9 @@ use crate::{
 pub fn advice(condition: &Condition) -> &str {
     if condition.type_ == RUN_TEMPLATE_READY {
         let told = Told::of(&condition.message);
-        return told.to_do.unwrap_or("do as the message says");
+        return told
+            .to_do
+            .unwrap_or("correct what the message names, in the Runnable or in its template");
     }
     if condition.reason == RUN_LOST {
         "decide whether it should run again: `cartouche rerun`"

@@ -18,6 +18,8 @@ const SHOWN: usize = 10;
 pub struct Fault {
     /// What and where.
     pub what: String,
+    /// Where, in a word or two, if others may be told beside it; empty if `what` is all that says it.
+    pub place: String,
     /// What to do about it, if it is known.
     pub cure: Option<String>,
 }
@@ -33,6 +35,7 @@ impl Fault {
         };
         Self {
             what,
+            place: diagnostic.place(),
             cure: said.help,
         }
     }
@@ -43,7 +46,7 @@ impl Fault {
         let told = diagnostics.iter().take(SHOWN).map(Self::of);
         let more = (SHOWN < diagnostics.len()).then(|| Self {
             what: format!("and {} more", diagnostics.len() - SHOWN),
-            cure: None,
+            ..Self::default()
         });
         told.chain(more).collect()
     }
@@ -128,8 +131,17 @@ pub enum Diagnosis {
     Selector(String),
     /// Somebody may not do these things.
     Forbidden(Who, Vec<Denied>),
-    /// The API server takes what was rendered for no object of this kind, for this reason.
-    Invalid(String, String),
+    /// The API server takes what was rendered for no object of its kind.
+    Invalid {
+        /// The kind.
+        kind: String,
+        /// The reason.
+        why: String,
+        /// Where the Runnable is.
+        namespace: String,
+        /// The Runnable.
+        runnable: String,
+    },
     /// A quota, a policy or a webhook does not admit the run, for this reason.
     NotAdmitted(String),
     /// The namespace is being deleted.
@@ -186,6 +198,15 @@ impl Diagnosis {
                     "grant it to {user}, as the manifests of Cartouche do (docs/security.md)"
                 );
             }
+            Self::Invalid {
+                namespace,
+                runnable,
+                ..
+            } => {
+                return format!(
+                    "correct the template or the inputs; `cartouche diff {runnable} -n {namespace} --server-dry-run` asks again"
+                );
+            }
             Self::NameTaken(_, fixed, _) => {
                 if *fixed {
                     "use metadata.generateName in the template instead of metadata.name, or delete that object"
@@ -217,11 +238,10 @@ impl Diagnosis {
                 "add labels to spec.selector, or take them off the others, until one is left"
             }
             Self::Selector(_) => "correct spec.selector.matchingLabels",
-            Self::Invalid(..) => {
-                "correct the template or the inputs; `cartouche diff --server-dry-run` asks again"
-            }
             Self::Refused(..) => "see what the answer names; it is tried again",
-            Self::NotAdmitted(_) => "do as the answer says; it is tried again",
+            Self::NotAdmitted(_) => {
+                "do as the answer says; it is tried again within minutes, and at once when what is rendered changes (`cartouche rerun` does not hasten it)"
+            }
             Self::NamespaceEnds(_) => "nothing: no run can be made in it any more",
             Self::NoAnswer(_) | Self::TemplateUnread(_) | Self::NameFreed => {
                 "nothing: it is tried again"
@@ -245,6 +265,7 @@ impl Diagnosis {
             | Self::PolicyInvalid(_)
             | Self::NoOutputs(..)
             | Self::Forbidden(..)
+            | Self::Invalid { .. }
             | Self::NameTaken(..) => "",
         }
     }
@@ -256,15 +277,28 @@ impl Diagnosis {
     }
 }
 
-/// What to do about the faults that are spelled out, each once.
+/// What to do about the faults that are spelled out, each once; where they differ, with the places that each is for.
 fn cures(faults: &[Fault]) -> String {
-    let mut cures: Vec<&str> = Vec::new();
-    for cure in faults.iter().filter_map(|fault| fault.cure.as_deref()) {
-        if !cures.contains(&cure) {
-            cures.push(cure);
+    let mut cures: Vec<(&str, Vec<&str>)> = Vec::new();
+    for fault in faults {
+        let (Some(cure), place) = (fault.cure.as_deref(), fault.place.as_str()) else {
+            continue;
+        };
+        match cures.iter_mut().find(|(known, _)| *known == cure) {
+            Some((_, places)) if places.contains(&place) => {}
+            Some((_, places)) => places.push(place),
+            None => cures.push((cure, vec![place])),
         }
     }
-    cures.join("; ")
+    let is_one = cures.len() == 1;
+    let told = cures.into_iter().map(|(cure, places)| {
+        if is_one || places.contains(&"") {
+            cure.to_owned()
+        } else {
+            format!("{}: {cure}", places.join(", "))
+        }
+    });
+    told.collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

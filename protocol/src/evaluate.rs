@@ -76,6 +76,7 @@ pub fn outputs_with_pods(compiled: &Compiled, mut job: Value, pods: &[Value]) ->
             why: what.to_owned(),
             faults: vec![Fault {
                 what: what.to_owned(),
+                place: String::new(),
                 cure: Some(cure.to_owned()),
             }],
         };
@@ -180,6 +181,7 @@ pub fn outputs(template: &Template, object: &Value) -> OutputsRead {
         );
         let faults = vec![Fault {
             what: why.clone(),
+            place: String::new(),
             cure: None,
         }];
         return OutputsRead::Unsatisfied { why, faults };
@@ -199,6 +201,7 @@ fn faults(error: &OutputError, object: &Value) -> Vec<Fault> {
     let OutputError::Paths(paths) = error else {
         return vec![Fault {
             what: error.to_string(),
+            place: String::new(),
             cure: Some("let the run give less, or other outputs".to_owned()),
         }];
     };
@@ -207,9 +210,20 @@ fn faults(error: &OutputError, object: &Value) -> Vec<Fault> {
             "output {:?} has no value at {}: {}",
             path.name, path.path, path.reason
         ),
-        cure: Some(output_cure(path, object).to_owned()),
+        place: String::new(),
+        cure: Some(
+            without_marker(&path.path).unwrap_or_else(|| output_cure(path, object).to_owned()),
+        ),
     };
     paths.iter().map(fault).collect()
+}
+
+/// What to do about a path that begins with the root of other path languages, or with a blank: it can be read, as a step
+/// to a member without a name.
+fn without_marker(path: &str) -> Option<String> {
+    let meant = path.trim_start_matches(['$', ' ']);
+    let is_other = meant != path && meant.starts_with('.');
+    is_other.then(|| format!("a path begins with a dot, without blanks or $: write {meant}"))
 }
 
 fn output_cure(path: &OutputPathError, object: &Value) -> &'static str {

@@ -102,6 +102,7 @@ impl Policy {
             what: format!(
                 "retry makes further runs, and the template gives each of them the name {name:?}"
             ),
+            place: String::new(),
             cure: Some(
                 "use metadata.generateName in the template instead of metadata.name, or set retry.limit to 0"
                     .to_owned(),
@@ -146,6 +147,7 @@ impl Side {
         let mut fault = |field: &str, value: &str, wanted: &str| {
             faults.push(Fault {
                 what: format!("{whose} spec.retry.{field} {value} is not {wanted}"),
+                place: String::new(),
                 cure: Some(format!("give {wanted}")),
             });
         };

@@ -15,6 +15,8 @@ use serde_json::Value;
 
 /// How many diagnostics are spelled out; the others are counted.
 const SHOWN: usize = 10;
+/// Where tags find the inputs.
+const TO_INPUTS: [&str; 3] = ["runnable", "spec", "inputs"];
 
 /// One step into a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -69,6 +71,8 @@ pub struct Diagnostic {
     pub tag: Option<String>,
     /// What is wrong.
     pub kind: DiagnosticKind,
+    /// What to do about a tag that leads to no value, if what it was rendered for tells.
+    pub(crate) hint: Option<String>,
 }
 
 impl Diagnostic {
@@ -78,6 +82,7 @@ impl Diagnostic {
             at,
             tag: None,
             kind: kind.into(),
+            hint: None,
         }
     }
 
@@ -115,6 +120,20 @@ impl Diagnostic {
     #[must_use]
     pub fn message(&self) -> String {
         self.kind.message()
+    }
+
+    /// Where it is, as one names it beside others: an input without what stands before all inputs.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let steps = self.input();
+        match (self.root, steps.get(TO_INPUTS.len()..)) {
+            (Root::Context, Some(below))
+                if !below.is_empty() && steps.starts_with(&Segment::keys(TO_INPUTS)) =>
+            {
+                document_path(below)
+            }
+            _ => self.path(),
+        }
     }
 
     /// The steps to the input that does not fit, or is not there.
@@ -167,6 +186,11 @@ impl Diagnostics {
             Err(Self(diagnostics))
         }
     }
+}
+
+/// Those that are spelled out.
+pub(crate) fn spelled_out(diagnostics: &mut [Diagnostic]) -> impl Iterator<Item = &mut Diagnostic> {
+    diagnostics.iter_mut().take(SHOWN)
 }
 
 /// All of them, not only those that are displayed.
@@ -280,6 +304,7 @@ mod tests {
                 text: "$(x)$".into(),
                 error: TagError::Path(PathError::Missing("x".into())),
             },
+            hint: None,
         };
         assert_eq!(
             diagnostic.to_string(),

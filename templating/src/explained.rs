@@ -7,6 +7,7 @@ use crate::{
     Diagnostic, DiagnosticKind, PathError, SearchError, Segment, SyntaxError, TagError,
     UnreadableField, suggestion,
     syntax::{self, PathStep},
+    tag,
 };
 
 /// What is said of a problem to its author.
@@ -41,6 +42,15 @@ pub fn of(diagnostic: &Diagnostic) -> Explained {
     let tag = diagnostic.tag.as_deref().unwrap_or_default();
     let what = format!("the tag $({tag})$");
     match &diagnostic.kind {
+        DiagnosticKind::WholeValue { error, .. } | DiagnosticKind::InText(error)
+            if let (Some(hint), true) = (&diagnostic.hint, has_no_value(diagnostic)) =>
+        {
+            let said = of_tag(&what, tag, error, "");
+            Explained {
+                help: Some(hint.clone()),
+                ..said
+            }
+        }
         DiagnosticKind::WholeValue { error, .. } | DiagnosticKind::InText(error) => {
             of_tag(&what, tag, error, &diagnostic.message())
         }
@@ -51,6 +61,10 @@ pub fn of(diagnostic: &Diagnostic) -> Explained {
                 "give it a value, or make the tag the whole value: $({path})$ alone becomes null"
             ),
         ),
+        DiagnosticKind::Path {
+            path,
+            error: PathError::Syntax { .. },
+        } if path.starts_with(tag::START) => of_tag_for_path(path),
         DiagnosticKind::Path { path, error } => of_path(
             &format!("the path '{path}'"),
             path,
@@ -98,7 +112,11 @@ fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Explained {
                 "read spec, labels or annotations instead",
             )
         }
-        TagError::TooLarge => as_said(what, said),
+        TagError::TooLarge => explained(
+            format!("with {what}, {error}"),
+            "too large with this",
+            "give fewer or smaller inputs, or let the run read large data from a ConfigMap or an artifact",
+        ),
     }
 }
 
@@ -133,6 +151,18 @@ fn of_path(what: &str, path: &str, error: &PathError, said: &str) -> Explained {
         PathError::Find(error) => of_search(what, error, said),
         PathError::TooLong(_) | PathError::Exhausted(_) => as_said(what, said),
     }
+}
+
+/// A tag where a path stands, in an output or a health rule.
+fn of_tag_for_path(path: &str) -> Explained {
+    let inner = path.strip_prefix(tag::START).unwrap_or_default();
+    let inner = inner.trim_end_matches(['$', ')', '.']);
+    let help = if inner.starts_with('.') {
+        format!("here stands a path and no tag: write {inner}")
+    } else {
+        "here stands a path in the run and no tag: write, for example, .metadata.name".to_owned()
+    };
+    explained(format!("'{path}' is a tag"), "no tag here", help)
 }
 
 /// A path that cannot be read.
@@ -195,7 +225,7 @@ fn of_missing(what: &str, path: &str) -> Explained {
     let help = unescaped_dots(path, None).unwrap_or_else(|| {
         let steps = syntax::steps(path);
         let help = if syntax::below(&steps, &["selected", "status"]).is_some() {
-            "look for a misspelt name in the path; if the file lacks the status, give the object as it is on a cluster: kubectl get -o yaml"
+            "look for a misspelt name in the path, or wait until the selected object has it"
         } else if syntax::below(&steps, &["selected"]).is_some() {
             "look for a misspelt name in the path; `selected` needs a selector in the Runnable"
         } else {
@@ -217,6 +247,11 @@ fn of_search(what: &str, error: &SearchError, said: &str) -> Explained {
             format!("{what} has a space where none may be"),
             "a space",
             format!("there must be no space before '{word}': spaces may only stand at the end"),
+        ),
+        SearchError::NoText(word) => explained(
+            format!("{what} compares with {word}, which has no quotes"),
+            "no quotes",
+            format!("a text to compare with stands in quotes: \"{word}\""),
         ),
         SearchError::Operator(operator) => explained(
             format!("{what} compares with '{operator}'"),
@@ -345,3 +380,6 @@ fn listed(names: &[impl AsRef<str>]) -> String {
     let more = if names.len() > SHOWN { ", ..." } else { "" };
     format!("{}{more}", shown.join(", "))
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,6 +20,8 @@ use crate::{
 const SAID_BYTES: usize = 512;
 /// Bytes of a name or a reason, which nobody but the API server bounds.
 const NAME_BYTES: usize = 128;
+/// Who manages a Job that names nobody else.
+const JOB_CONTROLLER: &str = "kubernetes.io/job-controller";
 
 /// What a run's pods can tell that the run itself does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -29,6 +31,8 @@ pub enum PodsTell {
     Nothing,
     /// Why none of them runs yet.
     WhyItWaits,
+    /// Why there is none: the run has made no pod so far.
+    WhyNoneIsMade,
     /// Why the run failed, or is about to.
     WhyItFailed,
 }
@@ -54,10 +58,36 @@ impl PodsTell {
         };
         if count("active") > 0 && count("ready") == 0 {
             Self::WhyItWaits
+        } else if has_made_none(run) {
+            Self::WhyNoneIsMade
         } else {
             Self::Nothing
         }
     }
+}
+
+/// Whether a Job that has not ended was to make pods, and counts none, whatever may have become of them.
+fn has_made_none(job: &Value) -> bool {
+    let spec = job.get("spec").unwrap_or_default();
+    let wants_none = spec.get("suspend") == Some(&Value::Bool(true))
+        || spec.get("parallelism").and_then(Value::as_u64) == Some(0);
+    // The pods of a Job that something else manages may be in another cluster.
+    let manager = text(spec, "managedBy");
+    let is_deleted = job.pointer("/metadata/deletionTimestamp").is_some();
+    if wants_none || is_deleted || !matches!(manager, "" | JOB_CONTROLLER) {
+        return false;
+    }
+    let status = job.get("status").unwrap_or_default();
+    let counts = ["active", "ready", "succeeded", "failed", "terminating"];
+    let uncounted = ["succeeded", "failed"].into_iter().filter_map(|end| {
+        let uids = status.get("uncountedTerminatedPods")?.get(end)?;
+        uids.as_array()
+    });
+    counts
+        .iter()
+        .all(|count| matches!(status.get(count).and_then(Value::as_u64), None | Some(0)))
+        && uncounted.flatten().next().is_none()
+        && status.get("completionTime").is_none()
 }
 
 /// What the pods of one run have said, one after another: of any number of them only the last failure and the first
@@ -65,6 +95,8 @@ impl PodsTell {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodsWords {
     is_discreet: bool,
+    /// Whether there was a pod, whatever it said.
+    is_any: bool,
     failed: Option<Ended>,
     waiting: Option<String>,
     creating: Option<String>,
@@ -90,6 +122,7 @@ impl PodsWords {
 
     /// Takes in what a pod says.
     pub fn hear(&mut self, pod: &Value) {
+        self.is_any = true;
         let mut silent = None;
         if self.is_discreet {
             let mut pod = pod.clone();
@@ -121,6 +154,21 @@ impl PodsWords {
         let failed = self.failed.map(|ended| ended.words);
         self.waiting.or(failed).or(self.creating)
     }
+
+    /// The same of the pods of a Job, of which it is also known whether it counts any.
+    #[must_use]
+    pub fn hindrance_of_job(self, tell: PodsTell, namespace: &str, job: &str) -> Option<String> {
+        if tell == PodsTell::WhyNoneIsMade && !self.is_any {
+            return Some(no_pod_yet(namespace, job));
+        }
+        self.hindrance()
+    }
+}
+
+/// What is said of a Job that was to make pods and has none. Its events say why, which its account has no right to read.
+#[must_use]
+pub fn no_pod_yet(namespace: &str, job: &str) -> String {
+    format!("Job {job} has made no pod yet: `kubectl describe job {job} -n {namespace}` shows why")
 }
 
 /// What a Pod says of itself while its phase is none of an end, and once it has failed.

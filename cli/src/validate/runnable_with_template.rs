@@ -127,13 +127,24 @@ pub(crate) fn problem_finding(
     if let Some(missing) = missing {
         return missing_finding(document, runnable, problem, &missing);
     }
-    let finding = template::problem_finding(document, problem);
+    let mut finding = template::problem_finding(document, problem);
+    if explained::has_no_value(problem) && reads_selected_status(problem) {
+        finding = finding.help(FILE_LACKS_STATUS);
+    }
     Finding {
         rule: Rule::Value,
         message: format!("Runnable {}: {}", runnable.name(), finding.message),
         ..finding
     }
     .related(subject_place(runnable, &[]), "for this Runnable")
+}
+
+/// What to do where an object of a file has no such status: the controller, which says something else, has no file.
+const FILE_LACKS_STATUS: &str = "look for a misspelt name in the path; if the file lacks the status, give the object as it is on a cluster: kubectl get -o yaml";
+
+fn reads_selected_status(problem: &Diagnostic) -> bool {
+    let steps = problem.tag.as_deref().map(syntax::steps);
+    steps.is_some_and(|steps| syntax::below(&steps, &["selected", "status"]).is_some())
 }
 
 fn missing_finding(

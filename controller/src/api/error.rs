@@ -103,6 +103,21 @@ impl ApiError {
         matches!(self.code(), Some(400 | 413 | 422))
     }
 
+    /// A policy or a webhook does not admit it. These choose the status themselves, also one that says that the object is
+    /// invalid.
+    #[must_use]
+    pub fn is_not_admitted(&self) -> bool {
+        let Self::Answered { code, message, .. } = self else {
+            return false;
+        };
+        // What comes after it may be of the object.
+        let own = message.split("Invalid value: ").next().unwrap_or_default();
+        let of_policy =
+            own.contains("ValidatingAdmissionPolicy '") && own.contains("denied request");
+        let of_webhook = own.contains("admission webhook \"") && own.contains("denied the request");
+        matches!(code, 400 | 403 | 413 | 422) && (of_policy || of_webhook)
+    }
+
     /// A resourceVersion or uid was not the present one.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
@@ -280,6 +295,25 @@ mod tests {
         assert!(answered(409, "AlreadyExists").is_about_the_dry_run());
         assert!(!refused(400, "json: cannot unmarshal string").is_about_the_dry_run());
         assert!(!refused(422, webhook).is_about_the_dry_run());
+    }
+
+    #[test]
+    fn what_a_policy_or_a_webhook_denies_was_not_admitted_whichever_status_it_chose() {
+        let answered = |code: u16, message: &str| ApiError::Answered {
+            code,
+            reason: "Invalid".into(),
+            message: message.into(),
+            namespace_terminating: false,
+        };
+        let policy = "jobs.batch \"a\" is invalid: : ValidatingAdmissionPolicy 'x' with binding 'y' denied request: every Job needs the label team";
+        let webhook = "admission webhook \"a.example\" denied the request: no";
+        for code in [400, 403, 422] {
+            assert!(answered(code, policy).is_not_admitted(), "{code}");
+            assert!(answered(code, webhook).is_not_admitted(), "{code}");
+        }
+        let invalid = "Job.batch \"a\" is invalid: spec.a: Invalid value: \"admission webhook \\\"a\\\" denied the request\": no";
+        assert!(!answered(422, invalid).is_not_admitted());
+        assert!(!answered(500, webhook).is_not_admitted());
     }
 
     #[test]

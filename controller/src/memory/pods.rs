@@ -66,6 +66,13 @@ impl PodsMemory {
         next.saturating_sub(now)
     }
 
+    /// This does not keep the run from going on any more.
+    pub fn is_over(&mut self, said: &str) {
+        if matches!(&self.hindrance, Hindrance::Said(before) if before == said) {
+            self.hindrance = Hindrance::Nothing;
+        }
+    }
+
     /// They may not be looked at: that may be granted, but hardly soon.
     pub fn refused(&mut self, now: Duration) {
         self.hindrance = Hindrance::Nothing;
@@ -134,6 +141,16 @@ mod tests {
             now += wait;
         }
         assert_eq!(PODS.latest(), Duration::from_mins(6));
+    }
+
+    #[test]
+    fn what_is_over_is_told_no_more_and_all_else_is() {
+        let mut pods = PodsMemory::default();
+        pods.looked(Hindrance::Said("no pod yet".to_owned()), NOW);
+        pods.is_over("no node");
+        assert_eq!(pods.hindrance.said().as_deref(), Some("no pod yet"));
+        pods.is_over("no pod yet");
+        assert_eq!(pods.hindrance, Hindrance::Nothing);
     }
 
     #[test]

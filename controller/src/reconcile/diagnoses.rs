@@ -30,8 +30,15 @@ impl Reconciliation<'_> {
             Diagnosis::NamespaceEnds(self.key.namespace.clone())
         } else if error.is_not_found() {
             Diagnosis::KindMissing(api_version.to_owned(), kind.to_owned())
+        } else if error.is_not_admitted() {
+            Diagnosis::NotAdmitted(self.told(error))
         } else if error.is_invalid() {
-            Diagnosis::Invalid(kind.to_owned(), self.told(error))
+            Diagnosis::Invalid {
+                kind: kind.to_owned(),
+                why: self.told(error),
+                namespace: self.key.namespace.clone(),
+                runnable: self.key.name.clone(),
+            }
         } else if error.is_forbidden() && error.denied().is_none() {
             Diagnosis::NotAdmitted(self.told(error))
         } else {

@@ -11,6 +11,7 @@ use cartouche_protocol::{
 use cartouche_templating::{
     PodsTell, PodsWords, has_message_in_pods, is_pod_of,
     kinds::{self, PodsOf},
+    no_pod_yet,
 };
 use serde_json::Value;
 
@@ -158,7 +159,7 @@ impl Reconciliation<'_> {
         account.each(&path, &query, keep).await.map(|()| true)
     }
 
-    /// Looks why the current run does not go on, if none of its pods runs: not at once, since most soon do, and then
+    /// Looks why the current run does not go on, if none of its pods runs, or it has none: not at once, since most soon do, and then
     /// less and less often. When to look again.
     pub(super) async fn look_for_hindrance(&mut self) -> Option<Duration> {
         let current = self.facts.ledger.current.as_ref();
@@ -180,7 +181,9 @@ impl Reconciliation<'_> {
                 }
                 return None;
             }
-            PodsTell::WhyItWaits => self.look_at_waiting_pods(&run).await,
+            tell @ (PodsTell::WhyItWaits | PodsTell::WhyNoneIsMade) => {
+                self.look_at_waiting_pods(&run, tell).await;
+            }
         }
         // Without an account, another error is told, and tried again.
         self.account.as_ref()?;
@@ -191,13 +194,21 @@ impl Reconciliation<'_> {
         Some(next + Duration::from_millis(50))
     }
 
-    async fn look_at_waiting_pods(&mut self, run: &RunIdentity) {
+    async fn look_at_waiting_pods(&mut self, run: &RunIdentity, tell: PodsTell) {
+        let namespace = &self.key.namespace;
+        if tell == PodsTell::WhyItWaits {
+            // The Job says so itself, before its pods are looked at again.
+            lock(&self.memory)
+                .pods
+                .of(&run.uid)
+                .is_over(&no_pod_yet(namespace, &run.name));
+        }
         let until = lock(&self.memory).pods.of(&run.uid).until_look(boot_time());
         if until.is_zero() && self.account.is_some() {
             let words = self.pods_words(run).await;
             let mut memory = lock(&self.memory);
             let pods = memory.pods.of(&run.uid);
-            match words.map(PodsWords::hindrance) {
+            match words.map(|words| words.hindrance_of_job(tell, namespace, &run.name)) {
                 Ok(said) => {
                     pods.looked(
                         said.map_or(Hindrance::Nothing, Hindrance::Said),

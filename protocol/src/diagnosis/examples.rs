@@ -46,10 +46,12 @@ impl Diagnosis {
                 controller,
                 vec![Denied::one("impersonate", "serviceaccounts")],
             ),
-            Self::Invalid(
-                text("Build"),
-                text("spec.template.spec.restartPolicy: Required value"),
-            ),
+            Self::Invalid {
+                kind: text("Build"),
+                why: text("spec.template.spec.restartPolicy: Required value"),
+                namespace: text("shop"),
+                runnable: text("shop-build"),
+            },
             Self::NotAdmitted(text("exceeded quota: jobs")),
             Self::NamespaceEnds(text("shop")),
             Self::NoAnswer("make the run"),
@@ -88,6 +90,7 @@ impl Diagnosis {
 fn fault(what: &str, cure: &str) -> Fault {
     Fault {
         what: what.to_owned(),
+        place: String::new(),
         cure: Some(cure.to_owned()),
     }
 }

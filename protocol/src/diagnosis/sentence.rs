@@ -56,7 +56,9 @@ impl fmt::Display for Diagnosis {
                 }
                 write!(f, " may not {}", listed(what))
             }
-            Self::Invalid(kind, why) => write!(f, "what was rendered is no valid {kind}: {why}"),
+            Self::Invalid { kind, why, .. } => {
+                write!(f, "what was rendered is no valid {kind}: {why}")
+            }
             Self::NotAdmitted(why) => write!(f, "the run was not admitted: {why}"),
             Self::NamespaceEnds(namespace) => write!(f, "namespace {namespace:?} is being deleted"),
             Self::NoAnswer(tried) => write!(f, "the API server did not {tried}"),

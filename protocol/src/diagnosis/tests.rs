@@ -3,6 +3,7 @@ use super::*;
 fn fault(what: &str, cure: &str) -> Fault {
     Fault {
         what: what.to_owned(),
+        place: String::new(),
         cure: (!cure.is_empty()).then(|| cure.to_owned()),
     }
 }
@@ -18,6 +19,66 @@ fn each_cure_is_told_once() {
     let diagnosis = Diagnosis::Unacceptable(faults);
     let wanted = "it would fail for every Runnable: a; b; c; d; to do: x; y";
     assert_eq!(diagnosis.message(None), wanted);
+}
+
+#[test]
+fn cures_that_differ_are_told_with_their_places_and_one_for_all_is_not() {
+    let at = |place: &str, cure: &str| Fault {
+        place: place.to_owned(),
+        ..fault("wrong", cure)
+    };
+    let faults = vec![
+        at("region", "give it"),
+        at("version", "put it in quotes"),
+        at("workers", "give it"),
+        at("colour", ""),
+    ];
+    assert_eq!(
+        Diagnosis::Unacceptable(faults).cure(),
+        "region, workers: give it; version: put it in quotes"
+    );
+    let faults = vec![at("region", "give it"), at("workers", "give it")];
+    assert_eq!(Diagnosis::Unacceptable(faults).cure(), "give it");
+}
+
+#[test]
+fn each_wrong_input_is_told_with_what_to_do_about_it() {
+    let spec = serde_json::from_value(serde_json::json!({
+        "template": {
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "generateName": "a-" },
+        },
+        "inputSchema": {
+            "type": "object", "required": ["region"],
+            "properties": {
+                "region": { "type": "string", "enum": ["eu", "us"] },
+                "version": { "type": "string" },
+                "workers": { "type": "integer" },
+            },
+        },
+    }));
+    let template = cartouche_templating::Template::compile(&spec.unwrap()).unwrap();
+    let runnable = serde_json::json!({
+        "metadata": { "name": "r" }, "spec": { "inputs": { "version": 1, "workers": "2" } },
+    });
+    let context = cartouche_templating::Context::new(&runnable, None).unwrap();
+    let faults = Fault::all(&template.render(&context).unwrap_err());
+    assert_eq!(
+        Diagnosis::Unacceptable(faults).cure(),
+        "version: put it in quotes; workers: take the quotes away; \
+         region: it has to be one of \"eu\", \"us\""
+    );
+}
+
+#[test]
+fn what_asks_again_can_be_run_as_it_stands() {
+    let invalid = Diagnosis::Invalid {
+        kind: "Job".to_owned(),
+        why: "no".to_owned(),
+        namespace: "pay".to_owned(),
+        runnable: "migrate".to_owned(),
+    };
+    let command = "`cartouche diff migrate -n pay --server-dry-run` asks again";
+    assert!(invalid.cure().ends_with(command), "{}", invalid.cure());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use cartouche_crds::ClusterRunTemplate;
 use serde_json::{Value, json};
 
-use super::outputs_with_pods;
+use super::{outputs, outputs_with_pods};
 use crate::{compiled::Compiled, ledger::OutputsRead};
 
 /// A template whose runs say their outputs in their termination message.
@@ -44,6 +44,18 @@ fn unsatisfied(read: OutputsRead) -> (String, String) {
             (why, cures.collect())
         }
         read => panic!("{read:?}"),
+    }
+}
+
+#[test]
+fn a_path_that_begins_as_in_other_languages_is_told_with_what_was_meant() {
+    for path in ["$.status.rows", " .status.rows"] {
+        let template = template(&json!({ "rows": path }), &[]);
+        let (_, cure) = unsatisfied(outputs(template.template.as_ref().unwrap(), &job(1)));
+        assert_eq!(
+            cure,
+            "a path begins with a dot, without blanks or $: write .status.rows"
+        );
     }
 }
 

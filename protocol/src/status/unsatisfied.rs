@@ -46,6 +46,7 @@ pub(super) fn unsatisfied(facts: &Facts, ledger: &Ledger) -> Option<ReconcileErr
         let why = "the run was deleted before its outputs could be read";
         let fault = Fault {
             what: "it was deleted before they could be read".to_owned(),
+            place: String::new(),
             cure: Some(
                 "let finished runs be there for a while; `cartouche rerun` runs it again"
                     .to_owned(),

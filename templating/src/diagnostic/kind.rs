@@ -96,6 +96,8 @@ pub enum DiagnosticKind {
         key: String,
         /// Its type, as people say it.
         wanted: Option<&'static str>,
+        /// The values that it may have, if these are listed.
+        allowed: Option<Arc<[Value]>>,
         /// What it is for.
         about: Option<String>,
     },
@@ -159,7 +161,16 @@ impl DiagnosticKind {
         match self {
             Self::Other { cure, .. } => cure.clone(),
             Self::Default { misfit, .. } => Some(misfit.message()),
-            Self::MissingInput { wanted, about, .. } => {
+            Self::MissingInput {
+                wanted,
+                allowed,
+                about,
+                ..
+            } => {
+                let allowed = allowed
+                    .as_ref()
+                    .map(|allowed| format!("one of {}", listed(allowed)));
+                let wanted = allowed.or(wanted.map(str::to_owned));
                 let wanted = wanted.map(|wanted| format!("it has to be {wanted}"));
                 let about = about.as_ref().map(|about| format!("({about})"));
                 let cure: Vec<String> = wanted.into_iter().chain(about).collect();
@@ -184,7 +195,14 @@ impl DiagnosticKind {
         match (self, self.cure()) {
             (_, None) => self.to_string(),
             // What an input is for, and no more.
-            (Self::MissingInput { wanted: None, .. }, Some(about)) => format!("{self} {about}"),
+            (
+                Self::MissingInput {
+                    wanted: None,
+                    allowed: None,
+                    ..
+                },
+                Some(about),
+            ) => format!("{self} {about}"),
             (_, Some(cure)) => format!("{self}: {cure}"),
         }
     }

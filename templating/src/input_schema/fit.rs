@@ -182,6 +182,7 @@ fn missing(key: &str, property: Option<&SchemaNode>) -> DiagnosticKind {
         wanted: kind
             .filter(|kind| *kind != SchemaType::Any)
             .map(SchemaType::with_article),
+        allowed: property.and_then(|property| property.limits.allowed.clone()),
         about: about.map(|sentence| sentence.trim().trim_end_matches('.').to_owned()),
     }
 }

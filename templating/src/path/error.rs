@@ -104,6 +104,9 @@ pub enum SearchError {
     /// A name that does not follow a dot.
     #[error("unrecognized identifier {0}")]
     Word(String),
+    /// The same where a text to compare with stands: it lacks its quotes.
+    #[error("unrecognized identifier {0}")]
+    NoText(String),
     /// A comparison that there is not.
     #[error("unrecognized filter operator {0}")]
     Operator(String),

@@ -278,7 +278,11 @@ impl<'a> Parser<'a> {
         let comparison = match comparison {
             None => None,
             Some((operator, right)) => {
-                let right = self.side(right, self.at - ")]".len() - right.len())?;
+                let right = self.side(right, self.at - ")]".len() - right.len());
+                let right = right.map_err(|error| match error {
+                    ParseError::Find(SearchError::Word(word)) => SearchError::NoText(word).into(),
+                    other => other,
+                })?;
                 let operator = Operator::parse(operator)
                     .ok_or_else(|| SearchError::Operator(operator.to_owned()))?;
                 Some((operator, right))

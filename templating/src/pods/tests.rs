@@ -230,7 +230,10 @@ fn only_a_job_has_pods_that_are_asked() {
         job("batch/v1", "Job", json!({ "active": 1, "ready": 1 })),
         PodsTell::Nothing
     );
-    assert_eq!(job("batch/v1", "Job", json!({})), PodsTell::Nothing);
+    assert_eq!(
+        job("batch.example.com/v1", "Job", json!({})),
+        PodsTell::Nothing
+    );
     let complete = json!({ "active": 1, "conditions": [{ "type": "Complete", "status": "True" }] });
     assert_eq!(job("batch/v1", "Job", complete), PodsTell::Nothing);
     assert_eq!(
@@ -350,4 +353,59 @@ fn a_pod_that_has_no_containers_yet_says_where_the_reason_stands_unless_another_
     let invalid = json!({ "state": { "waiting": { "reason": "InvalidImageName" } } });
     let said = heard(&[creating, with_container("other", &invalid)]).hindrance();
     assert!(said.unwrap().contains("(InvalidImageName)"));
+
+fn tell(spec: &Value, status: &Value) -> PodsTell {
+    let job = json!({ "apiVersion": "batch/v1", "kind": "Job", "spec": spec, "status": status });
+    PodsTell::of(&job, &crate::built_in_health(&job))
+}
+
+#[test]
+fn a_job_that_has_made_no_pod_is_told_apart_from_one_whose_pods_are_gone() {
+    let made_none = [
+        json!({}),
+        json!({ "ready": 0, "terminating": 0, "uncountedTerminatedPods": {} }),
+    ];
+    for status in made_none {
+        assert_eq!(
+            tell(&json!({}), &status),
+            PodsTell::WhyNoneIsMade,
+            "{status}"
+        );
+    }
+    let made_some = [
+        json!({ "failed": 1 }),
+        json!({ "succeeded": 2 }),
+        json!({ "terminating": 1 }),
+        json!({ "uncountedTerminatedPods": { "failed": ["u"] } }),
+    ];
+    for status in made_some {
+        assert_eq!(tell(&json!({}), &status), PodsTell::Nothing, "{status}");
+    }
+}
+
+#[test]
+fn of_a_job_that_is_to_make_no_pod_here_nothing_is_missed() {
+    for spec in [
+        json!({ "suspend": true }),
+        json!({ "parallelism": 0 }),
+        json!({ "managedBy": "example.dev/other" }),
+    ] {
+        assert_eq!(tell(&spec, &json!({})), PodsTell::Nothing, "{spec}");
+    }
+    let own = json!({ "managedBy": "kubernetes.io/job-controller", "suspend": false });
+    assert_eq!(tell(&own, &json!({})), PodsTell::WhyNoneIsMade);
+}
+
+#[test]
+fn of_a_job_without_pods_it_is_said_what_shows_why() {
+    let told = |pods: &[Value], tell| heard(pods).hindrance_of_job(tell, "pay", "migrate-1");
+    assert_eq!(
+        told(&[], PodsTell::WhyNoneIsMade).as_deref(),
+        Some(
+            "Job migrate-1 has made no pod yet: `kubectl describe job migrate-1 -n pay` shows why"
+        )
+    );
+    assert_eq!(told(&[], PodsTell::WhyItWaits), None);
+    let silent = pod(&json!({ "phase": "Pending" }));
+    assert_eq!(told(&[silent], PodsTell::WhyNoneIsMade), None);
 }

@@ -5,7 +5,8 @@ use serde_json::Value;
 use crate::{
     bounds::{MAX_RENDERED_BYTES, Work},
     context::Context,
-    diagnostic::{Diagnostic, Diagnostics, Root, Segment, SegmentRef, kept},
+    diagnostic::{Diagnostic, Diagnostics, Root, Segment, SegmentRef, kept, spelled_out},
+    meant,
     tag::{BadTag, Leaf},
 };
 
@@ -50,7 +51,10 @@ impl Body {
 
     /// Replaces every tag. Fails with all that cannot be replaced, in document order.
     pub(super) fn render(&self, context: &Context) -> Result<Value, Diagnostics> {
-        let replaced = self.attempt(context, |_| false);
+        let mut replaced = self.attempt(context, |_| false);
+        for problem in spelled_out(&mut replaced.problems) {
+            problem.hint = meant::hint(problem, context);
+        }
         Diagnostics::check(replaced.problems)?;
         Ok(replaced.document)
     }
@@ -155,6 +159,7 @@ fn located(at: &[SegmentRef<'_>], errors: Vec<BadTag>) -> impl Iterator<Item = D
         at: at.clone(),
         tag: Some(error.tag),
         kind: error.kind,
+        hint: None,
     })
 }
 

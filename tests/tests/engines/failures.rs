@@ -133,6 +133,25 @@ async fn a_job_whose_pod_cannot_be_scheduled_says_so_while_it_waits_and_when_its
 }
 
 #[tokio::test]
+async fn a_job_that_makes_no_pod_says_so_and_what_shows_why() -> Result<()> {
+    let of_nobody = json!({ "serviceAccountName": "nobody" });
+    let job = job("", "", of_nobody, json!({ "activeDeadlineSeconds": 60 }));
+    let scene = started(true, job).await?;
+    let run = scene.run("the Job", |_| true).await?;
+    let name = run["metadata"]["name"].as_str().unwrap_or_default();
+    let namespace = &scene.namespace;
+    let said = format!(
+        "Job {name} has made no pod yet: `kubectl describe job {name} -n {namespace}` shows why"
+    );
+    says(&scene, "Unknown", &said).await?;
+    let it = scene.ready("False").await?;
+    let message = it.message("Ready");
+    let wanted = format!("Job failed (DeadlineExceeded): {said}");
+    assert!(message.starts_with(&wanted), "{message}");
+    scene.never_more_runs_than(1).await
+}
+
+#[tokio::test]
 async fn a_job_whose_image_cannot_be_pulled_says_so_until_it_can() -> Result<()> {
     let scene = started(true, job("no-image", "", json!({}), json!({}))).await?;
     let said = "image \"registry.example/app:1\" cannot be pulled";

@@ -324,7 +324,7 @@ pub(super) mod tests {
             condition("RunTemplateReady", "False", "RunTemplateNotFound"),
             condition("Ready", "False", "RunTemplateNotFound"),
         ]);
-        let to_do = "do as the message says";
+        let to_do = "correct what the message names, in the Runnable or in its template";
         assert_eq!(
             json!(explanation(&conditions, true)),
             json!({

@@ -272,6 +272,7 @@ pub(crate) fn lacking(run: RunIdentity) -> FetchedRun {
             why: "no such path".to_owned(),
             faults: vec![Fault {
                 what: "no path".to_owned(),
+                place: String::new(),
                 cure: Some("correct it".to_owned()),
             }],
         },

@@ -1,0 +1,150 @@
+//! What a tag that leads to no value of the Runnable was probably meant to read.
+//!
+//! Names are told of the Runnable alone: its status, where this is read, is for those who may see it anyway. Those of
+//! the selected object may be for fewer.
+
+use serde_json::Value;
+
+use crate::{
+    Diagnostic,
+    context::{Context, RUNNABLE},
+    explained, suggestion, syntax,
+};
+
+/// Names that are compared: somebody else writes them, as many as fit.
+const COMPARED: usize = 256;
+/// Names of inputs that are listed where none is like the one that is missing.
+const LISTED: usize = 12;
+const INPUTS: [&str; 3] = [RUNNABLE, "spec", "inputs"];
+/// Bytes of a name that is told.
+const LONGEST: usize = 64;
+/// The fields that a Runnable may have and lack.
+const FIELDS: [(&[&str], &[&str]); 2] = [
+    (&[RUNNABLE, "metadata"], &["labels", "annotations"]),
+    (&[RUNNABLE, "spec"], &["inputs", "selector"]),
+];
+
+/// What to do about a tag that leads to no value, if the Runnable that it was rendered for tells.
+pub(crate) fn hint(problem: &Diagnostic, context: &Context) -> Option<String> {
+    if !explained::has_no_value(problem) {
+        return None;
+    }
+    let tag = problem.tag.as_deref()?;
+    let steps = syntax::steps(tag);
+    let (first, below) = steps.split_first()?;
+    let mut above = vec![first.key().filter(|key| *key == RUNNABLE)?];
+    let mut value = context.at(&[RUNNABLE.into()])?;
+    for step in below {
+        let key = step.key()?;
+        match value.get(key) {
+            Some(next) => value = next,
+            // What stands in it with dots is one name, and its first part is like none.
+            None if explained::unescaped_dots(tag, Some(step)).is_some() => return None,
+            None => return nearest(&above, key, value),
+        }
+        above.push(key);
+    }
+    None
+}
+
+fn nearest(above: &[&str], key: &str, parent: &Value) -> Option<String> {
+    let lacked = FIELDS.iter().filter(|(at, _)| *at == above);
+    let lacked = lacked.flat_map(|(_, fields)| fields.iter().copied());
+    let there = parent.as_object().into_iter().flatten();
+    let there = there.map(|(name, _)| name.as_str());
+    let short = there.filter(|name| name.len() <= LONGEST).take(COMPARED);
+    let known: Vec<&str> = lacked.chain(short).collect();
+    if known.contains(&key) {
+        return None;
+    }
+    match above {
+        [RUNNABLE] if key == "inputs" => Some("inputs are at runnable.spec.inputs".to_owned()),
+        _ => match suggestion::nearest(key, known.iter().copied()) {
+            Some(meant) => Some(format!("did you mean '{meant}'?")),
+            None if above.starts_with(&INPUTS) && (1..=LISTED).contains(&known.len()) => {
+                Some(format!(
+                    "give it a value, or correct the name: there are {}",
+                    known.join(", ")
+                ))
+            }
+            None => None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Template;
+
+    /// What to do about a tag with that path, for a Runnable with these inputs.
+    fn cure(path: &str, inputs: &Value) -> String {
+        let spec = serde_json::from_value(json!({ "template": {
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "generateName": "a-" },
+            "data": { "a": format!("x $({path})$") },
+        } }));
+        let template = Template::compile(&spec.unwrap()).unwrap();
+        let labels = json!({ "app": "shop", "app.kubernetes.io/name": "shop" });
+        let runnable = json!({
+            "metadata": { "name": "r", "labels": labels },
+            "spec": { "inputs": inputs },
+        });
+        let selected = json!({ "metadata": { "name": "s" }, "data": { "pasword": "x" } });
+        let context = Context::new(&runnable, Some(&selected)).unwrap();
+        let problems = template.render(&context).unwrap_err();
+        explained::of(&problems[0]).help.unwrap()
+    }
+
+    #[test]
+    fn the_name_that_was_meant_is_told_of_every_step() {
+        let inputs = json!({ "version": "1" });
+        for (path, meant) in [
+            ("runnable.spec.input.version", "inputs"),
+            ("runnable.spec.inputs.Version", "version"),
+            ("runnable.metadata.lables.app", "labels"),
+            ("runnable.metadata.labels.ap", "app"),
+        ] {
+            assert_eq!(cure(path, &inputs), format!("did you mean '{meant}'?"));
+        }
+        assert_eq!(
+            cure("runnable.inputs.version", &inputs),
+            "inputs are at runnable.spec.inputs"
+        );
+    }
+
+    #[test]
+    fn the_inputs_that_there_are_are_told_where_none_is_like_it() {
+        assert_eq!(
+            cure(
+                "runnable.spec.inputs.n",
+                &json!({ "false": "2", "version": "1" })
+            ),
+            "give it a value, or correct the name: there are false, version"
+        );
+    }
+
+    #[test]
+    fn a_field_that_a_runnable_may_leave_out_is_known_as_well() {
+        assert_eq!(
+            cure("runnable.spec.input.a", &Value::Null),
+            "did you mean 'inputs'?"
+        );
+    }
+
+    #[test]
+    fn names_in_the_selected_object_are_not_told() {
+        let said = cure("selected.data.password", &json!({}));
+        assert!(!said.contains("pasword"), "{said}");
+    }
+
+    #[test]
+    fn names_of_any_length_and_number_cost_nothing() {
+        let long = "a".repeat(30_000);
+        let many = (0..5_000).map(|n| (format!("{long}{n}"), Value::Null));
+        let inputs = Value::Object(many.take(20).collect());
+        let said = cure("runnable.spec.inputs.aaa", &inputs);
+        assert!(said.len() < 200, "{}", said.len());
+    }
+}
