@@ -353,6 +353,7 @@ fn a_pod_that_has_no_containers_yet_says_where_the_reason_stands_unless_another_
     let invalid = json!({ "state": { "waiting": { "reason": "InvalidImageName" } } });
     let said = heard(&[creating, with_container("other", &invalid)]).hindrance();
     assert!(said.unwrap().contains("(InvalidImageName)"));
+}
 
 fn tell(spec: &Value, status: &Value) -> PodsTell {
     let job = json!({ "apiVersion": "batch/v1", "kind": "Job", "spec": spec, "status": status });
