@@ -25,7 +25,7 @@ pub struct Retry {
     pub backoff: Option<Backoff>,
 
     /// Which ends of a run are tried again; without it only `Failed`. What the Runnable gives goes before what
-    /// its template gives. A run that somebody cancels is never tried again.
+    /// its template gives. A run that somebody cancels, with `cartouche cancel` or in the way of Tekton and Argo, is not tried again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 2), extend("x-kubernetes-list-type" = "set"))]
     pub retry_on: Option<Vec<RetryOn>>,

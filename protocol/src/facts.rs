@@ -339,6 +339,13 @@ impl Facts {
             .find(|cached_run| cached_run.run.uid == uid)
     }
 
+    /// Whether somebody has asked the run with this uid to stop, by whatever shows it.
+    #[must_use]
+    pub fn is_cancelled(&self, uid: &str) -> bool {
+        self.fetched_run(uid).is_some_and(|run| run.cancelled)
+            || self.cached_run(uid).is_some_and(|run| run.cancelled)
+    }
+
     /// It was found out in this reconciliation that the ledger did not go back, or has caught up since.
     #[must_use]
     pub fn is_latest(&self) -> bool {

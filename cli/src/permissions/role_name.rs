@@ -72,8 +72,11 @@ pub(crate) fn given(name: &str) -> Result<String, String> {
 
 /// The name of the role in the cluster that belongs to one of a namespace.
 pub(super) fn of_cluster(namespace: &str, name: &str) -> String {
-    let name = name.strip_prefix(PREFIX).unwrap_or(name);
-    format!("{PREFIX}{namespace}:{name}")
+    // No account has an empty name: what is given can never read like one of ours.
+    match name.strip_prefix(PREFIX) {
+        Some(own) => format!("{PREFIX}{namespace}:{own}"),
+        None => format!("{PREFIX}{namespace}::{name}"),
+    }
 }
 
 #[cfg(test)]
@@ -140,5 +143,16 @@ mod tests {
             assert!(given(wrong).is_err(), "{wrong}");
         }
         assert!(given("cartouche:app:a").is_ok());
+    }
+
+    #[test]
+    fn two_roles_of_a_namespace_have_two_in_the_cluster() {
+        let purpose = Purpose {
+            templates: &["greet"],
+            ..Purpose::default()
+        };
+        let own = of_cluster("shop", &named("app", purpose));
+        assert_eq!(own, "cartouche:shop:app:greet");
+        assert_ne!(of_cluster("shop", "app:greet"), own);
     }
 }

@@ -217,8 +217,8 @@ fn a_kind_without_namespaces_gets_a_role_of_the_cluster() {
         json!([
             ["Role", "builder"],
             ["RoleBinding", "builder"],
-            ["ClusterRole", "cartouche:shop:builder"],
-            ["ClusterRoleBinding", "cartouche:shop:builder"],
+            ["ClusterRole", "cartouche:shop::builder"],
+            ["ClusterRoleBinding", "cartouche:shop::builder"],
         ])
     );
     let own = manifest::json("cartouche:builder:build", &account, &rules);

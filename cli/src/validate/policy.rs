@@ -5,7 +5,7 @@ use cartouche_protocol::{diagnosis::Fault, policy::Policy};
 use serde_json::Value;
 
 use crate::{
-    finding::{Finding, Rule},
+    finding::{Finding, Rule, Severity},
     source::{Content, Document, Node, SourceSpan},
 };
 
@@ -53,7 +53,11 @@ pub(super) fn check_name(
     let asks = asks.find(|document| retry(document).is_some())?;
     let finding = finding(asks, fault).related(at_name, "each run gets this name");
     Some(match runnable {
-        None => finding,
+        // A Runnable may do without.
+        None => Finding {
+            severity: Severity::Warning,
+            ..finding
+        },
         Some(runnable) => Finding {
             message: format!("Runnable {}: {}", runnable.name(), finding.message),
             ..finding

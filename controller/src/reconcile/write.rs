@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cartouche_crds::{API_VERSION, RunPhase, RunResult, RunnableStatus};
 use cartouche_protocol::{
     decide::{Change, Step, decide},
-    facts::{CreateOutcome, LedgerWriter, NameRead},
+    facts::{CreateOutcome, LedgerWriter, NameRead, RunName},
     ledger::Ledger,
     reconcile_error::ReconcileError,
     retention::trimmed,
@@ -102,11 +102,26 @@ impl Reconciliation<'_> {
         lock(&self.memory)
             .state
             .wrote_ledger(&self.facts.ledger, change, boot_time());
+        self.forget_last_word(before);
         if change == Change::Confirm {
             // A refusal to read was no hindrance to confirm; to follow the run it is.
             self.facts.reads.retain(|_, read| *read != NameRead::Denied);
         }
         self.announce(before);
+    }
+
+    /// What is tried again is read once more before that: the read that found it failed need not have been consistent.
+    fn forget_last_word(&mut self, before: &Ledger) {
+        let had = |ledger: &Ledger| {
+            let current = ledger.current.as_ref();
+            current.is_some_and(|current| current.retry_at.is_some())
+        };
+        if let Some(current) = &self.facts.ledger.current
+            && had(&self.facts.ledger)
+            && !had(before)
+        {
+            self.facts.reads.remove(&RunName::of(current));
+        }
     }
 
     /// Counts a result that is new, and says that there are new outputs.
@@ -141,7 +156,12 @@ impl Reconciliation<'_> {
         if current.sequence > old.sequence && current.attempt > old.attempt {
             self.ctx.metrics.run(RunEvent::Retried);
         }
-        let has_ended = current.result.filter(|_| old.result.is_none());
+        // Who cancels a run asks for no further attempt.
+        let uid = current.uid.as_deref().unwrap_or_default();
+        let is_cancelled = self.facts.is_cancelled(uid);
+        let has_ended = current
+            .result
+            .filter(|_| old.result.is_none() && !is_cancelled);
         let (Some(result), Some(retry)) = (has_ended, &self.facts.policy.retry) else {
             return;
         };

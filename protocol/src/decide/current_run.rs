@@ -74,7 +74,12 @@ fn differs(
         // The template may have changed since: what was read by its former rules stands.
         return current.result.is_none() && cached_run.finished();
     };
-    if cached_run.rules_hash != rendering.rules_hash
+    // By which rules a run was followed stands in the ledger, whatever a watch has judged it by since.
+    let followed_by = current.rules_hash.as_deref();
+    let is_followed_anew = current.result.is_none()
+        && followed_by.is_some_and(|rules| rules != &*rendering.rules_hash);
+    if is_followed_anew
+        || cached_run.rules_hash != rendering.rules_hash
         || result_of(cached_run.health.verdict) != current.result
         || !status::reports(&facts.stored, &cached_run.health)
     {

@@ -33,7 +33,8 @@ fn schedule(facts: &Facts, ledger: &mut Ledger) {
     let (Some(result), None) = (current.result, before.result) else {
         return;
     };
-    if !is_cancelled(facts, current) && is_judged_as_followed(facts, before, current, result) {
+    if !facts.is_cancelled(uid_of(current)) && is_judged_as_followed(facts, before, current, result)
+    {
         current.retry_at = planned(facts, current, result);
     }
 }
@@ -44,13 +45,6 @@ fn planned(facts: &Facts, current: &CurrentRun, result: RunResult) -> Option<Tim
     let (uid, ended) = (current.uid.as_deref()?, current.finished_at.as_ref()?);
     let at = retry.next(ended.0, current.attempt, uid, current.sequence);
     Some(Time(at))
-}
-
-/// Whether somebody has asked the run to stop, by whatever shows it.
-fn is_cancelled(facts: &Facts, current: &CurrentRun) -> bool {
-    let uid = current.uid.as_deref().unwrap_or_default();
-    facts.fetched_run(uid).is_some_and(|run| run.cancelled)
-        || facts.cached_run(uid).is_some_and(|run| run.cancelled)
 }
 
 /// Whether the run was followed by the rules that now say how it ended: by others an old run may fail of itself. What is
@@ -64,7 +58,7 @@ fn is_judged_as_followed(
     if result == RunResult::Lost {
         return true;
     }
-    let uid = current.uid.as_deref().unwrap_or_default();
+    let uid = uid_of(current);
     let read = facts.fetched_run(uid).or_else(|| facts.created_run(uid));
     let read = read.map(|run| &*run.rules_hash);
     let Some(rules) = read.or_else(|| Some(&*facts.cached_run(uid)?.rules_hash)) else {
@@ -113,13 +107,17 @@ pub(super) fn retried(facts: &Facts, rendering: &Rendering, current: &CurrentRun
     Some(numbered(facts, rendering, ledger, &next))
 }
 
+fn uid_of(current: &CurrentRun) -> &str {
+    current.uid.as_deref().unwrap_or_default()
+}
+
 /// Whether what has become of the run since it failed leaves nothing to try again: somebody has cancelled it, or it went
 /// after its result had turned.
 fn is_void(facts: &Facts, current: &CurrentRun) -> bool {
-    let uid = current.uid.as_deref().unwrap_or_default();
+    let uid = uid_of(current);
     let went = facts.cached_run(uid).filter(|run| run.deleted);
     let turned = went.is_some_and(|run| result_of(run.health.verdict) != current.result);
-    turned && current.result != Some(RunResult::Lost) || is_cancelled(facts, current)
+    turned && current.result != Some(RunResult::Lost) || facts.is_cancelled(uid)
 }
 
 /// Nothing is ahead any more. Were the time kept, a policy that allows attempts again later would wake an old failure.

@@ -6,7 +6,8 @@ use cartouche_crds::{ClusterRunTemplate, RUN_SEQUENCE_LABEL, RerunRequest, Runna
 use cartouche_protocol::{
     advice::advice,
     ledger::{Due, RunState},
-    status::{READY, RUN_IN_PROGRESS, TRUE, blocking},
+    reconcile_error::Category,
+    status::{READY, RUN_IN_PROGRESS, RUN_TEMPLATE_READY, TRUE, blocking},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
@@ -171,8 +172,13 @@ impl Explanation {
         }
     }
 
-    /// What is going to be tried again asks nothing of anybody.
+    /// What is going to be tried again asks nothing of anybody, unless something is in its way.
     fn with_retry(mut self, retry: Option<Retry>) -> Self {
+        let in_its_way = self.blocked_by.as_ref().is_some_and(|blocked| {
+            blocked.condition == RUN_TEMPLATE_READY
+                && blocked.reason != Category::Suspended.as_str()
+        });
+        let retry = retry.filter(|retry| !in_its_way || matches!(retry, Retry::Exhausted { .. }));
         match &retry {
             Some(Retry::Scheduled { .. }) if self.ready.is_some() => self.to_do = None,
             Some(Retry::Held { .. }) => self.to_do = Some(RESUME.to_owned()),

@@ -166,6 +166,20 @@ fn a_run_that_fails_by_other_rules_than_its_own_is_not_tried_again() {
 }
 
 #[test]
+fn a_run_at_work_is_followed_by_new_rules_as_soon_as_there_are_any() {
+    let by_newer_rules = FetchedRun {
+        rules_hash: "newer".into(),
+        ..running(run(2, "A"))
+    };
+    let mut facts = retrying(with(at_work(1), "A")).seeing(seen(&by_newer_rules));
+    facts.rendering.as_mut().unwrap().rules_hash = "newer".into();
+    assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));
+    let read = facts.reading_found(&name(2), by_newer_rules);
+    let next = written(&read, Change::Record).current.unwrap();
+    assert_eq!(next.rules_hash.as_deref(), Some("newer"));
+}
+
+#[test]
 fn who_asks_for_retries_later_wakes_no_old_failure() {
     let facts = retrying(with(ended(2, "A", RunResult::Failed), "A").fresh());
     assert_eq!(decide(&facts), Step::Settled);
