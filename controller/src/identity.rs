@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, sync::Mutex, time::Duration};
 
+use cartouche_crds::is_dns_subdomain;
 use cartouche_protocol::{
     diagnosis::{Denied, Diagnosis, Who},
     reconcile_error::{Category, ReconcileError, Requeue},
@@ -87,7 +88,8 @@ impl Identity {
 
     /// Requests as a ServiceAccount.
     pub async fn of(&self, namespace: &str, account: &str) -> Result<Requests, ReconcileError> {
-        if !is_account_name(account) || namespace.is_empty() {
+        // A name with a colon would be another user when impersonated.
+        if !is_dns_subdomain(account) || namespace.is_empty() {
             return Err(ReconcileError::caused(
                 Category::ServiceAccountError,
                 Requeue::OnChange,
@@ -185,19 +187,6 @@ fn header(text: &str) -> Result<HeaderValue, ReconcileError> {
             "creating client: the account's name or token is not a valid header",
         )
     })
-}
-
-/// A DNS subdomain, as the API server asks of the names of ServiceAccounts. Checked here because a
-/// name with a colon would be another user when impersonated.
-fn is_account_name(name: &str) -> bool {
-    let edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    name.len() <= 253
-        && name.bytes().all(|byte| {
-            byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.')
-        })
-        && name
-            .split('.')
-            .all(|label| edge(label.as_bytes().first()) && edge(label.as_bytes().last()))
 }
 
 #[cfg(test)]

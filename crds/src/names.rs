@@ -26,3 +26,14 @@ pub const CANCEL_REQUEST_ANNOTATION: &str = "carto.run/cancel-request";
 
 /// The field manager of every write that Cartouche makes.
 pub const FIELD_MANAGER: &str = "cartouche";
+
+/// Whether the API server lets most objects, `ServiceAccounts` among them, have this name: a DNS subdomain (RFC 1123).
+#[must_use]
+pub fn is_dns_subdomain(name: &str) -> bool {
+    let is_label = |label: &str| {
+        let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let is_plain = !label.is_empty() && label.bytes().all(inner);
+        is_plain && !label.starts_with('-') && !label.ends_with('-')
+    };
+    name.len() <= 253 && name.split('.').all(is_label)
+}

@@ -211,6 +211,7 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
         };
     }
     let next = Next {
+        beginning: Beginning::Run,
         attempt: 1,
         fate: &fate,
         message: &last_message(facts),
@@ -220,6 +221,8 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
 
 /// What the next number is for.
 struct Next<'a> {
+    /// What it begins.
+    beginning: Beginning,
     /// Which attempt it is.
     attempt: i64,
     /// What has become of the entry that it supersedes.
@@ -230,15 +233,10 @@ struct Next<'a> {
 
 /// Writes the intent, unless something holds it back.
 fn intend(facts: &Facts, rendering: &Rendering, mut ledger: Ledger, next: &Next<'_>) -> Step {
-    match gate::open(facts, Beginning::Number(rendering, &ledger)) {
+    match gate::intent(facts, rendering, &ledger, next.beginning) {
         Ok(breaker) => ledger.breaker = breaker,
         Err(held) => return Step::Stuck(held),
     }
-    numbered(facts, rendering, ledger, next)
-}
-
-/// The ledger with the next number.
-fn numbered(facts: &Facts, rendering: &Rendering, ledger: Ledger, next: &Next<'_>) -> Step {
     let uid = &facts.runnable.uid;
     let token = facts.runnable.rerun_token.clone();
     let ledger = ledger.intend(

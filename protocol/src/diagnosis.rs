@@ -25,6 +25,16 @@ pub struct Fault {
 }
 
 impl Fault {
+    /// What is wrong, where it says itself where that is.
+    #[must_use]
+    pub fn new(what: impl Into<String>, cure: Option<String>) -> Self {
+        Self {
+            what: what.into(),
+            place: String::new(),
+            cure,
+        }
+    }
+
     fn of(diagnostic: &Diagnostic) -> Self {
         let said = explained::of(diagnostic);
         let path = diagnostic.path();

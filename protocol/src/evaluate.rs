@@ -74,11 +74,7 @@ pub fn outputs_with_pods(compiled: &Compiled, mut job: Value, pods: &[Value]) ->
         let cure = "keep pods of Jobs until they are read; `cartouche rerun` runs it again";
         return OutputsRead::Unsatisfied {
             why: what.to_owned(),
-            faults: vec![Fault {
-                what: what.to_owned(),
-                place: String::new(),
-                cure: Some(cure.to_owned()),
-            }],
+            faults: vec![Fault::new(what, Some(cure.to_owned()))],
         };
     }
     add_message_of(&mut job, pods);
@@ -179,11 +175,7 @@ pub fn outputs(template: &Template, object: &Value) -> OutputsRead {
         let why = format!(
             "it is nested deeper than {MAX_DEPTH} levels, so that not all of it can be read"
         );
-        let faults = vec![Fault {
-            what: why.clone(),
-            place: String::new(),
-            cure: None,
-        }];
+        let faults = vec![Fault::new(why.clone(), None)];
         return OutputsRead::Unsatisfied { why, faults };
     }
     match template.outputs(object) {
@@ -199,11 +191,8 @@ pub fn outputs(template: &Template, object: &Value) -> OutputsRead {
 /// Why outputs could not be taken, one by one.
 fn faults(error: &OutputError, object: &Value) -> Vec<Fault> {
     let OutputError::Paths(paths) = error else {
-        return vec![Fault {
-            what: error.to_string(),
-            place: String::new(),
-            cure: Some("let the run give less, or other outputs".to_owned()),
-        }];
+        let cure = "let the run give less, or other outputs";
+        return vec![Fault::new(error.to_string(), Some(cure.to_owned()))];
     };
     let fault = |path: &OutputPathError| Fault {
         what: format!(

@@ -90,24 +90,19 @@ impl Policy {
         })
     }
 
-    /// The same for a document: one whose name the template fixes can be made once only.
+    /// Whether it can be used for a document: one whose name the template fixes can be made once only.
     ///
     /// # Errors
     /// What cannot be used with it.
-    pub fn for_name(self, fixed_name: Option<&str>) -> Result<Self, Vec<Fault>> {
+    pub fn check_name(&self, fixed_name: Option<&str>) -> Result<(), Vec<Fault>> {
         let (Some(_), Some(name)) = (&self.retry, fixed_name) else {
-            return Ok(self);
+            return Ok(());
         };
-        Err(vec![Fault {
-            what: format!(
-                "retry makes further runs, and the template gives each of them the name {name:?}"
-            ),
-            place: String::new(),
-            cure: Some(
-                "use metadata.generateName in the template instead of metadata.name, or set retry.limit to 0"
-                    .to_owned(),
-            ),
-        }])
+        let what = format!(
+            "retry makes further runs, and the template gives each of them the name {name:?}"
+        );
+        let cure = "use metadata.generateName in the template instead of metadata.name, or set retry.limit to 0";
+        Err(vec![Fault::new(what, Some(cure.to_owned()))])
     }
 }
 
@@ -145,11 +140,8 @@ struct Side {
 impl Side {
     fn of(whose: &str, retry: &Retry, faults: &mut Vec<Fault>) -> Self {
         let mut fault = |field: &str, value: &str, wanted: &str| {
-            faults.push(Fault {
-                what: format!("{whose} spec.retry.{field} {value} is not {wanted}"),
-                place: String::new(),
-                cure: Some(format!("give {wanted}")),
-            });
+            let what = format!("{whose} spec.retry.{field} {value} is not {wanted}");
+            faults.push(Fault::new(what, Some(format!("give {wanted}"))));
         };
         let mut number = |field: &str, value: Option<i64>, least: i64, most: i64| {
             let value = value?;

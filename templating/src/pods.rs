@@ -3,11 +3,9 @@
 //! Only what the kubelet, the scheduler and the containers themselves have said is repeated: statuses and termination
 //! messages, never what stands in a `spec`. All of it is somebody else's, so all of it is bounded.
 
+mod ended;
 mod mask;
 
-use std::time::Duration;
-
-use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
@@ -15,6 +13,7 @@ use crate::{
     health::{Health, Verdict},
     termination_message::is_job,
 };
+use ended::{Ended, failed};
 
 /// Bytes of what a container or the cluster said that are kept: the end of the one, the beginning of the other.
 const SAID_BYTES: usize = 512;
@@ -102,14 +101,6 @@ pub struct PodsWords {
     creating: Option<String>,
 }
 
-/// How a container, or its whole pod, ended; the later one is the greater.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Ended {
-    /// RFC 3339 in UTC sorts as text.
-    at: String,
-    words: String,
-}
-
 impl PodsWords {
     /// Words of pods that may know what is secret: names, reasons and exit codes are kept, messages and images are not.
     #[must_use]
@@ -195,103 +186,6 @@ fn silence(status: &mut Value) {
         Value::Array(elements) => elements.iter_mut().for_each(silence),
         _ => {}
     }
-}
-
-/// How a pod failed: as a whole, by what the cluster did to it, or the first of its containers that did.
-fn failed(pod: &Value) -> Option<Ended> {
-    let name = name(pod);
-    let ended = |(container, is_init): (&Value, bool)| {
-        let words = of_container(pod, container)?;
-        let words = format!(
-            "container {} of pod {name} {words}",
-            short(text(container, "name"), NAME_BYTES)
-        );
-        let ended = last_end(pod, container).map(|(ended, _)| ended)?;
-        let at = short(text(ended, "finishedAt"), NAME_BYTES);
-        // Those beside it are stopped after it: within one second a sidecar, which is an init container, is one of them.
-        Some((at, is_init, words))
-    };
-    let first = containers(pod).filter_map(ended).min();
-    let whole = disrupted(pod).or_else(|| {
-        let status = pod
-            .get("status")
-            .filter(|it| text(it, "phase") == "Failed")?;
-        let (reason, message) = (text(status, "reason"), text(status, "message"));
-        let has_own = !reason.is_empty() || first.is_none();
-        has_own.then(|| reason_and_words(reason, &start(message)))
-    });
-    let at = first
-        .as_ref()
-        .map_or_else(String::new, |(at, ..)| at.clone());
-    let whole = whole.map(|why| format!("pod {name} failed{why}"));
-    let words = whole.or(first.map(|(.., words)| words))?;
-    Some(Ended { at, words })
-}
-
-/// What the cluster says that it did to a pod: it was evicted, preempted, or its node went.
-fn disrupted(pod: &Value) -> Option<String> {
-    let condition = conditions_of(pod)
-        .find(|it| text(it, "type") == "DisruptionTarget" && text(it, "status") == "True")?;
-    let (reason, message) = (text(condition, "reason"), text(condition, "message"));
-    Some(reason_and_words(reason, &start(message)))
-}
-
-/// How a container failed, in words; `None` if it has not. One that ended well at last has not, whatever came before.
-fn of_container(pod: &Value, container: &Value) -> Option<String> {
-    let (ended, was_stopped) = last_end(pod, container)?;
-    match exit_code(ended) {
-        0 => None,
-        code if was_stopped => Some(format!("was stopped (exit code {code})")),
-        _ => Some(end(ended)),
-    }
-}
-
-/// The end of a container that tells most, and whether it was stopped then with its pod, which a Job that has failed
-/// deletes: of such an end only the one before says why.
-fn last_end<'a>(pod: &Value, container: &'a Value) -> Option<(&'a Value, bool)> {
-    let (now, before) = (
-        container.pointer("/state/terminated"),
-        container.pointer("/lastState/terminated"),
-    );
-    let was_stopped = now.is_some_and(|now| is_after_deletion(pod, now));
-    if was_stopped && let Some(before) = before.filter(|before| exit_code(before) != 0) {
-        return Some((before, false));
-    }
-    Some((now.or(before)?, was_stopped))
-}
-
-/// Whether a container ended once the deletion of its pod was asked for.
-fn is_after_deletion(pod: &Value, ended: &Value) -> bool {
-    let metadata = pod.get("metadata").unwrap_or_default();
-    let time = |text: &str| text.parse::<Timestamp>().ok();
-    let grace = metadata.get("deletionGracePeriodSeconds");
-    let grace = grace.and_then(Value::as_u64).unwrap_or_default();
-    let asked = time(text(metadata, "deletionTimestamp"))
-        .and_then(|at| at.checked_sub(Duration::from_secs(grace)).ok());
-    let ended = time(text(ended, "finishedAt"));
-    asked
-        .zip(ended)
-        .is_some_and(|(asked, ended)| ended >= asked)
-}
-
-/// `exited 3: relation "orders" already exists`.
-fn end(terminated: &Value) -> String {
-    let code = exit_code(terminated);
-    let reason = text(terminated, "reason");
-    let ended = match reason {
-        // That is what every failed container has.
-        "" | "Error" => format!("exited {code}"),
-        reason => format!("exited {code} ({})", short(reason, NAME_BYTES)),
-    };
-    match last(text(terminated, "message")) {
-        said if said.is_empty() => ended,
-        said => format!("{ended}: {said}"),
-    }
-}
-
-fn exit_code(terminated: &Value) -> i64 {
-    let code = terminated.get("exitCode").and_then(Value::as_i64);
-    code.unwrap_or_default()
 }
 
 /// Why a pod does not run, if something keeps it from that which may not pass by itself.

@@ -13,6 +13,15 @@ pub const LEDGER: [&str; 5] = [
     "breaker",
 ];
 
+/// Takes the ledger out of a status: the original's has none.
+pub fn without_ledger(status: &mut Value) {
+    if let Value::Object(fields) = status {
+        for ours in LEDGER {
+            fields.remove(ours);
+        }
+    }
+}
+
 /// A status after an edit of what it says.
 ///
 /// # Errors

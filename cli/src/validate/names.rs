@@ -1,5 +1,6 @@
 //! Names and labels that the API server refuses.
 
+use cartouche_crds::is_dns_subdomain;
 use cartouche_templating::{MAX_LABEL, syntax};
 use serde_json::Value;
 
@@ -79,20 +80,12 @@ pub(super) fn check(object: &Value) -> Vec<Refused> {
 
 /// What a name may be, or what it may begin with.
 pub(crate) fn is_subdomain(name: &str, is_prefix: bool) -> bool {
-    let allowed = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-');
     // The part that is added ends the name.
-    let name = if is_prefix {
-        format!("{name}x")
+    if is_prefix {
+        is_dns_subdomain(&format!("{name}x"))
     } else {
-        name.to_owned()
-    };
-    name.len() <= 253
-        && name.split('.').all(|part| {
-            !part.is_empty()
-                && part.chars().all(allowed)
-                && !part.starts_with('-')
-                && !part.ends_with('-')
-        })
+        is_dns_subdomain(name)
+    }
 }
 
 fn is_label_value(text: &str) -> bool {

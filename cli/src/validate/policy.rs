@@ -47,7 +47,7 @@ pub(super) fn check_name(
     let name = name.filter(|name| !name.is_empty())?;
     let own = runnable.and_then(retry);
     let policy = Policy::of(own.as_ref(), retry(template).as_ref()).ok()?;
-    let fault = policy.for_name(Some(name)).err()?.into_iter().next()?;
+    let fault = policy.check_name(Some(name)).err()?.into_iter().next()?;
     let at_name = template.place_of(&["spec", "template", "metadata", "name"]);
     let mut asks = [Some(template), runnable].into_iter().flatten();
     let asks = asks.find(|document| retry(document).is_some())?;

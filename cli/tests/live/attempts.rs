@@ -1,30 +1,17 @@
 //! A run fails and is tried again, until its last attempt.
 
-use std::fs;
+use anyhow::{Context as _, Result, ensure};
 
-use anyhow::{Result, ensure};
-use cartouche_tests::repository;
-
-use crate::story::Story;
+use crate::story::{Story, example_job};
 
 /// A template of the example whose pods fail, and a Runnable of it with one further attempt.
 fn failing(pause: &str) -> Result<String> {
-    let example = repository().join("examples/job");
-    let job = fs::read_to_string(example.join("template.yaml"))?;
-    let named = job.replace("name: greet\nspec:", "name: failing\nspec:");
-    let outcome = "      backoffLimit: 0\n      template:\n        metadata: {annotations: {play.carto.run/outcome: fail}}\n";
-    let failing = named.replacen("      template:\n", outcome, 1);
-    ensure!(
-        failing.contains("outcome: fail") && failing.contains("name: failing"),
-        "{failing}"
-    );
-    let runnable = fs::read_to_string(example.join("runnable.yaml"))?
-        .replace("name: hello", "name: failing")
-        .replace("name: greet\n", "name: failing\n");
+    let of_job = "      backoffLimit: 0\n      template:\n        metadata: {annotations: {play.carto.run/outcome: fail}}\n";
+    let example = example_job("failing", of_job)?;
+    // The last spec is that of the Runnable.
+    let (before, spec) = example.rsplit_once("\nspec:\n").context(example.clone())?;
     let retry = format!("  retry: {{limit: 1, backoff: {{initial: {pause}, max: {pause}}}}}\n");
-    ensure!(runnable.contains("\nspec:\n"), "{runnable}");
-    let runnable = runnable.replace("\nspec:\n", &format!("\nspec:\n{retry}"));
-    Ok(format!("{failing}---\n{runnable}"))
+    Ok(format!("{before}\nspec:\n{retry}{spec}"))
 }
 
 pub async fn are_told_and_waited_for(story: &Story) -> Result<()> {

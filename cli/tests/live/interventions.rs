@@ -1,11 +1,8 @@
 //! Somebody suspends a Runnable, resumes it, and cancels a run.
 
-use std::fs;
-
 use anyhow::{Result, ensure};
-use cartouche_tests::repository;
 
-use crate::story::Story;
+use crate::story::{Story, example_job};
 
 /// It is suspended, asked to run, and resumed.
 pub async fn held_back(story: &Story) -> Result<()> {
@@ -29,20 +26,8 @@ pub async fn held_back(story: &Story) -> Result<()> {
 
 /// A template of the example whose pods never end, and a Runnable of it.
 fn endless() -> Result<String> {
-    let example = repository().join("examples/job");
-    let job = fs::read_to_string(example.join("template.yaml"))?;
-    let named = job.replace("name: greet\nspec:", "name: endless\nspec:");
     let hang = "        metadata: {annotations: {play.carto.run/outcome: hang}}\n";
-    let template = format!("      template:\n{hang}");
-    let endless = named.replacen("      template:\n", &template, 1);
-    ensure!(
-        endless.contains("hang") && endless.contains("endless"),
-        "{endless}"
-    );
-    let runnable = fs::read_to_string(example.join("runnable.yaml"))?
-        .replace("name: hello", "name: endless")
-        .replace("name: greet\n", "name: endless\n");
-    Ok(format!("{endless}---\n{runnable}"))
+    example_job("endless", &format!("      template:\n{hang}"))
 }
 
 /// A run that would never end is stopped in the way of its kind.

@@ -1,6 +1,7 @@
 //! An example on a cluster of its own, and the command as an administrator of that cluster calls it.
 
 use std::{
+    fs,
     ops::Deref,
     path::{Path, PathBuf},
     process::Command,
@@ -28,6 +29,23 @@ impl Deref for Story {
     fn deref(&self) -> &Fixture {
         &self.0
     }
+}
+
+/// Template and Runnable of the example of a Job under another name, with this in the place of the line where the
+/// template of its pods begins.
+pub fn example_job(name: &str, of_job: &str) -> Result<String> {
+    let example = repository().join("examples/job");
+    let template = fs::read_to_string(example.join("template.yaml"))?
+        .replace("name: greet\nspec:", &format!("name: {name}\nspec:"))
+        .replacen("      template:\n", of_job, 1);
+    ensure!(
+        template.contains(of_job) && template.contains(name),
+        "{template}"
+    );
+    let runnable = fs::read_to_string(example.join("runnable.yaml"))?
+        .replace("name: hello", &format!("name: {name}"))
+        .replace("name: greet\n", &format!("name: {name}\n"));
+    Ok(format!("{template}---\n{runnable}"))
 }
 
 impl Story {

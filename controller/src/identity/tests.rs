@@ -1,10 +1,11 @@
 use std::sync::{Arc, Mutex};
 
+use cartouche_crds::is_dns_subdomain;
 use http::{Request, Response, StatusCode, header};
 use kube::{Client, client::Body};
 use serde_json::{Value, json};
 
-use super::{Identity, IdentityMode, is_account_name};
+use super::{Identity, IdentityMode};
 use crate::{
     api::{ApiError, Connection},
     metrics::Metrics,
@@ -68,7 +69,7 @@ async fn a_late_word_on_an_old_token_is_none_on_the_new_one() {
 #[test]
 fn only_dns_names_are_impersonated() {
     for good in ["default", "a", "ci.runner-1"] {
-        assert!(is_account_name(good), "{good}");
+        assert!(is_dns_subdomain(good), "{good}");
     }
     for bad in [
         "",
@@ -85,6 +86,6 @@ fn only_dns_names_are_impersonated() {
         "a.-b",
         &"a".repeat(254),
     ] {
-        assert!(!is_account_name(bad), "{bad:?}");
+        assert!(!is_dns_subdomain(bad), "{bad:?}");
     }
 }

@@ -95,8 +95,7 @@ impl Reconciliation<'_> {
             },
         };
         let name = rendering.document.fixed_name();
-        let policy = self.facts.policy.clone();
-        policy.for_name(name).map_err(unusable)?;
+        self.facts.policy.check_name(name).map_err(unusable)?;
         self.check_kind(&rendering).await?;
         self.sources = Some(sources);
         Ok(rendering)

@@ -3,7 +3,7 @@
 use cartouche_crds::{CurrentRun, RunResult};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{Change, Next, Step, Waiting, intend, superseded};
+use super::{Beginning, Change, Next, Step, Waiting, intend, superseded};
 use crate::{
     facts::{CachedRun, CreateOutcome, Facts, NameRead, OutputsDigest, Rendering, RunName, digest},
     ledger::{Fate, FetchedRun, RunIdentity, result_of},
@@ -156,6 +156,7 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
         run.finished_at = facts.now.map(Time);
     }
     let next = Next {
+        beginning: Beginning::Run,
         attempt: current.attempt,
         fate: &Fate::Known,
         message: DELETED_UNFINISHED,

@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::HashMap};
 use cartouche_crds::{CurrentRun, RunPhase};
 use cartouche_templating::HASH_VERSION;
 
-use super::{Change, Next, Step, Waiting, intend, supersede};
+use super::{Beginning, Change, Next, Step, Waiting, intend, supersede};
 use crate::{
     explanation::explanation,
     facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName},
@@ -190,6 +190,7 @@ pub(super) fn migrate_hash(facts: &Facts, rendering: &Rendering, current: &Curre
 /// A first attempt, after a run of which this was said last.
 fn first(message: &str) -> Next<'_> {
     Next {
+        beginning: Beginning::Run,
         attempt: 1,
         fate: &Fate::Known,
         message,

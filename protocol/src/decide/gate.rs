@@ -13,31 +13,36 @@ use crate::{
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 
-/// What is about to begin.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Beginning<'a> {
-    /// A number for something new: a change, a request, or a run that somebody deleted before it had ended.
-    Number(&'a Rendering, &'a Ledger),
+/// What a number is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// Something new: a change, a request, or a run that somebody deleted before it had ended.
+    Run,
     /// A further attempt at what failed. Its limit bounds it, so that it neither counts as a run that nobody
     /// asked for nor waits for those.
-    Attempt(&'a Ledger),
-    /// The create of an entry that has its number.
-    Create,
+    Attempt,
 }
 
-/// What is to be counted with the intent, if nothing holds it back; else what does.
-pub(super) fn open(
+/// What is to be counted with an intent, if nothing holds it back; else what does.
+pub(super) fn intent(
     facts: &Facts,
-    beginning: Beginning<'_>,
+    rendering: &Rendering,
+    ledger: &Ledger,
+    beginning: Beginning,
 ) -> Result<Option<Breaker>, ReconcileError> {
+    create(facts)?;
+    match beginning {
+        Beginning::Run => slowed(facts, rendering, ledger),
+        Beginning::Attempt => Ok(ledger.breaker.clone()),
+    }
+}
+
+/// What holds back the create of an entry that has its number, if anything does.
+pub(super) fn create(facts: &Facts) -> Result<(), ReconcileError> {
     if facts.runnable.suspended {
         return Err(suspended());
     }
-    match beginning {
-        Beginning::Number(rendering, ledger) => slowed(facts, rendering, ledger),
-        Beginning::Attempt(ledger) => Ok(ledger.breaker.clone()),
-        Beginning::Create => Ok(None),
-    }
+    Ok(())
 }
 
 fn suspended() -> ReconcileError {

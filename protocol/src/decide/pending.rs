@@ -2,10 +2,7 @@
 
 use cartouche_crds::{CurrentRun, RunPhase};
 
-use super::{
-    Change, Step, crowded,
-    gate::{self, Beginning},
-};
+use super::{Change, Step, crowded, gate};
 use crate::{
     diagnosis::{Denied, Diagnosis, Who},
     facts::{CachedRun, CreateOutcome, Facts, NameRead, Rendering, RunName},
@@ -92,7 +89,7 @@ pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
 
 /// A further attempt after a refusal is recorded before it is sent.
 fn send(facts: &Facts, current: &CurrentRun) -> Step {
-    if let Err(held) = gate::open(facts, Beginning::Create) {
+    if let Err(held) = gate::create(facts) {
         return Step::Stuck(held);
     }
     if current.phase == RunPhase::Rejected && !current.attempted {

@@ -3,7 +3,7 @@
 use cartouche_crds::{CurrentRun, RunResult};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{Change, Next, Step, gate, gate::Beginning, last_message, numbered};
+use super::{Beginning, Change, Next, Step, intend, last_message};
 use crate::{
     facts::{Facts, NameRead, Rendering, RunName},
     ledger::{Fate, Ledger, result_of},
@@ -94,17 +94,13 @@ pub(super) fn retried(facts: &Facts, rendering: &Rendering, current: &CurrentRun
         Some(NameRead::Denied) => return None,
         Some(NameRead::Absent | NameRead::Found(_)) => {}
     }
-    let mut ledger = facts.ledger.clone();
-    ledger.breaker = match gate::open(facts, Beginning::Attempt(&ledger)) {
-        Ok(breaker) => breaker,
-        Err(held) => return Some(Step::Stuck(held)),
-    };
     let next = Next {
+        beginning: Beginning::Attempt,
         attempt: ahead.attempt,
         fate: &Fate::Known,
         message: &last_message(facts),
     };
-    Some(numbered(facts, rendering, ledger, &next))
+    Some(intend(facts, rendering, facts.ledger.clone(), &next))
 }
 
 fn uid_of(current: &CurrentRun) -> &str {

@@ -162,11 +162,11 @@ fn all_that_cannot_be_used_is_told_at_once() {
 #[test]
 fn a_name_that_the_template_fixes_can_be_made_once_only() {
     let retry = || Policy::of(Some(&limited(1)), None).unwrap();
-    assert!(retry().for_name(None).is_ok());
-    let faults = retry().for_name(Some("migrate")).unwrap_err();
+    assert!(retry().check_name(None).is_ok());
+    let faults = retry().check_name(Some("migrate")).unwrap_err();
     assert!(faults[0].what.contains("\"migrate\""), "{faults:?}");
     let none = Policy::of(Some(&limited(0)), None).unwrap();
-    assert!(none.for_name(Some("migrate")).is_ok());
+    assert!(none.check_name(Some("migrate")).is_ok());
 }
 
 #[test]

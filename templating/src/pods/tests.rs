@@ -1,3 +1,5 @@
+mod stopped;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -272,72 +274,6 @@ fn what_the_cluster_says_of_a_pod_is_nothing_that_a_container_said() {
         assert_eq!(health.message, "m");
         assert_eq!(health.clone().silenced(), health);
     }
-}
-
-/// A pod whose deletion was asked for at that second, with half a minute of grace.
-fn being_deleted(mut pod: Value, asked: u32) -> Value {
-    pod["metadata"]["deletionTimestamp"] = format!("2026-01-01T00:00:{}Z", asked + 30).into();
-    pod["metadata"]["deletionGracePeriodSeconds"] = 30.into();
-    pod
-}
-
-#[test]
-fn a_container_that_is_started_again_and_stopped_with_its_pod_says_why_it_had_failed_before() {
-    let stopped = |at: &str| {
-        let states = json!({
-            "state": { "terminated": ended(143, at, "") },
-            "lastState": { "terminated": ended(3, "2026-01-01T00:00:16Z", "no such table") },
-        });
-        being_deleted(with_container("migrate", &states), 18)
-    };
-    for at in ["2026-01-01T00:00:18Z", "2026-01-01T00:00:20Z"] {
-        let words = failure(&[stopped(at)]);
-        let wanted = "container migrate of pod migrate-1-x exited 3: no such table";
-        assert_eq!(words.as_deref(), Some(wanted));
-    }
-    // It failed by itself once more before anybody deleted its pod.
-    let words = failure(&[stopped("2026-01-01T00:00:17Z")]).unwrap();
-    assert!(words.ends_with("exited 143"), "{words}");
-}
-
-#[test]
-fn a_container_that_was_only_stopped_is_not_said_to_have_failed() {
-    let state = json!({ "state": { "terminated": ended(2, "2026-01-01T00:00:20Z", "") } });
-    let words = failure(&[being_deleted(with_container("migrate", &state), 18)]);
-    let wanted = "container migrate of pod migrate-1-x was stopped (exit code 2)";
-    assert_eq!(words.as_deref(), Some(wanted));
-}
-
-#[test]
-fn a_sidecar_that_ends_in_the_same_second_is_not_the_reason() {
-    let status = |name: &str, code: i64| json!({ "name": name, "state": { "terminated": ended(code, "2026-01-01T00:00:01Z", "") } });
-    let both = pod(&json!({
-        "phase": "Failed",
-        "initContainerStatuses": [status("agent", 2)],
-        "containerStatuses": [status("migrate", 3)],
-    }));
-    let words = failure(&[both]).unwrap();
-    assert_eq!(words, "container migrate of pod migrate-1-x exited 3");
-}
-
-#[test]
-fn what_the_cluster_did_to_a_pod_goes_before_how_its_containers_took_it() {
-    let killed = json!([{ "name": "migrate", "state": { "terminated": ended(137, "2026-01-01T00:00:01Z", "") } }]);
-    let evicted = pod(&json!({
-        "phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory.",
-        "containerStatuses": killed,
-    }));
-    let wanted = "pod migrate-1-x failed (Evicted): The node was low on resource: memory.";
-    assert_eq!(failure(&[evicted]).as_deref(), Some(wanted));
-    let drained = pod(&json!({
-        "phase": "Failed", "containerStatuses": killed,
-        "conditions": [{
-            "type": "DisruptionTarget", "status": "True",
-            "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting",
-        }],
-    }));
-    let wanted = "pod migrate-1-x failed (EvictionByEvictionAPI): Eviction API: evicting";
-    assert_eq!(failure(&[drained]).as_deref(), Some(wanted));
 }
 
 #[test]

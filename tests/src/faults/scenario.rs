@@ -22,6 +22,7 @@ use crate::{
     cluster::{Cluster, Seen, eventually},
     fixture::{condition, current, output},
     lab::{self, TRIAL, fails, hangs, succeeds},
+    status::without_ledger,
 };
 
 /// A scenario: how it is prepared, what happens then, and when it is over.
@@ -72,15 +73,6 @@ pub enum Scenario {
     Retried,
     /// More Runnables change at once than are looked at, so that confirmations are put off.
     ChangedTogether,
-}
-
-/// The status without a ledger, as the original's is.
-fn without_ledger(status: &mut Value) {
-    if let Value::Object(fields) = status {
-        for ours in crate::status::LEDGER {
-            fields.remove(ours);
-        }
-    }
 }
 
 /// Makes the ledger remember everything as an hour and more ago.

@@ -43,6 +43,12 @@ async fn scheduled(subject: &Subject, said: &str) -> Result<Value> {
     subject.object().await
 }
 
+/// Waits until it has failed for good.
+async fn stalled(subject: &Subject) -> Result<Value> {
+    let is_stalled = |it: &Value| condition(it, "Stalled")["status"] == "True";
+    subject.until("to be stalled", is_stalled).await
+}
+
 #[tokio::test]
 async fn what_failed_is_tried_again_as_the_next_number_until_it_succeeds() -> Result<()> {
     let (world, subject) = retried("retry", soon(2)).await?;
@@ -80,11 +86,7 @@ async fn after_the_last_attempt_it_has_failed() -> Result<()> {
             "attempt 3 of 3, the last one",
         )
         .await?;
-    let object = subject
-        .until("to be stalled", |it| {
-            condition(it, "Stalled")["status"] == "True"
-        })
-        .await?;
+    let object = stalled(&subject).await?;
     assert_eq!(condition(&object, "Reconciling"), &Value::Null);
     let lines = object["status"]["history"].as_array().cloned();
     let lines: Vec<String> = lines
@@ -167,11 +169,7 @@ async fn a_template_asks_for_all_its_runnables_and_the_smaller_limit_counts() ->
         for count in 1..=runs {
             fail(subject, count).await?;
         }
-        subject
-            .until("to be stalled", |it| {
-                condition(it, "Stalled")["status"] == "True"
-            })
-            .await?;
+        stalled(subject).await?;
         subject.stays_at(runs).await?;
     }
     Ok(())
@@ -188,11 +186,7 @@ async fn a_run_that_somebody_cancelled_is_not_tried_again() -> Result<()> {
         })
         .await?;
     world.play(&run, succeeded("False", "stopped")).await?;
-    subject
-        .until("to be stalled", |it| {
-            condition(it, "Stalled")["status"] == "True"
-        })
-        .await?;
+    stalled(&subject).await?;
     tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     subject.stays_at(1).await
 }

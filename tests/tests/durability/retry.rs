@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::{
-    engine::{TRIAL, fails, succeeds},
+    engine::{TRIAL, fails},
     scene::{Scene, names},
-    sight::{current, status},
+    sight::{current, status, without_ledger},
 };
 
 /// So many more attempts, this many seconds after each other.
@@ -34,6 +34,23 @@ fn exhausted(attempt: i64) -> impl Fn(&Runnable) -> bool {
     }
 }
 
+/// Each of them was tried so often, and no attempt was made twice.
+async fn all_were_made_once(scene: &Scene, names: &[String], attempts: usize) -> Result<()> {
+    let last = i64::try_from(attempts)?;
+    for name in names {
+        scene
+            .until(name, "the last attempt", exhausted(last))
+            .await?;
+    }
+    sleep(Duration::from_secs(2)).await;
+    scene.nothing_twice()?;
+    let all = scene.all_made()?;
+    for name in names {
+        assert_eq!(all[name], vec![1; attempts], "{name}");
+    }
+    Ok(())
+}
+
 fn scheduled(runnable: &Runnable) -> bool {
     current(runnable).is_ok_and(|run| run.retry_at.is_some())
 }
@@ -53,16 +70,7 @@ async fn attempts_that_are_ahead_outlive_a_kill_and_are_made_once() -> Result<()
     // Some are due before it is back.
     sleep(Duration::from_secs(3)).await;
     controller.restart().await?;
-    for name in &names {
-        scene.until(name, "the last attempt", exhausted(2)).await?;
-    }
-    sleep(Duration::from_secs(2)).await;
-    scene.nothing_twice()?;
-    let all = scene.all_made()?;
-    for name in &names {
-        assert_eq!(all[name], [1, 1], "{name}");
-    }
-    Ok(())
+    all_were_made_once(&scene, &names, 2).await
 }
 
 #[tokio::test]
@@ -78,16 +86,7 @@ async fn two_controllers_make_each_attempt_once() -> Result<()> {
     one.kill()?;
     sleep(Duration::from_secs(1)).await;
     one.restart().await?;
-    for name in &names {
-        scene.until(name, "the last attempt", exhausted(4)).await?;
-    }
-    sleep(Duration::from_secs(2)).await;
-    scene.nothing_twice()?;
-    let all = scene.all_made()?;
-    for name in &names {
-        assert_eq!(all[name], [1, 1, 1, 1], "{name}");
-    }
-    Ok(())
+    all_were_made_once(&scene, &names, 4).await
 }
 
 /// A release that does not know of attempts drops what it does not know with its next write.
@@ -107,11 +106,7 @@ async fn a_failure_of_which_nothing_says_when_it_is_tried_again_stays_one() -> R
         .await?;
     controller.restart().await?;
     sleep(Duration::from_secs(5)).await;
-    assert_eq!(scene.made("app")?, [1]);
-    scene.change("app", succeeds(2)).await?;
-    scene.gives("app", 2).await?;
-    assert_eq!(scene.made("app")?, [1, 2]);
-    Ok(())
+    scene.goes_on_after_one_run("app").await
 }
 
 #[tokio::test]
@@ -153,15 +148,7 @@ async fn a_status_that_was_lost_while_an_attempt_was_ahead_tries_nothing_again()
     let _controller = scene.controller(&[]).await?;
     scene.runnable_with("app", failing(&retry(3, 30))).await?;
     scene.until("app", "an attempt ahead", scheduled).await?;
-    scene
-        .edit_status("app", |status| {
-            if let Value::Object(fields) = status {
-                for field in ["currentRun", "history", "unfinishedRuns", "outputsFrom"] {
-                    fields.remove(field);
-                }
-            }
-        })
-        .await?;
+    scene.edit_status("app", without_ledger).await?;
     let found = |runnable: &Runnable| {
         current(runnable).is_ok_and(|run| run.result == Some(RunResult::Failed))
     };

@@ -6,12 +6,15 @@ use anyhow::{Context, Result};
 use cartouche_crds::{CurrentRun, RunResult, Runnable, RunnableStatus};
 use cartouche_tests::cluster::Seen;
 use cartouche_tests::fixture::objects::text;
-pub use cartouche_tests::fixture::{condition, output};
+pub use cartouche_tests::{
+    fixture::{condition, output},
+    status::without_ledger,
+};
 use kube::{
     ResourceExt,
     api::{DynamicObject, ListParams},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     engine::{Kind, TRIAL, succeeds},
@@ -138,17 +141,17 @@ impl Scene {
         Ok(messages.collect())
     }
 
+    /// One run was made of the input 1, and the next input is run as ever.
+    pub async fn goes_on_after_one_run(&self, name: &str) -> Result<()> {
+        assert_eq!(self.made(name)?, [1]);
+        self.change(name, succeeds(2)).await?;
+        self.gives(name, 2).await?;
+        assert_eq!(self.made(name)?, [1, 2]);
+        Ok(())
+    }
+
     /// Waits until a Warning event with this reason tells of something.
     pub async fn warns(&self, name: &str, reason: &str, of: &str) -> Result<()> {
         self.event(name, "Warning", reason, of).await.map(drop)
-    }
-}
-
-/// Takes away what only Cartouche keeps in a status.
-pub fn without_ledger(status: &mut Value) {
-    if let Value::Object(fields) = status {
-        for ours in cartouche_tests::status::LEDGER {
-            fields.remove(ours);
-        }
     }
 }
