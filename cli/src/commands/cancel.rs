@@ -3,13 +3,14 @@
 use anyhow::{anyhow, bail};
 use cartouche_crds::{Cancellation, Runnable};
 use cartouche_protocol::ledger::RunState;
-use cartouche_templating::kinds::CancelRequest;
+use cartouche_templating::kinds::{CancelRequest, asked_to_stop};
 use clap::Args;
 use k8s_openapi::jiff::Timestamp;
 use kube::{
     ResourceExt as _,
     api::{Patch, PatchParams},
 };
+use serde_json::json;
 
 use crate::outcome::Outcome;
 use crate::{
@@ -76,8 +77,7 @@ impl Deed for Cancel {
                 "{name} has no run: nothing to stop; `cartouche suspend {name}` keeps it from making one\n"
             )),
             Some(run)
-                if runs::retry_scheduled(runnable).is_some()
-                    && runnable.spec.suspend != Some(true) =>
+                if run.retry_at.is_some() && runnable.spec.suspend != Some(true) =>
             {
                 Plan::Impossible(to_be_tried_again(&name, &run, runnable))
             }
@@ -118,8 +118,12 @@ impl Cancel {
         let Some(object) = within(&reading, api.get_opt(&run.name)).await? else {
             bail!("{run_name} is gone\nhint: cartouche why {name}");
         };
-        if request.is_in(&object.data) {
-            let by = requests::cancellation(&object.metadata);
+        let by = requests::cancellation(&object.metadata);
+        // A deadline may be the run's own: only the request keeps it from being tried again.
+        let spec = object.data.get("spec");
+        let in_its_way =
+            asked_to_stop(&json!({ "apiVersion": api_version, "kind": kind, "spec": spec }));
+        if request.is_in(&object.data) && (by.is_some() || in_its_way) {
             let by = by.map_or_else(String::new, |by| in_one_line(&format!(" ({by})")));
             let text = format!("{run_name} was asked to stop already{by}\n");
             return Ok(Outcome::good(text));
@@ -154,12 +158,15 @@ fn current(runnable: &Runnable) -> Option<LedgerRun> {
 
 /// Who stops what failed wants no further attempt, and no word on a run that has ended keeps it away.
 fn to_be_tried_again(name: &str, run: &LedgerRun, runnable: &Runnable) -> anyhow::Error {
-    let scheduled = runs::retry_scheduled(runnable).map_or("", |condition| &condition.message);
+    // Something else may be said there, which the attempt waits for.
+    let at = run.retry_at.as_ref().map(|at| format!("at {}", at.0));
+    let scheduled = runs::retry_scheduled(runnable).map(|condition| condition.message.clone());
+    let scheduled = scheduled.or(at).unwrap_or_default();
     anyhow!(
         "run {} of {name} has ended, and is going to be tried again: {}\nhint: `cartouche suspend {name}` holds the next attempt back; \
          spec.retry.limit: 0 of the Runnable ends the attempts",
         run.sequence,
-        in_one_line(scheduled),
+        in_one_line(&scheduled),
     )
 }
 

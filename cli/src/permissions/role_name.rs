@@ -67,6 +67,11 @@ pub(crate) fn given(name: &str) -> Result<String, String> {
             "the name of a role has neither / nor %, is not . or .., and has at most {LONGEST} characters"
         ));
     }
+    if name.strip_prefix(PREFIX).is_some_and(|own| own.starts_with(':')) {
+        return Err(format!(
+            "{PREFIX}: begins the names of roles in the cluster: choose another beginning"
+        ));
+    }
     Ok(name.to_owned())
 }
 
@@ -143,6 +148,8 @@ mod tests {
             assert!(given(wrong).is_err(), "{wrong}");
         }
         assert!(given("cartouche:app:a").is_ok());
+        // In the cluster it would be the name of the role `app`.
+        assert!(given("cartouche::app").is_err());
     }
 
     #[test]

@@ -40,10 +40,19 @@ pub(super) fn current_run(
         Some(_) => gone(facts, rendering, current),
         None => match facts.fetched_run(uid) {
             Some(found) => note(facts, found),
-            None => must_read(facts, rendering, current).then_some(Step::ReadRun(name)),
+            None if !must_read(facts, rendering, current) => None,
+            None => Some(must_render(rendering, current).unwrap_or(Step::ReadRun(name))),
         },
     };
     step.unwrap_or_else(|| superseded::superseded(facts))
+}
+
+/// By which rules a run is followed is written with what is read of it: a cached template may be an earlier one.
+fn must_render(rendering: Option<&Rendering>, current: &CurrentRun) -> Option<Step> {
+    let rendering = rendering.filter(|rendering| !rendering.consistent)?;
+    let followed_by = current.rules_hash.as_deref()?;
+    let is_followed_anew = current.result.is_none() && *followed_by != *rendering.rules_hash;
+    is_followed_anew.then_some(Step::RenderAgain)
 }
 
 /// Whether the run has to be read: it differs from what is stored, or it may be gone.

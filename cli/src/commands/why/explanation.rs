@@ -178,10 +178,10 @@ impl Explanation {
             blocked.condition == RUN_TEMPLATE_READY
                 && blocked.reason != Category::Suspended.as_str()
         });
-        let retry = retry.filter(|retry| !in_its_way || matches!(retry, Retry::Exhausted { .. }));
+        let retry = retry.map(|retry| if in_its_way { retry.blocked() } else { retry });
         match &retry {
             Some(Retry::Scheduled { .. }) if self.ready.is_some() => self.to_do = None,
-            Some(Retry::Held { .. }) => self.to_do = Some(RESUME.to_owned()),
+            Some(Retry::Held { .. }) if !in_its_way => self.to_do = Some(RESUME.to_owned()),
             _ => {}
         }
         self.retry = retry;

@@ -24,6 +24,12 @@ pub(super) enum Retry {
         attempts: i64,
         at: Time,
     },
+    /// The same, once what is in its way has gone.
+    Blocked {
+        attempt: i64,
+        attempts: i64,
+        at: Time,
+    },
     /// So many were made, and there is no further one.
     Exhausted { attempts: i64 },
 }
@@ -59,6 +65,24 @@ impl Retry {
         retry
             .is_exhausted(current.result?, attempts)
             .then_some(Self::Exhausted { attempts })
+    }
+}
+
+impl Retry {
+    /// The same while something else is in its way.
+    pub(super) fn blocked(self) -> Self {
+        match self {
+            Self::Scheduled {
+                attempt,
+                attempts,
+                at,
+            } => Self::Blocked {
+                attempt,
+                attempts,
+                at,
+            },
+            other => other,
+        }
     }
 }
 

@@ -89,6 +89,14 @@ fn attempts(retry: &Retry) -> String {
             "attempt {attempt} of {attempts}, of {}, is held back while it is suspended",
             at.0
         ),
+        Retry::Blocked {
+            attempt,
+            attempts,
+            at,
+        } => format!(
+            "attempt {attempt} of {attempts}, of {}, begins once nothing is in its way",
+            at.0
+        ),
         Retry::Exhausted { attempts } => {
             format!("it was attempt {attempts} of {attempts}, the last one: it is not tried again")
         }
@@ -197,7 +205,9 @@ fn requested(request: &RerunRequest) -> String {
 
 fn is_tried_again(explanation: &Explanation) -> bool {
     let retry = explanation.retry.as_ref();
-    retry.is_some_and(|retry| !matches!(retry, Retry::Exhausted { .. }))
+    retry.is_some_and(|retry| {
+        matches!(retry, Retry::Scheduled { .. } | Retry::Held { .. })
+    })
 }
 
 /// Whether there is anything to run now.
