@@ -21,6 +21,21 @@ use serde_json::Value;
 
 use crate::live::selection::SelectionArgs;
 
+/// A name as kubectl, and `cartouche get -o name`, write it: `runnable/NAME`.
+pub(crate) fn plain(name: &str) -> &str {
+    let kinds = [
+        "runnable.carto.run/",
+        "runnables.carto.run/",
+        "runnable/",
+        "runnables/",
+        "run/",
+    ];
+    let mut kinds = kinds.into_iter();
+    kinds
+        .find_map(|kind| name.strip_prefix(kind))
+        .unwrap_or(name)
+}
+
 /// The field manager of what the command writes.
 pub(crate) const CLIENT: &str = "cartouche-cli";
 /// Longest wait for one answer.
@@ -116,6 +131,7 @@ impl Cluster {
     /// A Runnable by its name; `namespace/name` names one of another namespace.
     pub(crate) async fn runnable(&self, name: &str) -> anyhow::Result<Runnable> {
         let api: Api<Runnable> = self.api();
+        let name = plain(name);
         if let Some(found) = within(&format!("reading Runnable {name}"), api.get_opt(name)).await? {
             return Ok(found);
         }

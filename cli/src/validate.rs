@@ -13,6 +13,7 @@ mod runnable_with_template;
 mod shape;
 mod tags;
 mod template;
+mod values;
 
 pub(crate) use names::is_subdomain;
 pub(crate) use runnable_with_template::problem_finding as for_runnable;
@@ -93,6 +94,7 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
         let shape = shape::check(runnable, &knowledge.runnable);
         findings.extend(policy::added_to(shape, policy::check(runnable, false)));
         findings.extend(account::check(runnable));
+        findings.extend(values::check(runnable));
         of_pairs.extend(runnable_with_template::check(objects, runnable, knowledge));
     }
     // What is wrong for every Runnable is not said again for each.

@@ -39,6 +39,51 @@ fn a_key_that_kubectl_takes_for_something_else_is_told_with_its_place() {
 }
 
 #[test]
+fn values_that_are_taken_for_something_else_are_told_with_their_place() {
+    let folder = copy_of("job");
+    let inputs = "name: world\n    version: 1.10\n    mode: 0755\n    debug: no\n    plain: 10\n    text: \"1.10\"\n    tag: a $(runnable.metadata.name)$";
+    edit(&folder, "runnable.yaml", "name: world", inputs);
+    let annotated = "metadata:\n  annotations: { carto.run/rerun_token: a, example.com/other: b }";
+    edit(&folder, "runnable.yaml", "metadata:", annotated);
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    assert_eq!(output.code, 0, "{}", output.out);
+    is_said(
+        &output.out,
+        &[
+            "kubectl reads 1.10 as 1.1",
+            "put it in quotes: \"1.10\"",
+            "kubectl reads 0755 as 493",
+            "kubectl reads no as false",
+            "tags in inputs are not read",
+            "nothing reads the annotation carto.run/rerun_token of a Runnable",
+            "did you mean 'carto.run/rerun-token'?",
+        ],
+    );
+    assert_eq!(
+        output.out.matches("warning[surprise]").count(),
+        5,
+        "{}",
+        output.out
+    );
+}
+
+#[test]
+fn a_status_that_no_condition_has_is_told() {
+    let folder = copy_of("job");
+    let rule = "name: greet\nspec:\n  healthRule: {multiMatch: {healthy: {matchConditions: [{type: Complete, status: \"true\"}]}, unhealthy: {matchConditions: [{type: Failed, status: \"True\"}]}}}";
+    edit(&folder, "template.yaml", "name: greet\nspec:", rule);
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    let said = "a condition has the status True, False or Unknown, never \"true\"";
+    is_said(&output.out, &[said, "did you mean 'True'?"]);
+    assert_eq!(
+        output.out.matches("never matches").count(),
+        1,
+        "{}",
+        output.out
+    );
+}
+
+#[test]
 fn what_is_rendered_has_the_keys_that_kubectl_makes_and_warns_of_them() {
     let folder = copy_of("job");
     edit(

@@ -3,12 +3,14 @@
 
 mod examples;
 mod sentence;
+mod wrong_type;
 
 use std::fmt;
 
 use cartouche_templating::{Diagnostic, Diagnostics, explained};
 
 use crate::told;
+use wrong_type::WrongType;
 
 /// Mistakes of one template that are spelled out; the others are counted.
 const SHOWN: usize = 10;
@@ -211,10 +213,13 @@ impl Diagnosis {
             Self::Invalid {
                 namespace,
                 runnable,
+                why,
                 ..
             } => {
+                let cure = WrongType::of(why).map(|wrong| wrong.cure());
+                let cure = cure.unwrap_or("correct the template or the inputs");
                 return format!(
-                    "correct the template or the inputs; `cartouche diff {runnable} -n {namespace} --server-dry-run` asks again"
+                    "{cure}; `cartouche diff {runnable} -n {namespace} --server-dry-run` asks again"
                 );
             }
             Self::NameTaken(_, fixed, _) => {

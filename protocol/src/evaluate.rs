@@ -191,7 +191,12 @@ pub fn outputs(template: &Template, object: &Value) -> OutputsRead {
 /// Why outputs could not be taken, one by one.
 fn faults(error: &OutputError, object: &Value) -> Vec<Fault> {
     let OutputError::Paths(paths) = error else {
-        let cure = "let the run give less, or other outputs";
+        let cure = match error {
+            OutputError::Secret => {
+                "take outputs out of the template: nobody reads a Secret for others"
+            }
+            _ => "let the run give less, or other outputs",
+        };
         return vec![Fault::new(error.to_string(), Some(cure.to_owned()))];
     };
     let fault = |path: &OutputPathError| Fault {

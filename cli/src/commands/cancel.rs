@@ -76,9 +76,7 @@ impl Deed for Cancel {
             None => Plan::Nothing(format!(
                 "{name} has no run: nothing to stop; `cartouche suspend {name}` keeps it from making one\n"
             )),
-            Some(run)
-                if run.retry_at.is_some() && runnable.spec.suspend != Some(true) =>
-            {
+            Some(run) if run.retry_at.is_some() && runnable.spec.suspend != Some(true) => {
                 Plan::Impossible(to_be_tried_again(&name, &run, runnable))
             }
             Some(run) if run.state != RunState::Running => Plan::Nothing(not_running(&name, &run)),

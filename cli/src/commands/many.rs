@@ -12,7 +12,7 @@ use clap::Args;
 use kube::ResourceExt as _;
 
 use crate::{
-    cluster::Cluster,
+    cluster::{Cluster, plain},
     live::selection::SelectionArgs,
     outcome::{FAILED, FOUND, Outcome},
 };
@@ -132,10 +132,11 @@ async fn targets(deed: &impl Deed, args: &ManyArgs, cluster: &Cluster) -> anyhow
     }
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
-    for name in args.names.iter().filter(|name| seen.insert(*name)) {
+    let names = args.names.iter().map(|name| plain(name));
+    for name in names.filter(|name| seen.insert(*name)) {
         let runnable = cluster.runnable(name).await;
         let target = runnable.and_then(|runnable| possible(deed, runnable));
-        found.push((name.clone(), target));
+        found.push((name.to_owned(), target));
     }
     Ok(Targets::Found(found))
 }

@@ -1,5 +1,6 @@
 //! `cartouche suspend` and `cartouche resume`.
 
+use anyhow::bail;
 use cartouche_crds::Runnable;
 use clap::Args;
 use kube::{
@@ -99,7 +100,14 @@ impl Deed for Suspension {
         }));
         let what = format!("setting spec.suspend of Runnable {name}");
         let parameters = PatchParams::apply(CLIENT);
-        within(&what, api.patch(&name, &parameters, &patch)).await?;
+        let patched = within(&what, api.patch(&name, &parameters, &patch)).await?;
+        // A definition of an earlier release drops what it does not know, and answers that all is well.
+        if patched.spec.suspend.unwrap_or_default() != self.wanted {
+            bail!(
+                "{name} was not changed: the cluster keeps no spec.suspend\nhint: its CustomResourceDefinition is an older one: kubectl apply \
+                 --server-side -f config/crd"
+            );
+        }
         let done = self.either("is suspended", "is resumed");
         Ok(Outcome::good(format!("{name} {done}\n")))
     }

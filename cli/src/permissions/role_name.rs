@@ -67,7 +67,10 @@ pub(crate) fn given(name: &str) -> Result<String, String> {
             "the name of a role has neither / nor %, is not . or .., and has at most {LONGEST} characters"
         ));
     }
-    if name.strip_prefix(PREFIX).is_some_and(|own| own.starts_with(':')) {
+    if name
+        .strip_prefix(PREFIX)
+        .is_some_and(|own| own.starts_with(':'))
+    {
         return Err(format!(
             "{PREFIX}: begins the names of roles in the cluster: choose another beginning"
         ));

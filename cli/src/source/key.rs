@@ -1,7 +1,7 @@
 //! Keys as kubectl reads them: by YAML 1.1, where more than text is a key, and as text again afterwards.
 
-/// What kubectl makes of a key without quotes, if it is not what is written.
-pub(super) fn as_kubectl_reads(written: &str) -> Option<String> {
+/// What kubectl makes of a key, or of a value, without quotes, if it is not what is written.
+pub(crate) fn as_kubectl_reads(written: &str) -> Option<String> {
     let read = truth(written).map_or_else(|| number(written), |truth| Some(truth.to_string()))?;
     (read != written).then_some(read)
 }

@@ -100,6 +100,28 @@ pub(super) fn check_condition(document: &Document, template: &Template) -> Optio
     Some(finding.maybe_help(suggestion::hint(condition, "its conditions are", known())))
 }
 
+/// A status that `matchConditions` asks for and that no condition of Kubernetes has.
+pub(super) fn check_statuses(document: &Document) -> Vec<Finding> {
+    const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
+    let rules = ["healthy", "unhealthy"].into_iter().filter_map(|rule| {
+        let at = ["spec", "healthRule", "multiMatch", rule, "matchConditions"];
+        document.root.at(&at)
+    });
+    let statuses = rules
+        .flat_map(Node::items)
+        .filter_map(|it| it.get("status"));
+    let unknown = statuses.filter_map(|node| {
+        let status = node.text().filter(|status| !STATUSES.contains(status))?;
+        let message =
+            format!("a condition has the status True, False or Unknown, never {status:?}");
+        let finding = Finding::warning(Rule::HealthRule, message)
+            .at(document.place(&node.span))
+            .label("this never matches");
+        Some(finding.maybe_help(suggestion::hint(status, "write one of", STATUSES)))
+    });
+    unknown.collect()
+}
+
 /// Whether a path begins with the termination message, which Cartouche adds to the Jobs and Pods that it reads.
 fn reads_termination_message(template: &Template, path: &Node) -> bool {
     let steps = syntax::steps(path.text().unwrap_or_default());

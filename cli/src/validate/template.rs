@@ -44,6 +44,7 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
     findings.extend(names::check_template(document));
     findings.extend(outputs::check_beginnings(document, &draft));
     findings.extend(outputs::check_condition(document, template));
+    findings.extend(outputs::check_statuses(document));
     let kind = run_kind::check(document, template, knowledge);
     findings.extend(kind.findings);
     if let Some(schema) = &kind.schema {

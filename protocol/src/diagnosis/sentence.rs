@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Denied, Diagnosis, Fault, Who};
+use super::{Denied, Diagnosis, Fault, Who, wrong_type::WrongType};
 
 impl fmt::Display for Diagnosis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,6 +57,8 @@ impl fmt::Display for Diagnosis {
                 write!(f, " may not {}", listed(what))
             }
             Self::Invalid { kind, why, .. } => {
+                let wrong = WrongType::of(why).map(|wrong| wrong.what());
+                let why = wrong.as_deref().unwrap_or(why);
                 write!(f, "what was rendered is no valid {kind}: {why}")
             }
             Self::NotAdmitted(why) => write!(f, "the run was not admitted: {why}"),

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// What to do where no controller has written a status.
-const UNOBSERVED: &str = "see that the controller runs and watches this namespace";
+const UNOBSERVED: &str = "see that the controller runs, watches this namespace, and may write runnables/status: `kubectl get events` and its log say what keeps it";
 
 /// What to do where an attempt is held back.
 const RESUME: &str = "`cartouche resume`, or set spec.suspend to false, when it may be tried again";
@@ -111,6 +111,8 @@ pub(super) enum Next {
     Nothing { sequence: i64 },
     /// Whether this run is, the controller finds out.
     OtherHash { sequence: i64 },
+    /// None: the Runnable is being deleted, and waits for whoever has put down these finalizers.
+    Deleting { finalizers: Vec<String> },
     /// It cannot be told.
     Unknown { message: String },
 }
@@ -130,7 +132,13 @@ impl Explanation {
             Box::pin(cluster.template(name)).await.ok().flatten()
         };
         let warnings = template.as_ref().and_then(warnings);
-        let about = (run, next(prospect), warnings);
+        let next = match &runnable.metadata.deletion_timestamp {
+            None => next(prospect),
+            Some(_) => Next::Deleting {
+                finalizers: runnable.finalizers().to_vec(),
+            },
+        };
+        let about = (run, next, warnings);
         let retry = template.and_then(|template| Retry::of(runnable, &template));
         Ok(Self::with(runnable, cluster.namespace.clone(), about).with_retry(retry))
     }

@@ -205,9 +205,7 @@ fn requested(request: &RerunRequest) -> String {
 
 fn is_tried_again(explanation: &Explanation) -> bool {
     let retry = explanation.retry.as_ref();
-    retry.is_some_and(|retry| {
-        matches!(retry, Retry::Scheduled { .. } | Retry::Held { .. })
-    })
+    retry.is_some_and(|retry| matches!(retry, Retry::Scheduled { .. } | Retry::Held { .. }))
 }
 
 /// Whether there is anything to run now.
@@ -227,6 +225,13 @@ fn next(explanation: &Explanation) -> String {
         Next::OtherHash { sequence } => {
             format!("whether run {sequence} is of what is rendered now, the controller finds out\n")
         }
+        Next::Deleting { finalizers } => format!(
+            "no further run is made: the Runnable is being deleted, and waits for {}\n",
+            match finalizers.as_slice() {
+                [] => "what it owns".to_owned(),
+                all => in_one_line(&format!("its finalizers: {}", all.join(", "))),
+            }
+        ),
         Next::Unknown { message } => {
             format!(
                 "what would run now cannot be told: {}\n",

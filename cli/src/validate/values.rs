@@ -1,0 +1,81 @@
+//! Values of a Runnable that YAML, or nobody, takes for what was meant.
+
+use cartouche_crds::{GROUP, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION};
+use cartouche_templating::suggestion;
+use serde_json::Value;
+
+use crate::{
+    finding::{Finding, Rule},
+    source::{Content, Document, Node, as_kubectl_reads},
+};
+
+/// What it says to people and does not mean to the engine.
+pub(super) fn check(runnable: &Document) -> Vec<Finding> {
+    let mut findings = annotations(runnable);
+    if let Some(inputs) = runnable.root.at(&["spec", "inputs"]) {
+        collect(runnable, inputs, &mut findings);
+    }
+    findings
+}
+
+/// Annotations in the group of Cartouche that nothing reads.
+fn annotations(runnable: &Document) -> Vec<Finding> {
+    const READ: [&str; 2] = [RERUN_TOKEN_ANNOTATION, RERUN_REQUEST_ANNOTATION];
+    let annotations = runnable.root.at(&["metadata", "annotations"]);
+    let entries = annotations.map(Node::entries).unwrap_or_default();
+    let is_unknown = |key: &str| {
+        let group = key.split_once('/').map(|(group, _)| group);
+        group == Some(GROUP) && !READ.contains(&key)
+    };
+    let unknown = entries.iter().filter(|entry| is_unknown(&entry.key));
+    let finding = unknown.map(|entry| {
+        let message = format!("nothing reads the annotation {} of a Runnable", entry.key);
+        let hint = suggestion::hint(&entry.key, "those that are read are", READ);
+        Finding::warning(Rule::Surprise, message)
+            .at(runnable.place(&entry.key_span))
+            .label("this does nothing")
+            .maybe_help(hint)
+    });
+    finding.collect()
+}
+
+fn collect(runnable: &Document, node: &Node, findings: &mut Vec<Finding>) {
+    match &node.content {
+        Content::Scalar(value) => findings.extend(scalar(runnable, node, value)),
+        Content::Array(items) => {
+            for item in items {
+                collect(runnable, item, findings);
+            }
+        }
+        Content::Object(entries) => {
+            for entry in entries {
+                collect(runnable, &entry.value, findings);
+            }
+        }
+    }
+}
+
+fn scalar(runnable: &Document, node: &Node, value: &Value) -> Option<Finding> {
+    let place = runnable.place(&node.span);
+    let written = place.text().trim().to_owned();
+    let warning = |message: String, label: &'static str| {
+        Finding::warning(Rule::Surprise, message)
+            .at(place.clone())
+            .label(label)
+    };
+    if let Some(text) = value.as_str()
+        && text.contains("$(")
+        && text.contains(")$")
+    {
+        let message = "tags in inputs are not read: the template gets this text as it is";
+        let finding = warning(message.to_owned(), "this is no tag here");
+        return Some(finding.help("write the tag in the template"));
+    }
+    // What stands in quotes is no number to it.
+    let read = as_kubectl_reads(&written)?;
+    let message = format!("kubectl reads {written} as {read}");
+    let finding = warning(message, "this is not in quotes");
+    Some(finding.help(format!(
+        "if it is a text, such as a version, put it in quotes: \"{written}\"; else write {read}"
+    )))
+}

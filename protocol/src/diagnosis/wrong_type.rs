@@ -1,0 +1,164 @@
+//! A value of another type than its field has, as Go tells the API server.
+
+/// What was found where, and what was wanted: of `cannot unmarshal number into Go struct field
+/// EnvVar.spec.template.spec.containers.env.value of type string`. Go names no place in a list, and no key of a map.
+pub(super) struct WrongType<'a> {
+    field: &'a str,
+    found: &'a str,
+    wanted: &'a str,
+}
+
+impl<'a> WrongType<'a> {
+    /// `None` if that is not what is said.
+    pub(super) fn of(said: &'a str) -> Option<Self> {
+        let (_, rest) = said.split_once("json: cannot unmarshal ")?;
+        let (found, rest) = rest.split_once(" into Go struct field ")?;
+        let (field, wanted) = rest.split_once(" of type ")?;
+        // It begins with the name of a type of the API server's.
+        let (_, field) = field.split_once('.')?;
+        let wanted = wanted.split(|c: char| c.is_whitespace()).next()?;
+        let found = found.split(' ').next()?;
+        let is_known = !field.is_empty() && !field.contains(char::is_whitespace);
+        is_known.then_some(Self {
+            field,
+            found,
+            wanted,
+        })
+    }
+
+    /// What is wrong, in a sentence.
+    pub(super) fn what(&self) -> String {
+        let found = match self.found {
+            "bool" => "a boolean",
+            "number" => "a number",
+            "array" => "a list",
+            "object" => "an object",
+            _ => "a string",
+        };
+        format!(
+            "at {} there has to be {}, and is {found}",
+            self.field,
+            self.wanted()
+        )
+    }
+
+    fn wanted(&self) -> &'static str {
+        match self.wanted.trim_start_matches('*') {
+            "string" => "a string",
+            "bool" => "a boolean",
+            kind if kind.starts_with("int") || kind.starts_with("float") => "a number",
+            kind if kind.starts_with("[]") => "a list",
+            _ => "an object",
+        }
+    }
+
+    /// What to do about it.
+    pub(super) fn cure(&self) -> &'static str {
+        match (self.wanted(), self.found) {
+            ("a string", "number" | "bool") => {
+                "put the value in quotes, in the template or in the input that it comes from"
+            }
+            ("a string", "array") => {
+                "a list cannot stand where one string does: let the tag be the whole list"
+            }
+            ("a string", _) => "give a single string there, or a path to one of its members",
+            ("a list", _) => "write a list there, each element after a dash",
+            ("an object", _) => "write its members there; an input that is an object has no quotes",
+            ("a number" | "a boolean", "string") => {
+                "take the quotes away, in the template or in the input that it comes from"
+            }
+            _ => "give it such a value, in the template or in the input that it comes from",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WrongType;
+
+    fn said(found: &str, field: &str, wanted: &str) -> Option<(String, &'static str)> {
+        let text = format!(
+            "Job in version \"v1\" cannot be handled as a Job: json: cannot unmarshal {found} into Go struct field {field} of type {wanted}"
+        );
+        WrongType::of(&text).map(|wrong| (wrong.what(), wrong.cure()))
+    }
+
+    #[test]
+    fn what_go_says_of_types_is_told_in_the_words_of_manifests() {
+        for (found, wanted, told, cure) in [
+            (
+                "number",
+                "string",
+                "a string, and is a number",
+                "put the value in quotes",
+            ),
+            (
+                "bool",
+                "string",
+                "a string, and is a boolean",
+                "put the value in quotes",
+            ),
+            (
+                "array",
+                "string",
+                "a string, and is a list",
+                "a list cannot",
+            ),
+            (
+                "object",
+                "string",
+                "a string, and is an object",
+                "give a single string",
+            ),
+            (
+                "string",
+                "int64",
+                "a number, and is a string",
+                "take the quotes away",
+            ),
+            (
+                "string",
+                "*bool",
+                "a boolean, and is a string",
+                "take the quotes away",
+            ),
+            (
+                "string",
+                "[]string",
+                "a list, and is a string",
+                "write a list",
+            ),
+            (
+                "object",
+                "[]v1.EnvVar",
+                "a list, and is an object",
+                "write a list",
+            ),
+            (
+                "string",
+                "v1.ResourceRequirements",
+                "an object, and is a string",
+                "write its members",
+            ),
+            (
+                "number 1.5",
+                "int32",
+                "a number, and is a number",
+                "give it such a value",
+            ),
+        ] {
+            let (what, does) = said(found, "EnvVar.spec.env.value", wanted).unwrap();
+            assert_eq!(what, format!("at spec.env.value there has to be {told}"));
+            assert!(does.starts_with(cure), "{does}");
+        }
+    }
+
+    #[test]
+    fn whatever_else_is_said_is_left_as_it_is() {
+        assert!(said("number", "value", "string").is_none());
+        assert!(said("number", "T.a b", "string").is_none());
+        for text in ["", "json: cannot unmarshal ", "spec.a: Required value"] {
+            assert!(WrongType::of(text).is_none(), "{text}");
+        }
+    }
+}
