@@ -133,6 +133,12 @@ impl PodsWords {
         }
     }
 
+    /// Whether there was no pod at all.
+    #[must_use]
+    pub fn is_of_none(&self) -> bool {
+        !self.is_any
+    }
+
     /// Why the run failed: what failed in it last, or else what never began.
     #[must_use]
     pub fn failure(self) -> Option<String> {
@@ -235,8 +241,10 @@ fn creating(pod: &Value) -> Option<String> {
         waiting.is_some_and(|it| text(it, "reason") == "ContainerCreating")
     };
     let name = name(pod);
+    let namespace = text(pod.get("metadata").unwrap_or_default(), "namespace");
+    let namespace = short(namespace, NAME_BYTES);
     let words = format!(
-        "pod {name} has no containers yet (ContainerCreating): `kubectl describe pod {name}` shows what it waits for"
+        "pod {name} has no containers yet (ContainerCreating): `kubectl describe pod {name} -n {namespace}` shows what it waits for"
     );
     containers(pod).any(is_creating).then_some(words)
 }

@@ -32,10 +32,10 @@ impl PodsMemory {
     }
 
     /// They were asked why the run failed. What was said last stays when there is nobody left to say it: a Job that fails
-    /// may delete its pods.
-    pub fn asked(&mut self, said: Result<Option<String>, String>) -> PodsSaid {
-        // It may have run out of time while it could not begin.
-        let known = self.failure.clone().or(self.hindrance.said());
+    /// may delete its pods. What kept them from their start is a cause only if the run was too late (`is_late`).
+    pub fn asked(&mut self, said: Result<Option<String>, String>, is_late: bool) -> PodsSaid {
+        let hindrance = self.hindrance.said().filter(|_| is_late);
+        let known = self.failure.clone().or(hindrance);
         match (said, known) {
             // What they say later is how they were stopped.
             _ if self.failure.is_some() => {
@@ -160,20 +160,22 @@ mod tests {
         let mut pods = PodsMemory::default();
         let unasked = PodsSaid::Unasked("forbidden".to_owned());
         assert_eq!(
-            silence().map(|said| pods.asked(said)),
+            silence().map(|said| pods.asked(said, true)),
             [PodsSaid::Nothing, unasked]
         );
         pods.looked(Hindrance::Said("no node".to_owned()), NOW);
+        // Why it did not begin for a while is no reason of what became of it later.
+        assert_eq!(pods.asked(Ok(None), false), PodsSaid::Nothing);
         assert_eq!(
-            silence().map(|said| pods.asked(said)),
+            silence().map(|said| pods.asked(said, true)),
             [words("no node"), words("no node")]
         );
         assert_eq!(
-            pods.asked(Ok(Some("exited 3".to_owned()))),
+            pods.asked(Ok(Some("exited 3".to_owned())), true),
             words("exited 3")
         );
         assert_eq!(
-            silence().map(|said| pods.asked(said)),
+            silence().map(|said| pods.asked(said, true)),
             [words("exited 3"), words("exited 3")]
         );
     }
@@ -182,9 +184,9 @@ mod tests {
     fn another_run_and_one_that_went_on_begin_anew() {
         let mut pods = PodsMemory::default();
         pods.of("u").looked(Hindrance::Said("why".to_owned()), NOW);
-        pods.of("u").asked(Ok(Some("no".to_owned())));
+        pods.of("u").asked(Ok(Some("no".to_owned())), true);
         assert_eq!(pods.of("other").hindrance, Hindrance::NotAsked);
-        assert_eq!(pods.of("u").asked(Ok(None)), PodsSaid::Nothing);
+        assert_eq!(pods.of("u").asked(Ok(None), true), PodsSaid::Nothing);
         pods.of("u").looked(Hindrance::Said("why".to_owned()), NOW);
         let before = pods.of("u").until_look(NOW);
         pods.of("u").run(NOW);

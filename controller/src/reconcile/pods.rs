@@ -26,6 +26,11 @@ use crate::{
 
 /// Pods of a run that are asked why it failed, or does not go on. Strangers may give theirs the same label.
 const MOST_PODS: usize = 500;
+/// Why a Job ends that took longer than it may.
+const LATE: &str = "DeadlineExceeded";
+/// What is said of a failure whose pods nobody can ask any more.
+const GONE: &str =
+    "its pods, which would tell why, are gone (evicted, drained, deleted, or stopped with the Job)";
 /// They are given so long to say it.
 const WORDS_WITHIN: Duration = Duration::from_secs(5);
 
@@ -37,25 +42,35 @@ impl Reconciliation<'_> {
         found: &mut FetchedRun,
         object: Value,
     ) -> Result<(), ReconcileError> {
+        let has_failed_pods = object.pointer("/status/failed").and_then(Value::as_u64) > Some(0);
         if found.outputs == OutputsRead::Elsewhere {
             found.outputs = self.read_outputs(&found.run, object).await?;
         }
         if found.pods_tell == PodsTell::WhyItFailed && found.stopped.is_none() {
             let words = self.pods_words(&found.run).await;
-            let said = words
-                .map(PodsWords::failure)
-                .map_err(|error| self.excuse(&error));
-            found.pods_said = self.remembered(&found.run, said);
+            let said = match words {
+                Ok(words) if words.is_of_none() && has_failed_pods => Err(GONE.to_owned()),
+                Ok(words) => Ok(words.failure()),
+                Err(error) => Err(self.excuse(&error)),
+            };
+            let is_late = found.health.cause == LATE;
+            found.pods_said = self.remembered(&found.run, said, is_late);
         }
         Ok(())
     }
 
-    fn remembered(&self, run: &RunIdentity, said: Result<Option<String>, String>) -> PodsSaid {
+    fn remembered(
+        &self,
+        run: &RunIdentity,
+        said: Result<Option<String>, String>,
+        is_late: bool,
+    ) -> PodsSaid {
         if self.facts.is_current_run(run) {
-            lock(&self.memory).pods.of(&run.uid).asked(said)
+            let memory = &mut lock(&self.memory).pods;
+            memory.of(&run.uid).asked(said, is_late)
         } else {
             // Of a superseded run nothing is kept: there is one place.
-            PodsMemory::default().asked(said)
+            PodsMemory::default().asked(said, is_late)
         }
     }
 

@@ -22,12 +22,10 @@ pub(super) fn failed(pod: &Value) -> Option<Ended> {
     let ended = |(container, is_init): (&Value, bool)| {
         let (at, how) = of_container(pod, container)?;
         let container = short(text(container, "name"), NAME_BYTES);
-        // Those beside it are stopped after it: within one second a sidecar, which is an init container, is one of them.
-        Some((
-            at,
-            is_init,
-            format!("container {container} of pod {name} {how}"),
-        ))
+        // Of an init container only what keeps the others from their start is a cause: a sidecar is one as well, may
+        // end as often as it likes, and is stopped with them.
+        let words = format!("container {container} of pod {name} {how}");
+        Some((is_init, at, words))
     };
     let first = containers(pod).filter_map(ended).min();
     let whole = disrupted(pod).or_else(|| {
@@ -35,12 +33,14 @@ pub(super) fn failed(pod: &Value) -> Option<Ended> {
             .get("status")
             .filter(|it| text(it, "phase") == "Failed")?;
         let (reason, message) = (text(status, "reason"), text(status, "message"));
-        let has_own = !reason.is_empty() || first.is_none();
+        // One whose containers were never found says no more than that.
+        let has_own =
+            !reason.is_empty() || first.is_none() && !containers(pod).any(|it| is_lost(it.0));
         has_own.then(|| reason_and_words(reason, &start(message)))
     });
     let at = first
         .as_ref()
-        .map_or_else(String::new, |(at, ..)| at.clone());
+        .map_or_else(String::new, |(_, at, _)| at.clone());
     let whole = whole.map(|why| format!("pod {name} failed{why}"));
     let words = whole.or(first.map(|(.., words)| words))?;
     Some(Ended { at, words })
@@ -72,11 +72,19 @@ fn last_end<'a>(pod: &Value, container: &'a Value) -> Option<(&'a Value, bool)> 
         container.pointer("/state/terminated"),
         container.pointer("/lastState/terminated"),
     );
+    // Of a container that it does not find when the pod ends, be it that it never ran, the kubelet knows nothing.
+    let now = now.filter(|_| !is_lost(container));
     let was_stopped = now.is_some_and(|now| is_after_deletion(pod, now));
     if was_stopped && let Some(before) = before.filter(|before| exit_code(before) != 0) {
         return Some((before, false));
     }
     Some((now.or(before)?, was_stopped))
+}
+
+/// Whether the kubelet did not find a container when its pod ended.
+fn is_lost(container: &Value) -> bool {
+    let now = container.pointer("/state/terminated");
+    now.is_some_and(|now| text(now, "reason") == "ContainerStatusUnknown")
 }
 
 /// Whether a container ended once the deletion of its pod was asked for.

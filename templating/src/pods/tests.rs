@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn pod(status: &Value) -> Value {
-    json!({ "metadata": { "name": "migrate-1-x" }, "status": status })
+    json!({ "metadata": { "name": "migrate-1-x", "namespace": "pay" }, "status": status })
 }
 
 fn ended(code: i64, at: &str, message: &str) -> Value {
@@ -282,7 +282,7 @@ fn a_pod_that_has_no_containers_yet_says_where_the_reason_stands_unless_another_
     let creating = with_container("migrate", &creating);
     let said = heard(std::slice::from_ref(&creating)).hindrance().unwrap();
     assert!(
-        said.contains("`kubectl describe pod migrate-1-x` shows"),
+        said.contains("`kubectl describe pod migrate-1-x -n pay` shows"),
         "{said}"
     );
     assert_eq!(failure(std::slice::from_ref(&creating)), None);

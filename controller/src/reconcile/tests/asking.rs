@@ -160,10 +160,39 @@ async fn what_is_said_before_it_is_confirmed_is_kept_for_when_its_pods_are_gone(
         .unwrap()
         .pods
         .of("run-2")
-        .asked(Ok(None));
+        .asked(Ok(None), false);
     assert_eq!(
         said,
         PodsSaid::Words("container c of pod p exited 3: boom".to_owned())
+    );
+}
+
+/// As after an eviction: the pod is deleted before the Job has failed.
+fn without_pods(request: &Request<Body>) -> Answer {
+    let (code, mut body) = failed(request);
+    match request.uri().path() {
+        "/api/v1/namespaces/ns/pods" => body["items"] = json!([]),
+        "/apis/batch/v1/namespaces/ns/jobs/app-2" => body["status"]["failed"] = 1.into(),
+        _ => {}
+    }
+    (code, body)
+}
+
+#[tokio::test]
+async fn that_the_pods_of_a_failed_job_are_gone_is_said_and_is_no_reason() {
+    let ctx = serving(without_pods);
+    let status = json!({ "currentRun": entry("Created") });
+    let mut reading = reconciling(&ctx, &status, "main");
+    reading.read_run(job(2)).await.unwrap();
+    let said = reading
+        .facts
+        .fetched_run("run-2")
+        .unwrap()
+        .pods_said
+        .clone();
+    assert!(
+        matches!(&said, PodsSaid::Unasked(why) if why.contains("are gone")),
+        "{said:?}"
     );
 }
 

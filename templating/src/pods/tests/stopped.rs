@@ -48,6 +48,39 @@ fn a_sidecar_that_ends_in_the_same_second_is_not_the_reason() {
     assert_eq!(words, "container migrate of pod migrate-1-x exited 3");
 }
 
+/// As a kubelet of 1.36 reported them.
+#[test]
+fn a_sidecar_that_failed_before_the_run_did_is_not_the_reason() {
+    let migrate = json!({ "name": "migrate", "state": { "terminated": ended(3, "2026-11-24T00:27:00Z", "no such table") } });
+    let lost = json!({
+        "exitCode": 137, "finishedAt": null, "startedAt": null, "reason": "ContainerStatusUnknown",
+        "message": "The container could not be located when the pod was terminated",
+    });
+    let crashed = json!({
+        "name": "agent", "restartCount": 1, "state": { "terminated": lost },
+        "lastState": { "terminated": ended(1, "2026-11-24T00:26:57Z", "agent lost its lease") },
+    });
+    let restarted = json!({
+        "name": "agent", "restartCount": 1, "state": { "running": {} },
+        "lastState": { "terminated": ended(7, "2026-11-24T00:26:23Z", "the lock is held") },
+    });
+    for agent in [crashed, restarted] {
+        let both = pod(&json!({
+            "phase": "Failed", "initContainerStatuses": [agent], "containerStatuses": [migrate],
+        }));
+        let wanted = "container migrate of pod migrate-1-x exited 3: no such table";
+        assert_eq!(failure(&[both]).as_deref(), Some(wanted));
+    }
+}
+
+#[test]
+fn a_container_that_the_kubelet_never_found_says_nothing() {
+    let lost = json!({ "name": "migrate", "state": { "terminated": { "exitCode": 137, "reason": "ContainerStatusUnknown" } } });
+    let never_began = pod(&json!({ "phase": "Failed", "containerStatuses": [lost] }));
+    assert_eq!(failure(std::slice::from_ref(&never_began)), None);
+    assert!(!heard(&[never_began]).is_of_none() && heard(&[]).is_of_none());
+}
+
 #[test]
 fn what_the_cluster_did_to_a_pod_goes_before_how_its_containers_took_it() {
     let killed = json!([{ "name": "migrate", "state": { "terminated": ended(137, "2026-01-01T00:00:01Z", "") } }]);
