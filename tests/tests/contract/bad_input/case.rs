@@ -102,6 +102,11 @@ where
 {
     let world = World::new(prefix).await?;
     world.template(answers()).await?;
+    for name in ["one-of-two", "other-of-two"] {
+        let mut object = foreign(name);
+        object["metadata"]["labels"] = json!({ "one-of": TWO });
+        world.put(object).await?;
+    }
     let bystander = world
         .runnable("bystander", json!({ "inputs": { "foo": 1 } }))
         .await?;
@@ -162,6 +167,9 @@ impl Named for Case {
         &self.what
     }
 }
+
+/// The value of a label that exactly two objects have.
+pub const TWO: &str = "two";
 
 pub fn foreign(name: &str) -> Value {
     json!({

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::case::{ACCOUNT, Case, STAMP, all, runnable, tag};
+use super::case::{ACCOUNT, Case, STAMP, TWO, all, runnable, tag};
 
 #[tokio::test]
 async fn selectors_that_pick_nothing() -> Result<()> {
@@ -12,12 +12,7 @@ async fn selectors_that_pick_nothing() -> Result<()> {
         json!({ "selector": { "resource": resource, "matchingLabels": labels } })
     };
     let none = pick("test.run/v1", "TestObj", json!({ "no": "match" }));
-    // Both runs of the bystander's template.
-    let several = pick(
-        "test.run/v1",
-        "TestObj",
-        json!({ "carto.run/run-sequence": "1" }),
-    );
+    let several = pick("test.run/v1", "TestObj", json!({ "one-of": TWO }));
     all(
         "bad-selector",
         vec![
