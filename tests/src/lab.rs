@@ -16,6 +16,8 @@ pub use crate::kind::{JOB, Kind};
 
 /// How often it looks for work.
 const INTERVAL: Duration = Duration::from_millis(50);
+/// How long one look at the runs may take.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// The controller watches it.
 pub const TRIAL: Kind = Kind::new("lab.test", "v1", "Trial", "trials");
@@ -95,8 +97,8 @@ pub fn ended(succeeded: bool, value: &Value) -> Value {
 pub fn start(trials: Api<DynamicObject>) -> AbortHandle {
     let play = async move {
         loop {
-            // The servers are killed meanwhile: the next look sees what this one missed.
-            let _ = end_all(&trials).await;
+            // The servers are killed meanwhile: the next look sees what this one missed, be it that its answer never came.
+            let _ = tokio::time::timeout(LOOK, end_all(&trials)).await;
             tokio::time::sleep(INTERVAL).await;
         }
     };
