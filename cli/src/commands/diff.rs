@@ -154,7 +154,11 @@ async fn of_files(
     let mut all = Vec::new();
     for document in &files.runnables {
         let name = document.name();
-        if args.name.as_deref().is_some_and(|wanted| wanted != name) {
+        if args
+            .name
+            .as_deref()
+            .is_some_and(|wanted| crate::cluster::plain(wanted) != name)
+        {
             continue;
         }
         let cluster = match document.namespace() {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     finding::{Finding, Rule},
-    source::{Content, Document, Node, as_kubectl_reads},
+    source::{Content, Document, Node, SourceSpan, as_kubectl_reads},
 };
 
 /// What it says to people and does not mean to the engine.
@@ -71,11 +71,31 @@ fn scalar(runnable: &Document, node: &Node, value: &Value) -> Option<Finding> {
         let finding = warning(message.to_owned(), "this is no tag here");
         return Some(finding.help("write the tag in the template"));
     }
-    // What stands in quotes is no number to it.
-    let read = as_kubectl_reads(&written)?;
+    let read = as_kubectl_reads(&written).filter(|_| is_plain(&place) && is_lossy(&written))?;
     let message = format!("kubectl reads {written} as {read}");
     let finding = warning(message, "this is not in quotes");
     Some(finding.help(format!(
         "if it is a text, such as a version, put it in quotes: \"{written}\"; else write {read}"
     )))
+}
+
+/// Whether a scalar stands as it is behind its key or dash: not in a block, and without a type of its own.
+fn is_plain(place: &SourceSpan) -> bool {
+    let before = place
+        .source
+        .text
+        .get(..place.span.start)
+        .unwrap_or_default();
+    let before = before.trim_end_matches([' ', '\t']);
+    before.ends_with([':', ',', '[', '{', '-'])
+}
+
+/// Whether more than the way of writing is lost: a last zero, an octal number, a word for a boolean. Of long numbers
+/// nothing is said.
+fn is_lossy(written: &str) -> bool {
+    let is_number = written.bytes().all(|it| it.is_ascii_digit() || it == b'.');
+    let is_word = written.bytes().all(|it| it.is_ascii_alphabetic());
+    let has_zero = written.contains('.') && written.ends_with('0');
+    let is_octal = written.starts_with('0') && !written.contains('.');
+    is_word || is_number && written.len() <= 6 && (has_zero || is_octal)
 }

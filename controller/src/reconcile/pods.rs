@@ -42,7 +42,10 @@ impl Reconciliation<'_> {
         found: &mut FetchedRun,
         object: Value,
     ) -> Result<(), ReconcileError> {
-        let has_failed_pods = object.pointer("/status/failed").and_then(Value::as_u64) > Some(0);
+        let has_failed_pods = object.pointer("/status/failed").and_then(Value::as_u64) > Some(0)
+            // The pods of a Job that something else manages may be in another cluster.
+            && object.pointer("/spec/managedBy").is_none();
+        let is_late = is_late(&object);
         if found.outputs == OutputsRead::Elsewhere {
             found.outputs = self.read_outputs(&found.run, object).await?;
         }
@@ -53,7 +56,6 @@ impl Reconciliation<'_> {
                 Ok(words) => Ok(words.failure()),
                 Err(error) => Err(self.excuse(&error)),
             };
-            let is_late = found.health.cause == LATE;
             found.pods_said = self.remembered(&found.run, said, is_late);
         }
         Ok(())
@@ -238,6 +240,13 @@ impl Reconciliation<'_> {
         let said = lock(&self.memory).pods.of(&run.uid).hindrance.clone();
         self.facts.hindrance = said;
     }
+}
+
+/// Whether a Job ends because it took longer than it may, whatever rule its template has.
+fn is_late(job: &Value) -> bool {
+    let conditions = job.pointer("/status/conditions").and_then(Value::as_array);
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|it| it["status"] == "True" && it["reason"] == LATE)
 }
 
 /// What outputs need of a pod.

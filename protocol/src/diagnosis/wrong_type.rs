@@ -17,7 +17,10 @@ impl<'a> WrongType<'a> {
         // It begins with the name of a type of the API server's.
         let (_, field) = field.split_once('.')?;
         let wanted = wanted.split(|c: char| c.is_whitespace()).next()?;
-        let found = found.split(' ').next()?;
+        // Of a number that does not fit Go says more than a sentence could.
+        if found.contains(' ') || !is_sure(wanted, found) {
+            return None;
+        }
         let is_known = !field.is_empty() && !field.contains(char::is_whitespace);
         is_known.then_some(Self {
             field,
@@ -36,7 +39,7 @@ impl<'a> WrongType<'a> {
             _ => "a string",
         };
         format!(
-            "at {} there has to be {}, and is {found}",
+            "at {}, or in it, there has to be {}, and is {found}",
             self.field,
             self.wanted()
         )
@@ -70,6 +73,16 @@ impl<'a> WrongType<'a> {
             _ => "give it such a value, in the template or in the input that it comes from",
         }
     }
+}
+
+/// Whether it is known what stands for a type of Go in a manifest: one with a name of its own may be a string or an object,
+/// and bytes are a string.
+fn is_sure(wanted: &str, found: &str) -> bool {
+    let wanted = wanted.trim_start_matches('*');
+    let is_number = ["int", "float"].iter().any(|it| wanted.starts_with(it));
+    let is_list = wanted.starts_with("[]") && !matches!(wanted, "[]uint8" | "[]byte");
+    let is_named = wanted.contains('.') && found == "string";
+    matches!(wanted, "string" | "bool") || is_number || is_list || is_named
 }
 
 #[cfg(test)]
@@ -140,15 +153,12 @@ mod tests {
                 "an object, and is a string",
                 "write its members",
             ),
-            (
-                "number 1.5",
-                "int32",
-                "a number, and is a number",
-                "give it such a value",
-            ),
         ] {
             let (what, does) = said(found, "EnvVar.spec.env.value", wanted).unwrap();
-            assert_eq!(what, format!("at spec.env.value there has to be {told}"));
+            assert_eq!(
+                what,
+                format!("at spec.env.value, or in it, there has to be {told}")
+            );
             assert!(does.starts_with(cure), "{does}");
         }
     }
@@ -157,6 +167,13 @@ mod tests {
     fn whatever_else_is_said_is_left_as_it_is() {
         assert!(said("number", "value", "string").is_none());
         assert!(said("number", "T.a b", "string").is_none());
+        for (found, wanted) in [
+            ("number 1.5", "int32"),
+            ("bool", "v1.RestartPolicy"),
+            ("number", "[]uint8"),
+        ] {
+            assert!(said(found, "T.a", wanted).is_none(), "{wanted}");
+        }
         for text in ["", "json: cannot unmarshal ", "spec.a: Required value"] {
             assert!(WrongType::of(text).is_none(), "{text}");
         }

@@ -61,7 +61,8 @@ impl Past {
             && before.is_none_or(|it| it.sequence != after.sequence || !is_planned(it));
         let run = after.uid.as_deref().and_then(|uid| self.run(uid));
         // One that vanished unseen bears no mark any more (docs/lifecycle.md, "What meets what").
-        let is_lost = after.result == Some(RunResult::Lost);
+        let is_gone = run.is_none_or(|run| run.gone.is_some());
+        let is_lost = after.result == Some(RunResult::Lost) && is_gone;
         if newly && !is_lost && run.is_some_and(|run| run.cancelled) {
             let what = format!("{} was cancelled, and is to be tried again", after.name);
             self.found.broken("S3", what);
