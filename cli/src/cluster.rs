@@ -19,22 +19,7 @@ use kube::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::live::selection::SelectionArgs;
-
-/// A name as kubectl, and `cartouche get -o name`, write it: `runnable/NAME`.
-pub(crate) fn plain(name: &str) -> &str {
-    let kinds = [
-        "runnable.carto.run/",
-        "runnables.carto.run/",
-        "runnable/",
-        "runnables/",
-        "run/",
-    ];
-    let mut kinds = kinds.into_iter();
-    kinds
-        .find_map(|kind| name.strip_prefix(kind))
-        .unwrap_or(name)
-}
+use crate::live::selection::{SelectionArgs, plain};
 
 /// The field manager of what the command writes.
 pub(crate) const CLIENT: &str = "cartouche-cli";
@@ -128,7 +113,7 @@ impl Cluster {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    /// A Runnable by its name; `namespace/name` names one of another namespace.
+    /// A Runnable by its name.
     pub(crate) async fn runnable(&self, name: &str) -> anyhow::Result<Runnable> {
         let api: Api<Runnable> = self.api();
         let name = plain(name);

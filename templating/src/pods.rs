@@ -21,6 +21,8 @@ const SAID_BYTES: usize = 512;
 const NAME_BYTES: usize = 128;
 /// Who manages a Job that names nobody else.
 const JOB_CONTROLLER: &str = "kubernetes.io/job-controller";
+/// Why a Job ends that took longer than it may.
+const LATE: &str = "DeadlineExceeded";
 
 /// What a run's pods can tell that the run itself does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -70,10 +72,8 @@ fn has_made_none(job: &Value) -> bool {
     let spec = job.get("spec").unwrap_or_default();
     let wants_none = spec.get("suspend") == Some(&Value::Bool(true))
         || spec.get("parallelism").and_then(Value::as_u64) == Some(0);
-    // The pods of a Job that something else manages may be in another cluster.
-    let manager = text(spec, "managedBy");
     let is_deleted = job.pointer("/metadata/deletionTimestamp").is_some();
-    if wants_none || is_deleted || !matches!(manager, "" | JOB_CONTROLLER) {
+    if wants_none || is_deleted || is_managed_elsewhere(job) {
         return false;
     }
     let status = job.get("status").unwrap_or_default();
@@ -87,6 +87,29 @@ fn has_made_none(job: &Value) -> bool {
         .all(|count| matches!(status.get(count).and_then(Value::as_u64), None | Some(0)))
         && uncounted.flatten().next().is_none()
         && status.get("completionTime").is_none()
+}
+
+/// The pods of a Job that something else manages may be in another cluster.
+fn is_managed_elsewhere(job: &Value) -> bool {
+    let manager = text(job.get("spec").unwrap_or_default(), "managedBy");
+    !matches!(manager, "" | JOB_CONTROLLER)
+}
+
+/// Whether a Job has had pods here that failed.
+#[must_use]
+pub fn had_failed_pods(job: &Value) -> bool {
+    let failed = job.pointer("/status/failed").and_then(Value::as_u64);
+    failed > Some(0) && !is_managed_elsewhere(job)
+}
+
+/// Whether a Job ends because it took longer than it may, whatever rule its template has.
+#[must_use]
+pub fn is_late(job: &Value) -> bool {
+    let mut ends = ["Failed", "FailureTarget"].into_iter();
+    ends.any(|end| {
+        let condition = crate::health::holding(job, end);
+        condition.is_some_and(|condition| text(condition, "reason") == LATE)
+    })
 }
 
 /// What the pods of one run have said, one after another: of any number of them only the last failure and the first

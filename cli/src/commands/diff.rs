@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::{
     cluster::{Cluster, ClusterArgs},
     finding::report,
+    live::selection::plain,
     objects::Objects,
     outcome::{FAILED, FOUND, GOOD, Outcome},
     validate::keys,
@@ -154,11 +155,8 @@ async fn of_files(
     let mut all = Vec::new();
     for document in &files.runnables {
         let name = document.name();
-        if args
-            .name
-            .as_deref()
-            .is_some_and(|wanted| crate::cluster::plain(wanted) != name)
-        {
+        let wanted = args.name.as_deref().map(plain);
+        if wanted.is_some_and(|wanted| wanted != name) {
             continue;
         }
         let cluster = match document.namespace() {

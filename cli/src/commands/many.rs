@@ -12,8 +12,8 @@ use clap::Args;
 use kube::ResourceExt as _;
 
 use crate::{
-    cluster::{Cluster, plain},
-    live::selection::SelectionArgs,
+    cluster::Cluster,
+    live::selection::{SelectionArgs, plain},
     outcome::{FAILED, FOUND, Outcome},
 };
 

@@ -6,6 +6,21 @@ use clap::Args;
 
 use crate::live::runs::{condition, retry_scheduled};
 
+/// A name as kubectl, and `cartouche get -o name`, write it: `runnable/NAME`.
+pub(crate) fn plain(name: &str) -> &str {
+    let kinds = [
+        "runnable.carto.run/",
+        "runnables.carto.run/",
+        "runnable/",
+        "runnables/",
+        "run/",
+    ];
+    let mut kinds = kinds.into_iter();
+    kinds
+        .find_map(|kind| name.strip_prefix(kind))
+        .unwrap_or(name)
+}
+
 /// What the Runnables that are meant have in common. Each part narrows the choice.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct SelectionArgs {

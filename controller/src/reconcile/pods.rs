@@ -9,7 +9,7 @@ use cartouche_protocol::{
     reconcile_error::{Category, ReconcileError},
 };
 use cartouche_templating::{
-    PodsTell, PodsWords, has_message_in_pods, is_pod_of,
+    PodsTell, PodsWords, had_failed_pods, has_message_in_pods, is_late, is_pod_of,
     kinds::{self, PodsOf},
     no_pod_yet,
 };
@@ -26,8 +26,6 @@ use crate::{
 
 /// Pods of a run that are asked why it failed, or does not go on. Strangers may give theirs the same label.
 const MOST_PODS: usize = 500;
-/// Why a Job ends that took longer than it may.
-const LATE: &str = "DeadlineExceeded";
 /// What is said of a failure whose pods nobody can ask any more.
 const GONE: &str =
     "its pods, which would tell why, are gone (evicted, drained, deleted, or stopped with the Job)";
@@ -42,21 +40,16 @@ impl Reconciliation<'_> {
         found: &mut FetchedRun,
         object: Value,
     ) -> Result<(), ReconcileError> {
-        let has_failed_pods = object.pointer("/status/failed").and_then(Value::as_u64) > Some(0)
-            // The pods of a Job that something else manages may be in another cluster.
-            && object.pointer("/spec/managedBy").is_none();
-        let is_late = is_late(&object);
         if found.outputs == OutputsRead::Elsewhere {
             found.outputs = self.read_outputs(&found.run, object).await?;
-        }
-        if found.pods_tell == PodsTell::WhyItFailed && found.stopped.is_none() {
+        } else if found.pods_tell == PodsTell::WhyItFailed && found.stopped.is_none() {
             let words = self.pods_words(&found.run).await;
             let said = match words {
-                Ok(words) if words.is_of_none() && has_failed_pods => Err(GONE.to_owned()),
+                Ok(words) if words.is_of_none() && had_failed_pods(&object) => Err(GONE.to_owned()),
                 Ok(words) => Ok(words.failure()),
                 Err(error) => Err(self.excuse(&error)),
             };
-            found.pods_said = self.remembered(&found.run, said, is_late);
+            found.pods_said = self.remembered(&found.run, said, is_late(&object));
         }
         Ok(())
     }
@@ -240,13 +233,6 @@ impl Reconciliation<'_> {
         let said = lock(&self.memory).pods.of(&run.uid).hindrance.clone();
         self.facts.hindrance = said;
     }
-}
-
-/// Whether a Job ends because it took longer than it may, whatever rule its template has.
-fn is_late(job: &Value) -> bool {
-    let conditions = job.pointer("/status/conditions").and_then(Value::as_array);
-    let mut conditions = conditions.into_iter().flatten();
-    conditions.any(|it| it["status"] == "True" && it["reason"] == LATE)
 }
 
 /// What outputs need of a pod.

@@ -50,9 +50,14 @@ pub(super) fn current_run(
 /// By which rules a run is followed is written with what is read of it: a cached template may be an earlier one.
 fn must_render(rendering: Option<&Rendering>, current: &CurrentRun) -> Option<Step> {
     let rendering = rendering.filter(|rendering| !rendering.consistent)?;
-    let followed_by = current.rules_hash.as_deref()?;
-    let is_followed_anew = current.result.is_none() && *followed_by != *rendering.rules_hash;
-    is_followed_anew.then_some(Step::RenderAgain)
+    is_followed_anew(rendering, current).then_some(Step::RenderAgain)
+}
+
+/// Whether a run at work was followed by other rules than these, which stands in the ledger, whatever a watch has judged
+/// it by since.
+fn is_followed_anew(rendering: &Rendering, current: &CurrentRun) -> bool {
+    let followed_by = current.rules_hash.as_deref();
+    current.result.is_none() && followed_by.is_some_and(|rules| rules != &*rendering.rules_hash)
 }
 
 /// Whether the run has to be read: it differs from what is stored, or it may be gone.
@@ -83,11 +88,7 @@ fn differs(
         // The template may have changed since: what was read by its former rules stands.
         return current.result.is_none() && cached_run.finished();
     };
-    // By which rules a run was followed stands in the ledger, whatever a watch has judged it by since.
-    let followed_by = current.rules_hash.as_deref();
-    let is_followed_anew = current.result.is_none()
-        && followed_by.is_some_and(|rules| rules != &*rendering.rules_hash);
-    if is_followed_anew
+    if is_followed_anew(rendering, current)
         || cached_run.rules_hash != rendering.rules_hash
         || result_of(cached_run.health.verdict) != current.result
         || !status::reports(&facts.stored, &cached_run.health)

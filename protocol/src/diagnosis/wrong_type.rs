@@ -5,7 +5,7 @@
 pub(super) struct WrongType<'a> {
     field: &'a str,
     found: &'a str,
-    wanted: &'a str,
+    wanted: &'static str,
 }
 
 impl<'a> WrongType<'a> {
@@ -17,15 +17,12 @@ impl<'a> WrongType<'a> {
         // It begins with the name of a type of the API server's.
         let (_, field) = field.split_once('.')?;
         let wanted = wanted.split(|c: char| c.is_whitespace()).next()?;
-        // Of a number that does not fit Go says more than a sentence could.
-        if found.contains(' ') || !is_sure(wanted, found) {
-            return None;
-        }
         let is_known = !field.is_empty() && !field.contains(char::is_whitespace);
-        is_known.then_some(Self {
+        // Of a number that does not fit Go says more than a sentence could.
+        (is_known && !found.contains(' ')).then_some(Self {
             field,
             found,
-            wanted,
+            wanted: in_manifests(wanted, found)?,
         })
     }
 
@@ -40,24 +37,13 @@ impl<'a> WrongType<'a> {
         };
         format!(
             "at {}, or in it, there has to be {}, and is {found}",
-            self.field,
-            self.wanted()
+            self.field, self.wanted
         )
-    }
-
-    fn wanted(&self) -> &'static str {
-        match self.wanted.trim_start_matches('*') {
-            "string" => "a string",
-            "bool" => "a boolean",
-            kind if kind.starts_with("int") || kind.starts_with("float") => "a number",
-            kind if kind.starts_with("[]") => "a list",
-            _ => "an object",
-        }
     }
 
     /// What to do about it.
     pub(super) fn cure(&self) -> &'static str {
-        match (self.wanted(), self.found) {
+        match (self.wanted, self.found) {
             ("a string", "number" | "bool") => {
                 "put the value in quotes, in the template or in the input that it comes from"
             }
@@ -75,14 +61,18 @@ impl<'a> WrongType<'a> {
     }
 }
 
-/// Whether it is known what stands for a type of Go in a manifest: one with a name of its own may be a string or an object,
+/// What stands for a type of Go in a manifest, if that is sure: one with a name of its own may be a string or an object,
 /// and bytes are a string.
-fn is_sure(wanted: &str, found: &str) -> bool {
-    let wanted = wanted.trim_start_matches('*');
-    let is_number = ["int", "float"].iter().any(|it| wanted.starts_with(it));
-    let is_list = wanted.starts_with("[]") && !matches!(wanted, "[]uint8" | "[]byte");
-    let is_named = wanted.contains('.') && found == "string";
-    matches!(wanted, "string" | "bool") || is_number || is_list || is_named
+fn in_manifests(wanted: &str, found: &str) -> Option<&'static str> {
+    Some(match wanted.trim_start_matches('*') {
+        "string" => "a string",
+        "bool" => "a boolean",
+        "[]uint8" | "[]byte" => return None,
+        kind if kind.starts_with("int") || kind.starts_with("float") => "a number",
+        kind if kind.starts_with("[]") => "a list",
+        kind if kind.contains('.') && found == "string" => "an object",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

@@ -66,9 +66,7 @@ impl Retry {
             .is_exhausted(current.result?, attempts)
             .then_some(Self::Exhausted { attempts })
     }
-}
 
-impl Retry {
     /// The same while something else is in its way.
     pub(super) fn blocked(self) -> Self {
         match self {

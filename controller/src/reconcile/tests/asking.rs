@@ -131,13 +131,18 @@ fn failed(request: &Request<Body>) -> Answer {
 
 /// What is learnt of the pods of the second run when it is read.
 async fn learnt(status: &Value, branch: &str) -> String {
-    let ctx = serving(failed);
-    let mut reading = reconciling(&ctx, status, branch);
-    reading.read_run(job(2)).await.unwrap();
-    match &reading.facts.fetched_run("run-2").unwrap().pods_said {
-        PodsSaid::Words(said) => said.clone(),
+    match said(failed, status, branch).await {
+        PodsSaid::Words(said) => said,
         silence => panic!("{silence:?}"),
     }
+}
+
+async fn said(server: fn(&Request<Body>) -> Answer, status: &Value, branch: &str) -> PodsSaid {
+    let ctx = serving(server);
+    let mut reading = reconciling(&ctx, status, branch);
+    reading.read_run(job(2)).await.unwrap();
+    let read = reading.facts.fetched_run("run-2").unwrap();
+    read.pods_said.clone()
 }
 
 #[tokio::test]
@@ -180,16 +185,8 @@ fn without_pods(request: &Request<Body>) -> Answer {
 
 #[tokio::test]
 async fn that_the_pods_of_a_failed_job_are_gone_is_said_and_is_no_reason() {
-    let ctx = serving(without_pods);
     let status = json!({ "currentRun": entry("Created") });
-    let mut reading = reconciling(&ctx, &status, "main");
-    reading.read_run(job(2)).await.unwrap();
-    let said = reading
-        .facts
-        .fetched_run("run-2")
-        .unwrap()
-        .pods_said
-        .clone();
+    let said = said(without_pods, &status, "main").await;
     assert!(
         matches!(&said, PodsSaid::Unasked(why) if why.contains("are gone")),
         "{said:?}"
