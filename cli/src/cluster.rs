@@ -187,6 +187,13 @@ impl Cluster {
         within(&what, api.get_opt(name)).await
     }
 
+    /// All templates.
+    pub(crate) async fn templates(&self) -> anyhow::Result<Vec<ClusterRunTemplate>> {
+        let api: Api<ClusterRunTemplate> = self.cluster_api();
+        let listed = within("listing the templates", api.list(&ListParams::default())).await?;
+        Ok(listed.items)
+    }
+
     fn cluster_api<K>(&self) -> Api<K>
     where
         K: Resource<Scope = ClusterResourceScope, DynamicType = ()>,

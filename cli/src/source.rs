@@ -12,6 +12,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_saphyr::Location;
 
@@ -80,6 +81,13 @@ impl Document {
             value: root.to_value(),
             root,
         }
+    }
+
+    /// A field of its spec. `None` where it is not there, or cannot be read: what its schema says of that is told elsewhere.
+    pub(crate) fn field<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        let value = self.value.get("spec")?.get(name)?;
+        let value = Some(value).filter(|value| !value.is_null())?;
+        serde_json::from_value(value.clone()).ok()
     }
 
     pub(crate) fn place(&self, span: &Range<usize>) -> SourceSpan {

@@ -36,12 +36,14 @@ pub(crate) fn spec(document: &Document) -> Option<ClusterRunTemplateSpec> {
     let outputs = part("outputs");
     let optional = part("optionalOutputs").filter(|_| outputs.as_ref().is_none_or(are_readable));
     Some(ClusterRunTemplateSpec {
-        retry: part("retry").and_then(|value| serde_json::from_value(value).ok()),
+        retry: document.field("retry"),
+        timeout: document.field("timeout"),
+        stop: document.field("stop"),
         template: part("template")?,
         input_schema: part("inputSchema"),
         outputs: outputs.and_then(|value| readable_outputs(&value)),
         optional_outputs: optional.and_then(|value| serde_json::from_value(value).ok()),
-        health_rule: part("healthRule").and_then(|value| serde_json::from_value(value).ok()),
+        health_rule: document.field("healthRule"),
     })
 }
 

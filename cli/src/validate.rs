@@ -6,7 +6,7 @@ mod inputs;
 pub(crate) mod keys;
 mod names;
 mod outputs;
-mod policy;
+pub(crate) mod policy;
 mod restart_policy;
 mod run_kind;
 mod runnable_with_template;

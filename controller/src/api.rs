@@ -287,6 +287,20 @@ impl Requests {
         self.once(Method::PUT, &uri, bytes(&body)?).await
     }
 
+    /// Sends a JSON merge patch (RFC 7386); with a uid in it an object that has taken the name is left alone.
+    pub async fn merge(
+        &self,
+        path: &ResourcePath,
+        name: &str,
+        change: &Value,
+    ) -> Result<(), ApiError> {
+        let uri = format!("{}?fieldManager={FIELD_MANAGER}", path.named(name));
+        let body = bytes(change)?;
+        self.once::<serde::de::IgnoredAny>(Method::PATCH, &uri, body)
+            .await
+            .map(drop)
+    }
+
     /// Deletes the object with this uid, and what it owns after it.
     pub async fn delete(&self, path: &ResourcePath, name: &str, uid: &str) -> Result<(), ApiError> {
         let options = json!({
@@ -313,10 +327,14 @@ impl Requests {
         uri: &str,
         body: Vec<u8>,
     ) -> Result<(HeaderMap, Bytes), ApiError> {
+        let content = match method {
+            Method::PATCH => "application/merge-patch+json",
+            _ => "application/json",
+        };
         let request = Request::builder()
             .method(method)
             .uri(uri)
-            .header(http::header::CONTENT_TYPE, "application/json")
+            .header(http::header::CONTENT_TYPE, content)
             .body(Body::from(body))
             .map_err(|error| ApiError::Unsent(error.to_string()))?;
         let exchange = async {

@@ -18,6 +18,9 @@ const BURST_SECONDS: f64 = 5.0;
 /// Events that may wait to be sent.
 const QUEUE: usize = 200;
 
+/// The reason of the event that a run is told to stop.
+const RUN_STOPPED: &str = "RunStopped";
+
 /// What an event says. The reasons of Normal events are Cartographer's, where it has such events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Occasion {
@@ -29,6 +32,8 @@ pub enum Occasion {
     OutputChanged(String),
     /// A run failed, and is going to be tried again: what is said of that.
     RetryScheduled(String),
+    /// A run has worked for too long, and is told to stop: what is said of that.
+    Stopped(String),
     /// A condition turned False, or says something else than before.
     Warning {
         /// The condition's reason.
@@ -123,6 +128,7 @@ fn wording(runnable: &Runnable, occasion: &Occasion) -> (&'static str, String, S
         Occasion::RetryScheduled(message) => {
             ("Normal", RETRY_SCHEDULED.to_owned(), message.clone())
         }
+        Occasion::Stopped(message) => ("Normal", RUN_STOPPED.to_owned(), message.clone()),
         Occasion::Warning { reason, message } => ("Warning", reason.clone(), message.clone()),
     }
 }

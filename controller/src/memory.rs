@@ -43,6 +43,10 @@ pub struct Memory {
     pub only_list: bool,
     /// Earlier runs that were looked for because no watch shows them.
     pub looked_for: LookedFor,
+    /// Runs that were told to stop.
+    pub asked_to_stop: LookedFor,
+    /// The runs, by uid, of which it was reported that they do not stop.
+    pub reported_unstopped: BTreeSet<String>,
     /// What the account may not do.
     pub missing_permissions: Option<MissingPermissions>,
     /// What the pods of its current run said.
@@ -95,6 +99,8 @@ pub enum Operation {
     Create(i64),
     /// Deleting runs.
     Delete,
+    /// Telling the run with this uid to stop.
+    Stop(String),
     /// Writing the status, at this generation.
     Status(i64),
     /// Reading the ledger once more before a create, or who wrote it.

@@ -144,6 +144,8 @@ pub enum RunEvent {
     Removed,
     /// It failed, and the next attempt at it was begun.
     Retried,
+    /// It worked for too long, and was told to stop.
+    Stopped,
 }
 
 /// How a kind is watched.

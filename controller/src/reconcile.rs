@@ -14,6 +14,7 @@ mod prune;
 mod reconciliation;
 mod refuse;
 mod select;
+mod stop;
 mod stored;
 mod unknown_runs;
 mod watched;
@@ -281,6 +282,10 @@ async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Resul
         Step::ReadLedgerWriter => reconciliation.read_ledger_writer().await,
         Step::Probe => reconciliation.probe().await,
         Step::Create => reconciliation.create().await,
+        Step::Stop(to) => {
+            reconciliation.stop(*to).await;
+            Ok(())
+        }
         Step::Write(ledger, change) => reconciliation.write(*ledger, change).await,
     }
 }

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     schema,
     status::{RunResult, first_attempt, is_first_attempt},
+    stop::Stop,
 };
 
 /// A message in a history is cut at so many bytes.
@@ -37,6 +38,7 @@ const INTENT_AT: &str = "intentAt";
 const RULES_HASH: &str = "rulesHash";
 const RERUN_TOKEN: &str = "rerunToken";
 const ATTEMPT: &str = "attempt";
+const STOP: &str = "stop";
 
 /// An earlier run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -77,6 +79,9 @@ pub struct HistoryEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub rerun_token: Option<String>,
+    /// That it was told to stop, and why; absent if it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
     /// When the controller first saw its end.
     #[serde(skip)]
     pub finished_at: Option<Time>,
@@ -111,6 +116,8 @@ pub enum UnreadableLine {
     Key,
     /// `attempt=` is no number from 1 on.
     Attempt,
+    /// `stop=` is no reason with a time.
+    Stop,
     /// A `%` is not followed by two hexadecimal digits of a character.
     Escape,
     /// A value has a blank or a control character, which is never written as it is.
@@ -127,6 +134,7 @@ impl fmt::Display for UnreadableLine {
             Self::Time => "its fifth and sixth values, intentAt= too, are times or -",
             Self::Key => "what follows the hash is no key=value",
             Self::Attempt => "attempt= is no number from 1 on",
+            Self::Stop => "stop= is not <reason>@<time>",
             Self::Escape => "a % is not followed by two hexadecimal digits",
             Self::Blank => "a value has a blank or a control character, which would be written as % and two digits",
         })
@@ -152,12 +160,14 @@ impl HistoryEntry {
         let intent_at = self.intent_at.as_ref().map(time);
         let attempt = Some(self.attempt).filter(|attempt| !is_first_attempt(attempt));
         let attempt = attempt.map(|attempt| attempt.to_string());
+        let stop = self.stop.as_ref().map(Stop::word);
         let keys = [
             (TAKEN_BY, &self.taken_by),
             (INTENT_AT, &intent_at),
             (RULES_HASH, &self.rules_hash),
             (RERUN_TOKEN, &self.rerun_token),
             (ATTEMPT, &attempt),
+            (STOP, &stop),
         ];
         for (key, value) in keys {
             if let Some(value) = value {
@@ -183,6 +193,10 @@ impl HistoryEntry {
             RULES_HASH => self.rules_hash = Some(unescaped(value)?),
             RERUN_TOKEN => self.rerun_token = Some(unescaped(value)?),
             ATTEMPT => self.attempt = attempt(value).ok_or(UnreadableLine::Attempt)?,
+            STOP => {
+                let stop = Stop::of_word(&unescaped(value)?);
+                self.stop = Some(stop.ok_or(UnreadableLine::Stop)?);
+            }
             _ => {
                 unescaped(value)?;
                 self.unknown.push(pair.to_owned());
@@ -222,6 +236,7 @@ impl FromStr for HistoryEntry {
             message: message.to_owned(),
             rules_hash: None,
             rerun_token: None,
+            stop: None,
             attempt: first_attempt(),
             unknown: Vec::new(),
         };

@@ -17,6 +17,7 @@ mod run_template;
 mod runnable;
 mod schema;
 mod status;
+mod stop;
 mod written;
 
 pub use breaker::{Breaker, NoBreaker};
@@ -40,4 +41,5 @@ pub use runnable::{
     ResourceRef, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, Selector,
 };
 pub use status::{CurrentRun, OutputsFrom, RunPhase, RunResult, RunnableStatus, last_answered};
+pub use stop::{DeleteRun, Stop, StopMethod, StopReason};
 pub use written::{MAX_LINE, MAX_LINES, MAX_UNREADABLE};

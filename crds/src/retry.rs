@@ -24,10 +24,10 @@ pub struct Retry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff: Option<Backoff>,
 
-    /// Which ends of a run are tried again; without it only `Failed`. What the Runnable gives goes before what
+    /// Which ends of a run are tried again; without it `Failed` and `TimedOut`. What the Runnable gives goes before what
     /// its template gives. A run that somebody cancels, with `cartouche cancel` or in the way of Tekton and Argo, is not tried again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 2), extend("x-kubernetes-list-type" = "set"))]
+    #[schemars(length(min = 1, max = 3), extend("x-kubernetes-list-type" = "set"))]
     pub retry_on: Option<Vec<RetryOn>>,
 }
 
@@ -55,6 +55,8 @@ pub struct Backoff {
 pub enum RetryOn {
     /// It ended without success.
     Failed,
+    /// It ended without success, after its timeout had stopped it.
+    TimedOut,
     /// Its object vanished while nobody watched, so that nobody knows whether it did its work.
     Lost,
     /// What a later release knows: it is no reason to try again for this one.

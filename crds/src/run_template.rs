@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{health_rule::HealthRule, retry::Retry, schema};
+use crate::{health_rule::HealthRule, retry::Retry, schema, stop::StopMethod};
 
 /// Says what a Runnable runs, when a run has succeeded, and which of its values are outputs.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,6 +60,17 @@ pub struct ClusterRunTemplateSpec {
     /// other pauses and ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
+
+    /// How long each run may work, for every Runnable of this template: a duration such as `30m`, from `1s` to
+    /// `8760h`. A Runnable may shorten it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::duration")]
+    pub timeout: Option<String>,
+
+    /// How a run is stopped, by its timeout and by `cartouche cancel`. Without it that is known of Jobs, Pods, Tekton's
+    /// `TaskRun`s and `PipelineRun`s, and Argo `Workflow`s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<StopMethod>,
 }
 
 /// What the controller thinks of the template.

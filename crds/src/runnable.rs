@@ -61,6 +61,13 @@ pub struct RunnableSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
 
+    /// How long a run may work: a duration such as `30m`, from `1s` to `8760h`. Where the template gives one as well,
+    /// the shorter counts. A run that works longer is told to stop, in the way of its kind, as the ServiceAccount.
+    /// Templates cannot read it, and a change of it makes no run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::duration")]
+    pub timeout: Option<String>,
+
     /// How many finished runs are kept. Unfinished runs, the current run and the run that the
     /// outputs came from are never deleted, others ten minutes after their end at the earliest.
     #[serde(default)]

@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{breaker::Breaker, history::HistoryEntry, schema, written::WrittenStatus};
+use crate::{breaker::Breaker, history::HistoryEntry, schema, stop::Stop, written::WrittenStatus};
 
 /// What the controller saw and did, as code has it: earlier runs are in one list, whether they have ended or not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -162,6 +162,9 @@ pub struct CurrentRun {
     /// When it is tried again, as the next number; absent if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Time>,
+    /// That it was told to stop, and why; absent if it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
 }
 
 /// What an attempt is where nothing says it.

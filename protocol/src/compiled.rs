@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use cartouche_crds::{ClusterRunTemplate, Retry};
+use cartouche_crds::ClusterRunTemplate;
 use cartouche_templating::{Diagnostics, Template};
+
+use crate::policy::Asks;
 
 /// A template as it was at one generation: writes of its status do not count.
 #[derive(Debug)]
@@ -16,8 +18,8 @@ pub struct Compiled {
     pub generation: i64,
     /// Hash of its outputs and healthRule.
     pub rules_hash: Arc<str>,
-    /// How runs of it that failed are tried again.
-    pub retry: Option<Retry>,
+    /// What it asks for beside what is run.
+    pub asks: Asks,
     /// The template, or all that is wrong with it.
     pub template: Result<Template, Diagnostics>,
 }
@@ -34,7 +36,7 @@ impl Compiled {
             rules_hash: template
                 .as_ref()
                 .map_or_else(|_| "".into(), |template| template.rules_hash().into()),
-            retry: object.spec.retry.clone(),
+            asks: Asks::of_template(&object.spec),
             template,
         }
     }

@@ -9,11 +9,14 @@ mod first_run;
 mod gate;
 mod pending;
 mod retry;
+mod stop;
 mod superseded;
 
 pub use pending::MOST_RENUMBERED;
+pub use stop::{STOPS_WITHIN, earlier_that_do_not_stop, next_stop};
 
 use cartouche_crds::RunPhase;
+use cartouche_templating::kinds::StopRequest;
 use gate::Beginning;
 
 use crate::facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName, WatchState};
@@ -47,12 +50,25 @@ pub enum Step {
     Write(Box<Ledger>, Change),
     /// Create the run of the pending entry, as the account.
     Create,
+    /// Tell a run to stop, as the account.
+    Stop(Box<ToStop>),
     /// Wait for something that enqueues the Runnable by itself, or for a time.
     Wait(Waiting),
     /// Nothing can be done about this now.
     Stuck(ReconcileError),
     /// Everything is as it should be.
     Settled,
+}
+
+/// A run that is told to stop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToStop {
+    /// How it is asked for.
+    pub name: RunName,
+    /// Its uid: an object that has taken its name is left alone.
+    pub uid: String,
+    /// How it is told.
+    pub request: StopRequest,
 }
 
 /// Why the ledger changes.
@@ -74,6 +90,8 @@ pub enum Change {
     MigrateHash,
     /// A result, outputs, or a run that came or went.
     Record,
+    /// A run at work is going to be told to stop.
+    Stop,
 }
 
 /// What is waited for.
@@ -162,7 +180,9 @@ fn decided(facts: &Facts) -> Step {
         Due::New(_) => supersede(facts, rendering),
         Due::Pending(_) => pending::pending(facts, rendering, current),
         Due::Nothing(_) => match current_run::current_run(facts, Some(rendering), current) {
-            Step::Settled => retry::retried(facts, rendering, current).unwrap_or(Step::Settled),
+            Step::Settled => {
+                retry::retried(facts, rendering, current).unwrap_or_else(|| stop::stopped(facts))
+            }
             step => step,
         },
     }
@@ -176,14 +196,18 @@ fn decided_without_rendering(facts: &Facts) -> Step {
     if let Some(step) = first_run::before_catching_up(facts) {
         return step;
     }
-    match &facts.ledger.current {
+    let step = match &facts.ledger.current {
         Some(current) if current.phase == RunPhase::Created => {
             current_run::current_run(facts, None, current)
         }
         Some(current) => pending::landed(facts, current)
             .or_else(|| pending::known_made(facts))
             .unwrap_or_else(|| superseded::superseded(facts)),
-        None => Step::Settled,
+        None => return Step::Settled,
+    };
+    match step {
+        Step::Settled => stop::stopped(facts),
+        step => step,
     }
 }
 

@@ -177,6 +177,10 @@ pub enum Diagnosis {
     },
     /// What is asked for beside what is run cannot be used.
     PolicyInvalid(Vec<Fault>),
+    /// This run is past its timeout since then, and nobody knows how its kind is stopped.
+    NoWayToStop(String, String),
+    /// This run was told to stop then, and has not.
+    NotStopped(String, String),
     /// Somebody else writes the status.
     OtherController(u64),
     /// The Runnable is suspended.
@@ -263,6 +267,12 @@ impl Diagnosis {
             }
             Self::Runaway { .. } => {
                 "let the template read only fields that its runs do not change; a change of the Runnable or its template ends the wait"
+            }
+            Self::NoWayToStop(..) => {
+                "give the template a spec.stop that says how, and end the run in the way of its engine"
+            }
+            Self::NotStopped(..) => {
+                "see whether its engine runs, and end the run in its way; it is told again every 5 minutes, and a new one is made only when something changes"
             }
             Self::OtherController(_) => {
                 "stop the other controller of carto.run, which may be Cartographer"

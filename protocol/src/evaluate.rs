@@ -14,7 +14,7 @@ use crate::facts::{CachedRun, OutputsDigest};
 use crate::{
     compiled::Compiled,
     diagnosis::Fault,
-    ledger::{FetchedRun, Ledger, OutputsRead, PodsSaid, RunIdentity},
+    ledger::{Asked, FetchedRun, Ledger, OutputsRead, PodsSaid, RunIdentity},
     object::{MAX_DEPTH, is_shortened},
     reconcile_error::bounded,
 };
@@ -35,7 +35,7 @@ pub fn fetched_run(
         pods_tell: PodsTell::of(object, &health),
         pods_said: PodsSaid::Nothing,
         stopped: stopped(object),
-        cancelled: is_cancelled(object),
+        asked: asked(object),
         health,
         outputs,
         rules_hash,
@@ -48,9 +48,14 @@ fn stopped(object: &Value) -> Option<Cancellation> {
     Cancellation::of(annotations.get(CANCEL_REQUEST_ANNOTATION)?.as_str()?)
 }
 
-/// Whether somebody has asked a run to stop: in the way of its kind, or as `cartouche cancel` does.
-fn is_cancelled(object: &Value) -> bool {
-    stopped(object).is_some() || asked_to_stop(object)
+fn asked(object: &Value) -> Asked {
+    if stopped(object).is_some() {
+        Asked::ByPerson
+    } else if asked_to_stop(object) {
+        Asked::InItsWay
+    } else {
+        Asked::No
+    }
 }
 
 /// Whether a run contains what is rendered. Nobody asks while the hash of the current run says it.
@@ -95,7 +100,7 @@ pub fn digested(
         run,
         deleted,
         pods_tell: PodsTell::of(object, &health),
-        cancelled: is_cancelled(object),
+        asked: asked(object),
         health,
         outputs: OutputsDigest::of(&outputs),
         rules_hash,

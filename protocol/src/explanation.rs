@@ -1,5 +1,6 @@
 //! Why a run failed, or does not go on, in one sentence for people: of what its engine and its pods say. Pure.
 
+use cartouche_crds::{Stop, StopReason};
 use cartouche_templating::Verdict;
 
 use crate::{
@@ -7,11 +8,12 @@ use crate::{
     reconcile_error::bounded,
 };
 
-/// What is said of a run: why it failed, else what its engine says.
+/// What is said of a run: why it failed, else what its engine says. `stop` is what the ledger says of that it was told to
+/// stop.
 #[must_use]
-pub fn explanation(run: &FetchedRun) -> String {
+pub fn explanation(run: &FetchedRun, stop: Option<&Stop>) -> String {
     if run.health.verdict == Verdict::Failed {
-        bounded(failure(run))
+        bounded(failure(run, stop))
     } else {
         run.health.message.clone()
     }
@@ -19,17 +21,16 @@ pub fn explanation(run: &FetchedRun) -> String {
 
 /// The same, and why its pods were not asked, if they were not.
 #[must_use]
-pub fn explanation_with_excuse(run: &FetchedRun) -> String {
+pub fn explanation_with_excuse(run: &FetchedRun, stop: Option<&Stop>) -> String {
+    let said = explanation(run, stop);
     match &run.pods_said {
-        PodsSaid::Unasked(why) if run.stopped.is_none() => {
-            bounded(format!("{}; {why}", explanation(run)))
-        }
-        _ => explanation(run),
+        PodsSaid::Unasked(why) if stopped(run, stop).is_none() => bounded(format!("{said}; {why}")),
+        _ => said,
     }
 }
 
 /// `Job failed (BackoffLimitExceeded): container migrate of pod x exited 3: ...; the Job says: ...`.
-fn failure(run: &FetchedRun) -> String {
+fn failure(run: &FetchedRun, stop: Option<&Stop>) -> String {
     let (kind, health) = (&run.run.kind, &run.health);
     let failed = match health.cause.as_str() {
         "" => format!("{kind} failed"),
@@ -37,7 +38,7 @@ fn failure(run: &FetchedRun) -> String {
     };
     let message = &health.message;
     // That somebody wanted it explains more than how it ended.
-    let stopped = run.stopped.as_ref().map(ToString::to_string);
+    let stopped = stopped(run, stop);
     let words = match &run.pods_said {
         PodsSaid::Words(said) => Some(said),
         PodsSaid::Nothing | PodsSaid::Unasked(_) => None,
@@ -52,12 +53,23 @@ fn failure(run: &FetchedRun) -> String {
     }
 }
 
+/// Who had the run stopped, or what.
+pub(crate) fn stopped(run: &FetchedRun, stop: Option<&Stop>) -> Option<String> {
+    let by_timeout = stop.filter(|stop| stop.reason == StopReason::TimedOut);
+    let by_timeout = by_timeout.map(ToString::to_string);
+    by_timeout.or_else(|| run.stopped.as_ref().map(ToString::to_string))
+}
+
 #[cfg(test)]
 mod tests {
     use cartouche_templating::Verdict;
 
-    use super::{explanation, explanation_with_excuse};
+    use super::{FetchedRun as Run, Stop};
     use crate::ledger::{FetchedRun, PodsSaid, tests::sample::*};
+
+    fn explanation(run: &Run) -> String {
+        super::explanation(run, None)
+    }
 
     fn job(cause: &str, message: &str, said: Option<&str>) -> FetchedRun {
         let mut job = failed(run(1, "A"));
@@ -102,7 +114,7 @@ mod tests {
         unasked.pods_said = PodsSaid::Unasked("they may not be listed".to_owned());
         let plain = "Job failed (BackoffLimitExceeded): it burned";
         assert_eq!(explanation(&unasked), plain);
-        let excused = explanation_with_excuse(&unasked);
+        let excused = super::explanation_with_excuse(&unasked, None);
         assert_eq!(excused, format!("{plain}; they may not be listed"));
     }
 
@@ -125,5 +137,15 @@ mod tests {
     fn nothing_is_said_to_have_failed_that_has_not() {
         assert_eq!(explanation(&succeeded(run(1, "A"), "x")), "Succeeded");
         assert_eq!(explanation(&running(run(1, "A"))), "Unknown");
+    }
+
+    #[test]
+    fn that_its_timeout_stopped_a_run_is_told_rather_than_how_its_container_ended() {
+        let stop = Stop::of_word("TimedOut@2026-01-01T00:00:00Z").unwrap();
+        let late = job("DeadlineExceeded", "it was late", Some("exited 143"));
+        assert_eq!(
+            super::explanation(&late, Some(&stop)),
+            "Job failed (DeadlineExceeded): stopped by its timeout at 2026-01-01T00:00:00Z; the Job says: it was late"
+        );
     }
 }

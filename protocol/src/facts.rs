@@ -6,7 +6,7 @@ mod run_at_hand;
 mod run_name;
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -43,6 +43,12 @@ pub struct Facts {
     pub ledger: Ledger,
     /// What the Runnable and its template ask for beside that, as far as the template is known.
     pub policy: Policy,
+    /// The template that the policy is of was read consistently in this reconciliation.
+    pub policy_is_latest: bool,
+    /// The `apiVersion` and kind of what the template renders, where no tag decides it.
+    pub literal_kind: Option<(String, String)>,
+    /// Of runs at work, by uid, what became of the last request to stop; without those that are due to be asked.
+    pub stops: BTreeMap<String, StopOutcome>,
     /// What the template renders, or why it does not.
     pub rendering: Result<Rendering, ReconcileError>,
     /// How well runs of the current kind are watched.
@@ -251,6 +257,15 @@ pub enum CreateOutcome {
     Unknown(ReconcileError),
 }
 
+/// What became of a request to stop a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StopOutcome {
+    /// The API server has taken it.
+    Sent,
+    /// It has not.
+    Failed(ReconcileError),
+}
+
 impl Facts {
     /// What a reconciliation begins with: nothing is rendered, seen or read yet.
     #[must_use]
@@ -268,6 +283,9 @@ impl Facts {
             ledger: Ledger::of(&stored),
             stored,
             policy: Policy::default(),
+            policy_is_latest: false,
+            literal_kind: None,
+            stops: BTreeMap::new(),
             rendering: Err(not_rendered),
             watch: WatchState::Starting,
             unwatched: None,
@@ -339,11 +357,13 @@ impl Facts {
             .find(|cached_run| cached_run.run.uid == uid)
     }
 
-    /// Whether somebody has asked the run with this uid to stop, by whatever shows it.
+    /// Whether a person has cancelled the run with this uid, by whatever shows it.
     #[must_use]
     pub fn is_cancelled(&self, uid: &str) -> bool {
-        self.fetched_run(uid).is_some_and(|run| run.cancelled)
-            || self.cached_run(uid).is_some_and(|run| run.cancelled)
+        let read = self.fetched_run(uid).map(|run| run.asked);
+        let seen = self.cached_run(uid).map(|run| run.asked);
+        let mut asked = read.into_iter().chain(seen);
+        asked.any(|asked| self.ledger.is_cancelled(uid, asked))
     }
 
     /// It was found out in this reconciliation that the ledger did not go back, or has caught up since.

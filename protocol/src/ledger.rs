@@ -12,6 +12,7 @@ mod rebuild;
 mod record;
 mod run;
 mod state;
+mod stop;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -29,8 +30,11 @@ pub use due::Due;
 pub use intent::{Fate, Intent};
 pub use rebuild::{ListedRun, UNKNOWN_HASH, rebuild};
 use record::past;
+pub use record::result_of_gone;
+pub(crate) use run::LANDED_BY;
 pub use run::{FetchedRun, OutputsRead, PodsSaid, RunIdentity, controlling_runnable, result_of};
 pub use state::RunState;
+pub use stop::{Asked, AtWork, is_ours};
 
 /// History entries that are kept at most. A status of about 1.7 MB is refused by etcd, which would
 /// jam the ledger for good.
@@ -130,6 +134,7 @@ impl Ledger {
             result: None,
             rules_hash: Some(intent.rules_hash),
             retry_at: None,
+            stop: None,
         });
         self.cap_history();
         self

@@ -4,6 +4,8 @@
 use cartouche_crds::Selector;
 use cartouche_templating::{Template, has_message_in_pods};
 
+use crate::policy::Policy;
+
 /// What a need is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -29,10 +31,7 @@ pub struct Need {
 /// What runs of a template need. Of a kind that a tag decides nothing more is known.
 #[must_use]
 pub fn of_template(name: &str, template: &Template) -> Vec<Need> {
-    let target = match template.literal_kind() {
-        Some((api_version, kind)) => Target::Kind(api_version.to_owned(), kind.to_owned()),
-        None => Target::Tagged,
-    };
+    let target = target(template);
     let need = |verbs, why: &str, optional| Need {
         target: target.clone(),
         verbs,
@@ -76,6 +75,31 @@ fn of_pods(name: &str, template: &Template) -> Vec<Need> {
     });
     let failure = "to tell in the status why a pod of a run failed or does not run".to_owned();
     outputs.into_iter().chain([need(failure, true)]).collect()
+}
+
+/// What it needs to stop a run that works for longer than its timeout, where there is one.
+#[must_use]
+pub fn of_stop(name: &str, template: &Template, policy: &Policy) -> Option<Need> {
+    policy.timeout?;
+    let kind = template.literal_kind();
+    let request = match kind {
+        Some(run) => policy.way_to_stop(run, kind)?,
+        None => policy.stop.clone()?,
+    };
+    Some(Need {
+        target: target(template),
+        verbs: request.verbs(),
+        why: format!("to stop runs of the template {name} that work for longer than their timeout"),
+        optional: false,
+    })
+}
+
+/// The kind of the runs of a template.
+fn target(template: &Template) -> Target {
+    match template.literal_kind() {
+        Some((api_version, kind)) => Target::Kind(api_version.to_owned(), kind.to_owned()),
+        None => Target::Tagged,
+    }
 }
 
 /// What a selector needs.

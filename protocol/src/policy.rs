@@ -1,30 +1,62 @@
 //! What a Runnable and its template together ask for beside what is run. Pure.
 
+mod retry;
+mod stop;
+
 use std::fmt;
 
 use cartouche_crds::{
-    LONGEST_DURATION, MAX_FACTOR, MAX_RETRIES, Retry, RetryOn, RunResult, SHORTEST_DURATION,
+    ClusterRunTemplateSpec, LONGEST_DURATION, Retry, RunnableSpec, SHORTEST_DURATION, StopMethod,
     duration,
 };
+use cartouche_templating::kinds::StopRequest;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use sha2::{Digest as _, Sha256};
 
 use crate::{diagnosis::Fault, ledger::Ledger};
+pub use retry::RetryPolicy;
 
-/// Attempts after the first one, where nobody says how many.
-const LIMIT: i64 = 3;
-/// The pause before the second attempt, where nobody gives one.
-const INITIAL: SignedDuration = SignedDuration::from_secs(10);
-/// How many times as long each further pause is, where nobody says it.
-const FACTOR: i64 = 2;
-/// The longest pause, where nobody gives one.
-const MAX: SignedDuration = SignedDuration::from_mins(5);
+/// What one of the two asks for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Asks {
+    /// How what failed is tried again.
+    pub retry: Option<Retry>,
+    /// How long a run may work.
+    pub timeout: Option<String>,
+    /// How a run is stopped.
+    pub stop: Option<StopMethod>,
+}
+
+impl Asks {
+    /// What a Runnable asks for.
+    #[must_use]
+    pub fn of_runnable(spec: &RunnableSpec) -> Self {
+        Self {
+            retry: spec.retry.clone(),
+            timeout: spec.timeout.clone(),
+            stop: None,
+        }
+    }
+
+    /// What a template asks for.
+    #[must_use]
+    pub fn of_template(spec: &ClusterRunTemplateSpec) -> Self {
+        Self {
+            retry: spec.retry.clone(),
+            timeout: spec.timeout.clone(),
+            stop: spec.stop.clone(),
+        }
+    }
+}
 
 /// What holds for one Runnable.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policy {
     /// How what failed is tried again; `None` if it is not.
     pub retry: Option<RetryPolicy>,
+    /// How long a run may work; `None` for ever.
+    pub timeout: Option<SignedDuration>,
+    /// How the template has its runs stopped.
+    pub stop: Option<StopRequest>,
 }
 
 /// The attempt that follows the current run.
@@ -49,31 +81,47 @@ impl fmt::Display for Ahead {
     }
 }
 
-/// How what failed is tried again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RetryPolicy {
-    /// Attempts after the first one, at least one.
-    limit: i64,
-    initial: SignedDuration,
-    factor: i64,
-    max: SignedDuration,
-    on: Vec<RetryOn>,
-}
-
 impl Policy {
-    /// What the Runnable and its template give, merged: the template's limit bounds the Runnable's, and else the Runnable
-    /// goes before the template.
+    /// What the Runnable and its template give, merged: the template's limit and timeout bound the Runnable's, and else the
+    /// Runnable goes before the template.
     ///
     /// # Errors
     /// Everything that cannot be used, by its path. The API server refuses most of it, unless its definitions of
     /// the kinds are older.
-    pub fn of(runnable: Option<&Retry>, template: Option<&Retry>) -> Result<Self, Vec<Fault>> {
+    pub fn of(runnable: &Asks, template: &Asks) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
-        let retry = merged(runnable, template, &mut faults);
+        let policy = Self {
+            retry: retry::merged(
+                runnable.retry.as_ref(),
+                template.retry.as_ref(),
+                &mut faults,
+            ),
+            ..Self::of_runs_at_work(runnable, template, &mut faults)
+        };
         if faults.is_empty() {
-            Ok(Self { retry })
+            Ok(policy)
         } else {
             Err(faults)
+        }
+    }
+
+    /// What is left where something cannot be used: runs at work are not left alone because of it.
+    #[must_use]
+    pub fn as_far_as_usable(runnable: &Asks, template: &Asks) -> Self {
+        Self::of_runs_at_work(runnable, template, &mut Vec::new())
+    }
+
+    fn of_runs_at_work(runnable: &Asks, template: &Asks, faults: &mut Vec<Fault>) -> Self {
+        let mut timeout = |whose: &str, asks: &Asks| {
+            let text = asks.timeout.as_ref()?;
+            span(&format!("{whose} spec.timeout"), text, faults)
+        };
+        let own = timeout("the Runnable's", runnable);
+        let general = timeout("the template's", template);
+        Self {
+            retry: None,
+            timeout: own.into_iter().chain(general).min(),
+            stop: stop::given(template.stop.as_ref(), faults),
         }
     }
 
@@ -82,12 +130,18 @@ impl Policy {
     pub fn ahead(&self, ledger: &Ledger) -> Option<Ahead> {
         let (retry, current) = (self.retry.as_ref()?, ledger.current.as_ref()?);
         let at = current.retry_at.as_ref()?.0;
-        let is_allowed = retry.allows(current.result?, current.attempt);
-        is_allowed.then(|| Ahead {
+        retry.allows(current).then(|| Ahead {
             at,
             attempt: current.attempt + 1,
             attempts: retry.limit + 1,
         })
+    }
+
+    /// Until when a run that was made at this time may work.
+    #[must_use]
+    pub fn deadline(&self, started_at: Timestamp) -> Option<Timestamp> {
+        let deadline = started_at.checked_add(self.timeout?);
+        Some(deadline.unwrap_or(Timestamp::MAX))
     }
 
     /// Whether it can be used for a document: one whose name the template fixes can be made once only.
@@ -106,119 +160,20 @@ impl Policy {
     }
 }
 
-fn merged(
-    runnable: Option<&Retry>,
-    template: Option<&Retry>,
-    faults: &mut Vec<Fault>,
-) -> Option<RetryPolicy> {
-    let own = runnable.map(|retry| Side::of("the Runnable's", retry, faults));
-    let general = template.map(|retry| Side::of("the template's", retry, faults));
-    let all = || own.iter().chain(&general);
-    all().next()?;
-    let limit = all().filter_map(|side| side.limit).min().unwrap_or(LIMIT);
-    let initial = all().find_map(|side| side.initial).unwrap_or(INITIAL);
-    let max = all().find_map(|side| side.max);
-    let on = all().find_map(|side| side.on.clone());
-    (limit > 0).then(|| RetryPolicy {
-        limit,
-        initial,
-        factor: all().find_map(|side| side.factor).unwrap_or(FACTOR),
-        max: max.unwrap_or_else(|| MAX.max(initial)),
-        on: on.unwrap_or_else(|| vec![RetryOn::Failed]),
-    })
+/// A duration that somebody gives.
+fn span(field: &str, text: &str, faults: &mut Vec<Fault>) -> Option<SignedDuration> {
+    let span = duration(text).and_then(|span| SignedDuration::try_from(span).ok());
+    if span.is_none() {
+        let wanted =
+            format!("a duration from {SHORTEST_DURATION} to {LONGEST_DURATION}, such as 30s or 5m");
+        faults.push(not_usable(field, &format!("{text:?}"), &wanted));
+    }
+    span
 }
 
-/// What one of the two gives.
-struct Side {
-    limit: Option<i64>,
-    initial: Option<SignedDuration>,
-    factor: Option<i64>,
-    max: Option<SignedDuration>,
-    on: Option<Vec<RetryOn>>,
-}
-
-impl Side {
-    fn of(whose: &str, retry: &Retry, faults: &mut Vec<Fault>) -> Self {
-        let mut fault = |field: &str, value: &str, wanted: &str| {
-            let what = format!("{whose} spec.retry.{field} {value} is not {wanted}");
-            faults.push(Fault::new(what, Some(format!("give {wanted}"))));
-        };
-        let mut number = |field: &str, value: Option<i64>, least: i64, most: i64| {
-            let value = value?;
-            if !(least..=most).contains(&value) {
-                fault(
-                    field,
-                    &value.to_string(),
-                    &format!("a number from {least} to {most}"),
-                );
-            }
-            Some(value)
-        };
-        let limit = number("limit", retry.limit, 0, MAX_RETRIES);
-        let backoff = retry.backoff.clone().unwrap_or_default();
-        let factor = number("backoff.factor", backoff.factor, 1, MAX_FACTOR);
-        let mut span = |field: &str, text: Option<String>| {
-            let text = text?;
-            let span = duration(&text).and_then(|span| SignedDuration::try_from(span).ok());
-            if span.is_none() {
-                let wanted = format!(
-                    "a duration from {SHORTEST_DURATION} to {LONGEST_DURATION}, such as 30s or 5m"
-                );
-                fault(field, &format!("{text:?}"), &wanted);
-            }
-            span
-        };
-        Self {
-            limit,
-            factor,
-            initial: span("backoff.initial", backoff.initial),
-            max: span("backoff.max", backoff.max),
-            on: retry.retry_on.clone(),
-        }
-    }
-}
-
-impl RetryPolicy {
-    /// Whether a run that ended like this is tried again after so many attempts.
-    #[must_use]
-    pub fn allows(&self, result: RunResult, attempt: i64) -> bool {
-        let end = match result {
-            RunResult::Succeeded => return false,
-            RunResult::Failed => RetryOn::Failed,
-            RunResult::Lost => RetryOn::Lost,
-        };
-        attempt <= self.limit && self.on.contains(&end)
-    }
-
-    /// Whether it would be tried again, had it not been tried so often already.
-    #[must_use]
-    pub fn is_exhausted(&self, result: RunResult, attempt: i64) -> bool {
-        attempt > self.limit && self.allows(result, self.limit)
-    }
-
-    /// When the attempt after this one begins, if this one ended at that time: in whole seconds, as a status holds
-    /// them. What is added or taken away so that those that fail together do not come together follows from the
-    /// run, so that two controllers say the same.
-    #[must_use]
-    pub fn next(&self, ended: Timestamp, attempt: i64, run_uid: &str, sequence: i64) -> Timestamp {
-        let mut pause = self.initial.min(self.max);
-        for _ in 1..attempt.min(MAX_RETRIES + 1) {
-            if pause >= self.max {
-                break;
-            }
-            let factor = i32::try_from(self.factor).unwrap_or(i32::MAX);
-            pause = pause.checked_mul(factor).unwrap_or(self.max).min(self.max);
-        }
-        let seed = Sha256::digest(format!("{run_uid} {sequence}"));
-        let seed = i128::from(u16::from_be_bytes([seed[0], seed[1]]));
-        // From -1/5 to 1/5 of the pause.
-        let swing =
-            pause.as_millis() * (2 * seed - i128::from(u16::MAX)) / (5 * i128::from(u16::MAX));
-        let millis = i64::try_from(pause.as_millis() + swing).unwrap_or(i64::MAX);
-        let seconds = millis.saturating_add(999) / 1_000;
-        let pause = SignedDuration::from_secs(seconds);
-        ended.checked_add(pause).unwrap_or(Timestamp::MAX)
-    }
+fn not_usable(field: &str, value: &str, wanted: &str) -> Fault {
+    let what = format!("{field} {value} is not {wanted}");
+    Fault::new(what, Some(format!("give {wanted}")))
 }
 
 #[cfg(test)]

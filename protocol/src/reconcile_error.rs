@@ -37,6 +37,8 @@ pub enum Category {
     RunawayDetected,
     /// What it, or its template, asks for beside what is run cannot be used.
     PolicyInvalid,
+    /// A run was told to stop because of its timeout, and is still at work.
+    StopFailed,
     /// Another controller writes the same status.
     OtherController,
     /// A run is due, and the Runnable is suspended.
@@ -47,7 +49,7 @@ pub enum Category {
 
 impl Category {
     /// Every category, for metrics that are there from the start.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::InvalidRunnable,
         Self::ServiceAccountError,
         Self::ServiceAccountTokenError,
@@ -60,6 +62,7 @@ impl Category {
         Self::NameConflict,
         Self::RunawayDetected,
         Self::PolicyInvalid,
+        Self::StopFailed,
         Self::OtherController,
         Self::Suspended,
         Self::UnknownError,
@@ -81,6 +84,7 @@ impl Category {
             Self::NameConflict => "NameConflict",
             Self::RunawayDetected => "RunawayDetected",
             Self::PolicyInvalid => "PolicyInvalid",
+            Self::StopFailed => "StopFailed",
             Self::OtherController => "OtherController",
             Self::Suspended => "Suspended",
             Self::UnknownError => "UnknownError",

@@ -7,7 +7,7 @@ mod unsatisfied;
 
 use std::sync::Arc;
 
-use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus};
+use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus, Stop, StopReason};
 use cartouche_templating::Health;
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
@@ -343,9 +343,19 @@ fn recorded(current: &CurrentRun, there: bool) -> ConditionValue {
     };
     match current.result {
         Some(RunResult::Succeeded) => value(TRUE, "succeeded"),
-        Some(RunResult::Failed) => value(FALSE, "failed"),
+        Some(RunResult::Failed) => value(FALSE, ended_by(current.stop.as_ref())),
         Some(RunResult::Lost) => lost(current),
         None => ConditionValue::unknown(),
+    }
+}
+
+/// What became of a run that failed, of which only the ledger tells.
+fn ended_by(stop: Option<&Stop>) -> &'static str {
+    match stop.map(|stop| &stop.reason) {
+        Some(StopReason::TimedOut) => "was stopped by its timeout",
+        Some(StopReason::Cancelled) => "was cancelled",
+        Some(StopReason::Other(_)) => "was stopped",
+        None => "failed",
     }
 }
 

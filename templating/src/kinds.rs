@@ -6,15 +6,15 @@
 //! watch it, its `ClusterRole` belongs into `config/rbac`; a test compares the two.
 
 mod argo;
-mod cancel;
 mod job;
 mod passive;
 mod pod;
+mod stop;
 mod tekton;
 
 use crate::health::Verdict;
 
-pub use cancel::{CancelRequest, asked_to_stop};
+pub use stop::{StopMethodError, StopRequest, asked_to_stop};
 
 /// The table. Within a group, a kind by name goes before the rest of its group.
 const TABLE: [&[KnownKind]; 5] = [

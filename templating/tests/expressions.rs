@@ -75,6 +75,8 @@ fn spec(template: Value, path: Option<&str>) -> ClusterRunTemplateSpec {
         optional_outputs: None,
         health_rule: None,
         retry: None,
+        timeout: None,
+        stop: None,
     }
 }
 

@@ -18,7 +18,7 @@ use cartouche_crds::Cancellation;
 use cartouche_templating::{
     TERMINATION_MESSAGE, Template, Verdict, add_own_message, built_in_health, is_job,
     kinds::{
-        self, Cancel, CancelRequest, HealthFrom, KnownKind, OutputSource, PodsOf, Watch,
+        self, Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, StopRequest, Watch,
         asked_to_stop, known, known_fields,
     },
 };
@@ -121,10 +121,10 @@ fn each_kind_says_when_it_has_succeeded_or_failed() {
 fn each_kind_that_works_can_be_stopped_and_has_pods() {
     for kind in kinds::all() {
         let (api_version, kind_name) = name(kind);
-        let request = CancelRequest::of(&api_version, kind_name);
+        let request = StopRequest::of_kind(&api_version, kind_name);
         match kind.cancel {
             Cancel::Word { field, words } => {
-                let patch = request.unwrap().patch(Some("1"), &Cancellation::default());
+                let patch = request.unwrap().patch(Some("1"), None).unwrap();
                 assert_eq!(patch["spec"], json!({ field: words[0] }), "{kind:?}");
                 let run = |word: &str| json!({ "apiVersion": api_version, "kind": kind_name, "spec": { field: word } });
                 assert!(
@@ -134,7 +134,7 @@ fn each_kind_that_works_can_be_stopped_and_has_pods() {
                 assert!(!asked_to_stop(&run("PipelineRunPending")), "{kind:?}");
             }
             Cancel::Deadline { seconds } => {
-                let patch = request.unwrap().patch(Some("1"), &Cancellation::default());
+                let patch = request.unwrap().patch(Some("1"), None).unwrap();
                 let spec = json!({ "activeDeadlineSeconds": seconds });
                 assert_eq!(patch["spec"], spec, "{kind:?}");
             }
@@ -160,12 +160,12 @@ fn each_kind_that_works_can_be_stopped_and_has_pods() {
 
 #[test]
 fn a_request_to_stop_names_the_run_and_is_seen_in_it() {
-    let request = CancelRequest::of("batch/v1", "Job").unwrap();
+    let request = StopRequest::of_kind("batch/v1", "Job").unwrap();
     let asked = Cancellation {
         by: "alice".to_owned(),
         ..Cancellation::default()
     };
-    let patch = request.patch(Some("7"), &asked);
+    let patch = request.patch(Some("7"), Some(&asked)).unwrap();
     assert_eq!(patch["metadata"]["uid"], "7");
     assert_eq!(patch["spec"], json!({ "activeDeadlineSeconds": 1 }));
     let annotations = json!({ "carto.run/cancel-request": r#"{"by":"alice"}"# });

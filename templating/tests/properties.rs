@@ -24,6 +24,8 @@ fn spec(template: Value) -> ClusterRunTemplateSpec {
         optional_outputs: None,
         health_rule: None,
         retry: None,
+        timeout: None,
+        stop: None,
     }
 }
 

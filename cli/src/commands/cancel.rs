@@ -1,14 +1,18 @@
 //! `cartouche cancel`.
 
 use anyhow::{anyhow, bail};
-use cartouche_crds::{Cancellation, Runnable};
+use cartouche_crds::{Cancellation, ClusterRunTemplate, Runnable};
 use cartouche_protocol::ledger::RunState;
-use cartouche_templating::kinds::{CancelRequest, asked_to_stop};
+use cartouche_protocol::policy::{Asks, Policy};
+use cartouche_templating::{
+    Template,
+    kinds::{StopRequest, asked_to_stop},
+};
 use clap::Args;
 use k8s_openapi::jiff::Timestamp;
 use kube::{
     ResourceExt as _,
-    api::{Patch, PatchParams},
+    api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions},
 };
 use serde_json::json;
 
@@ -32,8 +36,8 @@ Examples:
   cartouche cancel --template image-build --dry-run
 
 The run is asked to stop in the way of its kind, with your own permissions: a Tekton TaskRun or PipelineRun by
-spec.status, an Argo Workflow by spec.shutdown, a Job or Pod by a deadline of one second. It then counts as
-failed, is not tried again, and no new run is made until something changes. Deleting a run instead would make a new one. Who asked,
+spec.status, an Argo Workflow by spec.shutdown, a Job or Pod by a deadline of one second; or as spec.stop of its
+template says. It then counts as failed, is not tried again, and no new run is made until something changes. Deleting a run instead would make a new one. Who asked,
 and why, is written on the run, in the annotation carto.run/cancel-request; `cartouche history` and `why` show
 it. Before more than one run is stopped you are asked; without a terminal --yes is needed. Exit code 1 if some
 of them could not be stopped.")]
@@ -53,12 +57,24 @@ pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Res
         reason: args.reason.clone().unwrap_or_default(),
         at: Timestamp::now().to_string(),
     };
-    many::perform(&Cancel { asked }, &args.which, cluster).await
+    let templates = match cluster.templates().await {
+        Ok(templates) => Templates::Known(templates),
+        Err(error) => Templates::Unread(format!("{error:#}")),
+    };
+    many::perform(&Cancel { asked, templates }, &args.which, cluster).await
 }
 
 /// Stops the run at work.
 struct Cancel {
     asked: Cancellation,
+    templates: Templates,
+}
+
+/// The templates, which may say how their runs are stopped.
+enum Templates {
+    Known(Vec<ClusterRunTemplate>),
+    /// They cannot be listed, for this reason: runs are stopped in the way of their kind.
+    Unread(String),
 }
 
 impl Deed for Cancel {
@@ -80,7 +96,7 @@ impl Deed for Cancel {
                 Plan::Impossible(to_be_tried_again(&name, &run, runnable))
             }
             Some(run) if run.state != RunState::Running => Plan::Nothing(not_running(&name, &run)),
-            Some(run) => match request(&name, &run) {
+            Some(run) => match self.templates.request(runnable, &run) {
                 Ok(_) => Plan::Due,
                 Err(error) => Plan::Impossible(error),
             },
@@ -92,18 +108,41 @@ impl Deed for Cancel {
         let Some(run) = current(runnable) else {
             bail!("{name} has no run");
         };
-        let request = request(&name, &run)?;
+        let request = self.templates.request(runnable, &run)?;
         self.ask(&name, &run, &request, cluster).await
     }
 }
 
 impl Cancel {
+    /// Who asked is written first: a run that is deleted says it with its last word.
+    async fn stop(
+        &self,
+        api: &Api<DynamicObject>,
+        object: &DynamicObject,
+        request: &StopRequest,
+    ) -> kube::Result<()> {
+        let (name, uid) = (object.name_any(), object.uid());
+        if let Some(patch) = request.patch(uid.as_deref(), Some(&self.asked)) {
+            let parameters = PatchParams::apply(CLIENT);
+            api.patch(&name, &parameters, &Patch::Merge(patch)).await?;
+        }
+        if *request == StopRequest::Delete {
+            let preconditions = Preconditions {
+                uid,
+                resource_version: None,
+            };
+            let parameters = DeleteParams::background().preconditions(preconditions);
+            api.delete(&name, &parameters).await?;
+        }
+        Ok(())
+    }
+
     /// Asks a run to stop, unless it was asked before.
     async fn ask(
         &self,
         name: &str,
         run: &LedgerRun,
-        request: &CancelRequest,
+        request: &StopRequest,
         cluster: &Cluster,
     ) -> anyhow::Result<Outcome> {
         let (api_version, kind) = (&run.api_version, &run.kind);
@@ -126,10 +165,8 @@ impl Cancel {
             let text = format!("{run_name} was asked to stop already{by}\n");
             return Ok(Outcome::good(text));
         }
-        let patch = Patch::Merge(request.patch(object.uid().as_deref(), &self.asked));
-        let parameters = PatchParams::apply(CLIENT);
         let what = format!("stopping {run_name}");
-        within(&what, api.patch(&run.name, &parameters, &patch)).await?;
+        within(&what, self.stop(&api, &object, request)).await?;
         Ok(Outcome::good(format!(
             "{run_name} is to stop; run {} of {name} then counts as failed, and is not tried again\n",
             run.sequence
@@ -137,17 +174,44 @@ impl Cancel {
     }
 }
 
-/// How a run is stopped, where that is known.
-fn request(name: &str, run: &LedgerRun) -> anyhow::Result<CancelRequest> {
-    CancelRequest::of(&run.api_version, &run.kind).ok_or_else(|| {
-        anyhow!(
-            "it is not known how a {} of {} is stopped\nhint: stop {} in the way of its engine; deleting it would make a new run, unless the \
-             Runnable is suspended: cartouche suspend {name}",
-            run.kind,
-            run.api_version,
-            run.name,
-        )
-    })
+impl Templates {
+    /// How a run is stopped, where that is known.
+    fn request(&self, runnable: &Runnable, run: &LedgerRun) -> anyhow::Result<StopRequest> {
+        let of_run = (run.api_version.as_str(), run.kind.as_str());
+        let (way, unread) = match self {
+            Self::Known(all) => (way_to_stop(all, runnable, of_run), String::new()),
+            Self::Unread(why) => (
+                StopRequest::of_kind(of_run.0, of_run.1),
+                format!(", and its template, which may say it, cannot be read: {why}"),
+            ),
+        };
+        way.ok_or_else(|| {
+            anyhow!(
+                "it is not known how a {} of {} is stopped{unread}\nhint: give the template a spec.stop, or stop {} in the way of its engine; \
+                 deleting it would make a new run, unless the Runnable is suspended: cartouche suspend {}",
+                run.kind,
+                run.api_version,
+                run.name,
+                runnable.name_any(),
+            )
+        })
+    }
+}
+
+/// As the controller decides it.
+fn way_to_stop(
+    templates: &[ClusterRunTemplate],
+    runnable: &Runnable,
+    of_run: (&str, &str),
+) -> Option<StopRequest> {
+    let name = &runnable.spec.run_template_ref.name;
+    let template = templates.iter().find(|it| it.name_any() == *name);
+    let asks = template.map(|it| Asks::of_template(&it.spec));
+    let policy = Policy::as_far_as_usable(&Asks::default(), &asks.unwrap_or_default());
+    let compiled = template.and_then(|it| Template::compile(&it.spec).ok());
+    let literal = compiled.as_ref().and_then(Template::literal_kind);
+    // Where a tag decides it, the run is of the kind that it led to.
+    policy.way_to_stop(of_run, literal.or(Some(of_run)))
 }
 
 fn current(runnable: &Runnable) -> Option<LedgerRun> {
@@ -186,7 +250,7 @@ fn not_running(name: &str, run: &LedgerRun) -> String {
 mod tests {
     use cartouche_templating::kinds::{self, Cancel as HowToCancel};
     use clap::Args as _;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -212,14 +276,14 @@ mod tests {
             ("v1", "Pod", json!({ "activeDeadlineSeconds": 1 })),
         ];
         for (api_version, kind, asked) in cases {
-            let request = CancelRequest::of(api_version, kind).unwrap();
-            let patch = request.patch(Some("u"), &Cancellation::default());
+            let request = StopRequest::of_kind(api_version, kind).unwrap();
+            let patch = request.patch(Some("u"), None).unwrap();
             assert_eq!(patch["spec"], asked, "{kind}");
             assert!(request.is_in(&patch), "{kind}");
             assert!(!request.is_in(&json!({ "spec": {} })), "{kind}");
         }
         for (api_version, kind) in [("v1", "ConfigMap"), ("example.dev/v1", "Job")] {
-            assert_eq!(CancelRequest::of(api_version, kind), None, "{kind}");
+            assert_eq!(StopRequest::of_kind(api_version, kind), None, "{kind}");
         }
     }
 
@@ -241,7 +305,8 @@ mod tests {
             },
         }));
         let asked = Cancellation::default();
-        let Plan::Impossible(error) = (Cancel { asked }).plan(&runnable.unwrap()) else {
+        let templates = Templates::Known(Vec::new());
+        let Plan::Impossible(error) = (Cancel { asked, templates }).plan(&runnable.unwrap()) else {
             panic!("it is not over");
         };
         let error = error.to_string();
@@ -252,6 +317,64 @@ mod tests {
         ] {
             assert!(error.contains(told), "{error}");
         }
+    }
+
+    /// How the run of this kind is stopped, whose template says this.
+    fn way(kind: (&str, &str), template: &Value, templates_are_known: bool) -> String {
+        let runnable: Runnable = serde_json::from_value(json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
+            "spec": { "runTemplateRef": { "name": "greet" } },
+            "status": { "currentRun": {
+                "sequence": 1, "name": "r", "inputHash": "v1:a", "apiVersion": kind.0, "kind": kind.1,
+                "phase": "Created", "uid": "u",
+            } },
+        }))
+        .unwrap();
+        let template = serde_json::from_value(json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate", "metadata": { "name": "greet" },
+            "spec": template,
+        }));
+        let templates = if templates_are_known {
+            Templates::Known(vec![template.unwrap()])
+        } else {
+            Templates::Unread("forbidden".to_owned())
+        };
+        let run = current(&runnable).unwrap();
+        match templates.request(&runnable, &run) {
+            Ok(StopRequest::Patch(spec)) => json!(spec).to_string(),
+            Ok(StopRequest::Delete) => "delete".to_owned(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_run_is_stopped_as_its_template_says_and_else_in_the_way_of_its_kind() {
+        let (job, build) = (("batch/v1", "Job"), ("example.dev/v1", "Build"));
+        let making = |(api_version, kind): (&str, &str), stop: Value| {
+            let metadata = json!({ "generateName": "r-" });
+            let template = json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata });
+            json!({ "template": template, "stop": stop })
+        };
+        let paused = json!({ "mergePatch": { "spec": { "paused": true } } });
+        let deadline = r#"{"activeDeadlineSeconds":1}"#;
+        assert_eq!(way(job, &making(job, Value::Null), true), deadline);
+        let ours = r#"{"paused":true}"#;
+        assert_eq!(way(job, &making(job, paused.clone()), true), ours);
+        assert_eq!(way(build, &making(build, paused.clone()), true), ours);
+        let deleted = making(build, json!({ "delete": {} }));
+        assert_eq!(way(build, &deleted, true), "delete");
+        // The template makes another kind by now.
+        assert_eq!(way(job, &making(build, paused.clone()), true), deadline);
+        let tagged = ("example.dev/v1", "$(runnable.spec.inputs.kind)$");
+        assert_eq!(way(build, &making(tagged, paused.clone()), true), ours);
+        assert_eq!(way(job, &making(job, paused.clone()), false), deadline);
+        let unknown = way(build, &making(build, Value::Null), true);
+        assert!(
+            unknown.contains("hint: give the template a spec.stop"),
+            "{unknown}"
+        );
+        let unread = way(build, &making(build, paused), false);
+        assert!(unread.contains("cannot be read: forbidden"), "{unread}");
     }
 
     #[test]

@@ -84,13 +84,14 @@ pub(crate) fn cancellation(metadata: &ObjectMeta) -> Option<Cancellation> {
     Cancellation::of(annotations.get(CANCEL_REQUEST_ANNOTATION)?)
 }
 
-/// `stopped by alice: the wrong branch`. Nothing of a run that succeeded all the same.
+/// `stopped by alice: the wrong branch`, or by its timeout. Nothing of a run that succeeded all the same.
 pub(crate) fn stopped(run: &LedgerRun) -> Option<String> {
-    let request = run.cancel_request.as_ref()?;
+    let request = run.cancel_request.as_ref().map(ToString::to_string);
+    let stopped = request.or_else(|| run.stop.as_ref().map(ToString::to_string))?;
     match run.state {
         RunState::Ended(RunResult::Succeeded) => None,
-        RunState::Ended(_) => Some(request.to_string()),
-        _ => Some(format!("to be {request}")),
+        RunState::Ended(_) => Some(stopped),
+        _ => Some(format!("to be {stopped}")),
     }
 }
 

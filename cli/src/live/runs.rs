@@ -1,6 +1,6 @@
 //! The runs of a Runnable, as its ledger knows them.
 
-use cartouche_crds::{Cancellation, HistoryEntry, RerunRequest, Runnable};
+use cartouche_crds::{Cancellation, HistoryEntry, RerunRequest, Runnable, Stop};
 use cartouche_protocol::{
     ledger::RunState,
     status::{RECONCILING, RETRY_SCHEDULED, RUN_TEMPLATE_READY, TRUE, said_of_run},
@@ -32,6 +32,9 @@ pub(crate) struct LedgerRun {
     /// When it is tried again, as its ledger has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retry_at: Option<Time>,
+    /// That it was told to stop, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stop: Option<Stop>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,6 +79,7 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
         started_at: run.started_at.clone().or_else(|| run.intent_at.clone()),
         finished_at: run.finished_at.clone(),
         retry_at: run.retry_at.clone(),
+        stop: run.stop.clone(),
         message: match RunState::from(run) {
             // It says why it was never made, and how often that was tried.
             RunState::Rejected => condition(runnable, RUN_TEMPLATE_READY)
@@ -115,6 +119,7 @@ fn earlier(entry: &HistoryEntry, source: Option<i64>) -> LedgerRun {
         started_at: entry.started_at.clone(),
         finished_at: entry.finished_at.clone(),
         retry_at: None,
+        stop: entry.stop.clone(),
         message: entry.message.clone(),
         rerun_token: entry.rerun_token.clone().filter(|_| entry.uid.is_some()),
         rerun_request: None,

@@ -8,7 +8,9 @@ use cartouche_crds::RunnableStatus;
 use cartouche_protocol::{
     evaluate::{by_template, outputs},
     facts::{CreateOutcome, Facts, LedgerState, Rendering, RunnableFacts, WatchState},
-    ledger::{BreakerLimits, Cause, Fate, FetchedRun, Ledger, OutputsRead, PodsSaid, RunIdentity},
+    ledger::{
+        Asked, BreakerLimits, Cause, Fate, FetchedRun, Ledger, OutputsRead, PodsSaid, RunIdentity,
+    },
     process_state::Remembered,
     status,
 };
@@ -127,7 +129,7 @@ fn reading(template: &Template, object: &Value) -> Option<FetchedRun> {
         pods_tell: PodsTell::Nothing,
         pods_said: PodsSaid::Nothing,
         stopped: None,
-        cancelled: false,
+        asked: Asked::No,
     })
 }
 

@@ -1,7 +1,10 @@
 //! What a Runnable and its template ask for beside what is run: by the same function as the controller.
 
-use cartouche_crds::Retry;
-use cartouche_protocol::{diagnosis::Fault, policy::Policy};
+use cartouche_protocol::{
+    diagnosis::Fault,
+    policy::{Asks, Policy},
+};
+use cartouche_templating::kinds::{self, Cancel};
 use serde_json::Value;
 
 use crate::{
@@ -9,22 +12,24 @@ use crate::{
     source::{Content, Document, Node, SourceSpan},
 };
 
-/// Where it is in a Runnable, and in a template.
-const AT: [&str; 2] = ["spec", "retry"];
+/// Where durations stand in a Runnable, and in a template.
+const DURATIONS: [&[&str]; 3] = [
+    &["spec", "retry", "backoff", "initial"],
+    &["spec", "retry", "backoff", "max"],
+    &["spec", "timeout"],
+];
 
 /// What one of them asks for, and nobody can give. What its schema says already is told once.
 pub(super) fn check(document: &Document, is_template: bool) -> Vec<Finding> {
-    let Some(retry) = retry(document) else {
-        return without_unit(document);
-    };
     let (own, general) = if is_template {
-        (None, Some(&retry))
+        (Asks::default(), asks(document))
     } else {
-        (Some(&retry), None)
+        (asks(document), Asks::default())
     };
-    let faults = Policy::of(own, general).err().unwrap_or_default();
+    let faults = Policy::of(&own, &general).err().unwrap_or_default();
     let findings = faults.into_iter().map(|fault| finding(document, fault));
-    findings.chain(twice(document)).collect()
+    let others = without_unit(document).into_iter().chain(twice(document));
+    findings.chain(others).collect()
 }
 
 /// Adds what is told here to what the schema says, and takes away what that says of the same value: a pattern says
@@ -45,13 +50,13 @@ pub(super) fn check_name(
 ) -> Option<Finding> {
     let name = rendered.pointer("/metadata/name").and_then(Value::as_str);
     let name = name.filter(|name| !name.is_empty())?;
-    let own = runnable.and_then(retry);
-    let policy = Policy::of(own.as_ref(), retry(template).as_ref()).ok()?;
+    let own = runnable.map(asks).unwrap_or_default();
+    let policy = Policy::of(&own, &asks(template)).ok()?;
     let fault = policy.check_name(Some(name)).err()?.into_iter().next()?;
     let at_name = template.place_of(&["spec", "template", "metadata", "name"]);
-    let mut asks = [Some(template), runnable].into_iter().flatten();
-    let asks = asks.find(|document| retry(document).is_some())?;
-    let finding = finding(asks, fault).related(at_name, "each run gets this name");
+    let mut both = [Some(template), runnable].into_iter().flatten();
+    let asking = both.find(|document| asks(document).retry.is_some())?;
+    let finding = finding(asking, fault).related(at_name, "each run gets this name");
     Some(match runnable {
         // A Runnable may do without.
         None => Finding {
@@ -65,21 +70,56 @@ pub(super) fn check_name(
     })
 }
 
+/// A timeout that nobody knows how to keep. `body` is what the template makes.
+pub(super) fn check_stop(
+    runnable: Option<&Document>,
+    template: &Document,
+    body: &Value,
+) -> Option<Finding> {
+    let own = runnable.map(asks).unwrap_or_default();
+    let policy = Policy::as_far_as_usable(&own, &asks(template));
+    policy.timeout?;
+    let text = |field: &str| body.get(field).and_then(Value::as_str);
+    let (api_version, kind) = (text("apiVersion")?, text("kind")?);
+    let is_tagged = api_version.contains("$(") || kind.contains("$(");
+    let works = kinds::known(api_version, kind).is_none_or(|it| it.cancel != Cancel::NeverAtWork);
+    let of_run = (api_version, kind);
+    if is_tagged || !works || policy.way_to_stop(of_run, Some(of_run)).is_some() {
+        return None;
+    }
+    // Told once: of the template, if it says so itself.
+    let is_asking = |document: &&Document| asks(document).timeout.is_some();
+    let asking = match runnable {
+        None => template,
+        Some(_) if is_asking(&template) => return None,
+        Some(runnable) => runnable,
+    };
+    let message = format!(
+        "runs have a timeout, and it is not known how a {kind} of {api_version} is stopped"
+    );
+    let finding = Finding::warning(Rule::FieldType, message)
+        .at(asking.place_of(&["spec", "timeout"]))
+        .label("nobody can keep it");
+    Some(finding.help("say in spec.stop of the template how its runs are stopped"))
+}
+
 /// Durations that are numbers: in quotes they were no durations either.
 fn without_unit(document: &Document) -> Vec<Finding> {
-    let finding = |field: &str| {
-        let node = document.root.at(&["spec", "retry", "backoff", field])?;
+    let finding = |path: &[&str]| {
+        let node = document.root.at(path)?;
         let Content::Scalar(Value::Number(number)) = &node.content else {
             return None;
         };
-        let message =
-            format!("spec.retry.backoff.{field} has to be a duration, and is a number {number}");
+        let message = format!(
+            "{} has to be a duration, and is a number {number}",
+            path.join(".")
+        );
         let finding = Finding::error(Rule::FieldType, message)
             .at(document.place(&node.span))
             .label("this has no unit");
         Some(finding.help("write a duration such as \"5s\" or \"1m30s\""))
     };
-    ["initial", "max"].into_iter().filter_map(finding).collect()
+    DURATIONS.into_iter().filter_map(finding).collect()
 }
 
 /// The API server takes each end once.
@@ -102,9 +142,12 @@ fn twice(document: &Document) -> Option<Finding> {
 }
 
 /// As far as it can be read: its schema says what cannot be.
-fn retry(document: &Document) -> Option<Retry> {
-    let retry = document.value.pointer("/spec/retry")?;
-    serde_json::from_value(retry.clone()).ok()
+pub(crate) fn asks(document: &Document) -> Asks {
+    Asks {
+        retry: document.field("retry"),
+        timeout: document.field("timeout"),
+        stop: document.field("stop"),
+    }
 }
 
 fn finding(document: &Document, fault: Fault) -> Finding {
@@ -117,18 +160,19 @@ fn finding(document: &Document, fault: Fault) -> Finding {
 
 /// The field that a fault names, if it names one.
 fn place(document: &Document, what: &str) -> SourceSpan {
-    const PATHS: [&[&str]; 4] = [
-        &["backoff", "initial"],
-        &["backoff", "factor"],
-        &["backoff", "max"],
-        &["limit"],
+    const PATHS: [&[&str]; 6] = [
+        &["spec", "retry", "backoff", "initial"],
+        &["spec", "retry", "backoff", "factor"],
+        &["spec", "retry", "backoff", "max"],
+        &["spec", "retry", "limit"],
+        &["spec", "timeout"],
+        &["spec", "stop"],
     ];
-    let named = PATHS.iter().find(|path| {
-        let path = format!("spec.retry.{} ", path.join("."));
-        what.contains(&path)
-    });
+    let named = PATHS
+        .iter()
+        .find(|path| what.contains(&format!("{} ", path.join("."))));
     match named {
-        Some(path) => document.place_of(&[&AT[..], path].concat()),
-        None => document.place_of_key(&AT),
+        Some(path) => document.place_of(path),
+        None => document.place_of_key(&["spec", "retry"]),
     }
 }

@@ -64,11 +64,9 @@ pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledg
         ));
     }
     findings.extend(check_run(document, runnable, &attempt, knowledge));
-    findings.extend(policy::check_name(
-        Some(runnable),
-        document,
-        &attempt.document,
-    ));
+    let (asking, made) = (Some(runnable), &attempt.document);
+    findings.extend(policy::check_name(asking, document, made));
+    findings.extend(policy::check_stop(asking, document, made));
     findings
 }
 

@@ -39,6 +39,7 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
     findings.extend(surprises(document, template));
     let body = document.value.pointer("/spec/template");
     findings.extend(body.and_then(|body| policy::check_name(None, document, body)));
+    findings.extend(body.and_then(|body| policy::check_stop(None, document, body)));
     findings.extend(inputs::check(document, &draft));
     findings.extend(tags::check(document, knowledge));
     findings.extend(names::check_template(document));

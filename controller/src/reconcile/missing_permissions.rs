@@ -2,7 +2,7 @@
 
 use cartouche_protocol::{
     diagnosis::{Denied, Diagnosis, Who},
-    permissions::{Need, Target, of_selector, of_template},
+    permissions::{Need, Target, of_selector, of_stop, of_template},
     reconcile_error::ReconcileError,
     told::{self, Told},
 };
@@ -140,10 +140,13 @@ impl Reconciliation<'_> {
             .as_ref()
             .and_then(|it| it.template.as_ref().ok());
         let of_runs = template.map(|it| of_template(&self.facts.runnable.template, it));
+        let of_stop =
+            template.and_then(|it| of_stop(&self.facts.runnable.template, it, &self.facts.policy));
         let selector = self.runnable.spec.selector.as_ref();
         let of_selected = selector.map(|it| of_selector(&self.key.name, it));
         let mut needs = Vec::new();
-        for need in of_runs.into_iter().flatten().chain(of_selected) {
+        let all = of_runs.into_iter().flatten().chain(of_stop);
+        for need in all.chain(of_selected) {
             let named = match &need.target {
                 Target::Kind(api_version, kind) => Some((api_version.clone(), kind.clone())),
                 Target::Tagged => rendered.clone(),

@@ -8,7 +8,7 @@ use cartouche_protocol::{
     diagnosis::{Diagnosis, Fault},
     facts::Rendering,
     ledger::Cause,
-    policy::Policy,
+    policy::{Asks, Policy},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::{Context, Diagnostic, Rendered, StampError, Template};
@@ -40,6 +40,7 @@ impl Reconciliation<'_> {
         if self.facts.runnable.deleting {
             return;
         }
+        self.take_in_stops();
         self.facts.rendering = self.render(false).await;
         self.observe_watches().await;
     }
@@ -54,14 +55,14 @@ impl Reconciliation<'_> {
 
     async fn render(&mut self, consistent: bool) -> Result<Rendering, ReconcileError> {
         let account = self.account().await?;
-        let compiled = self.template(consistent).await?;
+        let compiled = self.template_and_policy(consistent).await?;
         let template = compiled
             .template
             .as_ref()
             .map_err(|problems| self.stamp_failure(self.unrendered(problems), problems))?;
         self.compiled = Some(compiled.clone());
-        let policy = Policy::of(self.runnable.spec.retry.as_ref(), compiled.retry.as_ref());
-        self.facts.policy = policy.map_err(unusable)?;
+        let own = Asks::of_runnable(&self.runnable.spec);
+        self.facts.policy = Policy::of(&own, &compiled.asks).map_err(unusable)?;
         let selected = match self.runnable.spec.selector.clone() {
             None => None,
             Some(selector) => {
@@ -99,6 +100,26 @@ impl Reconciliation<'_> {
         self.check_kind(&rendering).await?;
         self.sources = Some(sources);
         Ok(rendering)
+    }
+
+    /// The template, and what it and the Runnable ask for, as far as it can be used: runs at work are not left alone where
+    /// something else cannot.
+    async fn template_and_policy(
+        &mut self,
+        consistent: bool,
+    ) -> Result<Arc<Compiled>, ReconcileError> {
+        self.facts.policy = Policy::default();
+        let compiled = self.template(consistent).await?;
+        let own = Asks::of_runnable(&self.runnable.spec);
+        self.facts.policy = Policy::as_far_as_usable(&own, &compiled.asks);
+        self.facts.policy_is_latest = consistent;
+        let kind = compiled
+            .template
+            .as_ref()
+            .ok()
+            .and_then(Template::literal_kind);
+        self.facts.literal_kind = kind.map(|(version, kind)| (version.to_owned(), kind.to_owned()));
+        Ok(compiled)
     }
 
     /// What a template renders for the Runnable.

@@ -12,7 +12,7 @@ use super::reconciliation::{Reconciliation, SECOND};
 use crate::{backoff::TENTH, clock::boot_time, lock::lock, watch::Watched};
 
 /// How often the API server's clock is looked at while something waits for a time.
-const CLOCK_LOOK: Duration = Duration::from_mins(5);
+pub(super) const CLOCK_LOOK: Duration = Duration::from_mins(5);
 
 impl Reconciliation<'_> {
     /// The pause of polling, while a kind that matters may not be watched, or discovery fails for it; and

@@ -209,6 +209,7 @@ impl<'a> Reconciliation<'a> {
             End::Stuck(error, wait) => self.finish_err(error, wait).await,
         };
         self.prune();
+        self.report_unstopped();
         let [grace, unobserved] = self.waits();
         let others = [
             self.polling(),
@@ -219,6 +220,7 @@ impl<'a> Reconciliation<'a> {
             grace,
             pods,
             self.next_attempt(settled),
+            self.next_stop(),
         ];
         again.into_iter().chain(others.into_iter().flatten()).min()
     }

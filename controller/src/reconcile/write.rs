@@ -6,7 +6,7 @@ use cartouche_crds::{API_VERSION, RunPhase, RunResult, RunnableStatus};
 use cartouche_protocol::{
     decide::{Change, Step, decide},
     facts::{CreateOutcome, LedgerWriter, NameRead, RunName},
-    ledger::Ledger,
+    ledger::{AtWork, Ledger},
     reconcile_error::ReconcileError,
     retention::trimmed,
     status, told,
@@ -107,6 +107,9 @@ impl Reconciliation<'_> {
             // A refusal to read was no hindrance to confirm; to follow the run it is.
             self.facts.reads.retain(|_, read| *read != NameRead::Denied);
         }
+        if change == Change::Stop {
+            self.announce_stop(before);
+        }
         self.announce(before);
     }
 
@@ -148,6 +151,20 @@ impl Reconciliation<'_> {
         }
     }
 
+    /// Says that a run is told to stop.
+    fn announce_stop(&self, before: &Ledger) {
+        let is_new = |run: &AtWork<'_>| run.stop.is_some() && before.stop_of(run.uid).is_none();
+        let mut at_work = self.facts.ledger.at_work();
+        if let Some(run) = at_work.find(is_new) {
+            self.ctx.metrics.run(RunEvent::Stopped);
+            let message = format!(
+                "run {} has worked for longer than its timeout, and is told to stop",
+                run.name.name
+            );
+            self.publish(&Occasion::Stopped(message));
+        }
+    }
+
     /// Says when what failed is tried again, and when it is not any more.
     fn announce_attempts(&self, before: &Ledger) {
         let (Some(old), Some(current)) = (&before.current, &self.facts.ledger.current) else {
@@ -176,7 +193,7 @@ impl Reconciliation<'_> {
                 result.as_str()
             );
             self.publish(&Occasion::RetryScheduled(message));
-        } else if retry.is_exhausted(result, current.attempt) {
+        } else if retry.is_exhausted(current) {
             let message = format!(
                 "run {} has ended as {}: it was attempt {} of {}, the last one",
                 current.name,

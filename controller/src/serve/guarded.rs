@@ -110,6 +110,7 @@ impl OwnKind for CachedRunnable {
             suspend: None,
             retention_policy: cartouche_crds::RetentionPolicy::default(),
             retry: None,
+            timeout: None,
         }
     }
 }
@@ -139,6 +140,8 @@ impl OwnKind for ClusterRunTemplate {
             optional_outputs: None,
             health_rule: None,
             retry: None,
+            timeout: None,
+            stop: None,
         }
     }
 }

@@ -24,6 +24,7 @@ fn entry() -> HistoryEntry {
         rerun_token: None,
         unknown: Vec::new(),
         attempt: 1,
+        stop: None,
     }
 }
 

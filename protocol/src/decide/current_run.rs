@@ -33,7 +33,7 @@ pub(super) fn current_run(
             let next = facts
                 .ledger
                 .clone()
-                .sighted(&found.run, None, facts.now)
+                .sighted(&found.run, None, found.asked, facts.now)
                 .record(found, facts.now);
             Some(Step::Write(Box::new(next), Change::Record))
         }
@@ -120,12 +120,13 @@ fn is_late_run(facts: &Facts, current: &CurrentRun, run: &RunIdentity) -> bool {
     current.result.is_none() && facts.is_run_of(run, current) && run.is_late_for(current)
 }
 
-/// It went, and how it ended is not known, unless another controller that saw it go says so in time.
-fn lost(facts: &Facts) -> Step {
+/// It went, and how it ended is not known, unless another controller that saw it go says so in time. One that was told to
+/// stop has failed.
+fn vanished(facts: &Facts) -> Step {
     if !facts.grace_over {
         return Step::Wait(Waiting::GracePeriod);
     }
-    let ledger = facts.ledger.clone().mark_lost(facts.now);
+    let ledger = facts.ledger.clone().vanished(facts.now);
     Step::Write(Box::new(ledger), Change::Record)
 }
 
@@ -136,20 +137,27 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
     }
     let seen = current.uid.as_deref().and_then(|uid| facts.cached_run(uid));
     let Some(cached_run) = seen else {
-        return Some(lost(facts));
+        return Some(vanished(facts));
     };
     // Nobody knows by which rule it would have been judged: a person decides, as of one that went unseen.
     let unjudged = cached_run.rules_hash.is_empty()
         && rendering.is_none_or(|rendering| rendering.has_health_rule);
     if unjudged && cached_run.deleted {
-        return Some(lost(facts));
+        return Some(vanished(facts));
     }
+    let asked = cached_run.asked;
+    let record = |result| {
+        let ledger = facts.ledger.clone();
+        let next = ledger.sighted(&cached_run.run, Some(result), asked, facts.now);
+        Some(Step::Write(Box::new(next), Change::Record))
+    };
     if let Some(result) = result_of(cached_run.health.verdict) {
-        let next = facts
-            .ledger
-            .clone()
-            .sighted(&cached_run.run, Some(result), facts.now);
-        return Some(Step::Write(Box::new(next), Change::Record));
+        return record(result);
+    }
+    // Whoever told it to stop wants no other one for the same.
+    let is_told = current.stop.is_some() || facts.ledger.is_cancelled(&cached_run.run.uid, asked);
+    if cached_run.deleted && is_told {
+        return record(RunResult::Failed);
     }
     if !cached_run.deleted {
         // The read is ahead of the watch, which will say how the run went.

@@ -181,7 +181,7 @@ pub(super) fn migrate_hash(facts: &Facts, rendering: &Rendering, current: &Curre
         Some(true) => linked(facts.ledger.clone(), rendering),
         None if same_kind => Step::AskServer(RunName::of(current)),
         _ => {
-            let message = explanation(found);
+            let message = explanation(found, current.stop.as_ref());
             intend(facts, rendering, facts.ledger.clone(), &first(&message))
         }
     }

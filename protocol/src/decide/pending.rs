@@ -124,7 +124,7 @@ fn seen_to_go(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     let next = facts
         .ledger
         .clone()
-        .sighted(&cached_run.run, result, facts.now);
+        .sighted(&cached_run.run, result, cached_run.asked, facts.now);
     Some(Step::Write(Box::new(next), Change::Record))
 }
 

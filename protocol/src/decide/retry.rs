@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::{Beginning, Change, Next, Step, intend, last_message};
 use crate::{
     facts::{Facts, NameRead, Rendering, RunName},
-    ledger::{Fate, Ledger, result_of},
+    ledger::{Fate, Ledger, is_ours, result_of},
 };
 
 /// A ledger that is to be written says when the run that has just ended is tried again, if it is. What was only
@@ -35,27 +35,28 @@ fn schedule(facts: &Facts, ledger: &mut Ledger) {
     };
     if !facts.is_cancelled(uid_of(current)) && is_judged_as_followed(facts, before, current, result)
     {
-        current.retry_at = planned(facts, current, result);
+        current.retry_at = planned(facts, current);
     }
 }
 
-fn planned(facts: &Facts, current: &CurrentRun, result: RunResult) -> Option<Time> {
+fn planned(facts: &Facts, current: &CurrentRun) -> Option<Time> {
     let retry = facts.policy.retry.as_ref();
-    let retry = retry.filter(|retry| retry.allows(result, current.attempt))?;
+    let retry = retry.filter(|retry| retry.allows(current))?;
     let (uid, ended) = (current.uid.as_deref()?, current.finished_at.as_ref()?);
     let at = retry.next(ended.0, current.attempt, uid, current.sequence);
     Some(Time(at))
 }
 
 /// Whether the run was followed by the rules that now say how it ended: by others an old run may fail of itself. What is
-/// known of its kind says the same where the template has no rule of its own. Nobody's rules say that it is lost.
+/// known of its kind says the same where the template has no rule of its own. Nobody's rules say that it is lost, nor that it
+/// was stopped because of its timeout, which was at work until then.
 fn is_judged_as_followed(
     facts: &Facts,
     before: &CurrentRun,
     current: &CurrentRun,
     result: RunResult,
 ) -> bool {
-    if result == RunResult::Lost {
+    if result == RunResult::Lost || current.stop.as_ref().is_some_and(is_ours) {
         return true;
     }
     let uid = uid_of(current);
@@ -112,7 +113,11 @@ fn uid_of(current: &CurrentRun) -> &str {
 fn is_void(facts: &Facts, current: &CurrentRun) -> bool {
     let uid = uid_of(current);
     let went = facts.cached_run(uid).filter(|run| run.deleted);
-    let turned = went.is_some_and(|run| result_of(run.health.verdict) != current.result);
+    let turned = went.is_some_and(|run| match result_of(run.health.verdict) {
+        // It was stopped, and went without a word.
+        None => current.stop.is_none(),
+        result => result != current.result,
+    });
     turned && current.result != Some(RunResult::Lost) || facts.is_cancelled(uid)
 }
 

@@ -7,7 +7,7 @@ use super::{Change, Step, current_run::DELETED_UNFINISHED};
 use crate::{
     evaluate::applies,
     facts::{CachedRun, Facts, NameRead, RunName},
-    ledger::{Ledger, result_of},
+    ledger::{Asked, Ledger, result_of, result_of_gone},
     retention::old_enough,
 };
 
@@ -83,7 +83,7 @@ fn caught_up(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledg
         Some(result) => (result, "deleted before its outputs could be read"),
         None => (RunResult::Failed, DELETED_UNFINISHED),
     };
-    Ok(ledger.ended(uid, result, message, facts.now))
+    Ok(ledger.ended(uid, result, cached_run.asked, message, facts.now))
 }
 
 /// Whether a watch has judged the run by other rules than those that a read now goes by.
@@ -108,7 +108,9 @@ fn unseen(facts: &Facts, entry: &HistoryEntry, uid: &str, ledger: Ledger) -> Res
     if !read_says_gone(facts, entry)? {
         return Ok(ledger);
     }
-    Ok(ledger.ended(uid, RunResult::Lost, "gone while nobody watched", facts.now))
+    let result = result_of_gone(entry.stop.as_ref());
+    let message = "gone while nobody watched";
+    Ok(ledger.ended(uid, result, Asked::No, message, facts.now))
 }
 
 /// Whether a read under its name did not find this run. A permission that is missing for a while says

@@ -16,5 +16,6 @@ mod reporting;
 mod restored;
 mod retry;
 pub(crate) mod scene;
+mod stop;
 mod suspended;
 mod wanting;

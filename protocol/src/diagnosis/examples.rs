@@ -79,6 +79,11 @@ impl Diagnosis {
                 "retry makes further runs, and the template gives each of them the name \"migrate\"",
                 "use metadata.generateName in the template instead of metadata.name, or set retry.limit to 0",
             )]),
+            Self::NoWayToStop(
+                text("Build shop/shop-build-1"),
+                text("2026-01-01T00:00:00Z"),
+            ),
+            Self::NotStopped(text("Job shop/shop-build-1"), text("2026-01-01T00:00:00Z")),
             Self::Crowded(200),
             Self::OtherController(30),
             Self::Suspended,

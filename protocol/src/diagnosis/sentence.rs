@@ -70,14 +70,7 @@ impl fmt::Display for Diagnosis {
                 "run {run} succeeded, but gives no outputs: {}",
                 whats(faults)
             ),
-            Self::NameTaken(object, fixed, own) => {
-                let whose = if *own { ", from an earlier run" } else { "" };
-                write!(f, "{object} exists already{whose}")?;
-                if *fixed {
-                    f.write_str(", and the template gives every run this name")?;
-                }
-                Ok(())
-            }
+            Self::NameTaken(object, fixed, own) => f.write_str(&taken(object, *fixed, *own)),
             Self::Runaway {
                 runs,
                 until,
@@ -87,6 +80,14 @@ impl fmt::Display for Diagnosis {
                 "{runs} runs were made without a change of the Runnable or its template: does a run change the object that the Runnable selects? The next is made at {until}, then one every {minutes} minutes"
             ),
             Self::PolicyInvalid(faults) => f.write_str(&whats(faults)),
+            Self::NoWayToStop(run, since) => {
+                let why = "and it is not known how its kind is stopped: it is still at work";
+                write!(f, "{}, {why}", overdue(run, since))
+            }
+            Self::NotStopped(run, since) => {
+                let why = "was told to stop, and is still at work";
+                write!(f, "{}, {why}", overdue(run, since))
+            }
             Self::OtherController(seconds) => write!(
                 f,
                 "somebody else removed status.currentRun and status.history, so no run is made until the status was left alone for {seconds} seconds"
@@ -104,6 +105,20 @@ impl fmt::Display for Diagnosis {
             ),
         }
     }
+}
+
+fn taken(object: &str, fixed: bool, own: bool) -> String {
+    let whose = if own { ", from an earlier run" } else { "" };
+    let why = if fixed {
+        ", and the template gives every run this name"
+    } else {
+        ""
+    };
+    format!("{object} exists already{whose}{why}")
+}
+
+fn overdue(run: &str, since: &str) -> String {
+    format!("{run} has worked for longer than its timeout (found at {since})")
 }
 
 fn labelled(labels: &str) -> String {

@@ -7,7 +7,7 @@ use cartouche_templating::{Health, PodsTell};
 use serde_json::Value;
 
 use super::{CreateOutcome, Facts, RunName};
-use crate::ledger::{FetchedRun, Ledger, OutputsRead, RunIdentity, result_of};
+use crate::ledger::{Asked, FetchedRun, Ledger, OutputsRead, RunIdentity, result_of};
 
 /// A run that a watch (or a poll) showed, with what a read of it would say. It was seen with the
 /// controller's permissions, so it only says when to read; its messages go nowhere.
@@ -21,8 +21,8 @@ pub struct CachedRun {
     pub health: Health,
     /// What its pods can tell that it does not.
     pub pods_tell: PodsTell,
-    /// Somebody has asked it to stop.
-    pub cancelled: bool,
+    /// By what it shows that it was asked to stop.
+    pub asked: Asked,
     /// Its outputs, as a digest.
     pub outputs: OutputsDigest,
     /// The rules; empty for what is known of its kind, where its template was not at hand.
@@ -40,7 +40,7 @@ impl PartialEq for CachedRun {
             deleted,
             health,
             pods_tell,
-            cancelled,
+            asked,
             outputs,
             rules_hash,
             version: _,
@@ -49,7 +49,7 @@ impl PartialEq for CachedRun {
             && *deleted == other.deleted
             && *health == other.health
             && (*pods_tell == PodsTell::WhyItFailed) == (other.pods_tell == PodsTell::WhyItFailed)
-            && *cancelled == other.cancelled
+            && *asked == other.asked
             && *outputs == other.outputs
             && *rules_hash == other.rules_hash
     }
@@ -133,7 +133,7 @@ impl CachedRun {
             deleted: false,
             health: fetched.health.clone(),
             pods_tell: fetched.pods_tell,
-            cancelled: fetched.cancelled,
+            asked: fetched.asked,
             outputs: OutputsDigest::of(&fetched.outputs),
             rules_hash: fetched.rules_hash.clone(),
             version: None,

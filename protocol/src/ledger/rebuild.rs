@@ -223,6 +223,7 @@ fn entry(run: &RunIdentity, sequence: i64) -> HistoryEntry {
         message: String::new(),
         rules_hash: None,
         attempt: 1,
+        stop: None,
         rerun_token: run.rerun_token.as_deref().map(short_message),
         unknown: Vec::new(),
     }
@@ -246,6 +247,7 @@ fn current(run: &RunIdentity, sequence: i64) -> CurrentRun {
         result: None,
         rules_hash: None,
         retry_at: None,
+        stop: None,
     }
 }
 

@@ -1,9 +1,11 @@
 //! What came of runs: results, outputs, and runs that showed up late or went away.
 
-use cartouche_crds::{CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult, short_message};
+use cartouche_crds::{
+    CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult, Stop, short_message,
+};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-use super::{FetchedRun, Ledger, OutputsRead, RunIdentity, started};
+use super::{Asked, FetchedRun, Ledger, OutputsRead, RunIdentity, started, stop::note_cancel};
 use crate::explanation::explanation;
 
 /// In the history of a run that has not ended, while its template's rules are others than those it was
@@ -17,6 +19,7 @@ impl Ledger {
     #[must_use]
     pub fn record(mut self, fetched: &FetchedRun, now: Option<Timestamp>) -> Self {
         let uid = fetched.run.uid.as_str();
+        let cancelled = self.is_cancelled(uid, fetched.asked);
         let sequence = if let Some(current) = self
             .current
             .as_mut()
@@ -25,6 +28,7 @@ impl Ledger {
             if current.result != fetched.result() {
                 current.result = fetched.result();
                 current.finished_at = current.result.and(now).map(Time);
+                note_cancel(&mut current.stop, current.result, cancelled, now);
             }
             // Where it is not known, which is so in what earlier releases wrote, nothing is written for it.
             let known = current
@@ -35,7 +39,8 @@ impl Ledger {
             current.sequence
         } else if let Some(entry) = self.unfinished(uid) {
             if let Some(result) = fetched.result() {
-                end(entry, result, &explanation(fetched), now);
+                let message = explanation(fetched, entry.stop.as_ref());
+                end(entry, (result, cancelled), &message, now);
             } else if fetched.rules_hash.is_empty() && entry.message != JUDGED_BY_ITS_KIND {
                 JUDGED_BY_ITS_KIND.clone_into(&mut entry.message);
             }
@@ -50,7 +55,7 @@ impl Ledger {
         self
     }
 
-    fn unfinished(&mut self, uid: &str) -> Option<&mut HistoryEntry> {
+    pub(super) fn unfinished(&mut self, uid: &str) -> Option<&mut HistoryEntry> {
         let unfinished =
             |entry: &HistoryEntry| entry.uid.as_deref() == Some(uid) && entry.result.is_none();
         let at = self.history.iter().position(unfinished)?;
@@ -88,14 +93,16 @@ impl Ledger {
 
     /// The object of the current entry was seen before it went away (or its recorded uid gave way
     /// to a late create of the same sequence and hash): its uid, and its result if it had one.
-    /// Outputs cannot be read any more.
+    /// Outputs cannot be read any more. `asked` is what it showed of that it was to stop.
     #[must_use]
     pub fn sighted(
         mut self,
         run: &RunIdentity,
         result: Option<RunResult>,
+        asked: Asked,
         now: Option<Timestamp>,
     ) -> Self {
+        let cancelled = self.is_cancelled(&run.uid, asked);
         if let Some(current) = self.current.as_mut().filter(|current| {
             current.uid.as_deref() == Some(run.uid.as_str()) || run.answers(current)
         }) {
@@ -106,32 +113,35 @@ impl Ledger {
             current.result = result;
             current.finished_at = result.and(now).map(Time);
             current.rules_hash = current.rules_hash.take().filter(|_| result.is_none());
+            note_cancel(&mut current.stop, result, cancelled, now);
         }
         self
     }
 
-    /// The current run is gone, and nobody saw it go.
+    /// The current run is gone, and nobody saw it go: it has failed if it was told to stop.
     #[must_use]
-    pub fn mark_lost(mut self, now: Option<Timestamp>) -> Self {
+    pub fn vanished(mut self, now: Option<Timestamp>) -> Self {
         if let Some(current) = self.current.as_mut() {
-            current.result = Some(RunResult::Lost);
+            current.result = Some(result_of_gone(current.stop.as_ref()));
             current.finished_at = now.map(Time);
             current.rules_hash = None;
         }
         self
     }
 
-    /// An earlier run ended with its deletion.
+    /// An earlier run ended with its deletion. `asked` is what it showed of that it was to stop.
     #[must_use]
     pub fn ended(
         mut self,
         uid: &str,
         result: RunResult,
+        asked: Asked,
         message: &str,
         now: Option<Timestamp>,
     ) -> Self {
+        let cancelled = self.is_cancelled(uid, asked);
         if let Some(entry) = self.unfinished(uid) {
-            end(entry, result, message, now);
+            end(entry, (result, cancelled), message, now);
         }
         self
     }
@@ -143,7 +153,7 @@ impl Ledger {
             entry.sequence == sequence && entry.uid.is_none() && entry.result.is_none()
         });
         if let Some(entry) = entry {
-            end(entry, RunResult::Lost, message, now);
+            end(entry, (RunResult::Lost, false), message, now);
         }
         self
     }
@@ -209,13 +219,29 @@ pub(super) fn past(run: CurrentRun, at: Option<Timestamp>) -> HistoryEntry {
         taken_by: None,
         attempt: run.attempt,
         rerun_token: run.rerun_token.as_deref().map(short_message),
+        stop: run.stop,
         unknown: Vec::new(),
     }
 }
 
-/// An earlier run has ended.
-fn end(entry: &mut HistoryEntry, result: RunResult, message: &str, now: Option<Timestamp>) {
+/// How a run ended of which it is only known that it is gone.
+#[must_use]
+pub fn result_of_gone(stop: Option<&Stop>) -> RunResult {
+    match stop {
+        Some(_) => RunResult::Failed,
+        None => RunResult::Lost,
+    }
+}
+
+/// An earlier run has ended with this result, and whether a person has cancelled it.
+fn end(
+    entry: &mut HistoryEntry,
+    (result, cancelled): (RunResult, bool),
+    message: &str,
+    now: Option<Timestamp>,
+) {
     entry.result = Some(result);
+    note_cancel(&mut entry.stop, entry.result, cancelled, now);
     entry.finished_at = now.map(Time);
     entry.message = short_message(message);
     entry.rules_hash = None;

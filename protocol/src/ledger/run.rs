@@ -13,6 +13,7 @@ use k8s_openapi::{
 };
 use serde_json::Value;
 
+use super::Asked;
 use crate::{diagnosis::Fault, managed_fields::Writers, rerun};
 
 /// Sequences above this are nobody's honest count: the next one must always exist.
@@ -22,6 +23,9 @@ const CLOCKS: SignedDuration = SignedDuration::from_secs(30);
 /// A create lands at most this long after the ledger that it was sent for was superseded: it is sent
 /// within 20 seconds after that ledger was read, and the API server gives it up after 10.
 const LANDS_WITHIN: SignedDuration = SignedDuration::from_secs(30);
+/// So long after a ledger said that the run is there, no create for it can land any more, by any clock.
+pub(crate) const LANDED_BY: SignedDuration =
+    SignedDuration::from_secs(LANDS_WITHIN.as_secs() + CLOCKS.as_secs());
 
 /// What an object says about itself. Anybody who may create its kind can write all of it, so
 /// nothing here is believed unless the ledger, or a rebuild of it, agrees.
@@ -222,8 +226,8 @@ pub struct FetchedRun {
     pub pods_said: PodsSaid,
     /// Who had it stopped, and why, by what stands on it.
     pub stopped: Option<Cancellation>,
-    /// Somebody has asked it to stop, in the way of its kind or as `cartouche cancel` does.
-    pub cancelled: bool,
+    /// By what it shows that it was asked to stop.
+    pub asked: Asked,
 }
 
 impl FetchedRun {

@@ -1,17 +1,29 @@
-use cartouche_crds::{Backoff, Retry, RetryOn, RunResult};
-use k8s_openapi::jiff::Timestamp;
+use cartouche_crds::{Backoff, Retry, StopMethod};
+use serde_json::json;
 
 use super::*;
 use crate::ledger::tests::sample::at;
 
-fn limited(limit: i64) -> Retry {
+/// What the two say of retries.
+pub(super) fn policy_of(
+    runnable: Option<&Retry>,
+    template: Option<&Retry>,
+) -> Result<Policy, Vec<Fault>> {
+    let asks = |retry: Option<&Retry>| Asks {
+        retry: retry.cloned(),
+        ..Asks::default()
+    };
+    Policy::of(&asks(runnable), &asks(template))
+}
+
+pub(super) fn limited(limit: i64) -> Retry {
     Retry {
         limit: Some(limit),
         ..Retry::default()
     }
 }
 
-fn backoff(initial: &str, factor: i64, max: &str) -> Retry {
+pub(super) fn backoff(initial: &str, factor: i64, max: &str) -> Retry {
     let backoff = Backoff {
         initial: Some(initial.to_owned()),
         factor: Some(factor),
@@ -23,129 +35,12 @@ fn backoff(initial: &str, factor: i64, max: &str) -> Retry {
     }
 }
 
-fn policy(runnable: Option<&Retry>, template: Option<&Retry>) -> Option<RetryPolicy> {
-    Policy::of(runnable, template).unwrap().retry
-}
-
-/// How many seconds pass before each attempt after the first one, on average and to the nearest five.
-fn pauses(retry: &RetryPolicy, attempts: i64) -> Vec<i64> {
-    let pause = |attempt| {
-        let seconds = (1..=2_000).map(|run| {
-            let next = retry.next(at(0), attempt, "a-uid", run);
-            next.duration_since(at(0)).as_secs()
-        });
-        (seconds.sum::<i64>() / 2_000 + 2) / 5 * 5
-    };
-    (1..=attempts).map(pause).collect()
-}
-
-#[test]
-fn nothing_is_tried_again_unless_somebody_asks_for_it() {
-    assert_eq!(policy(None, None), None);
-    assert_eq!(policy(Some(&limited(0)), Some(&limited(3))), None);
-}
-
-#[test]
-fn who_asks_without_numbers_gets_three_more_attempts_at_failures() {
-    for (runnable, template) in [
-        (Some(Retry::default()), None),
-        (None, Some(Retry::default())),
-    ] {
-        let retry = policy(runnable.as_ref(), template.as_ref()).unwrap();
-        assert!(retry.allows(RunResult::Failed, 3));
-        assert!(!retry.allows(RunResult::Failed, 4));
-        assert!(!retry.allows(RunResult::Lost, 1));
-        assert!(!retry.allows(RunResult::Succeeded, 1));
-    }
-}
-
-#[test]
-fn the_smaller_limit_counts() {
-    let last = |runnable, template| {
-        let retry = policy(Some(&limited(runnable)), Some(&limited(template))).unwrap();
-        (1..=20)
-            .rev()
-            .find(|it| retry.allows(RunResult::Failed, *it))
-    };
-    assert_eq!(last(2, 5), Some(2));
-    assert_eq!(last(5, 2), Some(2));
-}
-
-#[test]
-fn what_the_runnable_says_else_goes_before_what_its_template_says() {
-    let on = |on| Retry {
-        retry_on: Some(vec![on]),
-        ..Retry::default()
-    };
-    let retry = policy(Some(&on(RetryOn::Lost)), Some(&on(RetryOn::Failed))).unwrap();
-    assert!(retry.allows(RunResult::Lost, 1) && !retry.allows(RunResult::Failed, 1));
-    let retry = policy(Some(&limited(1)), Some(&on(RetryOn::Lost))).unwrap();
-    assert!(retry.allows(RunResult::Lost, 1) && !retry.allows(RunResult::Failed, 1));
-
-    // Field by field: what one of them leaves out, the other gives.
-    let own = Retry {
-        backoff: Some(Backoff {
-            initial: Some("20s".to_owned()),
-            ..Backoff::default()
-        }),
-        ..Retry::default()
-    };
-    let retry = policy(Some(&own), Some(&backoff("1s", 3, "100s"))).unwrap();
-    assert_eq!(pauses(&retry, 3), [20, 60, 100]);
-}
-
-#[test]
-fn pauses_grow_up_to_the_longest() {
-    let retry = policy(Some(&backoff("10s", 2, "1m")), None).unwrap();
-    assert_eq!(pauses(&retry, 5), [10, 20, 40, 60, 60]);
-    let retry = policy(Some(&backoff("8760h", 10, "8760h")), None).unwrap();
-    assert_eq!(pauses(&retry, 20).len(), 20);
-}
-
-#[test]
-fn without_numbers_pauses_grow_from_ten_seconds_to_five_minutes() {
-    let retry = policy(Some(&limited(20)), None).unwrap();
-    assert_eq!(pauses(&retry, 7), [10, 20, 40, 80, 160, 300, 300]);
-    let long = Retry {
-        backoff: Some(Backoff {
-            initial: Some("10m".to_owned()),
-            ..Backoff::default()
-        }),
-        ..limited(20)
-    };
-    let retry = policy(Some(&long), None).unwrap();
-    assert_eq!(pauses(&retry, 2), [600, 600]);
-}
-
-#[test]
-fn those_that_fail_together_do_not_come_back_together() {
-    let retry = policy(Some(&backoff("100s", 1, "100s")), None).unwrap();
-    let after = |uid: &str| retry.next(at(0), 1, uid, 1).duration_since(at(0)).as_secs();
-    let mut times: Vec<i64> = (0..200).map(|run| after(&format!("uid-{run}"))).collect();
-    assert_eq!(after("uid-0"), times[0], "two controllers say the same");
-    times.sort_unstable();
-    assert!(times[0] >= 80 && times[199] <= 120, "{times:?}");
-    times.dedup();
-    assert!(times.len() > 30, "{times:?}");
-}
-
-#[test]
-fn a_time_is_in_whole_seconds_as_a_status_holds_it() {
-    let retry = policy(Some(&backoff("1s", 1, "1s")), None).unwrap();
-    for run in 0..100 {
-        let next = retry.next(at(0), 1, &format!("uid-{run}"), 1);
-        assert_eq!(next.subsec_nanosecond(), 0);
-        assert!(next > at(0));
-    }
-    assert_eq!(retry.next(Timestamp::MAX, 1, "a-uid", 1), Timestamp::MAX);
-}
-
 #[test]
 fn all_that_cannot_be_used_is_told_at_once() {
     let mut own = backoff("soon", 11, "0s");
     own.limit = Some(-1);
     let general = limited(21);
-    let faults = Policy::of(Some(&own), Some(&general)).unwrap_err();
+    let faults = policy_of(Some(&own), Some(&general)).unwrap_err();
     let whats: Vec<String> = faults.into_iter().map(|fault| fault.what).collect();
     assert_eq!(
         whats,
@@ -161,27 +56,85 @@ fn all_that_cannot_be_used_is_told_at_once() {
 
 #[test]
 fn a_name_that_the_template_fixes_can_be_made_once_only() {
-    let retry = || Policy::of(Some(&limited(1)), None).unwrap();
+    let retry = || policy_of(Some(&limited(1)), None).unwrap();
     assert!(retry().check_name(None).is_ok());
     let faults = retry().check_name(Some("migrate")).unwrap_err();
     assert!(faults[0].what.contains("\"migrate\""), "{faults:?}");
-    let none = Policy::of(Some(&limited(0)), None).unwrap();
+    let none = policy_of(Some(&limited(0)), None).unwrap();
     assert!(none.check_name(Some("migrate")).is_ok());
 }
 
-#[test]
-fn one_that_cannot_be_tried_again_was_tried_as_often_as_it_may() {
-    let retry = policy(Some(&limited(2)), None).unwrap();
-    assert!(!retry.is_exhausted(RunResult::Failed, 2));
-    assert!(retry.is_exhausted(RunResult::Failed, 3));
-    assert!(!retry.is_exhausted(RunResult::Lost, 3));
-    assert!(!retry.is_exhausted(RunResult::Succeeded, 3));
+fn within(timeout: &str) -> Asks {
+    Asks {
+        timeout: Some(timeout.to_owned()),
+        ..Asks::default()
+    }
 }
 
 #[test]
-fn an_end_that_only_a_later_release_knows_is_no_reason() {
-    let text = r#"{"retryOn": ["TimedOut", "Failed"]}"#;
-    let retry: Retry = serde_json::from_str(text).unwrap();
-    let retry = policy(Some(&retry), None).unwrap();
-    assert!(retry.allows(RunResult::Failed, 1));
+fn the_shorter_timeout_counts() {
+    let deadline = |own: Asks, general: Asks| {
+        let policy = Policy::of(&own, &general).unwrap();
+        policy.deadline(at(0))
+    };
+    assert_eq!(deadline(Asks::default(), Asks::default()), None);
+    assert_eq!(deadline(within("1m"), Asks::default()), Some(at(60)));
+    assert_eq!(deadline(Asks::default(), within("1m")), Some(at(60)));
+    assert_eq!(deadline(within("1m"), within("1h")), Some(at(60)));
+    assert_eq!(deadline(within("1h"), within("1m")), Some(at(60)));
+    let policy = Policy::of(&within("8760h"), &Asks::default()).unwrap();
+    assert_eq!(policy.deadline(Timestamp::MAX), Some(Timestamp::MAX));
+}
+
+#[test]
+fn the_timeout_that_can_be_used_counts_while_something_else_cannot() {
+    let retry = Some(limited(-1));
+    let own = Asks {
+        retry,
+        ..within("soon")
+    };
+    let general = Asks {
+        stop: Some(StopMethod::default()),
+        ..within("1m")
+    };
+    let faults = Policy::of(&own, &general).unwrap_err();
+    assert_eq!(faults.len(), 3, "{faults:?}");
+    let policy = Policy::as_far_as_usable(&own, &general);
+    assert_eq!(policy.deadline(at(0)), Some(at(60)));
+    assert_eq!((policy.retry, policy.stop), (None, None));
+}
+
+#[test]
+fn a_run_is_stopped_as_its_template_says_if_it_is_of_its_kind() {
+    let stop = json!({ "mergePatch": { "spec": { "paused": true } } });
+    let general = Asks {
+        stop: Some(serde_json::from_value(stop).unwrap()),
+        ..Asks::default()
+    };
+    let policy = Policy::of(&Asks::default(), &general).unwrap();
+    let way = |run, template| policy.way_to_stop(run, template);
+    let build = ("example.dev/v1", "Build");
+    let own = policy.stop.clone();
+    assert_eq!(way(build, Some(build)), own);
+    assert_eq!(way(build, Some(("example.dev/v2", "Build"))), own);
+    assert_eq!(way(build, Some(("example.org/v1", "Build"))), None);
+    assert_eq!(way(build, None), None);
+    let job = ("batch/v1", "Job");
+    assert_eq!(way(job, Some(job)), own, "also where its way is known");
+    let known = StopRequest::of_kind("batch/v1", "Job");
+    assert!(known.is_some() && way(job, Some(build)) == known);
+}
+
+#[test]
+fn a_way_to_stop_that_cannot_be_used_is_told() {
+    let stop = json!({ "mergePatch": { "metadata": { "labels": {} } } });
+    let general = Asks {
+        stop: Some(serde_json::from_value(stop).unwrap()),
+        ..Asks::default()
+    };
+    let faults = Policy::of(&Asks::default(), &general).unwrap_err();
+    assert_eq!(
+        faults[0].what,
+        "the template's spec.stop has a mergePatch of more than `spec`"
+    );
 }

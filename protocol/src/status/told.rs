@@ -1,16 +1,17 @@
 //! What Ready says of the run: more than its engine does, where its pods have spoken. Pure.
 
-use cartouche_crds::{CurrentRun, RunResult, RunnableStatus};
+use cartouche_crds::{CurrentRun, RunResult, RunnableStatus, Stop, StopReason};
 use cartouche_templating::PodsTell;
 
 use super::{
     ConditionValue, FALSE, READY, RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION, find, is_stored,
 };
 use crate::{
-    explanation::{explanation, explanation_with_excuse},
+    explanation::{explanation, explanation_with_excuse, stopped},
     facts::{Facts, Hindrance},
     ledger::{FetchedRun, Ledger, PodsSaid},
     reconcile_error::bounded,
+    told::plain,
 };
 
 /// Whether Ready speaks of the run, and of nothing else.
@@ -25,8 +26,10 @@ pub(super) fn is_of_run(ready: &ConditionValue, stamped: &ConditionValue) -> boo
 pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> Option<String> {
     let current = ledger.current.as_ref()?;
     let run = facts.shown_run(current);
+    let stop = current.stop.as_ref();
     let fresh = match current.result {
         Some(RunResult::Failed) => run.filter(|run| run.result() == current.result),
+        None if stop.is_some() => return stop.map(stopping),
         None => match &facts.hindrance {
             Hindrance::Nothing => return None,
             Hindrance::Said(said) => return Some(bounded(said.clone())),
@@ -37,13 +40,29 @@ pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> 
     // Its pods go before it does: what they said once stays.
     let is_silent = |run: &&FetchedRun| {
         run.pods_tell == PodsTell::WhyItFailed
-            && run.stopped.is_none()
+            && stopped(run, stop).is_none()
             && !matches!(run.pods_said, PodsSaid::Words(_))
     };
     let before = said_before(facts, current, stamped);
     match fresh {
-        Some(run) if !is_silent(&run) => Some(explanation(run)),
-        fresh => before.or_else(|| fresh.map(explanation_with_excuse)),
+        Some(run) if !is_silent(&run) => Some(explanation(run, stop)),
+        fresh => before.or_else(|| fresh.map(|run| explanation_with_excuse(run, stop))),
+    }
+}
+
+/// It is not over before its engine says so.
+fn stopping(stop: &Stop) -> String {
+    match stop.reason {
+        StopReason::TimedOut => format!(
+            "it has worked for longer than its timeout, was told to stop at {}, and has not ended yet",
+            stop.at.0
+        ),
+        StopReason::Cancelled | StopReason::Other(_) => {
+            format!(
+                "it was told to stop ({}), and has not ended yet",
+                plain(stop.reason.as_str())
+            )
+        }
     }
 }
 

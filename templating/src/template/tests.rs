@@ -29,6 +29,8 @@ fn compile(template: Value) -> Result<Template, Diagnostics> {
         optional_outputs: None,
         health_rule: None,
         retry: None,
+        timeout: None,
+        stop: None,
     })
 }
 
@@ -122,6 +124,8 @@ fn bad_tags_are_reported_all_at_once_in_document_order() {
 fn what_is_wrong_whatever_a_runnable_says_is_found_by_compiling() {
     let spec = ClusterRunTemplateSpec {
         retry: None,
+        timeout: None,
+        stop: None,
         template: json!({
             "kind": "",
             "metadata": { "namespace": "other" },
@@ -237,6 +241,8 @@ fn a_rendering_that_is_too_large_or_too_deep_is_refused() {
 fn attempt(template: Value, inputs: &Value) -> Attempt {
     let draft = Draft::new(&ClusterRunTemplateSpec {
         retry: None,
+        timeout: None,
+        stop: None,
         template,
         outputs: None,
         input_schema: None,
@@ -349,6 +355,8 @@ fn tags_of_other_tools_are_warned_of_and_placeholders_of_engines_are_not() {
 fn a_run_that_does_not_say_its_kind_has_that_of_the_template() {
     let spec = |kind: &str| ClusterRunTemplateSpec {
         retry: None,
+        timeout: None,
+        stop: None,
         template: json!({
             "apiVersion": "v1", "kind": kind, "metadata": { "generateName": "x-" },
         }),

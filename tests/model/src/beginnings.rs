@@ -41,6 +41,7 @@ impl Checked {
             wire: Vec::new(),
             workers: vec![idle(); usize::from(setup.workers)],
             forbidden: false,
+            overdue: false,
             backup: copied.then_some(status),
             same_second: copied,
             left: setup.left,
@@ -138,6 +139,7 @@ impl Checked {
             result: None,
             rules_hash: None,
             attempt: 1,
+            stop: None,
             retry_at: None,
         })
     }
@@ -174,5 +176,6 @@ fn finished(sequence: i64) -> HistoryEntry {
         rerun_token: None,
         unknown: Vec::new(),
         attempt: 1,
+        stop: None,
     }
 }

@@ -6,6 +6,7 @@ mod mistakes;
 mod put_off;
 mod retries;
 mod takeover;
+mod timeouts;
 
 use crate::configuration::{Before, Configuration, Left, OldRun};
 
@@ -356,5 +357,6 @@ pub fn configurations() -> Vec<Configuration> {
     all.extend(put_off::configurations());
     all.extend(retries::configurations());
     all.extend(takeover::configurations());
+    all.extend(timeouts::configurations());
     all
 }

@@ -1,7 +1,7 @@
 //! What is explored: which inputs, how many workers, which faults.
 
 use cartouche_crds::{Backoff, RetentionPolicy, Retry};
-use cartouche_protocol::policy::Policy;
+use cartouche_protocol::policy::{Asks, Policy};
 
 use crate::mutant::Mutant;
 
@@ -81,6 +81,8 @@ pub struct Left {
     pub original_writes: u8,
     /// Runs that somebody cancels.
     pub cancels: u8,
+    /// Whether the time of the runs may be over.
+    pub timeouts: u8,
 }
 
 /// One configuration of the model.
@@ -107,6 +109,8 @@ pub struct Configuration {
     pub fails: bool,
     /// How often what failed is tried again.
     pub retries: i64,
+    /// Runs are stopped by their deletion.
+    pub stop_deletes: bool,
     /// Finished runs are deleted but for one of each sort.
     pub retires: bool,
     /// Time passes.
@@ -166,6 +170,7 @@ impl Default for Configuration {
             fixed_name: false,
             fails: false,
             retries: 0,
+            stop_deletes: false,
             retires: false,
             time: false,
             polled: false,
@@ -236,7 +241,11 @@ impl Configuration {
             backoff: Some(backoff),
             ..Retry::default()
         };
-        Policy::of(Some(&retry), None).expect("a policy")
+        let asks = Asks {
+            retry: Some(retry),
+            ..Asks::default()
+        };
+        Policy::of(&asks, &Asks::default()).expect("a policy")
     }
 
     /// How many finished runs are kept.

@@ -50,6 +50,8 @@ pub enum Move {
     Ask(NameId),
     /// Send a create.
     Create(Make),
+    /// Tell a run to stop.
+    Stop(Uid),
     /// Write a status.
     Write(StatusId, Change),
     /// Wait.
@@ -128,6 +130,7 @@ impl Decisions {
             Step::ReadLedgerWriter => Move::ReadLedgerWriter,
             Step::Probe => Move::Probe,
             Step::AskServer(name) => Move::Ask(self.pool.name(&name)),
+            Step::Stop(to) => run_of(&to.uid).map_or(Move::Rest, Move::Stop),
             Step::Create => self.create(setup, knowledge, &facts),
             Step::Write(ledger, change) => self.write(setup, knowledge, &facts, *ledger, change),
             Step::Settled | Step::Wait(_) | Step::Stuck(_) if let Some(problem) = stuck => {
@@ -172,6 +175,7 @@ impl Decisions {
             early: false,
             bare: false,
             cancelled: false,
+            told: false,
         })
     }
 
@@ -249,6 +253,7 @@ impl Decisions {
             suspend: None,
             retention_policy: RetentionPolicy::default(),
             retry: None,
+            timeout: None,
         };
         let mut runnable = Runnable::new(RUNNABLE, spec);
         runnable.status = Some((*self.pool.stored(status)).clone());

@@ -49,6 +49,7 @@ impl Checked {
             Action::Due => {
                 self.come_due(world);
             }
+            Action::Overdue => time::end_time_of_runs(world),
             Action::Rights => change_rights(world),
             Action::Wipe => self.wipe(world),
             Action::BackUp => world.backup = Some(world.runnable.status),

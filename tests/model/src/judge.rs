@@ -29,6 +29,8 @@ pub const S4: u8 = 2;
 pub const S5: u8 = 4;
 /// A run was begun while the Runnable was suspended.
 pub const SUSPENDED: u8 = 8;
+/// A run was told to stop of which no ledger says so, or that is taken back.
+pub const S7: u8 = 16;
 
 /// Judges a write of the status that has its effect now.
 pub(crate) fn write(
@@ -96,6 +98,16 @@ pub(crate) fn create(world: &mut World, knowledge: &Knowledge) {
     }
 }
 
+/// Judges that a run is told to stop now: its time is over, and the ledger says so already.
+pub(crate) fn stop(model: &Checked, world: &mut World, run: Uid) {
+    let (ledger, uid) = (model.decisions.ledger(world.runnable.status), run_uid(run));
+    // Of what a status lost meanwhile it says nothing.
+    let is_unwritten = ledger.knows(&uid) && ledger.stop_of(&uid).is_none();
+    if !world.overdue || is_unwritten {
+        world.ghost.broken |= S7;
+    }
+}
+
 /// Judges a delete of retention that has its effect now.
 pub(crate) fn retire(model: &Checked, world: &mut World, run: usize) {
     let mut past = past(model, world, |_| true);
@@ -135,6 +147,7 @@ fn broken(verdict: &Verdict) -> u8 {
         "S3" => S3,
         "S4" => S4,
         "S5" => S5,
+        "S7" => S7,
         // Judged in the state that follows.
         _ => 0,
     });

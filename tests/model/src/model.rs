@@ -53,6 +53,8 @@ pub enum Action {
     Cancel(Uid),
     /// The time of the next attempt comes.
     Due,
+    /// The time of the runs is over.
+    Overdue,
     /// The right to create is taken or given.
     Rights,
     /// The ledger is lost.
@@ -190,6 +192,7 @@ impl Model for Checked {
         let left = &world.left;
         let faults = [
             (left.rights > 0, Action::Rights),
+            (left.timeouts > 0, Action::Overdue),
             (left.wipes + left.original_writes > 0, Action::Wipe),
             (left.restores > 0 && world.backup.is_none(), Action::BackUp),
             (left.restores > 0 && world.backup.is_some(), Action::Restore),
@@ -238,6 +241,7 @@ impl Model for Checked {
             Property::always("S3", |_, world: &World| world.ghost.broken & judge::S3 == 0),
             Property::always("S4", |_, world: &World| world.ghost.broken & judge::S4 == 0),
             Property::always("S5", |_, world: &World| world.ghost.broken & judge::S5 == 0),
+            Property::always("S7", |_, world: &World| world.ghost.broken & judge::S7 == 0),
             Property::always("suspended", |_, world: &World| {
                 world.ghost.broken & judge::SUSPENDED == 0
             }),

@@ -4,6 +4,7 @@
 //! of the loop around it is made in `worker` and `server`.
 
 mod retries;
+mod stops;
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +15,7 @@ use cartouche_protocol::{
         CachedRun, CreateOutcome, Facts, LedgerState, LedgerWriter, NameRead, OutputsDigest,
         RunName,
     },
-    ledger::{Ledger, OutputsRead, RunIdentity},
+    ledger::{Asked, Ledger, OutputsRead, RunIdentity},
     process_state::{ProcessState, StoredStatus},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
@@ -106,6 +107,16 @@ pub enum Mutant {
     CancelIgnored,
     /// A change waits until the next attempt is due.
     ChangeWaitsForRetry,
+    /// A run is told to stop before the ledger says so.
+    StopUnwritten,
+    /// A run that was told to stop, and went, is made again.
+    StoppedRunAgain,
+    /// A run that was told to stop, and went, counts as lost.
+    StoppedRunLost,
+    /// That a run was told to stop is not kept.
+    StopForgotten,
+    /// A run is told to stop once in its life.
+    StopToldOnce,
 }
 
 impl Mutant {
@@ -131,6 +142,8 @@ impl Mutant {
             Self::SuspensionIgnored => facts.runnable.suspended = false,
             Self::RetryUnplanned => retries::plan(&mut facts),
             Self::CancelIgnored => retries::forget_cancels(&mut facts),
+            Self::StoppedRunAgain => stops::forget(&mut facts.ledger),
+            Self::StopToldOnce => stops::count_as_told(&mut facts),
             _ => {}
         }
         facts
@@ -144,6 +157,7 @@ impl Mutant {
             {
                 Step::Settled
             }
+            (Self::StopUnwritten, Step::Write(ledger, Change::Stop)) => stops::told(facts, &ledger),
             (mutant, Step::Write(mut ledger, change)) => {
                 mutant.bend_ledger(facts, &mut ledger, change);
                 Step::Write(ledger, change)
@@ -182,6 +196,8 @@ impl Mutant {
                     current.attempt = 1;
                 }
             }
+            Self::StopForgotten if change != Change::Stop => stops::forget(ledger),
+            Self::StoppedRunLost => stops::lose(ledger),
             Self::OutputsByTime => take_latest_outputs(facts, ledger),
             Self::OldestOutputs if change == Change::Rebuild => take_oldest_outputs(facts, ledger),
             _ => {}
@@ -329,7 +345,7 @@ fn invent_end(facts: &mut Facts) {
         deleted: true,
         health: unknown(),
         pods_tell: PodsTell::Nothing,
-        cancelled: false,
+        asked: Asked::No,
         outputs: OutputsDigest::None,
         rules_hash: rendering.rules_hash.clone(),
         version: None,

@@ -96,6 +96,7 @@ impl Pool {
                 &mut current.retry_at,
             ];
             times.into_iter().flatten().for_each(back);
+            current.stop.iter_mut().for_each(|stop| back(&mut stop.at));
         }
         for entry in status.history_mut() {
             let times = [
@@ -104,6 +105,7 @@ impl Pool {
                 &mut entry.finished_at,
             ];
             times.into_iter().flatten().for_each(back);
+            entry.stop.iter_mut().for_each(|stop| back(&mut stop.at));
         }
         let aged = self.status(&status);
         self.aged

@@ -58,6 +58,8 @@ pub struct Memory {
     pub unknown_runs: Vec<Unknown>,
     /// Kinds that are watched, as bits.
     pub kinds: u8,
+    /// Runs that were told to stop.
+    pub told: Vec<Uid>,
 }
 
 /// How long a worker has seen no ledger.

@@ -67,6 +67,24 @@ impl Checked {
         true
     }
 
+    /// A run is told to stop. An engine ends it when it likes, if at all; or it is deleted.
+    pub(crate) fn stop(&self, world: &mut World, index: usize, uid: Uid) {
+        judge::stop(self, world, uid);
+        if let Some(run) = world.runs.get_mut(usize::from(uid))
+            && run.is_there()
+        {
+            run.make.told = true;
+            if self.setup.stop_deletes {
+                run.presence = Presence::Deleted;
+            }
+        }
+        let worker = &mut world.workers[index];
+        worker.memory.told.push(uid);
+        if let Some(pass) = &mut worker.pass {
+            pass.knowledge.told.push(uid);
+        }
+    }
+
     /// A create on the wire meets its fate.
     pub(crate) fn deliver(&self, world: &mut World, request: usize, fate: Fate) {
         let Request {

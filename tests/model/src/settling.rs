@@ -98,6 +98,13 @@ impl Checked {
             world.squeeze_versions();
             let may_wait = !self.setup.at_once;
             let is_woken = |world: &mut World| self.come_due(world) || self.age(world);
+            if world == before && self.leaves_at_work(&world) {
+                if may_wait && is_woken(&mut world) {
+                    continue;
+                }
+                verdict = Broken::L1 as u8;
+                break;
+            }
             if world == before && !finish_all(&mut world) && !(may_wait && is_woken(&mut world)) {
                 verdict = self.judged(&world);
                 if verdict != 0 || !self.make_way(&mut world) {
@@ -210,7 +217,9 @@ impl Checked {
             None => false,
             Some(RunResult::Lost) => !run.is_there(),
             Some(RunResult::Failed) => {
-                run.result == Some(false) && self.is_tried_often_enough(&stored, run)
+                let was_stopped = current.stop.is_some() && !run.is_there();
+                let has_failed = run.result == Some(false) || was_stopped;
+                has_failed && self.is_tried_often_enough(&stored, run)
             }
             Some(RunResult::Succeeded) => run.result == Some(true),
         };
@@ -237,7 +246,7 @@ impl Checked {
         let policy = self.setup.asked();
         let allowed = |current: &CurrentRun| {
             let retry = policy.retry.as_ref();
-            retry.is_some_and(|retry| retry.allows(RunResult::Failed, current.attempt))
+            retry.is_some_and(|retry| retry.allows(current))
         };
         if let Some(ahead) = policy.ahead(&ledger) {
             return self.setup.at_once && ahead.at > NOW;
@@ -245,6 +254,17 @@ impl Checked {
         let is_found_again = self.setup.loses_status() || self.setup.adopts();
         let is_exhausted = !ledger.current.as_ref().is_some_and(allowed);
         is_exhausted || run.make.cancelled || is_found_again
+    }
+
+    /// Whether all is at rest though the time of a run is over that nobody has told to stop.
+    fn leaves_at_work(&self, world: &World) -> bool {
+        let ledger = self.decisions.ledger(world.runnable.status);
+        let is_left = |uid: Uid| {
+            let run = world.runs.get(usize::from(uid));
+            run.is_some_and(|run| run.is_there() && run.result.is_none() && !run.make.told)
+        };
+        let mut at_work = ledger.at_work().filter_map(|run| run_of(run.uid));
+        world.overdue && !world.runnable.mistyped && at_work.any(is_left)
     }
 
     /// A user does what the status asks for: resumes the Runnable, deletes the object that has the name

@@ -58,7 +58,7 @@ impl Checked {
             let free = match next.as_deref() {
                 Some(Move::Rest | Move::AwaitWord | Move::LookAfter(_)) => true,
                 Some(Move::End(end)) => end.tell.is_none(),
-                Some(Move::Write(..) | Move::Create(_)) | None => false,
+                Some(Move::Write(..) | Move::Create(_) | Move::Stop(_)) | None => false,
                 Some(_) => self.setup.coarse,
             };
             if !free && requests > 0 {
@@ -112,7 +112,11 @@ impl Checked {
         };
         worker.pass = Some(Pass {
             version: cached.version,
-            knowledge: known_at_first(&cached, input, &begun, worker.memory.unconfirmed),
+            knowledge: Knowledge {
+                overdue: world.overdue,
+                told: worker.memory.told.clone(),
+                ..known_at_first(&cached, input, &begun, worker.memory.unconfirmed)
+            },
             stage: Stage::Deciding,
             prompt: true,
             has_written: false,
@@ -129,6 +133,7 @@ impl Checked {
             Move::ReadLedgerWriter => self.read_ledger_writer(world, index),
             Move::Ask(name) => self.ask(world, index, *name),
             Move::Create(make) => Self::create(world, index, *make),
+            Move::Stop(run) => self.stop(world, index, *run),
             Move::Write(status, change) => self.write(world, index, *status, *change),
             Move::End(end) => self.end(world, index, end),
             Move::Rest => give_up(world, index),
@@ -322,5 +327,7 @@ fn known_at_first(
         created: made_before.map(Outcome::MadeBefore),
         only_attempt: false,
         stuck: None,
+        overdue: false,
+        told: Vec::new(),
     }
 }

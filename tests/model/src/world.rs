@@ -42,6 +42,8 @@ pub struct Make {
     pub bare: bool,
     /// Somebody has cancelled it, which its end shows.
     pub cancelled: bool,
+    /// It was told to stop because of its timeout.
+    pub told: bool,
 }
 
 impl Make {
@@ -61,6 +63,7 @@ impl Make {
             early: false,
             bare: false,
             cancelled: false,
+            told: false,
         }
     }
 }
@@ -228,6 +231,10 @@ pub struct Knowledge {
     pub only_attempt: bool,
     /// What the pass is stuck on, while it looks after the runs that exist.
     pub stuck: Option<ProblemId>,
+    /// The time of the runs is over.
+    pub overdue: bool,
+    /// Runs that this process remembers to have told to stop.
+    pub told: Vec<Uid>,
 }
 
 /// Where a pass stands.
@@ -331,6 +338,8 @@ pub struct World {
     pub workers: Vec<Worker>,
     /// Creates are forbidden.
     pub forbidden: bool,
+    /// The time of the runs is over.
+    pub overdue: bool,
     /// A copy of the status.
     pub backup: Option<StatusId>,
     /// Who writes the status now does so in the second of the latest note of others.

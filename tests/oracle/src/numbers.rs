@@ -156,7 +156,8 @@ impl Past {
         let run = before.uid.as_deref().and_then(|uid| self.run(uid));
         before.input_hash != after.input_hash
             || (before.phase == RunPhase::Created && asks(old.last_answered()))
-            || run.is_some_and(|run| run.cut_short)
+            // Who told it to stop wants no other one for the same.
+            || run.is_some_and(|run| run.cut_short && before.stop.is_none() && !run.cancelled)
             || tried_again
             || self.is_taken(runnable, before)
     }

@@ -319,6 +319,7 @@ impl Past {
         self.judge_content(runnable, new);
         self.judge_growth(runnable, old, new, second);
         self.judge_retries(runnable, old, new);
+        self.judge_stops(old, new);
         self.judge_outputs(runnable, old, new);
         let number = |status: &RunnableStatus| {
             let current = status.current_run.as_ref();

@@ -8,7 +8,10 @@ use std::{
 
 use anyhow::{Context as _, anyhow, bail};
 use cartouche_crds::Runnable;
-use cartouche_protocol::permissions::{self, Need};
+use cartouche_protocol::{
+    permissions::{self, Need},
+    policy::{Asks, Policy},
+};
 use cartouche_templating::Template;
 use kube::ResourceExt as _;
 
@@ -23,12 +26,35 @@ use crate::{
     },
     source::Document,
     template_file,
-    validate::is_subdomain,
+    validate::{is_subdomain, policy},
 };
+
+/// A template that runs are made of.
+struct Wanted {
+    name: String,
+    template: Template,
+    asks: Asks,
+}
+
+impl Wanted {
+    /// What its runs need, and to stop them what it needs by its own timeout or by that of any of these Runnables.
+    fn needs(&self, runnables: &[Runnable]) -> Vec<Need> {
+        let mut needs = permissions::of_template(&self.name, &self.template);
+        let own = |it: &&Runnable| it.spec.run_template_ref.name == self.name;
+        let theirs = runnables.iter().filter(own);
+        let mut theirs = theirs.map(|it| Asks::of_runnable(&it.spec));
+        let of_stop = |asks: Asks| {
+            let policy = Policy::as_far_as_usable(&asks, &self.asks);
+            permissions::of_stop(&self.name, &self.template, &policy)
+        };
+        needs.extend(of_stop(Asks::default()).or_else(|| theirs.find_map(of_stop)));
+        needs
+    }
+}
 
 /// Templates by name, and Runnables of them.
 pub(super) struct Asked {
-    templates: Vec<(String, Template)>,
+    templates: Vec<Wanted>,
     runnables: Vec<Runnable>,
 }
 
@@ -66,7 +92,12 @@ impl Asked {
             };
             let template = Template::compile(&found.spec)
                 .map_err(|problems| anyhow!("the template {name} cannot be used: {problems}"))?;
-            templates.push((name, template));
+            let asks = Asks::of_template(&found.spec);
+            templates.push(Wanted {
+                name,
+                template,
+                asks,
+            });
         }
         Ok(Self {
             templates,
@@ -107,14 +138,14 @@ impl Asked {
                 "which template?\nhint: name a ClusterRunTemplate, a Runnable with -r, or files with -f"
             );
         }
-        for (name, _) in &self.templates {
+        for Wanted { name, .. } in &self.templates {
             refuse_no_name("template", name)?;
         }
         for runnable in &self.runnables {
             refuse_no_name("Runnable", &runnable.name_any())?;
         }
         let templates = self.templates.iter();
-        let runs = templates.flat_map(|(name, template)| permissions::of_template(name, template));
+        let runs = templates.flat_map(|wanted| wanted.needs(&self.runnables));
         let selected = self.runnables.iter().filter_map(|it| {
             let selector = it.spec.selector.as_ref()?;
             Some(permissions::of_selector(&it.name_any(), selector))
@@ -124,7 +155,7 @@ impl Asked {
 
     /// The name of the role for all of this. A Runnable without a selector needs what its template does.
     pub(super) fn role_name(&self, account: &Account, resources: &[Resource]) -> String {
-        let templates: Vec<&str> = self.templates.iter().map(|(name, _)| &**name).collect();
+        let templates: Vec<&str> = self.templates.iter().map(|it| &*it.name).collect();
         let selecting = self.runnables.iter();
         let selecting = selecting.filter(|it| it.spec.selector.is_some());
         let runnables: Vec<&str> = selecting
@@ -167,7 +198,7 @@ fn wanted_templates(
     args: &RbacArgs,
     present: &[Document],
     runnables: &[Runnable],
-) -> anyhow::Result<Vec<(String, Template)>> {
+) -> anyhow::Result<Vec<Wanted>> {
     let mut names = names_of(args, runnables);
     if names.is_empty() {
         names = present.iter().map(|it| it.name().to_owned()).collect();
@@ -182,7 +213,12 @@ fn wanted_templates(
             bail!("there is no ClusterRunTemplate {name} among these files{hint}");
         };
         let template = compiled(document)?;
-        templates.push((name, template));
+        let asks = policy::asks(document);
+        templates.push(Wanted {
+            name,
+            template,
+            asks,
+        });
     }
     Ok(templates)
 }

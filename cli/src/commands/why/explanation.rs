@@ -9,12 +9,15 @@ use cartouche_protocol::{
     reconcile_error::Category,
     status::{READY, RUN_IN_PROGRESS, RUN_TEMPLATE_READY, TRUE, blocking},
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt as _;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{origin::Origins, retry::Retry};
+use super::{
+    origin::Origins,
+    retry::{Retry, deadline},
+};
 use crate::{
     cluster::Cluster,
     commands::diff::{self, Edited, Prospect, differences, rendered_differences},
@@ -74,6 +77,9 @@ pub(super) struct BlockedBy {
 pub(super) struct ExplainedRun {
     #[serde(flatten)]
     pub(super) run: LedgerRun,
+    /// Until when it may work; nothing if for ever, or if it has ended or was told to stop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) deadline: Option<Time>,
     pub(super) because: Because,
 }
 
@@ -123,7 +129,7 @@ impl Explanation {
         requests::add(&mut runs, runnable, cluster).await?;
         let name = runnable.name_any();
         let prospect = diff::prospect(cluster, &name, &Edited::default()).await;
-        let run = explained(&runs, prospect.as_ref().ok(), cluster).await?;
+        let mut run = explained(&runs, prospect.as_ref().ok(), cluster).await?;
         let template = if let Ok(prospect) = &prospect {
             Some(prospect.template.clone())
         } else {
@@ -138,6 +144,9 @@ impl Explanation {
                 finalizers: runnable.finalizers().to_vec(),
             },
         };
+        if let (Some(run), Some(template)) = (&mut run, &template) {
+            run.deadline = deadline(runnable, template);
+        }
         let about = (run, next, warnings);
         let retry = template.and_then(|template| Retry::of(runnable, &template));
         Ok(Self::with(runnable, cluster.namespace.clone(), about).with_retry(retry))
@@ -231,7 +240,11 @@ async fn explained(
         },
     };
     let run = current.clone();
-    Ok(Some(ExplainedRun { run, because }))
+    Ok(Some(ExplainedRun {
+        run,
+        deadline: None,
+        because,
+    }))
 }
 
 /// Whether there was none before: the numbers below were given up, if there are any.

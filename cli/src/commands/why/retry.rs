@@ -3,7 +3,7 @@
 use cartouche_crds::{ClusterRunTemplate, Runnable};
 use cartouche_protocol::{
     ledger::Ledger,
-    policy::{Ahead, Policy},
+    policy::{Ahead, Asks, Policy},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
@@ -37,8 +37,8 @@ pub(super) enum Retry {
 impl Retry {
     /// As the controller decides it.
     pub(super) fn of(runnable: &Runnable, template: &ClusterRunTemplate) -> Option<Self> {
-        let own = runnable.spec.retry.as_ref();
-        let policy = Policy::of(own, template.spec.retry.as_ref()).ok()?;
+        let own = Asks::of_runnable(&runnable.spec);
+        let policy = Policy::of(&own, &Asks::of_template(&template.spec)).ok()?;
         let ledger = Ledger::of(runnable.status.as_ref()?);
         if let Some(Ahead {
             attempt,
@@ -63,7 +63,7 @@ impl Retry {
         let current = ledger.current.as_ref()?;
         let (retry, attempts) = (policy.retry.as_ref()?, current.attempt);
         retry
-            .is_exhausted(current.result?, attempts)
+            .is_exhausted(current)
             .then_some(Self::Exhausted { attempts })
     }
 
@@ -82,6 +82,16 @@ impl Retry {
             other => other,
         }
     }
+}
+
+/// Until when the current run may work, as the controller decides it.
+pub(super) fn deadline(runnable: &Runnable, template: &ClusterRunTemplate) -> Option<Time> {
+    let own = Asks::of_runnable(&runnable.spec);
+    let policy = Policy::as_far_as_usable(&own, &Asks::of_template(&template.spec));
+    let ledger = Ledger::of(runnable.status.as_ref()?);
+    let current = ledger.at_work().find(|run| run.is_current)?;
+    let started_at = current.started_at.filter(|_| current.stop.is_none())?;
+    policy.deadline(started_at).map(Time)
 }
 
 #[cfg(test)]
@@ -137,5 +147,32 @@ mod tests {
         ] {
             assert_eq!(retried(&other, false), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_run_at_work_has_until_the_shorter_timeout_unless_it_was_told_to_stop() {
+        let until = |run: &Value| {
+            let mut current = json!({
+                "sequence": 1, "name": "r", "inputHash": "v1:a", "apiVersion": "batch/v1", "kind": "Job",
+                "phase": "Created", "uid": "u", "startedAt": "2026-01-01T00:00:00Z",
+            });
+            let fields = current.as_object_mut().unwrap();
+            fields.extend(run.as_object().unwrap().clone());
+            let runnable = serde_json::from_value(json!({
+                "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
+                "spec": { "runTemplateRef": { "name": "greet" }, "timeout": "1h" },
+                "status": { "currentRun": current },
+            }));
+            let template = serde_json::from_value(json!({
+                "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate", "metadata": { "name": "greet" },
+                "spec": { "template": {}, "timeout": "5m" },
+            }));
+            let deadline = deadline(&runnable.unwrap(), &template.unwrap());
+            deadline.map(|at| at.0.to_string())
+        };
+        assert_eq!(until(&json!({})).as_deref(), Some("2026-01-01T00:05:00Z"));
+        assert_eq!(until(&json!({ "result": "Failed" })), None);
+        let told = json!({ "stop": { "reason": "TimedOut", "at": "2026-01-01T00:05:00Z" } });
+        assert_eq!(until(&told), None);
     }
 }

@@ -135,7 +135,7 @@ fn in_progress(explanation: &Explanation) -> String {
 
 /// What the last run was made for.
 fn cause(explained: &ExplainedRun) -> String {
-    let ExplainedRun { run, because } = explained;
+    let ExplainedRun { run, because, .. } = explained;
     let paint = colour(run.state.as_str());
     let (begun, made) = match run.state {
         RunState::Pending | RunState::Rejected => ("decided on", "to be made"),
@@ -158,6 +158,9 @@ fn cause(explained: &ExplainedRun) -> String {
     );
     if run.attempt > 1 {
         let _ = writeln!(out, "  it is attempt {}", run.attempt);
+    }
+    if let Some(deadline) = &explained.deadline {
+        let _ = writeln!(out, "  it may work until {}", deadline.0);
     }
     if let Some(stopped) = requests::stopped(run) {
         let _ = writeln!(out, "  {}", in_one_line(&stopped));

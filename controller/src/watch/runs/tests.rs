@@ -1,4 +1,4 @@
-use cartouche_protocol::ledger::{OutputsRead, PodsSaid};
+use cartouche_protocol::ledger::{Asked, OutputsRead, PodsSaid};
 use cartouche_templating::{Health, PodsTell, Verdict};
 
 use super::*;
@@ -24,7 +24,7 @@ fn seen(verdict: Verdict) -> CachedRun {
         deleted: false,
         health: health(verdict),
         pods_tell: PodsTell::Nothing,
-        cancelled: false,
+        asked: Asked::No,
         outputs: OutputsDigest::None,
         rules_hash: "rules".into(),
         version: None,
@@ -41,7 +41,7 @@ fn read(verdict: Verdict) -> FetchedRun {
         pods_tell: PodsTell::Nothing,
         pods_said: PodsSaid::Nothing,
         stopped: None,
-        cancelled: false,
+        asked: Asked::No,
     }
 }
 

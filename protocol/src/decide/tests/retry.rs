@@ -9,13 +9,21 @@ use super::scene::*;
 use crate::{
     decide::{Change, Step, decide, decide_without_rendering},
     facts::{Facts, LedgerWriter, NameRead},
-    ledger::{FetchedRun, RunIdentity, tests::sample::*},
-    policy::Policy,
+    ledger::{Asked, FetchedRun, RunIdentity, tests::sample::*},
+    policy::{Asks, Policy},
     reconcile_error::Category,
     status::{self, RECONCILING, RETRY_SCHEDULED, STALLED},
 };
 
 const LIMIT: i64 = 3;
+
+fn policy(retry: Retry) -> Policy {
+    let asks = Asks {
+        retry: Some(retry),
+        ..Asks::default()
+    };
+    Policy::of(&asks, &Asks::default()).unwrap()
+}
 
 fn retrying(mut facts: Facts) -> Facts {
     let retry = Retry {
@@ -23,7 +31,7 @@ fn retrying(mut facts: Facts) -> Facts {
         retry_on: Some(vec![RetryOn::Failed]),
         ..Retry::default()
     };
-    facts.policy = Policy::of(Some(&retry), None).unwrap();
+    facts.policy = policy(retry);
     facts
 }
 
@@ -111,7 +119,7 @@ fn after_the_last_attempt_it_stays_failed() {
 #[test]
 fn a_run_that_somebody_cancelled_is_not_tried_again() {
     let cancelled = FetchedRun {
-        cancelled: true,
+        asked: Asked::ByPerson,
         ..failed(run(2, "A"))
     };
     assert_eq!(recorded(at_work(1), cancelled.clone()).retry_at, None);
@@ -135,7 +143,7 @@ fn a_run_that_is_lost_is_tried_again_only_where_that_is_named() {
         retry_on: Some(vec![RetryOn::Lost]),
         ..Retry::default()
     };
-    let policy = Policy::of(Some(&retry), None).unwrap();
+    let policy = policy(retry);
     let facts = Facts { policy, ..lost };
     let next = written(&facts, Change::Record).current.unwrap();
     assert!(next.retry_at.is_some());

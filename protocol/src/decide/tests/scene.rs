@@ -181,7 +181,7 @@ pub(crate) fn seen(fetched: &FetchedRun) -> CachedRun {
         outputs: OutputsDigest::of(&fetched.outputs),
         rules_hash: fetched.rules_hash.clone(),
         version: None,
-        cancelled: fetched.cancelled,
+        asked: fetched.asked,
     }
 }
 

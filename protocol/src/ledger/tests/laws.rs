@@ -7,7 +7,9 @@ use cartouche_templating::Verdict;
 use proptest::prelude::*;
 
 use super::sample::*;
-use crate::ledger::{Fate, FetchedRun, Ledger, ListedRun, OutputsRead, RunIdentity, rebuild};
+use crate::ledger::{
+    Asked, Fate, FetchedRun, Ledger, ListedRun, OutputsRead, RunIdentity, rebuild,
+};
 
 const INPUTS: [&str; 3] = ["A", "B", "C"];
 
@@ -89,12 +91,14 @@ fn step(ledger: Ledger, event: &Event) -> Ledger {
             .unwrap_or(ledger),
         Event::Late(sequence) => ledger.shown_up(&run(*sequence, "A")),
         Event::Read(sequence, verdict, has) => ledger.record(&read(*sequence, *verdict, *has), now),
-        Event::Lose => ledger.mark_lost(now),
+        Event::Lose => ledger.vanished(now),
         Event::Sighted(result) => match made(&ledger) {
-            Some(run) => ledger.sighted(&run, *result, now),
+            Some(run) => ledger.sighted(&run, *result, Asked::No, now),
             None => ledger,
         },
-        Event::Ended(sequence) => ledger.ended(&uid(*sequence), RunResult::Failed, "", now),
+        Event::Ended(sequence) => {
+            ledger.ended(&uid(*sequence), RunResult::Failed, Asked::No, "", now)
+        }
         Event::Renumber(chance) if ledger.current.as_ref().is_some_and(|run| run.uid.is_none()) => {
             ledger.renumber(name, "holder".to_owned(), *chance, now)
         }

@@ -5,7 +5,7 @@ use cartouche_templating::Verdict;
 use serde_json::json;
 
 use super::sample::*;
-use crate::ledger::{Ledger, OutputsRead, RunIdentity, counts_as_failed, result_of};
+use crate::ledger::{Asked, Ledger, OutputsRead, RunIdentity, counts_as_failed, result_of};
 
 fn outputs(ledger: &Ledger) -> (Option<String>, Option<i64>) {
     let value = ledger
@@ -128,6 +128,7 @@ fn a_run_seen_before_it_went_gives_uid_and_result_to_its_pending_entry() {
     let next = ledger(pending(2, "A"), vec![]).sighted(
         &run(2, "A"),
         Some(RunResult::Succeeded),
+        Asked::No,
         Some(at(9)),
     );
     let current = next.current.unwrap();
@@ -140,7 +141,10 @@ fn a_run_seen_before_it_went_gives_uid_and_result_to_its_pending_entry() {
         (Some(RunResult::Succeeded), time(9))
     );
     let other = ledger(pending(2, "A"), vec![]);
-    assert_eq!(other.clone().sighted(&run(2, "B"), None, None), other);
+    assert_eq!(
+        other.clone().sighted(&run(2, "B"), None, Asked::No, None),
+        other
+    );
 }
 
 #[test]
@@ -150,6 +154,7 @@ fn a_run_of_cartographer_that_was_seen_to_end_is_known_by_its_uid() {
     let next = ledger(adopted, vec![]).sighted(
         &unlabelled("old", 1),
         Some(RunResult::Failed),
+        Asked::No,
         Some(at(9)),
     );
     assert_eq!(next.current.unwrap().result, Some(RunResult::Failed));
@@ -159,7 +164,7 @@ fn a_run_of_cartographer_that_was_seen_to_end_is_known_by_its_uid() {
 fn a_run_that_vanished_unseen_is_lost_and_its_outputs_are_not() {
     let mut before = ledger(created(2, "A"), vec![]);
     (before.outputs, before.outputs_from) = (Some(values("old")), Some(outputs_from(1)));
-    let next = before.mark_lost(Some(at(60)));
+    let next = before.vanished(Some(at(60)));
     let current = next.current.as_ref().unwrap();
     assert_eq!(
         (current.result, &current.finished_at),
@@ -171,11 +176,18 @@ fn a_run_that_vanished_unseen_is_lost_and_its_outputs_are_not() {
 #[test]
 fn an_earlier_run_that_ended_with_its_deletion_is_finished_once() {
     let before = ledger(created(2, "B"), vec![unfinished(1, "A")]);
-    let once = before.ended(&uid(1), RunResult::Failed, "deleted", Some(at(60)));
+    let once = before.ended(
+        &uid(1),
+        RunResult::Failed,
+        Asked::No,
+        "deleted",
+        Some(at(60)),
+    );
     assert_eq!(once.history[0].result, Some(RunResult::Failed));
     assert_eq!(once.history[0].message, "deleted");
     assert_eq!(
-        once.clone().ended(&uid(1), RunResult::Lost, "again", None),
+        once.clone()
+            .ended(&uid(1), RunResult::Lost, Asked::No, "again", None),
         once
     );
 }

@@ -16,7 +16,7 @@ use k8s_openapi::{
 use serde_json::{Value, json};
 
 use crate::diagnosis::Fault;
-use crate::ledger::{FetchedRun, Intent, Ledger, OutputsRead, PodsSaid, RunIdentity};
+use crate::ledger::{Asked, FetchedRun, Intent, Ledger, OutputsRead, PodsSaid, RunIdentity};
 
 pub(crate) const RUNNABLE: &str = "0f5c9f62-2b0e-4c8e-a2d4-7a2a1f6a3c10";
 pub(crate) const API_VERSION: &str = "example.dev/v1";
@@ -60,6 +60,8 @@ fn rendered(metadata: &Value, input: &str) -> Rendered {
         optional_outputs: None,
         health_rule: None,
         retry: None,
+        timeout: None,
+        stop: None,
     };
     let runnable = json!({ "metadata": { "name": "r", "namespace": "default" }, "spec": {} });
     let template = Template::compile(&spec).unwrap();
@@ -110,6 +112,7 @@ pub(crate) fn created(sequence: i64, input: &str) -> CurrentRun {
         rules_hash: None,
         attempt: 1,
         retry_at: None,
+        stop: None,
     }
 }
 
@@ -161,6 +164,7 @@ pub(crate) fn unfinished(sequence: i64, input: &str) -> HistoryEntry {
         rerun_token: None,
         unknown: Vec::new(),
         attempt: 1,
+        stop: None,
     }
 }
 
@@ -246,7 +250,7 @@ pub(crate) fn fetched(run: RunIdentity, verdict: Verdict, outputs: OutputsRead) 
         pods_tell: PodsTell::Nothing,
         pods_said: PodsSaid::Nothing,
         stopped: None,
-        cancelled: false,
+        asked: Asked::No,
     }
 }
 

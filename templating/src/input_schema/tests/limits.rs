@@ -248,6 +248,8 @@ fn a_colon_in_what_a_user_wrote_parts_no_message() {
         optional_outputs: None,
         health_rule: None,
         retry: None,
+        timeout: None,
+        stop: None,
     };
     let problems = crate::Template::compile(&spec).unwrap_err();
     let kind = &problems.iter().next().unwrap().kind;

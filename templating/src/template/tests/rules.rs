@@ -5,6 +5,8 @@ use super::*;
 fn spec() -> ClusterRunTemplateSpec {
     ClusterRunTemplateSpec {
         retry: None,
+        timeout: None,
+        stop: None,
         template: template(json!({})),
         outputs: Some(
             ["a", "b"]

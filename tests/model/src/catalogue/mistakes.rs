@@ -1,6 +1,6 @@
 //! The configurations in which each mistake on purpose shows.
 
-use super::{ab, faults, lost_status::restored_kinds, memory, plain, retention, retries};
+use super::{ab, faults, lost_status::restored_kinds, memory, plain, retention, retries, timeouts};
 use crate::{
     configuration::{Configuration, Left},
     mutant::Mutant,
@@ -12,6 +12,7 @@ pub fn mutants() -> Vec<Configuration> {
     let mut all = of_decisions();
     all.extend(of_memory());
     all.extend(of_retries());
+    all.extend(of_stops());
     all
 }
 
@@ -277,6 +278,38 @@ fn of_retries() -> Vec<Configuration> {
             "a change waits for the next attempt",
             Mutant::ChangeWaitsForRetry,
             retries::changed_at_once(),
+        ),
+    ];
+    named(all)
+}
+
+/// Those in telling runs to stop.
+fn of_stops() -> Vec<Configuration> {
+    let all = [
+        (
+            "told to stop before it is written",
+            Mutant::StopUnwritten,
+            timeouts::timeout(),
+        ),
+        (
+            "a stopped run made again",
+            Mutant::StoppedRunAgain,
+            timeouts::deleted(),
+        ),
+        (
+            "a stopped run counts as lost",
+            Mutant::StoppedRunLost,
+            timeouts::deleted(),
+        ),
+        (
+            "that a run was told to stop forgotten",
+            Mutant::StopForgotten,
+            timeouts::timeout(),
+        ),
+        (
+            "told to stop only by who has written it",
+            Mutant::StopToldOnce,
+            timeouts::timeout(),
         ),
     ];
     named(all)

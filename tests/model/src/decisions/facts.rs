@@ -3,13 +3,17 @@
 use cartouche_protocol::{
     evaluate::{contains_rendered, digested, fetched_run},
     facts::{
-        CachedRun, CreateOutcome, Facts, NameRead, Probe, Rendering, RunnableFacts, WatchState,
+        CachedRun, CreateOutcome, Facts, NameRead, Probe, Rendering, RunnableFacts, StopOutcome,
+        WatchState,
     },
     ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity},
+    policy::Policy,
     process_state::Remembered,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
-use serde_json::Value;
+use cartouche_templating::kinds::StopRequest;
+use k8s_openapi::jiff::SignedDuration;
+use serde_json::{Map, Value};
 
 use super::Decisions;
 use crate::{
@@ -33,9 +37,14 @@ impl Decisions {
         let cached_runs = knowledge.cached_runs.iter();
         let listed = knowledge.listed.as_ref();
         let reads = knowledge.reads.iter();
+        let told = knowledge.told.iter();
         Facts {
             now: Some(NOW),
-            policy: setup.asked(),
+            policy: policy(setup, knowledge),
+            policy_is_latest: knowledge.consistent,
+            stops: told
+                .map(|run| (cast::run_uid(*run), StopOutcome::Sent))
+                .collect(),
             rendering: if knowledge.mistyped {
                 Err(not_found())
             } else {
@@ -72,6 +81,21 @@ impl Decisions {
             )
         }
     }
+}
+
+/// What is asked for beside what is run. Now stands still, so that the timeout moves.
+fn policy(setup: &Configuration, knowledge: &Knowledge) -> Policy {
+    let mut policy = setup.asked();
+    if setup.left.timeouts > 0 {
+        let hours = if knowledge.overdue { -24 } else { 24 };
+        policy.timeout = Some(SignedDuration::from_hours(hours));
+        policy.stop = Some(if setup.stop_deletes {
+            StopRequest::Delete
+        } else {
+            StopRequest::Patch(Map::new())
+        });
+    }
+    policy
 }
 
 /// Reads objects by a document and a ledger.

@@ -119,6 +119,15 @@ fn grow_old(pass: &mut Pass) {
     }
 }
 
+/// The runs have worked for longer than their timeout, for whoever looks. They look again by themselves.
+pub(super) fn end_time_of_runs(world: &mut World) {
+    world.left.timeouts -= 1;
+    world.overdue = true;
+    for worker in &mut world.workers {
+        worker.woken = true;
+    }
+}
+
 pub(super) fn end_grace(worker: &mut Worker) {
     if let Some(missing) = &mut worker.memory.missing {
         worker.woken |= !missing.over;

@@ -3,7 +3,7 @@
 use cartouche_crds::RunResult;
 use cartouche_protocol::{
     facts::{CreateOutcome, Facts, NameRead},
-    ledger::Ledger,
+    ledger::{Asked, Ledger},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -21,16 +21,16 @@ pub(super) fn plan(facts: &mut Facts) {
 /// Nobody has cancelled anything.
 pub(super) fn forget_cancels(facts: &mut Facts) {
     for cached_run in &mut facts.cached_runs {
-        cached_run.cancelled = false;
+        cached_run.asked = Asked::No;
     }
     for read in facts.reads.values_mut() {
         if let NameRead::Found(found) = read {
-            found.cancelled = false;
+            found.asked = Asked::No;
         }
     }
     if let Some(CreateOutcome::Created(made) | CreateOutcome::MadeBefore(made)) = &mut facts.created
     {
-        made.cancelled = false;
+        made.asked = Asked::No;
     }
 }
 

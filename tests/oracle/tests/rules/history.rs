@@ -156,6 +156,7 @@ pub fn intent(number: i64, hash: &str) -> RunnableStatus {
         result: None,
         rules_hash: None,
         attempt: 1,
+        stop: None,
         retry_at: None,
     };
     RunnableStatus {

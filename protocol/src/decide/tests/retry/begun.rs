@@ -99,7 +99,7 @@ fn an_attempt_that_the_present_policy_does_not_allow_is_called_off_for_good() {
 #[test]
 fn an_attempt_at_a_run_that_somebody_cancels_after_it_failed_is_called_off() {
     let cancelled = FetchedRun {
-        cancelled: true,
+        asked: Asked::ByPerson,
         ..failed(run(2, "A"))
     };
     let waits = retrying(with(waiting(1, NOW + 60), "A"));

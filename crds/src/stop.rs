@@ -1,0 +1,174 @@
+//! Stopping a run that is at work: how a template says it is done, and that it was asked for.
+
+use std::{borrow::Cow, fmt};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    history::{short_message, time},
+    schema,
+};
+
+/// The longest word for why a run was stopped, in bytes. Only another release writes a longer one.
+const REASON_BYTES: usize = 64;
+
+/// How a run of the template's kind is stopped so that it ends: one of the two ways.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StopMethod {
+    /// A JSON merge patch (RFC 7386) of the run's `spec`, for example `{spec: {paused: true}}`. Tags are not read in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::any_object")]
+    pub merge_patch: Option<Value>,
+
+    /// The run is deleted, for engines that stop no other way. It then counts as failed, and is not made again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delete: Option<DeleteRun>,
+}
+
+/// Deletes the run, as the owner of what it has made: `{}`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeleteRun {}
+
+/// That a run was told to stop, which is written before it is told, and never taken back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stop {
+    /// Why: `TimedOut` or `Cancelled`.
+    pub reason: StopReason,
+    /// When that was written, by the API server's clock.
+    pub at: Time,
+}
+
+impl Stop {
+    /// `TimedOut@2026-01-01T00:00:00Z`, as it stands in a line of the history.
+    #[must_use]
+    pub fn word(&self) -> String {
+        format!("{}@{}", self.reason, time(&self.at))
+    }
+
+    /// Reads that word.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
+        let (reason, at) = word.rsplit_once('@')?;
+        Some(Self {
+            reason: reason.to_owned().into(),
+            at: Time(at.parse().ok()?),
+        })
+    }
+}
+
+/// `stopped by its timeout at 2026-01-01T00:00:00Z`.
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.reason {
+            StopReason::TimedOut => f.write_str("stopped by its timeout")?,
+            StopReason::Cancelled => f.write_str("stopped on request")?,
+            StopReason::Other(reason) => write!(f, "stopped ({})", short_message(reason))?,
+        }
+        write!(f, " at {}", time(&self.at))
+    }
+}
+
+/// Why a run was told to stop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum StopReason {
+    /// It has worked for longer than its timeout.
+    TimedOut,
+    /// A person wanted it.
+    Cancelled,
+    /// What another release knows.
+    Other(String),
+}
+
+impl StopReason {
+    /// As it is written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::TimedOut => "TimedOut",
+            Self::Cancelled => "Cancelled",
+            Self::Other(reason) => reason,
+        }
+    }
+}
+
+impl From<String> for StopReason {
+    fn from(mut reason: String) -> Self {
+        match reason.as_str() {
+            "TimedOut" => Self::TimedOut,
+            "Cancelled" => Self::Cancelled,
+            _ => {
+                reason.truncate(reason.floor_char_boundary(REASON_BYTES));
+                Self::Other(reason)
+            }
+        }
+    }
+}
+
+impl From<StopReason> for String {
+    fn from(reason: StopReason) -> Self {
+        reason.as_str().to_owned()
+    }
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Any word: an older release must be able to write back what a newer one has written.
+impl JsonSchema for StopReason {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "StopReason".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "maxLength": REASON_BYTES })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at() -> Time {
+        Time("2026-01-01T00:00:00Z".parse().unwrap())
+    }
+
+    #[test]
+    fn what_another_release_knows_is_written_back_as_it_was_read() {
+        for reason in ["TimedOut", "Cancelled", "Replaced", ""] {
+            let text = format!(r#"{{"reason":"{reason}","at":"2026-01-01T00:00:00Z"}}"#);
+            let stop: Stop = serde_json::from_str(&text).unwrap();
+            assert_eq!(serde_json::to_string(&stop).unwrap(), text);
+            assert_eq!(Stop::of_word(&stop.word()), Some(stop));
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_no_reason_is_bounded() {
+        let reason = StopReason::from("é".repeat(1_000));
+        assert_eq!(reason.as_str().len(), REASON_BYTES);
+    }
+
+    #[test]
+    fn a_word_without_a_time_is_none() {
+        for word in ["", "TimedOut", "TimedOut@", "TimedOut@soon", "@"] {
+            assert_eq!(Stop::of_word(word), None, "{word}");
+        }
+        let stop = Stop {
+            reason: StopReason::Other("a@b".to_owned()),
+            at: at(),
+        };
+        assert_eq!(Stop::of_word(&stop.word()), Some(stop));
+    }
+}

@@ -1,0 +1,41 @@
+//! How runs are stopped.
+
+use cartouche_crds::StopMethod;
+use cartouche_templating::kinds::StopRequest;
+
+use super::Policy;
+use crate::diagnosis::Fault;
+
+pub(super) fn given(method: Option<&StopMethod>, faults: &mut Vec<Fault>) -> Option<StopRequest> {
+    let request = StopRequest::of_method(method?);
+    request
+        .map_err(|error| {
+            let what = format!("the template's spec.stop {error}");
+            let cure = "give it delete: {}, or a mergePatch with those fields of spec, and their values, that stop a run";
+            faults.push(Fault::new(what, Some(cure.to_owned())));
+        })
+        .ok()
+}
+
+impl Policy {
+    /// How a run of this `apiVersion` and kind is stopped: as the template says, if it makes runs of this kind, else in the
+    /// way of its kind; `None` where nobody knows.
+    #[must_use]
+    pub fn way_to_stop(
+        &self,
+        run: (&str, &str),
+        of_template: Option<(&str, &str)>,
+    ) -> Option<StopRequest> {
+        let (api_version, kind) = run;
+        let is_meant = of_template.is_some_and(|(its_version, its_kind)| {
+            its_kind == kind && group(its_version) == group(api_version)
+        });
+        let given = self.stop.clone().filter(|_| is_meant);
+        given.or_else(|| StopRequest::of_kind(api_version, kind))
+    }
+}
+
+/// An object stays the same whatever version of its group it is read in.
+fn group(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}

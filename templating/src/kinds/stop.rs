@@ -1,0 +1,238 @@
+//! What is asked of the API server to stop a run.
+
+use cartouche_crds::{CANCEL_REQUEST_ANNOTATION, Cancellation, StopMethod};
+use serde_json::{Map, Value, json};
+
+use super::{Cancel, known};
+
+/// The longest patch of a template, in bytes: it is sent with each run that is stopped.
+const PATCH_BYTES: usize = 4096;
+
+/// Whether somebody has written into a run that it is to stop, in the way of its kind. A deadline says nothing of
+/// that: it may be the run's own.
+#[must_use]
+pub fn asked_to_stop(run: &Value) -> bool {
+    let text = |field: &str| run.get(field).and_then(Value::as_str).unwrap_or_default();
+    let Some(Cancel::Word { field, words }) =
+        known(text("apiVersion"), text("kind")).map(|known| known.cancel)
+    else {
+        return false;
+    };
+    let word = run.get("spec").and_then(|spec| spec.get(field));
+    word.and_then(Value::as_str)
+        .is_some_and(|word| words.contains(&word))
+}
+
+/// What asks a run to stop.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StopRequest {
+    /// A JSON merge patch (RFC 7386) of its `spec`.
+    Patch(Map<String, Value>),
+    /// Its deletion.
+    Delete,
+}
+
+/// Why a `stop` of a template cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StopMethodError {
+    /// Nobody knows which of the two is meant.
+    #[error("has both mergePatch and delete")]
+    Both,
+    /// It says nothing.
+    #[error("has neither mergePatch nor delete")]
+    Neither,
+    /// Nothing would change.
+    #[error("has a mergePatch that is not an object `spec` with at least one field")]
+    Empty,
+    /// It would change what is not the run's to have changed, such as its owner.
+    #[error("has a mergePatch of more than `spec`")]
+    Outside,
+    /// It is too large.
+    #[error("has a mergePatch of more than {PATCH_BYTES} bytes")]
+    TooLarge,
+    /// A tag in it would be sent as it stands.
+    #[error("has a tag in its mergePatch, where none is read")]
+    Tag,
+}
+
+impl StopRequest {
+    /// The request for a run of this kind; `None` where it does no work, or nothing is known.
+    #[must_use]
+    pub fn of_kind(api_version: &str, kind: &str) -> Option<Self> {
+        let (field, value) = match known(api_version, kind)?.cancel {
+            Cancel::Word { field, words } => (field, json!(words.first()?)),
+            Cancel::Deadline { seconds } => ("activeDeadlineSeconds", json!(seconds)),
+            Cancel::NeverAtWork | Cancel::Unknown => return None,
+        };
+        Some(Self::Patch(Map::from_iter([(field.to_owned(), value)])))
+    }
+
+    /// The request that a template gives.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub fn of_method(method: &StopMethod) -> Result<Self, StopMethodError> {
+        let patch = match (&method.merge_patch, method.delete) {
+            (Some(_), Some(_)) => return Err(StopMethodError::Both),
+            (None, None) => return Err(StopMethodError::Neither),
+            (None, Some(_)) => return Ok(Self::Delete),
+            (Some(patch), None) => patch,
+        };
+        let fields = patch.as_object().ok_or(StopMethodError::Empty)?;
+        if fields.keys().any(|field| field != "spec") {
+            return Err(StopMethodError::Outside);
+        }
+        let spec = fields.get("spec").and_then(Value::as_object);
+        let spec = spec.filter(|spec| !spec.is_empty());
+        let spec = spec.ok_or(StopMethodError::Empty)?;
+        let text = patch.to_string();
+        if text.len() > PATCH_BYTES {
+            return Err(StopMethodError::TooLarge);
+        }
+        if text.contains("$(") {
+            return Err(StopMethodError::Tag);
+        }
+        Ok(Self::Patch(spec.clone()))
+    }
+
+    /// The verbs of RBAC that it needs.
+    #[must_use]
+    pub fn verbs(&self) -> &'static [&'static str] {
+        match self {
+            Self::Patch(_) => &["patch"],
+            Self::Delete => &["delete"],
+        }
+    }
+
+    /// Whether the run has been asked already.
+    #[must_use]
+    pub fn is_in(&self, run: &Value) -> bool {
+        match self {
+            Self::Patch(patch) => {
+                let spec = run.get("spec").unwrap_or(&Value::Null);
+                has(spec, patch)
+            }
+            Self::Delete => run.pointer("/metadata/deletionTimestamp").is_some(),
+        }
+    }
+
+    /// A JSON merge patch, which says on the run who asked, if it was a person. With the uid of the run, an object that
+    /// took its name meanwhile is left alone. `None` where nothing is to be patched.
+    #[must_use]
+    pub fn patch(&self, uid: Option<&str>, asked: Option<&Cancellation>) -> Option<Value> {
+        let mut patch = Map::new();
+        if let Self::Patch(spec) = self {
+            patch.insert("spec".to_owned(), Value::Object(spec.clone()));
+        } else {
+            asked?;
+        }
+        let mut metadata = json!({ "uid": uid });
+        if let Some(asked) = asked {
+            metadata["annotations"] = json!({ CANCEL_REQUEST_ANNOTATION: asked.annotation() });
+        }
+        patch.insert("metadata".to_owned(), metadata);
+        Some(Value::Object(patch))
+    }
+}
+
+/// Whether a merge patch would change nothing. It is bounded in size, and so in depth.
+fn has(value: &Value, patch: &Map<String, Value>) -> bool {
+    patch
+        .iter()
+        .all(|(field, wanted)| match (value.get(field), wanted) {
+            (found, Value::Null) => found.is_none(),
+            (Some(found), Value::Object(wanted)) => found.is_object() && has(found, wanted),
+            (found, wanted) => found == Some(wanted),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn method(method: Value) -> Result<StopRequest, StopMethodError> {
+        StopRequest::of_method(&serde_json::from_value(method).unwrap())
+    }
+
+    fn merging(spec: &Value) -> StopRequest {
+        method(json!({ "mergePatch": { "spec": spec } })).unwrap()
+    }
+
+    #[test]
+    fn a_template_says_one_of_two_ways() {
+        assert_eq!(
+            merging(&json!({ "paused": true })).verbs(),
+            ["patch"],
+            "a patch of its spec"
+        );
+        assert_eq!(
+            method(json!({ "delete": {} })).unwrap(),
+            StopRequest::Delete
+        );
+        let wrong = [
+            (json!({}), StopMethodError::Neither),
+            (
+                json!({ "delete": {}, "mergePatch": {} }),
+                StopMethodError::Both,
+            ),
+            (json!({ "mergePatch": {} }), StopMethodError::Empty),
+            (json!({ "mergePatch": [1] }), StopMethodError::Empty),
+            (
+                json!({ "mergePatch": { "spec": {} } }),
+                StopMethodError::Empty,
+            ),
+            (
+                json!({ "mergePatch": { "spec": { "a": 1 }, "metadata": { "ownerReferences": [] } } }),
+                StopMethodError::Outside,
+            ),
+            (
+                json!({ "mergePatch": { "status": { "a": 1 } } }),
+                StopMethodError::Outside,
+            ),
+            (
+                json!({ "mergePatch": { "spec": { "a": "$(runnable.metadata.name)$" } } }),
+                StopMethodError::Tag,
+            ),
+            (
+                json!({ "mergePatch": { "spec": { "a": "x".repeat(PATCH_BYTES) } } }),
+                StopMethodError::TooLarge,
+            ),
+        ];
+        for (given, why) in wrong {
+            assert_eq!(method(given), Err(why));
+        }
+    }
+
+    #[test]
+    fn a_run_was_asked_if_the_patch_would_change_nothing() {
+        let request = merging(&json!({ "a": { "b": 1 }, "gone": null }));
+        let is_in = |spec: Value| request.is_in(&json!({ "spec": spec }));
+        assert!(is_in(json!({ "a": { "b": 1, "c": 2 }, "d": 3 })));
+        for spec in [
+            json!({}),
+            json!({ "a": { "b": 2 } }),
+            json!({ "a": 1 }),
+            json!({ "a": { "b": 1 }, "gone": 1 }),
+            Value::Null,
+        ] {
+            assert!(!is_in(spec.clone()), "{spec}");
+        }
+        let going = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } });
+        assert!(StopRequest::Delete.is_in(&going) && !StopRequest::Delete.is_in(&json!({})));
+    }
+
+    #[test]
+    fn only_a_person_leaves_a_name_on_the_run() {
+        let asked = Cancellation::default();
+        let request = StopRequest::of_kind("batch/v1", "Job").unwrap();
+        let patch = request.patch(Some("u"), None).unwrap();
+        let wanted = json!({ "metadata": { "uid": "u" }, "spec": { "activeDeadlineSeconds": 1 } });
+        assert_eq!(patch, wanted);
+        let by_person = request.patch(Some("u"), Some(&asked)).unwrap();
+        assert!(by_person["metadata"]["annotations"].is_object());
+        assert_eq!(StopRequest::Delete.patch(Some("u"), None), None);
+        let marked = StopRequest::Delete.patch(Some("u"), Some(&asked)).unwrap();
+        assert_eq!(marked.get("spec"), None);
+        assert!(marked["metadata"]["annotations"].is_object());
+    }
+}

@@ -1,0 +1,66 @@
+//! S7, of runs that are told to stop: that stands in the ledger, stays there, and is an end.
+
+use cartouche_crds::{RunResult, RunnableStatus, Stop, StopReason};
+
+use crate::past::Past;
+
+/// What a status says of one run.
+#[derive(Clone, Copy, Debug)]
+struct Entry<'a> {
+    uid: &'a str,
+    name: &'a str,
+    result: Option<RunResult>,
+    stop: Option<&'a Stop>,
+}
+
+fn entries(status: &RunnableStatus) -> impl Iterator<Item = Entry<'_>> {
+    let current = status.current_run.iter().filter_map(|run| {
+        Some(Entry {
+            uid: run.uid.as_deref()?,
+            name: &run.name,
+            result: run.result,
+            stop: run.stop.as_ref(),
+        })
+    });
+    let earlier = status.history.iter().filter_map(|run| {
+        Some(Entry {
+            uid: run.uid.as_deref()?,
+            name: &run.name,
+            result: run.result,
+            stop: run.stop.as_ref(),
+        })
+    });
+    current.chain(earlier)
+}
+
+/// Whether the controller itself has a run stopped, because of its timeout. That looks the same in it as if a person
+/// had cancelled it.
+pub(crate) fn is_timed_out(stop: Option<&Stop>) -> bool {
+    stop.is_some_and(|stop| stop.reason == StopReason::TimedOut)
+}
+
+impl Past {
+    /// What a ledger says of runs that are told to stop, by what it said before.
+    pub(crate) fn judge_stops(&mut self, old: &RunnableStatus, new: &RunnableStatus) {
+        for after in entries(new) {
+            let before = entries(old).find(|before| before.uid == after.uid);
+            let told = before.and_then(|before| before.stop);
+            if told.is_some() && told != after.stop {
+                let what = format!(
+                    "{} was told to stop, and that is not so any more",
+                    after.name
+                );
+                self.found.broken("S7", what);
+            }
+            if after.stop.is_some() && after.result == Some(RunResult::Lost) {
+                let what = format!("{} was told to stop, and is said to be lost", after.name);
+                self.found.broken("S7", what);
+            }
+            let had_ended = before.is_some_and(|before| before.result.is_some());
+            if told.is_none() && is_timed_out(after.stop) && had_ended {
+                let what = format!("{} is told to stop after its end", after.name);
+                self.found.broken("S7", what);
+            }
+        }
+    }
+}
