@@ -23,5 +23,6 @@ mod selector;
 mod stamping;
 mod suspension;
 mod templates;
+mod timeout;
 mod triggers;
 mod world;

@@ -13,3 +13,4 @@ mod jobs;
 mod pods;
 mod scene;
 mod tekton;
+mod timeouts;
