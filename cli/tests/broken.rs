@@ -31,6 +31,7 @@ fn every_broken_template_is_told_what_is_wrong_where_and_what_to_do() {
             "no-success",
             "tag-of-a-shell",
             "tag-of-helm",
+            "timeout-of-a-kind-that-nobody-can-stop",
         ];
         assert_eq!(
             output.code,
