@@ -108,6 +108,9 @@ impl Ledger {
         }) {
             current.phase = RunPhase::Created;
             current.attempted = true;
+            // Its word to stop was for the object that it gives way to.
+            let is_the_same = current.uid.as_deref() == Some(run.uid.as_str());
+            current.stop = current.stop.take().filter(|_| is_the_same);
             current.uid = Some(run.uid.clone());
             started(current, run);
             current.result = result;

@@ -1,6 +1,6 @@
 //! What came of runs: results, outputs, runs that show up late or go away.
 
-use cartouche_crds::{RunPhase, RunResult};
+use cartouche_crds::{RunPhase, RunResult, StopReason};
 use cartouche_templating::Verdict;
 use serde_json::json;
 
@@ -158,6 +158,17 @@ fn a_run_of_cartographer_that_was_seen_to_end_is_known_by_its_uid() {
         Some(at(9)),
     );
     assert_eq!(next.current.unwrap().result, Some(RunResult::Failed));
+}
+
+#[test]
+fn a_late_object_was_not_told_to_stop_when_the_one_before_it_was() {
+    let told = ledger(created(2, "A"), vec![]).stop(&uid(2), StopReason::TimedOut, at(5));
+    let stop = |ledger: Ledger| ledger.current.unwrap().stop;
+    let same = told.clone().sighted(&run(2, "A"), None, Asked::No, None);
+    assert_eq!(stop(same), stop(told.clone()));
+    let mut late = run(2, "A");
+    late.uid = "uid-late".to_owned();
+    assert_eq!(stop(told.sighted(&late, None, Asked::No, None)), None);
 }
 
 #[test]
