@@ -43,8 +43,8 @@ pub struct Facts {
     pub ledger: Ledger,
     /// What the Runnable and its template ask for beside that, as far as the template is known.
     pub policy: Policy,
-    /// The template that the policy is of was read consistently in this reconciliation.
-    pub policy_is_latest: bool,
+    /// By which template the policy is.
+    pub policy_from: PolicyFrom,
     /// The `apiVersion` and kind of what the template renders, where no tag decides it.
     pub literal_kind: Option<(String, String)>,
     /// Of runs at work, by uid, what became of the last request to stop; without those that are due to be asked.
@@ -257,6 +257,18 @@ pub enum CreateOutcome {
     Unknown(ReconcileError),
 }
 
+/// By which template a policy is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PolicyFrom {
+    /// None could be read: nothing follows from it.
+    #[default]
+    Nowhere,
+    /// One out of the cache, which may be an earlier one.
+    Cache,
+    /// One that was read consistently in this reconciliation.
+    Read,
+}
+
 /// What became of a request to stop a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StopOutcome {
@@ -283,7 +295,7 @@ impl Facts {
             ledger: Ledger::of(&stored),
             stored,
             policy: Policy::default(),
-            policy_is_latest: false,
+            policy_from: PolicyFrom::Nowhere,
             literal_kind: None,
             stops: BTreeMap::new(),
             rendering: Err(not_rendered),

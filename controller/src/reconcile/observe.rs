@@ -6,7 +6,7 @@ use cartouche_crds::{API_VERSION, GROUP};
 use cartouche_protocol::{
     compiled::Compiled,
     diagnosis::{Diagnosis, Fault},
-    facts::Rendering,
+    facts::{PolicyFrom, Rendering},
     ledger::Cause,
     policy::{Asks, Policy},
     reconcile_error::{Category, ReconcileError, Requeue},
@@ -54,6 +54,8 @@ impl Reconciliation<'_> {
     }
 
     async fn render(&mut self, consistent: bool) -> Result<Rendering, ReconcileError> {
+        self.facts.policy = Policy::default();
+        self.facts.policy_from = PolicyFrom::Nowhere;
         let account = self.account().await?;
         let compiled = self.template_and_policy(consistent).await?;
         let template = compiled
@@ -108,11 +110,14 @@ impl Reconciliation<'_> {
         &mut self,
         consistent: bool,
     ) -> Result<Arc<Compiled>, ReconcileError> {
-        self.facts.policy = Policy::default();
         let compiled = self.template(consistent).await?;
         let own = Asks::of_runnable(&self.runnable.spec);
         self.facts.policy = Policy::as_far_as_usable(&own, &compiled.asks);
-        self.facts.policy_is_latest = consistent;
+        self.facts.policy_from = if consistent {
+            PolicyFrom::Read
+        } else {
+            PolicyFrom::Cache
+        };
         let kind = compiled
             .template
             .as_ref()

@@ -22,6 +22,11 @@ impl Reconciliation<'_> {
         let ledger = &self.facts.ledger;
         let mut memory = lock(&self.memory);
         let now = boot_time();
+        // Of those that have ended nobody waits for anything.
+        memory.backoffs.retain(|backoff| match &backoff.what {
+            Operation::Stop(uid) => ledger.at_work().any(|run| run.uid == uid),
+            _ => true,
+        });
         let asked = memory
             .asked_to_stop
             .lately(STOPS_WITHIN.unsigned_abs(), now);
@@ -116,9 +121,11 @@ impl Reconciliation<'_> {
     pub(super) fn next_stop(&self) -> Option<Duration> {
         let memory = lock(&self.memory);
         let now = boot_time();
-        let of_stops = |what: &Operation| matches!(what, Operation::Stop(_));
-        let failed = memory.backoffs.iter().filter(|it| of_stops(&it.what));
-        let failed = failed.map(|it| it.until.saturating_sub(now) + SECOND);
+        let at_work = self.facts.ledger.at_work();
+        let failed = at_work.filter_map(|run| {
+            let what = Operation::Stop(run.uid.to_owned());
+            memory.in_backoff(&what, now).map(|(_, left)| left + SECOND)
+        });
         let time = next_stop(&self.facts).map(|at| {
             let Some(now) = self.facts.now else {
                 return CLOCK_LOOK;

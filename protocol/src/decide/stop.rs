@@ -7,8 +7,8 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use super::{Change, Step, ToStop};
 use crate::{
     diagnosis::Diagnosis,
-    facts::{Facts, NameRead, StopOutcome},
-    ledger::{AtWork, LANDED_BY},
+    facts::{Facts, NameRead, PolicyFrom, StopOutcome},
+    ledger::{Asked, AtWork, FetchedRun, LANDED_BY},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 
@@ -34,12 +34,12 @@ fn overdue(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
         return None;
     }
     // A cached template may give less time than the present one.
-    if !facts.policy_is_latest {
+    if facts.policy_from == PolicyFrom::Cache {
         return Some(Step::RenderAgain);
     }
     match facts.reads.get(&run.name) {
         None => Some(Step::ReadRun(run.name.clone())),
-        Some(NameRead::Found(found)) if found.run.uid == run.uid && found.result().is_none() => {
+        Some(NameRead::Found(found)) if is_to_stop(found, run) => {
             let ledger = facts.ledger.clone();
             let next = ledger.stop(run.uid, StopReason::TimedOut, facts.now?);
             Some(Step::Write(Box::new(next), Change::Stop))
@@ -47,6 +47,11 @@ fn overdue(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
         // Whatever else there is to say of it, others say.
         Some(NameRead::Found(_) | NameRead::Absent | NameRead::Denied) => None,
     }
+}
+
+/// Whether a read says that the run works, and that no person has told it to stop, who would then be forgotten.
+fn is_to_stop(found: &FetchedRun, run: &AtWork<'_>) -> bool {
+    found.run.uid == run.uid && found.result().is_none() && found.asked == Asked::No
 }
 
 /// Until when a run may work that was not told to stop yet.
@@ -59,25 +64,28 @@ fn deadline(facts: &Facts, run: &AtWork<'_>) -> Option<Timestamp> {
 
 fn told(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
     let stop = timed_out(run)?;
-    if facts.stops.contains_key(run.uid) || facts.now? < told_from(facts, run, stop) {
+    if facts.stops.contains_key(run.uid) {
         return None;
     }
-    // A cached template may say another way.
-    if !facts.policy_is_latest {
-        return Some(Step::RenderAgain);
+    match facts.policy_from {
+        PolicyFrom::Nowhere => return None,
+        // A cached template may say another way.
+        PolicyFrom::Cache => return Some(Step::RenderAgain),
+        PolicyFrom::Read => {}
+    }
+    if told_from(facts, run, stop).is_some_and(|at| facts.now.is_none_or(|now| now < at)) {
+        return None;
     }
     let request = way(facts, run)?;
     let (name, uid) = (run.name.clone(), run.uid.to_owned());
     Some(Step::Stop(Box::new(ToStop { name, uid, request })))
 }
 
-/// From when on a run is told. Another create for its number may be on its way until a while after the ledger has said
-/// that the run is there: were its name free by then, that would make a second one.
-fn told_from(facts: &Facts, run: &AtWork<'_>, stop: &Stop) -> Timestamp {
-    match way(facts, run) {
-        Some(StopRequest::Delete) => stop.at.0.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX),
-        Some(StopRequest::Patch(_)) | None => stop.at.0,
-    }
+/// From when on a run is told, if not at once. Another create for its number may be on its way until a while after the
+/// ledger has said that the run is there: were its name free by then, that would make a second one.
+fn told_from(facts: &Facts, run: &AtWork<'_>, stop: &Stop) -> Option<Timestamp> {
+    let is_deleted = way(facts, run)? == StopRequest::Delete;
+    is_deleted.then(|| stop.at.0.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX))
 }
 
 /// That a run was told to stop because of its timeout. Whatever else stops one is not told again.
@@ -96,7 +104,7 @@ fn way(facts: &Facts, run: &AtWork<'_>) -> Option<StopRequest> {
 
 /// Why a run that was told to stop is still at work.
 fn problem(facts: &Facts, run: &AtWork<'_>) -> Option<ReconcileError> {
-    let stop = timed_out(run)?;
+    let stop = timed_out(run).filter(|_| facts.policy_from != PolicyFrom::Nowhere)?;
     let object = format!(
         "{} {}/{}",
         run.name.kind, facts.runnable.namespace, run.name.name
@@ -137,7 +145,7 @@ pub fn next_stop(facts: &Facts) -> Option<Timestamp> {
     let is_ahead = |at: &Timestamp| facts.now.is_none_or(|now| now < *at);
     let at_work = facts.ledger.at_work();
     let times = at_work.filter_map(|run| match timed_out(&run) {
-        Some(stop) => Some(told_from(facts, &run, stop))
+        Some(stop) => told_from(facts, &run, stop)
             .filter(is_ahead)
             .or_else(|| stop.at.0.checked_add(STOPS_WITHIN).ok()),
         // One that is over, and was looked at, waits for something else.

@@ -11,7 +11,7 @@ use crate::{
         Change, STOPS_WITHIN, Step, Waiting, decide, decide_without_rendering,
         earlier_that_do_not_stop, next_stop,
     },
-    facts::{Facts, StopOutcome},
+    facts::{Facts, PolicyFrom, StopOutcome},
     ledger::{Asked, FetchedRun, tests::sample::*},
     policy::{Asks, Policy},
     reconcile_error::Category,
@@ -38,7 +38,7 @@ fn policy(retry: Option<Retry>) -> Policy {
 /// Its runs may work for so long, by the present template.
 fn bounded(mut facts: Facts) -> Facts {
     facts.policy = policy(None);
-    facts.policy_is_latest = true;
+    facts.policy_from = PolicyFrom::Read;
     facts
 }
 
@@ -111,9 +111,9 @@ fn a_run_is_left_alone_until_its_time_is_over() {
 #[test]
 fn it_is_read_by_the_present_template_then_written_down_and_then_told() {
     let mut facts = watched(bounded(with(since(TIMEOUT), "A")));
-    facts.policy_is_latest = false;
+    facts.policy_from = PolicyFrom::Cache;
     assert_eq!(decide(&facts), Step::RenderAgain);
-    facts.policy_is_latest = true;
+    facts.policy_from = PolicyFrom::Read;
     assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));
     let facts = facts.reading_found(&name(2), running(run(2, "A")));
     let ledger = written(&facts, Change::Stop);
@@ -243,7 +243,7 @@ fn a_stopped_run_that_vanished_is_tried_again() {
         ..with(current, "A").fresh()
     };
     due.policy = policy(Some(Retry::default()));
-    due.policy_is_latest = true;
+    due.policy_from = PolicyFrom::Read;
     let due = due
         .seeing(seen_to_go(&running(run(2, "A"))))
         .reading_absent(&name(2));
@@ -370,4 +370,34 @@ fn a_run_is_deleted_only_when_no_create_for_it_can_be_on_its_way_any_more() {
     assert_eq!(decide(&early), Step::Settled);
     assert_eq!(next_stop(&early), Some(at(NOW + 1)));
     assert_eq!(stopped(&decide(&deleting(60))), Some(&*uid(2)));
+}
+
+#[test]
+fn while_the_template_cannot_be_read_nothing_is_told_nor_asked_again_and_again() {
+    let mut facts = working(bounded(with(told(1_000), "A")));
+    facts.policy = Policy::default();
+    facts.policy_from = PolicyFrom::Nowhere;
+    facts.rendering = Err(problem("no answer"));
+    assert_eq!(decide_without_rendering(&facts), Step::Settled);
+}
+
+#[test]
+fn without_a_clock_a_run_is_told_again_but_not_deleted() {
+    let mut facts = working(bounded(with(told(1_000), "A")));
+    facts.now = None;
+    assert_eq!(stopped(&decide(&facts)), Some(&*uid(2)));
+    facts.policy.stop = Some(StopRequest::Delete);
+    assert_eq!(decide(&facts), Step::Settled);
+}
+
+#[test]
+fn a_run_that_a_person_has_told_to_stop_stays_theirs() {
+    for asked in [Asked::ByPerson, Asked::InItsWay] {
+        let run = FetchedRun {
+            asked,
+            ..running(run(2, "A"))
+        };
+        let late = watched(bounded(with(since(TIMEOUT), "A"))).reading_found(&name(2), run);
+        assert_eq!((decide(&late), next_stop(&late)), (Step::Settled, None));
+    }
 }

@@ -72,6 +72,45 @@ pub(super) fn configurations() -> Vec<Configuration> {
             ..timeout()
         },
         Configuration {
+            name: "one.timeout.restore",
+            left: Left {
+                restores: 1,
+                ..overdue(0, 1)
+            },
+            ..timeout()
+        },
+        Configuration {
+            name: "one.timeout.cancel",
+            retries: 1,
+            left: Left {
+                cancels: 1,
+                finished: 1,
+                ..overdue(1, 0)
+            },
+            ..timeout()
+        },
+        Configuration {
+            name: "one.timeout.token",
+            inputs: vec![(0, 0), (0, 1)],
+            left: overdue(1, 1),
+            ..timeout()
+        },
+        Configuration {
+            name: "two.timeout.retry",
+            workers: 2,
+            retries: 1,
+            left: overdue(0, 0),
+            ..timeout()
+        },
+        Configuration {
+            name: "one.timeout.rights",
+            left: Left {
+                rights: 2,
+                ..overdue(1, 1)
+            },
+            ..timeout()
+        },
+        Configuration {
             name: "one.timeout.suspended",
             inputs: ab(),
             left: Left {

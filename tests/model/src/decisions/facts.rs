@@ -3,8 +3,8 @@
 use cartouche_protocol::{
     evaluate::{contains_rendered, digested, fetched_run},
     facts::{
-        CachedRun, CreateOutcome, Facts, NameRead, Probe, Rendering, RunnableFacts, StopOutcome,
-        WatchState,
+        CachedRun, CreateOutcome, Facts, NameRead, PolicyFrom, Probe, Rendering, RunnableFacts,
+        StopOutcome, WatchState,
     },
     ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity},
     policy::Policy,
@@ -41,7 +41,11 @@ impl Decisions {
         Facts {
             now: Some(NOW),
             policy: policy(setup, knowledge),
-            policy_is_latest: knowledge.consistent,
+            policy_from: if knowledge.consistent {
+                PolicyFrom::Read
+            } else {
+                PolicyFrom::Cache
+            },
             stops: told
                 .map(|run| (cast::run_uid(*run), StopOutcome::Sent))
                 .collect(),
