@@ -95,11 +95,13 @@ fn is_managed_elsewhere(job: &Value) -> bool {
     !matches!(manager, "" | JOB_CONTROLLER)
 }
 
-/// Whether a Job has had pods here that failed.
+/// Whether a Job has had pods here that failed, and that would be found if they were there: pods of a selector of its own
+/// need not have the label.
 #[must_use]
 pub fn had_failed_pods(job: &Value) -> bool {
     let failed = job.pointer("/status/failed").and_then(Value::as_u64);
-    failed > Some(0) && !is_managed_elsewhere(job)
+    let selects_itself = job.pointer("/spec/manualSelector") == Some(&Value::Bool(true));
+    failed > Some(0) && !selects_itself && !is_managed_elsewhere(job)
 }
 
 /// Whether a Job ends because it took longer than it may, whatever rule its template has.
@@ -173,6 +175,12 @@ impl PodsWords {
     pub fn hindrance(self) -> Option<String> {
         let failed = self.failed.map(|ended| ended.words);
         self.waiting.or(failed).or(self.creating)
+    }
+
+    /// Whether [`Self::hindrance`] is how a container ended.
+    #[must_use]
+    pub fn is_hindered_by_failure(&self) -> bool {
+        self.waiting.is_none() && self.failed.is_some()
     }
 
     /// The same of the pods of a Job, of which it is also known whether it counts any.

@@ -79,7 +79,8 @@ struct Compared {
 
 pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let mut warnings = Vec::new();
-    let all = match &args.name {
+    let name = args.name.as_deref().map(plain);
+    let all = match name {
         Some(name) if args.files.is_empty() => {
             let edited = Edited {
                 template: args.template.clone(),
@@ -153,9 +154,9 @@ async fn of_files(
     cluster: &Cluster,
 ) -> anyhow::Result<Vec<Compared>> {
     let mut all = Vec::new();
+    let wanted = args.name.as_deref().map(plain);
     for document in &files.runnables {
         let name = document.name();
-        let wanted = args.name.as_deref().map(plain);
         if wanted.is_some_and(|wanted| wanted != name) {
             continue;
         }
@@ -166,7 +167,7 @@ async fn of_files(
         let prospect = prospect::of_files(cluster, files, document).await;
         all.push(compared(args, name, prospect, cluster).await);
     }
-    match &args.name {
+    match wanted {
         Some(name) if all.is_empty() => {
             let prospect = prospect::with_template_of(cluster, files, name).await;
             all.push(compared(args, name, prospect, cluster).await);

@@ -14,6 +14,8 @@ pub struct PodsMemory {
     failure: Option<String>,
     /// Why it does not go on.
     pub hindrance: Hindrance,
+    /// That is how a container ended, as of one that crashes again and again: a cause in any case.
+    pub is_failure: bool,
     /// When to look why none of them runs, on the clock that goes on while the machine sleeps.
     next_look: Option<Duration>,
     looks: u32,
@@ -32,9 +34,11 @@ impl PodsMemory {
     }
 
     /// They were asked why the run failed. What was said last stays when there is nobody left to say it: a Job that fails
-    /// may delete its pods. What kept them from their start is a cause only if the run was too late (`is_late`).
+    /// may delete its pods. What kept them from their start is a cause only if the run was too late (`is_late`); how one of them
+    /// had ended is one in any case.
     pub fn asked(&mut self, said: Result<Option<String>, String>, is_late: bool) -> PodsSaid {
-        let hindrance = self.hindrance.said().filter(|_| is_late);
+        let is_cause = is_late || self.is_failure;
+        let hindrance = self.hindrance.said().filter(|_| is_cause);
         let known = self.failure.clone().or(hindrance);
         match (said, known) {
             // What they say later is how they were stopped.
@@ -79,9 +83,10 @@ impl PodsMemory {
         self.next_look = Some(now + PODS.longest);
     }
 
-    /// They were looked at.
-    pub fn looked(&mut self, said: Hindrance, now: Duration) {
+    /// They were looked at. `is_failure`: what they said is how a container ended.
+    pub fn looked(&mut self, said: Hindrance, is_failure: bool, now: Duration) {
         self.hindrance = said;
+        self.is_failure = is_failure;
         self.put_off(now);
     }
 
@@ -106,7 +111,8 @@ mod tests {
             let wait = pods.of("u").until_look(now);
             now += wait;
             assert!(pods.of("u").until_look(now).is_zero());
-            pods.of("u").looked(Hindrance::Said("why".to_owned()), now);
+            pods.of("u")
+                .looked(Hindrance::Said("why".to_owned()), false, now);
             waits.push(wait.as_secs());
         }
         assert!((24..=36).contains(&waits[0]), "{waits:?}");
@@ -146,7 +152,7 @@ mod tests {
     #[test]
     fn what_is_over_is_told_no_more_and_all_else_is() {
         let mut pods = PodsMemory::default();
-        pods.looked(Hindrance::Said("no pod yet".to_owned()), NOW);
+        pods.looked(Hindrance::Said("no pod yet".to_owned()), false, NOW);
         pods.is_over("no node");
         assert_eq!(pods.hindrance.said().as_deref(), Some("no pod yet"));
         pods.is_over("no pod yet");
@@ -163,7 +169,7 @@ mod tests {
             silence().map(|said| pods.asked(said, true)),
             [PodsSaid::Nothing, unasked]
         );
-        pods.looked(Hindrance::Said("no node".to_owned()), NOW);
+        pods.looked(Hindrance::Said("no node".to_owned()), false, NOW);
         // Why it did not begin for a while is no reason of what became of it later.
         assert_eq!(pods.asked(Ok(None), false), PodsSaid::Nothing);
         assert_eq!(
@@ -183,14 +189,24 @@ mod tests {
     #[test]
     fn another_run_and_one_that_went_on_begin_anew() {
         let mut pods = PodsMemory::default();
-        pods.of("u").looked(Hindrance::Said("why".to_owned()), NOW);
+        pods.of("u")
+            .looked(Hindrance::Said("why".to_owned()), false, NOW);
         pods.of("u").asked(Ok(Some("no".to_owned())), true);
         assert_eq!(pods.of("other").hindrance, Hindrance::NotAsked);
         assert_eq!(pods.of("u").asked(Ok(None), true), PodsSaid::Nothing);
-        pods.of("u").looked(Hindrance::Said("why".to_owned()), NOW);
+        pods.of("u")
+            .looked(Hindrance::Said("why".to_owned()), false, NOW);
         let before = pods.of("u").until_look(NOW);
         pods.of("u").run(NOW);
         assert_eq!(pods.of("u").hindrance, Hindrance::Nothing);
         assert_eq!(pods.of("u").until_look(NOW), before);
+    }
+
+    #[test]
+    fn how_a_container_ended_again_and_again_is_a_cause_once_its_pod_is_gone() {
+        let mut pods = PodsMemory::default();
+        pods.looked(Hindrance::Said("exited 3".to_owned()), true, NOW);
+        let said = pods.asked(Err("they are gone".to_owned()), false);
+        assert_eq!(said, PodsSaid::Words("exited 3".to_owned()));
     }
 }

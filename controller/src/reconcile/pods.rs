@@ -218,16 +218,16 @@ impl Reconciliation<'_> {
             let words = self.pods_words(run).await;
             let mut memory = lock(&self.memory);
             let pods = memory.pods.of(&run.uid);
-            match words.map(|words| words.hindrance_of_job(tell, namespace, &run.name)) {
-                Ok(said) => {
-                    pods.looked(
-                        said.map_or(Hindrance::Nothing, Hindrance::Said),
-                        boot_time(),
-                    );
+            match words {
+                Ok(words) => {
+                    let is_failure = words.is_hindered_by_failure();
+                    let said = words.hindrance_of_job(tell, namespace, &run.name);
+                    let said = said.map_or(Hindrance::Nothing, Hindrance::Said);
+                    pods.looked(said, is_failure, boot_time());
                 }
                 // That is no hindrance. A run that fails will say which permission is missing.
                 Err(error) if error.is_forbidden() => pods.refused(boot_time()),
-                Err(_) => pods.looked(pods.hindrance.clone(), boot_time()),
+                Err(_) => pods.looked(pods.hindrance.clone(), pods.is_failure, boot_time()),
             }
         }
         let said = lock(&self.memory).pods.of(&run.uid).hindrance.clone();

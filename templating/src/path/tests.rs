@@ -188,6 +188,8 @@ fn a_list_without_such_an_element_ends_the_search_in_those_after_it() {
     assert_eq!(evaluate(".first[*][*]", &document).unwrap(), json!(1));
     let missing = evaluate(".last[*][*]", &document);
     assert!(matches!(missing, Err(PathError::Missing(_))), "{missing:?}");
+    let beyond = evaluate(".first[*][0]", &document);
+    assert!(matches!(beyond, Err(PathError::Find(_))), "{beyond:?}");
     assert!(ends_early(".last[*][*]", &document) && !ends_early(".last[*]", &document));
 }
 

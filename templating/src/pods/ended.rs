@@ -18,6 +18,11 @@ pub(super) struct Ended {
 
 /// How a pod failed: as a whole, by what the cluster did to it, or the first of its containers that did.
 pub(super) fn failed(pod: &Value) -> Option<Ended> {
+    let phase = text(pod.get("status").unwrap_or_default(), "phase");
+    if phase == "Succeeded" {
+        // Its sidecars were stopped when it was done.
+        return None;
+    }
     let name = name(pod);
     let ended = |(container, is_init): (&Value, bool)| {
         let (at, how) = of_container(pod, container)?;
@@ -25,7 +30,8 @@ pub(super) fn failed(pod: &Value) -> Option<Ended> {
         // Of an init container only what keeps the others from their start is a cause: a sidecar is one as well, may
         // end as often as it likes, and is stopped with them.
         let words = format!("container {container} of pod {name} {how}");
-        Some((is_init, at, words))
+        // Where it is not known when, another comes first.
+        Some(((is_init, at.is_empty()), at, words))
     };
     let first = containers(pod).filter_map(ended).min();
     let whole = disrupted(pod).or_else(|| {
@@ -72,8 +78,12 @@ fn last_end<'a>(pod: &Value, container: &'a Value) -> Option<(&'a Value, bool)> 
         container.pointer("/state/terminated"),
         container.pointer("/lastState/terminated"),
     );
-    // Of a container that it does not find when the pod ends, be it that it never ran, the kubelet knows nothing.
-    let now = now.filter(|_| !is_lost(container));
+    // Of a container that it does not find when the pod ends, be it that it never ran, the kubelet knows nothing, and may
+    // say so of the end before, too.
+    let (now, before) = (
+        now.filter(|end| is_known(end)),
+        before.filter(|end| is_known(end)),
+    );
     let was_stopped = now.is_some_and(|now| is_after_deletion(pod, now));
     if was_stopped && let Some(before) = before.filter(|before| exit_code(before) != 0) {
         return Some((before, false));
@@ -84,7 +94,12 @@ fn last_end<'a>(pod: &Value, container: &'a Value) -> Option<(&'a Value, bool)> 
 /// Whether the kubelet did not find a container when its pod ended.
 fn is_lost(container: &Value) -> bool {
     let now = container.pointer("/state/terminated");
-    now.is_some_and(|now| text(now, "reason") == "ContainerStatusUnknown")
+    now.is_some_and(|now| !is_known(now))
+}
+
+/// Whether the kubelet found the container that this is the end of.
+fn is_known(end: &Value) -> bool {
+    text(end, "reason") != "ContainerStatusUnknown"
 }
 
 /// Whether a container ended once the deletion of its pod was asked for.

@@ -161,6 +161,35 @@ fn a_container_that_crashes_again_and_again_is_told_by_how_it_ended() {
 }
 
 #[test]
+fn a_sidecar_that_was_stopped_with_a_pod_that_succeeded_is_no_cause() {
+    let crashed = json!({ "state": { "terminated": ended(3, "2026-01-01T00:00:00Z", "no") } });
+    let bad = with_container("migrate", &crashed);
+    let stopped = json!({ "state": { "terminated": ended(143, "2026-01-01T00:00:05Z", "") } });
+    let mut good = with_container("agent", &stopped);
+    good["status"]["phase"] = "Succeeded".into();
+    for pods in [[bad.clone(), good.clone()], [good, bad]] {
+        let said = failure(&pods).unwrap();
+        assert_eq!(said, "container migrate of pod migrate-1-x exited 3: no");
+    }
+}
+
+#[test]
+fn of_a_container_that_the_kubelet_lost_twice_nothing_is_told() {
+    let lost =
+        json!({ "exitCode": 137, "reason": "ContainerStatusUnknown", "message": "not located" });
+    let both = json!({ "name": "helper", "state": { "terminated": lost }, "lastState": { "terminated": lost } });
+    let crashed = json!({
+        "name": "main", "state": { "terminated": ended(3, "2026-01-01T00:00:00Z", "no such table") },
+    });
+    let pod = pod(&json!({ "phase": "Failed", "containerStatuses": [both, crashed] }));
+    let said = failure(&[pod]).unwrap();
+    assert_eq!(
+        said,
+        "container main of pod migrate-1-x exited 3: no such table"
+    );
+}
+
+#[test]
 fn whatever_a_stranger_puts_into_a_pod_stays_short_and_on_one_line() {
     let long = "é\n\u{1b}[31m".repeat(100_000);
     let state = json!({ "state": { "terminated": { "exitCode": 3, "reason": long, "message": long, "finishedAt": long } } });
@@ -294,6 +323,13 @@ fn a_pod_that_has_no_containers_yet_says_where_the_reason_stands_unless_another_
 fn tell(spec: &Value, status: &Value) -> PodsTell {
     let job = json!({ "apiVersion": "batch/v1", "kind": "Job", "spec": spec, "status": status });
     PodsTell::of(&job, &crate::built_in_health(&job))
+}
+
+#[test]
+fn of_pods_that_need_not_have_the_label_it_is_not_said_that_they_are_gone() {
+    let failed = |spec: Value| had_failed_pods(&json!({ "spec": spec, "status": { "failed": 1 } }));
+    assert!(failed(json!({})) && failed(json!({ "manualSelector": false })));
+    assert!(!failed(json!({ "manualSelector": true })));
 }
 
 #[test]

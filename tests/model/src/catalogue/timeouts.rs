@@ -4,6 +4,7 @@ use super::{ab, faults, plain};
 use crate::configuration::{Configuration, Left};
 
 /// Alone, and with one thing more each.
+#[allow(clippy::too_many_lines)] // a table
 pub(super) fn configurations() -> Vec<Configuration> {
     vec![
         timeout(),
