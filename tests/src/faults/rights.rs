@@ -15,6 +15,11 @@ impl Stage {
         } else {
             &["list", "delete"]
         };
+        self.allow(verbs).await
+    }
+
+    /// Gives the account these rights with the kind of the runs, and no others.
+    pub async fn allow(&self, verbs: &[&str]) -> Result<()> {
         let rights = Rights {
             group: &self.kind.group,
             resource: &self.kind.plural,

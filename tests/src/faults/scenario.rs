@@ -71,6 +71,8 @@ pub enum Scenario {
     RestoredStatus,
     /// A run fails, is tried again a second later, and fails again, which was the last attempt.
     Retried,
+    /// A run works for longer than its timeout, and is told to stop.
+    TimedOut,
     /// More Runnables change at once than are looked at, so that confirmations are put off.
     ChangedTogether,
 }
@@ -142,6 +144,7 @@ impl Scenario {
             }
             Self::ChangedTogether => return together::settled(stage).await,
             Self::SelectorChange => sources(stage).await?,
+            Self::TimedOut => stoppable(stage).await?,
             _ => {}
         }
         let mut spec = json!({ "inputs": self.first_inputs() });
@@ -151,6 +154,9 @@ impl Scenario {
         if self == Self::Retried {
             let soon = json!({ "initial": "1s", "max": "1s" });
             spec["retry"] = json!({ "limit": 1, "backoff": soon });
+        }
+        if self == Self::TimedOut {
+            spec["timeout"] = json!("3s");
         }
         if self == Self::Retention {
             spec["retentionPolicy"] = json!({ "maxFailedRuns": 1, "maxSuccessfulRuns": 1 });
@@ -207,6 +213,7 @@ impl Scenario {
                 .map(drop),
             Self::InputChange | Self::FailedThenChanged => stage.change(APP, succeeds(2)).await,
             Self::Retried => stage.change(APP, fails(2)).await,
+            Self::TimedOut => stage.change(APP, hangs(2)).await,
             Self::ThereAndBack => {
                 stage.change(APP, hangs(2)).await?;
                 stage.until(APP, "the run between", |r| made(r, 2)).await?;
@@ -283,6 +290,7 @@ impl Scenario {
             Self::ThereAndBack => gives(runnable, 3, 1),
             Self::DeletedRun => made(runnable, 2),
             Self::Retried => made(runnable, 3) && failed(runnable),
+            Self::TimedOut => made(runnable, 2) && failed(runnable),
             Self::Retention | Self::RestoredStatus => gives(runnable, 4, 4),
         }
     }
@@ -301,6 +309,14 @@ pub async fn sources(stage: &Stage) -> Result<()> {
     }
     let mut template = lab::template(TRIAL);
     template["template"]["spec"]["value"] = json!("$(selected.spec.value)$");
+    stage.template(template).await
+}
+
+/// A template whose runs fail when they are told to stop, and an account that may do so.
+async fn stoppable(stage: &Stage) -> Result<()> {
+    stage.allow(&["list", "create", "delete", "patch"]).await?;
+    let mut template = lab::template(TRIAL);
+    template["stop"] = json!({ "mergePatch": { "spec": { "play": "fail" } } });
     stage.template(template).await
 }
 

@@ -25,6 +25,7 @@ mod retry;
 mod rules;
 mod status;
 mod takeover;
+mod timeout;
 mod two;
 mod upgraded;
 mod versions;

@@ -6,6 +6,7 @@ mod history;
 mod loss;
 mod outputs;
 mod retries;
+mod stops;
 
 use cartouche_oracle::{
     Actor::{Controller, Person, Stranger},
