@@ -303,8 +303,32 @@ impl Requests {
 
     /// Deletes the object with this uid, and what it owns after it.
     pub async fn delete(&self, path: &ResourcePath, name: &str, uid: &str) -> Result<(), ApiError> {
+        self.delete_if(path, name, "Background", json!({ "uid": uid }))
+            .await
+    }
+
+    /// Deletes the object with this uid, if it still has this resourceVersion, once all that it owns is gone.
+    pub async fn delete_last(
+        &self,
+        path: &ResourcePath,
+        name: &str,
+        (uid, version): (&str, Option<u64>),
+    ) -> Result<(), ApiError> {
+        let version = version.map(|version| version.to_string());
+        let preconditions = json!({ "uid": uid, "resourceVersion": version });
+        self.delete_if(path, name, "Foreground", preconditions)
+            .await
+    }
+
+    async fn delete_if(
+        &self,
+        path: &ResourcePath,
+        name: &str,
+        propagation: &str,
+        preconditions: Value,
+    ) -> Result<(), ApiError> {
         let options = json!({
-            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background", "preconditions": { "uid": uid },
+            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation, "preconditions": preconditions,
         });
         self.once::<serde::de::IgnoredAny>(Method::DELETE, &path.named(name), bytes(&options)?)
             .await

@@ -45,8 +45,8 @@ pub struct Memory {
     pub looked_for: LookedFor,
     /// Runs that were told to stop.
     pub asked_to_stop: LookedFor,
-    /// The runs, by uid, of which it was reported that they do not stop.
-    pub reported_unstopped: BTreeSet<String>,
+    /// The runs, by uid, of which it was reported that they do not stop, and whether they had been told.
+    pub reported_unstopped: BTreeSet<(String, bool)>,
     /// What the account may not do.
     pub missing_permissions: Option<MissingPermissions>,
     /// What the pods of its current run said.
@@ -99,7 +99,7 @@ pub enum Operation {
     Create(i64),
     /// Deleting runs.
     Delete,
-    /// Telling the run with this uid to stop.
+    /// Telling runs of this kind to stop.
     Stop(String),
     /// Writing the status, at this generation.
     Status(i64),

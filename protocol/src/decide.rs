@@ -69,6 +69,8 @@ pub struct ToStop {
     pub uid: String,
     /// How it is told.
     pub request: StopRequest,
+    /// The resourceVersion in which it was seen to work: one that has ended since is not deleted.
+    pub version: Option<u64>,
 }
 
 /// Why the ledger changes.

@@ -36,6 +36,7 @@ pub fn fetched_run(
         pods_said: PodsSaid::Nothing,
         stopped: stopped(object),
         asked: asked(object),
+        version: version(object),
         health,
         outputs,
         rules_hash,

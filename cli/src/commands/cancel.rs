@@ -160,7 +160,13 @@ impl Cancel {
         let spec = object.data.get("spec");
         let in_its_way =
             asked_to_stop(&json!({ "apiVersion": api_version, "kind": kind, "spec": spec }));
-        if request.is_in(&object.data) && (by.is_some() || in_its_way) {
+        let is_asked = match request {
+            StopRequest::Patch(_) => request.is_in(&object.data),
+            StopRequest::Delete => object.metadata.deletion_timestamp.is_some(),
+        };
+        // What its timeout has asked for is no person's word.
+        let by_person = by.is_some() || in_its_way && run.stop.is_none();
+        if is_asked && by_person {
             let by = by.map_or_else(String::new, |by| in_one_line(&format!(" ({by})")));
             let text = format!("{run_name} was asked to stop already{by}\n");
             return Ok(Outcome::good(text));
@@ -210,8 +216,7 @@ fn way_to_stop(
     let policy = Policy::as_far_as_usable(&Asks::default(), &asks.unwrap_or_default());
     let compiled = template.and_then(|it| Template::compile(&it.spec).ok());
     let literal = compiled.as_ref().and_then(Template::literal_kind);
-    // Where a tag decides it, the run is of the kind that it led to.
-    policy.way_to_stop(of_run, literal.or(Some(of_run)))
+    policy.way_to_stop(of_run, literal)
 }
 
 fn current(runnable: &Runnable) -> Option<LedgerRun> {

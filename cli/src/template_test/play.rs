@@ -129,6 +129,7 @@ fn reading(template: &Template, object: &Value) -> Option<FetchedRun> {
         pods_tell: PodsTell::Nothing,
         pods_said: PodsSaid::Nothing,
         stopped: None,
+        version: None,
         asked: Asked::No,
     })
 }

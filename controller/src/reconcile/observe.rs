@@ -54,7 +54,6 @@ impl Reconciliation<'_> {
     }
 
     async fn render(&mut self, consistent: bool) -> Result<Rendering, ReconcileError> {
-        self.facts.policy = Policy::default();
         self.facts.policy_from = PolicyFrom::Nowhere;
         let account = self.account().await?;
         let compiled = self.template_and_policy(consistent).await?;

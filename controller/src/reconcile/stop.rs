@@ -4,10 +4,10 @@ use std::{collections::BTreeSet, time::Duration};
 
 use cartouche_protocol::{
     decide::{STOPS_WITHIN, ToStop, earlier_that_do_not_stop, next_stop},
-    facts::{RunName, StopOutcome},
+    diagnosis::Diagnosis,
+    facts::StopOutcome,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
-use cartouche_templating::kinds::StopRequest;
 use k8s_openapi::jiff::SignedDuration;
 
 use super::{
@@ -24,7 +24,7 @@ impl Reconciliation<'_> {
         let now = boot_time();
         // Of those that have ended nobody waits for anything.
         memory.backoffs.retain(|backoff| match &backoff.what {
-            Operation::Stop(uid) => ledger.at_work().any(|run| run.uid == uid),
+            Operation::Stop(kind) => ledger.at_work().any(|run| run.name.kind == *kind),
             _ => true,
         });
         let asked = memory
@@ -32,54 +32,64 @@ impl Reconciliation<'_> {
             .lately(STOPS_WITHIN.unsigned_abs(), now);
         let at_work = ledger.at_work().filter(|run| run.stop.is_some());
         let stops = at_work.filter_map(|run| {
-            let failed = memory.in_backoff(&Operation::Stop(run.uid.to_owned()), now);
+            let failed = memory.in_backoff(&Operation::Stop(run.name.kind.clone()), now);
             let failed = failed.map(|(error, _)| StopOutcome::Failed(error.clone()));
             let sent = asked.contains(run.uid).then_some(StopOutcome::Sent);
-            Some((run.uid.to_owned(), failed.or(sent)?))
+            Some((run.uid.to_owned(), sent.or(failed)?))
         });
         self.facts.stops = stops.collect();
     }
 
     /// Tells a run to stop.
     pub(super) async fn stop(&mut self, to: ToStop) {
-        let ToStop { name, uid, request } = to;
-        let what = Operation::Stop(uid.clone());
-        let outcome = match self.request_stop(&name, &uid, &request).await {
+        let what = Operation::Stop(to.name.kind.clone());
+        match self.request_stop(&to).await {
             Ok(()) => {
                 let mut memory = lock(&self.memory);
                 memory.succeeded(&what);
-                memory.asked_to_stop.add([uid.clone()], boot_time());
-                StopOutcome::Sent
+                memory.asked_to_stop.add([to.uid.clone()], boot_time());
+                drop(memory);
+                self.facts.stops.insert(to.uid, StopOutcome::Sent);
             }
             Err(error) => {
-                tracing::info!(namespace = self.key.namespace, runnable = self.key.name, run = name.name, %error, "a run cannot be told to stop");
+                tracing::info!(namespace = self.key.namespace, runnable = self.key.name, run = to.name.name, %error, "a run cannot be told to stop");
                 let error = self.unstopped(&error);
                 lock(&self.memory).failed(what, &error, boot_time());
-                StopOutcome::Failed(error)
+                self.put_off_stops(&to.name.kind, &error);
             }
-        };
+        }
         self.look_at_the_clock();
-        self.facts.stops.insert(uid, outcome);
     }
 
-    async fn request_stop(
-        &self,
-        name: &RunName,
-        uid: &str,
-        request: &StopRequest,
-    ) -> Result<(), DiscoveryError> {
+    /// What is refused of one run of a kind is most likely refused of all: they are told again together.
+    fn put_off_stops(&mut self, kind: &str, error: &ReconcileError) {
+        let at_work = self.facts.ledger.at_work();
+        let of_kind = at_work.filter(|run| run.stop.is_some() && run.name.kind == kind);
+        let uids: Vec<String> = of_kind.map(|run| run.uid.to_owned()).collect();
+        for uid in uids {
+            let stops = &mut self.facts.stops;
+            stops
+                .entry(uid)
+                .or_insert_with(|| StopOutcome::Failed(error.clone()));
+        }
+    }
+
+    async fn request_stop(&self, to: &ToStop) -> Result<(), DiscoveryError> {
         let Some(account) = &self.account else {
             return Ok(());
         };
+        let (name, uid) = (&to.name, to.uid.as_str());
         let kinds = &self.ctx.kinds;
         let kind = kinds.find_objects(&name.api_version, &name.kind).await?;
         let path = kind.path(&self.key.namespace);
-        let asked = match request.patch(Some(uid), None) {
-            Some(change) => account.merge(&path, &name.name, &change).await,
-            None => account.delete(&path, &name.name, uid).await,
+        let asked = if let Some(change) = to.request.patch(Some(uid), None) {
+            account.merge(&path, &name.name, &change).await
+        } else {
+            let this = (uid, to.version);
+            account.delete_last(&path, &name.name, this).await
         };
         match asked {
-            // It is gone, or another object has its name: the watch tells.
+            // It is gone, has changed, or another object has its name: the watch tells.
             Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
             asked => Ok(asked?),
         }
@@ -100,17 +110,19 @@ impl Reconciliation<'_> {
         ReconcileError::caused(Category::StopFailed, requeue, cause, None)
     }
 
-    /// Of an earlier run that does not stop an event tells, once: it keeps the Runnable from nothing.
+    /// Of an earlier run that does not stop an event tells, once for each reason: it keeps the Runnable from nothing.
     pub(super) fn report_unstopped(&self) {
         let problems = earlier_that_do_not_stop(&self.facts);
         let mut memory = lock(&self.memory);
         let reported = &mut memory.reported_unstopped;
         let known: BTreeSet<&str> = self.facts.ledger.at_work().map(|run| run.uid).collect();
-        reported.retain(|uid| known.contains(uid.as_str()));
-        let new: Vec<ReconcileError> = problems
-            .into_iter()
-            .filter_map(|(uid, error)| reported.insert(uid).then_some(error))
-            .collect();
+        reported.retain(|(uid, _)| known.contains(uid.as_str()));
+        let is_new = |(uid, error): (String, ReconcileError)| {
+            // That it could not be told, and that it does not heed it, are two things.
+            let was_told = matches!(error.diagnosis.as_deref(), Some(Diagnosis::NotStopped(..)));
+            reported.insert((uid, was_told)).then_some(error)
+        };
+        let new: Vec<ReconcileError> = problems.into_iter().filter_map(is_new).collect();
         drop(memory);
         for error in new {
             self.publish_warning(error.category.as_str(), error.message);
@@ -123,7 +135,7 @@ impl Reconciliation<'_> {
         let now = boot_time();
         let at_work = self.facts.ledger.at_work();
         let failed = at_work.filter_map(|run| {
-            let what = Operation::Stop(run.uid.to_owned());
+            let what = Operation::Stop(run.name.kind.clone());
             memory.in_backoff(&what, now).map(|(_, left)| left + SECOND)
         });
         let time = next_stop(&self.facts).map(|at| {

@@ -33,15 +33,21 @@ fn overdue(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
     if facts.now? < deadline(facts, run)? {
         return None;
     }
-    // A cached template may give less time than the present one.
-    if facts.policy_from == PolicyFrom::Cache {
-        return Some(Step::RenderAgain);
+    match facts.policy_from {
+        PolicyFrom::Nowhere => return None,
+        // A cached template may give less time than the present one.
+        PolicyFrom::Cache => return Some(Step::RenderAgain),
+        PolicyFrom::Read => {}
     }
     match facts.reads.get(&run.name) {
         None => Some(Step::ReadRun(run.name.clone())),
-        Some(NameRead::Found(found)) if is_to_stop(found, run) => {
-            let ledger = facts.ledger.clone();
-            let next = ledger.stop(run.uid, StopReason::TimedOut, facts.now?);
+        Some(NameRead::Found(found)) if is_at_work(found, run) => {
+            // A person who has told it to stop is not forgotten.
+            let reason = match found.asked {
+                Asked::No => StopReason::TimedOut,
+                Asked::InItsWay | Asked::ByPerson => StopReason::Cancelled,
+            };
+            let next = facts.ledger.clone().stop(run.uid, reason, facts.now?);
             Some(Step::Write(Box::new(next), Change::Stop))
         }
         // Whatever else there is to say of it, others say.
@@ -49,9 +55,9 @@ fn overdue(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
     }
 }
 
-/// Whether a read says that the run works, and that no person has told it to stop, who would then be forgotten.
-fn is_to_stop(found: &FetchedRun, run: &AtWork<'_>) -> bool {
-    found.run.uid == run.uid && found.result().is_none() && found.asked == Asked::No
+/// Whether a read says that the run works.
+fn is_at_work(found: &FetchedRun, run: &AtWork<'_>) -> bool {
+    found.run.uid == run.uid && found.result().is_none()
 }
 
 /// Until when a run may work that was not told to stop yet.
@@ -63,7 +69,7 @@ fn deadline(facts: &Facts, run: &AtWork<'_>) -> Option<Timestamp> {
 }
 
 fn told(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
-    let stop = timed_out(run)?;
+    let stop = to_be_told(run)?;
     if facts.stops.contains_key(run.uid) {
         return None;
     }
@@ -77,8 +83,22 @@ fn told(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
         return None;
     }
     let request = way(facts, run)?;
+    let version = match (&request, facts.reads.get(&run.name)) {
+        (StopRequest::Patch(_), _) => None,
+        // What has ended meanwhile is not taken away.
+        (StopRequest::Delete, None) => return Some(Step::ReadRun(run.name.clone())),
+        (StopRequest::Delete, Some(NameRead::Found(found))) if is_at_work(found, run) => {
+            found.version
+        }
+        (StopRequest::Delete, Some(_)) => return None,
+    };
     let (name, uid) = (run.name.clone(), run.uid.to_owned());
-    Some(Step::Stop(Box::new(ToStop { name, uid, request })))
+    Some(Step::Stop(Box::new(ToStop {
+        name,
+        uid,
+        request,
+        version,
+    })))
 }
 
 /// From when on a run is told, if not at once. Another create for its number may be on its way until a while after the
@@ -88,23 +108,22 @@ fn told_from(facts: &Facts, run: &AtWork<'_>, stop: &Stop) -> Option<Timestamp> 
     is_deleted.then(|| stop.at.0.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX))
 }
 
-/// That a run was told to stop because of its timeout. Whatever else stops one is not told again.
-fn timed_out<'a>(run: &AtWork<'a>) -> Option<&'a Stop> {
-    run.stop.filter(|stop| stop.reason == StopReason::TimedOut)
+/// That a run at work is to be told to stop, since its time was over. What only another release knows is not told again.
+fn to_be_told<'a>(run: &AtWork<'a>) -> Option<&'a Stop> {
+    run.stop
+        .filter(|stop| !matches!(stop.reason, StopReason::Other(_)))
 }
 
 fn way(facts: &Facts, run: &AtWork<'_>) -> Option<StopRequest> {
-    let of_run = (run.name.api_version.as_str(), run.name.kind.as_str());
-    let rendering = facts.rendering.as_ref().ok();
-    let rendered = rendering.map(|it| (it.document.api_version(), it.document.kind()));
     let literal = facts.literal_kind.as_ref();
     let literal = literal.map(|(api_version, kind)| (api_version.as_str(), kind.as_str()));
-    facts.policy.way_to_stop(of_run, literal.or(rendered))
+    let of_run = (run.name.api_version.as_str(), run.name.kind.as_str());
+    facts.policy.way_to_stop(of_run, literal)
 }
 
 /// Why a run that was told to stop is still at work.
 fn problem(facts: &Facts, run: &AtWork<'_>) -> Option<ReconcileError> {
-    let stop = timed_out(run).filter(|_| facts.policy_from != PolicyFrom::Nowhere)?;
+    let stop = to_be_told(run).filter(|_| facts.policy_from != PolicyFrom::Nowhere)?;
     let object = format!(
         "{} {}/{}",
         run.name.kind, facts.runnable.namespace, run.name.name
@@ -144,7 +163,7 @@ pub fn earlier_that_do_not_stop(facts: &Facts) -> Vec<(String, ReconcileError)> 
 pub fn next_stop(facts: &Facts) -> Option<Timestamp> {
     let is_ahead = |at: &Timestamp| facts.now.is_none_or(|now| now < *at);
     let at_work = facts.ledger.at_work();
-    let times = at_work.filter_map(|run| match timed_out(&run) {
+    let times = at_work.filter_map(|run| match to_be_told(&run) {
         Some(stop) => told_from(facts, &run, stop)
             .filter(is_ahead)
             .or_else(|| stop.at.0.checked_add(STOPS_WITHIN).ok()),

@@ -5,7 +5,9 @@ use cartouche_crds::{
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-use super::{Asked, FetchedRun, Ledger, OutputsRead, RunIdentity, started, stop::note_cancel};
+use super::{
+    Asked, FetchedRun, Ledger, OutputsRead, RunIdentity, is_ours, started, stop::note_cancel,
+};
 use crate::explanation::explanation;
 
 /// In the history of a run that has not ended, while its template's rules are others than those it was
@@ -29,6 +31,10 @@ impl Ledger {
                 current.result = fetched.result();
                 current.finished_at = current.result.and(now).map(Time);
                 note_cancel(&mut current.stop, current.result, cancelled, now);
+                if current.result.is_none() {
+                    // It came with the failure, and goes with it.
+                    current.stop = current.stop.take().filter(is_ours);
+                }
             }
             // Where it is not known, which is so in what earlier releases wrote, nothing is written for it.
             let known = current

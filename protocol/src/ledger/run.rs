@@ -228,6 +228,8 @@ pub struct FetchedRun {
     pub stopped: Option<Cancellation>,
     /// By what it shows that it was asked to stop.
     pub asked: Asked,
+    /// The resourceVersion that it was read in.
+    pub version: Option<u64>,
 }
 
 impl FetchedRun {

@@ -19,15 +19,16 @@ pub(super) fn given(method: Option<&StopMethod>, faults: &mut Vec<Fault>) -> Opt
 
 impl Policy {
     /// How a run of this `apiVersion` and kind is stopped: as the template says, if it makes runs of this kind, else in the
-    /// way of its kind; `None` where nobody knows.
+    /// way of its kind; `None` where nobody knows. `literal` is the kind that the template makes; without it a tag decides
+    /// that, and what it says holds for its runs of every kind.
     #[must_use]
     pub fn way_to_stop(
         &self,
         run: (&str, &str),
-        of_template: Option<(&str, &str)>,
+        literal: Option<(&str, &str)>,
     ) -> Option<StopRequest> {
         let (api_version, kind) = run;
-        let is_meant = of_template.is_some_and(|(its_version, its_kind)| {
+        let is_meant = literal.is_none_or(|(its_version, its_kind)| {
             its_kind == kind && group(its_version) == group(api_version)
         });
         let given = self.stop.clone().filter(|_| is_meant);

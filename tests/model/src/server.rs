@@ -67,14 +67,15 @@ impl Checked {
         true
     }
 
-    /// A run is told to stop. An engine ends it when it likes, if at all; or it is deleted.
+    /// A run is told to stop. An engine ends it when it likes, if at all; or it is deleted, unless it has changed since it
+    /// was seen at work.
     pub(crate) fn stop(&self, world: &mut World, index: usize, uid: Uid) {
         judge::stop(self, world, uid);
         if let Some(run) = world.runs.get_mut(usize::from(uid))
             && run.is_there()
         {
             run.make.told = true;
-            if self.setup.stop_deletes {
+            if self.setup.stop_deletes && run.result.is_none() {
                 run.presence = Presence::Deleted;
             }
         }

@@ -41,6 +41,7 @@ fn read(verdict: Verdict) -> FetchedRun {
         pods_tell: PodsTell::Nothing,
         pods_said: PodsSaid::Nothing,
         stopped: None,
+        version: None,
         asked: Asked::No,
     }
 }

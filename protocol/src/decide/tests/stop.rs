@@ -391,13 +391,42 @@ fn without_a_clock_a_run_is_told_again_but_not_deleted() {
 }
 
 #[test]
-fn a_run_that_a_person_has_told_to_stop_stays_theirs() {
+fn a_run_that_a_person_has_told_to_stop_stays_theirs_and_is_told_once_more() {
     for asked in [Asked::ByPerson, Asked::InItsWay] {
         let run = FetchedRun {
             asked,
             ..running(run(2, "A"))
         };
         let late = watched(bounded(with(since(TIMEOUT), "A"))).reading_found(&name(2), run);
-        assert_eq!((decide(&late), next_stop(&late)), (Step::Settled, None));
+        let ledger = written(&late, Change::Stop);
+        let stop = ledger.current.clone().unwrap().stop;
+        assert_eq!(stop, Some(stop_at(NOW, StopReason::Cancelled)));
+        let told = Facts { ledger, ..late };
+        assert_eq!(stopped(&decide(&told)), Some(&*uid(2)));
     }
+}
+
+#[test]
+fn a_cancel_goes_with_the_failure_that_it_came_with() {
+    let stop = Some(stop_at(NOW - 5, StopReason::Cancelled));
+    let failed = CurrentRun {
+        stop,
+        ..ended(2, "A", RunResult::Failed)
+    };
+    let turned = with(failed, "A").reading_found(&name(2), running(run(2, "A")));
+    let current = recorded(&turned);
+    assert_eq!((current.result, current.stop), (None, None));
+}
+
+#[test]
+fn nothing_is_deleted_that_a_read_does_not_find_at_work() {
+    let mut unread = watched(bounded(with(told(100), "A")));
+    unread.policy.stop = Some(StopRequest::Delete);
+    assert_eq!(decide(&unread), Step::ReadRun(run_name(&name(2))));
+    let done = unread
+        .clone()
+        .reading_found(&name(2), succeeded(run(2, "A"), "x"));
+    assert_eq!(recorded(&done).result, Some(RunResult::Succeeded));
+    let at_work = unread.reading_found(&name(2), running(run(2, "A")));
+    assert_eq!(stopped(&decide(&at_work)), Some(&*uid(2)));
 }

@@ -251,6 +251,7 @@ pub(crate) fn fetched(run: RunIdentity, verdict: Verdict, outputs: OutputsRead) 
         pods_said: PodsSaid::Nothing,
         stopped: None,
         asked: Asked::No,
+        version: None,
     }
 }
 

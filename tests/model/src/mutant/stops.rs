@@ -35,6 +35,7 @@ pub(super) fn told(facts: &Facts, ledger: &Ledger) -> Step {
             name: run.name.clone(),
             uid: run.uid.to_owned(),
             request: StopRequest::Delete,
+            version: None,
         }))
     })
 }
