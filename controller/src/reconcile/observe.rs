@@ -112,10 +112,11 @@ impl Reconciliation<'_> {
         let compiled = self.template(consistent).await?;
         let own = Asks::of_runnable(&self.runnable.spec);
         self.facts.policy = Policy::as_far_as_usable(&own, &compiled.asks);
-        self.facts.policy_from = if consistent {
-            PolicyFrom::Read
-        } else {
-            PolicyFrom::Cache
+        // Of one that cannot be read nobody knows of which kind its runs are, and so whom its `stop` is meant for.
+        self.facts.policy_from = match (&compiled.template, consistent) {
+            (Err(_), _) => PolicyFrom::Nowhere,
+            (Ok(_), true) => PolicyFrom::Read,
+            (Ok(_), false) => PolicyFrom::Cache,
         };
         let kind = compiled
             .template

@@ -80,6 +80,8 @@ pub(super) struct Reconciliation<'a> {
     pub(super) has_unpicked: bool,
     /// Kinds of runs, with their `apiVersion`, of which discovery did not say where their objects are.
     pub(super) unfound: BTreeSet<(String, String)>,
+    /// Runs, by uid, that had changed when they were told to stop.
+    pub(super) changed_meanwhile: BTreeSet<String>,
     /// When the Runnable reached the cache, as [`crate::clock::moment`] counts.
     pub(super) arrived: u64,
     /// This reconciliation has written the status, so that what it read was no stale cache.
@@ -133,6 +135,7 @@ impl<'a> Reconciliation<'a> {
             stuck_on: None,
             has_unpicked: false,
             unfound: BTreeSet::new(),
+            changed_meanwhile: BTreeSet::new(),
             arrived,
             has_written: false,
         })

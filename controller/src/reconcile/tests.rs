@@ -1,6 +1,7 @@
 //! What a reconciliation leaves behind.
 
 mod asking;
+mod stopping;
 
 use std::{
     convert::Infallible,

@@ -48,7 +48,8 @@ fn overdue(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
                 Asked::InItsWay | Asked::ByPerson => StopReason::Cancelled,
             };
             let next = facts.ledger.clone().stop(run.uid, reason, facts.now?);
-            Some(Step::Write(Box::new(next), Change::Stop))
+            // In a ledger that was edited by hand two entries may have one uid: what changes nothing is not written.
+            (next != facts.ledger).then(|| Step::Write(Box::new(next), Change::Stop))
         }
         // Whatever else there is to say of it, others say.
         Some(NameRead::Found(_) | NameRead::Absent | NameRead::Denied) => None,

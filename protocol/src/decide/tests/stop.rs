@@ -12,7 +12,7 @@ use crate::{
         earlier_that_do_not_stop, next_stop,
     },
     facts::{Facts, PolicyFrom, StopOutcome},
-    ledger::{Asked, FetchedRun, tests::sample::*},
+    ledger::{Asked, FetchedRun, RunIdentity, tests::sample::*},
     policy::{Asks, Policy},
     reconcile_error::Category,
 };
@@ -429,4 +429,22 @@ fn nothing_is_deleted_that_a_read_does_not_find_at_work() {
     assert_eq!(recorded(&done).result, Some(RunResult::Succeeded));
     let at_work = unread.reading_found(&name(2), running(run(2, "A")));
     assert_eq!(stopped(&decide(&at_work)), Some(&*uid(2)));
+}
+
+#[test]
+fn a_stop_that_changes_nothing_in_a_ledger_edited_by_hand_is_not_written() {
+    let has_ended = ended(2, "A", RunResult::Succeeded);
+    let twin = HistoryEntry {
+        uid: Some(uid(2)),
+        ..earlier(TIMEOUT, None)
+    };
+    let run = FetchedRun {
+        run: RunIdentity {
+            uid: uid(2),
+            ..run(1, "old")
+        },
+        ..running(run(1, "old"))
+    };
+    let facts = bounded(facts(ledger(has_ended, vec![twin]), "A")).reading_found(&name(1), run);
+    assert_eq!(super::super::stop::stopped(&facts), Step::Settled);
 }
