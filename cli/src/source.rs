@@ -17,7 +17,7 @@ use serde_json::Value;
 use serde_saphyr::Location;
 
 pub(crate) use cartouche_templating::Segment;
-pub(crate) use key::as_kubectl_reads;
+pub(crate) use key::value_as_kubectl_reads;
 pub(crate) use node::{Content, MapEntry, Node};
 pub(crate) use path::shown;
 

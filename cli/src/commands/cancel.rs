@@ -212,11 +212,14 @@ fn way_to_stop(
 ) -> Option<StopRequest> {
     let name = &runnable.spec.run_template_ref.name;
     let template = templates.iter().find(|it| it.name_any() == *name);
-    let asks = template.map(|it| Asks::of_template(&it.spec));
-    let policy = Policy::as_far_as_usable(&Asks::default(), &asks.unwrap_or_default());
-    let compiled = template.and_then(|it| Template::compile(&it.spec).ok());
-    let literal = compiled.as_ref().and_then(Template::literal_kind);
-    policy.way_to_stop(of_run, literal)
+    let usable = template.and_then(|it| Some((it, Template::compile(&it.spec).ok()?)));
+    let Some((template, compiled)) = usable else {
+        // Nobody knows which kind the `stop` of one that cannot be read is meant for.
+        return StopRequest::of_kind(of_run.0, of_run.1);
+    };
+    let asks = Asks::of_template(&template.spec);
+    let policy = Policy::as_far_as_usable(&Asks::default(), &asks);
+    policy.way_to_stop(of_run, compiled.literal_kind())
 }
 
 fn current(runnable: &Runnable) -> Option<LedgerRun> {
@@ -373,6 +376,9 @@ mod tests {
         let tagged = ("example.dev/v1", "$(runnable.spec.inputs.kind)$");
         assert_eq!(way(build, &making(tagged, paused.clone()), true), ours);
         assert_eq!(way(job, &making(job, paused.clone()), false), deadline);
+        let mut unreadable = making(build, paused.clone());
+        unreadable["template"]["metadata"]["generateName"] = "$(runnable.".into();
+        assert_eq!(way(job, &unreadable, true), deadline);
         let unknown = way(build, &making(build, Value::Null), true);
         assert!(
             unknown.contains("hint: give the template a spec.stop"),

@@ -1,8 +1,20 @@
-//! Keys as kubectl reads them: by YAML 1.1, where more than text is a key, and as text again afterwards.
+//! Keys and values as kubectl reads them: by YAML 1.1, where more than text is a key, and a key is text again afterwards.
 
-/// What kubectl makes of a key, or of a value, without quotes, if it is not what is written.
+use std::str::FromStr;
+
+/// What kubectl makes of a key without quotes, if it is not what is written.
 pub(crate) fn as_kubectl_reads(written: &str) -> Option<String> {
-    let read = truth(written).map_or_else(|| number(written), |truth| Some(truth.to_string()))?;
+    read(written, single)
+}
+
+/// What kubectl makes of a value without quotes, if it is not what is written.
+pub(crate) fn value_as_kubectl_reads(written: &str) -> Option<String> {
+    read(written, double)
+}
+
+fn read(written: &str, float: fn(&str) -> Option<String>) -> Option<String> {
+    let number = || number(written, float);
+    let read = truth(written).map_or_else(number, |truth| Some(truth.to_string()))?;
     (read != written).then_some(read)
 }
 
@@ -18,7 +30,7 @@ fn truth(written: &str) -> Option<bool> {
     }
 }
 
-fn number(written: &str) -> Option<String> {
+fn number(written: &str, float: fn(&str) -> Option<String>) -> Option<String> {
     if !written.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) {
         return None;
     }
@@ -48,13 +60,9 @@ fn integer(text: &str) -> Option<i64> {
 }
 
 /// A number with a point or an exponent, in the fewest digits that tell it from others of single precision: with an
-/// exponent from a million on.
-fn float(text: &str) -> Option<String> {
-    let is_of_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | 'e' | 'E');
-    if !text.chars().all(is_of_number) {
-        return None;
-    }
-    let value: f32 = text.parse().ok()?;
+/// exponent from a million on. So keys become text again.
+fn single(text: &str) -> Option<String> {
+    let value: f32 = float(text)?;
     if !value.is_finite() {
         return None;
     }
@@ -66,6 +74,19 @@ fn float(text: &str) -> Option<String> {
     }
     let sign = if exponent < 0 { '-' } else { '+' };
     Some(format!("{mantissa}e{sign}{:02}", exponent.abs()))
+}
+
+/// The same of double precision, as JSON has it: without an exponent, where it would have none there.
+fn double(text: &str) -> Option<String> {
+    let value: f64 = float(text)?;
+    let is_plain = value == 0.0 || (1e-6..1e21).contains(&value.abs());
+    is_plain.then(|| value.to_string())
+}
+
+fn float<T: FromStr>(text: &str) -> Option<T> {
+    let is_of_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | 'e' | 'E');
+    let is_number = text.chars().all(is_of_number);
+    is_number.then(|| text.parse().ok()).flatten()
 }
 
 #[cfg(test)]
@@ -94,6 +115,20 @@ mod tests {
                 Some(read),
                 "{written}"
             );
+        }
+    }
+
+    #[test]
+    fn values_keep_the_digits_that_keys_lose() {
+        for (written, value, key) in [
+            ("2024.10", "2024.1", "2024.1"),
+            ("20241231.10", "20241231.1", "2.0241232e+07"),
+            ("3185e12", "3185000000000000", "3.185e+15"),
+            ("0089", "89", "89"),
+            ("no", "false", "false"),
+        ] {
+            assert_eq!(value_as_kubectl_reads(written).as_deref(), Some(value));
+            assert_eq!(as_kubectl_reads(written).as_deref(), Some(key));
         }
     }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     finding::{Finding, Rule},
-    source::{Content, Document, Node, SourceSpan, as_kubectl_reads},
+    source::{Content, Document, Node, SourceSpan, value_as_kubectl_reads},
 };
 
 /// What it says to people and does not mean to the engine.
@@ -71,7 +71,8 @@ fn scalar(runnable: &Document, node: &Node, value: &Value) -> Option<Finding> {
         let finding = warning(message.to_owned(), "this is no tag here");
         return Some(finding.help("write the tag in the template"));
     }
-    let read = as_kubectl_reads(&written).filter(|_| is_plain(&place) && is_lossy(&written))?;
+    let read =
+        value_as_kubectl_reads(&written).filter(|_| is_plain(&place) && is_lossy(&written))?;
     let message = format!("kubectl reads {written} as {read}");
     let finding = warning(message, "this is not in quotes");
     Some(finding.help(format!(
@@ -90,12 +91,20 @@ fn is_plain(place: &SourceSpan) -> bool {
     before.ends_with([':', ',', '[', '{', '-'])
 }
 
-/// Whether more than the way of writing is lost: a last zero, an octal number, a word for a boolean. Of long numbers
-/// nothing is said.
+/// Whether more than the way of writing is lost: a last zero, an octal or hexadecimal number, separated digits, the short
+/// hash of a commit, a word for a boolean.
 fn is_lossy(written: &str) -> bool {
     let is_number = written.bytes().all(|it| it.is_ascii_digit() || it == b'.');
     let is_word = written.bytes().all(|it| it.is_ascii_alphabetic());
-    let has_zero = written.contains('.') && written.ends_with('0');
-    let is_octal = written.starts_with('0') && !written.contains('.');
-    is_word || is_number && written.len() <= 6 && (has_zero || is_octal)
+    let has_zero = is_number && written.contains('.') && written.ends_with('0');
+    let is_octal = is_number && written.starts_with('0') && !written.contains('.');
+    let has_prefix = ["0x", "0o", "0b"].iter().any(|it| written.starts_with(it));
+    is_word || has_zero || is_octal || has_prefix || written.contains('_') || is_short_hash(written)
+}
+
+/// Digits with one `e` among them, as many as a short hash has: nobody writes a number like that.
+fn is_short_hash(written: &str) -> bool {
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    let parts = written.split_once('e');
+    written.len() >= 7 && parts.is_some_and(|(before, after)| is_digits(before) && is_digits(after))
 }

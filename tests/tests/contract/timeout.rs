@@ -260,6 +260,26 @@ async fn where_nobody_knows_how_a_kind_is_stopped_that_is_said() -> Result<()> {
 }
 
 #[tokio::test]
+async fn while_the_template_cannot_be_read_no_run_is_stopped_by_it() -> Result<()> {
+    let world = world("unreadable", stoppable()).await?;
+    let subject = limited(&world, "4s").await?;
+    let run = subject.run(1).await?;
+    let mut unreadable = stoppable();
+    unreadable["template"]["spec"]["foo"] = "$(runnable.spec".into();
+    world.template(unreadable).await?;
+    subject
+        .fails("TemplateStampFailure", "$(runnable.spec")
+        .await?;
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    let name = text(&run["metadata"]["name"]);
+    let left_alone = world.get(TEST_OBJ, name).await?;
+    assert_eq!(left_alone["spec"]["halt"], Value::Null);
+    world.template(stoppable()).await?;
+    told(&subject, 1).await?;
+    subject.stays_at(1).await
+}
+
+#[tokio::test]
 async fn a_timeout_holds_for_a_run_that_is_at_work_already() -> Result<()> {
     let world = world("added", stoppable()).await?;
     let spec = json!({ "inputs": { "foo": 1 }, "serviceAccountName": "runner" });
