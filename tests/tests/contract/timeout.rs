@@ -265,10 +265,10 @@ async fn while_the_template_cannot_be_read_no_run_is_stopped_by_it() -> Result<(
     let subject = limited(&world, "4s").await?;
     let run = subject.run(1).await?;
     let mut unreadable = stoppable();
-    unreadable["template"]["spec"]["foo"] = "$(runnable.spec".into();
+    unreadable["template"]["spec"]["foo"] = "$(runnable.spec[)$".into();
     world.template(unreadable).await?;
     subject
-        .fails("TemplateStampFailure", "$(runnable.spec")
+        .fails("TemplateStampFailure", "spec.foo")
         .await?;
     tokio::time::sleep(Duration::from_secs(8)).await;
     let name = text(&run["metadata"]["name"]);
