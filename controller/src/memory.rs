@@ -99,10 +99,8 @@ pub enum Operation {
     Create(i64),
     /// Deleting runs.
     Delete,
-    /// Telling runs of this `apiVersion` and kind to stop.
-    StopKind(String, String),
-    /// Telling the run with this uid to stop.
-    StopRun(String),
+    /// Telling runs of this kind to stop.
+    Stop(String),
     /// Writing the status, at this generation.
     Status(i64),
     /// Reading the ledger once more before a create, or who wrote it.

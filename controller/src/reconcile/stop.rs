@@ -5,8 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use cartouche_protocol::{
     decide::{STOPS_WITHIN, ToStop, earlier_that_do_not_stop, next_stop},
     diagnosis::Diagnosis,
-    facts::{RunName, StopOutcome},
-    ledger::AtWork,
+    facts::StopOutcome,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 use k8s_openapi::jiff::SignedDuration;
@@ -25,9 +24,7 @@ impl Reconciliation<'_> {
         let now = boot_time();
         // Of those that have ended nobody waits for anything.
         memory.backoffs.retain(|backoff| match &backoff.what {
-            what @ (Operation::StopKind(..) | Operation::StopRun(_)) => {
-                ledger.at_work().any(|run| of(&run).contains(what))
-            }
+            Operation::Stop(kind) => ledger.at_work().any(|run| run.name.kind == *kind),
             _ => true,
         });
         let asked = memory
@@ -35,12 +32,8 @@ impl Reconciliation<'_> {
             .lately(STOPS_WITHIN.unsigned_abs(), now);
         let at_work = ledger.at_work().filter(|run| run.stop.is_some());
         let stops = at_work.filter_map(|run| {
-            let mut failed = of(&run)
-                .into_iter()
-                .filter_map(|what| memory.in_backoff(&what, now));
-            let failed = failed
-                .next()
-                .map(|(error, _)| StopOutcome::Failed(error.clone()));
+            let failed = memory.in_backoff(&Operation::Stop(run.name.kind.clone()), now);
+            let failed = failed.map(|(error, _)| StopOutcome::Failed(error.clone()));
             let sent = asked.contains(run.uid).then_some(StopOutcome::Sent);
             Some((run.uid.to_owned(), sent.or(failed)?))
         });
@@ -49,11 +42,11 @@ impl Reconciliation<'_> {
 
     /// Tells a run to stop.
     pub(super) async fn stop(&mut self, to: ToStop) {
+        let what = Operation::Stop(to.name.kind.clone());
         match self.request_stop(&to).await {
             Ok(()) => {
                 let mut memory = lock(&self.memory);
-                memory.succeeded(&of_kind(&to.name));
-                memory.succeeded(&Operation::StopRun(to.uid.clone()));
+                memory.succeeded(&what);
                 memory.asked_to_stop.add([to.uid.clone()], boot_time());
                 drop(memory);
                 self.facts.stops.insert(to.uid, StopOutcome::Sent);
@@ -66,21 +59,19 @@ impl Reconciliation<'_> {
             }
             Err(error) => {
                 tracing::info!(namespace = self.key.namespace, runnable = self.key.name, run = to.name.name, %error, "a run cannot be told to stop");
-                let of_kind = is_refused_of_all(&error).then(|| of_kind(&to.name));
-                let what = of_kind.unwrap_or_else(|| Operation::StopRun(to.uid.clone()));
                 let error = self.unstopped(&error);
-                self.put_off_stops(&what, &error);
                 lock(&self.memory).failed(what, &error, boot_time());
+                self.put_off_stops(&to.name.kind, &error);
             }
         }
         self.look_at_the_clock();
     }
 
-    /// The runs that this failure holds for are told again together.
-    fn put_off_stops(&mut self, what: &Operation, error: &ReconcileError) {
+    /// What is refused of one run of a kind is most likely refused of all: they are told again together.
+    fn put_off_stops(&mut self, kind: &str, error: &ReconcileError) {
         let at_work = self.facts.ledger.at_work();
-        let meant = at_work.filter(|run| run.stop.is_some() && of(run).contains(what));
-        let uids: Vec<String> = meant.map(|run| run.uid.to_owned()).collect();
+        let of_kind = at_work.filter(|run| run.stop.is_some() && run.name.kind == kind);
+        let uids: Vec<String> = of_kind.map(|run| run.uid.to_owned()).collect();
         for uid in uids {
             let stops = &mut self.facts.stops;
             stops
@@ -149,9 +140,9 @@ impl Reconciliation<'_> {
         let memory = lock(&self.memory);
         let now = boot_time();
         let at_work = self.facts.ledger.at_work();
-        let failed = at_work.flat_map(|run| of(&run)).filter_map(|what| {
-            let (_, left) = memory.in_backoff(&what, now)?;
-            Some(left + SECOND)
+        let failed = at_work.filter_map(|run| {
+            let what = Operation::Stop(run.name.kind.clone());
+            memory.in_backoff(&what, now).map(|(_, left)| left + SECOND)
         });
         let time = next_stop(&self.facts).map(|at| {
             let Some(now) = self.facts.now else {
@@ -163,25 +154,5 @@ impl Reconciliation<'_> {
             }
         });
         failed.chain(time).min()
-    }
-}
-
-/// What may have failed of telling a run to stop.
-fn of(run: &AtWork<'_>) -> [Operation; 2] {
-    [of_kind(&run.name), Operation::StopRun(run.uid.to_owned())]
-}
-
-fn of_kind(run: &RunName) -> Operation {
-    Operation::StopKind(run.api_version.clone(), run.kind.clone())
-}
-
-/// Whether what was refused of one run is refused of all of its kind: a right is missing, or there is no such request. A
-/// policy may look at the object, as the API server does at what a patch makes of it.
-fn is_refused_of_all(error: &DiscoveryError) -> bool {
-    match error {
-        DiscoveryError::Unknown { .. } => true,
-        DiscoveryError::Api(error) => {
-            error.is_unsupported() || error.is_forbidden() && !error.is_not_admitted()
-        }
     }
 }

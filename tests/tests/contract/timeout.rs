@@ -267,9 +267,7 @@ async fn while_the_template_cannot_be_read_no_run_is_stopped_by_it() -> Result<(
     let mut unreadable = stoppable();
     unreadable["template"]["spec"]["foo"] = "$(runnable.spec[)$".into();
     world.template(unreadable).await?;
-    subject
-        .fails("TemplateStampFailure", "spec.foo")
-        .await?;
+    subject.fails("TemplateStampFailure", "spec.foo").await?;
     tokio::time::sleep(Duration::from_secs(8)).await;
     let name = text(&run["metadata"]["name"]);
     let left_alone = world.get(TEST_OBJ, name).await?;

@@ -17,22 +17,22 @@ use crate::{
     lock::lock,
 };
 
-/// A controller whose API server answers so to the first requests to change a run, and takes the rest.
-fn refusing(answers: Vec<(u16, &'static str)>) -> Arc<ControllerContext> {
-    let answers = Mutex::new(answers.into_iter());
+/// A controller whose API server answers so many requests to change a run with a conflict, and takes the rest.
+fn conflicting(conflicts: usize) -> Arc<ControllerContext> {
+    let left = Mutex::new(conflicts);
     serving(move |request| {
         if *request.method() != Method::PATCH {
             return (StatusCode::OK, kinds(API_VERSION, KIND, "builds"));
         }
-        let Some((code, reason)) = answers.lock().unwrap().next() else {
+        let mut left = left.lock().unwrap();
+        let Some(fewer) = left.checked_sub(1) else {
             return (StatusCode::OK, json!({}));
         };
-        let refused = json!({ "kind": "Status", "code": code, "reason": reason, "message": "no" });
-        (StatusCode::from_u16(code).unwrap(), refused)
+        *left = fewer;
+        let conflict = json!({ "kind": "Status", "code": 409, "reason": "Conflict", "message": "it has changed" });
+        (StatusCode::CONFLICT, conflict)
     })
 }
-
-const CONFLICT: (u16, &str) = (409, "Conflict");
 
 fn current_run() -> ToStop {
     let patch = json!({ "spec": { "paused": true } });
@@ -50,25 +50,20 @@ fn current_run() -> ToStop {
     }
 }
 
-/// A reconciliation of a Runnable both of whose runs are to stop.
+/// A reconciliation of a Runnable whose run is to stop.
 fn stopping(ctx: &ControllerContext) -> Reconciliation<'_> {
     let mut runnable = runnable("r");
     let mut status: Value = serde_json::to_value(&runnable.status).unwrap();
-    let stop = json!({ "reason": "TimedOut", "at": "2026-01-01T00:00:00Z" });
-    status["unfinishedRuns"] = json!([{
-        "sequence": 1, "inputHash": "v1:B", "apiVersion": API_VERSION, "kind": KIND, "name": "app-1", "uid": "run-1", "stop": stop.clone(),
-    }]);
-    status["currentRun"]["stop"] = stop;
+    status["currentRun"]["stop"] = json!({ "reason": "TimedOut", "at": "2026-01-01T00:00:00Z" });
     runnable.status = serde_json::from_value(status).unwrap();
     let mut begun = Reconciliation::begin(ctx, Arc::new(runnable), moment()).unwrap();
     begun.account = Some(ctx.identity.own().clone());
-    assert_eq!(begun.facts.ledger.at_work().count(), 2);
     begun
 }
 
 /// What is known after each time that it was told, and whether this process remembers having told it.
-async fn told(answers: Vec<(u16, &'static str)>) -> (Vec<Option<StopOutcome>>, bool) {
-    let ctx = refusing(answers);
+async fn told(conflicts: usize) -> (Vec<Option<StopOutcome>>, bool) {
+    let ctx = conflicting(conflicts);
     let mut begun = stopping(&ctx);
     let mut known = Vec::new();
     for _ in 0..2 {
@@ -83,39 +78,18 @@ async fn told(answers: Vec<(u16, &'static str)>) -> (Vec<Option<StopOutcome>>, b
 
 #[tokio::test]
 async fn a_run_that_had_changed_has_heard_nothing_and_is_told_once_more() {
-    let (known, remembered) = told(vec![CONFLICT]).await;
+    let (known, remembered) = told(1).await;
     assert_eq!(known, [None, Some(StopOutcome::Sent)]);
     assert!(remembered);
 }
 
 #[tokio::test]
 async fn one_that_changes_again_is_not_taken_for_told() {
-    let (known, remembered) = told(vec![CONFLICT; 2]).await;
+    let (known, remembered) = told(2).await;
     assert_eq!(known[0], None);
     let Some(StopOutcome::Failed(error)) = &known[1] else {
         panic!("{known:?}");
     };
     assert!(error.message.contains("stop the run"), "{error}");
     assert!(!remembered);
-}
-
-/// Whether it is known of the earlier run that it cannot be told either, in this pass and in the next one.
-async fn puts_off_the_other(code: u16, reason: &'static str) -> (bool, bool) {
-    let ctx = refusing(vec![(code, reason)]);
-    let mut begun = stopping(&ctx);
-    begun.stop(current_run()).await;
-    let now = begun.facts.stops.contains_key("run-1");
-    begun.take_in_stops();
-    assert!(begun.facts.stops.contains_key("run-2"));
-    (now, begun.facts.stops.contains_key("run-1"))
-}
-
-#[tokio::test]
-async fn a_missing_right_puts_off_the_other_runs_of_the_kind_and_a_refusal_of_one_run_does_not() {
-    assert_eq!(puts_off_the_other(403, "Forbidden").await, (true, true));
-    assert_eq!(
-        puts_off_the_other(405, "MethodNotAllowed").await,
-        (true, true)
-    );
-    assert_eq!(puts_off_the_other(422, "Invalid").await, (false, false));
 }
