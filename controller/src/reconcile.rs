@@ -282,10 +282,7 @@ async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Resul
         Step::ReadLedgerWriter => reconciliation.read_ledger_writer().await,
         Step::Probe => reconciliation.probe().await,
         Step::Create => reconciliation.create().await,
-        Step::Stop(to) => {
-            reconciliation.stop(*to).await;
-            Ok(())
-        }
+        Step::Stop(to) => reconciliation.stop(*to).await,
         Step::Write(ledger, change) => reconciliation.write(*ledger, change).await,
     }
 }

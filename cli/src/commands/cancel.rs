@@ -204,7 +204,7 @@ impl Templates {
     }
 }
 
-/// As the controller decides it.
+/// As the controller decides it, which stops nothing while the template cannot be read.
 fn way_to_stop(
     templates: &[ClusterRunTemplate],
     runnable: &Runnable,

@@ -76,11 +76,19 @@ fn single(text: &str) -> Option<String> {
     Some(format!("{mantissa}e{sign}{:02}", exponent.abs()))
 }
 
-/// The same of double precision, as JSON has it: without an exponent, where it would have none there.
+/// The same of double precision, as Go writes it in JSON: with an exponent only if it is very large or very small.
 fn double(text: &str) -> Option<String> {
-    let value: f64 = float(text)?;
-    let is_plain = value == 0.0 || (1e-6..1e21).contains(&value.abs());
-    is_plain.then(|| value.to_string())
+    let value = float(text).filter(|value: &f64| value.is_finite())?;
+    if value == 0.0 || (1e-6..1e21).contains(&value.abs()) {
+        return Some(value.to_string());
+    }
+    let scientific = format!("{value:e}");
+    let is_large = !scientific.contains("e-");
+    Some(if is_large {
+        scientific.replace('e', "e+")
+    } else {
+        scientific
+    })
 }
 
 fn float<T: FromStr>(text: &str) -> Option<T> {
@@ -124,11 +132,14 @@ mod tests {
             ("2024.10", "2024.1", "2024.1"),
             ("20241231.10", "20241231.1", "2.0241232e+07"),
             ("3185e12", "3185000000000000", "3.185e+15"),
+            ("3185e99", "3.185e+102", ""),
+            ("0.00000010", "1e-7", "1e-07"),
             ("0089", "89", "89"),
             ("no", "false", "false"),
         ] {
             assert_eq!(value_as_kubectl_reads(written).as_deref(), Some(value));
-            assert_eq!(as_kubectl_reads(written).as_deref(), Some(key));
+            let read = as_kubectl_reads(written);
+            assert_eq!(read.unwrap_or_default(), key);
         }
     }
 

@@ -99,7 +99,15 @@ fn is_lossy(written: &str) -> bool {
     let has_zero = is_number && written.contains('.') && written.ends_with('0');
     let is_octal = is_number && written.starts_with('0') && !written.contains('.');
     let has_prefix = ["0x", "0o", "0b"].iter().any(|it| written.starts_with(it));
-    is_word || has_zero || is_octal || has_prefix || written.contains('_') || is_short_hash(written)
+    let is_separated = written.contains('_') && !are_thousands(written);
+    is_word || has_zero || is_octal || has_prefix || is_separated || is_short_hash(written)
+}
+
+/// Digits in groups of three are a number to whoever wrote them.
+fn are_thousands(written: &str) -> bool {
+    let mut groups = written.split('_');
+    let is_first = |group: &str| (1..=3).contains(&group.len());
+    groups.next().is_some_and(is_first) && groups.all(|group| group.len() == 3)
 }
 
 /// Digits with one `e` among them, as many as a short hash has: nobody writes a number like that.

@@ -12,7 +12,7 @@ use k8s_openapi::jiff::SignedDuration;
 
 use super::{
     prune::CLOCK_LOOK,
-    reconciliation::{Reconciliation, SECOND},
+    reconciliation::{End, Reconciliation, SECOND},
 };
 use crate::{clock::boot_time, discovery::DiscoveryError, lock::lock, memory::Operation};
 
@@ -41,7 +41,7 @@ impl Reconciliation<'_> {
     }
 
     /// Tells a run to stop.
-    pub(super) async fn stop(&mut self, to: ToStop) {
+    pub(super) async fn stop(&mut self, to: ToStop) -> Result<(), End> {
         let what = Operation::Stop(to.name.kind.clone());
         match self.request_stop(&to).await {
             Ok(()) => {
@@ -51,11 +51,11 @@ impl Reconciliation<'_> {
                 drop(memory);
                 self.facts.stops.insert(to.uid, StopOutcome::Sent);
             }
-            // It has heard nothing. It is told once more at once, after another look where that is needed.
+            // It has heard nothing. It is told once more at once, if another look finds it at work.
             Err(DiscoveryError::Api(error))
                 if error.is_conflict() && self.changed_meanwhile.insert(to.uid.clone()) =>
             {
-                self.facts.reads.remove(&to.name);
+                return self.read_run(to.name).await;
             }
             Err(error) => {
                 tracing::info!(namespace = self.key.namespace, runnable = self.key.name, run = to.name.name, %error, "a run cannot be told to stop");
@@ -65,6 +65,7 @@ impl Reconciliation<'_> {
             }
         }
         self.look_at_the_clock();
+        Ok(())
     }
 
     /// What is refused of one run of a kind is most likely refused of all: they are told again together.

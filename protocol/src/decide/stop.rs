@@ -85,13 +85,12 @@ fn told(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
     }
     let request = way(facts, run)?;
     let version = match (&request, facts.reads.get(&run.name)) {
-        (StopRequest::Patch(_), _) => None,
+        (_, Some(NameRead::Found(found))) if is_at_work(found, run) => found.version,
+        (StopRequest::Patch(_), None | Some(NameRead::Denied)) => None,
         // What has ended meanwhile is not taken away.
         (StopRequest::Delete, None) => return Some(Step::ReadRun(run.name.clone())),
-        (StopRequest::Delete, Some(NameRead::Found(found))) if is_at_work(found, run) => {
-            found.version
-        }
-        (StopRequest::Delete, Some(_)) => return None,
+        // It has ended, or another object has its name.
+        (_, Some(_)) => return None,
     };
     let (name, uid) = (run.name.clone(), run.uid.to_owned());
     Some(Step::Stop(Box::new(ToStop {
@@ -162,6 +161,10 @@ pub fn earlier_that_do_not_stop(facts: &Facts) -> Vec<(String, ReconcileError)> 
 /// When time alone makes something to do of a run at work, be it to say that it does not stop: the next such time.
 #[must_use]
 pub fn next_stop(facts: &Facts) -> Option<Timestamp> {
+    // Once there is a template that can be read, that is heard of.
+    if facts.policy_from == PolicyFrom::Nowhere {
+        return None;
+    }
     let is_ahead = |at: &Timestamp| facts.now.is_none_or(|now| now < *at);
     let at_work = facts.ledger.at_work();
     let times = at_work.filter_map(|run| match to_be_told(&run) {

@@ -21,6 +21,9 @@ use crate::{
 fn conflicting(conflicts: usize) -> Arc<ControllerContext> {
     let left = Mutex::new(conflicts);
     serving(move |request| {
+        if request.uri().path().ends_with("/app-2") && *request.method() == Method::GET {
+            return (StatusCode::NOT_FOUND, Value::Null);
+        }
         if *request.method() != Method::PATCH {
             return (StatusCode::OK, kinds(API_VERSION, KIND, "builds"));
         }
@@ -67,9 +70,15 @@ async fn told(conflicts: usize) -> (Vec<Option<StopOutcome>>, bool) {
     let mut begun = stopping(&ctx);
     let mut known = Vec::new();
     for _ in 0..2 {
-        begun.stop(current_run()).await;
+        begun.stop(current_run()).await.unwrap();
         known.push(begun.facts.stops.get("run-2").cloned());
     }
+    let asked = begun.facts.reads.keys().map(|name| &*name.name);
+    assert_eq!(
+        asked.collect::<Vec<_>>(),
+        ["app-2"],
+        "it was looked at once more"
+    );
     let mut memory = lock(&begun.memory);
     let lately = std::time::Duration::from_mins(5);
     let remembered = memory.asked_to_stop.lately(lately, boot_time());
