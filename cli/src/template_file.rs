@@ -38,6 +38,7 @@ pub(crate) fn spec(document: &Document) -> Option<ClusterRunTemplateSpec> {
     Some(ClusterRunTemplateSpec {
         retry: document.field("retry"),
         timeout: document.field("timeout"),
+        concurrency_policy: document.field("concurrencyPolicy"),
         stop: document.field("stop"),
         template: part("template")?,
         input_schema: part("inputSchema"),

@@ -6,6 +6,7 @@
 
 mod breaker;
 mod cancellation;
+mod concurrency;
 mod definition;
 mod duration;
 mod health_rule;
@@ -22,6 +23,7 @@ mod written;
 
 pub use breaker::{Breaker, NoBreaker};
 pub use cancellation::Cancellation;
+pub use concurrency::{ConcurrencyPolicy, PendingRun};
 pub use definition::{cluster_run_template, runnable};
 pub use duration::{LONGEST_DURATION, SHORTEST_DURATION, duration};
 pub use health_rule::{

@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{health_rule::HealthRule, retry::Retry, schema, stop::StopMethod};
+use crate::{
+    concurrency::ConcurrencyPolicy, health_rule::HealthRule, retry::Retry, schema, stop::StopMethod,
+};
 
 /// Says what a Runnable runs, when a run has succeeded, and which of its values are outputs.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,7 +69,12 @@ pub struct ClusterRunTemplateSpec {
     #[schemars(schema_with = "schema::duration")]
     pub timeout: Option<String>,
 
-    /// How a run is stopped, by its timeout and by `cartouche cancel`. Without it that is known of Jobs, Pods, Tekton's
+    /// Whether a run may begin while an earlier one of the same Runnable is at work, for every Runnable of this template:
+    /// `Allow`, `LatestOnly` or `Replace`. It counts before what a Runnable says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency_policy: Option<ConcurrencyPolicy>,
+
+    /// How a run is stopped, by its timeout, for a later run (`concurrencyPolicy: Replace`) and by `cartouche cancel`. Without it that is known of Jobs, Pods, Tekton's
     /// `TaskRun`s and `PipelineRun`s, and Argo `Workflow`s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopMethod>,

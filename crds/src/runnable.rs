@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{retry::Retry, schema, status::RunnableStatus};
+use crate::{concurrency::ConcurrencyPolicy, retry::Retry, schema, status::RunnableStatus};
 
 /// Runs a `ClusterRunTemplate` exactly once per change of what the template renders.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +28,7 @@ use crate::{retry::Retry, schema, status::RunnableStatus};
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     printcolumn = r#"{"name":"Run Name","type":"string","jsonPath":".status.currentRun.name","description":"The name of that run's object","priority":1}"#,
     printcolumn = r#"{"name":"Attempt","type":"integer","jsonPath":".status.currentRun.attempt","description":"Which attempt that run is; empty for the first","priority":1}"#,
+    printcolumn = r#"{"name":"Waiting","type":"string","jsonPath":".status.pending.reason","description":"What the run that is due waits for","priority":1}"#,
     printcolumn = r#"{"name":"Suspend","type":"boolean","jsonPath":".spec.suspend","description":"Whether new runs are held back","priority":1}"#,
     printcolumn = r#"{"name":"Template","type":"string","jsonPath":".spec.runTemplateRef.name","priority":1}"#,
     printcolumn = r#"{"name":"Outputs From","type":"string","jsonPath":".status.outputsFrom.name","description":"The run that the outputs were read from","priority":1}"#
@@ -67,6 +68,13 @@ pub struct RunnableSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::duration")]
     pub timeout: Option<String>,
+
+    /// Whether a run may begin while an earlier one of the same Runnable is at work: `Allow` (it may), `LatestOnly` (it waits
+    /// for the end of the earlier one) or `Replace` (the earlier one is told to stop first, as by a timeout). Where the template
+    /// says it as well, the template counts; where nobody says it, it is `Allow`.
+    /// Templates cannot read it, and a change of it makes no run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency_policy: Option<ConcurrencyPolicy>,
 
     /// How many finished runs are kept. Unfinished runs, the current run and the run that the
     /// outputs came from are never deleted, others ten minutes after their end at the earliest.

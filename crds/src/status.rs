@@ -10,7 +10,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{breaker::Breaker, history::HistoryEntry, schema, stop::Stop, written::WrittenStatus};
+use crate::{
+    breaker::Breaker, concurrency::PendingRun, history::HistoryEntry, schema, stop::Stop,
+    written::WrittenStatus,
+};
 
 /// What the controller saw and did, as code has it: earlier runs are in one list, whether they have ended or not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -26,6 +29,8 @@ pub struct RunnableStatus {
     pub outputs_from: Option<OutputsFrom>,
     /// The run for what the template renders now.
     pub current_run: Option<CurrentRun>,
+    /// The run that is due, while something holds it back that was asked for. Nothing is decided by it.
+    pub pending: Option<PendingRun>,
     /// The last re-run request that a run before the current one answered.
     pub answered_token: Option<String>,
     /// Earlier runs, oldest first: those without a result and those with one. Shared, since few writes change them.

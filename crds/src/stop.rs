@@ -36,7 +36,7 @@ pub struct DeleteRun {}
 /// That a run was told to stop, which is written before it is told, and never taken back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stop {
-    /// Why: `TimedOut` or `Cancelled`.
+    /// Why: `TimedOut`, `Replaced`, `Withdrawn` or `Cancelled`.
     pub reason: StopReason,
     /// When that was written, by the API server's clock.
     pub at: Time,
@@ -65,6 +65,8 @@ impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {
             StopReason::TimedOut => f.write_str("stopped by its timeout")?,
+            StopReason::Replaced => f.write_str("stopped for a later run")?,
+            StopReason::Withdrawn => f.write_str("given up for a later run")?,
             StopReason::Cancelled => f.write_str("stopped on request")?,
             StopReason::Other(reason) => write!(f, "stopped ({})", short_message(reason))?,
         }
@@ -78,6 +80,11 @@ impl fmt::Display for Stop {
 pub enum StopReason {
     /// It has worked for longer than its timeout.
     TimedOut,
+    /// Another document is to run, and no run may begin beside it.
+    Replaced,
+    /// The same, of a run that nobody knows to have been made: no create of it is sent any more. It goes when the run
+    /// turns up all the same.
+    Withdrawn,
     /// A person wanted it.
     Cancelled,
     /// What another release knows.
@@ -90,6 +97,8 @@ impl StopReason {
     pub fn as_str(&self) -> &str {
         match self {
             Self::TimedOut => "TimedOut",
+            Self::Replaced => "Replaced",
+            Self::Withdrawn => "Withdrawn",
             Self::Cancelled => "Cancelled",
             Self::Other(reason) => reason,
         }
@@ -100,6 +109,8 @@ impl From<String> for StopReason {
     fn from(mut reason: String) -> Self {
         match reason.as_str() {
             "TimedOut" => Self::TimedOut,
+            "Replaced" => Self::Replaced,
+            "Withdrawn" => Self::Withdrawn,
             "Cancelled" => Self::Cancelled,
             _ => {
                 reason.truncate(reason.floor_char_boundary(REASON_BYTES));
@@ -146,7 +157,14 @@ mod tests {
 
     #[test]
     fn what_another_release_knows_is_written_back_as_it_was_read() {
-        for reason in ["TimedOut", "Cancelled", "Replaced", ""] {
+        for reason in [
+            "TimedOut",
+            "Replaced",
+            "Withdrawn",
+            "Cancelled",
+            "Later",
+            "",
+        ] {
             let text = format!(r#"{{"reason":"{reason}","at":"2026-01-01T00:00:00Z"}}"#);
             let stop: Stop = serde_json::from_str(&text).unwrap();
             assert_eq!(serde_json::to_string(&stop).unwrap(), text);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
 use crate::{
+    concurrency::PendingRun,
     history::HistoryEntry,
     schema,
     status::{CurrentRun, OutputsFrom, RunnableStatus},
@@ -49,6 +50,14 @@ pub(crate) struct WrittenStatus {
     /// The run for what the template renders now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     current_run: Option<CurrentRun>,
+
+    /// The run that is due, while something holds it back that was asked for, and what it waits for.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "if_readable"
+    )]
+    pending: Option<PendingRun>,
 
     /// The last re-run request that a run before the current one answered. It asks for nothing more.
     #[serde(
@@ -116,6 +125,14 @@ fn lines<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     }))
 }
 
+/// What can be read, and nothing if it cannot: it is for people, and no reason to lose the ledger.
+fn if_readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    let text = Box::<RawValue>::deserialize(from)?;
+    Ok(serde_json::from_str(text.get()).ok())
+}
+
 /// A text, and nothing if it is anything else.
 fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Ok(match Value::deserialize(from)? {
@@ -147,6 +164,7 @@ impl From<WrittenStatus> for RunnableStatus {
             outputs: written.outputs,
             outputs_from: written.outputs_from,
             current_run: written.current_run,
+            pending: written.pending,
             answered_token: written.answered_token,
             history: Arc::new(history),
             unreadable_history,
@@ -175,6 +193,7 @@ impl From<RunnableStatus> for WrittenStatus {
             outputs: status.outputs,
             outputs_from: status.outputs_from,
             current_run: status.current_run,
+            pending: status.pending,
             answered_token: status.answered_token,
             unfinished_runs,
             history,

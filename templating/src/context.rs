@@ -25,7 +25,7 @@ pub(crate) const SELECTED: &str = "selected";
 /// Metadata that changes with every write.
 const VOLATILE: [&str; 2] = ["resourceVersion", "managedFields"];
 /// Fields of a Runnable's spec that say when and how often, and not what is run.
-const WHEN_TO_RUN: [&str; 3] = ["suspend", "retry", "timeout"];
+const WHEN_TO_RUN: [&str; 4] = ["suspend", "retry", "timeout", "concurrencyPolicy"];
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// What one rendering sees.

@@ -76,6 +76,7 @@ fn spec(template: Value, path: Option<&str>) -> ClusterRunTemplateSpec {
         health_rule: None,
         retry: None,
         timeout: None,
+        concurrency_policy: None,
         stop: None,
     }
 }

@@ -25,6 +25,7 @@ fn spec(template: Value) -> ClusterRunTemplateSpec {
         health_rule: None,
         retry: None,
         timeout: None,
+        concurrency_policy: None,
         stop: None,
     }
 }

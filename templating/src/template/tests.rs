@@ -30,6 +30,7 @@ fn compile(template: Value) -> Result<Template, Diagnostics> {
         health_rule: None,
         retry: None,
         timeout: None,
+        concurrency_policy: None,
         stop: None,
     })
 }
@@ -125,6 +126,7 @@ fn what_is_wrong_whatever_a_runnable_says_is_found_by_compiling() {
     let spec = ClusterRunTemplateSpec {
         retry: None,
         timeout: None,
+        concurrency_policy: None,
         stop: None,
         template: json!({
             "kind": "",
@@ -242,6 +244,7 @@ fn attempt(template: Value, inputs: &Value) -> Attempt {
     let draft = Draft::new(&ClusterRunTemplateSpec {
         retry: None,
         timeout: None,
+        concurrency_policy: None,
         stop: None,
         template,
         outputs: None,
@@ -356,6 +359,7 @@ fn a_run_that_does_not_say_its_kind_has_that_of_the_template() {
     let spec = |kind: &str| ClusterRunTemplateSpec {
         retry: None,
         timeout: None,
+        concurrency_policy: None,
         stop: None,
         template: json!({
             "apiVersion": "v1", "kind": kind, "metadata": { "generateName": "x-" },

@@ -249,6 +249,7 @@ fn a_colon_in_what_a_user_wrote_parts_no_message() {
         health_rule: None,
         retry: None,
         timeout: None,
+        concurrency_policy: None,
         stop: None,
     };
     let problems = crate::Template::compile(&spec).unwrap_err();

@@ -6,6 +6,7 @@ fn spec() -> ClusterRunTemplateSpec {
     ClusterRunTemplateSpec {
         retry: None,
         timeout: None,
+        concurrency_policy: None,
         stop: None,
         template: template(json!({})),
         outputs: Some(
