@@ -7,6 +7,7 @@
 mod current_run;
 mod first_run;
 mod gate;
+mod overlap;
 mod pending;
 mod retry;
 mod stop;
@@ -94,6 +95,9 @@ pub enum Change {
     Record,
     /// A run at work is going to be told to stop.
     Stop,
+    /// Runs make way for one that is due: those at work are going to be told to stop, and one that nobody has seen is
+    /// not made any more. What is wrong, or waited for, is not known to have changed.
+    MakeWay,
 }
 
 /// What is waited for.
@@ -195,9 +199,11 @@ fn decided_without_rendering(facts: &Facts) -> Step {
     if facts.runnable.deleting || removed || facts.watch == WatchState::Starting {
         return Step::Settled;
     }
-    if let Some(step) = first_run::before_catching_up(facts) {
-        return step;
-    }
+    first_run::before_catching_up(facts).unwrap_or_else(|| looked_after(facts))
+}
+
+/// What is done for the runs that exist, whatever is rendered.
+fn looked_after(facts: &Facts) -> Step {
     let step = match &facts.ledger.current {
         Some(current) if current.phase == RunPhase::Created => {
             current_run::current_run(facts, None, current)
@@ -227,6 +233,8 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
     {
         let name = RunName::of(current);
         fate = match facts.reads.get(&name) {
+            // The gate knows when it is to be read, or that it need not be.
+            None if overlap::is_asked(facts) => Fate::Known,
             None => return Step::ReadRun(name),
             Some(NameRead::Found(found)) if facts.is_run_of(&found.run, current) => {
                 Fate::Found(found.run.clone())
@@ -236,13 +244,22 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
             Some(NameRead::Denied) => Fate::Unread,
         };
     }
+    // Nobody waits for the end of what somebody has deleted.
+    let current = facts.ledger.current.as_ref();
+    let current = current.filter(|_| overlap::is_asked(facts));
+    let ended = current.and_then(|current| current_run::deleted_unfinished(facts, current));
+    let message = match &ended {
+        Some(_) => current_run::DELETED_UNFINISHED,
+        None => &last_message(facts),
+    };
     let next = Next {
         beginning: Beginning::Run,
         attempt: 1,
         fate: &fate,
-        message: &last_message(facts),
+        message,
     };
-    intend(facts, rendering, facts.ledger.clone(), &next)
+    let ledger = ended.unwrap_or_else(|| facts.ledger.clone());
+    intend(facts, rendering, ledger, &next)
 }
 
 /// What the next number is for.
@@ -261,7 +278,7 @@ struct Next<'a> {
 fn intend(facts: &Facts, rendering: &Rendering, mut ledger: Ledger, next: &Next<'_>) -> Step {
     match gate::intent(facts, rendering, &ledger, next.beginning) {
         Ok(breaker) => ledger.breaker = breaker,
-        Err(held) => return Step::Stuck(held),
+        Err(step) => return step,
     }
     let uid = &facts.runnable.uid;
     let token = facts.runnable.rerun_token.clone();

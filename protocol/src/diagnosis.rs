@@ -2,14 +2,17 @@
 //! conditions, events, `cartouche why` and the docs.
 
 mod examples;
+mod in_the_way;
 mod sentence;
 mod wrong_type;
 
 use std::fmt;
 
+use cartouche_crds::Stop;
 use cartouche_templating::{Diagnostic, Diagnostics, explained};
 
 use crate::told;
+pub use in_the_way::{InTheWay, Why};
 use wrong_type::WrongType;
 
 /// Mistakes of one template that are spelled out; the others are counted.
@@ -177,10 +180,12 @@ pub enum Diagnosis {
     },
     /// What is asked for beside what is run cannot be used.
     PolicyInvalid(Vec<Fault>),
-    /// This run is past its timeout since then, and nobody knows how its kind is stopped.
-    NoWayToStop(String, String),
-    /// This run was told to stop then, and has not.
-    NotStopped(String, String),
+    /// These runs are at work, and no other may begin beside them.
+    RunAtWork(Vec<InTheWay>),
+    /// This run is to stop, for this reason since then, and nobody knows how its kind is stopped.
+    NoWayToStop(String, Stop),
+    /// This run was told to stop, for this reason since then, and has not.
+    NotStopped(String, Stop),
     /// Somebody else writes the status.
     OtherController(u64),
     /// The Runnable is suspended.
@@ -226,6 +231,7 @@ impl Diagnosis {
                     "{cure}; `cartouche diff {runnable} -n {namespace} --server-dry-run` asks again"
                 );
             }
+            Self::RunAtWork(runs) => return in_the_way::cure(runs),
             Self::NameTaken(_, fixed, _) => {
                 if *fixed {
                     "use metadata.generateName in the template instead of metadata.name, or delete that object"
@@ -291,6 +297,7 @@ impl Diagnosis {
             | Self::NoOutputs(..)
             | Self::Forbidden(..)
             | Self::Invalid { .. }
+            | Self::RunAtWork(_)
             | Self::NameTaken(..) => "",
         }
     }

@@ -55,9 +55,9 @@ fn failure(run: &FetchedRun, stop: Option<&Stop>) -> String {
 
 /// Who had the run stopped, or what.
 pub(crate) fn stopped(run: &FetchedRun, stop: Option<&Stop>) -> Option<String> {
-    let by_timeout = stop.filter(|stop| stop.reason == StopReason::TimedOut);
-    let by_timeout = by_timeout.map(ToString::to_string);
-    by_timeout.or_else(|| run.stopped.as_ref().map(ToString::to_string))
+    let by_us = |stop: &&Stop| matches!(stop.reason, StopReason::TimedOut | StopReason::Replaced);
+    let by_us = stop.filter(by_us).map(ToString::to_string);
+    by_us.or_else(|| run.stopped.as_ref().map(ToString::to_string))
 }
 
 #[cfg(test)]

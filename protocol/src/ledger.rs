@@ -34,7 +34,7 @@ pub use record::result_of_gone;
 pub(crate) use run::LANDED_BY;
 pub use run::{FetchedRun, OutputsRead, PodsSaid, RunIdentity, controlling_runnable, result_of};
 pub use state::RunState;
-pub use stop::{Asked, AtWork, is_ours};
+pub use stop::{Asked, AtWork, is_ours, is_withdrawn};
 
 /// History entries that are kept at most. A status of about 1.7 MB is refused by etcd, which would
 /// jam the ledger for good.
@@ -205,6 +205,8 @@ impl Ledger {
         entry.attempted = true;
         entry.uid = Some(run.uid.clone());
         entry.name.clone_from(&run.name);
+        // It may have been given up, when nobody knew of it.
+        entry.stop = None;
         started(entry, run);
         Some(next)
     }

@@ -77,10 +77,17 @@ fn of_pods(name: &str, template: &Template) -> Vec<Need> {
     outputs.into_iter().chain([need(failure, true)]).collect()
 }
 
-/// What it needs to stop a run that works for longer than its timeout, where there is one.
+/// What it needs to stop runs, where they are stopped: those that work for longer than their timeout, and those that make
+/// way for a later one.
 #[must_use]
 pub fn of_stop(name: &str, template: &Template, policy: &Policy) -> Option<Need> {
-    policy.timeout?;
+    if !policy.stops_runs() {
+        return None;
+    }
+    let which = match policy.timeout {
+        Some(_) => "that work for longer than their timeout",
+        None => "that make way for later ones",
+    };
     let kind = template.literal_kind();
     let request = match kind {
         Some(run) => policy.way_to_stop(run, kind)?,
@@ -89,7 +96,7 @@ pub fn of_stop(name: &str, template: &Template, policy: &Policy) -> Option<Need>
     Some(Need {
         target: target(template),
         verbs: request.verbs(),
-        why: format!("to stop runs of the template {name} that work for longer than their timeout"),
+        why: format!("to stop runs of the template {name} {which}"),
         optional: false,
     })
 }

@@ -6,8 +6,8 @@ mod stop;
 use std::fmt;
 
 use cartouche_crds::{
-    ClusterRunTemplateSpec, LONGEST_DURATION, Retry, RunnableSpec, SHORTEST_DURATION, StopMethod,
-    duration,
+    ClusterRunTemplateSpec, ConcurrencyPolicy, LONGEST_DURATION, Retry, RunnableSpec,
+    SHORTEST_DURATION, StopMethod, duration,
 };
 use cartouche_templating::kinds::StopRequest;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -22,6 +22,8 @@ pub struct Asks {
     pub retry: Option<Retry>,
     /// How long a run may work.
     pub timeout: Option<String>,
+    /// Whether runs may be at work at once.
+    pub concurrency: Option<ConcurrencyPolicy>,
     /// How a run is stopped.
     pub stop: Option<StopMethod>,
 }
@@ -33,6 +35,7 @@ impl Asks {
         Self {
             retry: spec.retry.clone(),
             timeout: spec.timeout.clone(),
+            concurrency: spec.concurrency_policy,
             stop: None,
         }
     }
@@ -43,6 +46,7 @@ impl Asks {
         Self {
             retry: spec.retry.clone(),
             timeout: spec.timeout.clone(),
+            concurrency: spec.concurrency_policy,
             stop: spec.stop.clone(),
         }
     }
@@ -55,6 +59,8 @@ pub struct Policy {
     pub retry: Option<RetryPolicy>,
     /// How long a run may work; `None` for ever.
     pub timeout: Option<SignedDuration>,
+    /// Whether a run may begin while an earlier one is at work.
+    pub concurrency: ConcurrencyPolicy,
     /// How the template has its runs stopped.
     pub stop: Option<StopRequest>,
 }
@@ -82,8 +88,8 @@ impl fmt::Display for Ahead {
 }
 
 impl Policy {
-    /// What the Runnable and its template give, merged: the template's limit and timeout bound the Runnable's, and else the
-    /// Runnable goes before the template.
+    /// What the Runnable and its template give, merged: the template's limit and timeout bound the Runnable's, its
+    /// concurrency policy goes before the Runnable's, and else the Runnable goes before the template.
     ///
     /// # Errors
     /// Everything that cannot be used, by its path. The API server refuses most of it, unless its definitions of
@@ -121,6 +127,10 @@ impl Policy {
         Self {
             retry: None,
             timeout: own.into_iter().chain(general).min(),
+            concurrency: template
+                .concurrency
+                .or(runnable.concurrency)
+                .unwrap_or_default(),
             stop: stop::given(template.stop.as_ref(), faults),
         }
     }
@@ -135,6 +145,12 @@ impl Policy {
             attempt: current.attempt + 1,
             attempts: retry.limit + 1,
         })
+    }
+
+    /// Whether runs at work may be told to stop: because of their timeout, or for a later run.
+    #[must_use]
+    pub fn stops_runs(&self) -> bool {
+        self.timeout.is_some() || self.concurrency == ConcurrencyPolicy::Replace
     }
 
     /// Until when a run that was made at this time may work.

@@ -37,7 +37,9 @@ pub enum Category {
     RunawayDetected,
     /// What it, or its template, asks for beside what is run cannot be used.
     PolicyInvalid,
-    /// A run was told to stop because of its timeout, and is still at work.
+    /// A run is due, and no run may begin while an earlier one is at work.
+    RunAtWork,
+    /// A run was told to stop, and is still at work.
     StopFailed,
     /// Another controller writes the same status.
     OtherController,
@@ -49,7 +51,7 @@ pub enum Category {
 
 impl Category {
     /// Every category, for metrics that are there from the start.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::InvalidRunnable,
         Self::ServiceAccountError,
         Self::ServiceAccountTokenError,
@@ -62,6 +64,7 @@ impl Category {
         Self::NameConflict,
         Self::RunawayDetected,
         Self::PolicyInvalid,
+        Self::RunAtWork,
         Self::StopFailed,
         Self::OtherController,
         Self::Suspended,
@@ -84,6 +87,7 @@ impl Category {
             Self::NameConflict => "NameConflict",
             Self::RunawayDetected => "RunawayDetected",
             Self::PolicyInvalid => "PolicyInvalid",
+            Self::RunAtWork => "RunAtWork",
             Self::StopFailed => "StopFailed",
             Self::OtherController => "OtherController",
             Self::Suspended => "Suspended",
@@ -97,6 +101,12 @@ impl Category {
         Self::ALL
             .into_iter()
             .find(|category| category.as_str() == reason)
+    }
+
+    /// Whether a run that is due is held back by what somebody asked for, which is no fault.
+    #[must_use]
+    pub fn is_hold(self) -> bool {
+        matches!(self, Self::RunAtWork | Self::Suspended)
     }
 
     /// Whether it stands before anything could be stamped, so that nothing is said of a run.

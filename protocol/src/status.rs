@@ -2,6 +2,7 @@
 
 mod awaited;
 mod condition_value;
+mod pending;
 mod told;
 mod unsatisfied;
 
@@ -83,7 +84,10 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
     let template = error.map_or_else(ConditionValue::ready, ConditionValue::of_error);
     let stamped = (!error.is_some_and(|error| error.category.precedes_stamping()))
         .then(|| stamped(facts, ledger, error));
-    let mut ready = aggregate(&template, stamped.as_ref());
+    let waits = error.is_some_and(|error| error.category == Category::RunAtWork);
+    // What ends by itself is no failure, whatever became of the run before.
+    let stamped_counts = stamped.as_ref().filter(|_| !waits);
+    let mut ready = aggregate(&template, stamped_counts);
     if let Some(stamped) = stamped
         .as_ref()
         .filter(|stamped| is_of_run(&ready, stamped))
@@ -112,6 +116,7 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
         outputs: ledger.outputs.clone(),
         outputs_from: ledger.outputs_from.clone(),
         current_run: ledger.current.clone(),
+        pending: error.and_then(|error| pending::pending(facts, ledger, error)),
         answered_token: ledger.answered_token.clone(),
         history: ledger.history.clone(),
         unreadable_history: facts.stored.unreadable_history.clone(),
@@ -295,7 +300,8 @@ fn stamped(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> Co
         .ok()
         .map(|rendering| rendering.document.input_hash());
     // While the next run has to wait, there is no other to speak of than the one before.
-    let slowed = stuck_on(Category::RunawayDetected) || stuck_on(Category::Suspended);
+    let is_held = error.is_some_and(|error| error.category.is_hold());
+    let slowed = stuck_on(Category::RunawayDetected) || is_held;
     let Some(current) = ledger.current.as_ref().filter(|current| {
         current.phase == RunPhase::Created
             && (slowed || Some(current.input_hash.as_str()) == rendered)
@@ -353,8 +359,9 @@ fn recorded(current: &CurrentRun, there: bool) -> ConditionValue {
 fn ended_by(stop: Option<&Stop>) -> &'static str {
     match stop.map(|stop| &stop.reason) {
         Some(StopReason::TimedOut) => "was stopped by its timeout",
+        Some(StopReason::Replaced) => "was stopped for a later run",
         Some(StopReason::Cancelled) => "was cancelled",
-        Some(StopReason::Other(_)) => "was stopped",
+        Some(StopReason::Withdrawn | StopReason::Other(_)) => "was stopped",
         None => "failed",
     }
 }

@@ -87,7 +87,7 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
                 runnable: args.runnable.clone(),
             };
             let prospect = prospect(cluster, name, &edited).await;
-            vec![compared(args, name, prospect, cluster).await]
+            vec![Box::pin(compared(args, name, prospect, cluster)).await]
         }
         _ => {
             let files = Objects::load_all(&args.files)?;
@@ -165,12 +165,12 @@ async fn of_files(
             namespace => &cluster.in_namespace(namespace),
         };
         let prospect = prospect::of_files(cluster, files, document).await;
-        all.push(compared(args, name, prospect, cluster).await);
+        all.push(Box::pin(compared(args, name, prospect, cluster)).await);
     }
     match wanted {
         Some(name) if all.is_empty() => {
             let prospect = prospect::with_template_of(cluster, files, name).await;
-            all.push(compared(args, name, prospect, cluster).await);
+            all.push(Box::pin(compared(args, name, prospect, cluster)).await);
         }
         None if all.is_empty() => bail!(
             "these files hold no Runnable\nhint: name one of the cluster: cartouche diff NAME -f FILE"

@@ -160,6 +160,13 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
     if status.observed_generation != runnable.metadata.generation {
         return Standing::Waiting("the controller has not observed the last change yet".to_owned());
     }
+    if let Some(pending) = &status.pending {
+        let waiting = format!(
+            "run {} is due, and waits ({})",
+            pending.sequence, pending.reason
+        );
+        return Standing::Waiting(waiting);
+    }
     let (ready_is, reason) = ready(runnable);
     let is_ahead = has_attempt_ahead(runnable);
     let result = status.current_run.as_ref().and_then(|run| run.result);

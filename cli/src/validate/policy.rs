@@ -70,7 +70,7 @@ pub(super) fn check_name(
     })
 }
 
-/// A timeout that nobody knows how to keep. `body` is what the template makes.
+/// A timeout that nobody knows how to keep, or runs that nobody knows how to replace. `body` is what the template makes.
 pub(super) fn check_stop(
     runnable: Option<&Document>,
     template: &Document,
@@ -78,7 +78,9 @@ pub(super) fn check_stop(
 ) -> Option<Finding> {
     let own = runnable.map(asks).unwrap_or_default();
     let policy = Policy::as_far_as_usable(&own, &asks(template));
-    policy.timeout?;
+    if !policy.stops_runs() {
+        return None;
+    }
     let text = |field: &str| body.get(field).and_then(Value::as_str);
     let (api_version, kind) = (text("apiVersion")?, text("kind")?);
     let is_tagged = api_version.contains("$(") || kind.contains("$(");
@@ -88,17 +90,19 @@ pub(super) fn check_stop(
         return None;
     }
     // Told once: of the template, if it says so itself.
-    let is_asking = |document: &&Document| asks(document).timeout.is_some();
+    let (path, what): (&[&str], _) = match policy.timeout {
+        Some(_) => (&["spec", "timeout"], "runs have a timeout"),
+        None => (&["spec", "concurrencyPolicy"], "runs are to be replaced"),
+    };
+    let is_asking = |document: &&Document| document.root.at(path).is_some();
     let asking = match runnable {
         None => template,
         Some(_) if is_asking(&template) => return None,
         Some(runnable) => runnable,
     };
-    let message = format!(
-        "runs have a timeout, and it is not known how a {kind} of {api_version} is stopped"
-    );
+    let message = format!("{what}, and it is not known how a {kind} of {api_version} is stopped");
     let finding = Finding::warning(Rule::FieldType, message)
-        .at(asking.place_of(&["spec", "timeout"]))
+        .at(asking.place_of(path))
         .label("nobody can keep it");
     Some(finding.help("say in spec.stop of the template how its runs are stopped"))
 }
@@ -146,6 +150,7 @@ pub(crate) fn asks(document: &Document) -> Asks {
     Asks {
         retry: document.field("retry"),
         timeout: document.field("timeout"),
+        concurrency: document.field("concurrencyPolicy"),
         stop: document.field("stop"),
     }
 }

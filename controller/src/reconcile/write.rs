@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cartouche_crds::{API_VERSION, RunPhase, RunResult, RunnableStatus};
+use cartouche_crds::{API_VERSION, RunPhase, RunResult, RunnableStatus, StopReason};
 use cartouche_protocol::{
     decide::{Change, Step, decide},
     facts::{CreateOutcome, LedgerWriter, NameRead, RunName},
@@ -52,9 +52,10 @@ impl Reconciliation<'_> {
             _ => None,
         };
         let mut status = status::status(&self.facts, &ledger, error.as_ref());
-        if change == Change::Attempt {
+        if matches!(change, Change::Attempt | Change::MakeWay) {
             // What is wrong is not known to be cured.
             status.conditions.clone_from(&self.facts.stored.conditions);
+            status.pending.clone_from(&self.facts.stored.pending);
         }
         let before = std::mem::replace(&mut self.facts.ledger, ledger);
         let kept_back = change == Change::Intent && mutants::makes(Mutant::NoIntent);
@@ -107,7 +108,7 @@ impl Reconciliation<'_> {
             // A refusal to read was no hindrance to confirm; to follow the run it is.
             self.facts.reads.retain(|_, read| *read != NameRead::Denied);
         }
-        if change == Change::Stop {
+        if matches!(change, Change::Stop | Change::MakeWay) {
             self.announce_stop(before);
         }
         self.announce(before);
@@ -151,16 +152,16 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Says that a run is told to stop.
+    /// Says which runs are told to stop.
     fn announce_stop(&self, before: &Ledger) {
         let is_new = |run: &AtWork<'_>| run.stop.is_some() && before.stop_of(run.uid).is_none();
-        let mut at_work = self.facts.ledger.at_work();
-        if let Some(run) = at_work.find(is_new) {
+        for run in self.facts.ledger.at_work().filter(is_new) {
             self.ctx.metrics.run(RunEvent::Stopped);
-            let message = format!(
-                "run {} has worked for longer than its timeout, and is told to stop",
-                run.name.name
-            );
+            let why = match run.stop.map(|stop| &stop.reason) {
+                Some(StopReason::Replaced) => "makes way for a later run",
+                _ => "has worked for longer than its timeout",
+            };
+            let message = format!("run {} {why}, and is told to stop", run.name.name);
             self.publish(&Occasion::Stopped(message));
         }
     }

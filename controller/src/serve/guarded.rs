@@ -111,6 +111,7 @@ impl OwnKind for CachedRunnable {
             retention_policy: cartouche_crds::RetentionPolicy::default(),
             retry: None,
             timeout: None,
+            concurrency_policy: None,
         }
     }
 }
@@ -141,6 +142,7 @@ impl OwnKind for ClusterRunTemplate {
             health_rule: None,
             retry: None,
             timeout: None,
+            concurrency_policy: None,
             stop: None,
         }
     }

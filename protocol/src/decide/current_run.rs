@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::{Beginning, Change, Next, Step, Waiting, intend, superseded};
 use crate::{
     facts::{CachedRun, CreateOutcome, Facts, NameRead, OutputsDigest, Rendering, RunName, digest},
-    ledger::{Fate, FetchedRun, RunIdentity, result_of},
+    ledger::{Fate, FetchedRun, Ledger, RunIdentity, result_of},
     status,
 };
 
@@ -168,11 +168,7 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
         return Some(Step::RenderAgain);
     }
     // It was seen to go unfinished: once more, as the next sequence.
-    let mut ended = facts.ledger.clone();
-    if let Some(run) = &mut ended.current {
-        run.result = Some(RunResult::Failed);
-        run.finished_at = facts.now.map(Time);
-    }
+    let ended = ended_by_deletion(facts);
     let next = Next {
         beginning: Beginning::Run,
         attempt: current.attempt,
@@ -180,4 +176,31 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
         message: DELETED_UNFINISHED,
     };
     Some(intend(facts, rendering, ended, &next))
+}
+
+fn ended_by_deletion(facts: &Facts) -> Ledger {
+    let mut ended = facts.ledger.clone();
+    if let Some(run) = &mut ended.current {
+        run.result = Some(RunResult::Failed);
+        run.finished_at = facts.now.map(Time);
+    }
+    ended
+}
+
+/// The ledger in which the current run has ended, if somebody was seen to delete it unfinished, and a read says that it is
+/// gone. It is not written by itself: were this document wanted again before another one is intended, it would run again.
+pub(super) fn deleted_unfinished(facts: &Facts, current: &CurrentRun) -> Option<Ledger> {
+    let uid = current
+        .uid
+        .as_deref()
+        .filter(|_| current.result.is_none())?;
+    let is_gone = match facts.reads.get(&RunName::of(current))? {
+        NameRead::Found(found) => found.run.uid != uid,
+        NameRead::Absent => true,
+        NameRead::Denied => false,
+    };
+    facts
+        .cached_run(uid)
+        .filter(|seen| is_gone && seen.deleted)
+        .map(|_| ended_by_deletion(facts))
 }

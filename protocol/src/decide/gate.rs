@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use cartouche_crds::Breaker;
+use cartouche_crds::{Breaker, CurrentRun, RunPhase};
 use k8s_openapi::jiff::Timestamp;
 
+use super::{Step, overlap};
 use crate::{
     diagnosis::Diagnosis,
     facts::{Facts, Rendering},
@@ -23,24 +24,36 @@ pub(super) enum Beginning {
     Attempt,
 }
 
-/// What is to be counted with an intent, if nothing holds it back; else what does.
+/// What is to be counted with an intent, if nothing holds it back; else what does, or the step that finds it out. Whoever
+/// is held by time or by a person stops no run at work: only then is asked for those.
 pub(super) fn intent(
     facts: &Facts,
     rendering: &Rendering,
     ledger: &Ledger,
     beginning: Beginning,
-) -> Result<Option<Breaker>, ReconcileError> {
-    create(facts)?;
-    match beginning {
-        Beginning::Run => slowed(facts, rendering, ledger),
-        Beginning::Attempt => Ok(ledger.breaker.clone()),
-    }
+) -> Result<Option<Breaker>, Step> {
+    resumed(facts)?;
+    let breaker = match beginning {
+        Beginning::Run => slowed(facts, rendering, ledger).map_err(Step::Stuck)?,
+        Beginning::Attempt => ledger.breaker.clone(),
+    };
+    overlap::over(facts, ledger)?;
+    Ok(breaker)
 }
 
-/// What holds back the create of an entry that has its number, if anything does.
-pub(super) fn create(facts: &Facts) -> Result<(), ReconcileError> {
+/// What holds back the create of an entry that has its number, if anything does. What was refused may find another run at
+/// work by now.
+pub(super) fn create(facts: &Facts, current: &CurrentRun) -> Result<(), Step> {
+    resumed(facts)?;
+    if current.phase == RunPhase::Rejected {
+        overlap::earlier_are_over(facts)?;
+    }
+    Ok(())
+}
+
+fn resumed(facts: &Facts) -> Result<(), Step> {
     if facts.runnable.suspended {
-        return Err(suspended());
+        return Err(Step::Stuck(suspended()));
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use super::{Change, Step, crowded, gate};
 use crate::{
     diagnosis::{Denied, Diagnosis, Who},
     facts::{CachedRun, CreateOutcome, Facts, NameRead, Rendering, RunName},
-    ledger::{FetchedRun, MAX_HISTORY, result_of},
+    ledger::{FetchedRun, MAX_HISTORY, is_withdrawn, result_of},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 
@@ -63,7 +63,8 @@ pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     let is_sent = facts
         .rendering
         .as_ref()
-        .is_ok_and(|rendering| rendering.document.input_hash() == current.input_hash);
+        .is_ok_and(|rendering| rendering.document.input_hash() == current.input_hash)
+        && !is_withdrawn(current);
     let is_listed = facts.listed.iter().flatten();
     let is_listed = is_listed
         .map(|found| &found.run)
@@ -89,8 +90,8 @@ pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
 
 /// A further attempt after a refusal is recorded before it is sent.
 fn send(facts: &Facts, current: &CurrentRun) -> Step {
-    if let Err(held) = gate::create(facts) {
-        return Step::Stuck(held);
+    if let Err(step) = gate::create(facts, current) {
+        return step;
     }
     if current.phase == RunPhase::Rejected && !current.attempted {
         return Step::Write(Box::new(facts.ledger.clone().attempt()), Change::Attempt);

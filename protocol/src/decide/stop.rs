@@ -1,4 +1,4 @@
-//! A run that has worked for longer than its timeout is told to stop.
+//! A run that has worked for longer than its timeout, or makes way for a later one, is told to stop.
 
 use cartouche_crds::{Stop, StopReason};
 use cartouche_templating::kinds::StopRequest;
@@ -57,7 +57,7 @@ fn overdue(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
 }
 
 /// Whether a read says that the run works.
-fn is_at_work(found: &FetchedRun, run: &AtWork<'_>) -> bool {
+pub(super) fn is_at_work(found: &FetchedRun, run: &AtWork<'_>) -> bool {
     found.run.uid == run.uid && found.result().is_none()
 }
 
@@ -130,9 +130,9 @@ fn problem(facts: &Facts, run: &AtWork<'_>) -> Option<ReconcileError> {
     );
     let cause = match facts.stops.get(run.uid) {
         Some(StopOutcome::Failed(error)) => return Some(error.clone()),
-        _ if way(facts, run).is_none() => Diagnosis::NoWayToStop(object, stop.at.0.to_string()),
+        _ if way(facts, run).is_none() => Diagnosis::NoWayToStop(object, stop.clone()),
         Some(StopOutcome::Sent) if is_over(stop, facts.now?) => {
-            Diagnosis::NotStopped(object, stop.at.0.to_string())
+            Diagnosis::NotStopped(object, stop.clone())
         }
         Some(StopOutcome::Sent) | None => return None,
     };

@@ -11,6 +11,7 @@ mod existing;
 mod gone;
 mod history;
 mod laws;
+mod overlap;
 mod put_off;
 mod reporting;
 mod restored;

@@ -1,12 +1,19 @@
 //! One example of each diagnosis, for the docs.
 
-use super::{Denied, Diagnosis, Fault, Who};
+use cartouche_crds::{Stop, StopReason};
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
+
+use super::{Denied, Diagnosis, Fault, InTheWay, Who, Why};
 
 impl Diagnosis {
     /// An example of each.
     #[must_use]
     pub fn examples() -> Vec<Self> {
         let text = str::to_owned;
+        let timed_out = Stop {
+            reason: StopReason::TimedOut,
+            at: Time(Timestamp::constant(1_767_225_600, 0)),
+        };
         let account = Who::Account(text("shop"), text("builder"), text("shop-build"));
         let controller = Who::Controller(text("system:serviceaccount:cartouche-system:cartouche"));
         vec![
@@ -79,14 +86,15 @@ impl Diagnosis {
                 "retry makes further runs, and the template gives each of them the name \"migrate\"",
                 "use metadata.generateName in the template instead of metadata.name, or set retry.limit to 0",
             )]),
-            Self::NoWayToStop(
-                text("Build shop/shop-build-1"),
-                text("2026-01-01T00:00:00Z"),
-            ),
-            Self::NotStopped(text("Job shop/shop-build-1"), text("2026-01-01T00:00:00Z")),
+            Self::NoWayToStop(text("Build shop/shop-build-1"), timed_out.clone()),
+            Self::NotStopped(text("Job shop/shop-build-1"), timed_out),
             Self::Crowded(200),
             Self::OtherController(30),
             Self::Suspended,
+            Self::RunAtWork(vec![InTheWay {
+                run: text("Build shop/shop-build-a1"),
+                why: Why::AtWork,
+            }]),
             Self::Unreadable(text("it is nested deeper than 127 levels")),
         ]
     }

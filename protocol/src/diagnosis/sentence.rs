@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::{Denied, Diagnosis, Fault, Who, wrong_type::WrongType};
+use cartouche_crds::{Stop, StopReason};
+
+use super::{Denied, Diagnosis, Fault, Who, in_the_way, wrong_type::WrongType};
 
 impl fmt::Display for Diagnosis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -80,13 +82,14 @@ impl fmt::Display for Diagnosis {
                 "{runs} runs were made without a change of the Runnable or its template: does a run change the object that the Runnable selects? The next is made at {until}, then one every {minutes} minutes"
             ),
             Self::PolicyInvalid(faults) => f.write_str(&whats(faults)),
-            Self::NoWayToStop(run, since) => {
+            Self::RunAtWork(runs) => f.write_str(&in_the_way::sentence(runs)),
+            Self::NoWayToStop(run, stop) => {
                 let why = "and it is not known how its kind is stopped: it is still at work";
-                write!(f, "{}, {why}", overdue(run, since))
+                write!(f, "{}, {why}", is_to_stop(run, stop))
             }
-            Self::NotStopped(run, since) => {
+            Self::NotStopped(run, stop) => {
                 let why = "was told to stop, and is still at work";
-                write!(f, "{}, {why}", overdue(run, since))
+                write!(f, "{}, {why}", is_to_stop(run, stop))
             }
             Self::OtherController(seconds) => write!(
                 f,
@@ -117,8 +120,12 @@ fn taken(object: &str, fixed: bool, own: bool) -> String {
     format!("{object} exists already{whose}{why}")
 }
 
-fn overdue(run: &str, since: &str) -> String {
-    format!("{run} has worked for longer than its timeout (found at {since})")
+fn is_to_stop(run: &str, stop: &Stop) -> String {
+    let since = stop.at.0;
+    match stop.reason {
+        StopReason::Replaced => format!("{run} is to make way for a later run (since {since})"),
+        _ => format!("{run} has worked for longer than its timeout (found at {since})"),
+    }
 }
 
 fn labelled(labels: &str) -> String {

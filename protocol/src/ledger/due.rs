@@ -3,7 +3,7 @@
 use cartouche_crds::{RunPhase, last_answered};
 use cartouche_templating::HASH_VERSION;
 
-use super::Ledger;
+use super::{Ledger, is_withdrawn, stop::was_replaced};
 
 /// What a ledger has of what is rendered now, with the number of that run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,8 @@ impl Ledger {
     }
 
     /// Whether what is rendered, or a re-run request, asks for a run. A request counts once the run before it
-    /// exists, and stays answered when its annotation is taken away.
+    /// exists, and stays answered when its annotation is taken away. What was stopped or given up for another document,
+    /// and then is rendered again, is one that has not run, unless it succeeded or turned up.
     #[must_use]
     pub fn due(&self, input_hash: &str, rerun_token: Option<&str>) -> Due {
         let Some(current) = &self.current else {
@@ -45,7 +46,9 @@ impl Ledger {
         }
         let asked_again = rerun_token.is_some_and(|token| self.last_answered() != Some(token));
         let exists = current.phase == RunPhase::Created;
-        if current.input_hash != input_hash || exists && asked_again {
+        // It was to make way for another document, and is wanted again.
+        let made_way = was_replaced(current) || is_withdrawn(current);
+        if current.input_hash != input_hash || exists && asked_again || made_way {
             Due::New(self.next_sequence())
         } else if exists {
             Due::Nothing(current.sequence)

@@ -190,6 +190,7 @@ impl Ledger {
             entry.uid = Some(run.uid.clone());
             entry.started_at = run.created.map(Time);
             (entry.intent_at, entry.result, entry.finished_at) = (None, None, None);
+            entry.stop = None;
             entry.message.clear();
         }
         self

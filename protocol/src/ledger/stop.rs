@@ -48,6 +48,19 @@ impl Ledger {
         self
     }
 
+    /// WITHDRAW: no create is sent any more for the current entry, of which nobody knows whether its run was made.
+    #[must_use]
+    pub fn withdraw(mut self, at: Timestamp) -> Self {
+        let unseen = self.current.as_mut().filter(|run| run.uid.is_none());
+        if let Some(current) = unseen.filter(|run| run.stop.is_none()) {
+            current.stop = Some(Stop {
+                reason: StopReason::Withdrawn,
+                at: Time(at),
+            });
+        }
+        self
+    }
+
     fn unended_stop(&mut self, uid: &str) -> Option<&mut Option<Stop>> {
         let is_current = self.is_at(uid);
         if is_current {
@@ -114,6 +127,22 @@ fn of_current(run: &CurrentRun) -> Option<AtWork<'_>> {
 #[must_use]
 pub fn is_ours(stop: &Stop) -> bool {
     stop.reason != StopReason::Cancelled
+}
+
+/// Whether an entry whose run nobody has seen was given up, so that no create of it is sent any more.
+#[must_use]
+pub fn is_withdrawn(run: &CurrentRun) -> bool {
+    let stop = run.stop.as_ref().filter(|_| run.uid.is_none());
+    stop.is_some_and(|stop| stop.reason == StopReason::Withdrawn)
+}
+
+/// Whether a run failed after it was told to make way for another one.
+pub(super) fn was_replaced(run: &CurrentRun) -> bool {
+    let stop = run
+        .stop
+        .as_ref()
+        .filter(|_| run.result == Some(RunResult::Failed));
+    stop.is_some_and(|stop| stop.reason == StopReason::Replaced)
 }
 
 /// A person's word to stop is written with the failure that came of it.

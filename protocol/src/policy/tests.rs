@@ -138,3 +138,22 @@ fn a_way_to_stop_that_cannot_be_used_is_told() {
         "the template's spec.stop has a mergePatch of more than `spec`"
     );
 }
+
+#[test]
+fn the_concurrency_policy_is_the_templates_if_it_has_one() {
+    use ConcurrencyPolicy::{Allow, LatestOnly, Replace};
+    for (own, general, expected) in [
+        (None, None, Allow),
+        (Some(Replace), None, Replace),
+        (None, Some(LatestOnly), LatestOnly),
+        (Some(Allow), Some(LatestOnly), LatestOnly),
+        (Some(LatestOnly), Some(Allow), Allow),
+    ] {
+        let asks = |concurrency| Asks {
+            concurrency,
+            ..Asks::default()
+        };
+        let policy = Policy::of(&asks(own), &asks(general)).unwrap();
+        assert_eq!(policy.concurrency, expected, "{own:?}, {general:?}");
+    }
+}

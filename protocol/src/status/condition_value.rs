@@ -4,7 +4,7 @@ use cartouche_templating::{Health, Verdict};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::{FALSE, READY, TRUE, UNKNOWN};
-use crate::reconcile_error::{Category, ReconcileError, bounded};
+use crate::reconcile_error::{ReconcileError, bounded};
 
 /// A condition without its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl ConditionValue {
     pub(super) fn of_error(error: &ReconcileError) -> Self {
         Self {
             // Nothing is wrong with what somebody wants.
-            status: if error.category == Category::Suspended {
+            status: if error.category.is_hold() {
                 UNKNOWN
             } else {
                 FALSE

@@ -57,7 +57,11 @@ fn stopping(stop: &Stop) -> String {
             "it has worked for longer than its timeout, was told to stop at {}, and has not ended yet",
             stop.at.0
         ),
-        StopReason::Cancelled | StopReason::Other(_) => {
+        StopReason::Replaced => format!(
+            "it was told to stop for a later run at {}, and has not ended yet",
+            stop.at.0
+        ),
+        StopReason::Withdrawn | StopReason::Cancelled | StopReason::Other(_) => {
             format!(
                 "it was told to stop ({}), and has not ended yet",
                 plain(stop.reason.as_str())

@@ -28,7 +28,7 @@ fn policy(retry: Option<Retry>) -> Policy {
     let template = Asks {
         stop: Some(stop),
         timeout: Some(format!("{TIMEOUT}s")),
-        retry: None,
+        ..Asks::default()
     };
     let own = Asks {
         retry,

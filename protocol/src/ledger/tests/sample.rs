@@ -61,6 +61,7 @@ fn rendered(metadata: &Value, input: &str) -> Rendered {
         health_rule: None,
         retry: None,
         timeout: None,
+        concurrency_policy: None,
         stop: None,
     };
     let runnable = json!({ "metadata": { "name": "r", "namespace": "default" }, "spec": {} });

@@ -1,0 +1,178 @@
+//! Whether earlier runs are over, where no two may be at work at once.
+//!
+//! At work is what was made and has not ended, and what may still be made by a create that is on its way: nobody knows
+//! when the last one was sent, so such an entry is withdrawn first, and read a minute later.
+
+use std::time::Duration;
+
+use cartouche_crds::{ConcurrencyPolicy, CurrentRun, HistoryEntry, RunPhase, StopReason};
+use k8s_openapi::jiff::Timestamp;
+
+use super::{Change, STOPS_WITHIN, Step, looked_after, stop::is_at_work};
+use crate::{
+    diagnosis::{Diagnosis, InTheWay, Why},
+    facts::{Facts, NameRead, PolicyFrom, RunName},
+    ledger::{Asked, AtWork, LANDED_BY, Ledger, is_withdrawn},
+    reconcile_error::{Category, ReconcileError, Requeue},
+};
+
+/// Whether anybody asks if earlier runs are over: the policy, or an entry that was withdrawn under another one.
+pub(super) fn is_asked(facts: &Facts) -> bool {
+    let current = facts.ledger.current.as_ref();
+    facts.policy.concurrency != ConcurrencyPolicy::Allow || current.is_some_and(is_withdrawn)
+}
+
+/// `Ok` once a run may be intended after those of this ledger; else the step that brings that about, or that it waits.
+pub(super) fn over(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
+    if !is_asked(facts) {
+        return Ok(());
+    }
+    // How they ended is written down first: it may be all that is waited for.
+    followed(facts)?;
+    if let Some(current) = ledger.current.as_ref().filter(|run| may_come(run)) {
+        unseen_is_over(facts, current)?;
+    }
+    if facts.policy.concurrency == ConcurrencyPolicy::Allow {
+        return Ok(());
+    }
+    made_are_over(facts, ledger)?;
+    ledger
+        .history
+        .iter()
+        .filter(|entry| entry.uid.is_none() && entry.result.is_none())
+        .try_for_each(|entry| past_is_over(facts, entry))
+}
+
+/// The same before a create for the current entry, which was refused.
+pub(super) fn earlier_are_over(facts: &Facts) -> Result<(), Step> {
+    if facts.policy.concurrency == ConcurrencyPolicy::Allow {
+        return Ok(());
+    }
+    made_are_over(facts, &facts.ledger)
+}
+
+fn followed(facts: &Facts) -> Result<(), Step> {
+    match looked_after(facts) {
+        Step::Settled => Ok(()),
+        step => Err(step),
+    }
+}
+
+/// Whether a create for the current entry may have made its run, or may still do so: not if it was refused at its only
+/// attempt.
+fn may_come(current: &CurrentRun) -> bool {
+    let is_refused = current.phase == RunPhase::Rejected && !current.attempted;
+    current.phase != RunPhase::Created && !is_refused
+}
+
+/// An entry whose run nobody has seen is read, withdrawn if it is not there, and read once more when no create for it can
+/// land any more.
+fn unseen_is_over(facts: &Facts, current: &CurrentRun) -> Result<(), Step> {
+    let name = RunName::of(current);
+    let withdrawn = current.stop.as_ref().filter(|_| is_withdrawn(current));
+    if let Some(stop) = withdrawn {
+        return lands_no_more(facts, name, stop.at.0);
+    }
+    if !facts.reads.contains_key(&name) {
+        return Err(Step::ReadRun(name));
+    }
+    let Some(now) = facts.now else {
+        return Err(waits(facts, vec![(name, Why::MayCome)], None));
+    };
+    let withdrawn = facts.ledger.clone().withdraw(now);
+    Err(Step::Write(Box::new(withdrawn), Change::MakeWay))
+}
+
+/// An earlier entry that was superseded before anybody had seen its run, under another policy. One that was withdrawn was
+/// read before it was superseded.
+fn past_is_over(facts: &Facts, entry: &HistoryEntry) -> Result<(), Step> {
+    let stop = entry.stop.as_ref();
+    match &entry.started_at {
+        _ if stop.is_some_and(|stop| stop.reason == StopReason::Withdrawn) => Ok(()),
+        Some(last_sent) => lands_no_more(facts, RunName::past(entry), last_sent.0),
+        None => Ok(()),
+    }
+}
+
+/// `Ok` once a read says that nothing has come of creates of which the last was sent then.
+fn lands_no_more(facts: &Facts, name: RunName, last_sent: Timestamp) -> Result<(), Step> {
+    let until = last_sent.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX);
+    if facts.now.is_none_or(|now| now < until) {
+        return Err(waits(facts, vec![(name, Why::MayCome)], Some(until)));
+    }
+    match facts.reads.get(&name) {
+        None => Err(Step::ReadRun(name)),
+        Some(NameRead::Denied) => Err(waits(facts, vec![(name, Why::Unread)], None)),
+        // If it is its run, that was written down before this is asked.
+        Some(NameRead::Absent | NameRead::Found(_)) => Ok(()),
+    }
+}
+
+/// Runs that were made have ended; where they make way for the next one, they are told to.
+fn made_are_over(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
+    let at_work: Vec<AtWork<'_>> = ledger.at_work().collect();
+    if at_work.is_empty() {
+        return Ok(());
+    }
+    if facts.policy.concurrency == ConcurrencyPolicy::Replace {
+        replaced(facts, &at_work)?;
+    }
+    let runs = at_work.into_iter().map(|run| {
+        let why = match (facts.reads.get(&run.name), run.stop) {
+            (Some(NameRead::Denied), _) => Why::Unread,
+            (_, Some(_)) => Why::Stopping,
+            (_, None) => Why::AtWork,
+        };
+        (run.name, why)
+    });
+    Err(waits(facts, runs.collect(), None))
+}
+
+/// Each that was not told to stop is read, since it may have ended, and then put down as one that is stopped: all in one
+/// write. They are told as those are whose time is over.
+fn replaced(facts: &Facts, at_work: &[AtWork<'_>]) -> Result<(), Step> {
+    // A cached template may say another way.
+    if facts.policy_from != PolicyFrom::Read {
+        return Err(Step::RenderAgain);
+    }
+    let Some(now) = facts.now else { return Ok(()) };
+    let mut next = facts.ledger.clone();
+    for run in at_work.iter().filter(|run| run.stop.is_none()) {
+        match facts.reads.get(&run.name) {
+            None => return Err(Step::ReadRun(run.name.clone())),
+            Some(NameRead::Found(found)) if is_at_work(found, run) => {
+                let reason = match found.asked {
+                    Asked::No => StopReason::Replaced,
+                    Asked::InItsWay | Asked::ByPerson => StopReason::Cancelled,
+                };
+                next = next.stop(run.uid, reason, now);
+            }
+            // Whatever else there is to say of it, others say.
+            Some(NameRead::Found(_) | NameRead::Absent | NameRead::Denied) => {}
+        }
+    }
+    if next == facts.ledger {
+        return Ok(());
+    }
+    Err(Step::Write(Box::new(next), Change::MakeWay))
+}
+
+/// The end of a run is heard of, and looked for now and then in case it is not.
+fn waits(facts: &Facts, runs: Vec<(RunName, Why)>, until: Option<Timestamp>) -> Step {
+    let namespace = &facts.runnable.namespace;
+    let runs = runs.into_iter().map(|(name, why)| InTheWay {
+        run: format!("{} {namespace}/{}", name.kind, name.name),
+        why,
+    });
+    let left = until.map(|until| match facts.now {
+        Some(now) => until.duration_since(now).unsigned_abs(),
+        None => Duration::from_secs(1),
+    });
+    let wait = left.unwrap_or(STOPS_WITHIN.unsigned_abs());
+    Step::Stuck(ReconcileError::caused(
+        Category::RunAtWork,
+        Requeue::After(wait),
+        Diagnosis::RunAtWork(runs.collect()),
+        None,
+    ))
+}

@@ -1,0 +1,58 @@
+//! Runs that keep the next one from beginning.
+
+/// Runs that are named; the others are counted.
+const NAMED: usize = 3;
+
+/// A run that no other may begin beside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InTheWay {
+    /// Its kind, namespace and name.
+    pub run: String,
+    /// What keeps it there.
+    pub why: Why,
+}
+
+/// Why no other run may begin yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It has not ended.
+    AtWork,
+    /// It was told to stop, and has not ended.
+    Stopping,
+    /// A create for it may be on its way: whether it was made is looked for a little later.
+    MayCome,
+    /// The `ServiceAccount` may not read whether it is there, or has ended.
+    Unread,
+}
+
+pub(super) fn sentence(runs: &[InTheWay]) -> String {
+    let named = runs.iter().take(NAMED).map(|one| {
+        let run = &one.run;
+        match one.why {
+            Why::AtWork => format!("{run} is at work"),
+            Why::Stopping => format!("{run} was told to stop, and has not ended"),
+            Why::MayCome => format!("{run} was given up, but may still be made for a minute"),
+            Why::Unread => {
+                format!("{run} may be at work, and the ServiceAccount may not read whether it is")
+            }
+        }
+    });
+    let mut said: Vec<String> = named.collect();
+    if runs.len() > NAMED {
+        said.push(format!("and {} more", runs.len() - NAMED));
+    }
+    format!(
+        "a new run is due, and waits for the earlier one, as concurrencyPolicy asks: {}",
+        said.join("; ")
+    )
+}
+
+pub(super) fn cure(runs: &[InTheWay]) -> String {
+    let is_unread = runs.iter().any(|one| one.why == Why::Unread);
+    let cure = if is_unread {
+        "give the ServiceAccount the right to get it"
+    } else {
+        "nothing: what is rendered when it has ended runs (`cartouche cancel` ends it)"
+    };
+    cure.to_owned()
+}
