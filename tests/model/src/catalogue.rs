@@ -3,6 +3,7 @@
 mod lost_status;
 mod memory;
 mod mistakes;
+mod overlap;
 mod put_off;
 mod retries;
 mod takeover;
@@ -354,6 +355,7 @@ pub fn configurations() -> Vec<Configuration> {
     ];
     all.extend(lost_status::configurations());
     all.extend(memory::configurations());
+    all.extend(overlap::configurations());
     all.extend(put_off::configurations());
     all.extend(retries::configurations());
     all.extend(takeover::configurations());

@@ -1,6 +1,6 @@
 //! What is explored: which inputs, how many workers, which faults.
 
-use cartouche_crds::{Backoff, RetentionPolicy, Retry};
+use cartouche_crds::{Backoff, ConcurrencyPolicy, RetentionPolicy, Retry};
 use cartouche_protocol::policy::{Asks, Policy};
 
 use crate::mutant::Mutant;
@@ -109,6 +109,8 @@ pub struct Configuration {
     pub fails: bool,
     /// How often what failed is tried again.
     pub retries: i64,
+    /// Whether runs may be at work at once.
+    pub concurrency: ConcurrencyPolicy,
     /// Runs are stopped by their deletion.
     pub stop_deletes: bool,
     /// Finished runs are deleted but for one of each sort.
@@ -170,6 +172,7 @@ impl Default for Configuration {
             fixed_name: false,
             fails: false,
             retries: 0,
+            concurrency: ConcurrencyPolicy::Allow,
             stop_deletes: false,
             retires: false,
             time: false,
@@ -243,9 +246,16 @@ impl Configuration {
         };
         let asks = Asks {
             retry: Some(retry),
+            concurrency: Some(self.concurrency),
             ..Asks::default()
         };
         Policy::of(&asks, &Asks::default()).expect("a policy")
+    }
+
+    /// Whether runs are told to stop.
+    #[must_use]
+    pub fn stops(&self) -> bool {
+        self.left.timeouts > 0 || self.concurrency == ConcurrencyPolicy::Replace
     }
 
     /// How many finished runs are kept.

@@ -200,8 +200,9 @@ impl Decisions {
             _ => None,
         };
         let mut status = status::status(facts, &ledger, problem.as_ref());
-        if change == Change::Attempt {
+        if matches!(change, Change::Attempt | Change::MakeWay) {
             status.conditions.clone_from(&facts.stored.conditions);
+            status.pending.clone_from(&facts.stored.pending);
         }
         Move::Write(self.pool.status(&status), change)
     }
@@ -254,6 +255,7 @@ impl Decisions {
             retention_policy: RetentionPolicy::default(),
             retry: None,
             timeout: None,
+            concurrency_policy: None,
         };
         let mut runnable = Runnable::new(RUNNABLE, spec);
         runnable.status = Some((*self.pool.stored(status)).clone());

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use cartouche_crds::{CurrentRun, RunnableStatus};
+use cartouche_crds::{ConcurrencyPolicy, CurrentRun, RunnableStatus, StopReason};
 use cartouche_oracle::{Actor, Event, Known, Object, Past, Runnable, Served, Verb, Verdict};
 use cartouche_protocol::decide::Change;
 use cartouche_templating::HASH_VERSION;
@@ -18,7 +18,7 @@ use crate::{
     cast::{NOW, owner_uid, run_of, run_uid, token},
     model::Checked,
     pool::StatusId,
-    world::{Knowledge, Presence, Run, STRANGER, Uid, World},
+    world::{Knowledge, Make, Presence, Run, STRANGER, Uid, World},
 };
 
 /// A number without a cause.
@@ -31,6 +31,9 @@ pub const S5: u8 = 4;
 pub const SUSPENDED: u8 = 8;
 /// A run was told to stop of which no ledger says so, or that is taken back.
 pub const S7: u8 = 16;
+
+/// A run was intended while another one may have been at work.
+pub const S6: u8 = 32;
 
 /// Judges a write of the status that has its effect now.
 pub(crate) fn write(
@@ -51,6 +54,14 @@ pub(crate) fn write(
         }),
     ));
     world.ghost.broken |= broken(&past.verdict());
+    if change == Some(Change::Intent) && may_overlap(model, world) {
+        world.ghost.broken |= S6;
+    }
+    // Nobody makes way for a run that may not begin.
+    let is_held = world.runnable.suspended || knowledge.suspended;
+    if change == Some(Change::MakeWay) && is_held {
+        world.ghost.broken |= S7;
+    }
     if matches!(change, Some(Change::Intent | Change::Renumber))
         && let Some(current) = &new.current_run
     {
@@ -65,6 +76,15 @@ pub(crate) fn write(
         world.ghost.newest_input = world.ghost.newest_input.max(knowledge.input);
         world.ghost.restored = false;
     }
+}
+
+/// Whether a create that is on its way may make a run beside the one that is intended, where none may be.
+fn may_overlap(model: &Checked, world: &World) -> bool {
+    // While the run of a name is there no create makes another one; and who deletes it meanwhile is I1.
+    let is_made = |make: &Make| world.runs.iter().any(|run| run.make.name == make.name);
+    let may_land = |make: &Make| make.owner == world.runnable.owner && !is_made(make);
+    let mut on_their_way = world.wire.iter().map(|request| &request.make);
+    model.setup.concurrency != ConcurrencyPolicy::Allow && on_their_way.any(may_land)
 }
 
 /// Whether the run before was of the same document and request, under a hash of another version.
@@ -103,7 +123,12 @@ pub(crate) fn stop(model: &Checked, world: &mut World, run: Uid) {
     let (ledger, uid) = (model.decisions.ledger(world.runnable.status), run_uid(run));
     // Of what a status lost meanwhile it says nothing.
     let is_unwritten = ledger.knows(&uid) && ledger.stop_of(&uid).is_none();
-    if !world.overdue || is_unwritten {
+    let stop = ledger.stop_of(&uid);
+    let makes_way = match stop {
+        Some(stop) => stop.reason == StopReason::Replaced,
+        None => model.setup.concurrency == ConcurrencyPolicy::Replace,
+    };
+    if !world.overdue && !makes_way || is_unwritten {
         world.ghost.broken |= S7;
     }
 }
@@ -147,6 +172,7 @@ fn broken(verdict: &Verdict) -> u8 {
         "S3" => S3,
         "S4" => S4,
         "S5" => S5,
+        "S6" => S6,
         "S7" => S7,
         // Judged in the state that follows.
         _ => 0,
@@ -169,11 +195,15 @@ fn past(model: &Checked, world: &World, wanted: impl Fn(&Run) -> bool) -> Past {
     let runs = (0..).zip(&world.runs).filter(|(_, run)| wanted(run));
     let status = model.decisions.pool.stored(world.runnable.status);
     let served = Served::new(status, world.ghost.restored);
-    Past::shown(
+    let past = Past::shown(
         runs.map(|(uid, run)| known(model, uid, run)).collect(),
         BTreeMap::from([(owner_uid(world.runnable.owner), served)]),
     )
-    .with_most_attempts(1 + model.setup.retries)
+    .with_most_attempts(1 + model.setup.retries);
+    match model.setup.concurrency {
+        ConcurrencyPolicy::Allow => past,
+        ConcurrencyPolicy::LatestOnly | ConcurrencyPolicy::Replace => past.without_overlap(),
+    }
 }
 
 fn known(model: &Checked, number: Uid, run: &Run) -> Known {

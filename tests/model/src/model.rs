@@ -241,6 +241,7 @@ impl Model for Checked {
             Property::always("S3", |_, world: &World| world.ghost.broken & judge::S3 == 0),
             Property::always("S4", |_, world: &World| world.ghost.broken & judge::S4 == 0),
             Property::always("S5", |_, world: &World| world.ghost.broken & judge::S5 == 0),
+            Property::always("S6", |_, world: &World| world.ghost.broken & judge::S6 == 0),
             Property::always("S7", |_, world: &World| world.ghost.broken & judge::S7 == 0),
             Property::always("suspended", |_, world: &World| {
                 world.ghost.broken & judge::SUSPENDED == 0

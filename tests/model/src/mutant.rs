@@ -3,6 +3,7 @@
 //! A mistake in a decision is made by bending what the decision is given, or what it gives; a mistake
 //! of the loop around it is made in `worker` and `server`.
 
+mod overlap;
 mod retries;
 mod stops;
 
@@ -117,6 +118,18 @@ pub enum Mutant {
     StopForgotten,
     /// A run is told to stop once in its life.
     StopToldOnce,
+    /// A change that waits for another run counts as one that has run.
+    WaitingChangeForgotten,
+    /// What nobody has seen is not at work.
+    UnseenNotAtWork,
+    /// What nobody has seen counts as given up, and no ledger says so.
+    WithdrawnUnwritten,
+    /// A run that somebody deleted is at work for ever.
+    DeletedAtWork,
+    /// A run that was told to stop is at work no more.
+    ReplacedAtOnce,
+    /// What made way for another document is over, even if it is wanted again.
+    ReplacedForGood,
 }
 
 impl Mutant {
@@ -143,6 +156,9 @@ impl Mutant {
             Self::RetryUnplanned => retries::plan(&mut facts),
             Self::CancelIgnored => retries::forget_cancels(&mut facts),
             Self::StoppedRunAgain => stops::forget(&mut facts.ledger),
+            Self::UnseenNotAtWork => overlap::forget_unseen(&mut facts),
+            Self::WithdrawnUnwritten => overlap::give_up_unseen(&mut facts),
+            Self::ReplacedAtOnce => overlap::forget_stopped(&mut facts),
             Self::StopToldOnce => stops::count_as_told(&mut facts),
             _ => {}
         }
@@ -158,6 +174,21 @@ impl Mutant {
                 Step::Settled
             }
             (Self::StopUnwritten, Step::Write(ledger, Change::Stop)) => stops::told(facts, &ledger),
+            (Self::WaitingChangeForgotten, Step::Stuck(problem))
+                if problem.category == Category::RunAtWork =>
+            {
+                overlap::count_as_run(facts)
+            }
+            (Self::DeletedAtWork, Step::Write(_, Change::Intent))
+                if overlap::follows_a_deletion(facts) =>
+            {
+                Step::Settled
+            }
+            (Self::ReplacedForGood, Step::Write(_, Change::Intent))
+                if overlap::follows_what_made_way(facts) =>
+            {
+                Step::Settled
+            }
             (mutant, Step::Write(mut ledger, change)) => {
                 mutant.bend_ledger(facts, &mut ledger, change);
                 Step::Write(ledger, change)

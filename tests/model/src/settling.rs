@@ -9,7 +9,7 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
-use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus};
+use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus, StopReason};
 use cartouche_protocol::{
     facts::RunName, ledger::Ledger, reconcile_error::Category, status::RUN_TEMPLATE_READY,
 };
@@ -219,7 +219,10 @@ impl Checked {
             Some(RunResult::Failed) => {
                 let was_stopped = current.stop.is_some() && !run.is_there();
                 let has_failed = run.result == Some(false) || was_stopped;
-                has_failed && self.is_tried_often_enough(&stored, run)
+                let reason = current.stop.as_ref().map(|stop| &stop.reason);
+                // What made way for another document, and is the last one, has not run.
+                let is_wanted = reason == Some(&StopReason::Replaced);
+                has_failed && !is_wanted && self.is_tried_often_enough(&stored, run)
             }
             Some(RunResult::Succeeded) => run.result == Some(true),
         };
@@ -256,15 +259,19 @@ impl Checked {
         is_exhausted || run.make.cancelled || is_found_again
     }
 
-    /// Whether all is at rest though the time of a run is over that nobody has told to stop.
+    /// Whether all is at rest though the time of a run is over, or it is to make way, and nobody has told it to stop.
     fn leaves_at_work(&self, world: &World) -> bool {
         let ledger = self.decisions.ledger(world.runnable.status);
         let is_left = |uid: Uid| {
             let run = world.runs.get(usize::from(uid));
             run.is_some_and(|run| run.is_there() && run.result.is_none() && !run.make.told)
         };
-        let mut at_work = ledger.at_work().filter_map(|run| run_of(run.uid));
-        world.overdue && !world.runnable.mistyped && at_work.any(is_left)
+        let mut at_work = ledger.at_work().filter_map(|run| {
+            let reason = run.stop.map(|stop| &stop.reason);
+            let is_to_stop = world.overdue || reason == Some(&StopReason::Replaced);
+            run_of(run.uid).filter(|_| is_to_stop)
+        });
+        !world.runnable.mistyped && at_work.any(is_left)
     }
 
     /// A user does what the status asks for: resumes the Runnable, deletes the object that has the name

@@ -1,6 +1,6 @@
 //! What "exactly once" means, once: whoever plays Cartouche asks this judge.
 //!
-//! The rules are S1 to S5, S7 and L2 of `docs/exactly-once.md`, and its exceptions are the [`Excuse`]s. A
+//! The rules are S1 to S7 and L2 of `docs/exactly-once.md`, and its exceptions are the [`Excuse`]s. A
 //! [`History`](Event) of who did what to which run and which status is told to a [`Past`], which judges each
 //! event by what came before. Three worlds have an adapter to it:
 //! - the model (`tests/model/src/judge.rs`) shows the past of each of its states and asks about one step,
@@ -46,6 +46,7 @@ mod history;
 mod loss;
 mod numbers;
 mod outputs;
+mod overlap;
 mod past;
 mod retries;
 mod stops;

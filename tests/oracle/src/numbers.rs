@@ -5,6 +5,7 @@ use cartouche_templating::HASH_VERSION;
 
 use crate::{
     loss::Lost,
+    overlap::made_way,
     past::{Known, Past},
     retries::{asks, is_due_retry},
     verdict::{Excuse, Verdict},
@@ -159,6 +160,7 @@ impl Past {
             // Who told it to stop wants no other one for the same.
             || run.is_some_and(|run| run.cut_short && before.stop.is_none() && !run.cancelled)
             || tried_again
+            || made_way(before)
             || self.is_taken(runnable, before)
     }
 

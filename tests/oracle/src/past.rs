@@ -157,6 +157,7 @@ pub struct Past {
     pub(crate) runnables: BTreeMap<String, Served>,
     pub(crate) templates: BTreeMap<String, String>,
     pub(crate) most_attempts: Option<i64>,
+    pub(crate) is_without_overlap: bool,
     /// Creates that were given up, by name.
     given_up: BTreeMap<String, Run>,
     pub(crate) found: Verdict,
@@ -319,6 +320,7 @@ impl Past {
         self.judge_content(runnable, new);
         self.judge_growth(runnable, old, new, second);
         self.judge_retries(runnable, old, new);
+        self.judge_overlap(runnable, old, new);
         self.judge_stops(old, new);
         self.judge_outputs(runnable, old, new);
         let number = |status: &RunnableStatus| {

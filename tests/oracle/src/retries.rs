@@ -2,7 +2,7 @@
 
 use cartouche_crds::{CurrentRun, RunResult, RunnableStatus};
 
-use crate::{content::CLOCKS_SECONDS, past::Past, stops::is_timed_out};
+use crate::{content::CLOCKS_SECONDS, overlap::made_way, past::Past, stops::is_ours};
 
 /// Whether an entry is for a request to run again that was not answered before.
 pub(crate) fn asks(after: &CurrentRun, answered: Option<&str>) -> bool {
@@ -63,7 +63,7 @@ impl Past {
         // One that vanished unseen bears no mark any more (docs/lifecycle.md, "What meets what").
         let is_gone = run.is_none_or(|run| run.gone.is_some());
         let is_lost = after.result == Some(RunResult::Lost) && is_gone;
-        let is_ours = is_timed_out(after.stop.as_ref());
+        let is_ours = is_ours(after.stop.as_ref());
         if newly && !is_lost && !is_ours && run.is_some_and(|run| run.cancelled) {
             let what = format!("{} was cancelled, and is to be tried again", after.name);
             self.found.broken("S3", what);
@@ -90,7 +90,10 @@ impl Past {
         if before.retry_at.is_some() {
             return after.attempt == before.attempt + 1 || restored;
         }
-        // It was cut short, or somebody else had its name.
-        after.attempt == before.attempt || restored || is_found_again
+        // It was cut short, or somebody else had its name, or it had made way.
+        made_way(before) && after.attempt == 1
+            || after.attempt == before.attempt
+            || restored
+            || is_found_again
     }
 }

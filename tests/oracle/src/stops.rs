@@ -33,10 +33,10 @@ fn entries(status: &RunnableStatus) -> impl Iterator<Item = Entry<'_>> {
     current.chain(earlier)
 }
 
-/// Whether the controller itself has a run stopped, because of its timeout. That looks the same in it as if a person
-/// had cancelled it.
-pub(crate) fn is_timed_out(stop: Option<&Stop>) -> bool {
-    stop.is_some_and(|stop| stop.reason == StopReason::TimedOut)
+/// Whether the controller itself has a run stopped, because of its timeout or for a later run. That looks the same in it
+/// as if a person had cancelled it.
+pub(crate) fn is_ours(stop: Option<&Stop>) -> bool {
+    stop.is_some_and(|stop| matches!(stop.reason, StopReason::TimedOut | StopReason::Replaced))
 }
 
 impl Past {
@@ -57,7 +57,7 @@ impl Past {
                 self.found.broken("S7", what);
             }
             let had_ended = before.is_some_and(|before| before.result.is_some());
-            if told.is_none() && is_timed_out(after.stop) && had_ended {
+            if told.is_none() && is_ours(after.stop) && had_ended {
                 let what = format!("{} is told to stop after its end", after.name);
                 self.found.broken("S7", what);
             }

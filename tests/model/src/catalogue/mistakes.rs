@@ -1,6 +1,8 @@
 //! The configurations in which each mistake on purpose shows.
 
-use super::{ab, faults, lost_status::restored_kinds, memory, plain, retention, retries, timeouts};
+use super::{
+    ab, faults, lost_status::restored_kinds, memory, overlap, plain, retention, retries, timeouts,
+};
 use crate::{
     configuration::{Configuration, Left},
     mutant::Mutant,
@@ -13,6 +15,7 @@ pub fn mutants() -> Vec<Configuration> {
     all.extend(of_memory());
     all.extend(of_retries());
     all.extend(of_stops());
+    all.extend(of_overlap());
     all
 }
 
@@ -310,6 +313,43 @@ fn of_stops() -> Vec<Configuration> {
             "told to stop only by who has written it",
             Mutant::StopToldOnce,
             timeouts::timeout(),
+        ),
+    ];
+    named(all)
+}
+
+/// Those in keeping runs from being at work at once.
+fn of_overlap() -> Vec<Configuration> {
+    let all = [
+        (
+            "a change that waits forgotten",
+            Mutant::WaitingChangeForgotten,
+            overlap::latest(),
+        ),
+        (
+            "what nobody has seen not at work",
+            Mutant::UnseenNotAtWork,
+            overlap::latest(),
+        ),
+        (
+            "given up without a word in the ledger",
+            Mutant::WithdrawnUnwritten,
+            overlap::latest(),
+        ),
+        (
+            "what somebody deleted at work for ever",
+            Mutant::DeletedAtWork,
+            overlap::deleted(),
+        ),
+        (
+            "what is told to stop at work no more",
+            Mutant::ReplacedAtOnce,
+            overlap::replace(),
+        ),
+        (
+            "what made way lost when it is wanted again",
+            Mutant::ReplacedForGood,
+            overlap::wanted_again(),
         ),
     ];
     named(all)

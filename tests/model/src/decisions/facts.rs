@@ -93,6 +93,8 @@ fn policy(setup: &Configuration, knowledge: &Knowledge) -> Policy {
     if setup.left.timeouts > 0 {
         let hours = if knowledge.overdue { -24 } else { 24 };
         policy.timeout = Some(SignedDuration::from_hours(hours));
+    }
+    if setup.stops() {
         policy.stop = Some(if setup.stop_deletes {
             StopRequest::Delete
         } else {

@@ -1,0 +1,52 @@
+//! S6: where no two runs may be at work at once, none is intended while another is. And the cause of what made way for
+//! another document, and is wanted again.
+
+use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus, StopReason};
+
+use crate::past::Past;
+
+/// Whether a run was to make way for another document, and did not do its work.
+pub(crate) fn made_way(before: &CurrentRun) -> bool {
+    let reason = before.stop.as_ref().map(|stop| &stop.reason);
+    match reason {
+        Some(StopReason::Replaced) => before.result == Some(RunResult::Failed),
+        Some(StopReason::Withdrawn) => before.uid.is_none(),
+        _ => false,
+    }
+}
+
+impl Past {
+    /// In which no two runs of a Runnable may be at work at once.
+    #[must_use]
+    pub fn without_overlap(mut self) -> Self {
+        self.is_without_overlap = true;
+        self
+    }
+
+    /// Whether a run is intended while another one is at work. What is found again was intended before.
+    pub(crate) fn judge_overlap(
+        &mut self,
+        runnable: &str,
+        old: &RunnableStatus,
+        new: &RunnableStatus,
+    ) {
+        let Some(after) = new.current_run.as_ref().filter(|_| self.is_without_overlap) else {
+            return;
+        };
+        let before = old.current_run.as_ref().map_or(0, |before| before.sequence);
+        if after.sequence <= before || after.phase == RunPhase::Created {
+            return;
+        }
+        let mut at_work = self
+            .runs
+            .iter()
+            .filter(|it| it.is_of(runnable) && it.is_there() && it.run.result.is_none());
+        if let Some(other) = at_work.next() {
+            let what = format!(
+                "run {} of {runnable} begins while {} is at work",
+                after.sequence, other.run.name
+            );
+            self.found.broken("S6", what);
+        }
+    }
+}
