@@ -7,6 +7,7 @@
 )]
 
 mod bad_input;
+mod concurrency;
 mod conditions;
 mod events;
 mod expressions;
