@@ -73,6 +73,8 @@ pub enum Scenario {
     Retried,
     /// A run works for longer than its timeout, and is told to stop.
     TimedOut,
+    /// An input changes while a run is at work that is to make way, and is told to stop.
+    Replaced,
     /// More Runnables change at once than are looked at, so that confirmations are put off.
     ChangedTogether,
 }
@@ -144,7 +146,7 @@ impl Scenario {
             }
             Self::ChangedTogether => return together::settled(stage).await,
             Self::SelectorChange => sources(stage).await?,
-            Self::TimedOut => stoppable(stage).await?,
+            Self::TimedOut | Self::Replaced => stoppable(stage).await?,
             _ => {}
         }
         let mut spec = json!({ "inputs": self.first_inputs() });
@@ -157,6 +159,9 @@ impl Scenario {
         }
         if self == Self::TimedOut {
             spec["timeout"] = json!("3s");
+        }
+        if self == Self::Replaced {
+            spec["concurrencyPolicy"] = json!("Replace");
         }
         if self == Self::Retention {
             spec["retentionPolicy"] = json!({ "maxFailedRuns": 1, "maxSuccessfulRuns": 1 });
@@ -218,6 +223,11 @@ impl Scenario {
                 stage.change(APP, hangs(2)).await?;
                 stage.until(APP, "the run between", |r| made(r, 2)).await?;
                 stage.change(APP, succeeds(1)).await
+            }
+            Self::Replaced => {
+                stage.change(APP, hangs(2)).await?;
+                stage.until(APP, "what makes way", |r| made(r, 2)).await?;
+                stage.change(APP, succeeds(3)).await
             }
             Self::ChangedWhileDown => {
                 stage.change(APP, succeeds(2)).await?;
@@ -285,7 +295,7 @@ impl Scenario {
             | Self::ChangedTogether
             | Self::Takeover => gives(runnable, 2, 2),
             Self::KindRemovedAmidRun | Self::DeletedUnconfirmed => gives(runnable, 3, 2),
-            Self::EndedUnseen => gives(runnable, 3, 3),
+            Self::EndedUnseen | Self::Replaced => gives(runnable, 3, 3),
             Self::Rerun => gives(runnable, 2, 1),
             Self::ThereAndBack => gives(runnable, 3, 1),
             Self::DeletedRun => made(runnable, 2),

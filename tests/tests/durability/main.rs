@@ -15,6 +15,7 @@ mod changes;
 mod endings;
 mod forged;
 mod hash;
+mod overlap;
 mod polling;
 mod put_off;
 mod refused;

@@ -11,6 +11,7 @@ mod failures;
 mod gitops;
 mod jobs;
 mod pods;
+mod replaced;
 mod scene;
 mod tekton;
 mod timeouts;

@@ -5,6 +5,7 @@
 mod history;
 mod loss;
 mod outputs;
+mod overlap;
 mod retries;
 mod stops;
 

@@ -1,0 +1,65 @@
+//! S6: no two runs of a Runnable at work at once, and what made way for another document.
+
+use cartouche_crds::{RunResult, RunnableStatus, Stop};
+use cartouche_oracle::{Actor, Past, Sight};
+
+use crate::history::{History, breaks, current, earlier, holds, intent, run};
+
+/// A first run is at work, and no other may be beside it.
+fn working() -> History {
+    let history = History {
+        past: Past::new(Sight::Whole).without_overlap(),
+        ..History::new(Sight::Whole)
+    };
+    let made = history.write(intent(1, "v1:a")).make(run(1, "v1:a", "one"));
+    made.write(current(intent(1, "v1:a"), "one"))
+}
+
+fn stopped(mut status: RunnableStatus, reason: &str) -> RunnableStatus {
+    let stop = Stop::of_word(&format!("{reason}@2026-01-01T00:00:00Z"));
+    status.current_run.as_mut().unwrap().stop = stop;
+    status
+}
+
+fn failed(mut status: RunnableStatus) -> RunnableStatus {
+    status.current_run.as_mut().unwrap().result = Some(RunResult::Failed);
+    status
+}
+
+fn next(hash: &str) -> RunnableStatus {
+    earlier(intent(2, hash), 1, "v1:a", "one")
+}
+
+#[test]
+fn s6_no_run_is_intended_while_another_is_at_work() {
+    breaks("S6", working().write(next("v1:b")));
+    holds(working().end("one", true).write(next("v1:b")));
+    holds(working().delete(Actor::Person, "one").write(next("v1:b")));
+}
+
+#[test]
+fn what_made_way_and_failed_is_a_cause_to_run_it_again() {
+    let told = |reason: &str| {
+        let told = working().write(stopped(current(intent(1, "v1:a"), "one"), reason));
+        let ended = told.end("one", false);
+        ended.write(failed(stopped(current(intent(1, "v1:a"), "one"), reason)))
+    };
+    let again = |reason: &str| {
+        let mut next = next("v1:a");
+        next.history_mut()[0].stop = Stop::of_word(&format!("{reason}@2026-01-01T00:00:00Z"));
+        told(reason).write(next)
+    };
+    holds(again("Replaced"));
+    breaks("S3", again("TimedOut"));
+}
+
+#[test]
+fn what_was_withdrawn_is_a_cause_to_run_it_under_the_next_number() {
+    let begun = || History::new(Sight::Whole).write(intent(1, "v1:a"));
+    holds(
+        begun()
+            .write(stopped(intent(1, "v1:a"), "Withdrawn"))
+            .write(intent(2, "v1:a")),
+    );
+    breaks("S3", begun().write(intent(2, "v1:a")));
+}
