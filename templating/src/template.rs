@@ -15,7 +15,7 @@ use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
     digest,
     document::{self, Rendered},
-    health::{CompiledRule, Health},
+    health::{CompiledRule, Health, Judged},
     input_schema::InputSchema,
     outputs::{self, OutputError, Outputs},
     tag::Leaf,
@@ -161,6 +161,13 @@ impl Template {
     pub fn health(&self, run: &Value) -> Health {
         let kind = self.kind_of(run).unwrap_or_default();
         crate::health::health(self.rule.as_ref(), kind, run)
+    }
+
+    /// By what [`Self::health`] judges a run, and what of it a run that has not ended does not show.
+    #[must_use]
+    pub fn judged(&self, run: &Value) -> Judged {
+        let kind = self.kind_of(run).unwrap_or_default();
+        crate::health::judged(self.rule.as_ref(), kind, run)
     }
 
     /// The outputs that a run may lack and still give the others.

@@ -1,5 +1,6 @@
 //! `cartouche why`: what made the last run, who is waited for, and what to do.
 
+mod explained_run;
 mod explanation;
 mod origin;
 mod retry;

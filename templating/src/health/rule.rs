@@ -34,15 +34,15 @@ pub(crate) enum CompiledRule {
 /// Conditions and fields to look at, with what is asked of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Matches {
-    conditions: Vec<ConditionMatch>,
-    fields: Vec<Field>,
+    pub(super) conditions: Vec<ConditionMatch>,
+    pub(super) fields: Vec<Field>,
 }
 
 #[derive(Clone, Debug)]
-struct Field {
-    key: Path,
-    operator: FieldOperator,
-    values: Vec<String>,
+pub(super) struct Field {
+    pub(super) key: Path,
+    pub(super) operator: FieldOperator,
+    pub(super) values: Vec<String>,
     message: Option<Path>,
 }
 
@@ -189,7 +189,7 @@ impl Field {
     }
 
     /// A field that cannot be read is not there.
-    fn matches(&self, run: &Value, work: &mut Work) -> bool {
+    pub(super) fn matches(&self, run: &Value, work: &mut Work) -> bool {
         let found = self.key.evaluate(run, work).ok();
         let is_listed =
             |value: &Value| as_text(value).is_some_and(|text| self.values.contains(&text));

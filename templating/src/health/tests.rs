@@ -7,6 +7,8 @@ use Verdict::{Failed, Succeeded, Unknown};
 use cartouche_crds::HealthRule;
 use serde_json::{Value, json};
 
+mod judged;
+
 use super::*;
 use crate::diagnostic::Diagnostic;
 

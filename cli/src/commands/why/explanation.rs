@@ -1,31 +1,24 @@
 //! Why a Runnable is as it is, as data: for programs, and for the text that is made of it.
 
-use std::collections::BTreeSet;
-
-use cartouche_crds::{ClusterRunTemplate, RUN_SEQUENCE_LABEL, RerunRequest, Runnable};
+use cartouche_crds::{ClusterRunTemplate, Runnable};
 use cartouche_protocol::{
     advice::advice,
-    ledger::{Due, RunState},
+    ledger::Due,
     reconcile_error::Category,
     status::{READY, RUN_IN_PROGRESS, RUN_TEMPLATE_READY, TRUE, blocking},
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{
-    origin::Origins,
+    explained_run::{self, ExplainedRun},
     retry::{Retry, deadline},
 };
 use crate::{
     cluster::Cluster,
-    commands::diff::{self, Edited, Prospect, differences, rendered_differences},
-    live::{
-        object_diff::FieldChange,
-        requests,
-        runs::{self, LedgerRun},
-    },
+    commands::diff::{self, Edited, Prospect},
+    live::{requests, runs},
 };
 
 /// What to do where no controller has written a status.
@@ -71,40 +64,6 @@ pub(super) struct BlockedBy {
     pub(super) message: String,
 }
 
-/// A run, and what it was made for.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ExplainedRun {
-    #[serde(flatten)]
-    pub(super) run: LedgerRun,
-    /// Until when it may work; nothing if for ever, or if it has ended or was told to stop.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) deadline: Option<Time>,
-    pub(super) because: Because,
-}
-
-/// What a run was made for.
-#[derive(Debug, Serialize)]
-#[serde(tag = "cause")]
-pub(super) enum Because {
-    /// There was none before.
-    First,
-    /// Nothing is known of those before it.
-    Forgotten,
-    /// What is rendered differs from an earlier run.
-    Changed {
-        run: i64,
-        /// Nothing where an object is gone.
-        changes: Option<Vec<FieldChange>>,
-    },
-    /// Somebody asked for it.
-    Requested(RerunRequest),
-    /// An earlier run of the same document failed.
-    Retried { run: i64 },
-    /// The run before it was deleted before it had finished.
-    Deleted { run: i64 },
-}
-
 /// What would run now.
 #[derive(Debug, Serialize)]
 #[serde(tag = "due")]
@@ -129,7 +88,7 @@ impl Explanation {
         requests::add(&mut runs, runnable, cluster).await?;
         let name = runnable.name_any();
         let prospect = diff::prospect(cluster, &name, &Edited::default()).await;
-        let mut run = explained(&runs, prospect.as_ref().ok(), cluster).await?;
+        let mut run = explained_run::explained(&runs, prospect.as_ref().ok(), cluster).await?;
         let template = if let Ok(prospect) = &prospect {
             Some(prospect.template.clone())
         } else {
@@ -146,6 +105,7 @@ impl Explanation {
         };
         if let (Some(run), Some(template)) = (&mut run, &template) {
             run.deadline = deadline(runnable, template);
+            run.judged = explained_run::judged(&run.run, template, cluster).await;
         }
         let about = (run, next, warnings);
         let retry = template.and_then(|template| Retry::of(runnable, &template));
@@ -213,94 +173,6 @@ fn warnings(template: &ClusterRunTemplate) -> Option<String> {
     Some(accepted.message.clone())
 }
 
-/// The current run, and what it was made for.
-async fn explained(
-    runs: &[LedgerRun],
-    prospect: Option<&Prospect>,
-    cluster: &Cluster,
-) -> anyhow::Result<Option<ExplainedRun>> {
-    let Some(current) = runs.iter().find(|run| run.current) else {
-        return Ok(None);
-    };
-    let because = match runs::before(runs, current) {
-        None if is_first(runs, current) => Because::First,
-        None => Because::Forgotten,
-        Some(earlier) if earlier.attempt < current.attempt => Because::Retried {
-            run: earlier.sequence,
-        },
-        Some(earlier) if earlier.input_hash == current.input_hash => match &current.rerun_token {
-            Some(token) => Because::Requested(requests::request(current, token)),
-            None => Because::Deleted {
-                run: earlier.sequence,
-            },
-        },
-        Some(earlier) => Because::Changed {
-            run: earlier.sequence,
-            changes: changes(earlier, current, prospect, cluster).await?,
-        },
-    };
-    let run = current.clone();
-    Ok(Some(ExplainedRun {
-        run,
-        deadline: None,
-        because,
-    }))
-}
-
-/// Whether there was none before: the numbers below were given up, if there are any.
-fn is_first(runs: &[LedgerRun], current: &LedgerRun) -> bool {
-    let given_up = runs.iter().filter(|run| run.state == RunState::NameTaken);
-    let below = given_up.map(|run| run.sequence);
-    let below = below.filter(|sequence| *sequence < current.sequence);
-    (1..current.sequence).eq(below.collect::<BTreeSet<_>>())
-}
-
-/// What differs between two runs, as long as both are there. One that was not made yet is what is rendered now.
-async fn changes(
-    earlier: &LedgerRun,
-    current: &LedgerRun,
-    prospect: Option<&Prospect>,
-    cluster: &Cluster,
-) -> anyhow::Result<Option<Vec<FieldChange>>> {
-    let old = object(earlier, cluster).await?;
-    let Some(old) = old else {
-        return Ok(None);
-    };
-    let rendered = prospect.filter(|it| it.due == Due::Pending(current.sequence));
-    let mut changes = match rendered {
-        Some(rendered) => rendered_differences(&old, &rendered.run.object),
-        None => match object(current, cluster).await? {
-            Some(new) => differences(&old, &new),
-            None => return Ok(None),
-        },
-    };
-    if let Some(prospect) = prospect.filter(|it| is_rendered_now(it.due, current.sequence))
-        && let Some(selected) = &prospect.selected
-    {
-        Origins::of(&prospect.template.spec.template, selected).name(&mut changes);
-    }
-    Ok(Some(changes))
-}
-
-/// Whether a run is what is rendered now: tags of a template that renders something else may not be those that it
-/// was made of.
-fn is_rendered_now(due: Due, sequence: i64) -> bool {
-    matches!(due, Due::Pending(now) | Due::Nothing(now) if now == sequence)
-}
-
-/// The object of a run, if there is one that is it.
-async fn object(run: &LedgerRun, cluster: &Cluster) -> anyhow::Result<Option<Value>> {
-    let found = cluster
-        .object(&run.api_version, &run.kind, &run.name)
-        .await?;
-    let found = found.filter(|object| {
-        object.labels().get(RUN_SEQUENCE_LABEL) == Some(&run.sequence.to_string())
-    });
-    found
-        .map(|object| Ok(serde_json::to_value(object)?))
-        .transpose()
-}
-
 /// Whether there is anything to run now.
 fn next(prospect: anyhow::Result<Prospect>) -> Next {
     match prospect.map(|prospect| prospect.due) {
@@ -319,7 +191,7 @@ fn next(prospect: anyhow::Result<Prospect>) -> Next {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -362,29 +234,6 @@ pub(super) mod tests {
                 "run": null, "next": { "due": "New", "sequence": 1 },
             })
         );
-    }
-
-    #[test]
-    fn the_first_run_is_the_one_with_no_number_before_that_was_run() {
-        let mut runs = crate::live::runs::tests::some_runs();
-        runs.retain(|run| run.sequence >= 4);
-        assert!(!is_first(&runs, &runs[0]), "runs 1 to 3 are forgotten");
-        (runs[0].sequence, runs[1].sequence) = (2, 1);
-        assert!(is_first(&runs, &runs[0]), "number 1 was given up");
-        runs.truncate(1);
-        runs[0].sequence = 1;
-        assert!(is_first(&runs, &runs[0]));
-    }
-
-    #[test]
-    fn tags_tell_nothing_of_a_run_that_is_not_what_is_rendered_now() {
-        for due in [Due::Pending(2), Due::Nothing(2)] {
-            assert!(is_rendered_now(due, 2));
-            assert!(!is_rendered_now(due, 3));
-        }
-        for due in [Due::New(3), Due::OtherHash(2)] {
-            assert!(!is_rendered_now(due, 2));
-        }
     }
 
     #[test]

@@ -8,9 +8,11 @@ use cartouche_protocol::{
     status::{RUN_IN_PROGRESS, RUN_TEMPLATE_READY},
     told::Told,
 };
+use cartouche_templating::Judged;
 
 use super::{
-    explanation::{Because, BlockedBy, ExplainedRun, Explanation, Next},
+    explained_run::{Because, ExplainedRun},
+    explanation::{BlockedBy, Explanation, Next},
     retry::Retry,
 };
 use crate::{
@@ -162,10 +164,26 @@ fn cause(explained: &ExplainedRun) -> String {
     if let Some(deadline) = &explained.deadline {
         let _ = writeln!(out, "  it may work until {}", deadline.0);
     }
+    if let Some(judged) = &explained.judged {
+        let since = age::ago(run.started_at.as_ref());
+        let _ = writeln!(out, "  {}", in_one_line(&judged_by(judged, &since)));
+    }
     if let Some(stopped) = requests::stopped(run) {
         let _ = writeln!(out, "  {}", in_one_line(&stopped));
     }
     out
+}
+
+/// By what a run at work is judged, and what of that is not there after so long.
+fn judged_by(judged: &Judged, since: &str) -> String {
+    let Judged { by, missing } = judged;
+    match missing.as_slice() {
+        [] => format!("it is judged by {by}"),
+        missing => format!(
+            "it is judged by {by}, and after {since}: {}",
+            missing.join("; ")
+        ),
+    }
 }
 
 fn reasons(because: &Because) -> String {

@@ -1,0 +1,190 @@
+//! A run of a Runnable, and what it was made for.
+
+use std::collections::BTreeSet;
+
+use cartouche_crds::{ClusterRunTemplate, RUN_SEQUENCE_LABEL, RerunRequest};
+use cartouche_protocol::ledger::{Due, RunState};
+use cartouche_templating::{Judged, Template};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt as _;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::origin::Origins;
+use crate::{
+    cluster::Cluster,
+    commands::diff::{Prospect, differences, rendered_differences},
+    live::{
+        object_diff::FieldChange,
+        requests,
+        runs::{self, LedgerRun},
+    },
+};
+
+/// A run, and what it was made for.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ExplainedRun {
+    #[serde(flatten)]
+    pub(super) run: LedgerRun,
+    /// Until when it may work; nothing if for ever, or if it has ended or was told to stop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) deadline: Option<Time>,
+    /// By what it is judged, while it is at work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) judged: Option<Judged>,
+    pub(super) because: Because,
+}
+
+/// What a run was made for.
+#[derive(Debug, Serialize)]
+#[serde(tag = "cause")]
+pub(super) enum Because {
+    /// There was none before.
+    First,
+    /// Nothing is known of those before it.
+    Forgotten,
+    /// What is rendered differs from an earlier run.
+    Changed {
+        run: i64,
+        /// Nothing where an object is gone.
+        changes: Option<Vec<FieldChange>>,
+    },
+    /// Somebody asked for it.
+    Requested(RerunRequest),
+    /// An earlier run of the same document failed.
+    Retried { run: i64 },
+    /// The run before it was deleted before it had finished.
+    Deleted { run: i64 },
+}
+
+/// The current run, and what it was made for.
+pub(super) async fn explained(
+    runs: &[LedgerRun],
+    prospect: Option<&Prospect>,
+    cluster: &Cluster,
+) -> anyhow::Result<Option<ExplainedRun>> {
+    let Some(current) = runs.iter().find(|run| run.current) else {
+        return Ok(None);
+    };
+    let because = match runs::before(runs, current) {
+        None if is_first(runs, current) => Because::First,
+        None => Because::Forgotten,
+        Some(earlier) if earlier.attempt < current.attempt => Because::Retried {
+            run: earlier.sequence,
+        },
+        Some(earlier) if earlier.input_hash == current.input_hash => match &current.rerun_token {
+            Some(token) => Because::Requested(requests::request(current, token)),
+            None => Because::Deleted {
+                run: earlier.sequence,
+            },
+        },
+        Some(earlier) => Because::Changed {
+            run: earlier.sequence,
+            changes: changes(earlier, current, prospect, cluster).await?,
+        },
+    };
+    let run = current.clone();
+    Ok(Some(ExplainedRun {
+        run,
+        deadline: None,
+        judged: None,
+        because,
+    }))
+}
+
+/// Whether there was none before: the numbers below were given up, if there are any.
+fn is_first(runs: &[LedgerRun], current: &LedgerRun) -> bool {
+    let given_up = runs.iter().filter(|run| run.state == RunState::NameTaken);
+    let below = given_up.map(|run| run.sequence);
+    let below = below.filter(|sequence| *sequence < current.sequence);
+    (1..current.sequence).eq(below.collect::<BTreeSet<_>>())
+}
+
+/// What differs between two runs, as long as both are there. One that was not made yet is what is rendered now.
+async fn changes(
+    earlier: &LedgerRun,
+    current: &LedgerRun,
+    prospect: Option<&Prospect>,
+    cluster: &Cluster,
+) -> anyhow::Result<Option<Vec<FieldChange>>> {
+    let old = object(earlier, cluster).await?;
+    let Some(old) = old else {
+        return Ok(None);
+    };
+    let rendered = prospect.filter(|it| it.due == Due::Pending(current.sequence));
+    let mut changes = match rendered {
+        Some(rendered) => rendered_differences(&old, &rendered.run.object),
+        None => match object(current, cluster).await? {
+            Some(new) => differences(&old, &new),
+            None => return Ok(None),
+        },
+    };
+    if let Some(prospect) = prospect.filter(|it| is_rendered_now(it.due, current.sequence))
+        && let Some(selected) = &prospect.selected
+    {
+        Origins::of(&prospect.template.spec.template, selected).name(&mut changes);
+    }
+    Ok(Some(changes))
+}
+
+/// Whether a run is what is rendered now: tags of a template that renders something else may not be those that it
+/// was made of.
+fn is_rendered_now(due: Due, sequence: i64) -> bool {
+    matches!(due, Due::Pending(now) | Due::Nothing(now) if now == sequence)
+}
+
+/// By what a run at work is judged; nothing where it, or its template, cannot be read.
+pub(super) async fn judged(
+    run: &LedgerRun,
+    template: &ClusterRunTemplate,
+    cluster: &Cluster,
+) -> Option<Judged> {
+    if run.state != RunState::Running {
+        return None;
+    }
+    let template = Template::compile(&template.spec).ok()?;
+    let object = object(run, cluster).await.ok().flatten()?;
+    Some(template.judged(&object))
+}
+
+/// The object of a run, if there is one that is it.
+async fn object(run: &LedgerRun, cluster: &Cluster) -> anyhow::Result<Option<Value>> {
+    let found = cluster
+        .object(&run.api_version, &run.kind, &run.name)
+        .await?;
+    let found = found.filter(|object| {
+        object.labels().get(RUN_SEQUENCE_LABEL) == Some(&run.sequence.to_string())
+    });
+    found
+        .map(|object| Ok(serde_json::to_value(object)?))
+        .transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_run_is_the_one_with_no_number_before_that_was_run() {
+        let mut runs = crate::live::runs::tests::some_runs();
+        runs.retain(|run| run.sequence >= 4);
+        assert!(!is_first(&runs, &runs[0]), "runs 1 to 3 are forgotten");
+        (runs[0].sequence, runs[1].sequence) = (2, 1);
+        assert!(is_first(&runs, &runs[0]), "number 1 was given up");
+        runs.truncate(1);
+        runs[0].sequence = 1;
+        assert!(is_first(&runs, &runs[0]));
+    }
+
+    #[test]
+    fn tags_tell_nothing_of_a_run_that_is_not_what_is_rendered_now() {
+        for due in [Due::Pending(2), Due::Nothing(2)] {
+            assert!(is_rendered_now(due, 2));
+            assert!(!is_rendered_now(due, 3));
+        }
+        for due in [Due::New(3), Due::OtherHash(2)] {
+            assert!(!is_rendered_now(due, 2));
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! By what a run is judged, and what of that it does not show yet: for those who wait for it.
+
+use cartouche_crds::{ConditionMatch, FieldOperator};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    SUCCEEDED, conditions,
+    rule::{CompiledRule, Field, Matches},
+};
+use crate::{
+    bounds::Work,
+    document::text,
+    kinds::{self, HealthFrom},
+    path::shown,
+};
+
+/// Conditions of a run that are named where one is missed.
+const NAMED: usize = 8;
+/// Bytes of a value that is shown.
+const SHOWN: usize = 64;
+
+/// By what a run is judged that has neither succeeded nor failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Judged {
+    /// The part of the `healthRule`, or what is built in.
+    pub by: String,
+    /// What of it a run that succeeds shows, and this one does not.
+    pub missing: Vec<String>,
+}
+
+impl Judged {
+    fn new(by: impl Into<String>, missing: Vec<String>) -> Self {
+        Self {
+            by: by.into(),
+            missing,
+        }
+    }
+}
+
+/// By what a run of that `apiVersion` and kind is judged.
+pub(crate) fn judged(
+    rule: Option<&CompiledRule>,
+    (api_version, kind): (&str, &str),
+    run: &Value,
+) -> Judged {
+    match rule {
+        Some(CompiledRule::AlwaysHealthy) => Judged::new("healthRule.alwaysHealthy", Vec::new()),
+        Some(CompiledRule::SingleCondition { kind, .. }) => {
+            let by = "healthRule.singleConditionType";
+            Judged::new(by, vec![not_decided(run, kind)])
+        }
+        Some(CompiledRule::MultiMatch { healthy, .. }) => {
+            let may_show = !kinds::holds_secrets(kind);
+            Judged::new("healthRule.multiMatch", healthy.missing(run, may_show))
+        }
+        None => built_in((api_version, kind), run),
+    }
+}
+
+fn built_in((api_version, kind): (&str, &str), run: &Value) -> Judged {
+    let by_condition = || {
+        let by = format!("the condition {SUCCEEDED}, as the template has no healthRule");
+        Judged::new(by, vec![not_decided(run, SUCCEEDED)])
+    };
+    if conditions(run, SUCCEEDED).next().is_some() {
+        return by_condition();
+    }
+    let ends = |what: String| Judged::new(what, Vec::new());
+    match kinds::known(api_version, kind).map(|known| known.health) {
+        None | Some(HealthFrom::SucceededCondition) => by_condition(),
+        Some(HealthFrom::Conditions { .. }) => {
+            ends(format!("the conditions that a {kind} ends with"))
+        }
+        Some(HealthFrom::Phase { .. }) => ends(format!("the phase of the {kind}")),
+        Some(HealthFrom::Existence) => ends(format!("nothing: a {kind} succeeds once it is made")),
+    }
+}
+
+/// Why one condition has not decided.
+fn not_decided(run: &Value, kind: &str) -> String {
+    let mut found = conditions(run, kind);
+    let Some(condition) = found.next() else {
+        return not_appeared(run, kind);
+    };
+    if found.next().is_some() {
+        return format!("there is more than one condition {kind}");
+    }
+    format!(
+        "condition {kind} is {}, neither True nor False",
+        cut(text(condition, "status"))
+    )
+}
+
+/// That there is no such condition, and which there are: the name may be misspelt.
+fn not_appeared(run: &Value, kind: &str) -> String {
+    let all = run.pointer("/status/conditions").and_then(Value::as_array);
+    let types = all.into_iter().flatten().map(|one| text(one, "type"));
+    let types: Vec<String> = types
+        .filter(|one| !one.is_empty())
+        .take(NAMED)
+        .map(cut)
+        .collect();
+    let missing = format!("condition {kind} has not appeared");
+    if types.is_empty() {
+        missing
+    } else {
+        format!("{missing}, only {}", types.join(", "))
+    }
+}
+
+fn cut(text: &str) -> String {
+    text[..text.floor_char_boundary(SHOWN)].to_owned()
+}
+
+impl Matches {
+    /// What has to match, and does not.
+    fn missing(&self, run: &Value, may_show: bool) -> Vec<String> {
+        let mut work = Work::new();
+        let of_conditions = self.conditions.iter().filter_map(|it| unmatched(run, it));
+        let mut missing: Vec<String> = of_conditions.collect();
+        for field in self.fields.iter().filter(|it| !it.matches(run, &mut work)) {
+            missing.push(field.missing(run, may_show));
+        }
+        missing
+    }
+}
+
+fn unmatched(run: &Value, wanted: &ConditionMatch) -> Option<String> {
+    let ConditionMatch {
+        condition_type,
+        status,
+    } = wanted;
+    let found: Vec<String> = conditions(run, condition_type)
+        .map(|condition| cut(text(condition, "status")))
+        .collect();
+    match found.first() {
+        None => Some(not_appeared(run, condition_type)),
+        Some(_) if found.contains(status) => None,
+        Some(other) => Some(format!(
+            "condition {condition_type} is {other}, not {status}"
+        )),
+    }
+}
+
+impl Field {
+    /// Why it does not match.
+    fn missing(&self, run: &Value, may_show: bool) -> String {
+        let path = shown(self.key.raw());
+        let found = self.key.evaluate(run, &mut Work::new()).ok();
+        let Some(found) = found else {
+            return format!("field {path} is not there");
+        };
+        let is = match found {
+            Value::String(text) if may_show && text.len() <= SHOWN => format!("is {text:?}"),
+            Value::Bool(_) | Value::Number(_) if may_show => format!("is {found}"),
+            _ => "is there".to_owned(),
+        };
+        match self.operator {
+            FieldOperator::In => format!("field {path} {is}, none of {}", self.values.join(", ")),
+            FieldOperator::NotIn | FieldOperator::Exists | FieldOperator::DoesNotExist => {
+                format!("field {path} {is}")
+            }
+        }
+    }
+}
