@@ -2,6 +2,7 @@
 //! conditions, events, `cartouche why` and the docs.
 
 mod examples;
+mod holder;
 mod in_the_way;
 mod sentence;
 mod wrong_type;
@@ -12,6 +13,7 @@ use cartouche_crds::Stop;
 use cartouche_templating::{Diagnostic, Diagnostics, explained};
 
 use crate::told;
+pub use holder::{Holder, controller};
 pub use in_the_way::{InTheWay, Why};
 use wrong_type::WrongType;
 
@@ -167,8 +169,8 @@ pub enum Diagnosis {
     Refused(&'static str, String),
     /// A run, by its name, gives no outputs.
     NoOutputs(String, Vec<Fault>),
-    /// The name is taken by this object; whether the template fixes the name, and whether an earlier run has it.
-    NameTaken(String, bool, bool),
+    /// The name is taken by this object; whether the template fixes the name, and whose the object is.
+    NameTaken(String, bool, Holder),
     /// Runs follow each other.
     Runaway {
         /// How many did.

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::facts::{CachedRun, OutputsDigest};
 use crate::{
     compiled::Compiled,
-    diagnosis::Fault,
+    diagnosis::{Fault, controller},
     ledger::{Asked, FetchedRun, Ledger, OutputsRead, PodsSaid, RunIdentity},
     object::{MAX_DEPTH, is_shortened},
     reconcile_error::bounded,
@@ -34,6 +34,7 @@ pub fn fetched_run(
         run,
         pods_tell: PodsTell::of(object, &health),
         pods_said: PodsSaid::Nothing,
+        controller: controller(object),
         stopped: stopped(object),
         asked: asked(object),
         version: version(object),

@@ -128,6 +128,7 @@ fn reading(template: &Template, object: &Value) -> Option<FetchedRun> {
         matches: false,
         pods_tell: PodsTell::Nothing,
         pods_said: PodsSaid::Nothing,
+        controller: None,
         stopped: None,
         version: None,
         asked: Asked::No,

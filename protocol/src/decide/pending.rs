@@ -4,7 +4,7 @@ use cartouche_crds::{CurrentRun, RunPhase};
 
 use super::{Change, Step, crowded, gate};
 use crate::{
-    diagnosis::{Denied, Diagnosis, Who},
+    diagnosis::{Denied, Diagnosis, Holder, Who},
     facts::{CachedRun, CreateOutcome, Facts, NameRead, Rendering, RunName},
     ledger::{FetchedRun, MAX_HISTORY, is_withdrawn, result_of},
     reconcile_error::{Category, ReconcileError, Requeue},
@@ -169,11 +169,7 @@ fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     }
     let own = run.is_owned_by(&facts.runnable.uid);
     if rendering.document.fixed_name().is_some() {
-        return refused(
-            facts,
-            current,
-            &name_conflict(facts, rendering, current, own),
-        );
+        return refused(facts, current, &name_conflict(facts, rendering, current));
     }
     let hash = run.input_hash.as_ref();
     let known = facts.unknown_runs.contains(&run.uid);
@@ -189,18 +185,14 @@ fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
         Some(probe) if probe.marked => renumber(facts, rendering, current, &run.uid),
         // It may be ours: another number might be one more run.
         Some(_) if own => Step::Stuck(strange(facts, current)),
-        Some(_) => refused(
-            facts,
-            current,
-            &name_conflict(facts, rendering, current, own),
-        ),
+        Some(_) => refused(facts, current, &name_conflict(facts, rendering, current)),
     }
 }
 
 /// The next number, a few times at once and then with pauses that get longer.
 fn renumber(facts: &Facts, rendering: &Rendering, current: &CurrentRun, holder: &str) -> Step {
     if facts.renumbered >= MOST_RENUMBERED {
-        return Step::Stuck(name_conflict(facts, rendering, current, false));
+        return Step::Stuck(name_conflict(facts, rendering, current));
     }
     let uid = &facts.runnable.uid;
     let next = facts.ledger.clone().renumber(
@@ -215,18 +207,17 @@ fn renumber(facts: &Facts, rendering: &Rendering, current: &CurrentRun, holder: 
     Step::Write(Box::new(next), Change::Renumber)
 }
 
-fn name_conflict(
-    facts: &Facts,
-    rendering: &Rendering,
-    current: &CurrentRun,
-    own: bool,
-) -> ReconcileError {
+fn name_conflict(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> ReconcileError {
     let object = format!(
         "{} {}/{}",
         current.kind, facts.runnable.namespace, current.name
     );
     let is_fixed = rendering.document.fixed_name().is_some();
-    let cause = Diagnosis::NameTaken(object, is_fixed, own);
+    let holder = match facts.reads.get(&RunName::of(current)) {
+        Some(NameRead::Found(found)) => Holder::of(found, &facts.runnable.uid, is_fixed),
+        _ => Holder::Unknown,
+    };
+    let cause = Diagnosis::NameTaken(object, is_fixed, holder);
     ReconcileError::caused(Category::NameConflict, Requeue::Backoff, cause, None)
 }
 

@@ -3,7 +3,7 @@
 use cartouche_crds::{Stop, StopReason};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-use super::{Denied, Diagnosis, Fault, InTheWay, Who, Why};
+use super::{Denied, Diagnosis, Fault, Holder, InTheWay, Who, Why};
 
 impl Diagnosis {
     /// An example of each.
@@ -73,8 +73,22 @@ impl Diagnosis {
                     "correct the path in outputs of the template; the same run is then read again",
                 )],
             ),
-            Self::NameTaken(text("Build shop/build"), true, true),
-            Self::NameTaken(text("Build shop/shop-build-1"), false, false),
+            Self::NameTaken(text("Build shop/build"), true, Holder::EarlierRun),
+            Self::NameTaken(
+                text("Build shop/build"),
+                true,
+                Holder::Controlled {
+                    by: text("Pipeline nightly"),
+                    created: "2026-01-01T00:00:00Z".parse().ok(),
+                },
+            ),
+            Self::NameTaken(
+                text("Build shop/shop-build-1"),
+                false,
+                Holder::Somebody {
+                    created: "2026-01-01T00:00:00Z".parse().ok(),
+                },
+            ),
             Self::NameFreed,
             Self::MarksRemoved,
             Self::Runaway {

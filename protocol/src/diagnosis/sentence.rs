@@ -4,7 +4,7 @@ use std::fmt;
 
 use cartouche_crds::{Stop, StopReason};
 
-use super::{Denied, Diagnosis, Fault, Who, in_the_way, wrong_type::WrongType};
+use super::{Denied, Diagnosis, Fault, Holder, Who, in_the_way, wrong_type::WrongType};
 
 impl fmt::Display for Diagnosis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -72,7 +72,7 @@ impl fmt::Display for Diagnosis {
                 "run {run} succeeded, but gives no outputs: {}",
                 whats(faults)
             ),
-            Self::NameTaken(object, fixed, own) => f.write_str(&taken(object, *fixed, *own)),
+            Self::NameTaken(object, fixed, holder) => f.write_str(&taken(object, *fixed, holder)),
             Self::Runaway {
                 runs,
                 until,
@@ -110,14 +110,13 @@ impl fmt::Display for Diagnosis {
     }
 }
 
-fn taken(object: &str, fixed: bool, own: bool) -> String {
-    let whose = if own { ", from an earlier run" } else { "" };
+fn taken(object: &str, fixed: bool, holder: &Holder) -> String {
     let why = if fixed {
         ", and the template gives every run this name"
     } else {
         ""
     };
-    format!("{object} exists already{whose}{why}")
+    format!("{object} exists already{holder}{why}")
 }
 
 fn is_to_stop(run: &str, stop: &Stop) -> String {

@@ -224,6 +224,8 @@ pub struct FetchedRun {
     pub pods_tell: PodsTell,
     /// What they told.
     pub pods_said: PodsSaid,
+    /// Kind and name of its controller, by its owner reference.
+    pub controller: Option<String>,
     /// Who had it stopped, and why, by what stands on it.
     pub stopped: Option<Cancellation>,
     /// By what it shows that it was asked to stop.

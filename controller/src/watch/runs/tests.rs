@@ -40,6 +40,7 @@ fn read(verdict: Verdict) -> FetchedRun {
         matches: false,
         pods_tell: PodsTell::Nothing,
         pods_said: PodsSaid::Nothing,
+        controller: None,
         stopped: None,
         version: None,
         asked: Asked::No,

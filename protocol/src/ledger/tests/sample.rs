@@ -250,6 +250,7 @@ pub(crate) fn fetched(run: RunIdentity, verdict: Verdict, outputs: OutputsRead) 
         matches: false,
         pods_tell: PodsTell::Nothing,
         pods_said: PodsSaid::Nothing,
+        controller: None,
         stopped: None,
         asked: Asked::No,
         version: None,

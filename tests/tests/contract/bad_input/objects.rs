@@ -170,9 +170,12 @@ async fn a_stranger_whose_name_is_wanted_is_left_alone() -> Result<()> {
     let subject = world.runnable("r", json!({})).await?;
     let said = subject.fails("NameConflict", "").await?;
     let wanted = format!(
-        "TestObj {}/taken exists already, and the template gives every run this name; \
+        "TestObj {}/taken exists already, made by somebody else (created at {}), and the template gives every run this name; \
          to do: use metadata.generateName in the template instead of metadata.name, or delete that object",
-        world.namespace
+        world.namespace,
+        there["metadata"]["creationTimestamp"]
+            .as_str()
+            .unwrap_or_default()
     );
     assert_eq!(said, wanted);
     assert_eq!(world.get(TEST_OBJ, "taken").await?, there);
