@@ -1,7 +1,8 @@
 //! A cluster, as the user of the present context.
 
+mod answers;
+
 use cartouche_templating::suggestion;
-use std::{fmt::Debug, time::Duration};
 
 use anyhow::{Context as _, anyhow};
 use cartouche_crds::{ClusterRunTemplate, Runnable, Selector};
@@ -21,10 +22,11 @@ use serde_json::Value;
 
 use crate::live::selection::{SelectionArgs, plain};
 
+use answers::{DEADLINE, late, own};
+pub(crate) use answers::{explained, within};
+
 /// The field manager of what the command writes.
 pub(crate) const CLIENT: &str = "cartouche-cli";
-/// Longest wait for one answer.
-const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Which cluster, and where in it.
 #[derive(Args, Clone, Debug, Default)]
@@ -115,9 +117,8 @@ impl Cluster {
 
     /// A Runnable by its name.
     pub(crate) async fn runnable(&self, name: &str) -> anyhow::Result<Runnable> {
-        let api: Api<Runnable> = self.api();
         let name = plain(name);
-        if let Some(found) = within(&format!("reading Runnable {name}"), api.get_opt(name)).await? {
+        if let Some(found) = self.runnable_if_any(name).await? {
             return Ok(found);
         }
         let others = self.runnables(false).await.unwrap_or_default();
@@ -130,6 +131,11 @@ impl Cluster {
             "there is no Runnable {name} in the namespace {}\nhint: {hint}",
             self.namespace
         ))
+    }
+
+    /// The same; nothing where there is none.
+    pub(crate) async fn runnable_if_any(&self, name: &str) -> anyhow::Result<Option<Runnable>> {
+        own(&format!("reading Runnable {name}"), &self.api(), name).await
     }
 
     pub(crate) async fn runnables(&self, everywhere: bool) -> anyhow::Result<Vec<Runnable>> {
@@ -184,7 +190,7 @@ impl Cluster {
     pub(crate) async fn template(&self, name: &str) -> anyhow::Result<Option<ClusterRunTemplate>> {
         let api: Api<ClusterRunTemplate> = self.cluster_api();
         let what = format!("reading ClusterRunTemplate {name}");
-        within(&what, api.get_opt(name)).await
+        own(&what, &api, name).await
     }
 
     /// All templates.
@@ -310,70 +316,6 @@ pub(crate) fn wanted_labels(selector: &Selector) -> Vec<String> {
     labels
         .map(|(key, value)| format!("{key}={value}"))
         .collect()
-}
-
-fn late(what: &str) -> String {
-    format!("{what}: no answer within {} s", DEADLINE.as_secs())
-}
-
-/// A request with its deadline, and an error that says what to do.
-pub(crate) async fn within<T: Debug>(
-    what: &str,
-    request: impl Future<Output = Result<T, kube::Error>>,
-) -> anyhow::Result<T> {
-    let answer = tokio::time::timeout(DEADLINE, request).await;
-    answer
-        .with_context(|| {
-            format!(
-                "{}\nhint: is the cluster there, and is this the right context?",
-                late(what)
-            )
-        })?
-        .map_err(|error| explained(what, error))
-}
-
-/// An error of the API server or on the way to it, with what to do.
-pub(crate) fn explained(what: &str, error: kube::Error) -> anyhow::Error {
-    match &error {
-        kube::Error::Api(status)
-            if status.code == 404
-                && status
-                    .message
-                    .contains("could not find the requested resource") =>
-        {
-            anyhow!(
-                "{what}: the cluster does not know this kind\nhint: is Cartouche installed? kubectl apply -k config/default"
-            )
-        }
-        kube::Error::Api(status) if status.code == 403 && lacks_a_right(&status.message) => {
-            anyhow!(
-                "{what}: {}\nhint: ask for that permission; the roles of Cartouche for users are in config/rbac",
-                status.message
-            )
-        }
-        kube::Error::Api(status) => anyhow!("{what}: {}", status.message),
-        kube::Error::HyperError(_) | kube::Error::Service(_) => {
-            let cause = deepest(&error);
-            anyhow!(
-                "{what}: the cluster cannot be reached: {cause}\nhint: is it running, and is this the right context?"
-            )
-        }
-        _ => anyhow!(error).context(what.to_owned()),
-    }
-}
-
-/// Whether somebody may not do something; quotas and policies forbid as well, and no permission helps against them.
-fn lacks_a_right(message: &str) -> bool {
-    let refused = message.split_once(" is forbidden: User ");
-    refused.is_some_and(|(_, rest)| rest.contains(" cannot "))
-}
-
-fn deepest(error: &dyn std::error::Error) -> String {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    error.to_string()
 }
 
 /// An object as JSON, with the kind that lists leave out.

@@ -1,5 +1,6 @@
 //! `cartouche logs`.
 
+mod begun;
 mod follow;
 mod pods;
 
@@ -30,7 +31,7 @@ Examples:
   cartouche logs hello --run 3 --tail 100
 
 For Jobs, Pods, Tekton TaskRuns and PipelineRuns, and Argo Workflows. What a pod waits for that prints nothing yet is
-told on standard error; with --follow again whenever the reason changes.")]
+told on standard error; with --follow again whenever the reason changes. With --follow the run may be yet to be made.")]
 pub(crate) struct LogsArgs {
     /// The Runnable
     name: String,
@@ -50,7 +51,20 @@ pub(crate) struct LogsArgs {
     pub(crate) cluster: ClusterArgs,
 }
 
+impl LogsArgs {
+    fn filter(&self) -> follow::LogFilter {
+        follow::LogFilter {
+            container: self.container.clone(),
+            tail: self.tail,
+        }
+    }
+}
+
 pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
+    if args.follow && args.run.is_none() {
+        let run = begun::begun(&args.name, cluster).await?;
+        return follow::follow(&args.name, &run, &args.filter(), cluster).await;
+    }
     let runnable = cluster.runnable(&args.name).await?;
     let runs = runs::runs(&runnable);
     let run = runs.iter().find(|run| {
@@ -64,11 +78,7 @@ pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
         );
     };
     if args.follow {
-        let wanted = follow::LogFilter {
-            container: args.container.clone(),
-            tail: args.tail,
-        };
-        return follow::follow(&args.name, run, &wanted, cluster).await;
+        return follow::follow(&args.name, run, &args.filter(), cluster).await;
     }
     let pods = pods::pods(run, cluster).await?;
     if pods.is_empty() && run.state == RunState::Running {

@@ -4,6 +4,7 @@
 
 mod attempts;
 mod completion;
+mod first_day;
 mod first_steps;
 mod interventions;
 mod mistakes;
@@ -45,6 +46,15 @@ async fn a_role_and_a_first_template_are_written_that_work() -> Result<()> {
     optional_outputs::are_named(&story).await?;
     first_steps::work(&story).await?;
     completion::knows_names(&story).await
+}
+
+#[tokio::test]
+async fn a_bad_first_day_is_explained() -> Result<()> {
+    let story = Story::without_cartouche().await?;
+    first_day::nothing_is_installed(&story).await?;
+    let _controller = first_day::logs_are_followed_from_the_start(&story).await?;
+    first_day::a_health_rule_never_matches(&story).await?;
+    first_day::a_name_is_taken(&story).await
 }
 
 fn first_run(story: &Story) -> Result<()> {

@@ -51,15 +51,33 @@ pub fn example_job(name: &str, of_job: &str) -> Result<String> {
 impl Story {
     /// A full control plane with the controller and this example.
     pub async fn begin(example: &str) -> Result<(Self, Controller)> {
+        let story = Self::without_cartouche().await?;
+        story.cluster.install_cartouche().await?;
+        let controller = story.controller().await?;
+        story
+            .cluster
+            .apply_kustomization(&repository().join(example))
+            .await?;
+        Ok((story, controller))
+    }
+
+    /// A full control plane, and nothing in it.
+    pub async fn without_cartouche() -> Result<Self> {
         let demo = demo()?;
         let demo = demo.to_str().context("a path of text")?;
         let cluster = Cluster::start(demo, &Options::full()).await?;
-        cluster.install_cartouche().await?;
-        let controller = Controller::start(demo, &cluster, &Settings::default()).await?;
-        let example = repository().join(example);
-        cluster.apply_kustomization(&example).await?;
-        let fixture = Fixture::of(&cluster, "cartouche-examples", Duration::from_mins(1));
-        Ok((Self(fixture), controller))
+        let patience = Duration::from_mins(1);
+        Ok(Self(Fixture::of(&cluster, "cartouche-examples", patience)))
+    }
+
+    /// The controller, once it is ready.
+    pub async fn controller(&self) -> Result<Controller> {
+        Controller::start(demo()?, &self.cluster, &Settings::default()).await
+    }
+
+    /// The controller, ready or not.
+    pub async fn unready_controller(&self) -> Result<Controller> {
+        Controller::start_without_waiting(demo()?, &self.cluster, &Settings::default()).await
     }
 
     /// The command as it would be called.

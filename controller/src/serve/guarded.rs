@@ -290,6 +290,9 @@ impl<K: Resource<DynamicType = ()>> Resource for Guarded<K> {
     }
 }
 
+/// What is wrong where the API server does not know our own kinds.
+const NOT_INSTALLED: &str = "the API server does not serve it, as the definitions of Cartouche are not installed: kubectl apply -k config/crd";
+
 /// A watch that no single malformed object stops, and that says what it waits for.
 pub(super) fn guarded<K>(
     api: Api<Guarded<K>>,
@@ -301,21 +304,31 @@ where
     K: ReportUnreadable + Clone + std::fmt::Debug + Send + 'static,
 {
     let metrics = own.metrics.clone();
-    own.follow(what, watcher(api, config()), why)
-        .filter_map(move |event| {
-            let event = opened(event, &metrics, &reporter);
-            std::future::ready(event.map(Ok))
-        })
+    let events = watcher(api, config()).inspect(move |event| {
+        if let Err(error) = event
+            && is_not_installed(error)
+        {
+            tracing::error!(what, "{NOT_INSTALLED}");
+        }
+    });
+    own.follow(what, events, why).filter_map(move |event| {
+        let event = opened(event, &metrics, &reporter);
+        std::future::ready(event.map(Ok))
+    })
 }
 
 /// Why a watch failed, in few words; a missing definition is the usual reason on a new cluster.
 fn why(error: &watcher::Error) -> String {
-    match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 404 => {
-            "the API server does not serve it: install the CustomResourceDefinitions (kubectl apply -f config/crd)".to_owned()
-        }
-        other => other.to_string(),
+    if is_not_installed(error) {
+        NOT_INSTALLED.to_owned()
+    } else {
+        error.to_string()
     }
+}
+
+fn is_not_installed(error: &watcher::Error) -> bool {
+    use kube::Error::Api;
+    matches!(error, watcher::Error::InitialListFailed(Api(status)) if status.code == 404)
 }
 
 /// What cannot be read is not there, as far as the cache goes: nothing is done by what stood in it before,

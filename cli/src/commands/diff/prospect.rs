@@ -9,12 +9,11 @@ use cartouche_protocol::{
     ledger::{Due, Ledger},
 };
 use cartouche_templating::{Template, kinds, syntax};
-use kube::Api;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    cluster::{Cluster, as_json, within},
+    cluster::{Cluster, as_json},
     objects::{Objects, Selected},
     render::{self, Run, Subject},
     source::Document,
@@ -170,8 +169,7 @@ pub(super) async fn of_files(
     let name = document.name();
     let mut document = document.clone();
     document.value = render::prepared(&document.value, &cluster.namespace);
-    let api: Api<Runnable> = cluster.api();
-    let live = within(&format!("reading Runnable {name}"), api.get_opt(name)).await?;
+    let live = cluster.runnable_if_any(name).await?;
     let new: Runnable = typed(&document, "Runnable")?;
     let runnable = match &live {
         Some(live) => applied(live, new),

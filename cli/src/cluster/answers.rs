@@ -1,0 +1,95 @@
+//! Requests with their deadline, and errors that say what to do.
+
+use std::{fmt::Debug, time::Duration};
+
+use anyhow::{Context as _, anyhow};
+use kube::Api;
+use serde::de::DeserializeOwned;
+
+/// Longest wait for one answer.
+pub(super) const DEADLINE: Duration = Duration::from_secs(30);
+
+pub(super) fn late(what: &str) -> String {
+    format!("{what}: no answer within {} s", DEADLINE.as_secs())
+}
+
+/// A request with its deadline, and an error that says what to do.
+pub(crate) async fn within<T: Debug>(
+    what: &str,
+    request: impl Future<Output = Result<T, kube::Error>>,
+) -> anyhow::Result<T> {
+    let answer = tokio::time::timeout(DEADLINE, request).await;
+    answer
+        .with_context(|| {
+            format!(
+                "{}\nhint: is the cluster there, and is this the right context?",
+                late(what)
+            )
+        })?
+        .map_err(|error| explained(what, error))
+}
+
+/// An error of the API server or on the way to it, with what to do.
+pub(crate) fn explained(what: &str, error: kube::Error) -> anyhow::Error {
+    match &error {
+        kube::Error::Api(status) if status.code == 404 && is_no_kind(status) => anyhow!(
+            "{what}: Cartouche is not installed in this cluster, which does not know the kind\nhint: kubectl apply -k config/default; or is this the wrong context?"
+        ),
+        kube::Error::Api(status) if status.code == 403 && lacks_a_right(&status.message) => {
+            anyhow!(
+                "{what}: {}\nhint: ask for that permission; the roles of Cartouche for users are in config/rbac",
+                status.message
+            )
+        }
+        kube::Error::Api(status) => anyhow!("{what}: {}", status.message),
+        kube::Error::HyperError(_) | kube::Error::Service(_) => {
+            let cause = deepest(&error);
+            anyhow!(
+                "{what}: the cluster cannot be reached: {cause}\nhint: is it running, and is this the right context?"
+            )
+        }
+        _ => anyhow!(error).context(what.to_owned()),
+    }
+}
+
+/// An object of a kind of Cartouche; nothing where there is none of that name. Where there is no such kind, that is
+/// the error.
+pub(super) async fn own<K>(what: &str, api: &Api<K>, name: &str) -> anyhow::Result<Option<K>>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
+    let found = async {
+        match api.get(name).await {
+            Ok(found) => Ok(Some(found)),
+            Err(kube::Error::Api(status)) if status.is_not_found() && !is_no_kind(&status) => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    };
+    within(what, found).await
+}
+
+/// Whether there is no such kind, rather than no such object, whose name would be told.
+fn is_no_kind(status: &kube::core::Status) -> bool {
+    [
+        "could not find the requested resource",
+        "404 page not found",
+    ]
+    .iter()
+    .any(|words| status.message.contains(words))
+}
+
+/// Whether somebody may not do something; quotas and policies forbid as well, and no permission helps against them.
+fn lacks_a_right(message: &str) -> bool {
+    let refused = message.split_once(" is forbidden: User ");
+    refused.is_some_and(|(_, rest)| rest.contains(" cannot "))
+}
+
+fn deepest(error: &dyn std::error::Error) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}

@@ -1,0 +1,162 @@
+//! The run to follow, which may be yet to be made.
+
+use std::time::Duration;
+
+use anyhow::bail;
+use cartouche_crds::Runnable;
+use cartouche_protocol::{
+    ledger::RunState,
+    reconcile_error::Category,
+    status::{READY, STALLED, TRUE},
+    told::Told,
+};
+use tokio::time::Instant;
+
+use crate::{
+    cluster::Cluster,
+    foreign::in_one_line,
+    live::runs::{self, LedgerRun},
+};
+
+/// How often the Runnable is looked at.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long a problem has to last before no run is waited for: what was applied together is not seen together.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Whether there is a run to follow.
+#[derive(Debug)]
+enum Awaited {
+    /// This one.
+    Run(Box<LedgerRun>),
+    /// None yet: why.
+    NotYet(String),
+    /// None before something changes: why.
+    InVain(String),
+}
+
+/// The run that the last change of the Runnable is answered with, once it is made. Why there is none yet is told on
+/// standard error.
+pub(super) async fn begun(name: &str, cluster: &Cluster) -> anyhow::Result<LedgerRun> {
+    let mut told = String::new();
+    let mut in_vain_since = None;
+    loop {
+        let runnable = cluster.runnable(name).await?;
+        let why = match awaited(&runnable) {
+            Awaited::Run(run) => return Ok(*run),
+            Awaited::InVain(why) => {
+                let since = in_vain_since.get_or_insert_with(Instant::now);
+                if since.elapsed() >= GRACE {
+                    bail!("{name} has no run, and none is made now: {why}");
+                }
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+            Awaited::NotYet(why) => why,
+        };
+        in_vain_since = None;
+        if why != told {
+            anstream::eprintln!("there is no run of {name} yet: {why}");
+            told = why;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+fn awaited(runnable: &Runnable) -> Awaited {
+    let observed = runnable
+        .status
+        .as_ref()
+        .and_then(|status| status.observed_generation);
+    if observed != runnable.metadata.generation {
+        let why = "the controller has not observed the last change yet";
+        return Awaited::NotYet(why.to_owned());
+    }
+    let current = runs::runs(runnable).into_iter().find(|run| run.current);
+    let is_made = |run: &LedgerRun| !matches!(run.state, RunState::Pending | RunState::Rejected);
+    if let Some(run) = current.filter(is_made) {
+        return Awaited::Run(Box::new(run));
+    }
+    let ready = runs::condition(runnable, READY);
+    let why = ready.map_or("no controller has looked at it", |ready| {
+        match Told::own(&ready.message) {
+            "" => &ready.reason,
+            message => message,
+        }
+    });
+    let why = in_one_line(why);
+    let is_stalled = runs::condition(runnable, STALLED).is_some_and(|it| it.status == TRUE);
+    let is_held = ready.is_some_and(|it| it.reason == Category::Suspended.as_str());
+    if is_stalled || is_held {
+        Awaited::InVain(why)
+    } else {
+        Awaited::NotYet(why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn looked_at(observed: i64, conditions: &Value, run: &Value) -> Awaited {
+        let mut status = json!({ "observedGeneration": observed, "conditions": conditions });
+        if !run.is_null() {
+            status["currentRun"] = run.clone();
+        }
+        let runnable = json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+            "metadata": { "name": "hello", "generation": 2 },
+            "spec": { "runTemplateRef": { "name": "greet" } }, "status": status,
+        });
+        awaited(&serde_json::from_value(runnable).unwrap())
+    }
+
+    fn run(phase: &str) -> Value {
+        json!({
+            "sequence": 1, "name": "r", "inputHash": "v1:a", "apiVersion": "batch/v1", "kind": "Job",
+            "phase": phase,
+        })
+    }
+
+    fn condition(name: &str, status: &str, reason: &str) -> Value {
+        json!({
+            "type": name, "status": status, "reason": reason, "message": "no; to do: yes; in full: x",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        })
+    }
+
+    #[test]
+    fn the_run_of_an_older_change_is_not_followed() {
+        let older = looked_at(1, &json!([]), &run("Created"));
+        assert!(matches!(older, Awaited::NotYet(_)), "{older:?}");
+        let made = looked_at(2, &json!([]), &run("Created"));
+        assert!(matches!(made, Awaited::Run(_)), "{made:?}");
+    }
+
+    #[test]
+    fn what_is_to_be_made_is_waited_for_unless_only_a_change_helps() {
+        let refused = json!([condition(
+            "Ready",
+            "False",
+            "StampedObjectRejectedByAPIServer"
+        )]);
+        for phase in ["Pending", "Rejected"] {
+            match looked_at(2, &refused, &run(phase)) {
+                Awaited::NotYet(why) => assert_eq!(why, "no; to do: yes"),
+                other => panic!("{other:?}"),
+            }
+        }
+        let none = looked_at(2, &json!([]), &Value::Null);
+        assert!(matches!(none, Awaited::NotYet(_)), "{none:?}");
+        let stalled = json!([
+            condition("Ready", "False", "RunTemplateNotFound"),
+            condition("Stalled", "True", "RunTemplateNotFound"),
+        ]);
+        let held = json!([condition("Ready", "Unknown", "Suspended")]);
+        for conditions in [stalled, held] {
+            let in_vain = looked_at(2, &conditions, &Value::Null);
+            assert!(matches!(in_vain, Awaited::InVain(_)), "{in_vain:?}");
+        }
+    }
+}
