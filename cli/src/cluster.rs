@@ -20,7 +20,10 @@ use kube::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::live::selection::{SelectionArgs, plain};
+use crate::live::{
+    place::Place,
+    selection::{SelectionArgs, plain},
+};
 
 use answers::{DEADLINE, late, own};
 pub(crate) use answers::{explained, within};
@@ -106,6 +109,11 @@ impl Cluster {
             namespace: self.namespace.clone(),
             config,
         })
+    }
+
+    /// Where the commands that are told of its namespace would be called.
+    pub(crate) fn place(&self) -> Place {
+        Place::new(&self.namespace, &self.config.default_namespace)
     }
 
     pub(crate) fn api<K>(&self) -> Api<K>

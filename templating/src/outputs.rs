@@ -86,6 +86,11 @@ struct Output {
 }
 
 impl Outputs {
+    /// The names of all of them.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|output| output.name.as_str())
+    }
+
     pub(crate) fn compile(
         declared: Option<&BTreeMap<String, String>>,
         optional: &[String],

@@ -170,6 +170,11 @@ impl Template {
         crate::health::judged(self.rule.as_ref(), kind, run)
     }
 
+    /// The names of the outputs that it declares.
+    pub fn output_names(&self) -> impl Iterator<Item = &str> {
+        self.outputs.names()
+    }
+
     /// The outputs that a run may lack and still give the others.
     pub fn optional_outputs(&self) -> impl Iterator<Item = &str> {
         self.outputs.optional()

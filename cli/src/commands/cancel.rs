@@ -22,6 +22,7 @@ use crate::{
     commands::many::{self, Deed, ManyArgs, Plan},
     foreign::in_one_line,
     live::{
+        place::Place,
         requests,
         runs::{self, LedgerRun},
     },
@@ -61,13 +62,20 @@ pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Res
         Ok(templates) => Templates::Known(templates),
         Err(error) => Templates::Unread(format!("{error:#}")),
     };
-    many::perform(&Cancel { asked, templates }, &args.which, cluster).await
+    let place = cluster.place();
+    let deed = Cancel {
+        asked,
+        templates,
+        place,
+    };
+    many::perform(&deed, &args.which, cluster).await
 }
 
 /// Stops the run at work.
 struct Cancel {
     asked: Cancellation,
     templates: Templates,
+    place: Place,
 }
 
 /// The templates, which may say how their runs are stopped.
@@ -90,13 +98,19 @@ impl Deed for Cancel {
         let name = runnable.name_any();
         match current(runnable) {
             None => Plan::Nothing(format!(
-                "{name} has no run: nothing to stop; `cartouche suspend {name}` keeps it from making one\n"
+                "{name} has no run: nothing to stop; `{}` keeps it from making one\n",
+                self.suspend(&name)
             )),
             Some(run) if run.retry_at.is_some() && runnable.spec.suspend != Some(true) => {
-                Plan::Impossible(to_be_tried_again(&name, &run, runnable))
+                Plan::Impossible(to_be_tried_again(
+                    &name,
+                    &run,
+                    runnable,
+                    &self.suspend(&name),
+                ))
             }
             Some(run) if run.state != RunState::Running => Plan::Nothing(not_running(&name, &run)),
-            Some(run) => match self.templates.request(runnable, &run) {
+            Some(run) => match self.templates.request(runnable, &run, &self.suspend(&name)) {
                 Ok(_) => Plan::Due,
                 Err(error) => Plan::Impossible(error),
             },
@@ -108,12 +122,19 @@ impl Deed for Cancel {
         let Some(run) = current(runnable) else {
             bail!("{name} has no run");
         };
-        let request = self.templates.request(runnable, &run)?;
+        let request = self
+            .templates
+            .request(runnable, &run, &self.suspend(&name))?;
         self.ask(&name, &run, &request, cluster).await
     }
 }
 
 impl Cancel {
+    /// The command that keeps a Runnable from making further runs.
+    fn suspend(&self, name: &str) -> String {
+        self.place.command(&format!("suspend {name}"))
+    }
+
     /// Who asked is written first: a run that is deleted says it with its last word.
     async fn stop(
         &self,
@@ -153,7 +174,8 @@ impl Cancel {
         let run_name = format!("{kind} {}", run.name);
         let reading = format!("reading {run_name}");
         let Some(object) = within(&reading, api.get_opt(&run.name)).await? else {
-            bail!("{run_name} is gone\nhint: cartouche why {name}");
+            let why = self.place.command(&format!("why {name}"));
+            bail!("{run_name} is gone\nhint: {why}");
         };
         let by = requests::cancellation(&object.metadata);
         // A deadline may be the run's own: only the request keeps it from being tried again.
@@ -182,7 +204,12 @@ impl Cancel {
 
 impl Templates {
     /// How a run is stopped, where that is known.
-    fn request(&self, runnable: &Runnable, run: &LedgerRun) -> anyhow::Result<StopRequest> {
+    fn request(
+        &self,
+        runnable: &Runnable,
+        run: &LedgerRun,
+        suspend: &str,
+    ) -> anyhow::Result<StopRequest> {
         let of_run = (run.api_version.as_str(), run.kind.as_str());
         let (way, unread) = match self {
             Self::Known(all) => (way_to_stop(all, runnable, of_run), String::new()),
@@ -194,11 +221,10 @@ impl Templates {
         way.ok_or_else(|| {
             anyhow!(
                 "it is not known how a {} of {} is stopped{unread}\nhint: give the template a spec.stop, or stop {} in the way of its engine; \
-                 deleting it would make a new run, unless the Runnable is suspended: cartouche suspend {}",
+                 deleting it would make a new run, unless the Runnable is suspended: {suspend}",
                 run.kind,
                 run.api_version,
                 run.name,
-                runnable.name_any(),
             )
         })
     }
@@ -227,13 +253,18 @@ fn current(runnable: &Runnable) -> Option<LedgerRun> {
 }
 
 /// Who stops what failed wants no further attempt, and no word on a run that has ended keeps it away.
-fn to_be_tried_again(name: &str, run: &LedgerRun, runnable: &Runnable) -> anyhow::Error {
+fn to_be_tried_again(
+    name: &str,
+    run: &LedgerRun,
+    runnable: &Runnable,
+    suspend: &str,
+) -> anyhow::Error {
     // Something else may be said there, which the attempt waits for.
     let at = run.retry_at.as_ref().map(|at| format!("at {}", at.0));
     let scheduled = runs::retry_scheduled(runnable).map(|condition| condition.message.clone());
     let scheduled = scheduled.or(at).unwrap_or_default();
     anyhow!(
-        "run {} of {name} has ended, and is going to be tried again: {}\nhint: `cartouche suspend {name}` holds the next attempt back; \
+        "run {} of {name} has ended, and is going to be tried again: {}\nhint: `{suspend}` holds the next attempt back; \
          spec.retry.limit: 0 of the Runnable ends the attempts",
         run.sequence,
         in_one_line(&scheduled),
@@ -255,149 +286,4 @@ fn not_running(name: &str, run: &LedgerRun) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use cartouche_templating::kinds::{self, Cancel as HowToCancel};
-    use clap::Args as _;
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    #[test]
-    fn each_engine_is_asked_in_its_own_way() {
-        let cases = [
-            (
-                "tekton.dev/v1",
-                "TaskRun",
-                json!({ "status": "TaskRunCancelled" }),
-            ),
-            (
-                "tekton.dev/v1beta1",
-                "PipelineRun",
-                json!({ "status": "Cancelled" }),
-            ),
-            (
-                "argoproj.io/v1alpha1",
-                "Workflow",
-                json!({ "shutdown": "Terminate" }),
-            ),
-            ("batch/v1", "Job", json!({ "activeDeadlineSeconds": 1 })),
-            ("v1", "Pod", json!({ "activeDeadlineSeconds": 1 })),
-        ];
-        for (api_version, kind, asked) in cases {
-            let request = StopRequest::of_kind(api_version, kind).unwrap();
-            let patch = request.patch(Some("u"), None).unwrap();
-            assert_eq!(patch["spec"], asked, "{kind}");
-            assert!(request.is_in(&patch), "{kind}");
-            assert!(!request.is_in(&json!({ "spec": {} })), "{kind}");
-        }
-        for (api_version, kind) in [("v1", "ConfigMap"), ("example.dev/v1", "Job")] {
-            assert_eq!(StopRequest::of_kind(api_version, kind), None, "{kind}");
-        }
-    }
-
-    #[test]
-    fn a_run_that_is_going_to_be_tried_again_is_not_said_to_be_over() {
-        let runnable = serde_json::from_value(json!({
-            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
-            "spec": { "runTemplateRef": { "name": "job" } },
-            "status": {
-                "currentRun": {
-                    "sequence": 1, "name": "r", "inputHash": "v1:a", "apiVersion": "batch/v1", "kind": "Job",
-                    "phase": "Created", "uid": "u", "result": "Failed", "retryAt": "2026-01-01T00:00:10Z",
-                },
-                "conditions": [{
-                    "type": "Reconciling", "status": "True", "reason": "RetryScheduled",
-                    "message": "attempt 2 of 4 begins at 2026-01-01T00:00:10Z, after: it burned",
-                    "lastTransitionTime": "2026-01-01T00:00:00Z",
-                }],
-            },
-        }));
-        let asked = Cancellation::default();
-        let templates = Templates::Known(Vec::new());
-        let Plan::Impossible(error) = (Cancel { asked, templates }).plan(&runnable.unwrap()) else {
-            panic!("it is not over");
-        };
-        let error = error.to_string();
-        for told in [
-            "attempt 2 of 4",
-            "cartouche suspend hello",
-            "spec.retry.limit: 0",
-        ] {
-            assert!(error.contains(told), "{error}");
-        }
-    }
-
-    /// How the run of this kind is stopped, whose template says this.
-    fn way(kind: (&str, &str), template: &Value, templates_are_known: bool) -> String {
-        let runnable: Runnable = serde_json::from_value(json!({
-            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
-            "spec": { "runTemplateRef": { "name": "greet" } },
-            "status": { "currentRun": {
-                "sequence": 1, "name": "r", "inputHash": "v1:a", "apiVersion": kind.0, "kind": kind.1,
-                "phase": "Created", "uid": "u",
-            } },
-        }))
-        .unwrap();
-        let template = serde_json::from_value(json!({
-            "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate", "metadata": { "name": "greet" },
-            "spec": template,
-        }));
-        let templates = if templates_are_known {
-            Templates::Known(vec![template.unwrap()])
-        } else {
-            Templates::Unread("forbidden".to_owned())
-        };
-        let run = current(&runnable).unwrap();
-        match templates.request(&runnable, &run) {
-            Ok(StopRequest::Patch(spec)) => json!(spec).to_string(),
-            Ok(StopRequest::Delete) => "delete".to_owned(),
-            Err(error) => error.to_string(),
-        }
-    }
-
-    #[test]
-    fn a_run_is_stopped_as_its_template_says_and_else_in_the_way_of_its_kind() {
-        let (job, build) = (("batch/v1", "Job"), ("example.dev/v1", "Build"));
-        let making = |(api_version, kind): (&str, &str), stop: Value| {
-            let metadata = json!({ "generateName": "r-" });
-            let template = json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata });
-            json!({ "template": template, "stop": stop })
-        };
-        let paused = json!({ "mergePatch": { "spec": { "paused": true } } });
-        let deadline = r#"{"activeDeadlineSeconds":1}"#;
-        assert_eq!(way(job, &making(job, Value::Null), true), deadline);
-        let ours = r#"{"paused":true}"#;
-        assert_eq!(way(job, &making(job, paused.clone()), true), ours);
-        assert_eq!(way(build, &making(build, paused.clone()), true), ours);
-        let deleted = making(build, json!({ "delete": {} }));
-        assert_eq!(way(build, &deleted, true), "delete");
-        // The template makes another kind by now.
-        assert_eq!(way(job, &making(build, paused.clone()), true), deadline);
-        let tagged = ("example.dev/v1", "$(runnable.spec.inputs.kind)$");
-        assert_eq!(way(build, &making(tagged, paused.clone()), true), ours);
-        assert_eq!(way(job, &making(job, paused.clone()), false), deadline);
-        let mut unreadable = making(build, paused.clone());
-        unreadable["template"]["metadata"]["generateName"] = "$(runnable.".into();
-        assert_eq!(way(job, &unreadable, true), deadline);
-        let unknown = way(build, &making(build, Value::Null), true);
-        assert!(
-            unknown.contains("hint: give the template a spec.stop"),
-            "{unknown}"
-        );
-        let unread = way(build, &making(build, paused), false);
-        assert!(unread.contains("cannot be read: forbidden"), "{unread}");
-    }
-
-    #[test]
-    fn the_help_names_each_kind_that_can_be_stopped() {
-        let command = CancelArgs::augment_args(clap::Command::new("cancel"));
-        let help = command.get_after_help().unwrap().to_string();
-        for known in kinds::all() {
-            if let (Some(kind), HowToCancel::Word { .. } | HowToCancel::Deadline { .. }) =
-                (known.kind, known.cancel)
-            {
-                assert!(help.contains(kind), "{kind}");
-            }
-        }
-    }
-}
+mod tests;

@@ -73,8 +73,9 @@ pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
     });
     let Some(run) = run else {
         bail!(
-            "{} has no such run\nhint: cartouche history {0} lists its runs",
-            args.name
+            "{} has no such run\nhint: `{}` lists its runs",
+            args.name,
+            cluster.place().command(&format!("history {}", args.name))
         );
     };
     if args.follow {
@@ -83,9 +84,11 @@ pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
     let pods = pods::pods(run, cluster).await?;
     if pods.is_empty() && run.state == RunState::Running {
         bail!(
-            "{}\nhint: `cartouche logs {} --follow` waits for it",
+            "{}\nhint: `{}` waits for it",
             no_pod_yet(run),
-            args.name
+            cluster
+                .place()
+                .command(&format!("logs {} --follow", args.name))
         );
     }
     if pods.is_empty() {

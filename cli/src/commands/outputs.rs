@@ -65,11 +65,12 @@ pub(crate) async fn execute(args: &OutputsArgs, cluster: &Cluster) -> anyhow::Re
                 code: FOUND,
                 ..Outcome::default()
             }),
-            None => Err(missing(&args.name, name, given.unwrap_or(&BTreeMap::new()))),
+            None => Err(missing(&args.name, name, &runnable.spec, given, cluster).await),
         };
     }
     let Some(outputs) = given else {
-        bail!("{0} has no outputs yet\nhint: cartouche why {0}", args.name);
+        let why = cluster.place().command(&format!("why {}", args.name));
+        bail!("{} has no outputs yet\nhint: {why}", args.name);
     };
     let out = match args.output {
         OutputsFormat::Yaml => yaml::text(&json!(outputs))?,
@@ -88,11 +89,44 @@ pub(crate) async fn execute(args: &OutputsArgs, cluster: &Cluster) -> anyhow::Re
 }
 
 /// An output that is none, or is not there yet.
-fn missing(runnable: &str, name: &str, outputs: &BTreeMap<String, Value>) -> anyhow::Error {
-    let known = outputs.keys().map(String::as_str);
-    let hint = suggestion::hint(name, "the outputs are", known)
-        .unwrap_or_else(|| format!("wait for it: cartouche wait {runnable} --for output={name}"));
+async fn missing(
+    runnable: &str,
+    name: &str,
+    spec: &RunnableSpec,
+    given: Option<&BTreeMap<String, Value>>,
+    cluster: &Cluster,
+) -> anyhow::Error {
+    if let Some(undeclared) = undeclared(name, spec, cluster).await {
+        return anyhow!("{runnable} has no output {name}: {undeclared}");
+    }
+    let known = given.into_iter().flat_map(BTreeMap::keys);
+    let hint = suggestion::hint(name, "the outputs are", known.map(String::as_str));
+    let hint = hint.unwrap_or_else(|| {
+        let wait = format!("wait {runnable} --for output={name}");
+        format!("wait for it: {}", cluster.place().command(&wait))
+    });
     anyhow!("{runnable} has no output {name}\nhint: {hint}")
+}
+
+/// That the template of a Runnable declares no such output, so that no run gives it. Nothing where it does, or cannot
+/// be read: whoever may read only Runnables is not told.
+pub(super) async fn undeclared(
+    name: &str,
+    spec: &RunnableSpec,
+    cluster: &Cluster,
+) -> Option<String> {
+    let template = &spec.run_template_ref.name;
+    let found = cluster.template(template).await.ok().flatten()?;
+    let compiled = Template::compile(&found.spec).ok()?;
+    let declared: Vec<&str> = compiled.output_names().collect();
+    if declared.contains(&name) {
+        return None;
+    }
+    let hint = suggestion::hint(name, "its outputs are", declared.iter().copied());
+    let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
+    Some(format!(
+        "ClusterRunTemplate {template} declares no output {name}{hint}"
+    ))
 }
 
 /// An optional output that a run does not give.

@@ -19,7 +19,7 @@ use serde_json::json;
 use crate::cluster::{CLIENT, Cluster, ClusterArgs, within};
 use crate::commands::many::{self, Deed, ManyArgs, Plan};
 use crate::foreign::in_one_line;
-use crate::live::runs;
+use crate::live::{place::Place, runs};
 use crate::outcome::Outcome;
 
 /// Run again without a change
@@ -105,25 +105,27 @@ impl Deed for Rerun {
         let what = format!("setting the annotation of Runnable {name}");
         within(&what, api.patch(&name, &parameters, &patch)).await?;
         Ok(Outcome {
-            err: beside(runnable),
+            err: beside(runnable, &cluster.place()),
             ..Outcome::good(format!("{name} is to run again: {token}\n"))
         })
     }
 }
 
 /// What to know of the run that was asked for.
-fn beside(runnable: &Runnable) -> String {
+fn beside(runnable: &Runnable, place: &Place) -> String {
     let name = runnable.name_any();
     if runnable.spec.suspend == Some(true) {
         return format!(
-            "it is suspended: the run is made once it is resumed (cartouche resume {name})\n"
+            "it is suspended: the run is made once it is resumed ({})\n",
+            place.command(&format!("resume {name}"))
         );
     }
     if let Some(blocked) = blocked(runnable) {
         let what = Told::of(&blocked.message).what;
         let what = in_one_line(what);
         return format!(
-            "it is blocked: {what}\nthe run is made once that is mended (cartouche why {name})\n"
+            "it is blocked: {what}\nthe run is made once that is mended ({})\n",
+            place.command(&format!("why {name}"))
         );
     }
     if runs::retry_scheduled(runnable).is_some() {
@@ -156,7 +158,10 @@ mod tests {
                 "lastTransitionTime": "2026-01-01T00:00:00Z",
             }] },
         });
-        beside(&serde_json::from_value(runnable).unwrap())
+        beside(
+            &serde_json::from_value(runnable).unwrap(),
+            &Place::new("shop", "default"),
+        )
     }
 
     #[test]
@@ -164,7 +169,7 @@ mod tests {
         assert_eq!(
             said("False", 2, false),
             "it is blocked: the input 'region' is missing\n\
-             the run is made once that is mended (cartouche why hello)\n"
+             the run is made once that is mended (cartouche why hello -n shop)\n"
         );
         assert_eq!(said("True", 2, false), "");
         // The status is that of an earlier change, which this one may have mended.

@@ -13,7 +13,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use crate::outcome::{FOUND, Outcome};
 use crate::{
     cluster::{Cluster, ClusterArgs},
-    commands::{get::ready, outputs::plain},
+    commands::{
+        get::ready,
+        outputs::{plain, undeclared},
+    },
     foreign::in_one_line,
     live::runs::{condition, retry_scheduled},
 };
@@ -103,11 +106,21 @@ pub(crate) async fn execute(args: &WaitArgs, cluster: &Cluster) -> anyhow::Resul
     let mut in_vain_since = None;
     loop {
         let runnable = cluster.runnable(&args.name).await?;
-        let why = match standing(&runnable, &args.wanted) {
+        let standing = match (standing(&runnable, &args.wanted), &args.wanted) {
+            (Standing::Waiting(why), WaitFor::Output(name)) => {
+                match undeclared(name, &runnable.spec, cluster).await {
+                    Some(undeclared) => Standing::InVain(undeclared),
+                    None => Standing::Waiting(why),
+                }
+            }
+            (standing, _) => standing,
+        };
+        let why = match standing {
             Standing::Done(out) => return Ok(Outcome::good(out)),
             Standing::InVain(why) => {
                 let since = in_vain_since.get_or_insert_with(tokio::time::Instant::now);
                 if run_failed(&runnable) || since.elapsed() >= GRACE {
+                    let why = cluster.place().for_runnable(&why, &args.name);
                     return Ok(failed(format!("{}: {why}\n", args.name)));
                 }
                 why
@@ -195,7 +208,8 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
         return Standing::InVain(in_one_line(&format!("{reason}: {message}")));
     }
     if reason == Category::Suspended.as_str() || is_held {
-        let why = "it is suspended, and the run that it would make is held back (cartouche resume)";
+        let why =
+            "it is suspended, and the run that it would make is held back (`cartouche resume`)";
         return Standing::InVain(why.to_owned());
     }
     Standing::Waiting(waiting)

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::story::Story;
 
-/// A template whose rule no ConfigMap ever fits, its account, and a Runnable.
+/// A template whose rule no `ConfigMap` ever fits, its account, and a Runnable.
 const NEVER: &str = r"
 apiVersion: carto.run/v1alpha1
 kind: ClusterRunTemplate
@@ -109,6 +109,9 @@ pub async fn logs_are_followed_from_the_start(story: &Story) -> Result<Controlle
     // The pods of this control plane print nothing; that they were asked, and the run is at its end, shows all the same.
     ensure!(!said.contains("no such run"), "{said}");
     story.says(&["get", "hello"], &["Succeeded"])?;
+    let undeclared = "ClusterRunTemplate greet declares no output pod\nhint: did you mean 'pods'?";
+    story.warns(&["wait", "hello", "--for", "output=pod"], 1, undeclared)?;
+    story.warns(&["outputs", "hello", "pod"], 2, undeclared)?;
     Ok(controller)
 }
 
@@ -126,7 +129,9 @@ pub async fn a_health_rule_never_matches(story: &Story) -> Result<()> {
     let why = story.json(&["why", "never", "-o", "json"])?;
     let by = &why["run"]["judged"]["by"];
     ensure!(by == "healthRule.multiMatch", "{why}");
-    Ok(())
+    // The namespace is not the one that the kubeconfig means.
+    let hint = format!("hint: cartouche why never -n {}", story.namespace);
+    story.warns(&["outputs", "never"], 2, &hint)
 }
 
 /// A template that names its runs, and a Runnable of it, for the account of the one before.

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     cluster::Cluster,
     commands::diff::{self, Edited, Prospect},
-    live::{requests, runs},
+    live::{place::Place, requests, runs},
 };
 
 /// What to do where no controller has written a status.
@@ -54,6 +54,9 @@ pub(super) struct Explanation {
     /// What is said of its template, if anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warnings: Option<String>,
+    /// Where commands that are told would be called.
+    #[serde(skip)]
+    pub(super) place: Place,
 }
 
 /// The condition that keeps Ready from being True.
@@ -109,7 +112,9 @@ impl Explanation {
         }
         let about = (run, next, warnings);
         let retry = template.and_then(|template| Retry::of(runnable, &template));
-        Ok(Self::with(runnable, cluster.namespace.clone(), about).with_retry(retry))
+        Ok(Self::with(runnable, cluster.namespace.clone(), about)
+            .with_retry(retry)
+            .told_at(cluster.place()))
     }
 
     fn with(
@@ -146,7 +151,16 @@ impl Explanation {
             retry: None,
             next,
             warnings,
+            place: Place::default(),
         }
+    }
+
+    /// What to do is told as it would be called there.
+    fn told_at(mut self, place: Place) -> Self {
+        let to_do = self.to_do.as_deref();
+        self.to_do = to_do.map(|advice| place.for_runnable(advice, &self.name));
+        self.place = place;
+        self
     }
 
     /// What is going to be tried again asks nothing of anybody, unless something is in its way.

@@ -233,8 +233,10 @@ fn is_tried_again(explanation: &Explanation) -> bool {
 fn next(explanation: &Explanation) -> String {
     match &explanation.next {
         Next::New { sequence } => format!(
-            "what is rendered now has not run yet: run {sequence} is to come\n  `cartouche diff {}` shows what differs\n",
-            explanation.name
+            "what is rendered now has not run yet: run {sequence} is to come\n  `{}` shows what differs\n",
+            explanation
+                .place
+                .command(&format!("diff {}", explanation.name))
         ),
         Next::Pending { sequence } => {
             format!("what is rendered now has not run yet: run {sequence} is to be made\n")

@@ -1,0 +1,56 @@
+//! Where the commands that are told would be called.
+
+/// What a command has to name beside a Runnable, to mean the same one when it is called as it is told.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Place {
+    namespace: Option<String>,
+}
+
+impl Place {
+    /// A namespace, where commands that name none mean `default`.
+    pub(crate) fn new(namespace: &str, default: &str) -> Self {
+        Self {
+            namespace: (namespace != default).then(|| namespace.to_owned()),
+        }
+    }
+
+    /// The command as it is called: `cartouche why hello -n shop`.
+    pub(crate) fn command(&self, command: &str) -> String {
+        match &self.namespace {
+            None => format!("cartouche {command}"),
+            Some(namespace) => format!("cartouche {command} -n {namespace}"),
+        }
+    }
+
+    /// Advice that holds for any Runnable, for this one: `cartouche rerun` alone would not be called so.
+    pub(crate) fn for_runnable(&self, advice: &str, name: &str) -> String {
+        ["logs", "rerun", "resume"]
+            .iter()
+            .fold(advice.to_owned(), |told, command| {
+                let named = self.command(&format!("{command} {name}"));
+                told.replace(&format!("`cartouche {command}`"), &format!("`{named}`"))
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_names_its_namespace_unless_it_is_the_one_that_is_meant_anyway() {
+        let default = Place::new("demo", "demo");
+        assert_eq!(default.command("why hello"), "cartouche why hello");
+        let other = Place::new("shop", "demo");
+        assert_eq!(other.command("why hello"), "cartouche why hello -n shop");
+    }
+
+    #[test]
+    fn advice_names_the_runnable() {
+        let advice = "look at it (`cartouche logs`), or run again: `cartouche rerun`";
+        assert_eq!(
+            Place::new("shop", "demo").for_runnable(advice, "hello"),
+            "look at it (`cartouche logs hello -n shop`), or run again: `cartouche rerun hello -n shop`"
+        );
+    }
+}
