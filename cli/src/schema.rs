@@ -4,6 +4,7 @@
 pub(crate) mod bundled;
 pub(crate) mod catalog;
 pub(crate) mod check;
+mod encoded;
 pub(crate) mod from_files;
 mod limits;
 pub(crate) mod walk;

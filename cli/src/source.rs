@@ -320,7 +320,12 @@ fn unreadable(source: &Arc<Source>, error: &serde_saphyr::Error) -> Finding {
         finding =
             finding.help("put the value in quotes if it contains a colon followed by a space");
     } else if message.contains("duplicate mapping key") {
-        finding = finding.help("a key stands once only: take one of them away");
+        let is_outermost = error.location().is_some_and(|it| it.column() == 1);
+        finding = finding.help(if is_outermost {
+            "a key stands once only: take one of them away, or write --- between two objects"
+        } else {
+            "a key stands once only: take one of them away"
+        });
     } else if message.contains("unknown escape character") {
         finding = finding.help(
             "in double quotes a backslash is written twice; in single quotes, or in none, once",

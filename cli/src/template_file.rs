@@ -7,7 +7,7 @@ use std::{
 
 use cartouche_crds::ClusterRunTemplateSpec;
 use cartouche_templating::syntax::{self, PathStep, Tag, UnclosedTag};
-use cartouche_templating::{Diagnostic, Diagnostics, Draft, Root, Template};
+use cartouche_templating::{Diagnostic, DiagnosticKind, Diagnostics, Draft, Root, Template};
 use serde_json::Value;
 
 use crate::source::{Content, Document, Node, Segment, SourceSpan};
@@ -85,8 +85,9 @@ pub(crate) fn place_of(document: &Document, diagnostic: &Diagnostic) -> SourceSp
     if let Some(tag) = &diagnostic.tag {
         return tag_place(document, node, tag);
     }
-    let multi_line = !matches!(node.content, Content::Scalar(_));
-    document.place(key.filter(|_| multi_line).unwrap_or(&node.span))
+    let is_long = !matches!(node.content, Content::Scalar(_));
+    let is_of_key = matches!(diagnostic.kind, DiagnosticKind::TagInKey(_));
+    document.place(key.filter(|_| is_long || is_of_key).unwrap_or(&node.span))
 }
 
 /// The place of the first tag with this path in a text, or of the text if it cannot be found as written.

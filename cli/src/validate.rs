@@ -82,7 +82,8 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
     findings.extend(objects::duplicates(&objects.templates));
     findings.extend(objects::duplicates(&objects.runnables));
     let ours = objects.templates.iter().chain(&objects.runnables);
-    findings.extend(ours.flat_map(keys::check));
+    findings.extend(ours.clone().flat_map(keys::check));
+    findings.extend(ours.flat_map(names::check_own));
     let mut unknown_kinds = BTreeSet::new();
     let mut of_pairs = Vec::new();
     for document in &objects.templates {

@@ -5,8 +5,8 @@ use std::{borrow::Cow, sync::Arc};
 use cartouche_crds::{CANCEL_REQUEST_ANNOTATION, Cancellation, HistoryEntry, Runnable};
 use cartouche_templating::{
     HASH_VERSION, Health, OutputError, OutputPathError, PodsTell, Rendered, TERMINATION_MESSAGE,
-    Template, Verdict, add_message_of, add_own_message, built_in_health, contains, is_job,
-    is_message_gone, kinds::asked_to_stop,
+    Template, Verdict, add_message_of, add_own_message, built_in_health, contains, explained,
+    is_job, is_message_gone, kinds::asked_to_stop,
 };
 use serde_json::Value;
 
@@ -213,7 +213,9 @@ fn faults(error: &OutputError, object: &Value) -> Vec<Fault> {
         ),
         place: String::new(),
         cure: Some(
-            without_marker(&path.path).unwrap_or_else(|| output_cure(path, object).to_owned()),
+            without_marker(&path.path)
+                .or_else(|| explained::unescaped_dots(&path.path, None))
+                .unwrap_or_else(|| output_cure(path, object).to_owned()),
         ),
     };
     paths.iter().map(fault).collect()

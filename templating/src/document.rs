@@ -8,9 +8,10 @@ use cartouche_crds::{
 use serde_json::{Map, Value};
 
 use crate::{
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Segment},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
     digest, name,
     syntax::may_hold_tags,
+    tag,
     warning::{Warning, WarningKind},
 };
 
@@ -315,7 +316,29 @@ fn metadata_problems(metadata: &Map<String, Value>, open: IsOpen<'_>) -> Vec<Dia
     if !names("generateName") && !names("name") {
         problems.push(nameless());
     }
+    problems.extend(tags_in_keys(metadata));
     problems
+}
+
+/// Keys of labels and annotations that hold a tag: the API server takes none of them. Where labels cannot all be read
+/// as texts there are none.
+fn tags_in_keys(metadata: &Map<String, Value>) -> Vec<Diagnostic> {
+    let keys = [(LABELS, "a label"), (ANNOTATIONS, "an annotation")]
+        .into_iter()
+        .flat_map(|(field, what)| {
+            let map = metadata.get(field).filter(|map| is_text_map(map));
+            let keys = map
+                .and_then(Value::as_object)
+                .into_iter()
+                .flat_map(Map::keys);
+            keys.map(move |key| (field, what, key))
+        });
+    keys.filter(|(_, _, key)| tag::has_tag(key))
+        .map(|(field, what, key)| {
+            let at = Segment::keys(["metadata", field, key]);
+            Diagnostic::new(Root::Template, at, DiagnosticKind::TagInKey(what))
+        })
+        .collect()
 }
 
 fn nameless() -> Diagnostic {

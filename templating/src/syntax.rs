@@ -204,15 +204,15 @@ pub struct EscapedDots {
 }
 
 /// The path that was meant where a name has dots that are not escaped: `a['b.c']`, which leads to `c` in `b`,
-/// as `a.b\.c`; and below labels and annotations, which have no parts, also without brackets. Nothing when
-/// there is no such name in it.
+/// as `a.b\.c`; and below labels, annotations and the data of `ConfigMaps`, which have no parts, also without brackets.
+/// Nothing when there is no such name in it.
 #[must_use]
 pub fn with_escaped_dots(path: &str) -> Option<EscapedDots> {
     let brackets = without_brackets(path);
     let written = brackets
         .as_ref()
         .map_or(path, |brackets| brackets.path.as_str());
-    match (whole_label(written), brackets) {
+    match (whole_name(written), brackets) {
         // Up to the first of them nothing was rewritten yet.
         (Some(label), Some(brackets)) => Some(EscapedDots {
             from: label.from.min(brackets.from),
@@ -241,13 +241,28 @@ fn without_brackets(path: &str) -> Option<EscapedDots> {
     })
 }
 
-/// Several names below labels or annotations as one.
-fn whole_label(path: &str) -> Option<EscapedDots> {
-    let steps = steps(path);
-    let first = 2 + steps.windows(2).position(|pair| {
+/// Where the names in a map of texts begin.
+fn names_of_texts(steps: &[PathStep]) -> Option<usize> {
+    let is_data = |at: usize| {
+        let key = steps.get(at).and_then(PathStep::key);
+        matches!(key, Some("data" | "binaryData"))
+    };
+    let is_selected = steps.first().and_then(PathStep::key) == Some("selected");
+    let data = usize::from(is_selected);
+    if is_data(data) {
+        return Some(data + 1);
+    }
+    let labels = steps.windows(2).position(|pair| {
         let is_text_map = matches!(pair[1].key(), Some("labels" | "annotations"));
         pair[0].key() == Some("metadata") && is_text_map
-    })?;
+    });
+    Some(labels? + 2)
+}
+
+/// Several names in a map of texts as one.
+fn whole_name(path: &str) -> Option<EscapedDots> {
+    let steps = steps(path);
+    let first = names_of_texts(&steps)?;
     let names = steps.get(first..)?.iter();
     let names: Option<Vec<String>> = names.map(|step| step.key().map(escaped)).collect();
     let names = names?;

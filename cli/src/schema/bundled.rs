@@ -19,7 +19,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use super::catalog::KindSchema;
-use crate::schema::from_files;
+use crate::schema::{encoded::QUANTITY, from_files};
 
 /// A built-in kind.
 struct BuiltIn {
@@ -44,9 +44,14 @@ where
 }
 
 fn schema_of<T: JsonSchema>() -> Value {
-    SchemaGenerator::default()
+    let mut schema = SchemaGenerator::default()
         .into_root_schema_for::<T>()
-        .to_value()
+        .to_value();
+    let quantity = "/$defs/io.k8s.apimachinery.pkg.api.resource.Quantity";
+    if let Some(quantity) = schema.pointer_mut(quantity).and_then(Value::as_object_mut) {
+        quantity.insert("format".to_owned(), QUANTITY.into());
+    }
+    schema
 }
 
 /// Every kind of the API versions that stand here.

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{
     Member, Schema,
+    encoded::unreadable,
     limits::{mismatched, out_of_range, wrong_count},
 };
 use crate::source::Segment;
@@ -113,6 +114,11 @@ impl<'a> Checker<'a> {
         }
         if let Some((wanted, help)) = other_type(schema, value) {
             return self.report(wrong_type(wanted, value), help);
+        }
+        if let Partial::Scalar(Value::String(text)) = value
+            && let Some((because, help)) = unreadable(schema, text)
+        {
+            return self.report(Fault::Refused { because }, Some(help));
         }
         if schema.is_int_or_string() {
             return;

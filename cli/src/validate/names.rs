@@ -35,6 +35,15 @@ pub(super) fn check_template(document: &Document) -> Vec<Finding> {
         .collect()
 }
 
+/// Names and labels of one of our own objects.
+pub(super) fn check_own(document: &Document) -> Vec<Finding> {
+    let refused = check(&document.value);
+    let findings = refused
+        .iter()
+        .map(|refused| finding(document, &document.root, refused));
+    findings.collect()
+}
+
 pub(super) fn finding(document: &Document, body: &Node, refused: &Refused) -> Finding {
     let (node, key, _) = body.follow(&refused.at);
     let span = key.filter(|_| node.text().is_none()).unwrap_or(&node.span);

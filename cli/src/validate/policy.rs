@@ -1,5 +1,6 @@
 //! What a Runnable and its template ask for beside what is run: by the same function as the controller.
 
+use cartouche_crds::duration;
 use cartouche_protocol::{
     diagnosis::Fault,
     policy::{Asks, Policy},
@@ -29,6 +30,7 @@ pub(super) fn check(document: &Document, is_template: bool) -> Vec<Finding> {
     let faults = Policy::of(&own, &general).err().unwrap_or_default();
     let findings = faults.into_iter().map(|fault| finding(document, fault));
     let others = without_unit(document).into_iter().chain(twice(document));
+    let others = others.chain(never_longer(document));
     findings.chain(others).collect()
 }
 
@@ -124,6 +126,24 @@ fn without_unit(document: &Document) -> Vec<Finding> {
         Some(finding.help("write a duration such as \"5s\" or \"1m30s\""))
     };
     DURATIONS.into_iter().filter_map(finding).collect()
+}
+
+/// A first pause that is longer than the longest one is cut to it, and so is each that follows.
+fn never_longer(document: &Document) -> Option<Finding> {
+    let pause = |field: &str| {
+        let node = document.root.at(&["spec", "retry", "backoff", field])?;
+        Some((node, node.text()?, duration(node.text()?)?))
+    };
+    let ((node, initial, first), (_, max, longest)) = (pause("initial")?, pause("max")?);
+    (longest < first).then(|| {
+        let message = format!(
+            "spec.retry.backoff.initial is {initial}, and max is {max}: each pause is {max}"
+        );
+        Finding::warning(Rule::Surprise, message)
+            .at(document.place(&node.span))
+            .label("this is longer than the longest pause")
+            .help("let max be longer than initial, or leave one of them out")
+    })
 }
 
 /// The API server takes each end once.

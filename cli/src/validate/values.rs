@@ -71,6 +71,12 @@ fn scalar(runnable: &Document, node: &Node, value: &Value) -> Option<Finding> {
         let finding = warning(message.to_owned(), "this is no tag here");
         return Some(finding.help("write the tag in the template"));
     }
+    if value.is_null() {
+        let finding = warning("this input is null".to_owned(), "this has no value");
+        return Some(finding.help(
+            "give it a value (\"\" is an empty text), or take it out: a field that is a tag of it alone is left out, and within a text it is an error",
+        ));
+    }
     let read =
         value_as_kubectl_reads(&written).filter(|_| is_plain(&place) && is_lossy(&written))?;
     let message = format!("kubectl reads {written} as {read}");

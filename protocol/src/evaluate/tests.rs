@@ -60,6 +60,16 @@ fn a_path_that_begins_as_in_other_languages_is_told_with_what_was_meant() {
 }
 
 #[test]
+fn a_name_with_dots_is_told_how_it_is_written() {
+    let template = template(&json!({ "app": ".data.app.properties" }), &[]);
+    let (_, cure) = unsatisfied(outputs(template.template.as_ref().unwrap(), &job(1)));
+    assert_eq!(
+        cure,
+        r"a dot ends a name, in brackets too; within a name it is written \.: .data.app\.properties"
+    );
+}
+
+#[test]
 fn a_job_gives_what_its_pod_said() {
     let template = template(&json!({ "a": ".terminationMessage.a" }), &["a"]);
     let pods = [pod("Failed", ""), pod("Succeeded", r#"{ "a": 1 }"#)];

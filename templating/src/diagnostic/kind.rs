@@ -121,6 +121,9 @@ pub enum DiagnosticKind {
         /// What is wrong with it.
         misfit: Box<DiagnosticKind>,
     },
+    /// A tag in the key of this, which the API server takes for none.
+    #[error("the key of {0} cannot hold a tag")]
+    TagInKey(&'static str),
     /// Anything else.
     #[error("{what}")]
     Other {
@@ -160,6 +163,9 @@ impl DiagnosticKind {
     pub fn cure(&self) -> Option<String> {
         match self {
             Self::Other { cure, .. } => cure.clone(),
+            Self::TagInKey(_) => {
+                Some("write the key as it is to be: only values can hold tags".to_owned())
+            }
             Self::Default { misfit, .. } => Some(misfit.message()),
             Self::MissingInput {
                 wanted,

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     bounds::Work,
     document::text,
+    explained,
     kinds::{self, HealthFrom},
     path::shown,
 };
@@ -150,7 +151,9 @@ impl Field {
         let path = shown(self.key.raw());
         let found = self.key.evaluate(run, &mut Work::new()).ok();
         let Some(found) = found else {
-            return format!("field {path} is not there");
+            let dots = explained::unescaped_dots(self.key.raw(), None);
+            let dots = dots.map_or_else(String::new, |dots| format!(": {dots}"));
+            return format!("field {path} is not there{dots}");
         };
         let is = match found {
             Value::String(text) if may_show && text.len() <= SHOWN => format!("is {text:?}"),

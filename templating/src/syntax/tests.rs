@@ -236,6 +236,9 @@ fn the_path_that_was_meant_leads_to_the_name_with_dots() {
         "runnable.metadata.labels.a[0].b",
         "runnable.metadata.labels['a']['b']",
         "labels.a.b",
+        "runnable.data.a.b",
+        "selected.data.a",
+        r"selected.data.a\.b",
         "runnable.metadata.labels['team.x/y','b']",
         r#"list[?(@.n=="['a.b']")].v"#,
     ] {
@@ -247,6 +250,8 @@ fn the_path_that_was_meant_leads_to_the_name_with_dots() {
 fn it_is_known_from_where_on_a_path_was_not_meant() {
     for (path, before) in [
         ("a.metadata.labels.b.c", "a.metadata.labels."),
+        (".data.app.properties", ".data."),
+        ("{.selected.binaryData.app.jar}", "{.selected.binaryData."),
         ("a['b.c']", "a['"),
         ("['a.b'].metadata.labels.c.d", "['"),
         ("a.metadata.labels.b['c.d']", "a.metadata.labels."),

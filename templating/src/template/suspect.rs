@@ -33,7 +33,7 @@ fn visit<'a>(value: &'a Value, at: &mut Vec<SegmentRef<'a>>, warnings: &mut Vec<
         Value::Object(fields) => {
             for (key, field) in fields {
                 at.push(SegmentRef::Key(key));
-                if tag::has_tag(key) {
+                if tag::has_tag(key) && !is_of_metadata(at) {
                     warnings.push(Warning::in_template(kept(at), WarningKind::TagInKey));
                 }
                 visit(field, at, warnings);
@@ -42,6 +42,18 @@ fn visit<'a>(value: &'a Value, at: &mut Vec<SegmentRef<'a>>, warnings: &mut Vec<
         }
         _ => {}
     }
+}
+
+/// Whether it is the key of a label or an annotation of the run, of which an error is told.
+fn is_of_metadata(at: &[SegmentRef<'_>]) -> bool {
+    matches!(
+        at,
+        [
+            SegmentRef::Key("metadata"),
+            SegmentRef::Key("labels" | "annotations"),
+            SegmentRef::Key(_),
+        ]
+    )
 }
 
 /// `${runnable...}` and `{{ .Values... }}`, out of habit. Engines have placeholders like these, but none

@@ -338,6 +338,27 @@ fn texts_that_look_like_tags_are_warned_of() {
 }
 
 #[test]
+fn a_tag_in_the_key_of_a_label_or_an_annotation_is_an_error() {
+    for field in ["labels", "annotations"] {
+        let mut template = template(json!({}));
+        template["metadata"][field] = json!({ "a/$(runnable.metadata.name)$": "x", "b": "c" });
+        let problems = compile(template).unwrap_err();
+        let [problem] = problems.iter().collect::<Vec<_>>()[..] else {
+            panic!("{problems}");
+        };
+        let said = problem.to_string();
+        assert!(
+            said.contains("cannot hold a tag: write the key as it is"),
+            "{said}"
+        );
+    }
+    // Labels that are no texts are taken away as a whole.
+    let mut template = template(json!({}));
+    template["metadata"]["labels"] = json!({ "$(runnable.metadata.name)$": 1 });
+    compile(template).unwrap();
+}
+
+#[test]
 fn tags_of_other_tools_are_warned_of_and_placeholders_of_engines_are_not() {
     let template = template(json!({
         "a": "${runnable.spec.inputs.x}",

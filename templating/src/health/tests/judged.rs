@@ -64,6 +64,16 @@ fn of_several_matches_only_those_are_told_that_are_missing() {
 }
 
 #[test]
+fn a_name_with_dots_is_told_how_it_is_written() {
+    let rule = healthy(json!({ "matchFields": [{ "key": ".data.a.b", "operator": "Exists" }] }));
+    let told = missing(rule, json!({}));
+    assert!(
+        told.missing[0].ends_with(r"within a name it is written \.: .data.a\.b"),
+        "{told:?}"
+    );
+}
+
+#[test]
 fn without_a_rule_it_is_the_kind_that_says_by_what() {
     let by = |kind: (&str, &str)| judged(None, kind, &run(kind.0, kind.1, json!({})));
     let unknown = by(BACKUP);
