@@ -13,7 +13,7 @@ pub async fn held_back(story: &Story) -> Result<()> {
     let parts = [
         "Ready is Unknown (Suspended)",
         "no new run is made until it is resumed",
-        "to do: `cartouche resume`",
+        "to do: `cartouche resume hello -n cartouche-examples`",
     ];
     story.why_says("hello", &parts).await?;
     let wait = ["wait", "hello", "--timeout", "1m"];
