@@ -149,7 +149,7 @@ impl Subject {
             let suffix = name_suffix(uid, sequence);
             text = text.replace(&suffix, &format!("[suffix {sequence}]"));
         }
-        without_names_of_runs(&text)
+        without_creation(&without_names_of_runs(&text))
     }
 
     pub async fn ready(&self, status: &str) -> Result<Value> {
@@ -216,4 +216,16 @@ fn without_names_of_runs(text: &str) -> String {
 fn sequence(run: &Value) -> u64 {
     let label = text(&run["metadata"]["labels"]["carto.run/run-sequence"]);
     label.parse().unwrap_or(0)
+}
+
+/// Objects that stand in the way are made anew each time.
+fn without_creation(text: &str) -> String {
+    const MADE: &str = "(created at ";
+    match text
+        .split_once(MADE)
+        .and_then(|(before, rest)| Some((before, rest.split_once(')')?)))
+    {
+        Some((before, (_, rest))) => format!("{before}{MADE}[time]){rest}"),
+        None => text.to_owned(),
+    }
 }
