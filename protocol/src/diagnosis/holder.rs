@@ -87,9 +87,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::ledger::tests::sample::{run, running};
-
-    const RUNNABLE: &str = crate::ledger::tests::sample::RUNNABLE;
+    use crate::ledger::tests::sample::{RUNNABLE, run, running};
 
     fn held_by(controller: Option<&str>, owner: Option<&str>, is_fixed: bool) -> String {
         let mut found = running(run(1, "A"));
