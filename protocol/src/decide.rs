@@ -96,7 +96,7 @@ pub enum Change {
     /// A run at work is going to be told to stop.
     Stop,
     /// Runs make way for one that is due: those at work are going to be told to stop, and one that nobody has seen is
-    /// not made any more. What is wrong, or waited for, is not known to have changed.
+    /// not made any more.
     MakeWay,
 }
 
@@ -233,8 +233,8 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
     {
         let name = RunName::of(current);
         fate = match facts.reads.get(&name) {
-            // The gate knows when it is to be read, or that it need not be.
-            None if overlap::is_asked(facts) => Fate::Known,
+            // The gate knows when it is to be read.
+            None if overlap::is_asked(facts) && overlap::may_come(current) => Fate::Known,
             None => return Step::ReadRun(name),
             Some(NameRead::Found(found)) if facts.is_run_of(&found.run, current) => {
                 Fate::Found(found.run.clone())

@@ -9,7 +9,7 @@ mod wrong_type;
 
 use std::fmt;
 
-use cartouche_crds::Stop;
+use cartouche_crds::{Stop, StopReason};
 use cartouche_templating::{Diagnostic, Diagnostics, explained};
 
 use crate::told;
@@ -278,6 +278,9 @@ impl Diagnosis {
             }
             Self::NoWayToStop(..) => {
                 "give the template a spec.stop that says how, and end the run in the way of its engine"
+            }
+            Self::NotStopped(_, stop) if stop.reason == StopReason::Replaced => {
+                "see whether its engine runs, and end the run in its way; it is told again every 5 minutes, and what is rendered when it has ended runs"
             }
             Self::NotStopped(..) => {
                 "see whether its engine runs, and end the run in its way; it is told again every 5 minutes, and a new one is made only when something changes"

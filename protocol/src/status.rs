@@ -107,7 +107,7 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
         told_at(facts.now, facts.runnable.created).unwrap_or(Timestamp::UNIX_EPOCH),
     );
     let generation = Some(facts.runnable.generation);
-    RunnableStatus {
+    let status = RunnableStatus {
         observed_generation: generation,
         conditions: values
             .flatten()
@@ -123,7 +123,11 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
         // They go with this write, which is made for that if for nothing else.
         dropped_lines: 0,
         breaker: ledger.breaker.clone(),
+    };
+    if error.is_none() && pending::is_between(facts, ledger) {
+        return pending::left_as_said(status, &facts.stored);
     }
+    status
 }
 
 /// The conditions of a Runnable that cannot be read; what they say of its run stays.
@@ -207,8 +211,13 @@ fn first_blocking<'a, T>(
 /// The condition that keeps Ready from being True.
 #[must_use]
 pub fn blocking(status: &RunnableStatus) -> Option<&Condition> {
-    let both = [RUN_TEMPLATE_READY, STAMPED_OBJECT_CONDITION];
-    let both = both.iter().filter_map(|name| find(status, name));
+    let template = find(status, RUN_TEMPLATE_READY);
+    // As in Ready: what ends by itself is no failure, whatever became of the run before.
+    if template.is_some_and(|it| it.reason == Category::RunAtWork.as_str()) {
+        return template;
+    }
+    let both = [template, find(status, STAMPED_OBJECT_CONDITION)];
+    let both = both.iter().copied().flatten();
     first_blocking(both, |condition| condition.status.as_str())
 }
 
@@ -301,7 +310,7 @@ fn stamped(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> Co
         .map(|rendering| rendering.document.input_hash());
     // While the next run has to wait, there is no other to speak of than the one before.
     let is_held = error.is_some_and(|error| error.category.is_hold());
-    let slowed = stuck_on(Category::RunawayDetected) || is_held;
+    let slowed = stuck_on(Category::RunawayDetected) || stuck_on(Category::StopFailed) || is_held;
     let Some(current) = ledger.current.as_ref().filter(|current| {
         current.phase == RunPhase::Created
             && (slowed || Some(current.input_hash.as_str()) == rendered)

@@ -52,10 +52,9 @@ impl Reconciliation<'_> {
             _ => None,
         };
         let mut status = status::status(&self.facts, &ledger, error.as_ref());
-        if matches!(change, Change::Attempt | Change::MakeWay) {
+        if change == Change::Attempt {
             // What is wrong is not known to be cured.
             status.conditions.clone_from(&self.facts.stored.conditions);
-            status.pending.clone_from(&self.facts.stored.pending);
         }
         let before = std::mem::replace(&mut self.facts.ledger, ledger);
         let kept_back = change == Change::Intent && mutants::makes(Mutant::NoIntent);
@@ -159,6 +158,7 @@ impl Reconciliation<'_> {
             self.ctx.metrics.run(RunEvent::Stopped);
             let why = match run.stop.map(|stop| &stop.reason) {
                 Some(StopReason::Replaced) => "makes way for a later run",
+                Some(StopReason::Cancelled) => "was cancelled, and works on",
                 _ => "has worked for longer than its timeout",
             };
             let message = format!("run {} {why}, and is told to stop", run.name.name);

@@ -3,7 +3,7 @@
 use cartouche_crds::{CurrentRun, RunResult};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{Beginning, Change, Next, Step, Waiting, intend, superseded};
+use super::{Beginning, Change, Next, Step, Waiting, intend, overlap, superseded};
 use crate::{
     facts::{CachedRun, CreateOutcome, Facts, NameRead, OutputsDigest, Rendering, RunName, digest},
     ledger::{Fate, FetchedRun, Ledger, RunIdentity, result_of},
@@ -140,8 +140,17 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
         return Some(vanished(facts));
     };
     // Nobody knows by which rule it would have been judged: a person decides, as of one that went unseen.
+    let waited_for = || {
+        facts
+            .rendering
+            .as_ref()
+            .ok()
+            .filter(|_| overlap::is_asked(facts))
+    };
     let unjudged = cached_run.rules_hash.is_empty()
-        && rendering.is_none_or(|rendering| rendering.has_health_rule);
+        && rendering
+            .or_else(waited_for)
+            .is_none_or(|rendering| rendering.has_health_rule);
     if unjudged && cached_run.deleted {
         return Some(vanished(facts));
     }

@@ -10,6 +10,7 @@ use crate::{
     explanation::explanation,
     facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName},
     ledger::{Fate, FetchedRun, Ledger, ListedRun, RunIdentity, rebuild},
+    reconcile_error::Category,
 };
 
 /// The first reconciliation, a takeover, or a status that was lost: whatever runs exist become the ledger;
@@ -182,9 +183,27 @@ pub(super) fn migrate_hash(facts: &Facts, rendering: &Rendering, current: &Curre
         None if same_kind => Step::AskServer(RunName::of(current)),
         _ => {
             let message = explanation(found, current.stop.as_ref());
-            intend(facts, rendering, facts.ledger.clone(), &first(&message))
+            let next = intend(facts, rendering, facts.ledger.clone(), &first(&message));
+            waiting_noted(facts, next)
         }
     }
+}
+
+/// Where the next run waits for this one, which is of another document, that is written down: once its object is gone
+/// nobody could find it out again.
+fn waiting_noted(facts: &Facts, next: Step) -> Step {
+    match next {
+        Step::Stuck(held) if held.category == Category::RunAtWork => {
+            let noted = facts.ledger.clone().migrate_hash(&another_document());
+            Step::Write(Box::new(noted), Change::MigrateHash)
+        }
+        next => next,
+    }
+}
+
+/// A hash of this version that no document has.
+fn another_document() -> String {
+    format!("{HASH_VERSION}another")
 }
 
 /// A first attempt, after a run of which this was said last.

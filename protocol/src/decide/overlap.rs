@@ -8,7 +8,7 @@ use std::time::Duration;
 use cartouche_crds::{ConcurrencyPolicy, CurrentRun, HistoryEntry, RunPhase, StopReason};
 use k8s_openapi::jiff::Timestamp;
 
-use super::{Change, STOPS_WITHIN, Step, looked_after, stop::is_at_work};
+use super::{Change, STOPS_WITHIN, Step, looked_after, stop::is_at_work, superseded};
 use crate::{
     diagnosis::{Diagnosis, InTheWay, Why},
     facts::{Facts, NameRead, PolicyFrom, RunName},
@@ -27,7 +27,6 @@ pub(super) fn over(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
     if !is_asked(facts) {
         return Ok(());
     }
-    // How they ended is written down first: it may be all that is waited for.
     followed(facts)?;
     if let Some(current) = ledger.current.as_ref().filter(|run| may_come(run)) {
         unseen_is_over(facts, current)?;
@@ -35,12 +34,7 @@ pub(super) fn over(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
     if facts.policy.concurrency == ConcurrencyPolicy::Allow {
         return Ok(());
     }
-    made_are_over(facts, ledger)?;
-    ledger
-        .history
-        .iter()
-        .filter(|entry| entry.uid.is_none() && entry.result.is_none())
-        .try_for_each(|entry| past_is_over(facts, entry))
+    all_made_are_over(facts, ledger)
 }
 
 /// The same before a create for the current entry, which was refused.
@@ -48,11 +42,18 @@ pub(super) fn earlier_are_over(facts: &Facts) -> Result<(), Step> {
     if facts.policy.concurrency == ConcurrencyPolicy::Allow {
         return Ok(());
     }
-    made_are_over(facts, &facts.ledger)
+    followed(facts)?;
+    all_made_are_over(facts, &facts.ledger)
 }
 
+/// How earlier runs ended is written down first: it may be all that is waited for.
 fn followed(facts: &Facts) -> Result<(), Step> {
-    match looked_after(facts) {
+    let step = match &facts.ledger.current {
+        Some(_) => looked_after(facts),
+        // What is left of a ledger that was edited.
+        None => superseded::superseded(facts),
+    };
+    match step {
         Step::Settled => Ok(()),
         step => Err(step),
     }
@@ -60,7 +61,7 @@ fn followed(facts: &Facts) -> Result<(), Step> {
 
 /// Whether a create for the current entry may have made its run, or may still do so: not if it was refused at its only
 /// attempt.
-fn may_come(current: &CurrentRun) -> bool {
+pub(super) fn may_come(current: &CurrentRun) -> bool {
     let is_refused = current.phase == RunPhase::Rejected && !current.attempted;
     current.phase != RunPhase::Created && !is_refused
 }
@@ -108,28 +109,40 @@ fn lands_no_more(facts: &Facts, name: RunName, last_sent: Timestamp) -> Result<(
     }
 }
 
-/// Runs that were made have ended; where they make way for the next one, they are told to.
-fn made_are_over(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
+/// Runs that were made have ended, and nothing has come of what nobody has seen; where they make way for the next one, they
+/// are told to.
+fn all_made_are_over(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
     let at_work: Vec<AtWork<'_>> = ledger.at_work().collect();
-    if at_work.is_empty() {
-        return Ok(());
+    // A watch may have judged one by rules that were mended since, or have missed its end.
+    if let Some(unread) = at_work
+        .iter()
+        .find(|run| !facts.reads.contains_key(&run.name))
+    {
+        return Err(Step::ReadRun(unread.name.clone()));
     }
-    if facts.policy.concurrency == ConcurrencyPolicy::Replace {
-        replaced(facts, &at_work)?;
+    if !at_work.is_empty() {
+        if facts.policy.concurrency == ConcurrencyPolicy::Replace {
+            replaced(facts, &at_work)?;
+        }
+        let runs = at_work.into_iter().map(|run| {
+            let why = match (facts.reads.get(&run.name), run.stop) {
+                (Some(NameRead::Denied), _) => Why::Unread,
+                (_, Some(_)) => Why::Stopping,
+                (_, None) => Why::AtWork,
+            };
+            (run.name, why)
+        });
+        return Err(waits(facts, runs.collect(), None));
     }
-    let runs = at_work.into_iter().map(|run| {
-        let why = match (facts.reads.get(&run.name), run.stop) {
-            (Some(NameRead::Denied), _) => Why::Unread,
-            (_, Some(_)) => Why::Stopping,
-            (_, None) => Why::AtWork,
-        };
-        (run.name, why)
-    });
-    Err(waits(facts, runs.collect(), None))
+    let mut unseen = ledger.history.iter();
+    unseen.try_for_each(|entry| match (&entry.uid, entry.result) {
+        (None, None) => past_is_over(facts, entry),
+        _ => Ok(()),
+    })
 }
 
-/// Each that was not told to stop is read, since it may have ended, and then put down as one that is stopped: all in one
-/// write. They are told as those are whose time is over.
+/// Each that works, by the read, and was not told to stop is put down as one that is stopped: all in one write. They are
+/// told as those are whose time is over.
 fn replaced(facts: &Facts, at_work: &[AtWork<'_>]) -> Result<(), Step> {
     // A cached template may say another way.
     if facts.policy_from != PolicyFrom::Read {
@@ -139,7 +152,6 @@ fn replaced(facts: &Facts, at_work: &[AtWork<'_>]) -> Result<(), Step> {
     let mut next = facts.ledger.clone();
     for run in at_work.iter().filter(|run| run.stop.is_none()) {
         match facts.reads.get(&run.name) {
-            None => return Err(Step::ReadRun(run.name.clone())),
             Some(NameRead::Found(found)) if is_at_work(found, run) => {
                 let reason = match found.asked {
                     Asked::No => StopReason::Replaced,
@@ -148,7 +160,7 @@ fn replaced(facts: &Facts, at_work: &[AtWork<'_>]) -> Result<(), Step> {
                 next = next.stop(run.uid, reason, now);
             }
             // Whatever else there is to say of it, others say.
-            Some(NameRead::Found(_) | NameRead::Absent | NameRead::Denied) => {}
+            Some(NameRead::Found(_) | NameRead::Absent | NameRead::Denied) | None => {}
         }
     }
     if next == facts.ledger {
@@ -168,7 +180,8 @@ fn waits(facts: &Facts, runs: Vec<(RunName, Why)>, until: Option<Timestamp>) -> 
         Some(now) => until.duration_since(now).unsigned_abs(),
         None => Duration::from_secs(1),
     });
-    let wait = left.unwrap_or(STOPS_WITHIN.unsigned_abs());
+    let most = STOPS_WITHIN.unsigned_abs();
+    let wait = left.map_or(most, |left| left.min(most));
     Step::Stuck(ReconcileError::caused(
         Category::RunAtWork,
         Requeue::After(wait),

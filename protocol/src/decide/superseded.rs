@@ -1,6 +1,6 @@
 //! Earlier runs that had not ended when they were superseded: final at their first result.
 
-use cartouche_crds::{HistoryEntry, RunResult};
+use cartouche_crds::{ConcurrencyPolicy, HistoryEntry, RunResult};
 use k8s_openapi::jiff::SignedDuration;
 
 use super::{Change, Step, current_run::DELETED_UNFINISHED};
@@ -152,6 +152,10 @@ fn unconfirmed(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Le
         (false, _) => Ok(ledger),
         (true, false) => Err(Step::ReadRun(name)),
         (true, true) if facts.reads.get(&name) == Some(&NameRead::Denied) => {
+            // It may be at work, which somebody waits for.
+            if facts.policy.concurrency != ConcurrencyPolicy::Allow {
+                return Ok(ledger);
+            }
             Ok(ledger.give_up(entry.sequence, "could not be read", facts.now))
         }
         (true, true) => {

@@ -52,7 +52,7 @@ pub(super) fn cure(runs: &[InTheWay]) -> String {
     let cure = if is_unread {
         "give the ServiceAccount the right to get it"
     } else {
-        "nothing: what is rendered when it has ended runs (`cartouche cancel` ends it)"
+        "nothing: what is rendered when it has ended runs (`cartouche cancel` ends the present run)"
     };
     cure.to_owned()
 }

@@ -123,6 +123,7 @@ fn is_to_stop(run: &str, stop: &Stop) -> String {
     let since = stop.at.0;
     match stop.reason {
         StopReason::Replaced => format!("{run} is to make way for a later run (since {since})"),
+        StopReason::Cancelled => format!("{run} was cancelled (found at {since})"),
         _ => format!("{run} has worked for longer than its timeout (found at {since})"),
     }
 }

@@ -145,14 +145,18 @@ pub(super) fn was_replaced(run: &CurrentRun) -> bool {
     stop.is_some_and(|stop| stop.reason == StopReason::Replaced)
 }
 
-/// A person's word to stop is written with the failure that came of it.
+/// A person's word to stop is written with the failure that came of it. It goes before ours to make way for another
+/// document, so that what somebody has cancelled does not run again.
 pub(super) fn note_cancel(
     stop: &mut Option<Stop>,
     result: Option<RunResult>,
     is_cancelled: bool,
     now: Option<Timestamp>,
 ) {
-    if is_cancelled && result == Some(RunResult::Failed) && stop.is_none() {
+    let is_free = stop
+        .as_ref()
+        .is_none_or(|stop| stop.reason == StopReason::Replaced);
+    if is_cancelled && result == Some(RunResult::Failed) && is_free {
         *stop = now.map(|at| Stop {
             reason: StopReason::Cancelled,
             at: Time(at),

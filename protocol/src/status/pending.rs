@@ -1,33 +1,61 @@
 //! The run that is due and waits. Pure.
 
-use cartouche_crds::PendingRun;
+use cartouche_crds::{ConcurrencyPolicy, PendingRun, RunnableStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::{
     facts::Facts,
-    ledger::Ledger,
+    ledger::{Due, Ledger},
     reconcile_error::{Category, ReconcileError},
 };
 
-/// What is due and waits, if it is a hold that somebody has asked for by a policy. A suspended Runnable shows by itself
-/// that it waits.
+/// What is due and waits for an earlier run, be it that nothing is said of but that this one does not stop. A suspended
+/// Runnable shows by itself that it waits.
 pub(super) fn pending(
     facts: &Facts,
     ledger: &Ledger,
     error: &ReconcileError,
 ) -> Option<PendingRun> {
-    if error.category != Category::RunAtWork {
-        return None;
-    }
+    let sequence = match (error.category, due(facts, ledger)?) {
+        (Category::RunAtWork | Category::StopFailed, Due::New(sequence))
+        | (Category::RunAtWork, Due::Pending(sequence)) => sequence,
+        _ => return None,
+    };
     let rendering = facts.rendering.as_ref().ok()?;
-    let (hash, reason) = (rendering.document.input_hash(), error.category.as_str());
+    let (hash, reason) = (
+        rendering.document.input_hash(),
+        Category::RunAtWork.as_str(),
+    );
     let before = facts.stored.pending.as_ref();
     let is_same = |before: &&PendingRun| before.reason == reason && before.input_hash == hash;
     let since = before.filter(is_same).map(|before| before.since.clone());
     Some(PendingRun {
-        sequence: ledger.next_sequence(),
+        sequence,
         input_hash: hash.to_owned(),
         reason: reason.to_owned(),
         since: since.or_else(|| facts.now.map(Time))?,
     })
+}
+
+fn due(facts: &Facts, ledger: &Ledger) -> Option<Due> {
+    let rendering = facts.rendering.as_ref().ok()?;
+    let token = facts.runnable.rerun_token.as_deref();
+    Some(ledger.due(rendering.document.input_hash(), token))
+}
+
+/// Whether a ledger that is written while nothing is wrong leaves a run that is due, and was held back: the write of its
+/// intent, or that it waits on, comes next. Until then what was said stands, or the end of the earlier run would be taken
+/// for the end of all.
+pub(super) fn is_between(facts: &Facts, ledger: &Ledger) -> bool {
+    facts.policy.concurrency != ConcurrencyPolicy::Allow
+        && ledger.current.is_some()
+        && matches!(due(facts, ledger), Some(Due::New(_)))
+}
+
+/// The status says of the present run and of what waits what it said before.
+pub(super) fn left_as_said(mut status: RunnableStatus, stored: &RunnableStatus) -> RunnableStatus {
+    status.observed_generation = stored.observed_generation;
+    status.conditions.clone_from(&stored.conditions);
+    status.pending.clone_from(&stored.pending);
+    status
 }

@@ -200,9 +200,8 @@ impl Decisions {
             _ => None,
         };
         let mut status = status::status(facts, &ledger, problem.as_ref());
-        if matches!(change, Change::Attempt | Change::MakeWay) {
+        if change == Change::Attempt {
             status.conditions.clone_from(&facts.stored.conditions);
-            status.pending.clone_from(&facts.stored.pending);
         }
         Move::Write(self.pool.status(&status), change)
     }

@@ -118,6 +118,16 @@ pub(crate) fn create(world: &mut World, knowledge: &Knowledge) {
     }
 }
 
+/// Judges that a create lands now: beside no other run, where none may be.
+pub(crate) fn arrive(model: &Checked, world: &mut World, make: &Make) {
+    let is_at_work = |run: &Run| {
+        run.is_there() && run.result.is_none() && !run.make.forged && run.make.owner == make.owner
+    };
+    if model.setup.concurrency != ConcurrencyPolicy::Allow && world.runs.iter().any(is_at_work) {
+        world.ghost.broken |= S6;
+    }
+}
+
 /// Judges that a run is told to stop now: its time is over, and the ledger says so already.
 pub(crate) fn stop(model: &Checked, world: &mut World, run: Uid) {
     let (ledger, uid) = (model.decisions.ledger(world.runnable.status), run_uid(run));

@@ -156,6 +156,7 @@ impl Checked {
         if world.holder(make.name).is_some() {
             return Outcome::Exists;
         }
+        judge::arrive(self, world, &make);
         let uid = Self::add_run(world, Run::new(make));
         let result = None;
         Outcome::Created(Shown { uid, make, result })

@@ -160,8 +160,16 @@ impl Past {
             // Who told it to stop wants no other one for the same.
             || run.is_some_and(|run| run.cut_short && before.stop.is_none() && !run.cancelled)
             || tried_again
-            || made_way(before)
+            || made_way(before) && !self.is_done(runnable, before)
             || self.is_taken(runnable, before)
+    }
+
+    /// Whether what was to make way did its work: it has succeeded, or turned up when nobody knew of it.
+    fn is_done(&self, runnable: &str, before: &CurrentRun) -> bool {
+        let mut runs = self.runs.iter().filter(|it| {
+            it.is_of(runnable) && it.run.number == Some(before.sequence) && !it.unrecorded
+        });
+        runs.any(|it| before.uid.is_none() || it.run.result == Some(true))
     }
 
     /// A backup was put back, and the runs that are newer than it were found.

@@ -45,7 +45,11 @@ impl Past {
         for after in entries(new) {
             let before = entries(old).find(|before| before.uid == after.uid);
             let told = before.and_then(|before| before.stop);
-            if told.is_some() && told != after.stop {
+            // A person's cancel goes before our own word to make way.
+            let is_theirs = told.is_some_and(|told| told.reason == StopReason::Replaced)
+                && after.result == Some(RunResult::Failed)
+                && (after.stop).is_some_and(|stop| stop.reason == StopReason::Cancelled);
+            if told.is_some() && told != after.stop && !is_theirs {
                 let what = format!(
                     "{} was told to stop, and that is not so any more",
                     after.name

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cartouche_crds::{ClusterRunTemplate, RUN_SEQUENCE_LABEL, RerunRequest};
+use cartouche_crds::{ClusterRunTemplate, RUN_SEQUENCE_LABEL, RerunRequest, StopReason};
 use cartouche_protocol::ledger::{Due, RunState};
 use cartouche_templating::{Judged, Template};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -56,6 +56,8 @@ pub(super) enum Because {
     Retried { run: i64 },
     /// The run before it was deleted before it had finished.
     Deleted { run: i64 },
+    /// The run before it was to make way for another document, which is not rendered any more.
+    MadeWay { run: i64 },
 }
 
 /// The current run, and what it was made for.
@@ -75,6 +77,9 @@ pub(super) async fn explained(
         },
         Some(earlier) if earlier.input_hash == current.input_hash => match &current.rerun_token {
             Some(token) => Because::Requested(requests::request(current, token)),
+            None if made_way(earlier) => Because::MadeWay {
+                run: earlier.sequence,
+            },
             None => Because::Deleted {
                 run: earlier.sequence,
             },
@@ -91,6 +96,12 @@ pub(super) async fn explained(
         judged: None,
         because,
     }))
+}
+
+/// Whether it was stopped, or given up, for another one.
+fn made_way(run: &LedgerRun) -> bool {
+    let reason = run.stop.as_ref().map(|stop| &stop.reason);
+    matches!(reason, Some(StopReason::Replaced | StopReason::Withdrawn))
 }
 
 /// Whether there was none before: the numbers below were given up, if there are any.

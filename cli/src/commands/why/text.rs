@@ -191,6 +191,9 @@ fn reasons(because: &Because) -> String {
         Because::First => "it is the first one\n".to_owned(),
         Because::Retried { run } => format!("run {run} failed, and is tried again\n"),
         Because::Deleted { run } => format!("run {run} was deleted before it had finished\n"),
+        Because::MadeWay { run } => {
+            format!("run {run} was to make way for another document, and is wanted again\n")
+        }
         Because::Forgotten => {
             "of what is not known any more: the runs before it are forgotten\n".to_owned()
         }
