@@ -7,9 +7,12 @@ use crate::past::{Past, entries};
 const MINIMUM_AGE_SECONDS: i64 = 600 - 120;
 
 impl Past {
-    /// Retention deletes a run. `second`: when, if that is known.
+    /// Retention deletes a run, unless that is how it is told to stop. `second`: when, if that is known.
     pub(crate) fn retired(&mut self, second: Option<i64>, index: usize) {
         let known = &self.runs[index];
+        if known.run.result.is_none() && self.is_told(known) {
+            return;
+        }
         let served = self.runnables.get(&known.run.runnable);
         let status = served.map(|served| &*served.status);
         let age = second.zip(known.second).map(|(now, made)| now - made);

@@ -129,6 +129,8 @@ pub struct Served {
     /// A backup was put back, and no run was intended since.
     pub restored: bool,
     pub(crate) gone: bool,
+    /// Runs of which its ledger has said that they are told to stop.
+    pub(crate) told: BTreeSet<String>,
     /// Since when the present number is that.
     pub(crate) since: Time,
     pub(crate) losses: Vec<Loss>,
@@ -321,7 +323,7 @@ impl Past {
         self.judge_growth(runnable, old, new, second);
         self.judge_retries(runnable, old, new);
         self.judge_overlap(runnable, old, new);
-        self.judge_stops(old, new);
+        self.judge_stops(runnable, old, new);
         self.judge_outputs(runnable, old, new);
         let number = |status: &RunnableStatus| {
             let current = status.current_run.as_ref();

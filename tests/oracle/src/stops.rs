@@ -2,7 +2,7 @@
 
 use cartouche_crds::{RunResult, RunnableStatus, Stop, StopReason};
 
-use crate::past::Past;
+use crate::past::{Known, Past};
 
 /// What a status says of one run.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,12 @@ pub(crate) fn is_ours(stop: Option<&Stop>) -> bool {
 
 impl Past {
     /// What a ledger says of runs that are told to stop, by what it said before.
-    pub(crate) fn judge_stops(&mut self, old: &RunnableStatus, new: &RunnableStatus) {
+    pub(crate) fn judge_stops(
+        &mut self,
+        runnable: &str,
+        old: &RunnableStatus,
+        new: &RunnableStatus,
+    ) {
         for after in entries(new) {
             let before = entries(old).find(|before| before.uid == after.uid);
             let told = before.and_then(|before| before.stop);
@@ -60,11 +65,34 @@ impl Past {
                 let what = format!("{} was told to stop, and is said to be lost", after.name);
                 self.found.broken("S7", what);
             }
+            if after.stop.is_some() {
+                self.served(runnable).told.insert(after.uid.to_owned());
+            }
             let had_ended = before.is_some_and(|before| before.result.is_some());
             if told.is_none() && is_ours(after.stop) && had_ended {
                 let what = format!("{} is told to stop after its end", after.name);
                 self.found.broken("S7", what);
             }
         }
+    }
+
+    /// A controller asks a run to stop, whether it heeds that or not. A ledger that said so may have been taken away since.
+    pub fn tell_stop(&mut self, uid: &str) {
+        let is_said = |known: &Known| {
+            let served = self.runnables.get(&known.run.runnable);
+            let was_said = served.is_some_and(|served| served.told.contains(uid));
+            self.is_told(known) || known.forgettable && was_said
+        };
+        if !self.run(uid).is_some_and(is_said) {
+            let what = format!("{uid} is asked to stop, and its ledger does not say so");
+            self.found.broken("S7", what);
+        }
+    }
+
+    /// Whether the ledger says that a run is told to stop, and no end of it.
+    pub(crate) fn is_told(&self, known: &Known) -> bool {
+        let served = self.runnables.get(&known.run.runnable);
+        let mut entries = served.into_iter().flat_map(|it| entries(&it.status));
+        entries.any(|it| it.uid == known.run.uid && it.stop.is_some() && it.result.is_none())
     }
 }

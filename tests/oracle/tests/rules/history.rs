@@ -92,6 +92,11 @@ impl History {
         self.tell(actor, Verb::Deleted, Object::Run(run(0, "", uid)))
     }
 
+    pub fn ask_to_stop(mut self, uid: &str) -> Self {
+        self.past.tell_stop(uid);
+        self
+    }
+
     pub fn template(self, kind: &str) -> Self {
         let (name, kind) = ("t".to_owned(), kind.to_owned());
         self.tell(Person, Verb::Changed, Object::Template { name, kind })

@@ -3,7 +3,7 @@
 use cartouche_crds::{RunResult, RunnableStatus, Stop};
 use cartouche_oracle::{Actor, Sight};
 
-use crate::history::{History, breaks, current, earlier, holds, intent, run};
+use crate::history::{History, breaks, current, earlier, empty, holds, intent, run};
 
 /// A ledger whose run is this one, and was told to stop.
 fn told(uid: &str) -> RunnableStatus {
@@ -58,4 +58,31 @@ fn s3_a_run_that_was_told_to_stop_and_is_deleted_is_not_made_again() {
     let mut told_before = next();
     told_before.history_mut()[0].stop = Stop::of_word("TimedOut@2026-01-01T00:00:00Z");
     breaks("S3", gone(working().write(told("one"))).write(told_before));
+}
+
+#[test]
+fn s7_a_run_is_asked_to_stop_only_when_its_ledger_says_so() {
+    breaks("S7", working().ask_to_stop("one"));
+    holds(working().write(told("one")).ask_to_stop("one"));
+    let done = ended(told("one"), RunResult::Failed);
+    breaks("S7", working().write(done).ask_to_stop("one"));
+}
+
+#[test]
+fn a_ledger_that_said_so_may_have_been_taken_away_since() {
+    holds(
+        working()
+            .write(told("one"))
+            .edit(empty())
+            .ask_to_stop("one"),
+    );
+    breaks("S7", working().edit(empty()).ask_to_stop("one"));
+}
+
+#[test]
+fn s5_the_current_run_is_deleted_only_to_stop_it() {
+    let delete = |history: History| history.later(700).delete(Actor::Controller, "one");
+    holds(delete(working().write(told("one"))));
+    breaks("S5", delete(working()));
+    breaks("S5", delete(working().write(told("one")).end("one", true)));
 }
