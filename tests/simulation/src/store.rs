@@ -1,12 +1,15 @@
 //! What etcd and the API server keep: objects, one resourceVersion for all of them, and every change.
 
+mod conditional;
+mod managed_fields;
+
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use cartouche_crds::FIELD_MANAGER;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::{discovery::Resource, people::is_person};
+use crate::discovery::Resource;
+use managed_fields::note_writer;
 
 /// Where an object is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -264,48 +267,6 @@ impl Store {
         Ok(self.put(Happened::Changed, key.clone(), after, actor))
     }
 
-    /// Replaces the status, if resourceVersion and uid are the present ones; what is not given is
-    /// not asked for.
-    pub fn replace_status(
-        &mut self,
-        key: &Key,
-        sent: &Value,
-        actor: &str,
-    ) -> Result<Arc<Value>, Refusal> {
-        let present = self.objects.get(key).ok_or(Refusal::NotFound)?;
-        let differs = |field: &str| {
-            let pointer = format!("/metadata/{field}");
-            let asked = sent.pointer(&pointer).and_then(Value::as_str);
-            asked.is_some_and(|asked| {
-                !asked.is_empty()
-                    && present.pointer(&pointer).and_then(Value::as_str) != Some(asked)
-            })
-        };
-        if differs("resourceVersion") || differs("uid") {
-            return Err(Refusal::Conflict);
-        }
-        let status = sent.get("status").cloned().unwrap_or_default();
-        self.change(key, actor, |object| object["status"] = status)
-    }
-
-    /// Deletes an object, if the uid is the present one.
-    pub fn delete(
-        &mut self,
-        key: &Key,
-        uid: Option<&str>,
-        actor: &str,
-    ) -> Result<Arc<Value>, Refusal> {
-        let present = self.objects.get(key).ok_or(Refusal::NotFound)?;
-        let present_uid = present.pointer("/metadata/uid").and_then(Value::as_str);
-        if uid.is_some_and(|uid| present_uid != Some(uid)) {
-            return Err(Refusal::Conflict);
-        }
-        let last = (**present).clone();
-        let last = self.put(Happened::Deleted, key.clone(), last, actor);
-        self.objects.remove(key);
-        Ok(last)
-    }
-
     fn put(&mut self, happened: Happened, key: Key, mut object: Value, actor: &str) -> Arc<Value> {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
@@ -338,42 +299,6 @@ impl Store {
             &all[20..]
         )
     }
-}
-
-/// Notes who wrote a status, and who of them wrote `currentRun` last, as the API server does: it is written
-/// as a whole. All controllers write under one name.
-fn note_writer(before: &Value, after: &mut Value, actor: &str, now: Timestamp) {
-    // Nobody owns anything of a status that is empty.
-    if after["status"] == json!({}) {
-        after["metadata"]["managedFields"] = json!([]);
-        return;
-    }
-    let writer = if is_person(actor) {
-        actor
-    } else {
-        FIELD_MANAGER
-    };
-    let anew = before.pointer("/status/currentRun") != after.pointer("/status/currentRun");
-    let entries = &mut after["metadata"]["managedFields"];
-    let mut kept: Vec<Value> = entries.as_array().cloned().unwrap_or_default();
-    if !kept.iter().any(|entry| entry["manager"] == writer) {
-        kept.push(json!({
-            "manager": writer, "operation": "Update", "subresource": "status", "fieldsType": "FieldsV1",
-            "fieldsV1": { "f:status": { "f:observedGeneration": {} } },
-        }));
-    }
-    let own = kept.iter_mut().filter(|entry| entry["manager"] == writer);
-    own.for_each(|entry| entry["time"] = json!(now.to_string()));
-    for entry in kept.iter_mut().filter(|_| anew) {
-        let own = entry["manager"] == writer;
-        if let Some(Value::Object(fields)) = entry.pointer_mut("/fieldsV1/f:status") {
-            fields.remove("f:currentRun");
-            if own {
-                fields.insert("f:currentRun".to_owned(), json!({}));
-            }
-        }
-    }
-    *entries = Value::Array(kept);
 }
 
 /// Says the same in other words, as the API server does: a quantity, and a list that is empty.
