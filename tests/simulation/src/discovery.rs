@@ -135,7 +135,7 @@ pub fn resource_list(api_version: &str) -> Option<Value> {
         .map(|row| {
             json!({
                 "name": row.plural, "singularName": "", "kind": row.kind, "namespaced": row.namespaced,
-                "verbs": ["create", "delete", "get", "list", "update", "watch"],
+                "verbs": ["create", "delete", "get", "list", "patch", "update", "watch"],
             })
         })
         .collect();

@@ -212,7 +212,7 @@ impl People {
             .collect();
         if let Some(key) = self.random.choice(&candidates) {
             // It is there: it was just found.
-            let _ = store.delete(key, None, SOMEBODY);
+            let _ = store.delete(key, SOMEBODY);
         }
     }
 
@@ -271,7 +271,7 @@ fn delete_with_runs(store: &mut Store, number: usize) -> bool {
         .unwrap_or_default()
         .to_owned();
     // It is there: it was just read.
-    let _ = store.delete(&key, None, SOMEBODY);
+    let _ = store.delete(&key, SOMEBODY);
     // What the garbage collector does.
     let runs: Vec<Key> = [Resource::Tasks, Resource::Builds]
         .iter()
@@ -284,7 +284,7 @@ fn delete_with_runs(store: &mut Store, number: usize) -> bool {
         .map(|(key, _)| key.clone())
         .collect();
     for run in runs {
-        let _ = store.delete(&run, None, "garbage collector");
+        let _ = store.delete(&run, "garbage collector");
     }
     true
 }

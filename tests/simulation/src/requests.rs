@@ -149,12 +149,12 @@ impl Call {
                 let replaced = store.replace_status(&key, &self.body, &self.actor())?;
                 Ok((200, (*replaced).clone()))
             }
+            ("PATCH", Target::One(key)) => {
+                let patched = store.patch(&key, &self.body, &self.actor())?;
+                Ok((200, (*patched).clone()))
+            }
             ("DELETE", Target::One(key)) => {
-                let uid = self
-                    .body
-                    .pointer("/preconditions/uid")
-                    .and_then(Value::as_str);
-                store.delete(&key, uid, &self.actor())?;
+                store.delete_as_asked(&key, &self.body, &self.actor())?;
                 Ok((
                     200,
                     json!({ "kind": "Status", "apiVersion": "v1", "status": "Success" }),

@@ -9,6 +9,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::discovery::Resource;
+pub use conditional::Told;
 use managed_fields::note_writer;
 
 /// Where an object is kept.
@@ -73,6 +74,7 @@ pub enum Refusal {
 pub struct Store {
     objects: BTreeMap<Key, Arc<Value>>,
     log: Vec<Change>,
+    told: Vec<Told>,
     version: u64,
     compacted: u64,
     random: fastrand::Rng,
@@ -92,6 +94,7 @@ impl Store {
         Self {
             objects: BTreeMap::new(),
             log: Vec::new(),
+            told: Vec::new(),
             version: 1,
             compacted: 0,
             random,
