@@ -7,20 +7,47 @@ use serde_json::{Value, json};
 
 use crate::{
     discovery::Resource,
+    oracle::makes_a_run,
     people::NAMESPACE,
     plan::Plan,
-    store::{Happened, Key, Store},
+    stops::{HANGS, Heed, is_going, is_told},
+    store::{Change, Happened, Key, Store},
 };
 
 /// Who ends runs.
 const ENGINE: &str = "engine";
+/// Who takes away what is deleted in the foreground, or with its owner.
+pub(crate) const COLLECTOR: &str = "garbage collector";
+/// How long the garbage collector takes at times.
+const A_WHILE: Duration = Duration::from_secs(3);
+
+/// A run that is under way.
+struct Work {
+    /// When it ends.
+    end: Duration,
+    /// Whether it succeeds.
+    succeeds: bool,
+    /// Whether it would work until it is told to stop.
+    hangs: bool,
+    /// What becomes of it when it is told to stop; nothing once it is.
+    heed: Option<Heed>,
+}
+
+/// What draws how runs are told to stop.
+struct Hanging {
+    random: fastrand::Rng,
+    chance: f64,
+}
 
 /// The engine.
 pub struct Engine {
     failing: f64,
     longest_run: f64,
-    /// When the runs that are under way end, by uid, and whether they succeed.
-    ends: BTreeMap<String, (Duration, bool)>,
+    /// The runs that are under way, by uid.
+    working: BTreeMap<String, Work>,
+    hanging: Option<Hanging>,
+    /// When runs go that are deleted in the foreground.
+    going: BTreeMap<Key, Duration>,
     /// Up to this version it has looked at what happened.
     looked: u64,
 }
@@ -32,7 +59,12 @@ impl Engine {
         Self {
             failing: plan.failing,
             longest_run: plan.longest_run,
-            ends: BTreeMap::new(),
+            working: BTreeMap::new(),
+            hanging: plan.stops.as_ref().map(|stops| Hanging {
+                random: fastrand::Rng::with_seed(plan.seed ^ 0x68_616e_6769_6e67),
+                chance: stops.hanging,
+            }),
+            going: BTreeMap::new(),
             looked: 0,
         }
     }
@@ -44,35 +76,95 @@ impl Engine {
             .partition_point(|change| change.version <= self.looked);
         for change in &store.log()[new..] {
             self.looked = change.version;
+            if !change.key.resource.is_run() {
+                continue;
+            }
             let uid = uid(&change.object);
-            if let Some(uid) = uid
-                && change.key.resource.is_run()
-                && change.happened == Happened::Created
-                && !has_ended(store, &change.key)
-            {
-                let time = 0.3 + random.f64() * self.longest_run;
-                let end = store.elapsed + Duration::from_secs_f64(time);
-                let fails = random.f64() < self.failing;
-                self.ends.insert(uid.to_owned(), (end, !fails));
+            match change.happened {
+                Happened::Created if !has_ended(store, &change.key) => {
+                    self.begin(change, store.elapsed, random);
+                }
+                Happened::Changed if is_told(&change.object) => self.hear(change, store.elapsed),
+                // Nobody waits for the end of one that hangs.
+                Happened::Deleted if self.hanging.is_some() => {
+                    self.working.retain(|known, _| Some(known.as_str()) != uid);
+                    self.going.remove(&change.key);
+                }
+                _ => {}
             }
         }
-        let due: Vec<String> = self
-            .ends
-            .iter()
-            .filter(|(_, (end, _))| *end <= store.elapsed)
-            .map(|(uid, _)| uid.clone())
-            .collect();
-        for uid in due {
-            if let Some((_, succeeds)) = self.ends.remove(&uid) {
-                end_run(store, &uid, succeeds);
-            }
+        let now = store.elapsed;
+        let due = self.working.extract_if(.., |_, work| work.end <= now);
+        for (uid, work) in due.collect::<Vec<_>>() {
+            end_run(store, &uid, work.succeeds);
+        }
+        for (key, _) in self.going.extract_if(.., |_, at| *at <= now) {
+            // Somebody may have taken it away meanwhile.
+            let _ = store.delete(&key, COLLECTOR);
         }
     }
 
-    /// Whether a run is under way.
+    fn begin(&mut self, change: &Change, now: Duration, random: &mut fastrand::Rng) {
+        let Some(uid) = uid(&change.object) else {
+            return;
+        };
+        let time = 0.3 + random.f64() * self.longest_run;
+        let succeeds = random.f64() >= self.failing;
+        let mut work = Work {
+            end: now + Duration::from_secs_f64(time),
+            succeeds,
+            hangs: false,
+            heed: None,
+        };
+        // What is a stranger's, or the original's, nobody may ever stop.
+        if let Some(Hanging { random, chance }) = &mut self.hanging
+            && makes_a_run(change)
+        {
+            work.heed = Some(Heed::draw(random));
+            if random.f64() < *chance {
+                (work.end, work.hangs) = (now + HANGS, true);
+            }
+        }
+        self.working.insert(uid.to_owned(), work);
+    }
+
+    /// A run is told to stop.
+    fn hear(&mut self, change: &Change, now: Duration) {
+        let work = uid(&change.object).and_then(|uid| self.working.get_mut(uid));
+        let heed = work.and_then(|work| {
+            let heed = work.heed.take()?;
+            let (end, succeeds) = match heed {
+                Heed::AtOnce => (now, false),
+                Heed::After(time) => (now + time, false),
+                Heed::Never(time) => (now + time, work.succeeds),
+                Heed::Succeeds(time) => (now + time, true),
+            };
+            // What hangs ends by nothing else.
+            if end < work.end || work.hangs {
+                (work.end, work.succeeds) = (end, succeeds);
+            }
+            Some((heed, work.end))
+        });
+        if is_going(&change.object) && !self.going.contains_key(&change.key) {
+            let at = match heed {
+                // It goes without a word.
+                Some((Heed::AtOnce | Heed::After(_), end)) => {
+                    self.working
+                        .retain(|known, _| Some(known.as_str()) != uid(&change.object));
+                    end
+                }
+                Some((Heed::Never(_), end)) => end,
+                Some((Heed::Succeeds(_), end)) => end + A_WHILE,
+                None => now + A_WHILE,
+            };
+            self.going.insert(change.key.clone(), at);
+        }
+    }
+
+    /// Whether a run is under way, or on its way out.
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        !self.ends.is_empty()
+        !self.working.is_empty() || !self.going.is_empty()
     }
 }
 

@@ -32,6 +32,7 @@ pub mod requests;
 pub mod retries;
 pub mod selector;
 pub mod server;
+pub mod stops;
 pub mod store;
 pub mod strangers;
 pub mod trace;

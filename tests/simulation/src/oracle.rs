@@ -12,6 +12,7 @@ mod history;
 mod runs;
 pub use runs::spared;
 mod settled;
+mod stops;
 
 use cartouche_crds::{RUN_SEQUENCE_LABEL, RunnableStatus};
 use serde_json::Value;
@@ -25,7 +26,7 @@ use crate::{
 pub use cartouche_oracle::{Excuse, Verdict, Violation};
 pub use settled::unsettled;
 
-/// What broke S1 to S5.
+/// What broke S1 to S5, or S7.
 #[must_use]
 pub fn forbidden(store: &Store, plan: &Plan) -> Verdict {
     let mut found = history::past(store, plan).verdict();
@@ -34,6 +35,7 @@ pub fn forbidden(store: &Store, plan: &Plan) -> Verdict {
     }
     runs::judge(store, &mut found);
     beginnings::judge(store, &mut found);
+    stops::judge(store, plan, &mut found);
     found
 }
 
@@ -44,6 +46,11 @@ pub fn makes_a_run(change: &Change) -> bool {
         && change.key.resource.is_run()
         && change.actor != STRANGER
         && number(&change.object).is_some()
+}
+
+/// Whether a run has ended.
+fn has_ended(run: &Value) -> bool {
+    run.pointer("/status/conditions").is_some()
 }
 
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {

@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 
 use crate::{
     discovery::{EXAMPLE, Resource},
-    engine::Engine,
+    engine::{COLLECTOR, Engine},
     original,
     plan::{Deed, Plan, TEMPLATES},
     retries::{self, Retries},
+    stops::{self, Stops},
     store::{Key, Store},
     strangers,
 };
@@ -31,6 +32,7 @@ pub struct People {
     engine: Engine,
     changes: u64,
     retries: Option<Retries>,
+    stops: Option<Stops>,
     /// Copies of statuses, with the uids of their Runnables.
     backups: BTreeMap<usize, (String, Value)>,
 }
@@ -70,6 +72,7 @@ impl People {
             engine: Engine::new(plan),
             changes: 0,
             retries: plan.retries.clone(),
+            stops: plan.stops.clone(),
             backups: BTreeMap::new(),
         }
     }
@@ -135,6 +138,7 @@ impl People {
             ),
             Deed::Recreate(number) => self.recreate(store, number),
             Deed::Cancel(number) => retries::cancel(store, &mut self.random, number),
+            Deed::Timeout(_) | Deed::WayToStop(_) => stops::change(store, &mut self.random, deed),
             Deed::DeleteRun(number) => self.delete_a_run(store, number),
             Deed::Straggler(number) => original::arrive(store, number),
             Deed::Stranger(number, sort) => strangers::arrive(store, number, sort),
@@ -160,6 +164,9 @@ impl People {
         let mut object = runnable_object(number, input);
         if let Some(retries) = &self.retries {
             retries.ask(&mut object, false);
+        }
+        if let Some(stops) = &self.stops {
+            stops.ask(&mut object, false);
         }
         make(store, Resource::Runnables, &object);
     }
@@ -284,7 +291,7 @@ fn delete_with_runs(store: &mut Store, number: usize) -> bool {
         .map(|(key, _)| key.clone())
         .collect();
     for run in runs {
-        let _ = store.delete(&run, "garbage collector");
+        let _ = store.delete(&run, COLLECTOR);
     }
     true
 }
@@ -332,6 +339,9 @@ fn template_object(number: usize, plan: &Plan) -> Value {
     });
     if let Some(retries) = &plan.retries {
         retries.ask(&mut object, true);
+    }
+    if let Some(stops) = &plan.stops {
+        stops.ask(&mut object, true);
     }
     if plan.reworded {
         object["spec"]["template"]["spec"]["amount"] = json!("1000m");

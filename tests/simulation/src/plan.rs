@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{original::Original, retries::Retries, strangers::Sort};
+use crate::{original::Original, retries::Retries, stops::Stops, strangers::Sort};
 
 /// Something that people or nature do, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,10 @@ pub enum Deed {
     Recreate(usize),
     /// Somebody cancels a run of a Runnable that has not ended.
     Cancel(usize),
+    /// The time that runs of a Runnable may take changes.
+    Timeout(usize),
+    /// A template has its runs stopped in the other way.
+    WayToStop(usize),
     /// Somebody deletes a run of a Runnable that the ledger knows and for which nothing is on its way.
     DeleteRun(usize),
     /// A create that the original controller had sent for a Runnable lands, after its end.
@@ -88,6 +92,8 @@ pub struct Plan {
     pub reworded: bool,
     /// How what failed is tried again, in every seventh seed.
     pub retries: Option<Retries>,
+    /// How what works for too long is stopped, in every sixth seed.
+    pub stops: Option<Stops>,
     /// What happens, in order.
     pub deeds: Vec<(Duration, Deed)>,
 }
@@ -113,6 +119,7 @@ impl Plan {
             originals: Vec::new(),
             reworded: false,
             retries: None,
+            stops: None,
             deeds: Vec::new(),
         };
         let mut crowd = fastrand::Rng::with_seed(seed ^ CROWDS);
@@ -147,6 +154,10 @@ impl Plan {
             plan.retries = Some(Retries::draw(&mut draw.random));
             plan.failing = [0.25, 0.5, 0.8][draw.random.usize(..3)];
             draw.cancels(&plan);
+        }
+        if seed % 6 == WITH_STOPS {
+            draw.random = fastrand::Rng::with_seed(seed ^ STOPS);
+            draw.stops(&mut plan);
         }
         draw.random = before;
         plan.deeds = draw.deeds;
@@ -203,6 +214,10 @@ const WITH_STRANGERS: u64 = 2;
 const RETRIES: u64 = 0x72_6574_7269_6573;
 /// Every seventh seed tries again what failed, none of them one that once failed.
 const WITH_RETRIES: u64 = 3;
+/// Tells that of stops.
+const STOPS: u64 = 0x73_746f_7073_0000;
+/// Every sixth seed stops what works for too long, none of them one that once failed without that.
+const WITH_STOPS: u64 = 5;
 /// Tells that of statuses.
 const STATUSES: u64 = 0x73_7461_7475_7300;
 /// Whatever the original controller has sent arrives so many seconds after its end at the latest; a
@@ -302,6 +317,27 @@ impl Draw {
             for _ in 0..self.times(2) {
                 self.once(Deed::Cancel(runnable));
             }
+        }
+    }
+
+    /// Runs that work for too long, half of the time tried again.
+    fn stops(&mut self, plan: &mut Plan) {
+        plan.stops = Some(Stops::draw(&mut self.random));
+        if plan.retries.is_none() && self.random.bool() {
+            plan.retries = Some(Retries::draw(&mut self.random));
+            self.cancels(plan);
+        }
+        if let Some(retries) = &mut plan.retries {
+            retries.after_stops(self.random.bool());
+        }
+        for number in 0..plan.runnables {
+            for _ in 0..self.times(1) {
+                self.once(Deed::Timeout(number));
+            }
+        }
+        for _ in 0..self.times(1) {
+            let template = self.random.usize(..TEMPLATES);
+            self.once(Deed::WayToStop(template));
         }
     }
 

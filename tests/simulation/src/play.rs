@@ -18,6 +18,7 @@ use crate::{
     randomness::seeded,
     retries::further_attempts,
     server::ApiServer,
+    stops,
     store::Store,
 };
 
@@ -134,6 +135,7 @@ impl Play {
             };
             let mut faults = std::mem::take(&mut state.faults.counts);
             faults.insert("Retried".to_owned(), further_attempts(log));
+            faults.extend(stops::counts(state.store.told()));
             (hasher.finish(), runs, spared, trace, faults)
         });
         let error = error.map(|error| Violation::new("the simulation", error));

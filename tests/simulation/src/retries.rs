@@ -41,6 +41,13 @@ impl Retries {
         }
     }
 
+    /// Whether what its timeout has stopped is tried again too.
+    pub fn after_stops(&mut self, is_tried_again: bool) {
+        let all = [RetryOn::Failed, RetryOn::Lost, RetryOn::TimedOut];
+        let few = if is_tried_again { &all[..] } else { &all[..2] };
+        self.retry.retry_on = Some(few.to_vec());
+    }
+
     /// Writes it into the specs that have it.
     pub fn ask(&self, object: &mut Value, is_template: bool) {
         if is_template == self.by_template {

@@ -66,7 +66,15 @@ fn no_seed_makes_a_run_twice_or_loses_one() {
         let times = figure(what);
         assert!(times > least, "only {times}{what}: {told}");
     }
-    for (what, least) in [("Stranger ", 200), ("Retried ", 60), ("Cancel ", 100)] {
+    let least = [
+        ("Stranger ", 200),
+        ("Retried ", 60),
+        ("Cancel ", 100),
+        ("Stopped ", 300),
+        ("StoppedByDeletion ", 100),
+        ("StoppedAgain ", 80),
+    ];
+    for (what, least) in least {
         let times = told.split(what).nth(1);
         let times = times.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
         assert!(times > Some(least), "{times:?} of {what}: {told}");

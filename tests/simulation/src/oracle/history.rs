@@ -20,9 +20,16 @@ use crate::{
 pub(super) fn past(store: &Store, plan: &Plan) -> Past {
     let most = most_attempts(plan.retries.as_ref());
     let mut past = Past::new(Sight::Whole).with_most_attempts(most);
-    for event in store.log().iter().filter_map(event) {
-        past.tell(event);
+    let mut stops = store.told().iter().peekable();
+    for change in store.log() {
+        while let Some(told) = stops.next_if(|told| told.version < change.version) {
+            past.tell_stop(&told.uid);
+        }
+        if let Some(event) = event(change) {
+            past.tell(event);
+        }
     }
+    stops.for_each(|told| past.tell_stop(&told.uid));
     past
 }
 

@@ -165,7 +165,7 @@ fn rebuilt(status: &RunnableStatus) -> bool {
 }
 
 /// What an object said from one version to another.
-fn values<T>(
+pub(super) fn values<T>(
     log: &[Change],
     since: u64,
     until: u64,

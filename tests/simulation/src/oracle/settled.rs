@@ -12,6 +12,7 @@ use crate::{
     people::{NAMESPACE, runnable, source, template},
     plan::{Plan, TEMPLATES},
     retries::most_attempts,
+    stops::as_made,
     store::{Store, reword},
     strangers::STRANGER,
 };
@@ -144,7 +145,7 @@ fn up_to_date(
         .get(&last.key)
         .is_some_and(|run| uid(&run) == current_uid);
     let mut excused = None;
-    if last.key.resource.kind() != kind || last.object["spec"] != *spec {
+    if last.key.resource.kind() != kind || as_made(&last.object["spec"]) != *spec {
         if there || number(&last.object).is_some() {
             return Err(format!("the current run is not for {kind} {spec}"));
         }
@@ -169,6 +170,8 @@ fn up_to_date(
     match current.result {
         None => return Err("the end of the current run is not told".to_owned()),
         Some(RunResult::Lost) if !there => return Ok(excused),
+        // It went without a word, or with one that nobody heard.
+        Some(RunResult::Failed) if !there && current.stop.is_some() => return Ok(excused),
         result if result != ended => return Err(format!("{result:?} is told, but it {ended:?}")),
         Some(_) => {}
     }
