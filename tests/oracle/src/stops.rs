@@ -76,12 +76,13 @@ impl Past {
         }
     }
 
-    /// A controller asks a run to stop, whether it heeds that or not. A ledger that said so may have been taken away since.
+    /// A controller asks a run to stop, whether it heeds that or not. What is asked may arrive after the end was written, or
+    /// after somebody took the ledger away that said so.
     pub fn tell_stop(&mut self, uid: &str) {
         let is_said = |known: &Known| {
             let served = self.runnables.get(&known.run.runnable);
             let was_said = served.is_some_and(|served| served.told.contains(uid));
-            self.is_told(known) || known.forgettable && was_said
+            self.stop_of(known).is_some() || known.forgettable && was_said
         };
         if !self.run(uid).is_some_and(is_said) {
             let what = format!("{uid} is asked to stop, and its ledger does not say so");
@@ -91,8 +92,15 @@ impl Past {
 
     /// Whether the ledger says that a run is told to stop, and no end of it.
     pub(crate) fn is_told(&self, known: &Known) -> bool {
-        let served = self.runnables.get(&known.run.runnable);
-        let mut entries = served.into_iter().flat_map(|it| entries(&it.status));
-        entries.any(|it| it.uid == known.run.uid && it.stop.is_some() && it.result.is_none())
+        self.stop_of(known)
+            .is_some_and(|(_, result)| result.is_none())
+    }
+
+    /// What the ledger says of a run that it tells to stop.
+    fn stop_of(&self, known: &Known) -> Option<(&Stop, Option<RunResult>)> {
+        let served = self.runnables.get(&known.run.runnable)?;
+        let mut entries = entries(&served.status);
+        let entry = entries.find(|entry| entry.uid == known.run.uid)?;
+        Some((entry.stop?, entry.result))
     }
 }
