@@ -4,6 +4,8 @@
 //! identity and [`makes`] is a constant `false`. With it, a process makes the one mistake that the
 //! environment variable [`VARIABLE`] names, and says so in its log; without the variable, none.
 
+mod lifecycle;
+
 use std::future::Future;
 
 use cartouche_crds::{HistoryEntry, OutputsFrom};
@@ -43,6 +45,20 @@ pub enum Mutant {
     PostRetried,
     /// A name that is taken is an error for good.
     TakenIsTheEnd,
+    /// A further attempt has the number of the one before it.
+    RetryUncounted,
+    /// What failed is tried again without a pause.
+    RetryAtOnce,
+    /// What somebody has cancelled is tried again.
+    CancelledRetried,
+    /// A change waits until a further attempt may begin.
+    ChangeWaits,
+    /// A run is told to stop before that is written.
+    StopUnwritten,
+    /// A run is told to stop before its time is over.
+    StopEarly,
+    /// A run that was told to stop, and is gone, is made again.
+    StoppedMadeAgain,
 }
 
 /// Whether this process makes this mistake.
@@ -85,7 +101,7 @@ mod switched_on {
 
 /// What was decided.
 pub(crate) fn decided(step: Step, facts: &Facts) -> Step {
-    match step {
+    match lifecycle::decided(step, facts) {
         Step::Write(mut ledger, change) => {
             if makes(Mutant::NameOfHash) && matches!(change, Change::Intent | Change::Renumber) {
                 name_of_hash(&mut ledger);
