@@ -25,7 +25,7 @@ const ONCE_FAILED: [u64; 12] = [
 /// model and to the tests on the real API server: a create that is sent again, which the name that the
 /// ledger fixed makes harmless unless the Runnable is deleted meanwhile; and unchecked adoption, since a
 /// status that was put back is compared with the runs that exist before anything is adopted.
-const FOUND_HERE: [(Mutant, u64); 8] = [
+const FOUND_HERE: [(Mutant, u64); 13] = [
     (Mutant::NoPrecondition, 0),
     (Mutant::NoMinimumAge, 0),
     (Mutant::NameOfHash, 0),
@@ -34,6 +34,11 @@ const FOUND_HERE: [(Mutant, u64); 8] = [
     (Mutant::StaleTemplate, 0),
     (Mutant::TakenIsTheEnd, 0),
     (Mutant::OutputsByTime, 0),
+    (Mutant::RetryUncounted, 0),
+    (Mutant::CancelledRetried, 0),
+    (Mutant::StopUnwritten, 0),
+    (Mutant::StopEarly, 0),
+    (Mutant::StoppedMadeAgain, 0),
 ];
 
 /// What the command says, and whether it was content.
