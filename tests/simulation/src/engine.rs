@@ -122,7 +122,13 @@ impl Engine {
         {
             work.heed = Some(Heed::draw(random));
             if random.f64() < *chance {
-                (work.end, work.hangs) = (now + HANGS, true);
+                // At times it ends by itself, just when it may be deleted.
+                let end = if random.f64() < 0.3 {
+                    Duration::from_secs_f64(60.0 + random.f64() * 60.0)
+                } else {
+                    HANGS
+                };
+                (work.end, work.hangs) = (now + end, true);
             }
         }
         self.working.insert(uid.to_owned(), work);

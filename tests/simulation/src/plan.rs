@@ -161,10 +161,10 @@ impl Plan {
         }
         draw.random = before;
         plan.deeds = draw.deeds;
-        plan.deeds.push((seconds(trouble + 1.0), Deed::Calm));
+        plan.deeds.push((seconds(draw.trouble + 1.0), Deed::Calm));
         if draw.random.f64() < 0.1 {
             // What is old enough by then may be deleted.
-            let late = trouble + 700.0;
+            let late = draw.trouble + 700.0;
             plan.deeds.extend([
                 (seconds(late), Deed::Input(0)),
                 (seconds(late + 40.0), Deed::Input(1)),
@@ -322,7 +322,18 @@ impl Draw {
 
     /// Runs that work for too long, half of the time tried again.
     fn stops(&mut self, plan: &mut Plan) {
-        plan.stops = Some(Stops::draw(&mut self.random));
+        let stops = Stops::draw(&mut self.random);
+        if stops.by_deletion {
+            // Runs are deleted a minute later, and that is not to be in the calm.
+            self.trouble += 75.0;
+            let mut earlier = std::mem::take(&mut self.deeds);
+            self.nature(plan);
+            // The clock is set once at most: twice may be more than what is taken for granted.
+            self.deeds
+                .retain(|(_, deed)| !matches!(deed, Deed::Clock(_)));
+            self.deeds.append(&mut earlier);
+        }
+        plan.stops = Some(stops);
         if plan.retries.is_none() && self.random.bool() {
             plan.retries = Some(Retries::draw(&mut self.random));
             self.cancels(plan);
