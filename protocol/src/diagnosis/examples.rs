@@ -8,6 +8,7 @@ use super::{Denied, Diagnosis, Fault, Holder, InTheWay, Who, Why};
 impl Diagnosis {
     /// An example of each.
     #[must_use]
+    #[allow(clippy::too_many_lines)] // a table
     pub fn examples() -> Vec<Self> {
         let text = str::to_owned;
         let timed_out = Stop {

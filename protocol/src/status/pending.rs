@@ -16,9 +16,10 @@ pub(super) fn pending(
     ledger: &Ledger,
     error: &ReconcileError,
 ) -> Option<PendingRun> {
-    let sequence = match (error.category, due(facts, ledger)?) {
-        (Category::RunAtWork | Category::StopFailed, Due::New(sequence))
-        | (Category::RunAtWork, Due::Pending(sequence)) => sequence,
+    let waits = error.category == Category::RunAtWork;
+    let sequence = match due(facts, ledger)? {
+        Due::New(sequence) if waits || error.category == Category::StopFailed => sequence,
+        Due::Pending(sequence) if waits => sequence,
         _ => return None,
     };
     let rendering = facts.rendering.as_ref().ok()?;
