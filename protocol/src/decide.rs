@@ -250,7 +250,7 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
     let ended = current.and_then(|current| current_run::deleted_unfinished(facts, current));
     let message = match &ended {
         Some(_) => current_run::DELETED_UNFINISHED,
-        None => &last_message(facts),
+        None => &overlap::explained(facts).unwrap_or_else(|| last_message(facts)),
     };
     let next = Next {
         beginning: Beginning::Run,

@@ -11,6 +11,7 @@ use k8s_openapi::jiff::Timestamp;
 use super::{Change, STOPS_WITHIN, Step, looked_after, stop::is_at_work, superseded};
 use crate::{
     diagnosis::{Diagnosis, InTheWay, Why},
+    explanation::explanation,
     facts::{Facts, NameRead, PolicyFrom, RunName},
     ledger::{Asked, AtWork, LANDED_BY, Ledger, is_withdrawn},
     reconcile_error::{Category, ReconcileError, Requeue},
@@ -44,6 +45,14 @@ pub(super) fn earlier_are_over(facts: &Facts) -> Result<(), Step> {
     }
     followed(facts)?;
     all_made_are_over(facts, &facts.ledger)
+}
+
+/// What became of the current run, which was waited for: the status does not speak of it while it says what waits.
+pub(super) fn explained(facts: &Facts) -> Option<String> {
+    let current = facts.ledger.current.as_ref().filter(|_| is_asked(facts))?;
+    let read = facts.fetched_run(current.uid.as_deref()?)?;
+    let has_ended = current.result.is_some() && read.result() == current.result;
+    has_ended.then(|| explanation(read, current.stop.as_ref()))
 }
 
 /// How earlier runs ended is written down first: it may be all that is waited for.

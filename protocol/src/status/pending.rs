@@ -3,6 +3,7 @@
 use cartouche_crds::{ConcurrencyPolicy, PendingRun, RunnableStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::STAMPED_OBJECT_CONDITION;
 use crate::{
     facts::Facts,
     ledger::{Due, Ledger},
@@ -53,10 +54,18 @@ pub(super) fn is_between(facts: &Facts, ledger: &Ledger) -> bool {
         && matches!(due(facts, ledger), Some(Due::New(_)))
 }
 
-/// The status says of the present run and of what waits what it said before.
+/// The status says of the present run what is known by now, and of what waits what it said before.
 pub(super) fn left_as_said(mut status: RunnableStatus, stored: &RunnableStatus) -> RunnableStatus {
+    let fresh = std::mem::replace(&mut status.conditions, stored.conditions.clone());
+    let mut fresh = fresh.into_iter();
+    let of_run = fresh.find(|condition| condition.type_ == STAMPED_OBJECT_CONDITION);
+    let mut kept = status.conditions.iter_mut();
+    if let Some(of_run) = of_run
+        && let Some(kept) = kept.find(|condition| condition.type_ == of_run.type_)
+    {
+        *kept = of_run;
+    }
     status.observed_generation = stored.observed_generation;
-    status.conditions.clone_from(&stored.conditions);
     status.pending.clone_from(&stored.pending);
     status
 }

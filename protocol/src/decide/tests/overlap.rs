@@ -405,7 +405,10 @@ fn between_the_end_of_a_run_and_the_next_the_status_says_what_it_said() {
     let facts = facts.seeing(seen(&done)).reading_found(&name(2), done);
     let ledger = written(&facts, Change::Record);
     let status = crate::status::status(&facts, &ledger, None);
-    assert_eq!(status.conditions, facts.stored.conditions);
+    let (now, before) = (&status.conditions, &facts.stored.conditions);
+    assert_eq!((&now[0], &now[2..]), (&before[0], &before[2..]));
+    assert_eq!(now[1].type_, crate::status::STAMPED_OBJECT_CONDITION);
+    assert_eq!(now[1].status, "True");
     assert_eq!(status.pending, facts.stored.pending);
     assert!(status.pending.is_some() && status.outputs.is_some());
 }
