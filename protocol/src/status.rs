@@ -84,10 +84,7 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
     let template = error.map_or_else(ConditionValue::ready, ConditionValue::of_error);
     let stamped = (!error.is_some_and(|error| error.category.precedes_stamping()))
         .then(|| stamped(facts, ledger, error));
-    let waits = error.is_some_and(|error| error.category == Category::RunAtWork);
-    // What ends by itself is no failure, whatever became of the run before.
-    let stamped_counts = stamped.as_ref().filter(|_| !waits);
-    let mut ready = aggregate(&template, stamped_counts);
+    let mut ready = aggregate(&template, stamped.as_ref());
     if let Some(stamped) = stamped
         .as_ref()
         .filter(|stamped| is_of_run(&ready, stamped))
@@ -188,8 +185,7 @@ fn find<'a>(status: &'a RunnableStatus, name: &str) -> Option<&'a Condition> {
 }
 
 fn aggregate(template: &ConditionValue, stamped: Option<&ConditionValue>) -> ConditionValue {
-    let both = [Some(template), stamped].into_iter().flatten();
-    let blocking = first_blocking(both, |value| value.status);
+    let blocking = first_blocking(Some(template), stamped, |value| (value.status, &value.reason));
     let mut ready = blocking.cloned().unwrap_or_else(ConditionValue::ready);
     let is_of_run = blocking.is_some() && blocking == stamped;
     if is_of_run && ready.status == UNKNOWN && ready.reason != RUN_LOST {
@@ -198,27 +194,29 @@ fn aggregate(template: &ConditionValue, stamped: Option<&ConditionValue>) -> Con
     ready
 }
 
-/// What keeps Ready from being True: the last False; if there is none, the first Unknown.
+/// What keeps Ready from being True: the run if it has failed, else the template if that is not well, else what is not
+/// known. That the next run waits for an earlier one ends by itself, and is no failure, whatever became of the run before.
 fn first_blocking<'a, T>(
-    conditions: impl Iterator<Item = &'a T> + Clone,
-    status: impl Fn(&T) -> &str,
+    template: Option<&'a T>,
+    stamped: Option<&'a T>,
+    said: impl Fn(&T) -> (&str, &str),
 ) -> Option<&'a T> {
-    let mut unknown = conditions.clone().filter(|one| status(one) == UNKNOWN);
-    let failed = conditions.filter(|one| status(one) == FALSE).last();
+    let waits = template.is_some_and(|one| said(one).1 == Category::RunAtWork.as_str());
+    let both = [template, stamped.filter(|_| !waits)];
+    let conditions = both.into_iter().flatten();
+    let mut unknown = conditions.clone().filter(|one| said(one).0 == UNKNOWN);
+    let failed = conditions.filter(|one| said(one).0 == FALSE).last();
     failed.or_else(|| unknown.next())
 }
 
 /// The condition that keeps Ready from being True.
 #[must_use]
 pub fn blocking(status: &RunnableStatus) -> Option<&Condition> {
-    let template = find(status, RUN_TEMPLATE_READY);
-    // As in Ready: what ends by itself is no failure, whatever became of the run before.
-    if template.is_some_and(|it| it.reason == Category::RunAtWork.as_str()) {
-        return template;
-    }
-    let both = [template, find(status, STAMPED_OBJECT_CONDITION)];
-    let both = both.iter().copied().flatten();
-    first_blocking(both, |condition| condition.status.as_str())
+    first_blocking(
+        find(status, RUN_TEMPLATE_READY),
+        find(status, STAMPED_OBJECT_CONDITION),
+        |condition| (&condition.status, &condition.reason),
+    )
 }
 
 /// `Reconciling` while something is under way or tried again, `Stalled` when only a change can help;

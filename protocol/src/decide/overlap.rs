@@ -8,12 +8,12 @@ use std::time::Duration;
 use cartouche_crds::{ConcurrencyPolicy, CurrentRun, HistoryEntry, RunPhase, StopReason};
 use k8s_openapi::jiff::Timestamp;
 
-use super::{Change, STOPS_WITHIN, Step, looked_after, stop::is_at_work, superseded};
+use super::{Change, STOPS_WITHIN, Step, looked_after, stop, superseded};
 use crate::{
     diagnosis::{Diagnosis, InTheWay, Why},
     explanation::explanation,
     facts::{Facts, NameRead, PolicyFrom, RunName},
-    ledger::{Asked, AtWork, LANDED_BY, Ledger, is_withdrawn},
+    ledger::{AtWork, LANDED_BY, Ledger, is_withdrawn},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 
@@ -161,12 +161,8 @@ fn replaced(facts: &Facts, at_work: &[AtWork<'_>]) -> Result<(), Step> {
     let mut next = facts.ledger.clone();
     for run in at_work.iter().filter(|run| run.stop.is_none()) {
         match facts.reads.get(&run.name) {
-            Some(NameRead::Found(found)) if is_at_work(found, run) => {
-                let reason = match found.asked {
-                    Asked::No => StopReason::Replaced,
-                    Asked::InItsWay | Asked::ByPerson => StopReason::Cancelled,
-                };
-                next = next.stop(run.uid, reason, now);
+            Some(NameRead::Found(found)) if stop::is_at_work(found, run) => {
+                next = next.stop(run.uid, stop::reason(found, StopReason::Replaced), now);
             }
             // Whatever else there is to say of it, others say.
             Some(NameRead::Found(_) | NameRead::Absent | NameRead::Denied) | None => {}
@@ -182,7 +178,7 @@ fn replaced(facts: &Facts, at_work: &[AtWork<'_>]) -> Result<(), Step> {
 fn waits(facts: &Facts, runs: Vec<(RunName, Why)>, until: Option<Timestamp>) -> Step {
     let namespace = &facts.runnable.namespace;
     let runs = runs.into_iter().map(|(name, why)| InTheWay {
-        run: format!("{} {namespace}/{}", name.kind, name.name),
+        run: name.object(namespace),
         why,
     });
     let left = until.map(|until| match facts.now {

@@ -208,12 +208,10 @@ fn renumber(facts: &Facts, rendering: &Rendering, current: &CurrentRun, holder: 
 }
 
 fn name_conflict(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> ReconcileError {
-    let object = format!(
-        "{} {}/{}",
-        current.kind, facts.runnable.namespace, current.name
-    );
+    let name = RunName::of(current);
+    let object = name.object(&facts.runnable.namespace);
     let is_fixed = rendering.document.fixed_name().is_some();
-    let holder = match facts.reads.get(&RunName::of(current)) {
+    let holder = match facts.reads.get(&name) {
         Some(NameRead::Found(found)) => Holder::of(found, &facts.runnable.uid, is_fixed),
         _ => Holder::Unknown,
     };

@@ -42,11 +42,7 @@ fn overdue(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
     match facts.reads.get(&run.name) {
         None => Some(Step::ReadRun(run.name.clone())),
         Some(NameRead::Found(found)) if is_at_work(found, run) => {
-            // A person who has told it to stop is not forgotten.
-            let reason = match found.asked {
-                Asked::No => StopReason::TimedOut,
-                Asked::InItsWay | Asked::ByPerson => StopReason::Cancelled,
-            };
+            let reason = reason(found, StopReason::TimedOut);
             let next = facts.ledger.clone().stop(run.uid, reason, facts.now?);
             // In a ledger that was edited by hand two entries may have one uid: what changes nothing is not written.
             (next != facts.ledger).then(|| Step::Write(Box::new(next), Change::Stop))
@@ -59,6 +55,14 @@ fn overdue(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
 /// Whether a read says that the run works.
 pub(super) fn is_at_work(found: &FetchedRun, run: &AtWork<'_>) -> bool {
     found.run.uid == run.uid && found.result().is_none()
+}
+
+/// Why a run that works is told to stop, if it was for this. A person who has told it so is not forgotten.
+pub(super) fn reason(found: &FetchedRun, ours: StopReason) -> StopReason {
+    match found.asked {
+        Asked::No => ours,
+        Asked::InItsWay | Asked::ByPerson => StopReason::Cancelled,
+    }
 }
 
 /// Until when a run may work that was not told to stop yet.
@@ -124,10 +128,7 @@ fn way(facts: &Facts, run: &AtWork<'_>) -> Option<StopRequest> {
 /// Why a run that was told to stop is still at work.
 fn problem(facts: &Facts, run: &AtWork<'_>) -> Option<ReconcileError> {
     let stop = to_be_told(run).filter(|_| facts.policy_from != PolicyFrom::Nowhere)?;
-    let object = format!(
-        "{} {}/{}",
-        run.name.kind, facts.runnable.namespace, run.name.name
-    );
+    let object = run.name.object(&facts.runnable.namespace);
     let cause = match facts.stops.get(run.uid) {
         Some(StopOutcome::Failed(error)) => return Some(error.clone()),
         _ if way(facts, run).is_none() => Diagnosis::NoWayToStop(object, stop.clone()),

@@ -36,6 +36,12 @@ impl RunName {
         Self::new(&run.api_version, &run.kind, &run.name)
     }
 
+    /// As messages name its object: `Job shop/shop-build-1`.
+    #[must_use]
+    pub fn object(&self, namespace: &str) -> String {
+        format!("{} {namespace}/{}", self.kind, self.name)
+    }
+
     /// The name of an earlier run.
     #[must_use]
     pub fn past(run: &HistoryEntry) -> Self {
