@@ -185,7 +185,9 @@ fn find<'a>(status: &'a RunnableStatus, name: &str) -> Option<&'a Condition> {
 }
 
 fn aggregate(template: &ConditionValue, stamped: Option<&ConditionValue>) -> ConditionValue {
-    let blocking = first_blocking(Some(template), stamped, |value| (value.status, &value.reason));
+    let blocking = first_blocking(Some(template), stamped, |value| {
+        (value.status, &value.reason)
+    });
     let mut ready = blocking.cloned().unwrap_or_else(ConditionValue::ready);
     let is_of_run = blocking.is_some() && blocking == stamped;
     if is_of_run && ready.status == UNKNOWN && ready.reason != RUN_LOST {

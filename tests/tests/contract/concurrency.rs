@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use cartouche_tests::cluster::Seen;
 use serde_json::{Value, json};
 
-use crate::world::{Subject, TEST_OBJ, World, answered, answers, condition, succeeded, text};
+use crate::world::{
+    Subject, TEST_OBJ, World, answered, answers, condition, stoppable, succeeded, text,
+};
 
 /// A world in which the account `runner` may stop runs, and runs are stopped by a word in their spec.
 async fn world(prefix: &str) -> Result<World> {
@@ -14,9 +15,7 @@ async fn world(prefix: &str) -> Result<World> {
     world
         .allow("runner", &[TEST_OBJ.rights(&["patch"])])
         .await?;
-    let mut template = answers();
-    template["stop"] = json!({ "mergePatch": { "spec": { "halt": { "now": true } } } });
-    world.template(template).await?;
+    world.template(stoppable()).await?;
     Ok(world)
 }
 
@@ -43,30 +42,29 @@ async fn waits(subject: &Subject, run: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Waits until its run was told to stop.
-async fn told(subject: &Subject, run: &Value) -> Result<()> {
-    let world = &subject.world;
-    let name = text(&run["metadata"]["name"]);
-    world
-        .eventually("a run to be told to stop", || async {
-            let run = world.get(TEST_OBJ, name).await?;
-            Ok(if run["spec"]["halt"]["now"] == true {
-                Seen::Done(())
-            } else {
-                Seen::NotYet(run["spec"].to_string())
-            })
-        })
-        .await
+/// A change is held back by its first run.
+async fn waiting(world: &World) -> Result<(Subject, Value)> {
+    let subject = under(world, "LatestOnly").await?;
+    let first = subject.run(1).await?;
+    subject.input("foo", 2).await?;
+    waits(&subject, &first).await?;
+    Ok((subject, first))
+}
+
+/// Its first run was told to stop for a change of the input.
+async fn replaced(world: &World) -> Result<(Subject, Value)> {
+    let subject = under(world, "Replace").await?;
+    let first = subject.run(1).await?;
+    subject.input("foo", 2).await?;
+    world.told_to_stop(TEST_OBJ, &first).await?;
+    Ok((subject, first))
 }
 
 #[tokio::test]
 async fn a_change_waits_for_the_run_before_and_only_the_last_one_runs() -> Result<()> {
     let world = world("latest").await?;
     let audit = world.cluster.audit()?;
-    let subject = under(&world, "LatestOnly").await?;
-    let first = subject.run(1).await?;
-    subject.input("foo", 2).await?;
-    waits(&subject, &first).await?;
+    let (subject, first) = waiting(&world).await?;
     let status = subject.status().await?;
     assert_eq!(status["pending"]["sequence"], 2);
     assert_eq!(status["pending"]["reason"], "RunAtWork");
@@ -107,10 +105,7 @@ async fn a_change_waits_for_the_run_before_and_only_the_last_one_runs() -> Resul
 #[tokio::test]
 async fn what_goes_back_while_its_run_works_makes_no_run() -> Result<()> {
     let world = world("back").await?;
-    let subject = under(&world, "LatestOnly").await?;
-    let first = subject.run(1).await?;
-    subject.input("foo", 2).await?;
-    waits(&subject, &first).await?;
+    let (subject, first) = waiting(&world).await?;
     subject.input("foo", 1).await?;
     subject
         .says("Ready", "Unknown", "RunInProgress", "")
@@ -142,10 +137,7 @@ async fn a_rerun_waits_for_the_run_before_too() -> Result<()> {
 #[tokio::test]
 async fn nobody_waits_for_a_run_that_somebody_has_deleted() -> Result<()> {
     let world = world("deleted").await?;
-    let subject = under(&world, "LatestOnly").await?;
-    let first = subject.run(1).await?;
-    subject.input("foo", 2).await?;
-    waits(&subject, &first).await?;
+    let (subject, first) = waiting(&world).await?;
     world
         .delete(TEST_OBJ, text(&first["metadata"]["name"]))
         .await?;
@@ -160,10 +152,7 @@ async fn nobody_waits_for_a_run_that_somebody_has_deleted() -> Result<()> {
 #[tokio::test]
 async fn replace_stops_the_run_before_and_waits_for_its_end() -> Result<()> {
     let world = world("replace").await?;
-    let subject = under(&world, "Replace").await?;
-    let first = subject.run(1).await?;
-    subject.input("foo", 2).await?;
-    told(&subject, &first).await?;
+    let (subject, first) = replaced(&world).await?;
     subject
         .event("Normal", "RunStopped", "makes way for a later run")
         .await?;
@@ -190,10 +179,7 @@ async fn replace_stops_the_run_before_and_waits_for_its_end() -> Result<()> {
 #[tokio::test]
 async fn what_was_stopped_for_another_and_is_wanted_again_runs_again() -> Result<()> {
     let world = world("wanted").await?;
-    let subject = under(&world, "Replace").await?;
-    let first = subject.run(1).await?;
-    subject.input("foo", 2).await?;
-    told(&subject, &first).await?;
+    let (subject, first) = replaced(&world).await?;
     subject.input("foo", 1).await?;
     subject.observed().await?;
     subject.stays_at(1).await?;
@@ -208,10 +194,7 @@ async fn what_was_stopped_for_another_and_is_wanted_again_runs_again() -> Result
 #[tokio::test]
 async fn one_that_succeeds_all_the_same_is_not_run_again() -> Result<()> {
     let world = world("same").await?;
-    let subject = under(&world, "Replace").await?;
-    let first = subject.run(1).await?;
-    subject.input("foo", 2).await?;
-    told(&subject, &first).await?;
+    let (subject, first) = replaced(&world).await?;
     subject.input("foo", 1).await?;
     subject.observed().await?;
     world.play(&first, answered("in time")).await?;
@@ -223,8 +206,7 @@ async fn one_that_succeeds_all_the_same_is_not_run_again() -> Result<()> {
 #[tokio::test]
 async fn the_right_that_is_missing_to_stop_a_run_is_named() -> Result<()> {
     let world = World::new("noright").await?;
-    let mut template = answers();
-    template["stop"] = json!({ "mergePatch": { "spec": { "halt": { "now": true } } } });
+    let mut template = stoppable();
     template["concurrencyPolicy"] = "Replace".into();
     world.template(template).await?;
     let subject = world
@@ -265,7 +247,8 @@ async fn a_suspended_runnable_stops_nothing() -> Result<()> {
     subject
         .edit(|it| it["spec"]["suspend"] = false.into())
         .await?;
-    told(&subject, &first).await
+    world.told_to_stop(TEST_OBJ, &first).await?;
+    Ok(())
 }
 
 #[tokio::test]

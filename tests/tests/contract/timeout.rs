@@ -3,20 +3,12 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use cartouche_tests::cluster::Seen;
 use serde_json::{Value, json};
 
 use crate::world::{
-    Kind, Subject, TEST_OBJ, UNWATCHED_OBJ, World, answered, answers, condition, document,
+    Subject, TEST_OBJ, UNWATCHED_OBJ, World, answered, answers, condition, document, stoppable,
     succeeded, text,
 };
-
-/// A template whose runs are stopped by a word in their spec.
-fn stoppable() -> Value {
-    let mut template = answers();
-    template["stop"] = json!({ "mergePatch": { "spec": { "halt": { "now": true } } } });
-    template
-}
 
 /// A world in which the account `runner` may stop runs.
 async fn world(prefix: &str, template: Value) -> Result<World> {
@@ -40,22 +32,8 @@ async fn limited(world: &World, timeout: &str) -> Result<Subject> {
 
 /// Waits until its run of this number was told to stop.
 async fn told(subject: &Subject, count: usize) -> Result<Value> {
-    told_of(&subject.world, TEST_OBJ, &subject.run(count).await?).await
-}
-
-/// Waits until this run was told to stop.
-async fn told_of(world: &World, kind: Kind, run: &Value) -> Result<Value> {
-    let name = text(&run["metadata"]["name"]);
-    world
-        .eventually("a run to be told to stop", || async {
-            let run = world.get(kind, name).await?;
-            Ok(if run["spec"]["halt"]["now"] == true {
-                Seen::Done(run)
-            } else {
-                Seen::NotYet(run["spec"].to_string())
-            })
-        })
-        .await
+    let run = subject.run(count).await?;
+    subject.world.told_to_stop(TEST_OBJ, &run).await
 }
 
 /// Its first run is gone, and it has no other.
@@ -194,7 +172,7 @@ async fn an_earlier_run_is_stopped_too_and_the_present_one_goes_on() -> Result<(
         .find(|run| run["spec"]["foo"] == 2)
         .cloned()
         .unwrap_or_default();
-    let first = told_of(&world, TEST_OBJ, &first).await?;
+    let first = world.told_to_stop(TEST_OBJ, &first).await?;
     world.play(&second, answered("second")).await?;
     subject.ready("True").await?;
     world.play(&first, succeeded("False", "halted")).await?;
@@ -298,7 +276,7 @@ async fn runs_that_are_polled_are_stopped_too() -> Result<()> {
     let world = world("polled-stop", template).await?;
     let subject = limited(&world, "1s").await?;
     let run = subject.runs_of(UNWATCHED_OBJ, 1).await?.remove(0);
-    told_of(&world, UNWATCHED_OBJ, &run).await?;
+    world.told_to_stop(UNWATCHED_OBJ, &run).await?;
     Ok(())
 }
 

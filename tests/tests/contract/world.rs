@@ -1,6 +1,7 @@
 //! The words that scenarios are written in.
 
 mod kinds;
+mod stoppable;
 mod subject;
 
 use std::{ops::Deref, time::Duration};
@@ -18,6 +19,7 @@ use kube::{
 use serde_json::{Value, json};
 
 pub use kinds::*;
+pub use stoppable::stoppable;
 pub use subject::Subject;
 
 pub const DEMO: &str = env!("CARGO_BIN_EXE_demo");

@@ -16,7 +16,7 @@ use kube::{
     Api, ResourceExt,
     api::{DynamicObject, ListParams, WatchEvent, WatchParams},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{
     task::{AbortHandle, JoinHandle},
     time::sleep,
@@ -132,6 +132,13 @@ async fn first_at_work(scene: &Scene, names: &[String]) -> Result<()> {
     Ok(())
 }
 
+async fn all_change(scene: &Scene, names: &[String], inputs: &Value) -> Result<()> {
+    for name in names {
+        scene.change(name, inputs.clone()).await?;
+    }
+    Ok(())
+}
+
 /// The last change of each has run.
 async fn all_give(scene: &Scene, names: &[String], value: i64) -> Result<()> {
     for name in names {
@@ -153,16 +160,12 @@ async fn runs_make_way_one_after_the_other_whenever_their_controller_dies() -> R
     first_at_work(&scene, &names).await?;
     for value in 2..8 {
         sleep(Duration::from_millis(700)).await;
-        for name in &names {
-            scene.change(name, hangs(value)).await?;
-        }
+        all_change(&scene, &names, &hangs(value)).await?;
         sleep(Duration::from_millis(40 * u64::try_from(value)?)).await;
         controller.kill()?;
         controller.restart().await?;
     }
-    for name in &names {
-        scene.change(name, succeeds(9)).await?;
-    }
+    all_change(&scene, &names, &succeeds(9)).await?;
     all_give(&scene, &names, 9).await?;
     watching.none_was_seen(2 * names.len())
 }
@@ -177,9 +180,7 @@ async fn two_controllers_let_one_run_after_the_other() -> Result<()> {
     first_at_work(&scene, &names).await?;
     for value in 2..6 {
         sleep(Duration::from_millis(600)).await;
-        for name in &names {
-            scene.change(name, hangs(value)).await?;
-        }
+        all_change(&scene, &names, &hangs(value)).await?;
         if value == 3 {
             one.kill()?;
             one.restart().await?;
@@ -190,9 +191,7 @@ async fn two_controllers_let_one_run_after_the_other() -> Result<()> {
             scene.end(run, true).await?;
         }
     }
-    for name in &names {
-        scene.change(name, succeeds(9)).await?;
-    }
+    all_change(&scene, &names, &succeeds(9)).await?;
     // What is at work hangs until somebody ends it.
     for _ in 0..200 {
         let left = ListParams::default().fields("status.phase!=Done");

@@ -4,7 +4,7 @@ use anyhow::Result;
 use cartouche_tests::repository;
 use serde_json::{Value, json};
 
-use crate::scene::{Kind, Scene, WORKFLOW, cluster_with_argo, examples, ready, retried, with};
+use crate::scene::{Scene, WORKFLOW, cluster_with_argo, examples, ready, retried, with};
 
 /// A Workflow of one pod, which ends as the annotation says.
 fn workflow(outcome: &str, more: Value) -> Value {
@@ -51,14 +51,7 @@ async fn started_with(workflow: Value, template: Value) -> Result<Option<Scene>>
         return Ok(None);
     };
     let scene = Scene::set(cluster, WORKFLOW).await?;
-    let reports = Kind::new(
-        "argoproj.io",
-        "v1alpha1",
-        "WorkflowTaskResult",
-        "workflowtaskresults",
-    );
-    let rights = [reports.rights(&["create", "patch"])];
-    scene.allow("pods", &rights).await?;
+    scene.let_pods_report().await?;
     let inputs = json!({ "revision": "v1", "outcome": "succeed" });
     scene.start(workflow, template, inputs).await?;
     Ok(Some(scene))

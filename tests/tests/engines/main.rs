@@ -10,6 +10,7 @@ mod chain;
 mod failures;
 mod gitops;
 mod jobs;
+mod played;
 mod pods;
 mod replaced;
 mod scene;

@@ -2,32 +2,23 @@
 //! that the earlier one is over.
 
 use anyhow::{Result, ensure};
-use cartouche_tests::{cluster::Cluster, fixture::objects::text};
+use cartouche_tests::fixture::objects::text;
 use serde_json::{Value, json};
 
-use crate::scene::{
-    JOB, Kind, Scene, TASK_RUN, WORKFLOW, cluster, cluster_with_argo, cluster_with_tekton,
+use crate::{
+    played,
+    scene::{JOB, Scene, TASK_RUN, WORKFLOW, cluster, cluster_with_argo, cluster_with_tekton},
 };
 
-/// A scene whose account may stop runs as well.
-async fn scene(cluster: Cluster, kind: Kind) -> Result<Scene> {
-    let scene = Scene::set(cluster, kind).await?;
-    let rights = [kind.rights_of_a_runnable(), kind.rights(&["patch"])];
-    scene.allow("default", &rights).await?;
-    Ok(scene)
-}
+/// What becomes of a run is an input.
+const PLAY: &str = "$(runnable.spec.inputs.play)$";
 
 /// A template of runs that hang or end as an input says, one at a time.
 fn exclusive() -> Value {
-    let play = "$(runnable.spec.inputs.play)$";
     json!({
         "concurrencyPolicy": "Replace",
-        "annotations": { "play.carto.run/outcome": play },
+        "annotations": { "play.carto.run/outcome": PLAY },
     })
-}
-
-fn containers() -> Value {
-    json!([{ "name": "work", "image": "busybox", "command": ["work"] }])
 }
 
 /// Has the input change while the first run hangs: that is stopped, and then the second one runs.
@@ -51,17 +42,9 @@ async fn the_first_makes_way(scene: &Scene, has_begun: impl Fn(&Value) -> bool) 
 
 #[tokio::test]
 async fn a_job_makes_way() -> Result<()> {
-    let scene = scene(cluster().await?, JOB).await?;
-    let pod = json!({
-        "metadata": { "annotations": { "play.carto.run/outcome": "$(runnable.spec.inputs.play)$" } },
-        "spec": { "restartPolicy": "Never", "containers": containers() },
-    });
+    let scene = Scene::with_stops(cluster().await?, JOB).await?;
     scene
-        .start(
-            json!({ "template": pod }),
-            exclusive(),
-            json!({ "play": "hang" }),
-        )
+        .start(played::job(PLAY), exclusive(), json!({ "play": "hang" }))
         .await?;
     the_first_makes_way(&scene, |job| job["status"]["active"] == 1).await
 }
@@ -71,10 +54,9 @@ async fn a_taskrun_makes_way() -> Result<()> {
     let Some(cluster) = cluster_with_tekton().await? else {
         return Ok(());
     };
-    let scene = scene(cluster, TASK_RUN).await?;
-    let spec = json!({ "taskSpec": { "steps": containers() } });
+    let scene = Scene::with_stops(cluster, TASK_RUN).await?;
     scene
-        .start(spec, exclusive(), json!({ "play": "hang" }))
+        .start(played::task_run(), exclusive(), json!({ "play": "hang" }))
         .await?;
     the_first_makes_way(&scene, |run| run["status"]["podName"].is_string()).await
 }
@@ -84,23 +66,14 @@ async fn a_workflow_makes_way() -> Result<()> {
     let Some(cluster) = cluster_with_argo().await? else {
         return Ok(());
     };
-    let scene = scene(cluster, WORKFLOW).await?;
-    let reports = Kind::new(
-        "argoproj.io",
-        "v1alpha1",
-        "WorkflowTaskResult",
-        "workflowtaskresults",
-    );
+    let scene = Scene::with_stops(cluster, WORKFLOW).await?;
+    scene.let_pods_report().await?;
     scene
-        .allow("pods", &[reports.rights(&["create", "patch"])])
-        .await?;
-    let spec = json!({
-        "serviceAccountName": "pods", "entrypoint": "main",
-        "podMetadata": { "annotations": { "play.carto.run/outcome": "$(runnable.spec.inputs.play)$" } },
-        "templates": [{ "name": "main", "container": containers()[0] }],
-    });
-    scene
-        .start(spec, exclusive(), json!({ "play": "hang" }))
+        .start(
+            played::workflow(PLAY),
+            exclusive(),
+            json!({ "play": "hang" }),
+        )
         .await?;
     the_first_makes_way(&scene, |run| run["status"]["phase"] == "Running").await
 }

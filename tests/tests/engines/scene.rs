@@ -141,6 +141,27 @@ impl Scene {
         })
     }
 
+    /// The same, and the account may stop runs as well.
+    pub(crate) async fn with_stops(cluster: Cluster, kind: Kind) -> Result<Self> {
+        let scene = Self::set(cluster, kind).await?;
+        let rights = [kind.rights_of_a_runnable(), kind.rights(&["patch"])];
+        scene.allow("default", &rights).await?;
+        Ok(scene)
+    }
+
+    /// Lets pods of Workflows, which run as the account `pods`, report what became of them.
+    pub(crate) async fn let_pods_report(&self) -> Result<()> {
+        let reports = Kind::new(
+            "argoproj.io",
+            "v1alpha1",
+            "WorkflowTaskResult",
+            "workflowtaskresults",
+        );
+        let rights = [reports.rights(&["create", "patch"])];
+        self.allow("pods", &rights).await?;
+        Ok(())
+    }
+
     /// Makes a template and the Runnable. `spec` is that of the runs, `template` holds `outputs`, a
     /// `healthRule`, and `annotations` of the runs.
     pub(crate) async fn start(
