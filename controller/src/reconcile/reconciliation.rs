@@ -195,6 +195,8 @@ impl<'a> Reconciliation<'a> {
     /// Writes what is left to say, cleans up, and says when to reconcile again.
     pub(super) async fn finish(mut self, end: End) -> Option<Duration> {
         let settled = matches!(end, End::Settled);
+        // By the clock of the last decision: to write the status moves it, and what is due since then nobody has decided.
+        let times = [self.next_attempt(settled), self.next_stop()];
         let mut pods = None;
         if matches!(end, End::Settled | End::Stuck(..)) {
             pods = self.look_for_hindrance().await;
@@ -222,10 +224,9 @@ impl<'a> Reconciliation<'a> {
             self.is_out_of_sight().then_some(self.ctx.poll),
             grace,
             pods,
-            self.next_attempt(settled),
-            self.next_stop(),
         ];
-        again.into_iter().chain(others.into_iter().flatten()).min()
+        let waits = others.into_iter().chain(times).flatten();
+        again.into_iter().chain(waits).min()
     }
 
     async fn finish_ok(&mut self) -> Option<Duration> {

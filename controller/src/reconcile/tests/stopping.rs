@@ -1,16 +1,23 @@
 //! What becomes of runs that did not hear that they were told to stop.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use cartouche_protocol::{
     decide::ToStop,
-    facts::{RunName, StopOutcome},
+    facts::{PolicyFrom, RunName, StopOutcome},
+    policy::{Asks, Policy},
 };
 use cartouche_templating::kinds::StopRequest;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::super::{ControllerContext, reconciliation::Reconciliation};
+use super::super::{
+    ControllerContext,
+    reconciliation::{End, Reconciliation},
+};
 use super::{API_VERSION, KIND, kinds, runnable, serving};
 use crate::{
     clock::{boot_time, moment},
@@ -80,7 +87,7 @@ async fn told(conflicts: usize) -> (Vec<Option<StopOutcome>>, bool) {
         "it was looked at once more"
     );
     let mut memory = lock(&begun.memory);
-    let lately = std::time::Duration::from_mins(5);
+    let lately = Duration::from_mins(5);
     let remembered = memory.asked_to_stop.lately(lately, boot_time());
     (known, remembered.contains("run-2"))
 }
@@ -101,4 +108,34 @@ async fn one_that_changes_again_is_not_taken_for_told() {
     };
     assert!(error.message.contains("stop the run"), "{error}");
     assert!(!remembered);
+}
+
+/// A controller whose API server takes every status, and no longer tells the time.
+fn without_time() -> Arc<ControllerContext> {
+    serving(|request| match *request.method() {
+        Method::PUT => (
+            StatusCode::OK,
+            json!({ "metadata": { "resourceVersion": "2" } }),
+        ),
+        _ => (StatusCode::OK, kinds(API_VERSION, KIND, "builds")),
+    })
+}
+
+#[tokio::test]
+async fn a_time_that_is_over_while_the_status_is_written_is_looked_at_at_once() {
+    let ctx = without_time();
+    let mut runnable = runnable("r");
+    let mut status: Value = serde_json::to_value(&runnable.status).unwrap();
+    status["currentRun"]["startedAt"] = "2026-01-01T00:00:00Z".into();
+    runnable.status = serde_json::from_value(status).unwrap();
+    let mut begun = Reconciliation::begin(&ctx, Arc::new(runnable), moment()).unwrap();
+    let asks = Asks {
+        timeout: Some("10s".to_owned()),
+        ..Asks::default()
+    };
+    begun.facts.policy = Policy::of(&asks, &Asks::default()).unwrap();
+    begun.facts.policy_from = PolicyFrom::Read;
+    begun.facts.now = "2026-01-01T00:00:09Z".parse().ok();
+    let again = begun.finish(End::Settled).await.unwrap();
+    assert!(again <= Duration::from_secs(2), "{again:?}");
 }
