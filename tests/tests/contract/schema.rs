@@ -302,7 +302,14 @@ async fn kubectl_get_shows_what_matters() -> Result<()> {
     let short = rows(&world, &["run"]).await?;
     assert_eq!(short[1][..5], ["r", "True", "Ready", "1", "Succeeded"]);
     let wide = rows(&world, &["runnables.carto.run", "-o", "wide"]).await?;
-    let more = ["RUN NAME", "ATTEMPT", "SUSPEND", "TEMPLATE", "OUTPUTS FROM"];
+    let more = [
+        "RUN NAME",
+        "ATTEMPT",
+        "WAITING",
+        "SUSPEND",
+        "TEMPLATE",
+        "OUTPUTS FROM",
+    ];
     assert_eq!(wide[0][6..], more);
     let (template, name) = (world.template_name(), crate::world::name_of(&run));
     assert_eq!(wide[1][6..], [name, &template, name]);
