@@ -128,10 +128,12 @@ impl Memory {
         {
             self.backoffs.swap_remove(first);
         }
+        // Whoever waits has not failed, and whatever fails in the end is tried again as soon as ever.
+        let failures = u32::from(!error.category.is_hold());
         self.backoffs.push(Backoff {
             what,
             error: error.clone(),
-            attempts: attempts + 1,
+            attempts: attempts + failures,
             since,
             until: now + delay,
         });

@@ -6,16 +6,19 @@ mod run_at_hand;
 mod run_name;
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
-use cartouche_crds::{CurrentRun, HistoryEntry, RERUN_TOKEN_ANNOTATION, Runnable, RunnableStatus};
+use cartouche_crds::{
+    ConcurrencyPolicy, CurrentRun, HistoryEntry, RERUN_TOKEN_ANNOTATION, Runnable, RunnableStatus,
+};
 use cartouche_templating::Rendered;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::{
-    ledger::{BreakerLimits, Cause, FetchedRun, Intent, Ledger, RunIdentity},
+    ledger::{BreakerLimits, Cause, Due, FetchedRun, Intent, Ledger, RunIdentity, past},
     policy::Policy,
     process_state::Remembered,
     reconcile_error::{Category, ReconcileError, Requeue},
@@ -323,6 +326,48 @@ impl Facts {
             hindrance: Hindrance::NotAsked,
             limits,
         }
+    }
+
+    /// Runs of other documents than the one that is rendered, with the rules that they were made under: those of the history,
+    /// and the current run where the next one waits for it. The template may be that of the next one by now, whose rules say
+    /// nothing of this one.
+    #[must_use]
+    pub fn earlier_runs(&self) -> Cow<'_, [HistoryEntry]> {
+        let history = &self.ledger.history;
+        match self
+            .ledger
+            .current
+            .as_ref()
+            .filter(|it| self.is_waited_for(it))
+        {
+            Some(current) => Cow::Owned(
+                history
+                    .iter()
+                    .cloned()
+                    .chain([past(current.clone(), None)])
+                    .collect(),
+            ),
+            None => Cow::Borrowed(history),
+        }
+    }
+
+    /// Whether the next run waits for this current one, which is of another document, or would if it could be rendered.
+    #[must_use]
+    pub fn is_waited_for(&self, current: &CurrentRun) -> bool {
+        let rendered = self.rendering.as_ref();
+        let is_rendered = rendered.is_ok_and(|it| it.document.input_hash() == current.input_hash);
+        self.policy.concurrency != ConcurrencyPolicy::Allow && !is_rendered
+    }
+
+    /// Whether something else is to run than what the current run was made of, or is once more on request.
+    #[must_use]
+    pub fn is_another_due(&self) -> bool {
+        let token = self.runnable.rerun_token.as_deref();
+        let rendering = self.rendering.as_ref();
+        rendering.is_ok_and(|rendering| {
+            let due = self.ledger.due(rendering.document.input_hash(), token);
+            matches!(due, Due::New(_))
+        })
     }
 
     /// What was read in the run with this uid in this reconciliation.

@@ -29,7 +29,7 @@ pub use breaker::{BreakerLimits, Cause, Pace};
 pub use due::Due;
 pub use intent::{Fate, Intent};
 pub use rebuild::{ListedRun, UNKNOWN_HASH, rebuild};
-use record::past;
+pub(crate) use record::past;
 pub use record::result_of_gone;
 pub(crate) use run::LANDED_BY;
 pub use run::{FetchedRun, OutputsRead, PodsSaid, RunIdentity, controlling_runnable, result_of};

@@ -76,8 +76,8 @@ pub fn told_at(now: Option<Timestamp>, created: Option<Timestamp>) -> Option<Tim
 /// The whole status for a ledger and, if something is wrong, the error.
 #[must_use]
 pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> RunnableStatus {
-    let left_over = error
-        .is_none()
+    let is_between = error.is_none() && pending::is_between(facts, ledger);
+    let left_over = (error.is_none() && !is_between)
         .then(|| unsatisfied(facts, ledger))
         .flatten();
     let error = error.or(left_over.as_ref());
@@ -121,7 +121,7 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
         dropped_lines: 0,
         breaker: ledger.breaker.clone(),
     };
-    if error.is_none() && pending::is_between(facts, ledger) {
+    if is_between {
         return pending::left_as_said(status, &facts.stored);
     }
     status

@@ -173,14 +173,12 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
     if status.observed_generation != runnable.metadata.generation {
         return Standing::Waiting("the controller has not observed the last change yet".to_owned());
     }
-    if let Some(pending) = &status.pending {
-        let waiting = format!(
-            "run {} is due, and waits ({})",
-            pending.sequence, pending.reason
-        );
+    let (ready_is, reason) = ready(runnable);
+    let stalled = condition(runnable, STALLED).filter(|stalled| stalled.status == "True");
+    if let Some(pending) = status.pending.as_ref().filter(|_| stalled.is_none()) {
+        let waiting = format!("run {} is due, and waits ({reason})", pending.sequence);
         return Standing::Waiting(waiting);
     }
-    let (ready_is, reason) = ready(runnable);
     let is_ahead = has_attempt_ahead(runnable);
     let result = status.current_run.as_ref().and_then(|run| run.result);
     let waiting = match wanted {
@@ -200,7 +198,6 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
     if let Some(scheduled) = scheduled.filter(|_| is_ahead) {
         return Standing::Waiting(in_one_line(&scheduled.message));
     }
-    let stalled = condition(runnable, STALLED).filter(|stalled| stalled.status == "True");
     if let Some(Condition {
         reason, message, ..
     }) = stalled
@@ -250,6 +247,23 @@ mod tests {
             standing(&runnable, &WaitFor::Ready),
             Standing::Waiting(_)
         ));
+    }
+
+    #[test]
+    fn a_run_that_waits_is_waited_for_unless_only_a_change_can_help() {
+        let pending = json!({ "pending": {
+            "sequence": 3, "inputHash": "v1:b", "reason": "RunAtWork", "since": "2026-01-01T00:00:00Z",
+        } });
+        let ready = condition("Ready", "Unknown", "StopFailed");
+        let waits = runnable(2, &json!([ready]), &pending);
+        assert_eq!(
+            standing(&waits, &WaitFor::Ready),
+            Standing::Waiting("run 3 is due, and waits (StopFailed)".to_owned())
+        );
+        let stalled = condition("Stalled", "True", "InvalidRunnable");
+        let stalled = runnable(2, &json!([ready, stalled]), &pending);
+        let standing = standing(&stalled, &WaitFor::Ready);
+        assert!(matches!(standing, Standing::InVain(_)), "{standing:?}");
     }
 
     #[test]

@@ -39,6 +39,19 @@ fn each_step_that_fails_waits_longer_for_itself() {
 }
 
 #[test]
+fn what_fails_after_a_long_wait_is_tried_again_as_soon_as_ever() {
+    let mut memory = Memory::default();
+    let render = Operation::Render(1);
+    let wait = Requeue::After(Duration::from_mins(5));
+    let held = ReconcileError::new(Category::RunAtWork, wait, "waits");
+    for hours in 0..12 {
+        memory.failed(render.clone(), &held, Duration::from_hours(hours));
+    }
+    let now = Duration::from_hours(11);
+    assert!(memory.failed(render, &problem(), now) < Duration::from_secs(2));
+}
+
+#[test]
 fn what_failed_long_ago_is_forgotten_and_never_more_is_kept_than_fits() {
     let mut memory = Memory::default();
     for sequence in 0..100 {

@@ -108,7 +108,8 @@ impl Reconciliation<'_> {
 
     fn fetched(&self, object: &Value) -> Option<FetchedRun> {
         let ledger = &self.facts.ledger;
-        let mut fetched = fetched_run(self.compiled.as_ref()?, &ledger.history, object)?;
+        let earlier = self.facts.earlier_runs();
+        let mut fetched = fetched_run(self.compiled.as_ref()?, &earlier, object)?;
         if self.may_hold_secrets(&fetched.run) {
             fetched.health = fetched.health.silenced();
         }

@@ -195,10 +195,10 @@ impl Reconciliation<'_> {
         };
         let path = watched.kind.path(&self.key.namespace);
         let mut found = Vec::new();
-        let history = &self.facts.ledger.history;
+        let earlier = self.facts.earlier_runs();
         let listed = account
             .each(&path, &own_runs(&self.key), |object| {
-                let fetched = fetched_run(compiled, history, &object);
+                let fetched = fetched_run(compiled, &earlier, &object);
                 let own = fetched.filter(|fetched| fetched.run.is_owned_by(owner));
                 found.extend(own.as_ref().map(CachedRun::of));
                 own.is_some()

@@ -174,6 +174,10 @@ impl Reconciliation<'_> {
         if current.sequence > old.sequence && current.attempt > old.attempt {
             self.ctx.metrics.run(RunEvent::Retried);
         }
+        // A change goes first.
+        if self.facts.is_another_due() {
+            return;
+        }
         // Who cancels a run asks for no further attempt.
         let uid = current.uid.as_deref().unwrap_or_default();
         let is_cancelled = self.facts.is_cancelled(uid);

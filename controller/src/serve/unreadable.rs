@@ -288,6 +288,8 @@ fn status_with(
     let stored: OnlyStatus = serde_json::from_str(text.get())?;
     let mut status = stored.status.unwrap_or_default();
     status.insert("conditions".to_owned(), to_raw_value(conditions)?);
+    // What is due is not known any more.
+    status.remove("pending");
     if let Some(generation) = generation {
         status.insert("observedGeneration".to_owned(), to_raw_value(&generation)?);
     }

@@ -147,7 +147,10 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
             .ok()
             .filter(|_| overlap::is_asked(facts))
     };
-    let unjudged = cached_run.rules_hash.is_empty()
+    // Nor by the rules of the next one.
+    let by_others = facts.is_waited_for(current)
+        && current.rules_hash.as_deref() != Some(&*cached_run.rules_hash);
+    let unjudged = (cached_run.rules_hash.is_empty() || by_others)
         && rendering
             .or_else(waited_for)
             .is_none_or(|rendering| rendering.has_health_rule);

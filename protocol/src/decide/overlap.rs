@@ -28,14 +28,22 @@ pub(super) fn over(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
     if !is_asked(facts) {
         return Ok(());
     }
-    followed(facts)?;
-    if let Some(current) = ledger.current.as_ref().filter(|run| may_come(run)) {
-        unseen_is_over(facts, current)?;
+    let does_not_stop = followed(facts)?;
+    let unseen = ledger.current.as_ref().filter(|run| may_come(run));
+    let unseen = unseen.map_or(Ok(()), |current| unseen_is_over(facts, current));
+    let over = unseen.and_then(|()| match facts.policy.concurrency {
+        ConcurrencyPolicy::Allow => Ok(()),
+        _ => all_made_are_over(facts, ledger),
+    });
+    over.map_err(|step| said(step, does_not_stop))
+}
+
+/// Whoever waits says that a run does not stop, if one does not.
+fn said(step: Step, does_not_stop: Option<ReconcileError>) -> Step {
+    match (step, does_not_stop) {
+        (Step::Stuck(_), Some(problem)) => Step::Stuck(problem),
+        (step, _) => step,
     }
-    if facts.policy.concurrency == ConcurrencyPolicy::Allow {
-        return Ok(());
-    }
-    all_made_are_over(facts, ledger)
 }
 
 /// The same before a create for the current entry, which was refused.
@@ -43,8 +51,8 @@ pub(super) fn earlier_are_over(facts: &Facts) -> Result<(), Step> {
     if facts.policy.concurrency == ConcurrencyPolicy::Allow {
         return Ok(());
     }
-    followed(facts)?;
-    all_made_are_over(facts, &facts.ledger)
+    let does_not_stop = followed(facts)?;
+    all_made_are_over(facts, &facts.ledger).map_err(|step| said(step, does_not_stop))
 }
 
 /// What became of the current run, which was waited for: the status does not speak of it while it says what waits.
@@ -55,15 +63,17 @@ pub(super) fn explained(facts: &Facts) -> Option<String> {
     has_ended.then(|| explanation(read, current.stop.as_ref()))
 }
 
-/// How earlier runs ended is written down first: it may be all that is waited for.
-fn followed(facts: &Facts) -> Result<(), Step> {
+/// How earlier runs ended is written down first: it may be all that is waited for. That one does not stop is no reason not
+/// to look whether it has ended.
+fn followed(facts: &Facts) -> Result<Option<ReconcileError>, Step> {
     let step = match &facts.ledger.current {
         Some(_) => looked_after(facts),
         // What is left of a ledger that was edited.
         None => superseded::superseded(facts),
     };
     match step {
-        Step::Settled => Ok(()),
+        Step::Settled => Ok(None),
+        Step::Stuck(problem) if problem.category == Category::StopFailed => Ok(Some(problem)),
         step => Err(step),
     }
 }
@@ -79,7 +89,14 @@ pub(super) fn may_come(current: &CurrentRun) -> bool {
 /// land any more.
 fn unseen_is_over(facts: &Facts, current: &CurrentRun) -> Result<(), Step> {
     let name = RunName::of(current);
-    let withdrawn = current.stop.as_ref().filter(|_| is_withdrawn(current));
+    // One of a time that has not come yet is of a clock that was fast, or of nobody.
+    let is_ahead = |at: Timestamp| {
+        facts
+            .now
+            .is_some_and(|now| at.duration_since(now) > LANDED_BY)
+    };
+    let withdrawn = current.stop.as_ref();
+    let withdrawn = withdrawn.filter(|stop| is_withdrawn(current) && !is_ahead(stop.at.0));
     if let Some(stop) = withdrawn {
         return lands_no_more(facts, name, stop.at.0);
     }
@@ -112,6 +129,8 @@ fn lands_no_more(facts: &Facts, name: RunName, last_sent: Timestamp) -> Result<(
     }
     match facts.reads.get(&name) {
         None => Err(Step::ReadRun(name)),
+        // It was withdrawn under another policy: nobody waits for what cannot be seen any more.
+        Some(NameRead::Denied) if facts.policy.concurrency == ConcurrencyPolicy::Allow => Ok(()),
         Some(NameRead::Denied) => Err(waits(facts, vec![(name, Why::Unread)], None)),
         // If it is its run, that was written down before this is asked.
         Some(NameRead::Absent | NameRead::Found(_)) => Ok(()),

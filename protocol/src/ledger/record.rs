@@ -41,7 +41,11 @@ impl Ledger {
                 .rules_hash
                 .take()
                 .filter(|_| current.result.is_none());
-            current.rules_hash = known.map(|_| fetched.rules_hash.to_string());
+            // Where it was judged by its kind, the rules are none that it was made under.
+            current.rules_hash = known.map(|made_under| match &*fetched.rules_hash {
+                "" => made_under,
+                rules => rules.to_owned(),
+            });
             current.sequence
         } else if let Some(entry) = self.unfinished(uid) {
             if let Some(result) = fetched.result() {
@@ -207,7 +211,7 @@ impl Ledger {
 }
 
 /// A run that is current no more, as the history has it.
-pub(super) fn past(run: CurrentRun, at: Option<Timestamp>) -> HistoryEntry {
+pub(crate) fn past(run: CurrentRun, at: Option<Timestamp>) -> HistoryEntry {
     let started_at = match run.uid {
         Some(_) => run.started_at.or(run.intent_at),
         // The last attempt was no later than this: once this is written, no create for it is sent.

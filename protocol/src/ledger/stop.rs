@@ -1,6 +1,6 @@
 //! Runs that were told to stop.
 
-use cartouche_crds::{CurrentRun, RunResult, Stop, StopReason};
+use cartouche_crds::{CurrentRun, RunPhase, RunResult, Stop, StopReason};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::Ledger;
@@ -48,11 +48,12 @@ impl Ledger {
         self
     }
 
-    /// WITHDRAW: no create is sent any more for the current entry, of which nobody knows whether its run was made.
+    /// WITHDRAW: no create is sent any more for the current entry, of which nobody knows whether its run was made. Whatever
+    /// else is said there of a stop is none of ours: what was not made cannot be told to.
     #[must_use]
     pub fn withdraw(mut self, at: Timestamp) -> Self {
-        let unseen = self.current.as_mut().filter(|run| run.uid.is_none());
-        if let Some(current) = unseen.filter(|run| run.stop.is_none()) {
+        let current = self.current.as_mut();
+        if let Some(current) = current.filter(|run| run.phase != RunPhase::Created) {
             current.stop = Some(Stop {
                 reason: StopReason::Withdrawn,
                 at: Time(at),
@@ -132,7 +133,8 @@ pub fn is_ours(stop: &Stop) -> bool {
 /// Whether an entry whose run nobody has seen was given up, so that no create of it is sent any more.
 #[must_use]
 pub fn is_withdrawn(run: &CurrentRun) -> bool {
-    let stop = run.stop.as_ref().filter(|_| run.uid.is_none());
+    let unseen = run.phase != RunPhase::Created;
+    let stop = run.stop.as_ref().filter(|_| unseen);
     stop.is_some_and(|stop| stop.reason == StopReason::Withdrawn)
 }
 

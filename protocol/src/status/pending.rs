@@ -21,6 +21,8 @@ pub(super) fn pending(
     let sequence = match due(facts, ledger)? {
         Due::New(sequence) if waits || error.category == Category::StopFailed => sequence,
         Due::Pending(sequence) if waits => sequence,
+        // A further attempt, or the same once more.
+        Due::Nothing(_) if waits => ledger.next_sequence(),
         _ => return None,
     };
     let rendering = facts.rendering.as_ref().ok()?;
@@ -51,6 +53,7 @@ fn due(facts: &Facts, ledger: &Ledger) -> Option<Due> {
 pub(super) fn is_between(facts: &Facts, ledger: &Ledger) -> bool {
     facts.policy.concurrency != ConcurrencyPolicy::Allow
         && ledger.current.is_some()
+        && !facts.stored.conditions.is_empty()
         && matches!(due(facts, ledger), Some(Due::New(_)))
 }
 

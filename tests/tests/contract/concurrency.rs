@@ -271,3 +271,25 @@ async fn the_policy_and_what_waits_are_nothing_that_templates_can_read() -> Resu
         .await?;
     Ok(())
 }
+
+/// By the rules of the template that makes the next run the one before would have ended at once.
+#[tokio::test]
+async fn a_run_that_is_waited_for_is_not_judged_by_the_rules_of_the_next_one() -> Result<()> {
+    let world = world("other-rules").await?;
+    let (subject, first) = waiting(&world).await?;
+    let mut template = stoppable();
+    template["healthRule"] = json!({ "alwaysHealthy": {} });
+    template["outputs"] = json!({ "foo": ".spec.foo" });
+    world.template(template).await?;
+    // Whatever the controller does because of it, it has done when it answers the next change.
+    subject.input("foo", 3).await?;
+    subject.observed().await?;
+    let status = subject.status().await?;
+    assert_eq!(status["currentRun"]["result"], Value::Null, "{status}");
+    subject.stays_at(1).await?;
+    assert_eq!(subject.status().await?["outputs"], Value::Null);
+    world.play(&first, answered(1)).await?;
+    subject.run(2).await?;
+    subject.outputs(json!({ "foo": 3 })).await?;
+    Ok(())
+}

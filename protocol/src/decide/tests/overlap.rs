@@ -13,7 +13,7 @@ use crate::{
     decide::{Change, Step, decide},
     facts::{CreateOutcome, Facts, NameRead, PolicyFrom},
     ledger::{Asked, tests::sample::*},
-    reconcile_error::{Category, Requeue},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 
 fn under(policy: ConcurrencyPolicy, facts: Facts) -> Facts {

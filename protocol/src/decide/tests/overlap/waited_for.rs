@@ -124,3 +124,109 @@ fn between_the_end_of_a_run_and_the_next_the_status_says_what_it_said() {
     assert_eq!(status.pending, facts.stored.pending);
     assert!(status.pending.is_some() && status.outputs.is_some());
 }
+
+#[test]
+fn the_rules_of_the_next_run_say_nothing_of_the_one_that_it_waits_for() {
+    let of_current = |facts: &Facts| {
+        let earlier = facts.earlier_runs().into_owned();
+        let entry = earlier
+            .into_iter()
+            .find(|entry| entry.uid == Some(uid(2)))?;
+        entry.rules_hash
+    };
+    let current = CurrentRun {
+        rules_hash: Some("of A".to_owned()),
+        ..created(2, "A")
+    };
+    let made_under = Some("of A".to_owned());
+    assert_eq!(of_current(&latest(with(current.clone(), "B"))), made_under);
+    assert_eq!(of_current(&replace(with(current.clone(), "B"))), made_under);
+    // Of the present document a mended rule tells, and beside a run that is superseded at once the history does.
+    assert_eq!(of_current(&latest(with(current.clone(), "A"))), None);
+    let allowed = under(ConcurrencyPolicy::Allow, with(current.clone(), "B"));
+    assert_eq!(of_current(&allowed), None);
+    // What was judged by its kind stays one that was made under those rules.
+    let mut by_kind = running(run(2, "A"));
+    by_kind.rules_hash = "".into();
+    let ledger = latest(with(current, "B")).ledger;
+    let recorded = ledger.record(&by_kind, Some(at(NOW)));
+    assert_eq!(recorded.current.unwrap().rules_hash, made_under);
+}
+
+#[test]
+fn one_that_does_not_stop_is_read_all_the_same() {
+    let stopping = stopped(created(2, "A"), StopReason::Replaced, 600);
+    let mut facts = working(replace(with(stopping, "B")));
+    facts.policy.stop = None;
+    assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));
+    let at_work = facts.clone().reading_found(&name(2), running(run(2, "A")));
+    stuck(&at_work, Category::StopFailed);
+    let facts = facts.reading_found(&name(2), failed(run(2, "A")));
+    let ledger = written(&facts, Change::Record);
+    assert_eq!(intended(&Facts { ledger, ..facts }), (3, hash("B")));
+}
+
+#[test]
+fn what_was_not_made_is_withdrawn_whatever_is_said_of_a_stop() {
+    let other = StopReason::Other("Paused".to_owned());
+    let with_uid = |current: CurrentRun| CurrentRun {
+        uid: Some(uid(2)),
+        ..current
+    };
+    let ahead = |current| stopped(current, StopReason::Withdrawn, -3_600);
+    for current in [
+        stopped(pending(2, "A"), other.clone(), 5),
+        stopped(rejected(2, "A", true), other, 5),
+        with_uid(pending(2, "A")),
+        ahead(pending(2, "A")),
+    ] {
+        let facts = latest(with(current, "B")).reading_absent(&name(2));
+        let ledger = written(&facts, Change::MakeWay);
+        let stop = ledger.current.clone().unwrap().stop.unwrap();
+        assert_eq!(stop.reason, StopReason::Withdrawn);
+        waiting(&Facts { ledger, ..facts });
+    }
+}
+
+#[test]
+fn where_runs_may_overlap_again_nobody_waits_for_what_cannot_be_read() {
+    let withdrawn = stopped(pending(2, "A"), StopReason::Withdrawn, 60);
+    let denied = |policy| {
+        let mut facts = under(policy, with(withdrawn.clone(), "B"));
+        facts.reads.insert(run_name(&name(2)), NameRead::Denied);
+        facts
+    };
+    waiting(&denied(ConcurrencyPolicy::LatestOnly));
+    assert_eq!(intended(&denied(ConcurrencyPolicy::Allow)), (3, hash("B")));
+}
+
+#[test]
+fn a_run_that_lacks_an_output_is_no_fault_of_the_next_one() {
+    let mut facts = latest(with(created(2, "A"), "A").asking("again"));
+    let held = stuck(&read(facts.clone()), Category::RunAtWork);
+    facts.stored = std::sync::Arc::new(crate::status::status(&facts, &facts.ledger, Some(&held)));
+    let mut lacking = succeeded(run(2, "A"), "x");
+    lacking.outputs = crate::ledger::OutputsRead::Unsatisfied {
+        why: "no value".to_owned(),
+        faults: Vec::new(),
+    };
+    let facts = facts
+        .seeing(seen(&lacking))
+        .reading_found(&name(2), lacking);
+    let ledger = written(&facts, Change::Record);
+    let status = crate::status::status(&facts, &ledger, None);
+    assert_eq!(status.pending, facts.stored.pending);
+    let is_stalled = |it: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition| {
+        it.type_ == crate::status::STALLED
+    };
+    assert!(!status.conditions.iter().any(is_stalled));
+}
+
+#[test]
+fn an_attempt_that_waits_says_under_which_number() {
+    let ledger = ledger(ended(2, "A", RunResult::Failed), vec![unfinished(1, "old")]);
+    let facts = latest(facts(ledger, "A"));
+    let waits = ReconcileError::new(Category::RunAtWork, Requeue::OnChange, "waits");
+    let status = crate::status::status(&facts, &facts.ledger, Some(&waits));
+    assert_eq!(status.pending.unwrap().sequence, 3);
+}
