@@ -161,6 +161,8 @@ pub enum Diagnosis {
     },
     /// A quota, a policy or a webhook does not admit the run, for this reason.
     NotAdmitted(String),
+    /// An admission webhook that the API server has to ask gives no answer: which, and why.
+    WebhookSilent(String),
     /// The namespace is being deleted.
     NamespaceEnds(String),
     /// The API server did not answer, or with an error of its own; what was tried.
@@ -268,6 +270,9 @@ impl Diagnosis {
             Self::Refused(..) => "see what the answer names; it is tried again",
             Self::NotAdmitted(_) => {
                 "do as the answer says; it is tried again within minutes, and at once when what is rendered changes (`cartouche rerun` does not hasten it)"
+            }
+            Self::WebhookSilent(_) => {
+                "see that the service behind that webhook is there and answers, or remove the webhook; the run is tried again meanwhile"
             }
             Self::NamespaceEnds(_) => "nothing: no run can be made in it any more",
             Self::NoAnswer(_) | Self::TemplateUnread(_) | Self::NameFreed => {

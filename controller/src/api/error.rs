@@ -118,6 +118,13 @@ impl ApiError {
         matches!(code, 400 | 403 | 413 | 422) && (of_policy || of_webhook)
     }
 
+    /// A webhook that has to be asked does not answer. That heals as any error of the server does, but somebody has to see to it.
+    #[must_use]
+    pub fn is_silent_webhook(&self) -> bool {
+        matches!(self, Self::Answered { code: 500, message, .. }
+            if message.starts_with("Internal error occurred: failed calling webhook \""))
+    }
+
     /// A resourceVersion or uid was not the present one.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
@@ -314,6 +321,20 @@ mod tests {
         let invalid = "Job.batch \"a\" is invalid: spec.a: Invalid value: \"admission webhook \\\"a\\\" denied the request\": no";
         assert!(!answered(422, invalid).is_not_admitted());
         assert!(!answered(500, webhook).is_not_admitted());
+    }
+
+    #[test]
+    fn a_webhook_that_does_not_answer_is_told_from_other_errors_of_the_server() {
+        let answered = |code, message: &str| ApiError::Answered {
+            code,
+            reason: "InternalError".into(),
+            message: message.into(),
+            namespace_terminating: false,
+        };
+        let silent = "Internal error occurred: failed calling webhook \"a.example\": failed to call webhook: service \"policy\" not found";
+        assert!(answered(500, silent).is_silent_webhook());
+        assert!(!answered(400, silent).is_silent_webhook());
+        assert!(!answered(500, "etcdserver: request timed out").is_silent_webhook());
     }
 
     #[test]

@@ -32,6 +32,8 @@ impl Reconciliation<'_> {
             Diagnosis::KindMissing(api_version.to_owned(), kind.to_owned())
         } else if error.is_not_admitted() {
             Diagnosis::NotAdmitted(self.told(error))
+        } else if error.is_silent_webhook() {
+            Diagnosis::WebhookSilent(self.told(error))
         } else if error.is_invalid() {
             Diagnosis::Invalid {
                 kind: kind.to_owned(),

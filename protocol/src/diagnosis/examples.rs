@@ -61,6 +61,9 @@ impl Diagnosis {
                 runnable: text("shop-build"),
             },
             Self::NotAdmitted(text("exceeded quota: jobs")),
+            Self::WebhookSilent(text(
+                "failed calling webhook \"jobs.example.com\": service \"policy\" not found",
+            )),
             Self::NamespaceEnds(text("shop")),
             Self::NoAnswer("make the run"),
             Self::Refused(

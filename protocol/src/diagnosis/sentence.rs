@@ -64,6 +64,12 @@ impl fmt::Display for Diagnosis {
                 write!(f, "what was rendered is no valid {kind}: {why}")
             }
             Self::NotAdmitted(why) => write!(f, "the run was not admitted: {why}"),
+            Self::WebhookSilent(why) => {
+                write!(
+                    f,
+                    "the run was not made, as an admission webhook fails: {why}"
+                )
+            }
             Self::NamespaceEnds(namespace) => write!(f, "namespace {namespace:?} is being deleted"),
             Self::NoAnswer(tried) => write!(f, "the API server did not {tried}"),
             Self::Refused(tried, why) => write!(f, "the API server does not {tried}: {why}"),
