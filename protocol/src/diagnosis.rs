@@ -268,6 +268,9 @@ impl Diagnosis {
             }
             Self::Selector(_) => "correct spec.selector.matchingLabels",
             Self::Refused(..) => "see what the answer names; it is tried again",
+            Self::NotAdmitted(why) if why.contains("exceeded quota: ") => {
+                "raise that ResourceQuota, or delete what it counts, such as ended runs; it is tried again within minutes, and at once when what is rendered changes (`cartouche rerun` does not hasten it)"
+            }
             Self::NotAdmitted(_) => {
                 "do as the answer says; it is tried again within minutes, and at once when what is rendered changes (`cartouche rerun` does not hasten it)"
             }
@@ -291,7 +294,7 @@ impl Diagnosis {
                 "see whether its engine runs, and end the run in its way; it is told again every 5 minutes, and a new one is made only when something changes"
             }
             Self::OtherController(_) => {
-                "stop the other controller of carto.run, which may be Cartographer"
+                "leave the status alone if it was edited by hand; else stop the other controller of carto.run, which may be Cartographer"
             }
             Self::Suspended => {
                 "`cartouche resume`, or set spec.suspend to false, when it may be made"

@@ -61,6 +61,9 @@ impl Diagnosis {
                 runnable: text("shop-build"),
             },
             Self::NotAdmitted(text("exceeded quota: jobs")),
+            Self::NotAdmitted(text(
+                "admission webhook \"jobs.example.com\" denied the request: a Job needs the label team",
+            )),
             Self::WebhookSilent(text(
                 "failed calling webhook \"jobs.example.com\": service \"policy\" not found",
             )),

@@ -141,6 +141,19 @@ fn every_mistake_of_a_template_is_told_with_its_place_and_its_cure() {
 }
 
 #[test]
+fn a_quota_is_to_be_raised_and_what_anything_else_denies_is_for_its_own_answer_to_cure() {
+    let cure = |why: &str| Diagnosis::NotAdmitted(why.to_owned()).cure();
+    let quota =
+        cure("jobs.batch \"a\" is forbidden: exceeded quota: q, requested: count/jobs.batch=1");
+    assert!(
+        quota.starts_with("raise that ResourceQuota, or delete what it counts"),
+        "{quota}"
+    );
+    let webhook = cure("admission webhook \"a.example\" denied the request: no");
+    assert!(webhook.starts_with("do as the answer says"), "{webhook}");
+}
+
+#[test]
 fn every_diagnosis_is_shown_in_the_docs_and_has_a_cure() {
     let shown: std::collections::HashSet<_> = Diagnosis::examples()
         .iter()
