@@ -154,7 +154,7 @@ impl PodsWords {
             self.waiting = waiting(pod);
         }
         if self.creating.is_none() {
-            self.creating = creating(pod);
+            self.creating = creating(pod).or_else(|| unclaimed(pod));
         }
     }
 
@@ -278,6 +278,18 @@ fn creating(pod: &Value) -> Option<String> {
         "pod {name} has no containers yet (ContainerCreating): `kubectl describe pod {name} -n {namespace}` shows what it waits for"
     );
     containers(pod).any(is_creating).then_some(words)
+}
+
+/// That no scheduler has looked at a pod, such as one whose `schedulerName` is misspelt: no event and no condition says so.
+fn unclaimed(pod: &Value) -> Option<String> {
+    let has_node = !text(pod.get("spec").unwrap_or_default(), "nodeName").is_empty();
+    let is_told = conditions_of(pod).any(|it| text(it, "type") == "PodScheduled");
+    let is_seen = has_node || is_told || containers(pod).next().is_some();
+    let phase = text(pod.get("status").unwrap_or_default(), "phase");
+    (phase == "Pending" && !is_seen).then(|| {
+        let name = name(pod);
+        format!("no scheduler has looked at pod {name} yet: see whether the one that its spec.schedulerName names is there and runs")
+    })
 }
 
 fn reason_and_words(reason: &str, words: &str) -> String {

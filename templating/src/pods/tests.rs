@@ -320,6 +320,21 @@ fn a_pod_that_has_no_containers_yet_says_where_the_reason_stands_unless_another_
     assert!(said.unwrap().contains("(InvalidImageName)"));
 }
 
+#[test]
+fn a_pod_that_no_scheduler_looks_at_is_told_and_one_that_has_a_node_is_not() {
+    let mut waits = pod(&json!({ "phase": "Pending" }));
+    let said = heard(std::slice::from_ref(&waits)).hindrance().unwrap();
+    assert!(
+        said.contains("no scheduler has looked at pod migrate-1-x"),
+        "{said}"
+    );
+    waits["spec"] = json!({ "nodeName": "a" });
+    assert_eq!(heard(&[waits]).hindrance(), None);
+    let seen =
+        json!({ "phase": "Pending", "conditions": [{ "type": "PodScheduled", "status": "True" }] });
+    assert_eq!(heard(&[pod(&seen)]).hindrance(), None);
+}
+
 fn tell(spec: &Value, status: &Value) -> PodsTell {
     let job = json!({ "apiVersion": "batch/v1", "kind": "Job", "spec": spec, "status": status });
     PodsTell::of(&job, &crate::built_in_health(&job))
@@ -379,6 +394,6 @@ fn of_a_job_without_pods_it_is_said_what_shows_why() {
         )
     );
     assert_eq!(told(&[], PodsTell::WhyItWaits), None);
-    let silent = pod(&json!({ "phase": "Pending" }));
+    let silent = pod(&json!({ "phase": "Running" }));
     assert_eq!(told(&[silent], PodsTell::WhyNoneIsMade), None);
 }
