@@ -10,6 +10,9 @@ use crate::{
     template_file,
 };
 
+/// Bytes of a DNS subdomain.
+const MAX_NAME: usize = 253;
+
 /// A name or a label that is not allowed.
 pub(super) struct Refused {
     pub(super) at: Vec<Segment>,
@@ -66,7 +69,7 @@ pub(super) fn check(object: &Value) -> Vec<Refused> {
                 at: vec![Segment::Key("metadata".into()), Segment::Key(field.into())],
                 rule: Rule::Name,
                 because: format!("metadata.{field} '{name}' is not allowed as a name"),
-                help: "names consist of lower-case letters, digits, - and ., and begin with a letter or digit".to_owned(),
+                help: help(name),
             });
         }
     }
@@ -85,6 +88,17 @@ pub(super) fn check(object: &Value) -> Vec<Refused> {
     }
     refused.extend(super::restart_policy::check(object));
     refused
+}
+
+fn help(name: &str) -> String {
+    if MAX_NAME < name.len() {
+        return format!(
+            "names have at most {MAX_NAME} characters, and this has {}",
+            name.len()
+        );
+    }
+    "names consist of lower-case letters, digits, - and ., and begin with a letter or digit"
+        .to_owned()
 }
 
 /// What a name may be, or what it may begin with.
@@ -123,6 +137,22 @@ mod tests {
         for name in ["Build-", "my_run-", "-x", "a..b", "é"] {
             assert!(!is_subdomain(name, true), "{name}");
         }
+    }
+
+    #[test]
+    fn of_a_name_that_is_too_long_the_length_is_told_and_not_the_letters() {
+        let helps = |length| -> Vec<String> {
+            let object = serde_json::json!({ "metadata": { "name": "a".repeat(length) } });
+            check(&object)
+                .into_iter()
+                .map(|refused| refused.help)
+                .collect()
+        };
+        assert!(helps(253).is_empty());
+        assert_eq!(
+            helps(254),
+            ["names have at most 253 characters, and this has 254"]
+        );
     }
 
     #[test]
