@@ -129,7 +129,9 @@ impl Explanation {
             .filter(|_| ready.is_none_or(|ready| ready.status != TRUE))
             .and_then(blocking);
         let is_at_work = ready.is_some_and(|ready| ready.reason == RUN_IN_PROGRESS);
-        let advised = blocking.filter(|_| !is_at_work).map(advice);
+        // Whatever is mended, no run is made any more.
+        let is_deleted = matches!(next, Next::Deleting { .. });
+        let advised = blocking.filter(|_| !is_at_work && !is_deleted).map(advice);
         Self {
             name: runnable.name_any(),
             namespace,
@@ -229,6 +231,24 @@ pub(super) mod tests {
             "type": name, "status": status, "reason": reason, "message": "m",
             "lastTransitionTime": "2026-01-01T00:00:00Z",
         })
+    }
+
+    #[test]
+    fn of_a_runnable_that_is_being_deleted_nothing_is_to_be_mended() {
+        let runnable = serde_json::from_value(json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+            "metadata": { "name": "hello" },
+            "spec": { "runTemplateRef": { "name": "greet" } },
+            "status": { "conditions": [
+                condition("RunTemplateReady", "False", "ServiceAccountError"),
+                condition("Ready", "False", "ServiceAccountError"),
+            ] },
+        }))
+        .unwrap();
+        let to_do =
+            |next| Explanation::with(&runnable, "demo".to_owned(), (None, next, None)).to_do;
+        assert!(to_do(Next::New { sequence: 1 }).is_some());
+        assert_eq!(to_do(Next::Deleting { finalizers: vec![] }), None);
     }
 
     #[test]
