@@ -25,7 +25,7 @@ use crate::live::{
     selection::{SelectionArgs, plain},
 };
 
-use answers::{DEADLINE, late, own};
+use answers::{DEADLINE, NO_CLUSTER, late, no_cluster, own};
 pub(crate) use answers::{explained, within};
 
 /// The field manager of what the command writes.
@@ -66,19 +66,18 @@ impl Cluster {
             context: args.context.clone(),
             ..KubeConfigOptions::default()
         };
-        let hint = "no cluster is known\nhint: set KUBECONFIG, or use --kubeconfig and --context";
         let mut config = match &args.kubeconfig {
             Some(path) => {
                 let kubeconfig = Kubeconfig::read_from(path)
                     .with_context(|| format!("{} cannot be used", path.display()))?;
                 Config::from_custom_kubeconfig(kubeconfig, &options)
                     .await
-                    .context(hint)?
+                    .map_err(no_cluster)?
             }
-            None if args.context.is_some() => {
-                Config::from_kubeconfig(&options).await.context(hint)?
-            }
-            None => Config::infer().await.context(hint)?,
+            None if args.context.is_some() => Config::from_kubeconfig(&options)
+                .await
+                .map_err(no_cluster)?,
+            None => Config::infer().await.context(NO_CLUSTER)?,
         };
         // A repeated create would be a second object.
         config.default_retry = false;

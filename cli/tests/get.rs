@@ -44,3 +44,14 @@ fn an_interruption_is_told_once_however_often_it_is_tried_again() {
     let err = support::errors_of(&mut child);
     assert_eq!(err.matches("it is tried again").count(), 1, "{err}");
 }
+
+#[test]
+fn a_context_that_there_is_not_is_named() {
+    let kubeconfig = support::played::kubeconfig(1);
+    let path = kubeconfig.path().to_str().unwrap();
+    let refused = cartouche(&["get", "--kubeconfig", path, "--context", "prod"]);
+    assert_eq!(refused.code, 2);
+    let told = "error: there is no context \"prod\" in the kubeconfig\n";
+    assert!(refused.err.starts_with(told), "{}", refused.err);
+    assert!(refused.err.contains("kubectl config get-contexts"));
+}

@@ -3,7 +3,7 @@
 use std::{fmt::Debug, time::Duration};
 
 use anyhow::{Context as _, anyhow};
-use kube::Api;
+use kube::{Api, config::KubeconfigError};
 use serde::de::DeserializeOwned;
 
 /// Longest wait for one answer.
@@ -29,6 +29,20 @@ pub(crate) async fn within<T: Debug>(
         .map_err(|error| explained(what, error))
 }
 
+/// What is said where nothing leads to a cluster.
+pub(super) const NO_CLUSTER: &str =
+    "no cluster is known\nhint: set KUBECONFIG, or use --kubeconfig and --context";
+
+/// Why a kubeconfig leads to no cluster.
+pub(super) fn no_cluster(error: KubeconfigError) -> anyhow::Error {
+    match error {
+        KubeconfigError::LoadContext(context) => anyhow!(
+            "there is no context {context:?} in the kubeconfig\nhint: `kubectl config get-contexts` lists those that there are"
+        ),
+        error => anyhow!(error).context(NO_CLUSTER),
+    }
+}
+
 /// An error of the API server or on the way to it, with what to do.
 pub(crate) fn explained(what: &str, error: kube::Error) -> anyhow::Error {
     match &error {
@@ -41,6 +55,10 @@ pub(crate) fn explained(what: &str, error: kube::Error) -> anyhow::Error {
                 status.message
             )
         }
+        kube::Error::Api(status) if status.code == 401 => anyhow!(
+            "{what}: the API server does not accept who you are: {}\nhint: log in again: the token or the certificate of this context may have expired",
+            status.message
+        ),
         kube::Error::Api(status) => anyhow!("{what}: {}", status.message),
         kube::Error::HyperError(_) | kube::Error::Service(_) => {
             let cause = deepest(&error);
@@ -92,4 +110,19 @@ fn deepest(error: &dyn std::error::Error) -> String {
         error = source;
     }
     error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_not_let_in_is_told_to_log_in_again() {
+        let status = serde_json::json!({
+            "kind": "Status", "status": "Failure", "code": 401, "reason": "Unauthorized", "message": "Unauthorized",
+        });
+        let error = kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()));
+        let told = explained("listing Runnables", error).to_string();
+        assert!(told.contains("\nhint: log in again"), "{told}");
+    }
 }
