@@ -65,10 +65,8 @@ impl fmt::Display for Diagnosis {
             }
             Self::NotAdmitted(why) => write!(f, "the run was not admitted: {why}"),
             Self::WebhookSilent(why) => {
-                write!(
-                    f,
-                    "the run was not made, as an admission webhook fails: {why}"
-                )
+                let what = "the run was not made, as an admission webhook fails";
+                write!(f, "{what}: {why}")
             }
             Self::NamespaceEnds(namespace) => write!(f, "namespace {namespace:?} is being deleted"),
             Self::NoAnswer(tried) => write!(f, "the API server did not {tried}"),
@@ -83,10 +81,7 @@ impl fmt::Display for Diagnosis {
                 runs,
                 until,
                 minutes,
-            } => write!(
-                f,
-                "{runs} runs were made without a change of the Runnable or its template: does a run change the object that the Runnable selects? The next is made at {until}, then one every {minutes} minutes"
-            ),
+            } => f.write_str(&runaway(*runs, until, *minutes)),
             Self::PolicyInvalid(faults) => f.write_str(&whats(faults)),
             Self::RunAtWork(runs) => f.write_str(&in_the_way::sentence(runs)),
             Self::NoWayToStop(run, stop) => {
@@ -114,6 +109,12 @@ impl fmt::Display for Diagnosis {
             ),
         }
     }
+}
+
+fn runaway(runs: i64, until: &str, minutes: i64) -> String {
+    format!(
+        "{runs} runs were made without a change of the Runnable or its template: does a run change the object that the Runnable selects? The next is made at {until}, then one every {minutes} minutes"
+    )
 }
 
 fn taken(object: &str, fixed: bool, holder: &Holder) -> String {
