@@ -4,6 +4,7 @@
 //! identity and [`makes`] is a constant `false`. With it, a process makes the one mistake that the
 //! environment variable [`VARIABLE`] names, and says so in its log; without the variable, none.
 
+mod concurrency;
 mod lifecycle;
 
 use std::future::Future;
@@ -59,6 +60,10 @@ pub enum Mutant {
     StopEarly,
     /// A run that was told to stop, and is gone, is made again.
     StoppedMadeAgain,
+    /// A run begins beside one that it should wait for.
+    RunsBeside,
+    /// A run begins as soon as the one before it was told to stop.
+    ToldIsOver,
 }
 
 /// Whether this process makes this mistake.
@@ -101,7 +106,7 @@ mod switched_on {
 
 /// What was decided.
 pub(crate) fn decided(step: Step, facts: &Facts) -> Step {
-    match lifecycle::decided(step, facts) {
+    match concurrency::decided(lifecycle::decided(step, facts), facts) {
         Step::Write(mut ledger, change) => {
             if makes(Mutant::NameOfHash) && matches!(change, Change::Intent | Change::Renumber) {
                 name_of_hash(&mut ledger);

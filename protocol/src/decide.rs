@@ -13,6 +13,7 @@ mod retry;
 mod stop;
 mod superseded;
 
+pub use first_run::another_document;
 pub use pending::MOST_RENUMBERED;
 pub use stop::{STOPS_WITHIN, earlier_that_do_not_stop, next_stop};
 

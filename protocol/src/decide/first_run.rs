@@ -201,8 +201,10 @@ fn waiting_noted(facts: &Facts, next: Step) -> Step {
     }
 }
 
-/// A hash of this version that no document has.
-fn another_document() -> String {
+/// A hash of this version that no document has: that of a run taken over of which only that is known, that it is of another
+/// document than what waits for its end.
+#[must_use]
+pub fn another_document() -> String {
     format!("{HASH_VERSION}another")
 }
 

@@ -3,7 +3,7 @@
 
 use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus, StopReason};
 
-use crate::past::Past;
+use crate::{past::Past, verdict::Excuse};
 
 /// Whether a run was to make way for another document, and did not do its work.
 pub(crate) fn made_way(before: &CurrentRun) -> bool {
@@ -37,14 +37,24 @@ impl Past {
         if after.sequence <= before || after.phase == RunPhase::Created {
             return;
         }
-        let mut at_work = self
+        let at_work = self
             .runs
             .iter()
             .filter(|it| it.is_of(runnable) && it.is_there() && it.run.result.is_none());
-        if let Some(other) = at_work.next() {
+        let judged: Vec<_> = at_work
+            .map(|other| {
+                let lost = self.is_lost_with_its_kind(other, &after.kind);
+                (other.run.name.clone(), lost)
+            })
+            .collect();
+        for (other, lost) in judged {
+            if lost {
+                self.found.excuse(Excuse::LostWithItsKind);
+                continue;
+            }
             let what = format!(
-                "run {} of {runnable} begins while {} is at work",
-                after.sequence, other.run.name
+                "run {} of {runnable} begins while {other} is at work",
+                after.sequence
             );
             self.found.broken("S6", what);
         }

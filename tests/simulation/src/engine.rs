@@ -60,9 +60,9 @@ impl Engine {
             failing: plan.failing,
             longest_run: plan.longest_run,
             working: BTreeMap::new(),
-            hanging: plan.stops.as_ref().map(|stops| Hanging {
+            hanging: hanging(plan).map(|chance| Hanging {
                 random: fastrand::Rng::with_seed(plan.seed ^ 0x68_616e_6769_6e67),
-                chance: stops.hanging,
+                chance,
             }),
             going: BTreeMap::new(),
             looked: 0,
@@ -172,6 +172,12 @@ impl Engine {
     pub fn is_busy(&self) -> bool {
         !self.working.is_empty() || !self.going.is_empty()
     }
+}
+
+/// How likely a run works until it is told to stop, where runs are told to.
+fn hanging(plan: &Plan) -> Option<f64> {
+    let of_timeouts = plan.stops.as_ref().map(|stops| stops.hanging);
+    of_timeouts.or(plan.overlap.map(|_| 0.0))
 }
 
 fn uid(object: &Value) -> Option<&str> {

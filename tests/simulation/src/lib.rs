@@ -23,6 +23,7 @@ pub mod engine;
 pub mod faults;
 pub mod oracle;
 pub mod original;
+pub mod overlap;
 pub mod people;
 pub mod plan;
 pub mod play;

@@ -10,6 +10,7 @@ use crate::{
     discovery::{EXAMPLE, Resource},
     engine::{COLLECTOR, Engine},
     original,
+    overlap::Overlap,
     plan::{Deed, Plan, TEMPLATES},
     retries::{self, Retries},
     stops::{self, Stops},
@@ -33,6 +34,7 @@ pub struct People {
     changes: u64,
     retries: Option<Retries>,
     stops: Option<Stops>,
+    overlap: Option<Overlap>,
     /// Copies of statuses, with the uids of their Runnables.
     backups: BTreeMap<usize, (String, Value)>,
 }
@@ -73,6 +75,7 @@ impl People {
             changes: 0,
             retries: plan.retries.clone(),
             stops: plan.stops.clone(),
+            overlap: plan.overlap,
             backups: BTreeMap::new(),
         }
     }
@@ -167,6 +170,9 @@ impl People {
         }
         if let Some(stops) = &self.stops {
             stops.ask(&mut object, false);
+        }
+        if let Some(overlap) = self.overlap {
+            overlap.ask(&mut object, false);
         }
         make(store, Resource::Runnables, &object);
     }
@@ -342,6 +348,9 @@ fn template_object(number: usize, plan: &Plan) -> Value {
     }
     if let Some(stops) = &plan.stops {
         stops.ask(&mut object, true);
+    }
+    if let Some(overlap) = plan.overlap {
+        overlap.ask(&mut object, true);
     }
     if plan.reworded {
         object["spec"]["template"]["spec"]["amount"] = json!("1000m");

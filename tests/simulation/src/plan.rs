@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::{original::Original, retries::Retries, stops::Stops, strangers::Sort};
+use crate::{
+    original::Original, overlap::Overlap, retries::Retries, stops::Stops, strangers::Sort,
+};
 
 /// Something that people or nature do, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +96,8 @@ pub struct Plan {
     pub retries: Option<Retries>,
     /// How what works for too long is stopped, in every sixth seed.
     pub stops: Option<Stops>,
+    /// How runs are kept from being at work at once, in every eighth seed.
+    pub overlap: Option<Overlap>,
     /// What happens, in order.
     pub deeds: Vec<(Duration, Deed)>,
 }
@@ -120,6 +124,7 @@ impl Plan {
             reworded: false,
             retries: None,
             stops: None,
+            overlap: None,
             deeds: Vec::new(),
         };
         let mut crowd = fastrand::Rng::with_seed(seed ^ CROWDS);
@@ -158,6 +163,13 @@ impl Plan {
         if seed % 6 == WITH_STOPS {
             draw.random = fastrand::Rng::with_seed(seed ^ STOPS);
             draw.stops(&mut plan);
+        }
+        if seed % 8 == WITHOUT_OVERLAP {
+            draw.random = fastrand::Rng::with_seed(seed ^ OVERLAP);
+            plan.overlap = Some(Overlap::draw(&mut draw.random));
+            // A minute by the server's clock is to be one: whoever gives a create up reads its name after that.
+            let is_set = |deed: &Deed| matches!(deed, Deed::Clock(_));
+            draw.deeds.retain(|(_, deed)| !is_set(deed));
         }
         draw.random = before;
         plan.deeds = draw.deeds;
@@ -218,6 +230,10 @@ const WITH_RETRIES: u64 = 3;
 const STOPS: u64 = 0x73_746f_7073_0000;
 /// Every sixth seed stops what works for too long, none of them one that once failed without that.
 const WITH_STOPS: u64 = 5;
+/// Tells that of overlap.
+const OVERLAP: u64 = 0x6f_7665_726c_6170;
+/// In every eighth seed no two runs of a Runnable may be at work at once; it is none that once failed without that.
+const WITHOUT_OVERLAP: u64 = 3;
 /// Tells that of statuses.
 const STATUSES: u64 = 0x73_7461_7475_7300;
 /// Whatever the original controller has sent arrives so many seconds after its end at the latest; a

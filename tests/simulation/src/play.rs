@@ -13,6 +13,7 @@ use crate::{
     controllers::{self, SERVER},
     faults::{Counts, Faults, count},
     oracle::{self, Verdict, Violation},
+    overlap,
     people::People,
     plan::{Deed, Plan},
     randomness::seeded,
@@ -24,9 +25,9 @@ use crate::{
 
 /// How far the simulation goes on in one step. A message needs one at least.
 const TICK: Duration = Duration::from_millis(25);
-/// How long after the last deed everything must have come to rest: longer than the longest pause
-/// between two attempts.
-const PATIENCE: Duration = Duration::from_mins(15);
+/// How long after the last deed everything must have come to rest: longer than four attempts take of which
+/// none takes notice of being told to stop. What rests ends at once.
+const PATIENCE: Duration = Duration::from_mins(45);
 /// How long it must stay at rest.
 const REST: Duration = Duration::from_secs(40);
 /// How often it is looked whether it has.
@@ -135,6 +136,7 @@ impl Play {
             };
             let mut faults = std::mem::take(&mut state.faults.counts);
             faults.insert("Retried".to_owned(), further_attempts(log));
+            faults.insert("Waited".to_owned(), overlap::waits(log));
             faults.extend(stops::counts(state.store.told()));
             (hasher.finish(), runs, spared, trace, faults)
         });

@@ -69,7 +69,7 @@ impl Stops {
     }
 }
 
-fn way(by_deletion: bool) -> Value {
+pub(crate) fn way(by_deletion: bool) -> Value {
     let patch = json!({ "spec": { STOPPED: true } });
     json!(StopMethod {
         merge_patch: (!by_deletion).then_some(patch),

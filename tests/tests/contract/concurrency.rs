@@ -74,12 +74,16 @@ async fn a_change_waits_for_the_run_before_and_only_the_last_one_runs() -> Resul
     };
     let subject = under(&world, "LatestOnly").await?;
     let first = subject.run(1).await?;
-    // On a new control plane the watch of the kind may come later.
+    // It is at work as soon as it is intended; that it was made is written after that. On a new control plane the
+    // watch of the kind may come later still.
     let is_quiet = |it: &Value| {
-        condition(it, "Ready")["reason"] == "RunInProgress"
+        it["status"]["currentRun"]["phase"] == "Created"
+            && condition(it, "Ready")["reason"] == "RunInProgress"
             && condition(it, "WatchUnavailable")["status"] != "True"
     };
     subject.until("to be at work", is_quiet).await?;
+    // The API server records a write after it has answered.
+    tokio::time::sleep(Duration::from_secs(2)).await;
     let before = writes()?;
     subject.input("foo", 2).await?;
     waits(&subject, &first).await?;

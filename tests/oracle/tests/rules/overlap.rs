@@ -1,9 +1,9 @@
 //! S6: no two runs of a Runnable at work at once, and what made way for another document.
 
 use cartouche_crds::{RunResult, RunnableStatus, Stop};
-use cartouche_oracle::{Actor, Past, Sight};
+use cartouche_oracle::{Actor, Excuse, Past, Sight};
 
-use crate::history::{History, breaks, current, earlier, holds, intent, run};
+use crate::history::{History, breaks, current, earlier, empty, holds, intent, is_excused, run};
 
 /// A first run is at work, and no other may be beside it.
 fn working() -> History {
@@ -35,6 +35,23 @@ fn s6_no_run_is_intended_while_another_is_at_work() {
     breaks("S6", working().write(next("v1:b")));
     holds(working().end("one", true).write(next("v1:b")));
     holds(working().delete(Actor::Person, "one").write(next("v1:b")));
+}
+
+#[test]
+fn i3_what_was_lost_with_its_kind_is_not_waited_for() {
+    let next = |kind: &str, lost: bool| {
+        let mut next = intent(1, "v1:b");
+        next.current_run.as_mut().unwrap().kind = kind.to_owned();
+        let history = if lost {
+            working().edit(empty())
+        } else {
+            working()
+        };
+        history.write(next)
+    };
+    is_excused(next("Build", true), Excuse::LostWithItsKind);
+    let (broken, _) = next("Task", true).found();
+    assert!(broken.contains(&"S6"), "{broken:?}");
 }
 
 #[test]

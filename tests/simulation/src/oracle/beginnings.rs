@@ -2,6 +2,7 @@
 //! its runs is taken for something else.
 
 use cartouche_crds::{CurrentRun, RunnableStatus};
+use cartouche_protocol::decide::another_document;
 use cartouche_templating::HASH_VERSION;
 use serde_json::Value;
 
@@ -31,7 +32,8 @@ pub(super) fn judge(store: &Store, found: &mut Verdict) {
     }
 }
 
-/// A run of the original is given the hash of what is rendered only if it is of that content.
+/// A run of the original is given the hash of what is rendered only if it is of that content; that it is of another one is
+/// written down while its end is waited for.
 fn taken_for_another(log: &[Change], at: usize, found: &mut Verdict) {
     let change = &log[at];
     // A backup may be of other inputs than those that it is restored beside.
@@ -40,6 +42,7 @@ fn taken_for_another(log: &[Change], at: usize, found: &mut Verdict) {
     }
     let linked = |status: RunnableStatus| {
         let current = status.current_run;
+        let current = current.filter(|run| run.input_hash != another_document());
         current.filter(|run| run.input_hash.starts_with(HASH_VERSION) && run.uid.is_some())
     };
     let Some(current) = linked(status(&change.object)) else {

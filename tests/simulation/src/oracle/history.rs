@@ -20,6 +20,9 @@ use crate::{
 pub(super) fn past(store: &Store, plan: &Plan) -> Past {
     let most = most_attempts(plan.retries.as_ref());
     let mut past = Past::new(Sight::Whole).with_most_attempts(most);
+    if plan.overlap.is_some() {
+        past = past.without_overlap();
+    }
     let mut stops = store.told().iter().peekable();
     for change in store.log() {
         while let Some(told) = stops.next_if(|told| told.version < change.version) {

@@ -1,6 +1,6 @@
 //! When runs are told to stop: never too early, and in the end whatever works for too long.
 
-use cartouche_crds::{RunResult, RunnableStatus, Stop, duration};
+use cartouche_crds::{RunResult, RunnableStatus, Stop, StopReason, duration};
 use serde_json::Value;
 
 use super::{
@@ -74,7 +74,9 @@ fn too_early(log: &[Change], at: usize, slack: i64, found: &mut Verdict) {
     let old = before.find(|it| uid(&it.object) == uid(&change.object));
     let old = old.map(|old| status(&old.object)).unwrap_or_default();
     let was_told = |uid: &str| entries(&old).any(|it| it.uid == uid && it.stop.is_some());
-    let told = entries(&new).filter(|it| it.stop.is_some() && it.result.is_none());
+    // What makes way for a later run, or was cancelled by then, is told at any time.
+    let is_late = |stop: &Stop| stop.reason == StopReason::TimedOut;
+    let told = entries(&new).filter(|it| it.stop.is_some_and(is_late) && it.result.is_none());
     for entry in told.filter(|entry| !was_told(entry.uid)) {
         let run = log[..at].iter().find(|it| uid(&it.object) == entry.uid);
         let Some(run) = run else { continue };

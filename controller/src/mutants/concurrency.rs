@@ -1,0 +1,32 @@
+//! Mistakes in what may be at work at once.
+
+use cartouche_crds::ConcurrencyPolicy;
+use cartouche_protocol::{
+    decide::{Change, Step, decide},
+    facts::Facts,
+    reconcile_error::Category,
+};
+
+use super::{Mutant, makes};
+
+/// What was decided.
+pub(super) fn decided(step: Step, facts: &Facts) -> Step {
+    let waits = match &step {
+        Step::Write(_, change) => *change == Change::MakeWay,
+        Step::Stuck(problem) => problem.category == Category::RunAtWork,
+        _ => false,
+    };
+    let is_over = makes(Mutant::RunsBeside) || makes(Mutant::ToldIsOver) && all_are_told(facts);
+    if !waits || !is_over {
+        return step;
+    }
+    let mut facts = facts.clone();
+    facts.policy.concurrency = ConcurrencyPolicy::Allow;
+    decide(&facts)
+}
+
+/// Whether everything that is at work was told to stop.
+fn all_are_told(facts: &Facts) -> bool {
+    let mut at_work = facts.ledger.at_work().peekable();
+    at_work.peek().is_some() && at_work.all(|run| run.stop.is_some())
+}
