@@ -39,6 +39,7 @@ pub(crate) fn spec(document: &Document) -> Option<ClusterRunTemplateSpec> {
         retry: document.field("retry"),
         timeout: document.field("timeout"),
         concurrency_policy: document.field("concurrencyPolicy"),
+        approval: document.field("approval"),
         stop: document.field("stop"),
         template: part("template")?,
         input_schema: part("inputSchema"),

@@ -18,6 +18,8 @@ const BURST_SECONDS: f64 = 5.0;
 /// Events that may wait to be sent.
 const QUEUE: usize = 200;
 
+/// The reason of the event that a run waits for a person.
+const APPROVAL_REQUESTED: &str = "ApprovalRequested";
 /// The reason of the event that a run is told to stop.
 const RUN_STOPPED: &str = "RunStopped";
 
@@ -32,6 +34,8 @@ pub enum Occasion {
     OutputChanged(String),
     /// A run failed, and is going to be tried again: what is said of that.
     RetryScheduled(String),
+    /// A run is due, and waits for a person to approve it: what is said of that.
+    ApprovalRequested(String),
     /// A run has worked for too long, and is told to stop: what is said of that.
     Stopped(String),
     /// A condition turned False, or says something else than before.
@@ -127,6 +131,9 @@ fn wording(runnable: &Runnable, occasion: &Occasion) -> (&'static str, String, S
         ),
         Occasion::RetryScheduled(message) => {
             ("Normal", RETRY_SCHEDULED.to_owned(), message.clone())
+        }
+        Occasion::ApprovalRequested(message) => {
+            ("Normal", APPROVAL_REQUESTED.to_owned(), message.clone())
         }
         Occasion::Stopped(message) => ("Normal", RUN_STOPPED.to_owned(), message.clone()),
         Occasion::Warning { reason, message } => ("Warning", reason.clone(), message.clone()),

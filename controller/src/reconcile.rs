@@ -281,6 +281,7 @@ async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Resul
         Step::AskServer(name) => reconciliation.ask_server(name).await,
         Step::ReadLedgerWriter => reconciliation.read_ledger_writer().await,
         Step::Probe => reconciliation.probe().await,
+        Step::DryRun(sequence) => reconciliation.dry_run(sequence).await,
         Step::Create => reconciliation.create().await,
         Step::Stop(to) => reconciliation.stop(*to).await,
         Step::Write(ledger, change) => reconciliation.write(*ledger, change).await,

@@ -1,8 +1,7 @@
-//! Whether runs of one Runnable may be at work at once, and what waits while they may not.
+//! Whether runs of one Runnable may be at work at once.
 
 use std::fmt;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,18 +33,4 @@ impl fmt::Display for ConcurrencyPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
-}
-
-/// A run that is due, and what it waits for. For people and scripts: the controller never decides by it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PendingRun {
-    /// The number that it would get now.
-    pub sequence: i64,
-    /// Hash of what is rendered now.
-    pub input_hash: String,
-    /// What it waits for, as in the reason of Ready: `RunAtWork`.
-    pub reason: String,
-    /// Since when it waits for that, by the API server's clock.
-    pub since: Time,
 }

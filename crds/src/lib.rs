@@ -4,6 +4,7 @@
 //! `config/crd` and the API reference in `docs/api.md` (`cargo generate`). A manifest written for
 //! Cartographer's Runnable is valid here unchanged.
 
+mod approval;
 mod breaker;
 mod cancellation;
 mod concurrency;
@@ -12,6 +13,7 @@ mod duration;
 mod health_rule;
 mod history;
 mod names;
+mod pending_run;
 mod rerun;
 mod retry;
 mod run_template;
@@ -21,9 +23,10 @@ mod status;
 mod stop;
 mod written;
 
+pub use approval::{Approval, ApprovalPolicy};
 pub use breaker::{Breaker, NoBreaker};
 pub use cancellation::Cancellation;
-pub use concurrency::{ConcurrencyPolicy, PendingRun};
+pub use concurrency::ConcurrencyPolicy;
 pub use definition::{cluster_run_template, runnable};
 pub use duration::{LONGEST_DURATION, SHORTEST_DURATION, duration};
 pub use health_rule::{
@@ -32,10 +35,11 @@ pub use health_rule::{
 };
 pub use history::{HistoryEntry, MESSAGE_BYTES, UnreadableLine, short_message};
 pub use names::{
-    API_VERSION, CANCEL_REQUEST_ANNOTATION, FIELD_MANAGER, GROUP, INPUT_HASH_ANNOTATION,
-    RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL,
-    RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL, VERSION, is_dns_subdomain,
+    API_VERSION, APPROVED_ANNOTATION, CANCEL_REQUEST_ANNOTATION, FIELD_MANAGER, GROUP,
+    INPUT_HASH_ANNOTATION, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL,
+    RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL, VERSION, is_dns_subdomain,
 };
+pub use pending_run::PendingRun;
 pub use rerun::RerunRequest;
 pub use retry::{Backoff, MAX_FACTOR, MAX_RETRIES, Retry, RetryOn};
 pub use run_template::{ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus};

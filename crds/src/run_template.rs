@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    concurrency::ConcurrencyPolicy, health_rule::HealthRule, retry::Retry, schema, stop::StopMethod,
+    approval::ApprovalPolicy, concurrency::ConcurrencyPolicy, health_rule::HealthRule,
+    retry::Retry, schema, stop::StopMethod,
 };
 
 /// Says what a Runnable runs, when a run has succeeded, and which of its values are outputs.
@@ -73,6 +74,11 @@ pub struct ClusterRunTemplateSpec {
     /// `Allow`, `LatestOnly` or `Replace`. It counts before what a Runnable says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_policy: Option<ConcurrencyPolicy>,
+
+    /// Whether a person has to approve each run of this template before it begins: `Automatic` or `Manual`. A Runnable can
+    /// ask for `Manual` as well, and cannot take it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalPolicy>,
 
     /// How a run is stopped, by its timeout, for a later run (`concurrencyPolicy: Replace`) and by `cartouche cancel`. Without it that is known of Jobs, Pods, Tekton's
     /// `TaskRun`s and `PipelineRun`s, and Argo `Workflow`s.

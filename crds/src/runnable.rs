@@ -7,7 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{concurrency::ConcurrencyPolicy, retry::Retry, schema, status::RunnableStatus};
+use crate::{
+    approval::ApprovalPolicy, concurrency::ConcurrencyPolicy, retry::Retry, schema,
+    status::RunnableStatus,
+};
 
 /// Runs a `ClusterRunTemplate` exactly once per change of what the template renders.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -75,6 +78,12 @@ pub struct RunnableSpec {
     /// Templates cannot read it, and a change of it makes no run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_policy: Option<ConcurrencyPolicy>,
+
+    /// Whether a person has to approve each run before it begins: `Automatic` (nobody has to) or `Manual`. It is Manual if
+    /// the Runnable or its template says so. `cartouche approve` shows what the next run changes, and approves exactly that;
+    /// attempts that `retry` makes need no approval. Templates cannot read it, and a change of it makes no run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalPolicy>,
 
     /// How many finished runs are kept. Unfinished runs, the current run and the run that the
     /// outputs came from are never deleted, others ten minutes after their end at the earliest.

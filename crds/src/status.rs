@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    breaker::Breaker, concurrency::PendingRun, history::HistoryEntry, schema, stop::Stop,
+    breaker::Breaker, history::HistoryEntry, pending_run::PendingRun, schema, stop::Stop,
     written::WrittenStatus,
 };
 

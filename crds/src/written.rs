@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
 use crate::{
-    concurrency::PendingRun,
     history::HistoryEntry,
+    pending_run::PendingRun,
     schema,
     status::{CurrentRun, OutputsFrom, RunnableStatus},
 };

@@ -4,6 +4,7 @@
 //! again, until nothing is left to do. The order of the questions is the protocol
 //! (`docs/exactly-once.md`).
 
+mod approval;
 mod current_run;
 mod first_run;
 mod gate;
@@ -48,6 +49,8 @@ pub enum Step {
     AskServer(RunName),
     /// Ask the server, by a create without effect, what it makes of an object like the pending run's.
     Probe,
+    /// Ask the server, by a create without effect, whether it would make the run of this number, which waits for a person.
+    DryRun(i64),
     /// Write the ledger, with the resourceVersion of what was read.
     Write(Box<Ledger>, Change),
     /// Create the run of the pending entry, as the account.

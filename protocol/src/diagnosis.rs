@@ -1,6 +1,7 @@
 //! What is wrong with a Runnable, as a person would say it, and what to do about it: the one home of both, for
 //! conditions, events, `cartouche why` and the docs.
 
+mod approval;
 mod examples;
 mod holder;
 mod in_the_way;
@@ -13,6 +14,7 @@ use cartouche_crds::{Stop, StopReason};
 use cartouche_templating::{Diagnostic, Diagnostics, explained};
 
 use crate::told;
+pub use approval::GivenApproval;
 pub use holder::{Holder, controller};
 pub use in_the_way::{InTheWay, Why};
 use wrong_type::WrongType;
@@ -184,6 +186,17 @@ pub enum Diagnosis {
     },
     /// What is asked for beside what is run cannot be used.
     PolicyInvalid(Vec<Fault>),
+    /// The run that is due needs the yes of a person.
+    ApprovalRequired {
+        /// Its number.
+        sequence: i64,
+        /// Where the Runnable is.
+        namespace: String,
+        /// The Runnable.
+        runnable: String,
+        /// What somebody has approved, if anything: it is not this run.
+        given: Option<GivenApproval>,
+    },
     /// These runs are at work, and no other may begin beside them.
     RunAtWork(Vec<InTheWay>),
     /// This run is to stop, for this reason since then, and nobody knows how its kind is stopped.
@@ -233,6 +246,15 @@ impl Diagnosis {
                 let cure = cure.unwrap_or("correct the template or the inputs");
                 return format!(
                     "{cure}; `cartouche diff {runnable} -n {namespace} --server-dry-run` asks again"
+                );
+            }
+            Self::ApprovalRequired {
+                namespace,
+                runnable,
+                ..
+            } => {
+                return format!(
+                    "`cartouche approve {runnable} -n {namespace}` shows what it changes, and approves it"
                 );
             }
             Self::RunAtWork(runs) => return in_the_way::cure(runs),
@@ -310,6 +332,7 @@ impl Diagnosis {
             | Self::NoOutputs(..)
             | Self::Forbidden(..)
             | Self::Invalid { .. }
+            | Self::ApprovalRequired { .. }
             | Self::RunAtWork(_)
             | Self::NameTaken(..) => "",
         }

@@ -1,6 +1,7 @@
 //! Everything that a decision needs, as plain data.
 
 mod cached_run;
+mod dry_run;
 mod hindrance;
 mod run_at_hand;
 mod run_name;
@@ -12,7 +13,7 @@ use std::{
 };
 
 use cartouche_crds::{
-    ConcurrencyPolicy, CurrentRun, HistoryEntry, RERUN_TOKEN_ANNOTATION, Runnable, RunnableStatus,
+    APPROVED_ANNOTATION, CurrentRun, HistoryEntry, RERUN_TOKEN_ANNOTATION, Runnable, RunnableStatus,
 };
 use cartouche_templating::Rendered;
 use k8s_openapi::jiff::Timestamp;
@@ -25,6 +26,7 @@ use crate::{
     rerun,
 };
 pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};
+pub use dry_run::DryRun;
 pub use hindrance::Hindrance;
 pub use run_name::RunName;
 
@@ -88,6 +90,8 @@ pub struct Facts {
     pub reads: HashMap<RunName, NameRead>,
     /// What becomes of an object like the pending run's, if the server was asked.
     pub probe: Option<Probe>,
+    /// What the server makes of the run that waits for a person, if it was asked in this reconciliation.
+    pub dry_run: Option<DryRun>,
     /// Whether the newest run is what the server makes of the rendered document, if asked.
     pub server_agrees: Option<bool>,
     /// What became of the create of this reconciliation, or of an earlier one that left the rest for later.
@@ -143,6 +147,8 @@ pub struct RunnableFacts {
     pub suspended: bool,
     /// The re-run request on it.
     pub rerun_token: Option<String>,
+    /// The run that somebody approved, as it is written there.
+    pub approved: Option<String>,
     /// When it was created.
     pub created: Option<Timestamp>,
 }
@@ -152,7 +158,7 @@ impl RunnableFacts {
     #[must_use]
     pub fn of(runnable: &Runnable) -> Self {
         let metadata = &runnable.metadata;
-        let annotations = metadata.annotations.as_ref();
+        let annotation = |name: &str| metadata.annotations.as_ref()?.get(name);
         Self {
             namespace: metadata.namespace.clone().unwrap_or_default(),
             name: metadata.name.clone().unwrap_or_default(),
@@ -162,10 +168,10 @@ impl RunnableFacts {
             account: runnable.spec.service_account().to_owned(),
             deleting: metadata.deletion_timestamp.is_some(),
             suspended: runnable.spec.suspend == Some(true),
-            rerun_token: annotations
-                .and_then(|annotations| annotations.get(RERUN_TOKEN_ANNOTATION))
+            rerun_token: annotation(RERUN_TOKEN_ANNOTATION)
                 .filter(|token| !token.is_empty())
                 .map(|token| rerun::bounded(token)),
+            approved: annotation(APPROVED_ANNOTATION).cloned(),
             created: metadata.creation_timestamp.as_ref().map(|at| at.0),
         }
     }
@@ -318,6 +324,7 @@ impl Facts {
             listed_every_kind: false,
             reads: HashMap::new(),
             probe: None,
+            dry_run: None,
             server_agrees: None,
             created: remembered.created,
             resource: None,
@@ -356,7 +363,7 @@ impl Facts {
     pub fn is_waited_for(&self, current: &CurrentRun) -> bool {
         let rendered = self.rendering.as_ref();
         let is_rendered = rendered.is_ok_and(|it| it.document.input_hash() == current.input_hash);
-        self.policy.concurrency != ConcurrencyPolicy::Allow && !is_rendered
+        self.policy.may_hold() && !is_rendered
     }
 
     /// Whether something else is to run than what the current run was made of, or is once more on request.

@@ -6,8 +6,8 @@ mod stop;
 use std::fmt;
 
 use cartouche_crds::{
-    ClusterRunTemplateSpec, ConcurrencyPolicy, LONGEST_DURATION, Retry, RunnableSpec,
-    SHORTEST_DURATION, StopMethod, duration,
+    ApprovalPolicy, ClusterRunTemplateSpec, ConcurrencyPolicy, LONGEST_DURATION, Retry,
+    RunnableSpec, SHORTEST_DURATION, StopMethod, duration,
 };
 use cartouche_templating::kinds::StopRequest;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -24,6 +24,8 @@ pub struct Asks {
     pub timeout: Option<String>,
     /// Whether runs may be at work at once.
     pub concurrency: Option<ConcurrencyPolicy>,
+    /// Whether a person has to approve each run.
+    pub approval: Option<ApprovalPolicy>,
     /// How a run is stopped.
     pub stop: Option<StopMethod>,
 }
@@ -36,6 +38,7 @@ impl Asks {
             retry: spec.retry.clone(),
             timeout: spec.timeout.clone(),
             concurrency: spec.concurrency_policy,
+            approval: spec.approval,
             stop: None,
         }
     }
@@ -47,6 +50,7 @@ impl Asks {
             retry: spec.retry.clone(),
             timeout: spec.timeout.clone(),
             concurrency: spec.concurrency_policy,
+            approval: spec.approval,
             stop: spec.stop.clone(),
         }
     }
@@ -61,6 +65,8 @@ pub struct Policy {
     pub timeout: Option<SignedDuration>,
     /// Whether a run may begin while an earlier one is at work.
     pub concurrency: ConcurrencyPolicy,
+    /// Whether a person has to approve each run.
+    pub approval: ApprovalPolicy,
     /// How the template has its runs stopped.
     pub stop: Option<StopRequest>,
 }
@@ -89,7 +95,8 @@ impl fmt::Display for Ahead {
 
 impl Policy {
     /// What the Runnable and its template give, merged: the template's limit and timeout bound the Runnable's, its
-    /// concurrency policy goes before the Runnable's, and else the Runnable goes before the template.
+    /// concurrency policy goes before the Runnable's, either may want a person's approval, and else the Runnable goes before
+    /// the template.
     ///
     /// # Errors
     /// Everything that cannot be used, by its path. The API server refuses most of it, unless its definitions of
@@ -131,6 +138,7 @@ impl Policy {
                 .concurrency
                 .or(runnable.concurrency)
                 .unwrap_or_default(),
+            approval: ApprovalPolicy::merged(runnable.approval, template.approval),
             stop: stop::given(template.stop.as_ref(), faults),
         }
     }
@@ -151,6 +159,12 @@ impl Policy {
     #[must_use]
     pub fn stops_runs(&self) -> bool {
         self.timeout.is_some() || self.concurrency == ConcurrencyPolicy::Replace
+    }
+
+    /// Whether a run that is due may have to wait though nothing is wrong.
+    #[must_use]
+    pub fn may_hold(&self) -> bool {
+        self.concurrency != ConcurrencyPolicy::Allow || self.approval == ApprovalPolicy::Manual
     }
 
     /// Until when a run that was made at this time may work.

@@ -37,6 +37,8 @@ pub enum Category {
     RunawayDetected,
     /// What it, or its template, asks for beside what is run cannot be used.
     PolicyInvalid,
+    /// A run is due, and nobody has approved it yet.
+    ApprovalRequired,
     /// A run is due, and no run may begin while an earlier one is at work.
     RunAtWork,
     /// A run was told to stop, and is still at work.
@@ -51,7 +53,7 @@ pub enum Category {
 
 impl Category {
     /// Every category, for metrics that are there from the start.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::InvalidRunnable,
         Self::ServiceAccountError,
         Self::ServiceAccountTokenError,
@@ -64,6 +66,7 @@ impl Category {
         Self::NameConflict,
         Self::RunawayDetected,
         Self::PolicyInvalid,
+        Self::ApprovalRequired,
         Self::RunAtWork,
         Self::StopFailed,
         Self::OtherController,
@@ -87,6 +90,7 @@ impl Category {
             Self::NameConflict => "NameConflict",
             Self::RunawayDetected => "RunawayDetected",
             Self::PolicyInvalid => "PolicyInvalid",
+            Self::ApprovalRequired => "ApprovalRequired",
             Self::RunAtWork => "RunAtWork",
             Self::StopFailed => "StopFailed",
             Self::OtherController => "OtherController",
@@ -106,7 +110,20 @@ impl Category {
     /// Whether a run that is due is held back by what somebody asked for, which is no fault.
     #[must_use]
     pub fn is_hold(self) -> bool {
-        matches!(self, Self::RunAtWork | Self::Suspended)
+        self.goes_before_the_run() || self == Self::Suspended
+    }
+
+    /// Whether it holds a run back until something happens that is on its way, or a person says yes: whatever became of the
+    /// run before is not what the Runnable stands at.
+    #[must_use]
+    pub fn goes_before_the_run(self) -> bool {
+        matches!(self, Self::ApprovalRequired | Self::RunAtWork)
+    }
+
+    /// Whether only a person ends it, and nothing is wrong.
+    #[must_use]
+    pub fn waits_for_a_person(self) -> bool {
+        matches!(self, Self::ApprovalRequired | Self::Suspended)
     }
 
     /// Whether it stands before anything could be stamped, so that nothing is said of a run.

@@ -25,6 +25,7 @@ use crate::{
 };
 pub use awaited::awaited_for;
 pub use condition_value::ConditionValue;
+pub use pending::dry_run_told;
 pub use told::said_of_run;
 use told::{is_of_run, told};
 use unsatisfied::unsatisfied;
@@ -197,13 +198,14 @@ fn aggregate(template: &ConditionValue, stamped: Option<&ConditionValue>) -> Con
 }
 
 /// What keeps Ready from being True: the run if it has failed, else the template if that is not well, else what is not
-/// known. That the next run waits for an earlier one ends by itself, and is no failure, whatever became of the run before.
+/// known. That the next run waits for an earlier one, or for a yes, is no failure, whatever became of the run before.
 fn first_blocking<'a, T>(
     template: Option<&'a T>,
     stamped: Option<&'a T>,
     said: impl Fn(&T) -> (&str, &str),
 ) -> Option<&'a T> {
-    let waits = template.is_some_and(|one| said(one).1 == Category::RunAtWork.as_str());
+    let reason = template.and_then(|one| Category::parse(said(one).1));
+    let waits = reason.is_some_and(Category::goes_before_the_run);
     let both = [template, stamped.filter(|_| !waits)];
     let conditions = both.into_iter().flatten();
     let mut unknown = conditions.clone().filter(|one| said(one).0 == UNKNOWN);
@@ -222,14 +224,15 @@ pub fn blocking(status: &RunnableStatus) -> Option<&Condition> {
 }
 
 /// `Reconciling` while something is under way or tried again, `Stalled` when only a change can help;
-/// neither while a suspended Runnable waits for its user.
+/// neither while the Runnable waits for a person.
 fn abnormal(
     facts: &Facts,
     ready: &ConditionValue,
     ledger: &Ledger,
     error: Option<&ReconcileError>,
 ) -> Option<(&'static str, ConditionValue)> {
-    if ready.status == TRUE || ready.reason == Category::Suspended.as_str() {
+    let reason = Category::parse(&ready.reason);
+    if ready.status == TRUE || reason.is_some_and(Category::waits_for_a_person) {
         return None;
     }
     if let Some(ahead) = facts.policy.ahead(ledger)

@@ -5,11 +5,11 @@
 //!
 //! A run must not cause the next one, so what changes with every run or write is not visible: the
 //! Runnable's status, and of both objects `resourceVersion`, `managedFields` and the annotation in
-//! which kubectl keeps a copy of the manifest.
+//! which kubectl keeps a copy of the manifest. Nor is what says when or how often to run.
 
 use std::sync::LazyLock;
 
-use cartouche_crds::{API_VERSION, RetentionPolicy};
+use cartouche_crds::{API_VERSION, APPROVED_ANNOTATION, RetentionPolicy};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -25,7 +25,13 @@ pub(crate) const SELECTED: &str = "selected";
 /// Metadata that changes with every write.
 const VOLATILE: [&str; 2] = ["resourceVersion", "managedFields"];
 /// Fields of a Runnable's spec that say when and how often, and not what is run.
-const WHEN_TO_RUN: [&str; 4] = ["suspend", "retry", "timeout", "concurrencyPolicy"];
+const WHEN_TO_RUN: [&str; 5] = [
+    "suspend",
+    "retry",
+    "timeout",
+    "concurrencyPolicy",
+    "approval",
+];
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// What one rendering sees.
@@ -148,6 +154,8 @@ fn without_volatile(object: &Value, left_out: Option<&str>) -> Value {
         let annotations = metadata.get_mut("annotations");
         if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
             annotations.remove(LAST_APPLIED);
+            // Nor is it one that somebody lets it run.
+            annotations.remove(APPROVED_ANNOTATION);
         }
         visible.insert("metadata".into(), metadata);
     }
@@ -169,6 +177,12 @@ pub enum UnreadableField {
          change what is run: use an input instead"
     )]
     WhenToRun(String),
+    /// The annotation that lets a run begin.
+    #[error(
+        "the annotation {APPROVED_ANNOTATION} is not readable, because it says when to run, and a change of it would \
+         change what is run: use an input instead"
+    )]
+    Approval,
     /// Metadata that changes with every write.
     #[error(
         "{root}.metadata.{field} is not readable, because it changes with every write and a run \
@@ -189,6 +203,13 @@ pub(crate) fn check(path: &Path) -> Result<(), TagError> {
         [RUNNABLE, "spec", field, ..] if WHEN_TO_RUN.contains(field) => {
             Err(UnreadableField::WhenToRun((*field).to_owned()).into())
         }
+        [
+            RUNNABLE | SELECTED,
+            "metadata",
+            "annotations",
+            APPROVED_ANNOTATION,
+            ..,
+        ] => Err(UnreadableField::Approval.into()),
         [root @ (RUNNABLE | SELECTED), "metadata", field, ..] if VOLATILE.contains(field) => {
             Err(UnreadableField::Volatile {
                 root: (*root).to_owned(),

@@ -100,11 +100,13 @@ fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Explained {
                 help,
             )
         }
-        TagError::UnreadableField(UnreadableField::WhenToRun(_)) => explained(
-            format!("{what} must not be read"),
-            "when and how often to run is no change of what is run",
-            "use an input of its own",
-        ),
+        TagError::UnreadableField(UnreadableField::WhenToRun(_) | UnreadableField::Approval) => {
+            explained(
+                format!("{what} must not be read"),
+                "when and how often to run is no change of what is run",
+                "use an input of its own",
+            )
+        }
         TagError::UnreadableField(UnreadableField::Status | UnreadableField::Volatile { .. }) => {
             explained(
                 format!("{what} must not be read"),

@@ -77,6 +77,7 @@ fn spec(template: Value, path: Option<&str>) -> ClusterRunTemplateSpec {
         retry: None,
         timeout: None,
         concurrency_policy: None,
+        approval: None,
         stop: None,
     }
 }

@@ -26,6 +26,7 @@ fn spec(template: Value) -> ClusterRunTemplateSpec {
         retry: None,
         timeout: None,
         concurrency_policy: None,
+        approval: None,
         stop: None,
     }
 }

@@ -171,6 +171,7 @@ pub(crate) fn asks(document: &Document) -> Asks {
         retry: document.field("retry"),
         timeout: document.field("timeout"),
         concurrency: document.field("concurrencyPolicy"),
+        approval: document.field("approval"),
         stop: document.field("stop"),
     }
 }

@@ -1,11 +1,20 @@
-//! Asks the API server what it makes of the rendered document, to compare that with a run. I/O.
+//! Asks the API server what it makes of the rendered document, to compare that with a run, or to tell a person who is to
+//! approve it. I/O.
 
-use cartouche_protocol::{facts::RunName, object::Object};
+use cartouche_protocol::{
+    facts::{DryRun, RunName},
+    object::Object,
+    reconcile_error::bounded,
+};
 use cartouche_templating::contains_document;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::reconciliation::{End, Reconciliation};
-use crate::{api::CreateMode, memory::Operation};
+use crate::{
+    api::{ApiError, CreateMode},
+    memory::Operation,
+};
 
 impl Reconciliation<'_> {
     /// Asks what the server makes of the rendered document, and whether the run has all of it.
@@ -14,7 +23,7 @@ impl Reconciliation<'_> {
         let live = self.read_object(&name, None).await;
         let live = live.map_err(|error| fail(self.unreadable(&error)))?;
         let (path, object) = self
-            .stamped(self.facts.ledger.next_sequence(), None)
+            .stamped(self.facts.ledger.next_sequence(), None, None)
             .map_err(fail)?;
         let made = match &self.account {
             Some(account) => account.create(&path, &object, CreateMode::DryRun).await,
@@ -35,6 +44,35 @@ impl Reconciliation<'_> {
         };
         self.facts.server_agrees = Some(agrees);
         Ok(())
+    }
+
+    /// Asks whether the server would make the run of this number, for the person who is to approve it.
+    pub(super) async fn dry_run(&mut self, sequence: i64) -> Result<(), End> {
+        let Some(account) = self.account.clone() else {
+            return Err(End::Conflict);
+        };
+        let token = self.facts.runnable.rerun_token.as_deref();
+        let (path, object) = self
+            .stamped(sequence, None, token)
+            .map_err(|error| self.fail(Operation::Create(sequence), error))?;
+        let made = account
+            .create::<IgnoredAny>(&path, &object, CreateMode::DryRun)
+            .await;
+        self.look_at_the_clock();
+        self.facts.dry_run = Some(made.map_or_else(|error| answered(&error), |_| DryRun::Accepted));
+        Ok(())
+    }
+}
+
+/// What the answer says of the run. It stands in the status for as long as nobody has approved it, where more people may
+/// read it than may read Secrets.
+fn answered(error: &ApiError) -> DryRun {
+    let text = bounded(error.without_values());
+    let says_nothing = error.is_about_the_dry_run() && !error.is_already_exists();
+    if error.is_already_exists() || error.is_definite_refusal() && !says_nothing {
+        DryRun::Refused(text)
+    } else {
+        DryRun::Unknown(text)
     }
 }
 

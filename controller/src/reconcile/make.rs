@@ -39,13 +39,12 @@ impl Reconciliation<'_> {
         &self,
         sequence: i64,
         name: Option<&str>,
+        token: Option<&str>,
     ) -> Result<(ResourcePath, Value), ReconcileError> {
         let rendering = self.facts.rendering.as_ref().map_err(Clone::clone)?;
         let kind = self.rendered_kind(rendering)?;
         let (document, runnable) = (&rendering.document, &self.facts.runnable);
         let fresh = document.run_name(&runnable.uid, sequence);
-        let current = self.facts.ledger.current.as_ref();
-        let token = current.and_then(|current| current.rerun_token.as_deref());
         let request = token.and_then(|token| self.rerun_request(token));
         let marks = Stamp {
             owner: Owner {
@@ -87,7 +86,11 @@ impl Reconciliation<'_> {
             return Err(End::Conflict);
         };
         let (path, object) = self
-            .stamped(current.sequence, Some(&current.name))
+            .stamped(
+                current.sequence,
+                Some(&current.name),
+                current.rerun_token.as_deref(),
+            )
             .map_err(|error| self.fail(Operation::Create(current.sequence), error))?;
         if !self.has_written {
             self.confirm_ledger().await?;

@@ -160,6 +160,7 @@ impl<'a> Reconciliation<'a> {
             Step::ListRuns { .. } => Some(Operation::List),
             Step::Write(_, Change::Renumber) => Some(Operation::Renumber),
             Step::ReadRun(name) | Step::AskServer(name) => Some(Operation::Read(name.name.clone())),
+            Step::DryRun(sequence) => Some(Operation::Create(*sequence)),
             // The attempt is put down only when it is going to be made.
             Step::Create | Step::Probe | Step::Write(_, Change::Attempt) => self
                 .facts

@@ -63,7 +63,8 @@ impl Reconciliation<'_> {
             return Err(End::Conflict);
         };
         let (sequence, name) = (current.sequence, current.name.clone());
-        let made = match self.stamped(sequence, Some(&format!("{name}-probe"))) {
+        let token = current.rerun_token.as_deref();
+        let made = match self.stamped(sequence, Some(&format!("{name}-probe")), token) {
             Ok((path, object)) => account.create(&path, &object, CreateMode::DryRun).await,
             Err(error) => return Err(self.fail(Operation::Create(sequence), error)),
         };

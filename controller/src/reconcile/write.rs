@@ -166,6 +166,21 @@ impl Reconciliation<'_> {
         }
     }
 
+    /// Says that a run waits for a person, once for each that does.
+    fn announce_request(&self, new: &RunnableStatus) {
+        let wanted = |status: &RunnableStatus| status.pending.as_ref()?.approval.clone();
+        if wanted(new).is_some()
+            && wanted(new) != wanted(&self.facts.stored)
+            && let Some(waits) = new
+                .conditions
+                .iter()
+                .find(|it| it.type_ == status::RUN_TEMPLATE_READY)
+        {
+            let message = waits.message.clone();
+            self.publish(&Occasion::ApprovalRequested(message));
+        }
+    }
+
     /// Says when what failed is tried again, and when it is not any more.
     fn announce_attempts(&self, before: &Ledger) {
         let (Some(old), Some(current)) = (&before.current, &self.facts.ledger.current) else {
@@ -225,6 +240,7 @@ impl Reconciliation<'_> {
             Ok(written) => {
                 let version = written.metadata.resource_version;
                 self.warn(&status);
+                self.announce_request(&status);
                 self.facts.stored = Arc::new(status);
                 {
                     let mut memory = lock(&self.memory);

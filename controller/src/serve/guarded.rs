@@ -112,6 +112,7 @@ impl OwnKind for CachedRunnable {
             retry: None,
             timeout: None,
             concurrency_policy: None,
+            approval: None,
         }
     }
 }
@@ -143,6 +144,7 @@ impl OwnKind for ClusterRunTemplate {
             retry: None,
             timeout: None,
             concurrency_policy: None,
+            approval: None,
             stop: None,
         }
     }

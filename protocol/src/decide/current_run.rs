@@ -182,7 +182,7 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
     // It was seen to go unfinished: once more, as the next sequence.
     let ended = ended_by_deletion(facts);
     let next = Next {
-        beginning: Beginning::Run,
+        beginning: Beginning::Again,
         attempt: current.attempt,
         fate: &Fate::Known,
         message: DELETED_UNFINISHED,

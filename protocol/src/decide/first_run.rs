@@ -5,12 +5,11 @@ use std::{cmp::Reverse, collections::HashMap};
 use cartouche_crds::{CurrentRun, RunPhase};
 use cartouche_templating::HASH_VERSION;
 
-use super::{Beginning, Change, Next, Step, Waiting, intend, supersede};
+use super::{Beginning, Change, Next, Step, Waiting, gate, intend, supersede};
 use crate::{
     explanation::explanation,
     facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName},
     ledger::{Fate, FetchedRun, Ledger, ListedRun, RunIdentity, rebuild},
-    reconcile_error::Category,
 };
 
 /// The first reconciliation, a takeover, or a status that was lost: whatever runs exist become the ledger;
@@ -21,6 +20,13 @@ pub(super) fn first_run(facts: &Facts, rendering: &Rendering) -> Step {
     }
     if !rendering.consistent {
         return Step::RenderAgain;
+    }
+    // What has never run need not be looked for while it waits for a person. Should there be runs after all, its number is
+    // another one then, which is asked for anew.
+    if facts.ledger_state == LedgerState::NeverServed
+        && let Err(step) = gate::waits_for_a_person(facts, rendering)
+    {
+        return step;
     }
     let Some(found) = &facts.listed else {
         return Step::ListRuns {
@@ -189,11 +195,11 @@ pub(super) fn migrate_hash(facts: &Facts, rendering: &Rendering, current: &Curre
     }
 }
 
-/// Where the next run waits for this one, which is of another document, that is written down: once its object is gone
+/// Where the next run waits, and this one is of another document, that is written down: once its object is gone
 /// nobody could find it out again.
 fn waiting_noted(facts: &Facts, next: Step) -> Step {
     match next {
-        Step::Stuck(held) if held.category == Category::RunAtWork => {
+        Step::Stuck(held) if held.category.goes_before_the_run() => {
             let noted = facts.ledger.clone().migrate_hash(&another_document());
             Step::Write(Box::new(noted), Change::MigrateHash)
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cartouche_crds::{Breaker, CurrentRun, RunPhase};
 use k8s_openapi::jiff::Timestamp;
 
-use super::{Step, overlap};
+use super::{Step, approval, overlap};
 use crate::{
     diagnosis::Diagnosis,
     facts::{Facts, Rendering},
@@ -17,8 +17,10 @@ use crate::{
 /// What a number is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beginning {
-    /// Something new: a change, a request, or a run that somebody deleted before it had ended.
+    /// Something new: a change, or a request.
     Run,
+    /// What somebody deleted before it had ended. Who approved that wanted it to end.
+    Again,
     /// A further attempt at what failed. Its limit bounds it, so that it neither counts as a run that nobody
     /// asked for nor waits for those.
     Attempt,
@@ -34,11 +36,21 @@ pub(super) fn intent(
 ) -> Result<Option<Breaker>, Step> {
     resumed(facts)?;
     let breaker = match beginning {
-        Beginning::Run => slowed(facts, rendering, ledger).map_err(Step::Stuck)?,
+        Beginning::Run | Beginning::Again => {
+            slowed(facts, rendering, ledger).map_err(Step::Stuck)?
+        }
         Beginning::Attempt => ledger.breaker.clone(),
     };
+    if beginning == Beginning::Run {
+        approval::given(facts, rendering, ledger)?;
+    }
     overlap::over(facts, ledger)?;
     Ok(breaker)
+}
+
+/// What holds back the first run of a Runnable without any, if a person does.
+pub(super) fn waits_for_a_person(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
+    resumed(facts).and_then(|()| approval::given(facts, rendering, &facts.ledger))
 }
 
 /// What holds back the create of an entry that has its number, if anything does. What was refused may find another run at

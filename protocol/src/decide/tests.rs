@@ -6,6 +6,7 @@
 )]
 
 mod adoption;
+mod approval;
 mod creation;
 mod existing;
 mod gone;

@@ -3,7 +3,7 @@
 use cartouche_crds::{Stop, StopReason};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-use super::{Denied, Diagnosis, Fault, Holder, InTheWay, Who, Why};
+use super::{Denied, Diagnosis, Fault, GivenApproval, Holder, InTheWay, Who, Why};
 
 impl Diagnosis {
     /// An example of each.
@@ -112,6 +112,12 @@ impl Diagnosis {
             Self::Crowded(200),
             Self::OtherController(30),
             Self::Suspended,
+            Self::ApprovalRequired {
+                sequence: 4,
+                namespace: text("shop"),
+                runnable: text("build"),
+                given: Some(GivenApproval::OtherRun(3)),
+            },
             Self::RunAtWork(vec![InTheWay {
                 run: text("Build shop/shop-build-a1"),
                 why: Why::AtWork,

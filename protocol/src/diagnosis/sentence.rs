@@ -4,7 +4,7 @@ use std::fmt;
 
 use cartouche_crds::{Stop, StopReason};
 
-use super::{Denied, Diagnosis, Fault, Holder, Who, in_the_way, wrong_type::WrongType};
+use super::{Denied, Diagnosis, Fault, Holder, Who, approval, in_the_way, wrong_type::WrongType};
 
 impl fmt::Display for Diagnosis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -49,15 +49,7 @@ impl fmt::Display for Diagnosis {
                 names.join(", ")
             ),
             Self::Selector(why) | Self::Unreadable(why) => f.write_str(why),
-            Self::Forbidden(who, what) => {
-                match who {
-                    Who::Account(namespace, name, _) => {
-                        write!(f, "ServiceAccount {name:?} in namespace {namespace:?}")?;
-                    }
-                    Who::Controller(_) => f.write_str("the controller itself")?,
-                }
-                write!(f, " may not {}", listed(what))
-            }
+            Self::Forbidden(who, what) => write!(f, "{} may not {}", named(who), listed(what)),
             Self::Invalid { kind, why, .. } => {
                 let wrong = WrongType::of(why).map(|wrong| wrong.what());
                 let why = wrong.as_deref().unwrap_or(why);
@@ -83,6 +75,9 @@ impl fmt::Display for Diagnosis {
                 minutes,
             } => f.write_str(&runaway(*runs, until, *minutes)),
             Self::PolicyInvalid(faults) => f.write_str(&whats(faults)),
+            Self::ApprovalRequired {
+                sequence, given, ..
+            } => f.write_str(&approval::sentence(*sequence, *given)),
             Self::RunAtWork(runs) => f.write_str(&in_the_way::sentence(runs)),
             Self::NoWayToStop(run, stop) => {
                 let why = "and it is not known how its kind is stopped: it is still at work";
@@ -108,6 +103,15 @@ impl fmt::Display for Diagnosis {
                 "an object of this name was there when the run was made, and is gone since",
             ),
         }
+    }
+}
+
+fn named(who: &Who) -> String {
+    match who {
+        Who::Account(namespace, name, _) => {
+            format!("ServiceAccount {name:?} in namespace {namespace:?}")
+        }
+        Who::Controller(_) => "the controller itself".to_owned(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The run that is due and waits. Pure.
 
-use cartouche_crds::{ConcurrencyPolicy, PendingRun, RunnableStatus};
+use cartouche_crds::{Approval, PendingRun, RunnableStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::STAMPED_OBJECT_CONDITION;
@@ -10,35 +10,54 @@ use crate::{
     reconcile_error::{Category, ReconcileError},
 };
 
-/// What is due and waits for an earlier run, be it that nothing is said of but that this one does not stop. A suspended
-/// Runnable shows by itself that it waits.
+/// What is due and waits: for a person, or for an earlier run, be it that nothing is said of but that this one does not
+/// stop. A suspended Runnable shows by itself that it waits.
 pub(super) fn pending(
     facts: &Facts,
     ledger: &Ledger,
     error: &ReconcileError,
 ) -> Option<PendingRun> {
-    let waits = error.category == Category::RunAtWork;
-    let sequence = match due(facts, ledger)? {
-        Due::New(sequence) if waits || error.category == Category::StopFailed => sequence,
-        Due::Pending(sequence) if waits => sequence,
-        // A further attempt, or the same once more.
-        Due::Nothing(_) if waits => ledger.next_sequence(),
+    let reason = match error.category {
+        Category::RunAtWork | Category::StopFailed => Category::RunAtWork,
+        Category::ApprovalRequired => Category::ApprovalRequired,
         _ => return None,
     };
-    let rendering = facts.rendering.as_ref().ok()?;
-    let (hash, reason) = (
-        rendering.document.input_hash(),
-        Category::RunAtWork.as_str(),
-    );
+    let sequence = match due(facts, ledger)? {
+        Due::New(sequence) => sequence,
+        Due::Pending(sequence) if error.category == Category::RunAtWork => sequence,
+        // A further attempt, or the same once more.
+        Due::Nothing(_) if error.category == Category::RunAtWork => ledger.next_sequence(),
+        _ => return None,
+    };
+    let input_hash = facts.rendering.as_ref().ok()?.document.input_hash();
+    let approval = (reason == Category::ApprovalRequired).then(|| Approval {
+        sequence,
+        input_hash: input_hash.to_owned(),
+    });
+    let dry_run = approval.as_ref().and_then(|wanted| match &facts.dry_run {
+        Some(answer) => Some(answer.to_string()),
+        None => dry_run_told(&facts.stored, wanted).map(str::to_owned),
+    });
     let before = facts.stored.pending.as_ref();
-    let is_same = |before: &&PendingRun| before.reason == reason && before.input_hash == hash;
+    let is_same =
+        |before: &&PendingRun| before.reason == reason.as_str() && before.input_hash == input_hash;
     let since = before.filter(is_same).map(|before| before.since.clone());
     Some(PendingRun {
         sequence,
-        input_hash: hash.to_owned(),
-        reason: reason.to_owned(),
+        input_hash: input_hash.to_owned(),
+        reason: reason.as_str().to_owned(),
         since: since.or_else(|| facts.now.map(Time))?,
+        approval: approval.map(|approval| approval.to_string()),
+        dry_run,
     })
+}
+
+/// What the API server said of the run that this would approve, if the status tells: it is asked once.
+#[must_use]
+pub fn dry_run_told<'a>(stored: &'a RunnableStatus, wanted: &Approval) -> Option<&'a str> {
+    let pending = stored.pending.as_ref()?;
+    let is_of_it = pending.approval.as_deref() == Some(wanted.to_string().as_str());
+    pending.dry_run.as_deref().filter(|_| is_of_it)
 }
 
 fn due(facts: &Facts, ledger: &Ledger) -> Option<Due> {
@@ -51,7 +70,7 @@ fn due(facts: &Facts, ledger: &Ledger) -> Option<Due> {
 /// intent, or that it waits on, comes next. Until then what was said stands, or the end of the earlier run would be taken
 /// for the end of all.
 pub(super) fn is_between(facts: &Facts, ledger: &Ledger) -> bool {
-    facts.policy.concurrency != ConcurrencyPolicy::Allow
+    facts.policy.may_hold()
         && ledger.current.is_some()
         && !facts.stored.conditions.is_empty()
         && matches!(due(facts, ledger), Some(Due::New(_)))

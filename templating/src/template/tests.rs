@@ -31,6 +31,7 @@ fn compile(template: Value) -> Result<Template, Diagnostics> {
         retry: None,
         timeout: None,
         concurrency_policy: None,
+        approval: None,
         stop: None,
     })
 }
@@ -127,6 +128,7 @@ fn what_is_wrong_whatever_a_runnable_says_is_found_by_compiling() {
         retry: None,
         timeout: None,
         concurrency_policy: None,
+        approval: None,
         stop: None,
         template: json!({
             "kind": "",
@@ -245,6 +247,7 @@ fn attempt(template: Value, inputs: &Value) -> Attempt {
         retry: None,
         timeout: None,
         concurrency_policy: None,
+        approval: None,
         stop: None,
         template,
         outputs: None,
@@ -381,6 +384,7 @@ fn a_run_that_does_not_say_its_kind_has_that_of_the_template() {
         retry: None,
         timeout: None,
         concurrency_policy: None,
+        approval: None,
         stop: None,
         template: json!({
             "apiVersion": "v1", "kind": kind, "metadata": { "generateName": "x-" },

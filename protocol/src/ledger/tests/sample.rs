@@ -62,6 +62,7 @@ fn rendered(metadata: &Value, input: &str) -> Rendered {
         retry: None,
         timeout: None,
         concurrency_policy: None,
+        approval: None,
         stop: None,
     };
     let runnable = json!({ "metadata": { "name": "r", "namespace": "default" }, "spec": {} });

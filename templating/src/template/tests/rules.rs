@@ -7,6 +7,7 @@ fn spec() -> ClusterRunTemplateSpec {
         retry: None,
         timeout: None,
         concurrency_policy: None,
+        approval: None,
         stop: None,
         template: template(json!({})),
         outputs: Some(

@@ -3,8 +3,8 @@
 use cartouche_protocol::{
     evaluate::{contains_rendered, digested, fetched_run},
     facts::{
-        CachedRun, CreateOutcome, Facts, NameRead, PolicyFrom, Probe, Rendering, RunnableFacts,
-        StopOutcome, WatchState,
+        CachedRun, CreateOutcome, DryRun, Facts, NameRead, PolicyFrom, Probe, Rendering,
+        RunnableFacts, StopOutcome, WatchState,
     },
     ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity},
     policy::Policy,
@@ -75,10 +75,11 @@ impl Decisions {
                 })
                 .collect(),
             server_agrees: knowledge.server_agrees,
+            dry_run: setup.approval.then_some(DryRun::Accepted),
             resource: Some("tasks.example.dev".to_owned()),
             only_attempt: knowledge.only_attempt,
             ..Facts::first(
-                runnable_facts(setup, knowledge),
+                runnable_facts(self, setup, knowledge),
                 stored,
                 reader.remembered(knowledge),
                 limits,
@@ -196,7 +197,11 @@ fn created(outcome: &Outcome, read: impl Fn(&Shown) -> Option<FetchedRun>) -> Cr
     }
 }
 
-fn runnable_facts(setup: &Configuration, knowledge: &Knowledge) -> RunnableFacts {
+fn runnable_facts(
+    decisions: &Decisions,
+    setup: &Configuration,
+    knowledge: &Knowledge,
+) -> RunnableFacts {
     RunnableFacts {
         account: "default".to_owned(),
         namespace: NAMESPACE.to_owned(),
@@ -207,6 +212,7 @@ fn runnable_facts(setup: &Configuration, knowledge: &Knowledge) -> RunnableFacts
         deleting: false,
         suspended: knowledge.suspended,
         rerun_token: token(setup.token(knowledge.spec)),
+        approved: decisions.approval(knowledge.approved),
         created: None,
     }
 }

@@ -1,0 +1,26 @@
+//! What is due and waits.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A run that is due, and what it waits for. For people and scripts: the controller never decides by it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PendingRun {
+    /// The number that it would get now.
+    pub sequence: i64,
+    /// Hash of what is rendered now.
+    pub input_hash: String,
+    /// What it waits for, as in the reason of Ready: `ApprovalRequired` or `RunAtWork`.
+    pub reason: String,
+    /// Since when it waits for that, by the API server's clock.
+    pub since: Time,
+    /// What approves exactly this run, as the value of the annotation `carto.run/approved`; while a person has to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<String>,
+    /// Whether the API server would make the run, as it said when the wait for a person began, of at most 1024 bytes: `accepted`, `refused: ` with
+    /// the reason, or `unknown: ` with why it did not say. It is asked once for each run that waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<String>,
+}
