@@ -32,6 +32,7 @@ impl Checked {
                 owner: 0,
                 suspended: false,
                 mistyped: false,
+                approved: None,
                 status,
                 marked: false,
                 noted: copied,

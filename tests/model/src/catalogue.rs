@@ -1,5 +1,6 @@
 //! The configurations that are checked, by name.
 
+mod approval;
 mod lost_status;
 mod memory;
 mod mistakes;
@@ -353,6 +354,7 @@ pub fn configurations() -> Vec<Configuration> {
             ..plain()
         },
     ];
+    all.extend(approval::configurations());
     all.extend(lost_status::configurations());
     all.extend(memory::configurations());
     all.extend(overlap::configurations());

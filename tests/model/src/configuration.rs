@@ -1,6 +1,6 @@
 //! What is explored: which inputs, how many workers, which faults.
 
-use cartouche_crds::{Backoff, ConcurrencyPolicy, RetentionPolicy, Retry};
+use cartouche_crds::{ApprovalPolicy, Backoff, ConcurrencyPolicy, RetentionPolicy, Retry};
 use cartouche_protocol::policy::{Asks, Policy};
 
 use crate::mutant::Mutant;
@@ -83,6 +83,8 @@ pub struct Left {
     pub cancels: u8,
     /// Whether the time of the runs may be over.
     pub timeouts: u8,
+    /// How often somebody approves what waits, before everything else is at rest.
+    pub approvals: u8,
 }
 
 /// One configuration of the model.
@@ -111,6 +113,8 @@ pub struct Configuration {
     pub retries: i64,
     /// Whether runs may be at work at once.
     pub concurrency: ConcurrencyPolicy,
+    /// Whether somebody has to approve each run.
+    pub approval: bool,
     /// Runs are stopped by their deletion.
     pub stop_deletes: bool,
     /// Finished runs are deleted but for one of each sort.
@@ -173,6 +177,7 @@ impl Default for Configuration {
             fails: false,
             retries: 0,
             concurrency: ConcurrencyPolicy::Allow,
+            approval: false,
             stop_deletes: false,
             retires: false,
             time: false,
@@ -247,6 +252,7 @@ impl Configuration {
         let asks = Asks {
             retry: Some(retry),
             concurrency: Some(self.concurrency),
+            approval: self.approval.then_some(ApprovalPolicy::Manual),
             ..Asks::default()
         };
         Policy::of(&asks, &Asks::default()).expect("a policy")

@@ -8,7 +8,7 @@ use std::{
 };
 
 use cartouche_crds::{
-    HistoryEntry, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, RunnableStatus,
+    Approval, HistoryEntry, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, RunnableStatus,
 };
 use cartouche_protocol::{
     decide::{Change, Step, Waiting, decide, decide_without_rendering, may_report},
@@ -137,10 +137,32 @@ impl Decisions {
                 self.complain(&facts, &problem)
             }
             Step::Wait(Waiting::GracePeriod) => Move::AwaitWord,
-            Step::Wait(_) => Move::Rest,
+            // It is known what the server says of what waits for a person.
+            Step::DryRun(_) | Step::Wait(_) => Move::Rest,
             Step::Stuck(problem) => Move::LookAfter(self.pool.problem(&problem)),
             Step::Settled => self.settle(setup, knowledge, &facts),
         }
+    }
+
+    /// What the annotation says that approves this number of this document.
+    #[must_use]
+    pub fn approval(&self, approved: Option<(u16, u8)>) -> Option<String> {
+        let (number, document) = approved?;
+        let hash = self.cast.document(document).rendered.input_hash();
+        Some(format!("{number}:{hash}"))
+    }
+
+    /// The run that a status says to wait for somebody's approval.
+    #[must_use]
+    pub fn waiting(&self, setup: &Configuration, status: StatusId) -> Option<(u16, u8)> {
+        let stored = self.pool.stored(status);
+        let wanted = Approval::of(stored.pending.as_ref()?.approval.as_deref()?)?;
+        let mut documents = 0..=setup.last_document();
+        let is_it = |document: &u8| {
+            self.cast.document(*document).rendered.input_hash() == wanted.input_hash
+        };
+        let document = documents.find(is_it)?;
+        Some((u16::try_from(wanted.sequence).ok()?, document))
     }
 
     fn complain(&self, facts: &Facts, problem: &ReconcileError) -> Move {
@@ -255,6 +277,7 @@ impl Decisions {
             retry: None,
             timeout: None,
             concurrency_policy: None,
+            approval: None,
         };
         let mut runnable = Runnable::new(RUNNABLE, spec);
         runnable.status = Some((*self.pool.stored(status)).clone());

@@ -67,6 +67,11 @@ impl Checked {
             Action::Forge { early } => self.forge(world, early),
             Action::Suspend(suspended) => suspend(world, suspended),
             Action::Mistype(mistyped) => mistype(world, mistyped),
+            Action::Approve => {
+                if self.approve(world) {
+                    world.left.approvals -= 1;
+                }
+            }
         }
     }
 
@@ -75,6 +80,19 @@ impl Checked {
         if !self.setup.by_template || self.token_moves(world) {
             world.touch();
         }
+    }
+
+    /// Somebody approves what the status says to wait, be that out of date by now. Whether there was anything new to approve.
+    pub(crate) fn approve(&self, world: &mut World) -> bool {
+        let waiting = self
+            .decisions
+            .waiting(&self.setup, world.runnable.status)
+            .filter(|waiting| world.runnable.approved != Some(*waiting));
+        if let Some(waiting) = waiting {
+            world.runnable.approved = Some(waiting);
+            world.touch();
+        }
+        waiting.is_some()
     }
 
     fn run_by_the_original(&self, world: &mut World) {

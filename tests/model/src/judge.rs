@@ -34,6 +34,8 @@ pub const S7: u8 = 16;
 
 /// A run was intended while another one may have been at work.
 pub const S6: u8 = 32;
+/// A run was intended that nobody has approved.
+pub const S8: u8 = 64;
 
 /// Judges a write of the status that has its effect now.
 pub(crate) fn write(
@@ -50,6 +52,7 @@ pub(crate) fn write(
         Verb::Changed,
         Object::Runnable(Runnable {
             uid: owner_uid(world.runnable.owner),
+            approved: model.decisions.approval(world.runnable.approved),
             status: new.clone(),
         }),
     ));
@@ -184,6 +187,7 @@ fn broken(verdict: &Verdict) -> u8 {
         "S5" => S5,
         "S6" => S6,
         "S7" => S7,
+        "S8" => S8,
         // Judged in the state that follows.
         _ => 0,
     });
@@ -210,6 +214,11 @@ fn past(model: &Checked, world: &World, wanted: impl Fn(&Run) -> bool) -> Past {
         BTreeMap::from([(owner_uid(world.runnable.owner), served)]),
     )
     .with_most_attempts(1 + model.setup.retries);
+    let past = if model.setup.approval {
+        past.with_approval()
+    } else {
+        past
+    };
     match model.setup.concurrency {
         ConcurrencyPolicy::Allow => past,
         ConcurrencyPolicy::LatestOnly | ConcurrencyPolicy::Replace => past.without_overlap(),

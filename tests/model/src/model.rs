@@ -84,6 +84,8 @@ pub enum Action {
     Suspend(bool),
     /// The name of its template is mistyped, or mended.
     Mistype(bool),
+    /// Somebody approves the run that the status says to wait.
+    Approve,
 }
 
 impl Checked {
@@ -211,6 +213,7 @@ impl Model for Checked {
                 Action::Mistype(true),
             ),
             (world.runnable.mistyped, Action::Mistype(false)),
+            (left.approvals > 0, Action::Approve),
             (
                 self.setup.loses_status() || self.setup.adopts(),
                 Action::Pause,
@@ -243,6 +246,7 @@ impl Model for Checked {
             Property::always("S5", |_, world: &World| world.ghost.broken & judge::S5 == 0),
             Property::always("S6", |_, world: &World| world.ghost.broken & judge::S6 == 0),
             Property::always("S7", |_, world: &World| world.ghost.broken & judge::S7 == 0),
+            Property::always("S8", |_, world: &World| world.ghost.broken & judge::S8 == 0),
             Property::always("suspended", |_, world: &World| {
                 world.ghost.broken & judge::SUSPENDED == 0
             }),

@@ -3,6 +3,7 @@
 //! A mistake in a decision is made by bending what the decision is given, or what it gives; a mistake
 //! of the loop around it is made in `worker` and `server`.
 
+mod approval;
 mod overlap;
 mod retries;
 mod stops;
@@ -130,6 +131,12 @@ pub enum Mutant {
     ReplacedAtOnce,
     /// What made way for another document is over, even if it is wanted again.
     ReplacedForGood,
+    /// An approval counts for each run of its document.
+    ApprovedByHash,
+    /// An approval counts for whatever is made under its number.
+    ApprovedByNumber,
+    /// Nobody asks for an approval once there was one.
+    ApprovedOnce,
 }
 
 impl Mutant {
@@ -159,6 +166,17 @@ impl Mutant {
             Self::UnseenNotAtWork => overlap::forget_unseen(&mut facts),
             Self::WithdrawnUnwritten => overlap::give_up_unseen(&mut facts),
             Self::ReplacedAtOnce => overlap::forget_stopped(&mut facts),
+            Self::ApprovedByHash => {
+                approval::count_if(&mut facts, |given, wanted| {
+                    given.input_hash == wanted.input_hash
+                });
+            }
+            Self::ApprovedByNumber => {
+                approval::count_if(&mut facts, |given, wanted| {
+                    given.sequence == wanted.sequence
+                });
+            }
+            Self::ApprovedOnce => approval::count_if(&mut facts, |_, _| true),
             Self::StopToldOnce => stops::count_as_told(&mut facts),
             _ => {}
         }

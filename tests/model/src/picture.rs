@@ -34,11 +34,12 @@ pub fn story(model: &Checked, example: &CounterExample) -> String {
 fn picture(model: &Checked, world: &World) -> String {
     let runnable = &world.runnable;
     let mut text = format!(
-        "      version {}, input {}, suspended {}, mistyped {}: {}\n",
+        "      version {}, input {}, suspended {}, mistyped {}, approved {:?}: {}\n",
         runnable.version,
         runnable.input,
         runnable.suspended,
         runnable.mistyped,
+        runnable.approved,
         ledger(model, runnable.status)
     );
     for (uid, run) in world.runs.iter().enumerate() {

@@ -283,6 +283,9 @@ impl Checked {
             world.touch();
             return true;
         }
+        if self.approve(world) {
+            return true;
+        }
         let Some(uid) = self.in_the_way(world) else {
             return false;
         };
@@ -304,6 +307,13 @@ impl Checked {
         (!is_it && (!own || self.setup.fixed_name)).then_some(holder.uid)
     }
 
+    /// Whether the status asks for somebody's approval of what is rendered now, which is not given yet.
+    fn is_to_be_approved(&self, world: &World) -> bool {
+        let document = self.setup.document(world.runnable.input);
+        let waiting = self.decisions.waiting(&self.setup, world.runnable.status);
+        waiting.is_some_and(|it| it.1 == document && world.runnable.approved != Some(it))
+    }
+
     /// Whether no run can be made for now, and the status says why. Where somebody else has written it and no list can be
     /// had to compare it with, nothing is written into it, and an event says why.
     fn says_what_is_in_the_way(&self, world: &World) -> bool {
@@ -314,6 +324,8 @@ impl Checked {
             Category::RunTemplateNotFound
         } else if world.runnable.suspended {
             Category::Suspended
+        } else if self.is_to_be_approved(world) {
+            Category::ApprovalRequired
         } else if self.in_the_way(world).is_some() {
             Category::NameConflict
         } else {

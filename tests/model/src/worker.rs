@@ -300,6 +300,7 @@ fn known_at_first(
         owner: cached.owner,
         suspended: cached.suspended,
         mistyped: cached.mistyped,
+        approved: cached.approved,
         spec: cached.input,
         input,
         consistent: false,

@@ -149,6 +149,8 @@ pub struct Cached {
     pub suspended: bool,
     /// It names no template that there is.
     pub mistyped: bool,
+    /// The run that somebody has approved: its number and its document.
+    pub approved: Option<(u16, u8)>,
     /// Its status.
     pub status: StatusId,
     /// Somebody else wrote the ledger last, as the API server notes it.
@@ -184,6 +186,8 @@ pub struct Knowledge {
     pub suspended: bool,
     /// Its template was not found.
     pub mistyped: bool,
+    /// See [`Cached::approved`].
+    pub approved: Option<(u16, u8)>,
     /// How far the inputs had moved on when the Runnable was read.
     pub spec: u8,
     /// How far the inputs had moved on that the rendering is of.

@@ -71,11 +71,13 @@ pub enum Object {
     },
 }
 
-/// A Runnable, of which only the status counts.
+/// A Runnable, of which only the status counts, and what a person has approved.
 #[derive(Clone, Debug, Default)]
 pub struct Runnable {
     /// Its uid.
     pub uid: String,
+    /// The run that its annotation approves.
+    pub approved: Option<String>,
     /// Its status.
     pub status: Arc<RunnableStatus>,
 }

@@ -1,6 +1,6 @@
 //! What "exactly once" means, once: whoever plays Cartouche asks this judge.
 //!
-//! The rules are S1 to S7 and L2 of `docs/exactly-once.md`, and its exceptions are the [`Excuse`]s. A
+//! The rules are S1 to S8 and L2 of `docs/exactly-once.md`, and its exceptions are the [`Excuse`]s. A
 //! [`History`](Event) of who did what to which run and which status is told to a [`Past`], which judges each
 //! event by what came before. Three worlds have an adapter to it:
 //! - the model (`tests/model/src/judge.rs`) shows the past of each of its states and asks about one step,
@@ -40,6 +40,7 @@
 //! - **I3**. Any change of a status by somebody else excused what followed. Now one that takes away nothing of what
 //!   the status says of runs excuses nothing.
 
+mod approval;
 mod cleanup;
 mod content;
 mod history;

@@ -187,7 +187,7 @@ impl Past {
 
     /// Somebody else's object had the name of a number, at its intent or later, and no run was made for it; one
     /// that somebody deleted too early (I1) does not count.
-    fn is_taken(&self, runnable: &str, before: &CurrentRun) -> bool {
+    pub(crate) fn is_taken(&self, runnable: &str, before: &CurrentRun) -> bool {
         let intended = self
             .runnables
             .get(runnable)

@@ -160,6 +160,7 @@ pub struct Past {
     pub(crate) templates: BTreeMap<String, String>,
     pub(crate) most_attempts: Option<i64>,
     pub(crate) is_without_overlap: bool,
+    pub(crate) needs_approval: bool,
     /// Creates that were given up, by name.
     given_up: BTreeMap<String, Run>,
     pub(crate) found: Verdict,
@@ -279,12 +280,17 @@ impl Past {
         actor: Actor,
         runnable: &Runnable,
     ) {
-        let Runnable { uid, status } = runnable.clone();
+        let Runnable {
+            uid,
+            status,
+            approved,
+        } = runnable.clone();
         let known = self.runnables.contains_key(&uid);
         let old = Arc::clone(&self.served(&uid).status);
         if actor == Actor::Controller {
             self.confirm(at, &status);
             self.announce(at, runnable);
+            self.judge_approval(&uid, (&old, &status), approved.as_deref(), second);
             self.judge_written(&uid, &old, &status, second);
             let source = status.outputs_from.as_ref();
             if let Some(run) = source.and_then(|from| self.run_mut(&from.uid)) {

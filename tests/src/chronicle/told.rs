@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use cartouche_crds::APPROVED_ANNOTATION;
 use cartouche_oracle::{Actor, Event, Object, Past, Run, Runnable, Sight, Time, Verb};
 use serde_json::Value;
 
@@ -50,8 +51,10 @@ impl Told {
                     .and_then(deleted_uid)
                     .unwrap_or_default()
                     .to_owned();
-                let status = Arc::default();
-                let object = Object::Runnable(Runnable { uid, status });
+                let object = Object::Runnable(Runnable {
+                    uid,
+                    ..Runnable::default()
+                });
                 self.tell(self.latest, Actor::Person, Verb::Deleted, object);
             }
             _ => {}
@@ -124,6 +127,9 @@ impl Told {
         let status = serde_json::from_value(object["status"].clone()).unwrap_or_default();
         let runnable = Runnable {
             uid: text(object, "/metadata/uid").to_owned(),
+            approved: object["metadata"]["annotations"][APPROVED_ANNOTATION]
+                .as_str()
+                .map(str::to_owned),
             status: Arc::new(status),
         };
         self.tell(at, actor, verb, Object::Runnable(runnable));

@@ -1,7 +1,8 @@
 //! The configurations in which each mistake on purpose shows.
 
 use super::{
-    ab, faults, lost_status::restored_kinds, memory, overlap, plain, retention, retries, timeouts,
+    ab, approval, faults, lost_status::restored_kinds, memory, overlap, plain, retention, retries,
+    timeouts,
 };
 use crate::{
     configuration::{Configuration, Left},
@@ -16,6 +17,7 @@ pub fn mutants() -> Vec<Configuration> {
     all.extend(of_retries());
     all.extend(of_stops());
     all.extend(of_overlap());
+    all.extend(of_approval());
     all
 }
 
@@ -350,6 +352,28 @@ fn of_overlap() -> Vec<Configuration> {
             "what made way lost when it is wanted again",
             Mutant::ReplacedForGood,
             overlap::wanted_again(),
+        ),
+    ];
+    named(all)
+}
+
+/// Those in what an approval is for.
+fn of_approval() -> Vec<Configuration> {
+    let all = [
+        (
+            "an approval of a hash",
+            Mutant::ApprovedByHash,
+            approval::token(),
+        ),
+        (
+            "an approval of a number",
+            Mutant::ApprovedByNumber,
+            approval::approval(),
+        ),
+        (
+            "an approval of everything",
+            Mutant::ApprovedOnce,
+            approval::approval(),
         ),
     ];
     named(all)

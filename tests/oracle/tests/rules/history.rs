@@ -14,6 +14,7 @@ use serde_json::json;
 pub struct History {
     pub past: Past,
     pub now: u64,
+    pub approved: Option<String>,
 }
 
 impl History {
@@ -21,6 +22,7 @@ impl History {
         Self {
             past: Past::new(sight),
             now: 0,
+            approved: None,
         }
     }
 
@@ -52,8 +54,12 @@ impl History {
     }
 
     pub fn status(self, actor: Actor, verb: Verb, status: RunnableStatus) -> Self {
-        let (uid, status) = ("app".to_owned(), Arc::new(status));
-        self.tell(actor, verb, Object::Runnable(Runnable { uid, status }))
+        let runnable = Runnable {
+            uid: "app".to_owned(),
+            approved: self.approved.clone(),
+            status: Arc::new(status),
+        };
+        self.tell(actor, verb, Object::Runnable(runnable))
     }
 
     pub fn write(self, status: RunnableStatus) -> Self {

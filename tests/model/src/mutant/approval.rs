@@ -1,0 +1,19 @@
+//! Mistakes in what an approval is for.
+
+use cartouche_crds::Approval;
+use cartouche_protocol::facts::Facts;
+
+/// An approval counts for whatever is wanted, if only this of it fits.
+pub(super) fn count_if(facts: &mut Facts, fits: impl Fn(&Approval, &Approval) -> bool) {
+    let given = facts.runnable.approved.as_deref().and_then(Approval::of);
+    let (Some(given), Ok(rendering)) = (given, &facts.rendering) else {
+        return;
+    };
+    let wanted = Approval {
+        sequence: facts.ledger.next_sequence(),
+        input_hash: rendering.document.input_hash().to_owned(),
+    };
+    if fits(&given, &wanted) {
+        facts.runnable.approved = Some(wanted.to_string());
+    }
+}

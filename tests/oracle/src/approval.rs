@@ -1,0 +1,66 @@
+//! S8: where a person has to approve each run, none is intended but the one that was approved: this number of this document.
+
+use cartouche_crds::{Approval, CurrentRun, RunPhase, RunnableStatus};
+
+use crate::{
+    past::Past,
+    retries::{asks, is_due_retry},
+};
+
+impl Past {
+    /// In which a person has to approve each run.
+    #[must_use]
+    pub fn with_approval(mut self) -> Self {
+        self.needs_approval = true;
+        self
+    }
+
+    /// Whether a run is intended that nobody has approved. What is found again was intended before; a further attempt, what
+    /// is made again because somebody deleted it, and what is renumbered because its name is taken need no other approval.
+    pub(crate) fn judge_approval(
+        &mut self,
+        runnable: &str,
+        (old, new): (&RunnableStatus, &RunnableStatus),
+        approved: Option<&str>,
+        second: Option<i64>,
+    ) {
+        let Some(after) = new.current_run.as_ref().filter(|_| self.needs_approval) else {
+            return;
+        };
+        let before = old.current_run.as_ref();
+        let is_new = after.sequence > before.map_or(0, |before| before.sequence);
+        if !is_new || after.phase == RunPhase::Created {
+            return;
+        }
+        let wanted = Approval {
+            sequence: after.sequence,
+            input_hash: after.input_hash.clone(),
+        };
+        let is_same = |before: &&CurrentRun| {
+            before.input_hash == after.input_hash && !asks(after, old.last_answered())
+        };
+        let before = before.filter(is_same);
+        let goes_on = before.is_some_and(|before| self.goes_on(runnable, before, after, second));
+        if !goes_on && approved != Some(wanted.to_string().as_str()) {
+            let what = format!(
+                "run {} of {runnable} begins, and {} is approved",
+                after.sequence,
+                approved.unwrap_or("nothing")
+            );
+            self.found.broken("S8", what);
+        }
+    }
+
+    fn goes_on(
+        &self,
+        runnable: &str,
+        before: &CurrentRun,
+        after: &CurrentRun,
+        second: Option<i64>,
+    ) -> bool {
+        let run = before.uid.as_deref().and_then(|uid| self.run(uid));
+        is_due_retry(before, after, second)
+            || run.is_some_and(|run| run.cut_short)
+            || self.is_taken(runnable, before)
+    }
+}
