@@ -17,6 +17,7 @@
 //! cargo run --release -p cartouche-simulation -- --seed 17 --trace
 //! ```
 
+pub mod approval;
 pub mod controllers;
 pub mod discovery;
 pub mod engine;

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
+    approval::{Approver, Asked},
     discovery::{EXAMPLE, Resource},
     engine::{COLLECTOR, Engine},
     original,
@@ -35,6 +36,8 @@ pub struct People {
     retries: Option<Retries>,
     stops: Option<Stops>,
     overlap: Option<Overlap>,
+    asked: Option<Asked>,
+    approver: Option<Approver>,
     /// Copies of statuses, with the uids of their Runnables.
     backups: BTreeMap<usize, (String, Value)>,
 }
@@ -76,6 +79,8 @@ impl People {
             retries: plan.retries.clone(),
             stops: plan.stops.clone(),
             overlap: plan.overlap,
+            asked: plan.asked,
+            approver: plan.asked.map(|_| Approver::new(plan.seed)),
             backups: BTreeMap::new(),
         }
     }
@@ -174,6 +179,9 @@ impl People {
         if let Some(overlap) = self.overlap {
             overlap.ask(&mut object, false);
         }
+        if let Some(asked) = self.asked {
+            asked.ask(&mut object, false);
+        }
         make(store, Resource::Runnables, &object);
     }
 
@@ -234,10 +242,17 @@ impl People {
         self.engine.run(store, &mut self.random);
     }
 
-    /// Whether a run is under way.
+    /// Somebody approves what waits.
+    pub fn approve(&mut self, store: &mut Store) {
+        if let Some(approver) = &mut self.approver {
+            approver.look(store);
+        }
+    }
+
+    /// Whether a run is under way, or somebody is about to approve one.
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        self.engine.is_busy()
+        self.engine.is_busy() || self.approver.as_ref().is_some_and(Approver::is_busy)
     }
 }
 
@@ -351,6 +366,9 @@ fn template_object(number: usize, plan: &Plan) -> Value {
     }
     if let Some(overlap) = plan.overlap {
         overlap.ask(&mut object, true);
+    }
+    if let Some(asked) = plan.asked {
+        asked.ask(&mut object, true);
     }
     if plan.reworded {
         object["spec"]["template"]["spec"]["amount"] = json!("1000m");

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    original::Original, overlap::Overlap, retries::Retries, stops::Stops, strangers::Sort,
+    approval::Asked, original::Original, overlap::Overlap, retries::Retries, stops::Stops,
+    strangers::Sort,
 };
 
 /// Something that people or nature do, and when.
@@ -98,6 +99,8 @@ pub struct Plan {
     pub stops: Option<Stops>,
     /// How runs are kept from being at work at once, in every eighth seed.
     pub overlap: Option<Overlap>,
+    /// Whether a person has to approve each run, in every tenth seed.
+    pub asked: Option<Asked>,
     /// What happens, in order.
     pub deeds: Vec<(Duration, Deed)>,
 }
@@ -125,6 +128,7 @@ impl Plan {
             retries: None,
             stops: None,
             overlap: None,
+            asked: None,
             deeds: Vec::new(),
         };
         let mut crowd = fastrand::Rng::with_seed(seed ^ CROWDS);
@@ -170,6 +174,10 @@ impl Plan {
             // A minute by the server's clock is to be one: whoever gives a create up reads its name after that.
             let is_set = |deed: &Deed| matches!(deed, Deed::Clock(_));
             draw.deeds.retain(|(_, deed)| !is_set(deed));
+        }
+        if seed % 10 == WITH_APPROVAL {
+            let by_template = seed % 20 == WITH_APPROVAL;
+            plan.asked = Some(Asked { by_template });
         }
         draw.random = before;
         plan.deeds = draw.deeds;
@@ -234,6 +242,8 @@ const WITH_STOPS: u64 = 5;
 const OVERLAP: u64 = 0x6f_7665_726c_6170;
 /// In every eighth seed no two runs of a Runnable may be at work at once; it is none that once failed without that.
 const WITHOUT_OVERLAP: u64 = 3;
+/// In every tenth seed a person has to approve each run, by the template or by the Runnable in turn.
+const WITH_APPROVAL: u64 = 7;
 /// Tells that of statuses.
 const STATUSES: u64 = 0x73_7461_7475_7300;
 /// Whatever the original controller has sent arrives so many seconds after its end at the latest; a

@@ -10,6 +10,7 @@ use std::{
 use turmoil::Sim;
 
 use crate::{
+    approval,
     controllers::{self, SERVER},
     faults::{Counts, Faults, count},
     oracle::{self, Verdict, Violation},
@@ -137,6 +138,7 @@ impl Play {
             let mut faults = std::mem::take(&mut state.faults.counts);
             faults.insert("Retried".to_owned(), further_attempts(log));
             faults.insert("Waited".to_owned(), overlap::waits(log));
+            faults.insert("Approved".to_owned(), approval::approvals(log));
             faults.extend(stops::counts(state.store.told()));
             (hasher.finish(), runs, spared, trace, faults)
         });
@@ -178,6 +180,7 @@ impl Play {
         self.api.with(|state| {
             state.store.elapsed = *now;
             self.people.run_engine(&mut state.store);
+            self.people.approve(&mut state.store);
         });
         while let Some((_, deed)) = self.plan.deeds.get(self.next).filter(|(at, _)| at <= now) {
             let deed = *deed;

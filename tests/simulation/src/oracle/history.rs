@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cartouche_crds::APPROVED_ANNOTATION;
 use cartouche_oracle::{Actor, Event, Object, Past, Run, Runnable, Sight, Verb};
 use serde_json::json;
 
@@ -22,6 +23,9 @@ pub(super) fn past(store: &Store, plan: &Plan) -> Past {
     let mut past = Past::new(Sight::Whole).with_most_attempts(most);
     if plan.overlap.is_some() {
         past = past.without_overlap();
+    }
+    if plan.asked.is_some() {
+        past = past.with_approval();
     }
     let mut stops = store.told().iter().peekable();
     for change in store.log() {
@@ -55,7 +59,16 @@ fn event(change: &Change) -> Option<Event> {
         Resource::Runnables => {
             let (uid, status) = (uid(object).to_owned(), Arc::new(status(object)));
             let actor = writer(&change.actor);
-            let told = event(actor, Object::Runnable(Runnable { uid, status }))?;
+            let approved = object["metadata"]["annotations"][APPROVED_ANNOTATION].as_str();
+            let approved = approved.map(str::to_owned);
+            let told = event(
+                actor,
+                Object::Runnable(Runnable {
+                    uid,
+                    approved,
+                    status,
+                }),
+            )?;
             let second = Some(change.clock);
             Some(Event { second, ..told })
         }
