@@ -128,8 +128,14 @@ impl Memory {
         {
             self.backoffs.swap_remove(first);
         }
-        // Whoever waits has not failed, and whatever fails in the end is tried again as soon as ever.
-        let failures = u32::from(!error.category.is_hold());
+        // Whoever waits has not failed, and whatever fails in the end is tried again as soon as ever; nor does anybody try
+        // again sooner or later for what has its own time.
+        let is_hold = error.category.is_hold();
+        let (attempts, failures) = match error.requeue {
+            _ if is_hold => (0, 0),
+            Requeue::After(_) => (attempts, 0),
+            _ => (attempts, 1),
+        };
         self.backoffs.push(Backoff {
             what,
             error: error.clone(),

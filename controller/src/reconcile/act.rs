@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use cartouche_crds::{RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase};
+use cartouche_crds::{HistoryEntry, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase};
 use cartouche_protocol::{
     evaluate::{contains_rendered, fetched_run},
     facts::{NameRead, RunName},
@@ -93,9 +93,10 @@ impl Reconciliation<'_> {
         }
         let path = kind.path(&self.key.namespace);
         let mut found = Vec::new();
+        let earlier = self.facts.earlier_runs();
         account
             .each(&path, &own_runs(&self.key), |object| {
-                let run = self.fetched(&object);
+                let run = self.fetched(&earlier, &object);
                 let owner = &self.facts.runnable.uid;
                 let own = run.filter(|found| found.run.is_owned_by(owner));
                 let is_own = own.is_some();
@@ -106,10 +107,9 @@ impl Reconciliation<'_> {
         Ok(found)
     }
 
-    fn fetched(&self, object: &Value) -> Option<FetchedRun> {
+    fn fetched(&self, earlier: &[HistoryEntry], object: &Value) -> Option<FetchedRun> {
         let ledger = &self.facts.ledger;
-        let earlier = self.facts.earlier_runs();
-        let mut fetched = fetched_run(self.compiled.as_ref()?, &earlier, object)?;
+        let mut fetched = fetched_run(self.compiled.as_ref()?, earlier, object)?;
         if self.may_hold_secrets(&fetched.run) {
             fetched.health = fetched.health.silenced();
         }
@@ -134,7 +134,10 @@ impl Reconciliation<'_> {
                 return Err(self.fail(Operation::Read(name.name), error));
             }
         };
-        let found = object.as_ref().and_then(|object| self.fetched(object));
+        let earlier = self.facts.earlier_runs();
+        let found = object.as_ref();
+        let found = found.and_then(|object| self.fetched(&earlier, object));
+        drop(earlier);
         let mut found = mutants::found(found, &self.facts);
         if let (Some(found), Some(object)) = (&mut found, object)
             && let Err(error) = self.ask_pods(found, object).await

@@ -108,8 +108,13 @@ fn differs(
     }
 }
 
-/// Records what was read, if it is news.
+/// Records what was read, if it is news. How one ended that the next may wait for is final, as of any earlier run: the
+/// template may have the rules of the next by now.
 fn note(facts: &Facts, found: &FetchedRun) -> Option<Step> {
+    let current = facts.ledger.current.as_ref();
+    if current.is_some_and(|current| current.result.is_some() && facts.is_waited_for(current)) {
+        return None;
+    }
     let next = facts.ledger.clone().record(found, facts.now);
     (next != facts.ledger).then(|| Step::Write(Box::new(next), Change::Record))
 }
@@ -156,6 +161,9 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
             .is_none_or(|rendering| rendering.has_health_rule);
     if unjudged && cached_run.deleted {
         return Some(vanished(facts));
+    }
+    if unjudged && by_others {
+        return Some(Step::Wait(Waiting::Watch));
     }
     let asked = cached_run.asked;
     let record = |result| {

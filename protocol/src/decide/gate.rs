@@ -53,11 +53,11 @@ pub(super) fn waits_for_a_person(facts: &Facts, rendering: &Rendering) -> Result
     resumed(facts).and_then(|()| approval::given(facts, rendering, &facts.ledger))
 }
 
-/// What holds back the create of an entry that has its number, if anything does. What was refused may find another run at
-/// work by now.
+/// What holds back the create of an entry that has its number, if anything does. Unless it follows its own intent at once,
+/// earlier runs may be at work beside it: the policy may have come since.
 pub(super) fn create(facts: &Facts, current: &CurrentRun) -> Result<(), Step> {
     resumed(facts)?;
-    if current.phase == RunPhase::Rejected {
+    if current.phase == RunPhase::Rejected || !facts.only_attempt {
         overlap::earlier_are_over(facts)?;
     }
     Ok(())

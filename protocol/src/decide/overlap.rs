@@ -89,14 +89,8 @@ pub(super) fn may_come(current: &CurrentRun) -> bool {
 /// land any more.
 fn unseen_is_over(facts: &Facts, current: &CurrentRun) -> Result<(), Step> {
     let name = RunName::of(current);
-    // One of a time that has not come yet is of a clock that was fast, or of nobody.
-    let is_ahead = |at: Timestamp| {
-        facts
-            .now
-            .is_some_and(|now| at.duration_since(now) > LANDED_BY)
-    };
     let withdrawn = current.stop.as_ref();
-    let withdrawn = withdrawn.filter(|stop| is_withdrawn(current) && !is_ahead(stop.at.0));
+    let withdrawn = withdrawn.filter(|stop| is_withdrawn(current) && !is_ahead(facts, stop.at.0));
     if let Some(stop) = withdrawn {
         return lands_no_more(facts, name, stop.at.0);
     }
@@ -110,13 +104,30 @@ fn unseen_is_over(facts: &Facts, current: &CurrentRun) -> Result<(), Step> {
     Err(Step::Write(Box::new(withdrawn), Change::MakeWay))
 }
 
+/// Whether a time has not come yet: it is of a clock that was fast, or of nobody.
+fn is_ahead(facts: &Facts, at: Timestamp) -> bool {
+    facts
+        .now
+        .is_some_and(|now| at.duration_since(now) > LANDED_BY)
+}
+
 /// An earlier entry that was superseded before anybody had seen its run, under another policy. One that was withdrawn was
-/// read before it was superseded.
+/// read before it was superseded, unless it could not be.
 fn past_is_over(facts: &Facts, entry: &HistoryEntry) -> Result<(), Step> {
     let stop = entry.stop.as_ref();
+    let is_withdrawn = stop.is_some_and(|stop| stop.reason == StopReason::Withdrawn);
+    let is_unread = entry.intent_at.is_some();
     match &entry.started_at {
-        _ if stop.is_some_and(|stop| stop.reason == StopReason::Withdrawn) => Ok(()),
-        Some(last_sent) => lands_no_more(facts, RunName::past(entry), last_sent.0),
+        _ if is_withdrawn && !is_unread => Ok(()),
+        Some(last_sent) => {
+            let is_ahead = is_ahead(facts, last_sent.0);
+            let last_sent = if is_ahead {
+                Timestamp::MIN
+            } else {
+                last_sent.0
+            };
+            lands_no_more(facts, RunName::past(entry), last_sent)
+        }
         None => Ok(()),
     }
 }

@@ -2,7 +2,7 @@
 
 use cartouche_crds::{CurrentRun, RunPhase};
 
-use super::{Change, Step, crowded, gate};
+use super::{Change, Step, crowded, gate, overlap};
 use crate::{
     diagnosis::{Denied, Diagnosis, Holder, Who},
     facts::{CachedRun, CreateOutcome, Facts, NameRead, Rendering, RunName},
@@ -91,12 +91,28 @@ pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
 /// A further attempt after a refusal is recorded before it is sent.
 fn send(facts: &Facts, current: &CurrentRun) -> Step {
     if let Err(step) = gate::create(facts, current) {
-        return step;
+        return made_meanwhile(facts, current, step);
     }
     if current.phase == RunPhase::Rejected && !current.attempted {
         return Step::Write(Box::new(facts.ledger.clone().attempt()), Change::Attempt);
     }
     Step::Create
+}
+
+/// No create is sent that would tell, by its refusal, that an earlier one has made the run: it is read once.
+fn made_meanwhile(facts: &Facts, current: &CurrentRun, held: Step) -> Step {
+    let waits = matches!(&held, Step::Stuck(error) if error.category == Category::RunAtWork);
+    if !waits || !overlap::may_come(current) {
+        return held;
+    }
+    let name = RunName::of(current);
+    match facts.reads.get(&name) {
+        None => Step::ReadRun(name),
+        Some(NameRead::Found(found)) if facts.is_run_of(&found.run, current) => {
+            confirm(facts, found).unwrap_or(held)
+        }
+        Some(NameRead::Found(_) | NameRead::Absent | NameRead::Denied) => held,
+    }
 }
 
 /// The run was made by a create whose answer never came, and was deleted before it could be

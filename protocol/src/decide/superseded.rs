@@ -102,7 +102,10 @@ fn unseen(facts: &Facts, entry: &HistoryEntry, uid: &str, ledger: Ledger) -> Res
     let age = started
         .zip(facts.now)
         .map(|(at, now)| now.duration_since(at.0));
-    if age.is_none_or(|age| age < UNSEEN_FOR) || facts.looked_for.contains(uid) {
+    // Not again and again; but what was read just now says it, whatever for it was read.
+    let is_read = facts.reads.contains_key(&RunName::past(entry));
+    let was_looked_for = facts.looked_for.contains(uid) && !is_read;
+    if age.is_none_or(|age| age < UNSEEN_FOR) || was_looked_for {
         return Ok(ledger);
     }
     if !read_says_gone(facts, entry)? {

@@ -1,5 +1,6 @@
 //! Where no two runs may be at work at once, a change waits for the end of the run before.
 
+mod beside;
 mod waited_for;
 
 use std::time::Duration;
