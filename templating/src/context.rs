@@ -151,15 +151,28 @@ fn without_volatile(object: &Value, left_out: Option<&str>) -> Value {
             Some(metadata) => Value::Object(copy(metadata, &|key| VOLATILE.contains(&key))),
             None => metadata.clone(),
         };
-        let annotations = metadata.get_mut("annotations");
-        if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
-            annotations.remove(LAST_APPLIED);
-            // Nor is it one that somebody lets it run.
-            annotations.remove(APPROVED_ANNOTATION);
-        }
+        hide_annotations(&mut metadata);
         visible.insert("metadata".into(), metadata);
     }
     Value::Object(visible)
+}
+
+/// Without the copy of the manifest, and without what lets a run begin: whoever approves one changes nothing of it, be it
+/// that there was no annotation before.
+fn hide_annotations(metadata: &mut Value) {
+    let Some(metadata) = metadata.as_object_mut() else {
+        return;
+    };
+    let annotations = metadata.get_mut("annotations");
+    let Some(annotations) = annotations.and_then(Value::as_object_mut) else {
+        return;
+    };
+    let is_approved = annotations.remove(APPROVED_ANNOTATION).is_some();
+    if is_approved && annotations.is_empty() {
+        metadata.remove("annotations");
+    } else {
+        annotations.remove(LAST_APPLIED);
+    }
 }
 
 /// What no tag may read.
