@@ -4,6 +4,7 @@
 //! identity and [`makes`] is a constant `false`. With it, a process makes the one mistake that the
 //! environment variable [`VARIABLE`] names, and says so in its log; without the variable, none.
 
+mod approval;
 mod concurrency;
 mod lifecycle;
 
@@ -64,6 +65,8 @@ pub enum Mutant {
     RunsBeside,
     /// A run begins as soon as the one before it was told to stop.
     ToldIsOver,
+    /// An approval counts for whatever is made under its number.
+    ApprovedByNumber,
 }
 
 /// Whether this process makes this mistake.
@@ -106,7 +109,8 @@ mod switched_on {
 
 /// What was decided.
 pub(crate) fn decided(step: Step, facts: &Facts) -> Step {
-    match concurrency::decided(lifecycle::decided(step, facts), facts) {
+    let step = concurrency::decided(lifecycle::decided(step, facts), facts);
+    match approval::decided(step, facts) {
         Step::Write(mut ledger, change) => {
             if makes(Mutant::NameOfHash) && matches!(change, Change::Intent | Change::Renumber) {
                 name_of_hash(&mut ledger);

@@ -27,7 +27,7 @@ const ONCE_FAILED: [u64; 14] = [
 /// model and to the tests on the real API server: a create that is sent again, which the name that the
 /// ledger fixed makes harmless unless the Runnable is deleted meanwhile; and unchecked adoption, since a
 /// status that was put back is compared with the runs that exist before anything is adopted.
-const FOUND_HERE: [(Mutant, u64); 15] = [
+const FOUND_HERE: [(Mutant, u64); 16] = [
     (Mutant::NoPrecondition, 0),
     (Mutant::NoMinimumAge, 0),
     (Mutant::NameOfHash, 0),
@@ -43,6 +43,7 @@ const FOUND_HERE: [(Mutant, u64); 15] = [
     (Mutant::StoppedMadeAgain, 0),
     (Mutant::RunsBeside, 0),
     (Mutant::ToldIsOver, 0),
+    (Mutant::ApprovedByNumber, 0),
 ];
 
 /// What the command says, and whether it was content.
@@ -83,6 +84,7 @@ fn no_seed_makes_a_run_twice_or_loses_one() {
         ("StoppedByDeletion ", 100),
         ("StoppedAgain ", 80),
         ("Waited ", 100),
+        ("Approved ", 300),
     ];
     for (what, least) in least {
         let times = told.split(what).nth(1);

@@ -10,7 +10,7 @@ mod together;
 mod undecided;
 
 use anyhow::Result;
-use cartouche_crds::{RunPhase, RunResult, Runnable};
+use cartouche_crds::{APPROVED_ANNOTATION, RunPhase, RunResult, Runnable};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -75,6 +75,8 @@ pub enum Scenario {
     TimedOut,
     /// An input changes while a run is at work that is to make way, and is told to stop.
     Replaced,
+    /// An input changes, and its run waits until somebody approves it.
+    Approved,
     /// More Runnables change at once than are looked at, so that confirmations are put off.
     ChangedTogether,
 }
@@ -99,6 +101,12 @@ pub fn gives(runnable: &Runnable, sequence: i64, value: i64) -> bool {
         ready.status == "True" && ready.observed_generation == runnable.metadata.generation
     });
     made(runnable, sequence) && ready && output(runnable) == Some(value)
+}
+
+/// What approves the run that waits for a person.
+fn wanted(runnable: &Runnable) -> Option<String> {
+    let pending = runnable.status.as_ref()?.pending.as_ref()?;
+    pending.approval.clone()
 }
 
 fn failed(runnable: &Runnable) -> bool {
@@ -185,6 +193,12 @@ impl Scenario {
             }
             _ => stage.until(APP, "its output", |r| gives(r, 1, 1)).await?,
         };
+        if self == Self::Approved {
+            let manual = json!({ "spec": { "approval": "Manual" } });
+            stage.patch(APP, manual).await?;
+            // A change of the spec, which is reported.
+            stage.until(APP, "its output", |r| gives(r, 1, 1)).await?;
+        }
         if self == Self::EndedUnseen {
             stage.change(APP, hangs(2)).await?;
             stage.until(APP, "a run", |r| made(r, 2)).await?;
@@ -228,6 +242,15 @@ impl Scenario {
                 stage.change(APP, hangs(2)).await?;
                 stage.until(APP, "what makes way", |r| made(r, 2)).await?;
                 stage.change(APP, succeeds(3)).await
+            }
+            Self::Approved => {
+                stage.change(APP, succeeds(2)).await?;
+                let waiting = stage
+                    .until(APP, "what waits", |r| wanted(r).is_some())
+                    .await?;
+                let approval = json!({ APPROVED_ANNOTATION: wanted(&waiting) });
+                let patch = json!({ "metadata": { "annotations": approval } });
+                stage.patch(APP, patch).await
             }
             Self::ChangedWhileDown => {
                 stage.change(APP, succeeds(2)).await?;
@@ -293,6 +316,7 @@ impl Scenario {
             | Self::FailedThenChanged
             | Self::KindRemoved
             | Self::ChangedTogether
+            | Self::Approved
             | Self::Takeover => gives(runnable, 2, 2),
             Self::KindRemovedAmidRun | Self::DeletedUnconfirmed => gives(runnable, 3, 2),
             Self::EndedUnseen | Self::Replaced => gives(runnable, 3, 3),

@@ -1,6 +1,7 @@
 //! Deliberate mistakes, switched on in the controller: each must be noticed in the API server's
 //! record, and without it there must be nothing to notice.
 
+mod approval;
 mod concurrency;
 mod lifecycle;
 
@@ -329,6 +330,7 @@ async fn giving_up_on_a_name_that_is_taken_is_noticed_when_an_answer_is_lost() -
 fn every_mistake_has_its_scene() {
     let scenes = [
         include_str!("mutants.rs"),
+        include_str!("mutants/approval.rs"),
         include_str!("mutants/concurrency.rs"),
         include_str!("mutants/lifecycle.rs"),
     ];
