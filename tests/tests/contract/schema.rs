@@ -1,5 +1,6 @@
 //! What the API server makes of manifests: defaults, what it refuses, what it forgets, columns.
 
+mod approvals;
 mod retries;
 
 use anyhow::{Context, Result};
