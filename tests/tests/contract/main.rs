@@ -6,6 +6,7 @@
     reason = "values are written in the calls"
 )]
 
+mod approval;
 mod bad_input;
 mod concurrency;
 mod conditions;
