@@ -1,6 +1,7 @@
 //! The security checklist, item by item, where no other test shows it: who can reach what, who can
 //! keep whom waiting, and what is ever written down. docs/security.md says which test shows what.
 
+mod approval;
 mod fairness;
 mod ground;
 mod one_namespace;

@@ -47,7 +47,7 @@ fn rules(folder: &str) -> Result<Vec<(String, Value)>> {
 
 #[test]
 fn no_shipped_role_has_a_wildcard_or_reaches_secrets_or_raises_itself() -> Result<()> {
-    for (role, rule) in [rules("rbac")?, rules("overlays")?].concat() {
+    for (role, rule) in [rules("rbac")?, rules("overlays")?, rules("approval")?].concat() {
         for field in ["apiGroups", "resources", "verbs"] {
             ensure!(!texts(&rule, field).is_empty(), "{role}: {rule}");
             ensure!(
