@@ -19,7 +19,8 @@ local ready = conditions["Ready"]
 if ready ~= nil and ready.status == "True" then
   return { status = "Healthy", message = "The run for the present inputs succeeded" }
 end
-if ready ~= nil and ready.reason == "Suspended" then
+-- Only a person ends this: who resumes it, or who approves the run.
+if ready ~= nil and (ready.reason == "Suspended" or ready.reason == "ApprovalRequired") then
   return { status = "Suspended", message = ready.message }
 end
 local message = "The run for the present inputs is at work"

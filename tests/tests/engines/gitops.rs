@@ -123,6 +123,37 @@ async fn gitops_tools_see_a_run_that_is_held_back_as_neither_done_nor_failed() -
 }
 
 #[tokio::test]
+async fn gitops_tools_see_a_run_that_waits_for_a_person_as_neither_done_nor_failed() -> Result<()> {
+    let Some(tools) = Tools::beside_others().await? else {
+        return Ok(());
+    };
+    tools.apply("succeed").await?;
+    tools.soon("Current", "Healthy").await?;
+    // Asked for later: the success stands.
+    tools.change(json!({ "approval": "Manual" })).await?;
+    tools.soon("Current", "Healthy").await?;
+    for outcome in ["fail", "succeed-again"] {
+        // The second one waits after a failure.
+        let inputs = json!({ "inputs": { "outcome": outcome } });
+        tools.change(inputs).await?;
+        let message = tools.soon("InProgress", "Suspended").await?;
+        assert!(message.contains("waits for a person"), "{message}");
+        assert!(tools.wait("1s").await.is_err());
+        let runnable = tools.runnable().await?;
+        let approval = &runnable["status"]["pending"]["approval"];
+        let annotations = json!({ "carto.run/approved": approval });
+        let approved = json!({ "metadata": { "annotations": annotations } });
+        tools.patch("it", approved).await?;
+        let ends = match outcome {
+            "fail" => ("Failed", "Degraded"),
+            _ => ("Current", "Healthy"),
+        };
+        tools.soon(ends.0, ends.1).await?;
+    }
+    tools.runs(3).await
+}
+
+#[tokio::test]
 async fn gitops_tools_see_a_failure_with_an_attempt_ahead_as_work_and_the_last_one_as_failed()
 -> Result<()> {
     let Some(tools) = Tools::beside_others().await? else {
