@@ -131,8 +131,8 @@ async fn the_approval_of_a_selected_runnable_makes_no_run() -> Result<()> {
     approve(&other, &approval).await?;
     other.run(1).await?;
     let run = subject.run(1).await?;
-    let copied = run["spec"]["it"].to_string();
-    assert!(!copied.contains(APPROVED), "{copied}");
+    let seen = run["spec"]["it"].to_string();
+    assert!(!seen.contains(APPROVED), "{seen}");
     assert_eq!(text(&run["spec"]["it"]["name"]), "other");
     subject.stays_at(1).await
 }
