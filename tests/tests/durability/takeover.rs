@@ -3,6 +3,8 @@
 //! Its objects carry two labels, a random suffix and an owner reference that blocks the owner's
 //! deletion; its status has conditions, outputs and `observedGeneration` and nothing else.
 
+mod approval;
+
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
