@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::{APPROVED, approve, asked, asked_anew, begun, manual};
+use super::{APPROVED, approve, asked, asked_anew, begun, manual, requests};
 use crate::world::{Subject, answers};
 
 /// Writes what approves nothing; waits until that is said, and sees that nothing began.
@@ -63,6 +63,7 @@ async fn nothing_but_exactly_this_run_is_approved() -> Result<()> {
         approves_nothing(&subject, &given, told).await?;
     }
     subject.stays_at(0).await?;
+    assert_eq!(requests(&subject).await?, 1, "it is one run that waits");
     approve(&subject, &right).await?;
     subject.run(1).await?;
     Ok(())

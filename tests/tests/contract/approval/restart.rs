@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use cartouche_tests::{
-    cluster::Cluster,
+    cluster::{AuditEvent, AuditLog, Cluster},
     control_plane::Options,
     controller::{Controller, Settings},
     fixture::Fixture,
@@ -10,7 +10,46 @@ use cartouche_tests::{
 use serde_json::{Value, json};
 
 use super::{APPROVED, RECORDED, waits};
-use crate::world::{DEMO, RUNNABLE, SOON, TEST_OBJ, answers, install, text};
+use crate::world::{DEMO, RUNNABLE, SOON, TEST_OBJ, answers, condition, install, text};
+
+/// Waits until it waits for a person.
+async fn asked(world: &Fixture, name: &str) -> Result<Value> {
+    let what = "to wait for a person";
+    world.observed(RUNNABLE, name, what, waits).await
+}
+
+async fn waiting(world: &Fixture, name: &str) -> Result<Value> {
+    let spec = json!({ "inputs": { "foo": 1 }, "approval": "Manual" });
+    world.runnable(name, spec).await?;
+    asked(world, name).await
+}
+
+/// The second run of this one waits.
+async fn waiting_after_a_run(world: &Fixture, name: &str) -> Result<Value> {
+    world
+        .runnable(name, json!({ "inputs": { "foo": 1 } }))
+        .await?;
+    let is_ready = |it: &Value| condition(it, "Ready")["status"] == "True";
+    world.observed(RUNNABLE, name, "to run", is_ready).await?;
+    let change = json!({ "spec": { "inputs": { "foo": 2 }, "approval": "Manual" } });
+    world.patch(name, change).await?;
+    asked(world, name).await
+}
+
+/// Creates that were only tried, and status writes of these.
+fn done(audit: &AuditLog, world: &Fixture, names: &[&str]) -> Result<[usize; 2]> {
+    let events = audit.in_namespace(&world.namespace)?;
+    let own = |event: &&AuditEvent| event.is_of_an_account();
+    let tried = events.iter().filter(own).filter(|event| {
+        let is_tried = event.request_uri.contains("dryRun=");
+        is_tried && event.resource() == TEST_OBJ.audited()
+    });
+    let written = events.iter().filter(own).filter(|event| {
+        let is_written = event.resource() == "runnables.carto.run/status";
+        is_written && names.contains(&event.name())
+    });
+    Ok([tried.count(), written.count()])
+}
 
 #[tokio::test]
 async fn a_run_that_waits_is_not_asked_for_again_by_the_next_controller() -> Result<()> {
@@ -18,51 +57,37 @@ async fn a_run_that_waits_is_not_asked_for_again_by_the_next_controller() -> Res
     install(&cluster).await?;
     let mut controller = Controller::start(DEMO, &cluster, &Settings::default()).await?;
     let world = Fixture::of(&cluster, cluster.namespace("restart").await?, SOON);
-    world.template(answers()).await?;
-    let spec = json!({ "inputs": { "foo": 1 }, "approval": "Manual" });
-    world.runnable("r", spec).await?;
-    let object = world
-        .observed(RUNNABLE, "r", "to wait for a person", waits)
-        .await?;
-    let approval = text(&object["status"]["pending"]["approval"]).to_owned();
+    let mut template = answers();
+    template["outputs"].take();
+    template["healthRule"] = json!({ "alwaysHealthy": {} });
+    world.template(template).await?;
+    let first = waiting(&world, "first").await?;
+    let second = waiting_after_a_run(&world, "second").await?;
     tokio::time::sleep(RECORDED).await;
     let audit = cluster.audit()?;
-    for _ in 0..2 {
+    for restart in 1..=2 {
         controller.restart().await?;
-        // Once it answers for another one, it has seen this one too.
-        let marker = format!("seen-{}", audit.in_namespace(&world.namespace)?.len());
-        let spec = json!({ "inputs": { "foo": 1 }, "approval": "Manual" });
-        world.runnable(&marker, spec).await?;
-        world
-            .observed(RUNNABLE, &marker, "to wait for a person", waits)
-            .await?;
+        // Once it answers for another one, it has seen these too.
+        waiting(&world, &format!("seen-{restart}")).await?;
     }
     tokio::time::sleep(RECORDED).await;
-    let own = |event: &&cartouche_tests::cluster::AuditEvent| event.is_of_an_account();
-    let events = audit.in_namespace(&world.namespace)?;
-    let written = events
-        .iter()
-        .filter(own)
-        .filter(|event| event.resource() == "runnables.carto.run/status" && event.name() == "r");
-    assert_eq!(written.count(), 0, "what it says stands");
-    let tried = events
-        .iter()
-        .filter(own)
-        .filter(|event| event.verb == "create" && event.resource() == TEST_OBJ.audited());
-    assert_eq!(
-        tried.count(),
-        2,
-        "the server is asked of the other two only"
-    );
-    let after = world.get(RUNNABLE, "r").await?;
-    assert_eq!(after["status"], object["status"]);
-    world
-        .patch(
-            "r",
-            json!({ "metadata": { "annotations": { APPROVED: approval } } }),
-        )
-        .await?;
-    let begins = |it: &Value| it["status"]["currentRun"]["phase"] == "Created";
-    world.observed(RUNNABLE, "r", "to run", begins).await?;
+    let [tried, written] = done(&audit, &world, &["first", "second"])?;
+    assert_eq!(tried, 2, "the server is asked about the other two only");
+    assert_eq!(written, 0, "what was said stands");
+    for (name, before) in [("first", first), ("second", second)] {
+        let now = world.get(RUNNABLE, name).await?;
+        assert_eq!(now["status"], before["status"]);
+        let approval = text(&now["status"]["pending"]["approval"]);
+        let annotations = json!({ APPROVED: approval });
+        let approved = json!({ "metadata": { "annotations": annotations } });
+        world.patch(name, approved).await?;
+    }
+    for (name, number) in [("first", 1), ("second", 2)] {
+        let begins = |it: &Value| {
+            let current = &it["status"]["currentRun"];
+            current["sequence"] == number && current["phase"] == "Created"
+        };
+        world.observed(RUNNABLE, name, "to run", begins).await?;
+    }
     Ok(())
 }
