@@ -63,10 +63,36 @@ fn ways(manifest: &Value, approval: &str) -> Vec<(Vec<String>, String)> {
 async fn only_whoever_may_update_approvals_sets_the_annotation() -> Result<()> {
     let cluster = ground::cluster().await?;
     let place = Place::new(&cluster).await?;
+    the_policy_is_sound(&place).await?;
     nobody_else_approves(&place).await?;
     no_write_of_the_status_approves(&place).await?;
     all_else_is_free(&place).await?;
     the_right_may_be_for_one_runnable(&place).await
+}
+
+/// The API server checks the expressions against the schema of Runnables, and has nothing to say.
+async fn the_policy_is_sound(place: &Place) -> Result<()> {
+    let get = [
+        "get",
+        "validatingadmissionpolicy",
+        "cartouche-approvals",
+        "-o",
+        "json",
+    ];
+    let checked = || async {
+        let policy: Value = serde_json::from_str(&place.served.cluster.kubectl(&get).await?)?;
+        let status = &policy["status"];
+        let is_checked = status["observedGeneration"] == policy["metadata"]["generation"];
+        Ok(if is_checked {
+            Seen::Done(status["typeChecking"].clone())
+        } else {
+            Seen::NotYet(status.to_string())
+        })
+    };
+    let what = "the policy to be checked";
+    let checked = place.served.eventually(what, checked).await?;
+    ensure!(checked["expressionWarnings"].is_null(), "{checked:#}");
+    Ok(())
 }
 
 async fn nobody_else_approves(place: &Place) -> Result<()> {
