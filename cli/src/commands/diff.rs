@@ -18,9 +18,8 @@ use crate::{
     outcome::{FAILED, FOUND, GOOD, Outcome},
     validate::keys,
 };
-use comparison::Comparison;
 
-pub(crate) use comparison::{differences, rendered_differences};
+pub(crate) use comparison::{Comparison, differences, rendered_differences};
 pub(crate) use prospect::{Edited, Prospect, prospect};
 
 /// Show what a Runnable would run now, against what it ran last

@@ -24,7 +24,7 @@ use crate::{
 /// All that `diff` says of a Runnable.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Comparison {
+pub(crate) struct Comparison {
     pub(super) name: String,
     pub(super) namespace: String,
     pub(super) would_run: bool,
@@ -40,6 +40,9 @@ pub(super) struct Comparison {
     /// Whether either side may hold parts of a Secret.
     #[serde(skip)]
     pub(super) has_secrets: bool,
+    /// Whether the difference shows all that is new in the run.
+    #[serde(skip)]
+    pub(super) is_complete: bool,
 }
 
 /// What is compared with the last run.
@@ -54,10 +57,17 @@ pub(super) enum Last {
     Known { changes: Vec<FieldChange> },
 }
 
+/// What differs of what templates render.
+struct Differences {
+    changes: Vec<FieldChange>,
+    /// Whether a field that the new one has is left out, because somebody else has changed the old one there.
+    leaves_out: bool,
+}
+
 impl Comparison {
     /// Asks the API server how it would keep the run: as the ServiceAccount of the Runnable, or as the user if the
     /// user may.
-    pub(super) async fn of(
+    pub(crate) async fn of(
         prospect: &Prospect,
         as_account: bool,
         cluster: &Cluster,
@@ -70,7 +80,7 @@ impl Comparison {
             // Whoever may not create runs still gets an answer.
             dry_run(prospect, cluster).await.ok()
         };
-        let last = last(prospect, served.as_ref(), cluster).await?;
+        let (last, is_complete) = last(prospect, served.as_ref(), cluster).await?;
         Ok(Self {
             name: prospect.runnable.name_any(),
             namespace: cluster.namespace.clone(),
@@ -82,7 +92,21 @@ impl Comparison {
             last,
             verdict: verdict(prospect),
             has_secrets: prospect.has_secrets,
+            is_complete,
         })
+    }
+
+    /// The difference, and the run as a whole where that may leave out a part of it: for who answers for it.
+    pub(crate) fn whole(&self, prospect: &Prospect) -> String {
+        let mut out = self.text();
+        if !self.is_complete {
+            let run = object_diff::shown_new(prospect.run.rendered.document());
+            let _ = write!(
+                out,
+                "the difference may leave something out: this is all of the run\n{run}"
+            );
+        }
+        out
     }
 
     /// What is new, line by line.
@@ -103,22 +127,29 @@ impl Comparison {
     }
 }
 
+/// The last run, and whether what is said of it shows all that is new.
 async fn last(
     prospect: &Prospect,
     served: Option<&Value>,
     cluster: &Cluster,
-) -> anyhow::Result<Last> {
+) -> anyhow::Result<(Last, bool)> {
     Ok(match last_run(prospect.live.as_ref(), cluster).await? {
-        LastRun::None => Last::None {
-            run: prospect.run.rendered.document().clone(),
-        },
-        LastRun::Gone(name) => Last::Gone { name },
-        LastRun::Known(object) => Last::Known {
-            changes: match served {
-                Some(served) => differences(&object, served),
-                None => known_differences(&object, &prospect.run.object),
-            },
-        },
+        LastRun::None => {
+            let run = prospect.run.rendered.document().clone();
+            (Last::None { run }, true)
+        }
+        LastRun::Gone(name) => (Last::Gone { name }, false),
+        LastRun::Known(object) => {
+            let found = match served {
+                Some(served) => differences_of(&object, served),
+                None => Differences {
+                    changes: known_differences(&object, &prospect.run.object),
+                    leaves_out: true,
+                },
+            };
+            let changes = found.changes;
+            (Last::Known { changes }, !found.leaves_out)
+        }
     })
 }
 
@@ -187,6 +218,10 @@ async fn last_run(runnable: Option<&Runnable>, cluster: &Cluster) -> anyhow::Res
 /// What differs of what templates render. A field that somebody else has changed since, as `cartouche cancel` does,
 /// tells nothing of that.
 pub(crate) fn differences(old: &Value, new: &Value) -> Vec<FieldChange> {
+    differences_of(old, new).changes
+}
+
+fn differences_of(old: &Value, new: &Value) -> Differences {
     let rendered =
         |object: &Value| object_diff::comparable(&owned(object).unwrap_or_else(|| object.clone()));
     let others: HashSet<String> = [old, new]
@@ -196,9 +231,13 @@ pub(crate) fn differences(old: &Value, new: &Value) -> Vec<FieldChange> {
         })
         .map(|change| change.path)
         .collect();
-    let mut changes = object_diff::changes(&rendered(old), &rendered(new));
-    changes.retain(|change| !others.contains(&change.path));
-    changes
+    let changes = object_diff::changes(&rendered(old), &rendered(new)).into_iter();
+    let (left_out, changes): (Vec<_>, Vec<_>) =
+        changes.partition(|change| others.contains(&change.path));
+    Differences {
+        changes,
+        leaves_out: left_out.iter().any(|change| change.new.is_some()),
+    }
 }
 
 /// What differs of what is rendered now. The last run also has what the API server filled in, which cannot
@@ -264,5 +303,23 @@ mod tests {
         };
         assert_eq!(paths(rendered_differences(&old, &new)), ["spec.image"]);
         assert_eq!(paths(differences(&old, &new)).len(), 2);
+    }
+
+    #[test]
+    fn that_somebody_has_changed_the_last_run_hides_no_change_from_who_answers_for_the_next() {
+        let run = |image: &str, fields: Value| {
+            json!({
+                "metadata": { "managedFields": [{
+                    "manager": cartouche_crds::FIELD_MANAGER, "fieldsV1": { "f:spec": fields },
+                }] },
+                "spec": { "image": image, "tries": 1 },
+            })
+        };
+        let rendered = json!({ "f:image": {}, "f:tries": {} });
+        let edited = run("edited", json!({ "f:tries": {} }));
+        let found = differences_of(&edited, &run("a:2", rendered.clone()));
+        assert!(found.changes.is_empty() && found.leaves_out);
+        let plain = differences_of(&run("a:1", rendered.clone()), &run("a:2", rendered));
+        assert!(plain.changes.len() == 1 && !plain.leaves_out);
     }
 }
