@@ -1,5 +1,6 @@
 //! A file for each command; here, how those that need a cluster are run.
 
+pub(crate) mod approve;
 pub(crate) mod cancel;
 pub(crate) mod diff;
 pub(crate) mod explain;
@@ -38,6 +39,7 @@ pub(crate) enum LiveCommand {
     Outputs(outputs::OutputsArgs),
     Wait(wait::WaitArgs),
     Diff(diff::DiffArgs),
+    Approve(approve::ApproveArgs),
     Rerun(rerun::RerunArgs),
     Suspend(suspend::SuspendArgs),
     Resume(suspend::ResumeArgs),
@@ -80,6 +82,9 @@ pub(crate) fn execute(command: &LiveCommand) -> anyhow::Result<Outcome> {
             LiveCommand::Wait(args) => wait::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Diff(args) => {
                 Box::pin(diff::execute(args, &to(&args.cluster).await?)).await
+            }
+            LiveCommand::Approve(args) => {
+                Box::pin(approve::execute(args, &to(&args.cluster).await?)).await
             }
             LiveCommand::Rerun(args) => rerun::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Logs(args) => logs::execute(args, &to(&args.cluster).await?).await,

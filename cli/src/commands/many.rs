@@ -256,15 +256,22 @@ fn asked(deed: &impl Deed, found: &[Runnable], cluster: &Cluster) -> String {
     text
 }
 
-/// Asks, where there is somebody to ask.
 fn agreed(question: &str, count: usize) -> anyhow::Result<bool> {
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+    let Some(agreed) = said_yes(question)? else {
         bail!(
             "{count} Runnables are meant, and without a terminal nobody can be asked whether they all are\n\
              hint: --yes does it without a question, and --dry-run says what would be done"
         );
+    };
+    Ok(agreed)
+}
+
+/// Asks; nothing where there is nobody to ask.
+pub(crate) fn said_yes(question: &str) -> io::Result<Option<bool>> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Ok(None);
     }
-    Ok(answer(question, io::stdin().lock(), io::stderr())?)
+    answer(question, io::stdin().lock(), io::stderr()).map(Some)
 }
 
 fn answer(question: &str, mut from: impl BufRead, mut to: impl Write) -> io::Result<bool> {

@@ -18,7 +18,7 @@ pub struct Request {
     pub body: String,
 }
 
-/// What the server answers: nothing is a 404.
+/// What the server answers: nothing is a 404, and a Status that holds a code has that.
 type Answer = dyn Fn(&Request) -> Option<Value> + Send + Sync;
 
 /// The server, and what it was asked.
@@ -100,10 +100,11 @@ fn read(stream: &TcpStream) -> Request {
 
 fn write(mut stream: TcpStream, answer: Option<Value>, path: &str) {
     let missing = json!({ "kind": "Status", "status": "Failure", "code": 404, "message": path, "reason": "NotFound" });
-    let status = if answer.is_some() {
-        "200 OK"
-    } else {
-        "404 Not Found"
+    let refused = answer.as_ref().filter(|answer| answer["kind"] == "Status");
+    let status = match (&answer, refused) {
+        (None, _) => "404 Not Found".to_owned(),
+        (_, Some(refused)) => format!("{} Refused", refused["code"]),
+        _ => "200 OK".to_owned(),
     };
     let body = answer.unwrap_or(missing).to_string();
     let _ = write!(

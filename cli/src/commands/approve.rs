@@ -1,0 +1,275 @@
+//! `cartouche approve`.
+
+mod answer;
+mod waiting;
+mod write;
+
+use std::{collections::BTreeSet, fmt::Write as _};
+
+use anyhow::{anyhow, bail};
+use cartouche_crds::{Approval, Runnable};
+use clap::Args;
+use kube::ResourceExt;
+
+use crate::{
+    cluster::{Cluster, ClusterArgs},
+    commands::{
+        diff::{self, Comparison, Edited, Prospect},
+        many,
+    },
+    foreign::in_one_line,
+    format::Format,
+    live::{age, selection::plain},
+    outcome::{FAILED, FOUND, Outcome},
+};
+use answer::Answer;
+use waiting::{Waiting, waiting};
+
+/// Let a run begin that waits for a person
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cartouche approve hello
+  cartouche approve --all                        one after the other
+  cartouche approve hello --yes -o json
+  cartouche approve hello --approval \"$SEEN\"     what was looked at elsewhere
+
+It shows what a run changes that spec.approval: Manual holds back, asks, and sets the annotation
+carto.run/approved of the Runnable: for this number and this document, and no other. If either changes
+meanwhile, nothing is approved. What cannot be shown, since you may not read the template, what is selected
+or the last run, is not approved; --approval takes the value of status.pending.approval that somebody has
+looked at, and approves it if that is still what waits. Without a terminal --yes or --approval is needed.
+Exit code 0 also if nothing waits for a person; 1 if you say no, or if it could not be done for some of several.")]
+pub(crate) struct ApproveArgs {
+    /// The Runnables
+    #[arg(value_name = "NAME", required_unless_present = "all")]
+    names: Vec<String>,
+    /// All of the namespace of which a run waits for a person
+    #[arg(long, conflicts_with = "names")]
+    all: bool,
+    /// Approve this without a look or a question, if it is what waits: as in status.pending.approval
+    #[arg(long, value_name = "NUMBER:HASH", conflicts_with = "all", value_parser = approval)]
+    approval: Option<Approval>,
+    /// Show it, and approve it without a question
+    #[arg(short, long)]
+    yes: bool,
+    /// Show it, and approve nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Format of what is printed when it is done
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+}
+
+fn approval(text: &str) -> Result<Approval, String> {
+    let wrong = "it has another form than <number>:<hash>, such as 4:v1:0f3a…: take it as a whole from status.pending.approval";
+    Approval::of(text).ok_or_else(|| wrong.to_owned())
+}
+
+pub(crate) async fn execute(args: &ApproveArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
+    let names = names(args, cluster).await?;
+    match names.as_slice() {
+        [] => Ok(Outcome {
+            out: args
+                .output
+                .write(&Vec::<Answer>::new(), |_| String::new())?,
+            err: format!(
+                "nothing to approve: no run in the namespace {} waits for a person\n",
+                cluster.namespace
+            ),
+            ..Outcome::default()
+        }),
+        [name] => {
+            let answer = Box::pin(one(name, args, cluster)).await?;
+            let code = answer.code;
+            let out = args.output.write(&[answer], |all| answer::text(all))?;
+            Ok(Outcome {
+                code,
+                ..Outcome::good(out)
+            })
+        }
+        _ if args.approval.is_some() => bail!(
+            "{} Runnables are named, and --approval is for a run of one\nhint: name that one",
+            names.len()
+        ),
+        several => Box::pin(each(several, args, cluster)).await,
+    }
+}
+
+/// Those that are named, each once, or all that ask for it.
+async fn names(args: &ApproveArgs, cluster: &Cluster) -> anyhow::Result<Vec<String>> {
+    if args.all {
+        let all = cluster.runnables(false).await?;
+        let asking = all.iter().filter(|it| waiting::asked_for(it).is_some());
+        return Ok(asking.map(ResourceExt::name_any).collect());
+    }
+    let mut seen = BTreeSet::new();
+    let names = args.names.iter().map(|name| plain(name));
+    Ok(names
+        .filter(|name| seen.insert(*name))
+        .map(str::to_owned)
+        .collect())
+}
+
+/// One after the other, each with a question of its own. What is done is told at once, unless it is for a program.
+async fn each(names: &[String], args: &ApproveArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
+    let mut answers = Vec::new();
+    let mut failures = 0;
+    for name in names {
+        let answer = Box::pin(one(name, args, cluster)).await;
+        let answer = answer.unwrap_or_else(|error| {
+            failures += 1;
+            let failed = Answer::failed(&cluster.namespace, name, &error);
+            let _ = Outcome::failed(&error.context(name.clone())).print();
+            failed
+        });
+        if args.output == Format::Text && answer.code != FAILED {
+            let _ = Outcome::good(answer::text(std::slice::from_ref(&answer))).print();
+        }
+        answers.push(answer);
+    }
+    let count = names.len();
+    let is_no = answers.iter().any(|answer| answer.code == FOUND);
+    Ok(Outcome {
+        out: match args.output {
+            Format::Text => String::new(),
+            format => format.write(&answers, |_| String::new())?,
+        },
+        err: match failures {
+            0 => String::new(),
+            _ => format!("{failures} of {count} failed\n"),
+        },
+        code: match failures {
+            0 if is_no => FOUND,
+            0 => 0,
+            _ if failures == count => FAILED,
+            _ => FOUND,
+        },
+    })
+}
+
+async fn one(name: &str, args: &ApproveArgs, cluster: &Cluster) -> anyhow::Result<Answer> {
+    let runnable = cluster.runnable(name).await?;
+    if let Some(given) = &args.approval {
+        return as_given(&runnable, given, args, cluster).await;
+    }
+    let prospect = diff::prospect(cluster, name, &Edited::default()).await;
+    let prospect = prospect.map_err(|error| unseen(&error, &runnable, cluster))?;
+    // What the write is for is what is shown: no other read of it counts.
+    let read = prospect.live.as_ref().unwrap_or(&runnable);
+    let approval = match waiting(read, &prospect, &cluster.place())? {
+        Waiting::ForPerson(approval) => approval,
+        Waiting::Approved(approval) => {
+            return Ok(Answer::already(&cluster.namespace, read, &approval));
+        }
+        Waiting::Nothing(why) => return Ok(Answer::nothing(&cluster.namespace, read, why)),
+    };
+    let compared = Comparison::of(&prospect, false, cluster).await;
+    let compared = compared.map_err(|error| unseen(&error, read, cluster))?;
+    let shown = shown(&compared, &prospect, read, cluster);
+    Outcome {
+        err: shown,
+        ..Outcome::default()
+    }
+    .print()?;
+    if args.dry_run {
+        return Ok(Answer::tried(&cluster.namespace, read, &approval));
+    }
+    if !args.yes && !agreed(read, &approval, cluster)? {
+        return Ok(Answer::refused(&cluster.namespace, read, &approval));
+    }
+    write::approve(read, &approval, cluster).await?;
+    Ok(Answer::approved(&cluster.namespace, read, &approval))
+}
+
+/// What somebody else has looked at, if it is what waits.
+async fn as_given(
+    runnable: &Runnable,
+    given: &Approval,
+    args: &ApproveArgs,
+    cluster: &Cluster,
+) -> anyhow::Result<Answer> {
+    let namespace = &cluster.namespace;
+    if waiting::is_given(runnable, given) {
+        return Ok(Answer::already(namespace, runnable, given));
+    }
+    waiting::is_asked_for(runnable, given, &cluster.place())?;
+    if args.dry_run {
+        return Ok(Answer::tried(namespace, runnable, given));
+    }
+    write::approve(runnable, given, cluster).await?;
+    Ok(Answer::approved(namespace, runnable, given))
+}
+
+/// All that there is to see of a run before anybody says yes to it. It goes where the question goes.
+fn shown(
+    compared: &Comparison,
+    prospect: &Prospect,
+    runnable: &Runnable,
+    cluster: &Cluster,
+) -> String {
+    let (namespace, name) = (&cluster.namespace, runnable.name_any());
+    let mut out = format!("Runnable {namespace}/{name}:\n{}", compared.whole(prospect));
+    if let Some(answer) = tried(runnable, cluster) {
+        let _ = writeln!(out, "{}", in_one_line(&answer));
+    }
+    out
+}
+
+/// What the API server said of the run when it was tried.
+fn tried(runnable: &Runnable, cluster: &Cluster) -> Option<String> {
+    let pending = runnable.status.as_ref()?.pending.as_ref()?;
+    let said = pending.dry_run.as_deref()?;
+    let ago = age::ago(Some(&pending.since));
+    let again = cluster
+        .place()
+        .command(&format!("diff {} --server-dry-run", runnable.name_any()));
+    Some(match said.split_once(": ") {
+        None if said == "accepted" => format!("the API server would make it, as it said {ago} ago"),
+        Some(("refused", why)) => {
+            format!(
+                "the API server would not make it, as it said {ago} ago: {why} (`{again}` asks again)"
+            )
+        }
+        Some(("unknown", why)) => {
+            format!(
+                "whether the API server would make it is not known: {why} (`{again}` asks again)"
+            )
+        }
+        _ => said.to_owned(),
+    })
+}
+
+/// Asks, where there is somebody to ask.
+fn agreed(runnable: &Runnable, approval: &Approval, cluster: &Cluster) -> anyhow::Result<bool> {
+    let (namespace, name) = (&cluster.namespace, runnable.name_any());
+    let sequence = approval.sequence;
+    let question = format!("approve run {sequence} of {namespace}/{name}? [y/N] ");
+    let Some(agreed) = many::said_yes(&question)? else {
+        let exactly = cluster
+            .place()
+            .command(&format!("approve {name} --approval {approval}"));
+        bail!(
+            "run {sequence} of {name} waits for a person, and without a terminal nobody can be asked\n\
+             hint: `{exactly}` approves exactly this; --yes approves whatever is shown, without a question"
+        );
+    };
+    Ok(agreed)
+}
+
+/// Why a run cannot be shown, and so is not approved.
+fn unseen(error: &anyhow::Error, runnable: &Runnable, cluster: &Cluster) -> anyhow::Error {
+    if waiting::asked_for(runnable).is_none() {
+        return anyhow!("{error:#}");
+    }
+    let name = runnable.name_any();
+    let elsewhere = cluster
+        .place()
+        .command(&format!("approve {name} --approval NUMBER:HASH"));
+    anyhow!(
+        "{error:#}\nhint: what cannot be shown is not approved; `{elsewhere}` approves what somebody else has looked at, \
+         with the value of status.pending.approval"
+    )
+}

@@ -1,0 +1,93 @@
+//! What became of each Runnable, for people and for programs.
+
+use cartouche_crds::{Approval, Runnable};
+use kube::ResourceExt as _;
+use serde::Serialize;
+
+use crate::outcome::{FAILED, FOUND, GOOD};
+
+/// How it went with one Runnable.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Answer {
+    namespace: String,
+    name: String,
+    /// The number of the run that is meant; nothing where none waits.
+    sequence: Option<i64>,
+    input_hash: Option<String>,
+    /// Both of them, as the annotation has it.
+    approval: Option<String>,
+    /// Whether that is approved.
+    approved: bool,
+    /// The same in words.
+    message: String,
+    #[serde(skip)]
+    pub(super) code: u8,
+}
+
+impl Answer {
+    pub(super) fn approved(namespace: &str, runnable: &Runnable, approval: &Approval) -> Self {
+        Self::of(namespace, runnable, approval, "is approved").with(true, GOOD)
+    }
+
+    pub(super) fn already(namespace: &str, runnable: &Runnable, approval: &Approval) -> Self {
+        Self::of(namespace, runnable, approval, "was approved already").with(true, GOOD)
+    }
+
+    pub(super) fn tried(namespace: &str, runnable: &Runnable, approval: &Approval) -> Self {
+        let text = "would be approved (dry run: nothing was changed)";
+        Self::of(namespace, runnable, approval, text).with(false, GOOD)
+    }
+
+    /// Somebody has said no.
+    pub(super) fn refused(namespace: &str, runnable: &Runnable, approval: &Approval) -> Self {
+        Self::of(namespace, runnable, approval, "is not approved").with(false, FOUND)
+    }
+
+    /// Nothing waits for a person, as this says.
+    pub(super) fn nothing(namespace: &str, runnable: &Runnable, message: String) -> Self {
+        Self::about_none(namespace, &runnable.name_any(), message, GOOD)
+    }
+
+    pub(super) fn failed(namespace: &str, name: &str, error: &anyhow::Error) -> Self {
+        Self::about_none(namespace, name, format!("{error:#}"), FAILED)
+    }
+
+    fn about_none(namespace: &str, name: &str, message: String, code: u8) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            sequence: None,
+            input_hash: None,
+            approval: None,
+            approved: false,
+            message,
+            code,
+        }
+    }
+
+    fn of(namespace: &str, runnable: &Runnable, approval: &Approval, what: &str) -> Self {
+        let (name, sequence) = (runnable.name_any(), approval.sequence);
+        let message = format!("run {sequence} of {name} {what}: {approval}");
+        Self {
+            sequence: Some(sequence),
+            input_hash: Some(approval.input_hash.clone()),
+            approval: Some(approval.to_string()),
+            ..Self::about_none(namespace, &name, message, GOOD)
+        }
+    }
+
+    fn with(self, approved: bool, code: u8) -> Self {
+        Self {
+            approved,
+            code,
+            ..self
+        }
+    }
+}
+
+/// A line for each.
+pub(super) fn text(answers: &[Answer]) -> String {
+    let lines = answers.iter().map(|answer| format!("{}\n", answer.message));
+    lines.collect()
+}

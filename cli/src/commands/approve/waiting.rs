@@ -1,0 +1,268 @@
+//! What there is to approve: only what is shown, and what the controller asks about as well.
+
+use anyhow::{anyhow, bail};
+use cartouche_crds::{APPROVED_ANNOTATION, Approval, ApprovalPolicy, Runnable};
+use cartouche_protocol::{
+    ledger::Due,
+    policy::{Asks, Policy},
+};
+use kube::ResourceExt as _;
+
+use crate::{
+    commands::{diff::Prospect, get::ready},
+    foreign::in_one_line,
+    live::place::Place,
+};
+
+/// Whether a run waits for a person.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Waiting {
+    /// This one does.
+    ForPerson(Approval),
+    /// Somebody has approved it.
+    Approved(Approval),
+    /// None does, as this says.
+    Nothing(String),
+}
+
+/// What waits, of a Runnable as it was read and is rendered. What keeps it from being known is an error.
+pub(super) fn waiting(
+    runnable: &Runnable,
+    prospect: &Prospect,
+    place: &Place,
+) -> anyhow::Result<Waiting> {
+    let own = Asks::of_runnable(&prospect.runnable.spec);
+    let general = Asks::of_template(&prospect.template.spec);
+    let policy = Policy::as_far_as_usable(&own, &general).approval;
+    let hash = prospect.run.rendered.input_hash();
+    of_due(runnable, policy, (prospect.due, hash), place)
+}
+
+fn of_due(
+    runnable: &Runnable,
+    policy: ApprovalPolicy,
+    (due, hash): (Due, &str),
+    place: &Place,
+) -> anyhow::Result<Waiting> {
+    let name = runnable.name_any();
+    let nothing = |why: &str| Ok(Waiting::Nothing(format!("nothing to approve: {why}")));
+    if runnable.metadata.deletion_timestamp.is_some() {
+        return nothing(&format!(
+            "{name} is being deleted, and no run is made any more"
+        ));
+    }
+    if policy == ApprovalPolicy::Automatic {
+        return nothing(&format!(
+            "runs of {name} wait for nobody, since neither it nor its template has spec.approval: Manual"
+        ));
+    }
+    let sequence = match due {
+        Due::New(sequence) => sequence,
+        Due::Pending(present) => {
+            return nothing(&format!("run {present} of {name} is to be made already"));
+        }
+        Due::Nothing(present) => {
+            return nothing(&format!(
+                "run {present} of {name} is of what is rendered now"
+            ));
+        }
+        Due::OtherHash(present) => bail!(
+            "whether run {present} of {name} is of what is rendered now is found out by the controller: nothing is approved\n\
+             hint: wait a moment, and look again: `{}`",
+            place.command(&format!("approve {name}"))
+        ),
+    };
+    let wanted = Approval {
+        sequence,
+        input_hash: hash.to_owned(),
+    };
+    if is_given(runnable, &wanted) {
+        return Ok(Waiting::Approved(wanted));
+    }
+    if runnable.spec.suspend == Some(true) {
+        let resume = place.command(&format!("resume {name}"));
+        return nothing(&format!(
+            "{name} is suspended, and waits for a person once it is resumed (`{resume}`)"
+        ));
+    }
+    is_asked_for(runnable, &wanted, place)?;
+    Ok(Waiting::ForPerson(wanted))
+}
+
+/// What the controller asks a person for.
+pub(super) fn asked_for(runnable: &Runnable) -> Option<&str> {
+    let pending = runnable.status.as_ref()?.pending.as_ref()?;
+    pending.approval.as_deref()
+}
+
+/// Whether somebody has written just this on the Runnable.
+pub(super) fn is_given(runnable: &Runnable, approval: &Approval) -> bool {
+    let given = runnable.annotations().get(APPROVED_ANNOTATION);
+    given.is_some_and(|given| *given == approval.to_string())
+}
+
+/// An error unless it is just this that the controller asks for.
+pub(super) fn is_asked_for(
+    runnable: &Runnable,
+    approval: &Approval,
+    place: &Place,
+) -> anyhow::Result<()> {
+    let name = runnable.name_any();
+    let again = place.command(&format!("approve {name}"));
+    let why = place.command(&format!("why {name}"));
+    match asked_for(runnable) {
+        Some(asked) if asked == approval.to_string() => Ok(()),
+        Some(asked) => Err(anyhow!(
+            "{approval} is not the run of {name} that waits, as its status says, which is {}: nothing is approved\n\
+             hint: something has just changed, or the controller has yet to see it: wait a moment, and look again: `{again}`",
+            in_one_line(asked)
+        )),
+        None => {
+            let (ready, reason) = ready(runnable);
+            Err(anyhow!(
+                "{approval} is not asked for by the controller, {}: nothing is approved\n\
+                 hint: wait a moment, and look again: `{again}`; `{why}` says what else keeps it",
+                if is_observed(runnable) {
+                    in_one_line(&format!("which says that Ready is {ready} ({reason})"))
+                } else {
+                    format!("which has not observed the last change of {name} yet")
+                }
+            ))
+        }
+    }
+}
+
+fn is_observed(runnable: &Runnable) -> bool {
+    let status = runnable.status.as_ref();
+    status.is_some_and(|status| status.observed_generation == runnable.metadata.generation)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A Runnable whose run 4 of this document waits, as its controller says, with this patched into it.
+    fn runnable(patch: &Value) -> Runnable {
+        let mut runnable = json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+            "metadata": { "name": "hello", "generation": 2, "annotations": {} },
+            "spec": { "runTemplateRef": { "name": "greet" } },
+            "status": {
+                "observedGeneration": 2,
+                "pending": {
+                    "sequence": 4, "inputHash": "v1:a", "reason": "ApprovalRequired",
+                    "since": "2026-01-01T00:00:00Z", "approval": "4:v1:a", "dryRun": "accepted",
+                },
+                "conditions": [{
+                    "type": "Ready", "status": "Unknown", "reason": "ApprovalRequired", "message": "",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                }],
+            },
+        });
+        merge(&mut runnable, patch);
+        serde_json::from_value(runnable).unwrap()
+    }
+
+    fn merge(into: &mut Value, patch: &Value) {
+        match patch {
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    merge(&mut into[key.as_str()], value);
+                }
+            }
+            value => *into = value.clone(),
+        }
+    }
+
+    fn found(patch: &Value, due: Due, hash: &str) -> anyhow::Result<Waiting> {
+        let place = Place::new("shop", "demo");
+        of_due(
+            &runnable(patch),
+            ApprovalPolicy::Manual,
+            (due, hash),
+            &place,
+        )
+    }
+
+    /// What is said where nothing is to be approved.
+    fn nothing(patch: &Value, due: Due) -> String {
+        match found(patch, due, "v1:a").unwrap() {
+            Waiting::Nothing(why) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn approval() -> Approval {
+        Approval::of("4:v1:a").unwrap()
+    }
+
+    #[test]
+    fn a_run_that_the_controller_asks_about_waits_for_a_person() {
+        let waits = found(&json!({}), Due::New(4), "v1:a").unwrap();
+        assert_eq!(waits, Waiting::ForPerson(approval()));
+    }
+
+    #[test]
+    fn what_is_written_on_it_already_is_approved_whatever_it_waits_for_by_now() {
+        let given = json!({ "metadata": { "annotations": { "carto.run/approved": "4:v1:a" } } });
+        let approved = || Waiting::Approved(approval());
+        assert_eq!(found(&given, Due::New(4), "v1:a").unwrap(), approved());
+        let mut at_work = given;
+        at_work["status"] = json!({ "pending": null });
+        assert_eq!(found(&at_work, Due::New(4), "v1:a").unwrap(), approved());
+    }
+
+    #[test]
+    fn where_nothing_waits_for_a_person_it_says_why() {
+        let none = json!({});
+        assert!(
+            nothing(&none, Due::Nothing(3)).contains("run 3 of hello is of what is rendered now")
+        );
+        assert!(nothing(&none, Due::Pending(3)).contains("run 3 of hello is to be made already"));
+        let suspended = nothing(&json!({ "spec": { "suspend": true } }), Due::New(4));
+        assert!(
+            suspended.contains("`cartouche resume hello -n shop`"),
+            "{suspended}"
+        );
+        let gone = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } });
+        assert!(nothing(&gone, Due::New(4)).contains("is being deleted"));
+        let automatic = of_due(
+            &runnable(&none),
+            ApprovalPolicy::Automatic,
+            (Due::New(4), "v1:a"),
+            &Place::default(),
+        );
+        let Waiting::Nothing(automatic) = automatic.unwrap() else {
+            panic!("nobody is asked");
+        };
+        assert!(automatic.contains("spec.approval: Manual"), "{automatic}");
+    }
+
+    #[test]
+    fn what_is_not_what_the_controller_asks_about_is_an_error_with_what_to_do() {
+        for (due, hash) in [(Due::New(4), "v1:b"), (Due::New(5), "v1:a")] {
+            let error = found(&json!({}), due, hash).unwrap_err().to_string();
+            assert!(
+                error.contains("which is 4:v1:a: nothing is approved\nhint: "),
+                "{error}"
+            );
+            assert!(
+                error.contains("`cartouche approve hello -n shop`"),
+                "{error}"
+            );
+        }
+        let unseen = json!({ "status": { "pending": null, "observedGeneration": 1 } });
+        let error = found(&unseen, Due::New(4), "v1:a").unwrap_err().to_string();
+        assert!(
+            error.contains("has not observed the last change"),
+            "{error}"
+        );
+        let blocked = json!({ "status": { "pending": null } });
+        let error = found(&blocked, Due::New(4), "v1:a")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("`cartouche why hello -n shop`"), "{error}");
+    }
+}

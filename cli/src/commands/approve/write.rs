@@ -1,0 +1,127 @@
+//! Writes the approval of a run on its Runnable.
+
+use anyhow::{anyhow, bail};
+use cartouche_crds::{APPROVED_ANNOTATION, Approval, Runnable};
+use kube::{
+    Api, ResourceExt as _,
+    api::{Patch, PatchParams},
+    core::Status,
+};
+use serde_json::json;
+
+use crate::{
+    cluster::{CLIENT, Cluster, within},
+    live::place::Place,
+};
+
+/// The resource that stands for the right to approve: who may not update it is refused by the policy of the cluster.
+const RIGHT: &str = "runnables/approval";
+
+/// Approves what was shown of the Runnable as it was read: an edit in between is a conflict.
+pub(super) async fn approve(
+    runnable: &Runnable,
+    approval: &Approval,
+    cluster: &Cluster,
+) -> anyhow::Result<()> {
+    let (api, name): (Api<Runnable>, _) = (cluster.api(), runnable.name_any());
+    let Some(version) = runnable.resource_version() else {
+        bail!(
+            "Runnable {name} has no resourceVersion: whether it changes meanwhile cannot be told"
+        );
+    };
+    let patch = Patch::Merge(json!({ "metadata": {
+        "resourceVersion": version,
+        "annotations": { APPROVED_ANNOTATION: approval.to_string() },
+    } }));
+    let what = format!("approving run {} of {name}", approval.sequence);
+    let parameters = PatchParams::apply(CLIENT);
+    let patched = async {
+        match api.patch(&name, &parameters, &patch).await {
+            Err(kube::Error::Api(status)) if matches!(status.code, 403 | 409 | 422) => {
+                Ok(Err(status))
+            }
+            other => other.map(Ok),
+        }
+    };
+    match within(&what, patched).await? {
+        Ok(_) => Ok(()),
+        Err(status) => Err(refusal(&what, &status, &name, &cluster.place())),
+    }
+}
+
+/// What an API server says that does not take it, with what to do.
+fn refusal(what: &str, status: &Status, name: &str, place: &Place) -> anyhow::Error {
+    let said = &status.message;
+    if status.code == 409 {
+        let again = place.command(&format!("approve {name}"));
+        return anyhow!(
+            "{name} was changed while you looked at it: nothing is approved\nhint: look again: `{again}`"
+        );
+    }
+    if said.contains(RIGHT) {
+        return anyhow!(
+            "{what}: {said}\nhint: ask for the right `update` on `{RIGHT}` in this namespace; who has it may approve"
+        );
+    }
+    if said.contains(" cannot patch ") {
+        return anyhow!(
+            "{what}: {said}\nhint: ask for the right `patch` on `runnables`, and for `update` on `{RIGHT}`, in this namespace"
+        );
+    }
+    anyhow!("{what}: {said}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(code: u16, message: &str) -> String {
+        let status: Status = serde_json::from_value(json!({
+            "kind": "Status", "status": "Failure", "code": code, "reason": "R", "message": message,
+        }))
+        .unwrap();
+        let place = Place::new("shop", "demo");
+        refusal("approving run 4 of hello", &status, "hello", &place).to_string()
+    }
+
+    #[test]
+    fn who_may_not_approve_is_told_which_right_to_ask_for() {
+        let denied = "runnables.carto.run \"hello\" is forbidden: ValidatingAdmissionPolicy 'approval' with binding 'approval' denied request: bob may not update on runnables/approval";
+        for code in [403, 422] {
+            let told = told(code, denied);
+            assert!(told.contains("bob may not"), "{told}");
+            assert!(
+                told.contains("\nhint: ask for the right `update` on `runnables/approval`"),
+                "{told}"
+            );
+        }
+        let forbidden = "runnables.carto.run \"hello\" is forbidden: User \"bob\" cannot patch resource \"runnables\" in API group \"carto.run\" in the namespace \"shop\"";
+        let told = told(403, forbidden);
+        assert!(
+            told.contains("`patch` on `runnables`, and for `update` on `runnables/approval`"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn an_edit_in_between_is_no_approval_and_asks_for_another_look() {
+        let told = told(
+            409,
+            "the object has been modified; please apply your changes",
+        );
+        assert_eq!(
+            told,
+            "hello was changed while you looked at it: nothing is approved\n\
+             hint: look again: `cartouche approve hello -n shop`"
+        );
+    }
+
+    #[test]
+    fn another_refusal_is_told_as_it_is() {
+        let told = told(422, "metadata.annotations: Too long");
+        assert_eq!(
+            told,
+            "approving run 4 of hello: metadata.annotations: Too long"
+        );
+    }
+}
