@@ -19,7 +19,7 @@ use crate::{
     },
     foreign::in_one_line,
     format::Format,
-    live::{age, selection::plain},
+    live::{pending, selection::plain},
     outcome::{FAILED, FOUND, Outcome},
 };
 use answer::Answer;
@@ -212,34 +212,12 @@ fn shown(
 ) -> String {
     let (namespace, name) = (&cluster.namespace, runnable.name_any());
     let mut out = format!("Runnable {namespace}/{name}:\n{}", compared.whole(prospect));
-    if let Some(answer) = tried(runnable, cluster) {
+    let pending = pending::pending(runnable);
+    let tried = pending.and_then(|pending| pending::tried(pending, &name, &cluster.place()));
+    if let Some(answer) = tried {
         let _ = writeln!(out, "{}", in_one_line(&answer));
     }
     out
-}
-
-/// What the API server said of the run when it was tried.
-fn tried(runnable: &Runnable, cluster: &Cluster) -> Option<String> {
-    let pending = runnable.status.as_ref()?.pending.as_ref()?;
-    let said = pending.dry_run.as_deref()?;
-    let ago = age::ago(Some(&pending.since));
-    let again = cluster
-        .place()
-        .command(&format!("diff {} --server-dry-run", runnable.name_any()));
-    Some(match said.split_once(": ") {
-        None if said == "accepted" => format!("the API server would make it, as it said {ago} ago"),
-        Some(("refused", why)) => {
-            format!(
-                "the API server would not make it, as it said {ago} ago: {why} (`{again}` asks again)"
-            )
-        }
-        Some(("unknown", why)) => {
-            format!(
-                "whether the API server would make it is not known: {why} (`{again}` asks again)"
-            )
-        }
-        _ => said.to_owned(),
-    })
 }
 
 /// Asks, where there is somebody to ask.

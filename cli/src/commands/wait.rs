@@ -2,7 +2,7 @@
 
 use std::{str::FromStr, time::Duration};
 
-use cartouche_crds::Runnable;
+use cartouche_crds::{PendingRun, Runnable};
 use cartouche_protocol::{
     reconcile_error::Category,
     status::{RECONCILING, STALLED, STAMPED_OBJECT_CONDITION, TRUE},
@@ -18,7 +18,10 @@ use crate::{
         outputs::{plain, undeclared},
     },
     foreign::in_one_line,
-    live::runs::{condition, retry_scheduled},
+    live::{
+        pending::{pending, waits_for_approval},
+        runs::{condition, retry_scheduled},
+    },
 };
 
 /// How often the Runnable is looked at.
@@ -38,7 +41,7 @@ Examples:
 
 `ready` ends with exit code 1 if the run has failed, or if for some seconds only a change could help; `finished`
 also ends well when the run has failed. A failure that is going to be tried again (spec.retry) ends neither, unless
-the Runnable is suspended. An output is printed. Exit code 1 after the time is over.")]
+the Runnable is suspended. That a run waits for a person (spec.approval: Manual) is told at once, and waited for. An output is printed. Exit code 1 after the time is over.")]
 pub(crate) struct WaitArgs {
     /// The Runnable
     name: String,
@@ -104,6 +107,7 @@ enum Standing {
 pub(crate) async fn execute(args: &WaitArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let start = tokio::time::Instant::now();
     let mut in_vain_since = None;
+    let mut asked_for = None;
     loop {
         let runnable = cluster.runnable(&args.name).await?;
         let standing = match (standing(&runnable, &args.wanted), &args.wanted) {
@@ -119,14 +123,23 @@ pub(crate) async fn execute(args: &WaitArgs, cluster: &Cluster) -> anyhow::Resul
             Standing::Done(out) => return Ok(Outcome::good(out)),
             Standing::InVain(why) => {
                 let since = in_vain_since.get_or_insert_with(tokio::time::Instant::now);
+                let why = cluster.place().for_runnable(&why, &args.name);
                 if run_failed(&runnable) || since.elapsed() >= GRACE {
-                    let why = cluster.place().for_runnable(&why, &args.name);
                     return Ok(failed(format!("{}: {why}\n", args.name)));
                 }
                 why
             }
             Standing::Waiting(why) => {
                 in_vain_since = None;
+                let why = cluster.place().for_runnable(&why, &args.name);
+                let waits = pending(&runnable).filter(|pending| waits_for_approval(pending));
+                if let Some(waits) = waits
+                    && asked_for.as_ref() != Some(waits)
+                {
+                    // No controller ends this wait: whoever looks on is told before the time is over.
+                    asked_for = Some(waits.clone());
+                    told(format!("{}: {why}\n", args.name)).print()?;
+                }
                 why
             }
         };
@@ -162,10 +175,27 @@ fn has_attempt_ahead(runnable: &Runnable) -> bool {
 
 fn failed(err: String) -> Outcome {
     Outcome {
-        err,
         code: FOUND,
+        ..told(err)
+    }
+}
+
+fn told(err: String) -> Outcome {
+    Outcome {
+        err,
         ..Outcome::default()
     }
+}
+
+/// What a run that is due waits for.
+fn held(pending: &PendingRun, reason: &str) -> String {
+    let sequence = pending.sequence;
+    if waits_for_approval(pending) {
+        return format!(
+            "run {sequence} is due, and waits for a person to approve it (`cartouche approve`)"
+        );
+    }
+    format!("run {sequence} is due, and waits ({reason})")
 }
 
 fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
@@ -176,8 +206,7 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
     let (ready_is, reason) = ready(runnable);
     let stalled = condition(runnable, STALLED).filter(|stalled| stalled.status == "True");
     if let Some(pending) = status.pending.as_ref().filter(|_| stalled.is_none()) {
-        let waiting = format!("run {} is due, and waits ({reason})", pending.sequence);
-        return Standing::Waiting(waiting);
+        return Standing::Waiting(held(pending, reason));
     }
     let is_ahead = has_attempt_ahead(runnable);
     let result = status.current_run.as_ref().and_then(|run| run.result);
@@ -259,6 +288,15 @@ mod tests {
         assert_eq!(
             standing(&waits, &WaitFor::Ready),
             Standing::Waiting("run 3 is due, and waits (StopFailed)".to_owned())
+        );
+        let mut person = pending.clone();
+        person["pending"]["reason"] = json!("ApprovalRequired");
+        let ready_then = condition("Ready", "Unknown", "ApprovalRequired");
+        let person = runnable(2, &json!([ready_then]), &person);
+        let why = "run 3 is due, and waits for a person to approve it (`cartouche approve`)";
+        assert_eq!(
+            standing(&person, &WaitFor::Finished),
+            Standing::Waiting(why.to_owned())
         );
         let stalled = condition("Stalled", "True", "InvalidRunnable");
         let stalled = runnable(2, &json!([ready, stalled]), &pending);

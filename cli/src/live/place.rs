@@ -24,7 +24,7 @@ impl Place {
 
     /// Advice that holds for any Runnable, for this one: `cartouche rerun` alone would not be called so.
     pub(crate) fn for_runnable(&self, advice: &str, name: &str) -> String {
-        ["logs", "rerun", "resume"]
+        ["approve", "logs", "rerun", "resume"]
             .iter()
             .fold(advice.to_owned(), |told, command| {
                 let named = self.command(&format!("{command} {name}"));

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
+mod approvals;
 mod attempts;
 mod completion;
 mod first_day;
@@ -46,6 +47,12 @@ async fn a_role_and_a_first_template_are_written_that_work() -> Result<()> {
     optional_outputs::are_named(&story).await?;
     first_steps::work(&story).await?;
     completion::knows_names(&story).await
+}
+
+#[tokio::test]
+async fn a_run_that_waits_for_a_person_is_shown_and_approved() -> Result<()> {
+    let (story, _controller) = Story::begin("examples/job").await?;
+    approvals::are_given_to_what_was_shown(&story).await
 }
 
 #[tokio::test]

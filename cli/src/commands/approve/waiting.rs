@@ -11,7 +11,7 @@ use kube::ResourceExt as _;
 use crate::{
     commands::{diff::Prospect, get::ready},
     foreign::in_one_line,
-    live::place::Place,
+    live::{pending, place::Place},
 };
 
 /// Whether a run waits for a person.
@@ -91,8 +91,7 @@ fn of_due(
 
 /// What the controller asks a person for.
 pub(super) fn asked_for(runnable: &Runnable) -> Option<&str> {
-    let pending = runnable.status.as_ref()?.pending.as_ref()?;
-    pending.approval.as_deref()
+    pending::pending(runnable)?.approval.as_deref()
 }
 
 /// Whether somebody has written just this on the Runnable.

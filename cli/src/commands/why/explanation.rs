@@ -1,6 +1,6 @@
 //! Why a Runnable is as it is, as data: for programs, and for the text that is made of it.
 
-use cartouche_crds::{ClusterRunTemplate, Runnable};
+use cartouche_crds::{ClusterRunTemplate, PendingRun, Runnable};
 use cartouche_protocol::{
     advice::advice,
     ledger::Due,
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     cluster::Cluster,
     commands::diff::{self, Edited, Prospect},
-    live::{place::Place, requests, runs},
+    live::{pending, place::Place, requests, runs},
 };
 
 /// What to do where no controller has written a status.
@@ -45,6 +45,9 @@ pub(super) struct Explanation {
     pub(super) to_do: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) blocked_by: Option<BlockedBy>,
+    /// The run that is due and waits, if one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) pending: Option<PendingRun>,
     /// The current run.
     pub(super) run: Option<ExplainedRun>,
     /// How what failed is tried again; nothing unless the current run failed and is, or was.
@@ -149,6 +152,7 @@ impl Explanation {
                 reason: condition.reason.clone(),
                 message: condition.message.clone(),
             }),
+            pending: pending::pending(runnable).cloned(),
             run,
             retry: None,
             next,

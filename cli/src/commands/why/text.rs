@@ -18,7 +18,7 @@ use super::{
 use crate::{
     commands::get::colour,
     foreign::in_one_line,
-    live::{age, object_diff, requests},
+    live::{age, object_diff, pending, requests},
 };
 
 pub(super) fn text(explanation: &Explanation) -> String {
@@ -52,6 +52,11 @@ fn state(explanation: &Explanation) -> String {
         out.push_str(&in_progress(explanation));
     } else if let Some(blocking) = &explanation.blocked_by {
         let _ = writeln!(out, "  {}", in_one_line(what_blocks(explanation, blocking)));
+    }
+    let pending = explanation.pending.as_ref();
+    let tried = pending.and_then(|pending| pending::tried(pending, name, &explanation.place));
+    if let Some(tried) = tried {
+        let _ = writeln!(out, "  {}", in_one_line(&tried));
     }
     if let Some(retry) = &explanation.retry {
         let _ = writeln!(out, "  {}", attempts(retry));

@@ -1,0 +1,66 @@
+//! What is said of a run that is due and waits.
+
+use cartouche_crds::{PendingRun, Runnable};
+use cartouche_protocol::reconcile_error::Category;
+
+use super::{age, place::Place};
+
+/// The run that is due and waits, if one does.
+pub(crate) fn pending(runnable: &Runnable) -> Option<&PendingRun> {
+    runnable.status.as_ref()?.pending.as_ref()
+}
+
+/// Whether it waits for a person.
+pub(crate) fn waits_for_approval(pending: &PendingRun) -> bool {
+    pending.reason == Category::ApprovalRequired.as_str()
+}
+
+/// What the API server said of the run when it was tried.
+pub(crate) fn tried(pending: &PendingRun, name: &str, place: &Place) -> Option<String> {
+    let said = pending.dry_run.as_deref()?;
+    let ago = age::ago(Some(&pending.since));
+    let again = place.command(&format!("diff {name} --server-dry-run"));
+    Some(match said.split_once(": ") {
+        None if said == "accepted" => format!("the API server would make it, as it said {ago} ago"),
+        Some(("refused", why)) => format!(
+            "the API server would not make it, as it said {ago} ago: {why} (`{again}` asks again)"
+        ),
+        Some(("unknown", why)) => format!(
+            "whether the API server would make it is not known: {why} (`{again}` asks again)"
+        ),
+        _ => said.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn said(dry_run: &str) -> String {
+        let pending = serde_json::from_value(json!({
+            "sequence": 4, "inputHash": "v1:a", "reason": "ApprovalRequired",
+            "since": "2026-01-01T00:00:00Z", "dryRun": dry_run,
+        }))
+        .unwrap();
+        tried(&pending, "hello", &Place::new("shop", "demo")).unwrap()
+    }
+
+    #[test]
+    fn what_the_api_server_said_is_told_with_how_it_is_asked_again() {
+        assert!(said("accepted").starts_with("the API server would make it, as it said "));
+        let again = "(`cartouche diff hello --server-dry-run -n shop` asks again)";
+        let refused = said("refused: jobs \"x\" is forbidden: quota");
+        assert!(refused.contains("would not make it"), "{refused}");
+        assert!(
+            refused.ends_with(&format!(" ago: jobs \"x\" is forbidden: quota {again}")),
+            "{refused}"
+        );
+        let unknown = said("unknown: no answer");
+        assert!(
+            unknown.ends_with(&format!("is not known: no answer {again}")),
+            "{unknown}"
+        );
+    }
+}

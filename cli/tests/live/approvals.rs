@@ -1,0 +1,113 @@
+//! Runs wait for a person, who looks at them and approves them.
+
+use anyhow::{Context as _, Result, ensure};
+use cartouche_tests::fixture::current;
+
+use crate::story::{Story, contains, example_job};
+
+/// A template of the example, and a Runnable of it whose runs wait for a person.
+fn guarded(name: &str) -> Result<String> {
+    let example = example_job("guarded", "      template:\n")?;
+    // The last spec is that of the Runnable.
+    let (before, spec) = example.rsplit_once("\nspec:\n").context(example.clone())?;
+    let spec = spec.replace("world", name);
+    Ok(format!("{before}\nspec:\n  approval: Manual\n{spec}"))
+}
+
+/// Greets somebody else; what then waits, as the status says it.
+async fn greet(story: &Story, name: &str, sequence: i64) -> Result<String> {
+    let (cluster, namespace) = (&story.cluster, &story.namespace);
+    cluster.apply_yaml(namespace, &guarded(name)?).await?;
+    let waits = |runnable: &cartouche_crds::Runnable| {
+        let status = runnable.status.as_ref();
+        let is_seen =
+            status.is_some_and(|it| it.observed_generation == runnable.metadata.generation);
+        let pending = status.and_then(|status| status.pending.as_ref());
+        is_seen && pending.is_some_and(|it| it.sequence == sequence && it.approval.is_some())
+    };
+    let runnable = story.until("guarded", "a run that waits", waits).await?;
+    let pending = runnable.status.and_then(|status| status.pending);
+    let approval = pending.and_then(|pending| pending.approval);
+    approval.context("what approves it")
+}
+
+pub async fn are_given_to_what_was_shown(story: &Story) -> Result<()> {
+    let first = greet(story, "world", 1).await?;
+    let parts = [
+        "Ready is Unknown (ApprovalRequired)",
+        "run 1 is due, and waits for a person to approve it",
+        "the API server would make it, as it said",
+        "to do: `cartouche approve guarded -n cartouche-examples`",
+        "no run yet",
+    ];
+    story.why_says("guarded", &parts).await?;
+    let why = story.json(&["why", "guarded", "-o", "json"])?;
+    ensure!(why["pending"]["approval"] == first, "{why}");
+    story.says(&["get", "guarded"], &["ApprovalRequired"])?;
+    let alone = story.cartouche(&["approve", "guarded"]);
+    ensure!(alone.code == 2, "{}{}", alone.out, alone.err);
+    let exactly = format!("`cartouche approve guarded --approval {first} -n cartouche-examples`");
+    let parts = [
+        "+ kind: Job\n",
+        "without a terminal nobody can be asked",
+        &exactly,
+    ];
+    contains(&alone.err, &parts)?;
+    let wait = ["wait", "guarded", "--timeout", "3s"];
+    let told = "guarded: run 1 is due, and waits for a person to approve it (`cartouche approve guarded -n cartouche-examples`)\n";
+    story.warns(&wait, 1, told)?;
+
+    let approved = story.json(&["approve", "--all", "--yes", "-o", "json"])?;
+    ensure!(
+        approved[0]["approval"] == first && approved[0]["approved"] == true,
+        "{approved}"
+    );
+    story.says(&["wait", "guarded", "--timeout", "2m"], &["ready"])?;
+    let nothing = "nothing to approve: run 1 of guarded is of what is rendered now";
+    story.says(&["approve", "guarded"], &[nothing])?;
+    let nobody = "runs of hello wait for nobody";
+    story.says(&["approve", "hello"], &[nobody])?;
+    changes_are_looked_at_anew(story).await
+}
+
+/// Somebody has looked at a run, and then its input changes.
+async fn changes_are_looked_at_anew(story: &Story) -> Result<()> {
+    let seen = greet(story, "moon", 2).await?;
+    let now = greet(story, "mars", 2).await?;
+    ensure!(seen != now, "{seen}");
+    let late = ["approve", "guarded", "--approval", &seen];
+    let refused =
+        format!("{seen} is not the run of guarded that waits, as its status says, which is {now}");
+    story.warns(&late, 2, &refused)?;
+    let approved = story.cartouche(&["approve", "guarded", "--yes"]);
+    let shown = "\
+Runnable cartouche-examples/guarded:
+- spec.template.spec.containers[0].command[1]: \"Hello, world!\"
++ spec.template.spec.containers[0].command[1]: \"Hello, mars!\"
+this would be run 2 (";
+    ensure!(
+        approved.code == 0 && approved.err.starts_with(shown),
+        "{}",
+        approved.err
+    );
+    ensure!(
+        approved.out == format!("run 2 of guarded is approved: {now}\n"),
+        "{}",
+        approved.out
+    );
+    let second = |it: &_| current(it).is_some_and(|run| run.sequence == 2);
+    story.until("guarded", "a second run", second).await?;
+    story.says(&["wait", "guarded", "--timeout", "2m"], &["ready"])?;
+
+    // No number is approved for a run that somebody asks for later.
+    story.well(&["rerun", "guarded", "--token", "again"])?;
+    let waits = ["run 3 is due, and waits for a person", "is for run 2"];
+    story.why_says("guarded", &waits).await?;
+    story.well(&["suspend", "guarded"])?;
+    let held = ["Ready is Unknown (Suspended)"];
+    story.why_says("guarded", &held).await?;
+    story.says(
+        &["approve", "guarded", "--yes"],
+        &["waits for a person once it is resumed"],
+    )
+}
