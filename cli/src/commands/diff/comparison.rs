@@ -103,7 +103,7 @@ impl Comparison {
             let run = object_diff::shown_new(prospect.run.rendered.document());
             let _ = write!(
                 out,
-                "the difference may leave something out: this is all of the run\n{run}"
+                "all of the run, of which the difference may not tell all:\n{run}"
             );
         }
         out
@@ -147,10 +147,26 @@ async fn last(
                     leaves_out: true,
                 },
             };
-            let changes = found.changes;
-            (Last::Known { changes }, !found.leaves_out)
+            let (changes, leaves_out) = (found.changes, found.leaves_out);
+            let is_complete = !leaves_out
+                && !changes.is_empty()
+                && is_all_compared(prospect.run.rendered.document());
+            (Last::Known { changes }, is_complete)
         }
     })
+}
+
+/// Whether nothing in the metadata of a run is left out of comparisons: what makes each run unlike every other may be
+/// rendered, too.
+fn is_all_compared(document: &Value) -> bool {
+    let metadata = document.get("metadata");
+    let compared = object_diff::comparable(document);
+    let compared = compared.get("metadata").and_then(Value::as_object);
+    let mut keys = metadata
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(|all| all.keys());
+    keys.all(|key| compared.is_some_and(|compared| compared.contains_key(key)))
 }
 
 fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
@@ -321,5 +337,16 @@ mod tests {
         assert!(found.changes.is_empty() && found.leaves_out);
         let plain = differences_of(&run("a:1", rendered.clone()), &run("a:2", rendered));
         assert!(plain.changes.len() == 1 && !plain.leaves_out);
+    }
+
+    #[test]
+    fn a_name_that_is_rendered_is_in_no_difference() {
+        let of = |metadata: Value| is_all_compared(&json!({ "metadata": metadata, "spec": {} }));
+        let labels = json!({ "example.com/a": "b" });
+        assert!(of(json!({ "generateName": "a-", "labels": labels })));
+        assert!(!of(json!({ "name": "a", "labels": labels })));
+        assert!(!of(
+            json!({ "generateName": "a-", "finalizers": ["example.com/a"] })
+        ));
     }
 }
