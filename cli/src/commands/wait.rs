@@ -41,7 +41,8 @@ Examples:
 
 `ready` ends with exit code 1 if the run has failed, or if for some seconds only a change could help; `finished`
 also ends well when the run has failed. A failure that is going to be tried again (spec.retry) ends neither, unless
-the Runnable is suspended. That a run waits for a person (spec.approval: Manual) is told at once, and waited for. An output is printed. Exit code 1 after the time is over.")]
+the Runnable is suspended; nor does a run that waits for a person (spec.approval: Manual), which is told at once. An
+output is printed. Exit code 1 after the time is over.")]
 pub(crate) struct WaitArgs {
     /// The Runnable
     name: String,
