@@ -178,3 +178,40 @@ fn an_output_path_that_begins_with_a_blank_or_a_dollar_leads_nowhere() {
         is_said(&text, &[with, "write .status.succeeded"]);
     }
 }
+
+#[test]
+fn a_word_that_approves_no_run_is_told_and_an_approval_is_not() {
+    let said = |value: &str| {
+        let folder = copy_of("job");
+        let annotated = format!("metadata:\n  annotations: {{ carto.run/approved: {value} }}");
+        edit(&folder, "runnable.yaml", "metadata:", &annotated);
+        let output = cartouche_in(folder.path(), &["validate", "."]);
+        assert_eq!(output.code, 0, "{}", output.out);
+        output.out
+    };
+    let parts = [
+        "the annotation carto.run/approved approves nothing",
+        "another form than <number>:<hash>",
+    ];
+    is_said(&said("'true'"), &parts);
+    let approval = said("'4:v1:00ff'");
+    assert!(!approval.contains("approved"), "{approval}");
+}
+
+#[test]
+fn both_may_want_a_person_and_what_is_rendered_stays_the_same() {
+    let folder = copy_of("job");
+    let render = || cartouche_in(folder.path(), &["render", "."]).out;
+    let before = render();
+    edit(
+        &folder,
+        "runnable.yaml",
+        "spec:\n",
+        "spec:\n  approval: Manual\n",
+    );
+    let manual = "name: greet\nspec:\n  approval: Manual\n";
+    edit(&folder, "template.yaml", "name: greet\nspec:\n", manual);
+    let checked = cartouche_in(folder.path(), &["validate", "."]);
+    assert_eq!(checked.code, 0, "{}", checked.out);
+    assert_eq!(render(), before);
+}

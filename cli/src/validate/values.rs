@@ -1,6 +1,8 @@
 //! Values of a Runnable that YAML, or nobody, takes for what was meant.
 
-use cartouche_crds::{GROUP, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION};
+use cartouche_crds::{
+    APPROVED_ANNOTATION, Approval, GROUP, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION,
+};
 use cartouche_templating::suggestion;
 use serde_json::Value;
 
@@ -20,7 +22,11 @@ pub(super) fn check(runnable: &Document) -> Vec<Finding> {
 
 /// Annotations in the group of Cartouche that nothing reads.
 fn annotations(runnable: &Document) -> Vec<Finding> {
-    const READ: [&str; 2] = [RERUN_TOKEN_ANNOTATION, RERUN_REQUEST_ANNOTATION];
+    const READ: [&str; 3] = [
+        RERUN_TOKEN_ANNOTATION,
+        RERUN_REQUEST_ANNOTATION,
+        APPROVED_ANNOTATION,
+    ];
     let annotations = runnable.root.at(&["metadata", "annotations"]);
     let entries = annotations.map(Node::entries).unwrap_or_default();
     let is_unknown = |key: &str| {
@@ -36,7 +42,21 @@ fn annotations(runnable: &Document) -> Vec<Finding> {
             .label("this does nothing")
             .maybe_help(hint)
     });
-    finding.collect()
+    finding.chain(approves_nothing(runnable)).collect()
+}
+
+/// An approval is for one run: a word such as `true` is none.
+fn approves_nothing(runnable: &Document) -> Option<Finding> {
+    let path = ["metadata", "annotations", APPROVED_ANNOTATION];
+    let node = runnable.root.at(&path)?;
+    if node.text().is_some_and(|text| Approval::of(text).is_some()) {
+        return None;
+    }
+    let message = format!("the annotation {APPROVED_ANNOTATION} approves nothing");
+    let finding = Finding::warning(Rule::Surprise, message)
+        .at(runnable.place(&node.span))
+        .label("it has another form than <number>:<hash>");
+    Some(finding.help("leave it out: `cartouche approve` writes it, for one run"))
 }
 
 fn collect(runnable: &Document, node: &Node, findings: &mut Vec<Finding>) {
