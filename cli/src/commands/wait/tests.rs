@@ -1,0 +1,168 @@
+use serde_json::json;
+
+use super::*;
+
+fn runnable(observed: i64, conditions: &serde_json::Value, more: &serde_json::Value) -> Runnable {
+    let mut status = json!({ "observedGeneration": observed, "conditions": conditions });
+    for (key, value) in more.as_object().unwrap() {
+        status[key] = value.clone();
+    }
+    serde_json::from_value(json!({
+        "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+        "metadata": { "name": "hello", "generation": 2 },
+        "spec": { "runTemplateRef": { "name": "greet" } },
+        "status": status,
+    }))
+    .unwrap()
+}
+
+fn condition(name: &str, status: &str, reason: &str) -> serde_json::Value {
+    json!({ "type": name, "status": status, "reason": reason, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z" })
+}
+
+#[test]
+fn a_status_of_an_older_generation_says_nothing() {
+    let runnable = runnable(1, &json!([condition("Ready", "True", "Ready")]), &json!({}));
+    assert!(matches!(
+        standing(&runnable, &WaitFor::Ready),
+        Standing::Waiting(_)
+    ));
+}
+
+#[test]
+fn a_run_that_waits_is_waited_for_unless_only_a_change_can_help() {
+    let pending = json!({ "pending": {
+        "sequence": 3, "inputHash": "v1:b", "reason": "RunAtWork", "since": "2026-01-01T00:00:00Z",
+    } });
+    let ready = condition("Ready", "Unknown", "StopFailed");
+    let waits = runnable(2, &json!([ready]), &pending);
+    assert_eq!(
+        standing(&waits, &WaitFor::Ready),
+        Standing::Waiting("run 3 is due, and waits (StopFailed)".to_owned())
+    );
+    let mut person = pending.clone();
+    person["pending"]["reason"] = json!("ApprovalRequired");
+    let ready_then = condition("Ready", "Unknown", "ApprovalRequired");
+    let person = runnable(2, &json!([ready_then]), &person);
+    let why = "run 3 is due, and waits for a person to approve it (`cartouche approve`)";
+    assert_eq!(
+        standing(&person, &WaitFor::Finished),
+        Standing::Waiting(why.to_owned())
+    );
+    let stalled = condition("Stalled", "True", "InvalidRunnable");
+    let stalled = runnable(2, &json!([ready, stalled]), &pending);
+    let standing = standing(&stalled, &WaitFor::Ready);
+    assert!(matches!(standing, Standing::InVain(_)), "{standing:?}");
+}
+
+#[test]
+fn ready_ends_the_wait() {
+    let runnable = runnable(2, &json!([condition("Ready", "True", "Ready")]), &json!({}));
+    assert_eq!(
+        standing(&runnable, &WaitFor::Ready),
+        Standing::Done("ready\n".to_owned())
+    );
+}
+
+#[test]
+fn what_only_a_change_can_help_is_not_waited_for() {
+    let conditions = json!([
+        condition("Ready", "False", "JobCondition"),
+        condition("Stalled", "True", "JobCondition")
+    ]);
+    let runnable = runnable(2, &conditions, &json!({}));
+    assert!(matches!(
+        standing(&runnable, &WaitFor::Ready),
+        Standing::InVain(_)
+    ));
+    assert!(matches!(
+        standing(&runnable, &WaitFor::Output("x".into())),
+        Standing::InVain(_)
+    ));
+}
+
+#[test]
+fn a_run_that_is_held_back_is_not_waited_for() {
+    let runnable = runnable(
+        2,
+        &json!([condition("Ready", "Unknown", "Suspended")]),
+        &json!({}),
+    );
+    assert!(matches!(
+        standing(&runnable, &WaitFor::Ready),
+        Standing::InVain(_)
+    ));
+}
+
+#[test]
+fn a_failure_with_an_attempt_ahead_is_no_end() {
+    let conditions = json!([
+        condition("Ready", "False", "JobCondition"),
+        condition("StampedObjectCondition", "False", "JobCondition"),
+        condition("Reconciling", "True", "RetryScheduled"),
+    ]);
+    let mut runnable = runnable(
+        2,
+        &conditions,
+        &json!({ "currentRun": {
+            "sequence": 1, "name": "r", "inputHash": "v1:a", "apiVersion": "batch/v1", "kind": "Job",
+            "phase": "Created", "result": "Failed", "retryAt": "2026-01-01T00:00:10Z",
+        } }),
+    );
+    let ends = || {
+        [
+            WaitFor::Ready,
+            WaitFor::Finished,
+            WaitFor::Output("x".into()),
+        ]
+    };
+    for wanted in ends() {
+        let standing = standing(&runnable, &wanted);
+        assert!(
+            matches!(standing, Standing::Waiting(_)),
+            "{wanted:?} {standing:?}"
+        );
+    }
+    runnable.spec.suspend = Some(true);
+    for wanted in ends() {
+        let standing = standing(&runnable, &wanted);
+        assert!(
+            !matches!(standing, Standing::Waiting(_)),
+            "{wanted:?} {standing:?}"
+        );
+    }
+    // Once its time has come, neither Reconciling nor Stalled is there.
+    let scheduled = runnable.status.as_mut().unwrap().conditions.pop().unwrap();
+    let held = standing(&runnable, &WaitFor::Ready);
+    assert!(matches!(held, Standing::InVain(_)), "{held:?}");
+    runnable.status.as_mut().unwrap().conditions.push(scheduled);
+    runnable.spec.suspend = None;
+    let status = runnable.status.as_mut().unwrap();
+    status.conditions[2].type_ = "Stalled".to_owned();
+    assert_eq!(
+        standing(&runnable, &WaitFor::Finished),
+        Standing::Done("Failed\n".to_owned())
+    );
+}
+
+#[test]
+fn an_output_is_printed_as_it_is() {
+    let runnable = runnable(
+        2,
+        &json!([]),
+        &json!({ "outputs": { "digest": "sha256:1" } }),
+    );
+    let wanted = WaitFor::Output("digest".into());
+    assert_eq!(
+        standing(&runnable, &wanted),
+        Standing::Done("sha256:1\n".to_owned())
+    );
+}
+
+#[test]
+fn durations_have_a_unit() {
+    assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
+    assert_eq!(duration("10m"), Ok(Duration::from_mins(10)));
+    assert!(duration("soon").is_err());
+    assert!(duration("99999999999999999999h").is_err());
+}
