@@ -1,59 +1,154 @@
 //! What to do about a condition, for those who ask why.
 
+use cartouche_crds::{RunnableStatus, StopReason};
+use cartouche_templating::remedy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::{
-    status::{FALSE, RUN_LOST, RUN_TEMPLATE_READY},
+    explanation::{PODS_GONE, failed},
+    status::{FALSE, READY, RUN_IN_PROGRESS, RUN_LOST, RUN_TEMPLATE_READY, find, said_of_run},
     told::Told,
 };
 
-/// What to do about a condition that keeps a Runnable from being ready. The condition of the template says it
-/// itself; what the engine of a run says in that of the run is nobody's advice.
+const LOOK: &str =
+    "look at the run (`cartouche logs`), change what is wrong, or run again: `cartouche rerun`";
+/// Of pods that are gone there is no log.
+const WATCH: &str = "change what is wrong, or run again and watch it: `cartouche rerun`, then `cartouche logs --follow`";
+const GIVE_TIME: &str = "see what takes it so long, or raise activeDeadlineSeconds in the template; without a change it runs again by `cartouche rerun`";
+const RAISE_TIMEOUT: &str = "see what takes it so long, or raise spec.timeout of the Runnable and of its template, and run again: `cartouche rerun`";
+const STOPPED: &str = "run again when it may: `cartouche rerun`; a change runs by itself";
+
+/// What to do about the condition that keeps a Runnable from being ready, if something is. The condition of the template
+/// says it itself; of a run it follows from how it ended, or from what it waits for: never from what its engine or a
+/// container says in words of its own.
 #[must_use]
-pub fn advice(condition: &Condition) -> &str {
-    if condition.type_ == RUN_TEMPLATE_READY {
-        let told = Told::of(&condition.message);
-        return told
-            .to_do
-            .unwrap_or("correct what the message names, in the Runnable or in its template");
+pub fn advice<'a>(status: &RunnableStatus, blocking: &'a Condition) -> Option<&'a str> {
+    if blocking.type_ == RUN_TEMPLATE_READY {
+        let told = Told::of(&blocking.message);
+        let unsaid = "correct what the message names, in the Runnable or in its template";
+        return Some(told.to_do.unwrap_or(unsaid));
     }
-    if condition.reason == RUN_LOST {
-        "decide whether it should run again: `cartouche rerun`"
-    } else if condition.status == FALSE {
-        "look at the run (`cartouche logs`), change what is wrong, or run again: `cartouche rerun`"
+    let said = said_of_run(status).unwrap_or_default();
+    if blocking.reason == RUN_LOST {
+        Some("decide whether it should run again: `cartouche rerun`")
+    } else if blocking.status == FALSE {
+        Some(of_failure(status, said))
+    } else if find(status, READY).is_some_and(|it| it.reason == RUN_IN_PROGRESS) {
+        remedy(said)
     } else {
-        "wait until the run ends, or see whether its engine runs"
+        Some("wait until the run ends, or see whether its engine runs")
     }
+}
+
+fn of_failure(status: &RunnableStatus, said: &str) -> &'static str {
+    let run = status.current_run.as_ref();
+    match run.and_then(|run| run.stop.as_ref()).map(|it| &it.reason) {
+        Some(StopReason::Cancelled) => return STOPPED,
+        Some(StopReason::TimedOut) => return RAISE_TIMEOUT,
+        _ => {}
+    }
+    let is_late = |kind: &str| said.starts_with(&failed(kind, "DeadlineExceeded"));
+    if run.is_some_and(|run| is_late(&run.kind)) {
+        return GIVE_TIME;
+    }
+    let is_gone = said.ends_with(PODS_GONE);
+    remedy(said).unwrap_or(if is_gone { WATCH } else { LOOK })
 }
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
+    use serde_json::{Value, json};
 
     use super::*;
-    use crate::diagnosis::Diagnosis;
+    use crate::{diagnosis::Diagnosis, status::STAMPED_OBJECT_CONDITION};
 
-    fn condition(name: &str, message: &str) -> Condition {
-        Condition {
-            type_: name.to_owned(),
-            status: FALSE.to_owned(),
-            reason: "Any".to_owned(),
-            message: message.to_owned(),
-            last_transition_time: Time(Timestamp::UNIX_EPOCH),
-            observed_generation: None,
+    fn condition(name: &str, status: &str, reason: &str, message: &str) -> Value {
+        json!({
+            "type": name, "status": status, "reason": reason, "message": message,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        })
+    }
+
+    fn status(conditions: &[Value], run: &Value) -> RunnableStatus {
+        let mut status = json!({ "conditions": conditions });
+        if !run.is_null() {
+            status["currentRun"] = run.clone();
         }
+        serde_json::from_value(status).unwrap()
+    }
+
+    /// What to do about a Job of which Ready says this.
+    fn of_job(verdict: &str, said: &str, stop: Option<&str>) -> Option<String> {
+        let mut run = json!({
+            "sequence": 1, "name": "r", "inputHash": "v1:a", "apiVersion": "batch/v1", "kind": "Job",
+            "phase": "Created",
+        });
+        if let Some(reason) = stop {
+            run["stop"] = json!({ "reason": reason, "at": "2026-01-01T00:00:00Z" });
+        }
+        let reason = if verdict == FALSE {
+            "JobCondition"
+        } else {
+            RUN_IN_PROGRESS
+        };
+        let conditions = [
+            condition(
+                STAMPED_OBJECT_CONDITION,
+                verdict,
+                "JobCondition",
+                "it burned",
+            ),
+            condition(READY, verdict, reason, said),
+        ];
+        let status = status(&conditions, &run);
+        advice(&status, &status.conditions[0]).map(str::to_owned)
+    }
+
+    fn of_failure(said: &str, stop: Option<&str>) -> String {
+        of_job(FALSE, said, stop).unwrap()
     }
 
     #[test]
     fn the_advice_of_a_condition_is_that_of_what_is_wrong() {
         let missing = Diagnosis::TemplateMissing("t".to_owned());
-        let said = condition(RUN_TEMPLATE_READY, &missing.message(Some("not found")));
-        assert_eq!(advice(&said), missing.cure());
+        let message = missing.message(Some("not found"));
+        let said = condition(RUN_TEMPLATE_READY, FALSE, "Any", &message);
+        let status = status(&[said], &Value::Null);
+        let advised = advice(&status, &status.conditions[0]);
+        assert_eq!(advised, Some(&*missing.cure()));
     }
 
     #[test]
     fn what_a_run_says_is_no_advice() {
-        let said = condition("StampedObjectCondition", "it burned; to do: curl | sh");
-        assert!(advice(&said).starts_with("look at the run"));
+        assert_eq!(of_failure("it burned; to do: curl | sh", None), LOOK);
+    }
+
+    #[test]
+    fn what_to_do_about_a_failure_follows_from_its_cause() {
+        let burned = "Job failed (BackoffLimitExceeded): container a of pod b exited 1: it burned";
+        let memory =
+            "Job failed (BackoffLimitExceeded): container a of pod b exited 137 (OOMKilled)";
+        let late = "Job failed (DeadlineExceeded): it was late";
+        assert_eq!(of_failure(burned, None), LOOK);
+        assert_eq!(Some(&*of_failure(memory, None)), remedy(memory));
+        assert_eq!(of_failure(late, None), GIVE_TIME);
+        let gone = "Job failed (BackoffLimitExceeded): it burned; ".to_owned() + PODS_GONE;
+        assert_eq!(of_failure(&gone, None), WATCH);
+    }
+
+    #[test]
+    fn nothing_is_wrong_with_a_run_that_was_stopped() {
+        let late = "Job failed (DeadlineExceeded): stopped by somebody; the Job says: it was late";
+        assert_eq!(of_failure(late, Some("Cancelled")), STOPPED);
+        assert_eq!(of_failure(late, Some("TimedOut")), RAISE_TIMEOUT);
+        assert_eq!(of_failure(late, Some("Replaced")), GIVE_TIME);
+    }
+
+    #[test]
+    fn of_a_run_at_work_it_is_said_what_lets_it_go_on_if_that_is_known() {
+        let pod = "pod x cannot be scheduled: 0/3 nodes are available";
+        assert_eq!(of_job("Unknown", pod, None).as_deref(), remedy(pod));
+        assert!(remedy(pod).is_some());
+        assert_eq!(of_job("Unknown", "", None), None);
     }
 }

@@ -8,6 +8,10 @@ use crate::{
     reconcile_error::bounded,
 };
 
+/// What is said of a failure whose pods nobody can ask any more.
+pub const PODS_GONE: &str =
+    "its pods, which would tell why, are gone (evicted, drained, deleted, or stopped with the Job)";
+
 /// What is said of a run: why it failed, else what its engine says. `stop` is what the ledger says of that it was told to
 /// stop.
 #[must_use]
@@ -29,13 +33,18 @@ pub fn explanation_with_excuse(run: &FetchedRun, stop: Option<&Stop>) -> String 
     }
 }
 
+/// How an explanation begins: `Job failed (BackoffLimitExceeded)`.
+pub(crate) fn failed(kind: &str, cause: &str) -> String {
+    match cause {
+        "" => format!("{kind} failed"),
+        cause => format!("{kind} failed ({cause})"),
+    }
+}
+
 /// `Job failed (BackoffLimitExceeded): container migrate of pod x exited 3: ...; the Job says: ...`.
 fn failure(run: &FetchedRun, stop: Option<&Stop>) -> String {
     let (kind, health) = (&run.run.kind, &run.health);
-    let failed = match health.cause.as_str() {
-        "" => format!("{kind} failed"),
-        cause => format!("{kind} failed ({cause})"),
-    };
+    let failed = failed(kind, &health.cause);
     let message = &health.message;
     // That somebody wanted it explains more than how it ended.
     let stopped = stopped(run, stop);

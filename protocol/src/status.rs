@@ -178,7 +178,7 @@ pub fn condition(
     }
 }
 
-fn find<'a>(status: &'a RunnableStatus, name: &str) -> Option<&'a Condition> {
+pub(crate) fn find<'a>(status: &'a RunnableStatus, name: &str) -> Option<&'a Condition> {
     status
         .conditions
         .iter()

@@ -5,6 +5,7 @@
 
 mod ended;
 mod mask;
+mod remedy;
 
 use serde_json::Value;
 
@@ -14,6 +15,7 @@ use crate::{
     termination_message::is_job,
 };
 use ended::{Ended, failed};
+pub use remedy::remedy;
 
 /// Bytes of what a container or the cluster said that are kept: the end of the one, the beginning of the other.
 const SAID_BYTES: usize = 512;
@@ -23,6 +25,10 @@ const NAME_BYTES: usize = 128;
 const JOB_CONTROLLER: &str = "kubernetes.io/job-controller";
 /// Why a Job ends that took longer than it may.
 const LATE: &str = "DeadlineExceeded";
+// Words by which it is told what to do.
+const CANNOT_BE_SCHEDULED: &str = "cannot be scheduled";
+const CANNOT_BE_STARTED: &str = "cannot be started";
+const CANNOT_BE_PULLED: &str = "cannot be pulled";
 
 /// What a run's pods can tell that the run itself does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -238,8 +244,8 @@ fn waiting(pod: &Value) -> Option<String> {
         let message = start(text(condition, "message"));
         return Some(match text(condition, "reason") {
             "SchedulingGated" => format!("pod {name} is held back by its scheduling gates"),
-            _ if message.is_empty() => format!("pod {name} cannot be scheduled"),
-            _ => format!("pod {name} cannot be scheduled: {message}"),
+            _ if message.is_empty() => format!("pod {name} {CANNOT_BE_SCHEDULED}"),
+            _ => format!("pod {name} {CANNOT_BE_SCHEDULED}: {message}"),
         });
     }
     containers(pod).find_map(|(container, _)| {
@@ -252,12 +258,12 @@ fn waiting(pod: &Value) -> Option<String> {
             // The kubelet goes from one to the other and back; its words differ each time.
             "ErrImagePull" | "ImagePullBackOff" => match start(text(container, "image")) {
                 image if image.is_empty() => {
-                    format!("{of} cannot be started: its image cannot be pulled")
+                    format!("{of} {CANNOT_BE_STARTED}: its image {CANNOT_BE_PULLED}")
                 }
-                image => format!("{of} cannot be started: image {image:?} cannot be pulled"),
+                image => format!("{of} {CANNOT_BE_STARTED}: image {image:?} {CANNOT_BE_PULLED}"),
             },
             reason => format!(
-                "{of} cannot be started{}",
+                "{of} {CANNOT_BE_STARTED}{}",
                 reason_and_words(reason, &start(text(waiting, "message")))
             ),
         })

@@ -24,12 +24,22 @@ impl Place {
 
     /// Advice that holds for any Runnable, for this one: `cartouche rerun` alone would not be called so.
     pub(crate) fn for_runnable(&self, advice: &str, name: &str) -> String {
-        ["approve", "logs", "rerun", "resume"]
-            .iter()
-            .fold(advice.to_owned(), |told, command| {
-                let named = self.command(&format!("{command} {name}"));
-                told.replace(&format!("`cartouche {command}`"), &format!("`{named}`"))
-            })
+        let commands = [
+            "approve",
+            "logs",
+            "logs --follow",
+            "rerun",
+            "resume",
+            "cancel",
+        ];
+        commands.iter().fold(advice.to_owned(), |told, command| {
+            let named = match command.split_once(' ') {
+                None => format!("{command} {name}"),
+                Some((command, options)) => format!("{command} {name} {options}"),
+            };
+            let named = self.command(&named);
+            told.replace(&format!("`cartouche {command}`"), &format!("`{named}`"))
+        })
     }
 }
 
@@ -47,10 +57,10 @@ mod tests {
 
     #[test]
     fn advice_names_the_runnable() {
-        let advice = "look at it (`cartouche logs`), or run again: `cartouche rerun`";
+        let advice = "`cartouche logs`, `cartouche logs --follow`, or run again: `cartouche rerun`";
         assert_eq!(
             Place::new("shop", "demo").for_runnable(advice, "hello"),
-            "look at it (`cartouche logs hello -n shop`), or run again: `cartouche rerun hello -n shop`"
+            "`cartouche logs hello -n shop`, `cartouche logs hello --follow -n shop`, or run again: `cartouche rerun hello -n shop`"
         );
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cartouche_protocol::{
     evaluate::outputs_with_pods,
+    explanation::PODS_GONE,
     facts::Hindrance,
     ledger::{FetchedRun, OutputsRead, PodsSaid, RunIdentity},
     reconcile_error::{Category, ReconcileError},
@@ -26,9 +27,6 @@ use crate::{
 
 /// Pods of a run that are asked why it failed, or does not go on. Strangers may give theirs the same label.
 const MOST_PODS: usize = 500;
-/// What is said of a failure whose pods nobody can ask any more.
-const GONE: &str =
-    "its pods, which would tell why, are gone (evicted, drained, deleted, or stopped with the Job)";
 /// They are given so long to say it.
 const WORDS_WITHIN: Duration = Duration::from_secs(5);
 
@@ -45,7 +43,9 @@ impl Reconciliation<'_> {
         } else if found.pods_tell == PodsTell::WhyItFailed && found.stopped.is_none() {
             let words = self.pods_words(&found.run).await;
             let said = match words {
-                Ok(words) if words.is_of_none() && had_failed_pods(&object) => Err(GONE.to_owned()),
+                Ok(words) if words.is_of_none() && had_failed_pods(&object) => {
+                    Err(PODS_GONE.to_owned())
+                }
                 Ok(words) => Ok(words.failure()),
                 Err(error) => Err(self.excuse(&error)),
             };

@@ -5,7 +5,7 @@ use cartouche_protocol::{
     advice::advice,
     ledger::Due,
     reconcile_error::Category,
-    status::{READY, RUN_IN_PROGRESS, RUN_TEMPLATE_READY, TRUE, blocking},
+    status::{READY, RUN_TEMPLATE_READY, TRUE, blocking},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
@@ -131,10 +131,10 @@ impl Explanation {
         let blocking = status
             .filter(|_| ready.is_none_or(|ready| ready.status != TRUE))
             .and_then(blocking);
-        let is_at_work = ready.is_some_and(|ready| ready.reason == RUN_IN_PROGRESS);
         // Whatever is mended, no run is made any more.
         let is_deleted = matches!(next, Next::Deleting { .. });
-        let advised = blocking.filter(|_| !is_at_work && !is_deleted).map(advice);
+        let advised = status.zip(blocking).filter(|_| !is_deleted);
+        let advised = advised.and_then(|(status, blocking)| advice(status, blocking));
         Self {
             name: runnable.name_any(),
             namespace,
@@ -211,6 +211,7 @@ fn next(prospect: anyhow::Result<Prospect>) -> Next {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use cartouche_protocol::status::RUN_IN_PROGRESS;
     use serde_json::{Value, json};
 
     use super::*;

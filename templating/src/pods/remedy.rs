@@ -1,0 +1,90 @@
+//! What to do about what is said of a run and its pods. It goes by the words that are put together beside it, so that
+//! what a container said itself chooses nothing but one of these.
+
+use super::{CANNOT_BE_PULLED, CANNOT_BE_SCHEDULED, CANNOT_BE_STARTED};
+
+const IMAGE: &str = "correct the image, or let the nodes pull it (its registry, imagePullSecrets); one that is corrected in the template or its inputs makes a new run: `cartouche cancel` ends this one before";
+const CONFIGURATION: &str = "create what is named, or correct its name or key in the template: the run goes on by itself once it is there";
+const SCHEDULING: &str = "make room on a node that fits, or correct what the pod asks for in the template (resources, nodeSelector, affinity, tolerations, volumes)";
+const MEMORY: &str =
+    "raise resources.limits.memory of that container in the template, or let it use less";
+const SUSPENDED: &str =
+    "if no queue is to let it go on, take spec.suspend out of the Job in the template";
+
+/// What to do about what was said of a run that has not ended well, if that is known.
+#[must_use]
+pub fn remedy(said: &str) -> Option<&'static str> {
+    // In the words of the engine.
+    if said == "Job suspended" {
+        return Some(SUSPENDED);
+    }
+    if let Some((_, why)) = said.split_once(CANNOT_BE_STARTED) {
+        return of_start(why);
+    }
+    if said.starts_with("pod ") && said.contains(CANNOT_BE_SCHEDULED) {
+        return Some(SCHEDULING);
+    }
+    let (_, how) = said.split_once(" exited ")?;
+    let reason = how.trim_start_matches(|c: char| c.is_ascii_digit());
+    reason.starts_with(" (OOMKilled)").then_some(MEMORY)
+}
+
+/// What to do about a container that cannot be started.
+fn of_start(why: &str) -> Option<&'static str> {
+    if why.ends_with(CANNOT_BE_PULLED) || why.starts_with(" (InvalidImageName)") {
+        return Some(IMAGE);
+    }
+    why.starts_with(" (CreateContainerConfigError)")
+        .then_some(CONFIGURATION)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::pods::PodsWords;
+
+    fn of(status: &Value) -> Option<&'static str> {
+        let mut words = PodsWords::default();
+        words.hear(&json!({ "metadata": { "name": "x" }, "status": status }));
+        remedy(&words.hindrance().unwrap())
+    }
+
+    fn container(state: &Value) -> Value {
+        json!({ "containerStatuses": [{ "name": "main", "image": "i", "state": state }] })
+    }
+
+    #[test]
+    fn what_keeps_a_pod_from_running_says_what_to_do() {
+        let waits = |reason: &str| {
+            let waiting =
+                json!({ "reason": reason, "message": "configmap \"settings\" not found" });
+            of(&container(&json!({ "waiting": waiting })))
+        };
+        assert_eq!(waits("ErrImagePull"), Some(IMAGE));
+        assert_eq!(waits("InvalidImageName"), Some(IMAGE));
+        assert_eq!(waits("CreateContainerConfigError"), Some(CONFIGURATION));
+        assert_eq!(waits("RunContainerError"), None);
+        let scheduled = json!({ "type": "PodScheduled", "status": "False", "message": "no room" });
+        assert_eq!(of(&json!({ "conditions": [scheduled] })), Some(SCHEDULING));
+    }
+
+    #[test]
+    fn a_container_that_ran_out_of_memory_needs_more_of_it() {
+        let ended = |reason: &str, message: &str| {
+            let ended = json!({ "exitCode": 137, "reason": reason, "message": message });
+            of(&container(&json!({ "terminated": ended })))
+        };
+        assert_eq!(ended("OOMKilled", ""), Some(MEMORY));
+        assert_eq!(ended("OOMKilled", "so it was"), Some(MEMORY));
+        assert_eq!(ended("Error", "(OOMKilled)"), None);
+    }
+
+    #[test]
+    fn a_suspended_job_is_told_apart_from_what_others_say() {
+        assert_eq!(remedy("Job suspended"), Some(SUSPENDED));
+        assert_eq!(remedy("it burned"), None);
+        assert_eq!(remedy(""), None);
+    }
+}
