@@ -5,7 +5,8 @@ use std::{str::FromStr, time::Duration};
 use cartouche_crds::{PendingRun, Runnable};
 use cartouche_protocol::{
     reconcile_error::Category,
-    status::{RECONCILING, STALLED, STAMPED_OBJECT_CONDITION, TRUE},
+    status::{READY, RECONCILING, STALLED, STAMPED_OBJECT_CONDITION, TRUE},
+    told::Told,
 };
 use clap::Args;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -199,12 +200,22 @@ fn held(pending: &PendingRun, reason: &str) -> String {
     format!("run {sequence} is due, and waits ({reason})")
 }
 
+/// What Ready says beside its reason, such as what keeps the pods of the run from running.
+fn said(runnable: &Runnable) -> String {
+    let message = condition(runnable, READY).map_or("", |ready| Told::own(&ready.message));
+    match in_one_line(message) {
+        message if message.is_empty() => message,
+        message => format!(": {message}"),
+    }
+}
+
 fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
     let status = runnable.status.clone().unwrap_or_default();
     if status.observed_generation != runnable.metadata.generation {
         return Standing::Waiting("the controller has not observed the last change yet".to_owned());
     }
     let (ready_is, reason) = ready(runnable);
+    let said = said(runnable);
     let stalled = condition(runnable, STALLED).filter(|stalled| stalled.status == "True");
     if let Some(pending) = status.pending.as_ref().filter(|_| stalled.is_none()) {
         return Standing::Waiting(held(pending, reason));
@@ -214,14 +225,14 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
     let waiting = match wanted {
         WaitFor::Output(name) => match status.outputs.as_ref().and_then(|all| all.get(name)) {
             Some(value) => return Standing::Done(format!("{}\n", plain(value))),
-            None => format!("no output {name} yet ({reason})"),
+            None => format!("no output {name} yet ({reason}){said}"),
         },
         WaitFor::Finished => match result.filter(|_| !is_ahead) {
             Some(result) => return Standing::Done(format!("{result:?}\n")),
-            None => reason.to_owned(),
+            None => format!("{reason}{said}"),
         },
         WaitFor::Ready if ready_is == "True" => return Standing::Done("ready\n".to_owned()),
-        WaitFor::Ready => format!("Ready is {ready_is} ({reason})"),
+        WaitFor::Ready => format!("Ready is {ready_is} ({reason}){said}"),
     };
     let scheduled = retry_scheduled(runnable);
     let is_held = !is_ahead && runnable.spec.suspend == Some(true) && has_retry_at(runnable);

@@ -56,6 +56,25 @@ fn a_run_that_waits_is_waited_for_unless_only_a_change_can_help() {
 }
 
 #[test]
+fn what_a_run_waits_for_is_told_when_the_time_is_over() {
+    let mut ready = condition("Ready", "Unknown", "RunInProgress");
+    ready["message"] = json!("pod x cannot\nbe scheduled; in full: y");
+    let waits = runnable(2, &json!([ready]), &json!({}));
+    let told = "pod x cannot be scheduled";
+    for (wanted, what) in [
+        (WaitFor::Ready, "Ready is Unknown (RunInProgress)"),
+        (WaitFor::Finished, "RunInProgress"),
+        (
+            WaitFor::Output("a".into()),
+            "no output a yet (RunInProgress)",
+        ),
+    ] {
+        let waiting = Standing::Waiting(format!("{what}: {told}"));
+        assert_eq!(standing(&waits, &wanted), waiting);
+    }
+}
+
+#[test]
 fn ready_ends_the_wait() {
     let runnable = runnable(2, &json!([condition("Ready", "True", "Ready")]), &json!({}));
     assert_eq!(
