@@ -335,6 +335,61 @@ fn the_pods_of_a_pipeline_are_those_of_its_own_task_runs() {
 }
 
 #[test]
+fn a_container_that_there_is_not_is_an_error_and_no_empty_log() {
+    let pods = json!([owned("own", &owner("Job", "1"))]);
+    let played = with_pods("batch/v1", "Job", pods, None);
+    let logs = |name| played.cartouche(&["logs", "hello", "--container", name]);
+    assert_eq!(logs("greet").out, "[own/greet] \"a line\"\n");
+    let none = logs("gret");
+    assert_eq!((none.code, none.out.as_str()), (2, ""));
+    let told = "the pods of Job hello-x have no container gret\nhint: did you mean 'greet'?\n";
+    assert!(none.err.ends_with(told), "{}", none.err);
+}
+
+/// A cluster whose run has ended, with a pod whose log cannot be read.
+fn without_logs() -> played::Played {
+    let run = json!({
+        "sequence": 1, "inputHash": "v1:0", "phase": "Created", "result": "Failed",
+        "apiVersion": "batch/v1", "kind": "Job", "name": "hello-x", "uid": "1",
+    });
+    played::Played::serve(move |request| {
+        let path = request.path.split('?').next().unwrap_or_default();
+        match path.rsplit('/').next().unwrap_or_default() {
+            "hello" => Some(json!({
+                "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+                "metadata": { "name": "hello", "namespace": "demo", "uid": "u" },
+                "spec": { "runTemplateRef": { "name": "greet" } }, "status": { "currentRun": run },
+            })),
+            "pods" => {
+                let pods = json!([owned("own", &owner("Job", "1"))]);
+                Some(
+                    json!({ "apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": pods }),
+                )
+            }
+            _ => None,
+        }
+    })
+}
+
+#[test]
+fn a_log_that_cannot_be_followed_is_told_in_the_words_of_the_api_server() {
+    let played = without_logs();
+    let done = played.cartouche(&["logs", "hello", "--follow"]);
+    // Those are its path here.
+    let told = "reading the log of own/greet: /api/v1/namespaces/demo/pods/own/log?";
+    assert!(done.err.starts_with(told), "{}", done.err);
+    assert!(!done.err.contains("Status"), "{}", done.err);
+    assert_eq!(done.code, 1);
+    let none = played.cartouche(&["logs", "hello", "--follow", "--container", "other"]);
+    assert!(
+        none.err.contains("hint: they have: greet\n"),
+        "{}",
+        none.err
+    );
+    assert_eq!(none.code, 2);
+}
+
+#[test]
 fn a_pod_that_waits_beside_one_that_prints_is_no_failure() {
     let mut waits = waiting("ContainerCreating", "")[0].clone();
     waits["metadata"]["name"] = "second".into();

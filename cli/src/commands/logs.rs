@@ -4,10 +4,11 @@ mod begun;
 mod follow;
 mod pods;
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use anyhow::bail;
 use cartouche_protocol::ledger::RunState;
+use cartouche_templating::suggestion;
 use clap::Args;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod};
 use kube::{Api, ResourceExt as _, api::LogParams};
@@ -98,7 +99,21 @@ pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
             run.name
         );
     }
+    if let Some(unknown) = unknown_container(args.container.as_deref(), &pods, run) {
+        bail!(unknown);
+    }
     Ok(printed(args, &pods, cluster).await)
+}
+
+/// What is said of a container that no pod of the run has: nothing would be printed, as of one that says nothing.
+fn unknown_container(wanted: Option<&str>, pods: &[Pod], run: &LedgerRun) -> Option<String> {
+    let names: BTreeSet<&str> = pods.iter().flat_map(containers).collect();
+    let wanted = wanted.filter(|wanted| !names.is_empty() && !names.contains(wanted))?;
+    let LedgerRun { kind, name, .. } = run;
+    let hint = suggestion::hint(wanted, "they have", names).unwrap_or_default();
+    Some(format!(
+        "the pods of {kind} {name} have no container {wanted}\nhint: {hint}"
+    ))
 }
 
 /// The logs of some pods, and what those wait for that print nothing yet.

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use cartouche_protocol::ledger::RunState;
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::Pod;
@@ -15,8 +15,10 @@ use tokio::task::JoinSet;
 
 use crate::outcome::{FOUND, Outcome};
 use crate::{
-    cluster::Cluster,
-    commands::logs::{containers, has_begun, no_pod_yet, pods::pods, statuses, waits},
+    cluster::{Cluster, explained},
+    commands::logs::{
+        containers, has_begun, no_pod_yet, pods::pods, statuses, unknown_container, waits,
+    },
     foreign::in_lines,
     live::{
         pod_waiting::pod_waiting,
@@ -52,12 +54,12 @@ pub(super) async fn follow(
     let mut reading: JoinSet<anyhow::Result<()>> = JoinSet::new();
     let mut outcome = Outcome::default();
     let mut waits = Waits::default();
-    loop {
+    let unknown = loop {
         // Before the pods: a container that begins later belongs to a run that has not ended.
         let ended = has_ended(name, run.sequence, cluster).await?;
         let pods = pods(run, cluster).await?;
         if !ended {
-            for line in waits.news(&pods, run) {
+            for line in waits.news(&pods, run, wanted) {
                 anstream::eprintln!("{line}");
             }
         }
@@ -70,14 +72,17 @@ pub(super) async fn follow(
             note(read, &mut outcome);
         }
         if ended {
-            break;
+            break unknown_container(wanted.container.as_deref(), &pods, run);
         }
         tokio::time::sleep(PAUSE).await;
-    }
+    };
     while let Some(read) = reading.join_next().await {
         note(read, &mut outcome);
     }
     if followed.is_empty() {
+        if let Some(unknown) = unknown {
+            bail!(unknown);
+        }
         outcome.err.push_str(
             "the run has ended, and nothing was printed: its pods may have been deleted\n",
         );
@@ -94,7 +99,7 @@ struct Waits {
 
 impl Waits {
     /// Why nothing comes, where the reason is another one than before.
-    fn news(&mut self, pods: &[Pod], run: &LedgerRun) -> Vec<String> {
+    fn news(&mut self, pods: &[Pod], run: &LedgerRun, wanted: &LogFilter) -> Vec<String> {
         let mut now = BTreeMap::new();
         let mut lines = Vec::new();
         let mut note = |name: String, reason: String, line: String| {
@@ -105,6 +110,10 @@ impl Waits {
         };
         if pods.is_empty() {
             note(String::new(), String::new(), no_pod_yet(run));
+        }
+        // A later pod of a pipeline may have it.
+        if let Some(unknown) = unknown_container(wanted.container.as_deref(), pods, run) {
+            note(String::new(), unknown.clone(), unknown);
         }
         for pod in pods {
             if let Some(waiting) = pod_waiting(pod) {
@@ -173,14 +182,14 @@ async fn print(api: Api<Pod>, source: PodContainer, tail: Option<i64>) -> anyhow
         ..LogParams::default()
     };
     let PodContainer { pod, container } = &source;
-    let failed =
-        |error: &dyn std::fmt::Display| anyhow!("reading the log of {pod}/{container}: {error}");
+    let what = format!("reading the log of {pod}/{container}");
     let stream = api
         .log_stream(pod, &parameters)
         .await
-        .map_err(|error| failed(&error))?;
+        .map_err(|error| explained(&what, error))?;
     let mut lines = stream.lines();
-    while let Some(line) = lines.try_next().await.map_err(|error| failed(&error))? {
+    let broken = |error| anyhow!("{what}: {error}");
+    while let Some(line) = lines.try_next().await.map_err(broken)? {
         anstream::println!("[{pod}/{container}] {line}");
     }
     Ok(())
