@@ -1,6 +1,7 @@
 //! What the commands for a cluster know of live objects.
 
 pub(crate) mod age;
+pub(crate) mod events;
 pub(crate) mod managed_fields;
 pub(crate) mod object_diff;
 pub(crate) mod pending;

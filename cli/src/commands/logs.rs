@@ -18,6 +18,7 @@ use crate::{
     cluster::{Cluster, ClusterArgs, within},
     foreign::in_lines,
     live::{
+        events,
         pod_waiting::{PodWaiting, pod_waiting},
         runs::{self, LedgerRun},
     },
@@ -86,7 +87,7 @@ pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
     if pods.is_empty() && run.state == RunState::Running {
         bail!(
             "{}\nhint: `{}` waits for it",
-            no_pod_yet(run),
+            in_lines(&why_no_pod(run, cluster).await),
             cluster
                 .place()
                 .command(&format!("logs {} --follow", args.name))
@@ -142,8 +143,18 @@ async fn printed(args: &LogsArgs, pods: &[Pod], cluster: &Cluster) -> Outcome {
     outcome
 }
 
-fn no_pod_yet(run: &LedgerRun) -> String {
-    format!("there is no pod of {} {} yet", run.kind, run.name)
+/// That a run has no pod yet, and why, where its events or its status say it.
+async fn why_no_pod(run: &LedgerRun, cluster: &Cluster) -> String {
+    let why = match events::last_warning(run, cluster).await {
+        Some(warning) => warning,
+        None if run.current => run.message.clone(),
+        None => String::new(),
+    };
+    let LedgerRun { kind, name, .. } = run;
+    match why.as_str() {
+        "" => format!("there is no pod of {kind} {name} yet"),
+        why => format!("there is no pod of {kind} {name} yet: {why}"),
+    }
 }
 
 fn waits(pod: &Pod, waiting: &PodWaiting) -> String {

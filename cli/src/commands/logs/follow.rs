@@ -17,7 +17,7 @@ use crate::outcome::{FOUND, Outcome};
 use crate::{
     cluster::{Cluster, explained},
     commands::logs::{
-        containers, has_begun, no_pod_yet, pods::pods, statuses, unknown_container, waits,
+        containers, has_begun, pods::pods, statuses, unknown_container, waits, why_no_pod,
     },
     foreign::in_lines,
     live::{
@@ -59,8 +59,14 @@ pub(super) async fn follow(
         let ended = has_ended(name, run.sequence, cluster).await?;
         let pods = pods(run, cluster).await?;
         if !ended {
-            for line in waits.news(&pods, run, wanted) {
-                anstream::eprintln!("{line}");
+            let nothing = if pods.is_empty() {
+                Some(why_no_pod(run, cluster).await)
+            } else {
+                // A later pod of a pipeline may have it.
+                unknown_container(wanted.container.as_deref(), &pods, run)
+            };
+            for line in waits.news(&pods, nothing) {
+                anstream::eprintln!("{}", in_lines(&line));
             }
         }
         for source in begun(&pods, wanted) {
@@ -91,7 +97,7 @@ pub(super) async fn follow(
     Ok(outcome)
 }
 
-/// What was told last of each pod, and under the empty name of there being none.
+/// What was told last of each pod, and under the empty name of there being none, or none of the container.
 #[derive(Default)]
 struct Waits {
     told: BTreeMap<String, String>,
@@ -99,7 +105,7 @@ struct Waits {
 
 impl Waits {
     /// Why nothing comes, where the reason is another one than before.
-    fn news(&mut self, pods: &[Pod], run: &LedgerRun, wanted: &LogFilter) -> Vec<String> {
+    fn news(&mut self, pods: &[Pod], nothing: Option<String>) -> Vec<String> {
         let mut now = BTreeMap::new();
         let mut lines = Vec::new();
         let mut note = |name: String, reason: String, line: String| {
@@ -108,12 +114,8 @@ impl Waits {
             }
             now.insert(name, reason);
         };
-        if pods.is_empty() {
-            note(String::new(), String::new(), no_pod_yet(run));
-        }
-        // A later pod of a pipeline may have it.
-        if let Some(unknown) = unknown_container(wanted.container.as_deref(), pods, run) {
-            note(String::new(), unknown.clone(), unknown);
+        if let Some(nothing) = nothing {
+            note(String::new(), nothing.clone(), nothing);
         }
         for pod in pods {
             if let Some(waiting) = pod_waiting(pod) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cartouche_crds::{ClusterRunTemplate, RUN_SEQUENCE_LABEL, RerunRequest, StopReason};
 use cartouche_protocol::ledger::{Due, RunState};
-use cartouche_templating::{Judged, Template};
+use cartouche_templating::{Judged, Template, no_pod_yet};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use serde::Serialize;
@@ -15,6 +15,7 @@ use crate::{
     cluster::Cluster,
     commands::diff::{Prospect, differences, rendered_differences},
     live::{
+        events,
         object_diff::FieldChange,
         requests,
         runs::{self, LedgerRun},
@@ -33,6 +34,9 @@ pub(super) struct ExplainedRun {
     /// By what it is judged, while it is at work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) judged: Option<Judged>,
+    /// What its events say, where it was to make a pod and has made none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) warning: Option<String>,
     pub(super) because: Because,
 }
 
@@ -94,6 +98,7 @@ pub(super) async fn explained(
         run,
         deadline: None,
         judged: None,
+        warning: None,
         because,
     }))
 }
@@ -157,6 +162,16 @@ pub(super) async fn judged(
     let template = Template::compile(&template.spec).ok()?;
     let object = object(run, cluster).await.ok().flatten()?;
     Some(template.judged(&object))
+}
+
+/// What the events of a run say that has made no pod so far.
+pub(super) async fn warning(run: &LedgerRun, cluster: &Cluster) -> Option<String> {
+    let has_none = run.message == no_pod_yet(&cluster.namespace, &run.name);
+    if run.state == RunState::Running && has_none {
+        events::last_warning(run, cluster).await
+    } else {
+        None
+    }
 }
 
 /// The object of a run, if there is one that is it.

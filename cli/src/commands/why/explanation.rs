@@ -113,6 +113,9 @@ impl Explanation {
             run.deadline = deadline(runnable, template);
             run.judged = explained_run::judged(&run.run, template, cluster).await;
         }
+        if let Some(run) = &mut run {
+            run.warning = explained_run::warning(&run.run, cluster).await;
+        }
         let about = (run, next, warnings);
         let retry = template.and_then(|template| Retry::of(runnable, &template));
         Ok(Self::with(runnable, cluster.namespace.clone(), about)

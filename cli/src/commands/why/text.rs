@@ -122,7 +122,7 @@ fn what_blocks<'a>(explanation: &'a Explanation, blocking: &'a BlockedBy) -> &'a
 
 /// The run that is waited for, in the words of its engine.
 fn in_progress(explanation: &Explanation) -> String {
-    let Some(ExplainedRun { run, .. }) = &explanation.run else {
+    let Some(ExplainedRun { run, warning, .. }) = &explanation.run else {
         return String::new();
     };
     let mut out = match run.state {
@@ -137,6 +137,9 @@ fn in_progress(explanation: &Explanation) -> String {
         let _ = write!(out, ": {}", in_one_line(&explanation.message));
     }
     out.push('\n');
+    if let Some(warning) = warning {
+        let _ = writeln!(out, "  its events say: {}", in_one_line(warning));
+    }
     out
 }
 
