@@ -7,6 +7,7 @@ pub(crate) mod keys;
 mod names;
 mod outputs;
 pub(crate) mod policy;
+mod references;
 mod restart_policy;
 mod run_kind;
 mod runnable_with_template;
@@ -95,6 +96,7 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
         let shape = shape::check(runnable, &knowledge.runnable);
         findings.extend(policy::added_to(shape, policy::check(runnable, false)));
         findings.extend(account::check(runnable));
+        findings.extend(references::check(runnable, knowledge));
         findings.extend(values::check(runnable));
         of_pairs.extend(runnable_with_template::check(objects, runnable, knowledge));
     }

@@ -77,17 +77,22 @@ pub(super) fn check(object: &Value) -> Vec<Refused> {
         .and_then(|metadata| metadata.get("labels"))
         .and_then(Value::as_object);
     for (key, value) in labels.into_iter().flatten() {
-        if let Some(text) = value.as_str().filter(|text| !is_label_value(text)) {
-            refused.push(Refused {
-                at: ["metadata", "labels", key].map(|key| Segment::Key(key.into())).to_vec(),
-                rule: Rule::Name,
-                because: format!("the label {key} cannot be '{text}'"),
-                help: "values of labels have at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit".to_owned(),
-            });
-        }
+        let at = Segment::keys(["metadata", "labels", key]);
+        refused.extend(value.as_str().and_then(|text| label_value(at, key, text)));
     }
     refused.extend(super::restart_policy::check(object));
     refused
+}
+
+/// What is wrong with the value of a label, if something is.
+pub(super) fn label_value(at: Vec<Segment>, key: &str, text: &str) -> Option<Refused> {
+    const ALLOWED: &str = "values of labels have at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit";
+    (!is_label_value(text)).then(|| Refused {
+        at,
+        rule: Rule::Name,
+        because: format!("the label {key} cannot be '{text}'"),
+        help: ALLOWED.to_owned(),
+    })
 }
 
 fn help(name: &str) -> String {

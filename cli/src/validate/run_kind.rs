@@ -13,7 +13,7 @@ use crate::{
         catalog::{Catalog, KindName, KindSchema},
         check::{self, Fault, Mismatch, Partial},
     },
-    source::{Content, Document, Node, SourceSpan},
+    source::{Content, Document, Node},
     template_file,
 };
 
@@ -38,7 +38,8 @@ pub(super) fn check(document: &Document, template: &Template, knowledge: &Knowle
         if api_version.is_empty() || kind.is_empty() || is_own_kind(api_version, kind) {
             return RunKind::default();
         }
-        let finding = unknown(document, &knowledge.catalog, api_version, kind);
+        let name = (api_version, kind);
+        let finding = unknown(document, &["spec", "template"], &knowledge.catalog, name);
         let name = || (api_version.to_owned(), kind.to_owned());
         return RunKind {
             unknown: finding.is_none().then(name),
@@ -50,7 +51,7 @@ pub(super) fn check(document: &Document, template: &Template, knowledge: &Knowle
     if known.namespaced == Some(false) {
         findings.push(
             Finding::error(Rule::Kind, format!("a run cannot be a {kind}: it is in no namespace"))
-                .at(place(document, "kind"))
+                .at(document.place_of(&["spec", "template", "kind"]))
                 .label("is cluster-scoped")
                 .help("only namespaced kinds can be runs; a Job can make such an object as its ServiceAccount"),
         );
@@ -66,18 +67,14 @@ pub(super) fn check(document: &Document, template: &Template, knowledge: &Knowle
     }
 }
 
-/// Where a field of the object to create is.
-fn place(document: &Document, field: &str) -> SourceSpan {
-    document.place_of(&["spec", "template", field])
-}
-
-/// What is wrong with the name of a kind that is not known, if that can be told.
-fn unknown(
+/// What is wrong with the name of a kind that stands there and is not known, if that can be told.
+pub(super) fn unknown(
     document: &Document,
+    at: &[&str],
     catalog: &Catalog,
-    api_version: &str,
-    kind: &str,
+    (api_version, kind): (&str, &str),
 ) -> Option<Finding> {
+    let place = |field: &'static str| document.place_of(&[at, &[field]].concat());
     let names = catalog.names();
     let elsewhere = names.iter().filter(|(_, name)| *name == kind);
     let elsewhere: Vec<&str> = elsewhere.map(|(version, _)| *version).collect();
@@ -88,18 +85,16 @@ fn unknown(
     };
     if !elsewhere.is_empty() && (is_complete || !api_version.contains('.')) {
         let help = format!("{kind} is in {}", elsewhere.join(" and in "));
-        let place = place(document, "apiVersion");
-        return Some(no_such_kind().at(place).help(help));
+        return Some(no_such_kind().at(place("apiVersion")).help(help));
     }
     if is_complete {
         let here = names.iter().filter(|(version, _)| *version == api_version);
         let help = suggestion::hint(kind, "the kinds are", here.map(|(_, kind)| *kind));
-        let place = place(document, "kind");
-        return Some(no_such_kind().at(place).maybe_help(help));
+        return Some(no_such_kind().at(place("kind")).maybe_help(help));
     }
     let meant = suggestion::nearest(api_version, names.iter().map(|(version, _)| *version))?;
     let message = format!("the API version {api_version} is not known");
-    let finding = Finding::warning(Rule::Kind, message).at(place(document, "apiVersion"));
+    let finding = Finding::warning(Rule::Kind, message).at(place("apiVersion"));
     Some(finding.help(format!("did you mean '{meant}'?")))
 }
 

@@ -1,0 +1,59 @@
+//! What a Runnable names, as far as that can be told without what it names.
+
+use super::{Knowledge, names, run_kind};
+use crate::{
+    finding::{Finding, Rule},
+    objects::TEMPLATE,
+    source::{Document, Node, Segment},
+};
+
+/// Where a Runnable names the kind that it selects.
+const SELECTED: [&str; 3] = ["spec", "selector", "resource"];
+
+pub(super) fn check(runnable: &Document, knowledge: &Knowledge) -> Vec<Finding> {
+    let mut findings = labels(runnable);
+    findings.extend(selected_kind(runnable, knowledge));
+    findings.extend(template_kind(runnable));
+    findings
+}
+
+/// A kind to select that no API server has.
+fn selected_kind(runnable: &Document, knowledge: &Knowledge) -> Option<Finding> {
+    let resource = runnable.root.at(&SELECTED)?;
+    let text = |field| resource.get(field).and_then(Node::text);
+    let (api_version, kind) = (text("apiVersion")?, text("kind")?);
+    let is_known = knowledge.catalog.get(api_version, kind).is_some();
+    if is_known || api_version.is_empty() || kind.is_empty() {
+        return None;
+    }
+    let name = (api_version, kind);
+    run_kind::unknown(runnable, &SELECTED, &knowledge.catalog, name)
+}
+
+/// Labels to select by that no object can have.
+fn labels(runnable: &Document) -> Vec<Finding> {
+    let at = ["spec", "selector", "matchingLabels"];
+    let labels = runnable.root.at(&at).map(Node::entries);
+    let refused = labels.unwrap_or_default().iter().filter_map(|entry| {
+        let at = Segment::keys([&at[..], &[&*entry.key]].concat());
+        names::label_value(at, &entry.key, entry.value.text()?)
+    });
+    let finding = |refused| {
+        names::finding(runnable, &runnable.root, &refused).label("no object can have this")
+    };
+    refused.map(finding).collect()
+}
+
+/// Another kind of template than the one that there is: nobody reads that it is asked for.
+fn template_kind(runnable: &Document) -> Option<Finding> {
+    let node = runnable.root.at(&["spec", "runTemplateRef", "kind"])?;
+    let kind = node
+        .text()
+        .filter(|kind| !kind.is_empty() && *kind != TEMPLATE)?;
+    let message = format!("the template of a Runnable is a {TEMPLATE}, and never a {kind}");
+    let finding = Finding::warning(Rule::Surprise, message)
+        .at(runnable.place(&node.span))
+        .label("this is ignored")
+        .help("take this line out");
+    Some(finding)
+}
