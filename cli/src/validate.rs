@@ -4,6 +4,7 @@ mod account;
 mod chained;
 mod inputs;
 pub(crate) mod keys;
+mod misspelt;
 mod names;
 mod outputs;
 pub(crate) mod policy;
@@ -82,6 +83,7 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
     let mut findings = objects.findings.clone();
     findings.extend(objects::duplicates(&objects.templates));
     findings.extend(objects::duplicates(&objects.runnables));
+    findings.extend(misspelt::check(objects));
     let ours = objects.templates.iter().chain(&objects.runnables);
     findings.extend(ours.clone().flat_map(keys::check));
     findings.extend(ours.flat_map(names::check_own));

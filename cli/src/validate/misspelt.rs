@@ -1,0 +1,49 @@
+//! Objects that were to be Runnables or templates, and are passed over as something else.
+
+use cartouche_crds::{API_VERSION, GROUP};
+use cartouche_templating::suggestion;
+
+use crate::{
+    finding::{Finding, Rule},
+    objects::{Objects, RUNNABLE, TEMPLATE},
+    source::Document,
+};
+
+const OURS: [&str; 2] = [TEMPLATE, RUNNABLE];
+
+/// What Cartographer has beside them, of which nothing is said here.
+const OTHERS: [&str; 9] = [
+    "ClusterConfigTemplate",
+    "ClusterDelivery",
+    "ClusterDeploymentTemplate",
+    "ClusterImageTemplate",
+    "ClusterSourceTemplate",
+    "ClusterSupplyChain",
+    "ClusterTemplate",
+    "Deliverable",
+    "Workload",
+];
+
+pub(super) fn check(objects: &Objects) -> Vec<Finding> {
+    objects.others.iter().filter_map(passed_over).collect()
+}
+
+fn passed_over(document: &Document) -> Option<Finding> {
+    let (api_version, kind) = (document.api_version(), document.kind());
+    let is_of_group = api_version.split('/').next() == Some(GROUP);
+    if is_of_group && !kind.is_empty() && !OTHERS.contains(&kind) {
+        let message = format!("there is no kind {kind} in {api_version}");
+        let finding = Finding::error(Rule::Kind, message)
+            .at(document.place_of(&["kind"]))
+            .label("this is not checked");
+        return Some(finding.maybe_help(suggestion::hint(kind, "the kinds are", OURS)));
+    }
+    let is_of_another = !is_of_group && OURS.contains(&kind);
+    is_of_another.then(|| {
+        let message = format!("a {kind} of {api_version} is none of Cartouche");
+        Finding::warning(Rule::Kind, message)
+            .at(document.place_of(&["apiVersion"]))
+            .label("this is not checked")
+            .help(format!("write apiVersion: {API_VERSION}"))
+    })
+}
