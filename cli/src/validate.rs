@@ -2,6 +2,7 @@
 
 mod account;
 mod chained;
+mod endless;
 mod inputs;
 pub(crate) mod keys;
 mod misspelt;

@@ -5,7 +5,7 @@ use cartouche_templating::{
     syntax::{self, UnclosedTag},
 };
 
-use super::{Knowledge, inputs, names, outputs, policy, run_kind, shape, tags};
+use super::{Knowledge, endless, inputs, names, outputs, policy, run_kind, shape, tags};
 use crate::{
     finding::{ErrorPlaces, Finding, Rule},
     schema::catalog::KindName,
@@ -46,6 +46,7 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
     findings.extend(outputs::check_beginnings(document, &draft));
     findings.extend(outputs::check_condition(document, template));
     findings.extend(outputs::check_statuses(document));
+    findings.extend(endless::check(document, template));
     let kind = run_kind::check(document, template, knowledge);
     findings.extend(kind.findings);
     if let Some(schema) = &kind.schema {

@@ -1,0 +1,82 @@
+//! Runs that never end, or never begin, as they are written: the API server takes them all.
+
+use cartouche_templating::{
+    Template,
+    kinds::{self, HealthFrom},
+    suggestion,
+};
+
+use crate::{
+    finding::{Finding, Rule},
+    source::{Document, Node},
+    template_file,
+};
+
+const ALWAYS: &str = "Always";
+/// A Job with this label is let go on by Kueue.
+const QUEUE: &str = "kueue.x-k8s.io/queue-name";
+
+pub(super) fn check(document: &Document, template: &Template) -> Vec<Finding> {
+    let Some(body) = template_file::body(document) else {
+        return Vec::new();
+    };
+    let found = [
+        restarted(document, template, body),
+        suspended(document, template, body),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// A Pod whose containers are started again whenever they end, which is what happens where nothing is said.
+fn restarted(document: &Document, template: &Template, body: &Node) -> Option<Finding> {
+    const FIELD: &str = "restartPolicy";
+    let (api_version, kind) = template.literal_kind()?;
+    let rule = kinds::known_fields(api_version, kind)?.restart_policy?;
+    let has_rule = document.root.at(&["spec", "healthRule"]).is_some();
+    if has_rule || !rule.allowed.contains(&ALWAYS) {
+        return None;
+    }
+    let pod = body.at(rule.pod_spec)?;
+    let path = [&["spec", "template"], rule.pod_spec].concat();
+    let place = match pod.get(FIELD) {
+        Some(policy) if policy.text() == Some(ALWAYS) => document.place(&policy.span),
+        Some(_) => return None,
+        // A misspelt one is told as an unknown field.
+        None => {
+            let mut keys = pod.entries().iter().map(|entry| entry.key.as_str());
+            if keys.any(|key| suggestion::nearest(key, [FIELD]).is_some()) {
+                return None;
+            }
+            document.place_of_key(&path)
+        }
+    };
+    let message = format!(
+        "a {kind} with {FIELD}: {ALWAYS} never ends; that is what it has if nothing is said"
+    );
+    let finding = Finding::warning(Rule::Surprise, message)
+        .at(place)
+        .label("its Runnables never become ready")
+        .help(format!("write {FIELD}: Never, or OnFailure"));
+    Some(finding)
+}
+
+/// A Job that waits until somebody lets it go on.
+fn suspended(document: &Document, template: &Template, body: &Node) -> Option<Finding> {
+    let (api_version, kind) = template.literal_kind()?;
+    let HealthFrom::Conditions { decisive, .. } = kinds::known_fields(api_version, kind)?.health
+    else {
+        return None;
+    };
+    let is_suspendable = decisive.iter().any(|(name, _)| *name == "Suspended");
+    let suspend = body.at(&["spec", "suspend"])?;
+    let is_queued = body.at(&["metadata", "labels", QUEUE]).is_some();
+    if !is_suspendable || is_queued || suspend.to_value() != serde_json::Value::Bool(true) {
+        return None;
+    }
+    let message = format!("a {kind} that is suspended does not begin");
+    let finding = Finding::warning(Rule::Surprise, message)
+        .at(document.place(&suspend.span))
+        .label("it waits until somebody sets this to false")
+        .help("take this line out, unless a queue is to let the runs go on");
+    Some(finding)
+}
