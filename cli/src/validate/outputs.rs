@@ -31,7 +31,11 @@ pub(super) fn check(document: &Document, draft: &Draft, kind: &KindSchema) -> Ve
         if !is_refused && !reads_termination_message(draft.template(), &entry.value) {
             let what = format!("the output '{}'", entry.key);
             let finding = check_path(document, &entry.value, kind, Rule::Output, &what);
-            findings.extend(finding);
+            let meant = meant_last_words(draft.template(), &entry.value);
+            findings.extend(finding.map(|finding| match meant {
+                Some(meant) => finding.help(meant),
+                None => finding,
+            }));
         }
     }
     for side in ["healthy", "unhealthy"] {
@@ -125,10 +129,21 @@ pub(super) fn check_statuses(document: &Document) -> Vec<Finding> {
 /// Whether a path begins with the termination message, which Cartouche adds to the Jobs and Pods that it reads.
 fn reads_termination_message(template: &Template, path: &Node) -> bool {
     let steps = syntax::steps(path.text().unwrap_or_default());
+    syntax::below(&steps, &[TERMINATION_MESSAGE]).is_some() && has_last_words(template)
+}
+
+/// What to say of a path that begins nearly like the termination message, which no schema has.
+fn meant_last_words(template: &Template, path: &Node) -> Option<String> {
+    let steps = syntax::steps(path.text()?);
+    let first = steps.first()?.key()?;
+    suggestion::nearest(first, [TERMINATION_MESSAGE])?;
+    has_last_words(template).then(|| format!("did you mean '{TERMINATION_MESSAGE}'?"))
+}
+
+fn has_last_words(template: &Template) -> bool {
     let (api_version, kind) = template.literal_kind().unwrap_or_default();
     let known = kinds::known_fields(api_version, kind);
-    syntax::below(&steps, &[TERMINATION_MESSAGE]).is_some()
-        && known.is_some_and(|known| known.outputs.has_termination_message())
+    known.is_some_and(|known| known.outputs.has_termination_message())
 }
 
 fn check_path(
