@@ -66,6 +66,9 @@ fn default_help(fault: &Fault) -> Option<String> {
     match fault {
         Fault::Missing { key } => Some(format!("add the field '{key}'")),
         Fault::Null => Some("give it a value".to_owned()),
+        Fault::Type { wanted, is } if wanted == "an object" && is == "an array" => {
+            Some("take the dashes away: what is below it is written NAME: VALUE".to_owned())
+        }
         Fault::Type { wanted, .. } if wanted == "an object" => {
             Some("write its fields below it, indented".to_owned())
         }
