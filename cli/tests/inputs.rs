@@ -45,7 +45,11 @@ fn an_input_that_is_not_there_is_told_with_the_nearest_name() {
         "image.tga",
     ]);
     assert_eq!(output.code, 2);
-    assert!(output.err.contains("did you mean 'tag'?"), "{}", output.err);
+    let told = "error: the input image has no field tga\nhint: did you mean 'tag'?\n";
+    assert_eq!(output.err, told);
+    let output = cartouche(&["explain", "-f", "examples/inputs", "worker"]);
+    let told = "error: ClusterRunTemplate resize-images has no input worker\nhint: did you mean 'workers'?\n";
+    assert_eq!(output.err, told);
 }
 
 #[test]

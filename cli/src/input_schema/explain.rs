@@ -69,7 +69,7 @@ pub(crate) fn explain(
     };
     let (schema, is_required) = match input {
         None => (root, false),
-        Some(path) => find(root, path)?,
+        Some(path) => find(root, path, name)?,
     };
     if format == ExplainFormat::Json {
         return Ok(Outcome::good(format!("{:#}\n", schema.node())));
@@ -111,12 +111,12 @@ fn warning(template: &Value) -> Option<String> {
 }
 
 /// The schema of one input, and whether it is required.
-fn find<'a>(root: Schema<'a>, path: &str) -> anyhow::Result<(Schema<'a>, bool)> {
+fn find<'a>(root: Schema<'a>, path: &str, template: &str) -> anyhow::Result<(Schema<'a>, bool)> {
     let path = path
         .trim_start_matches("runnable.")
         .trim_start_matches("spec.inputs.");
     let (mut schema, mut required) = (root, false);
-    for PathStep { to, .. } in syntax::steps(path) {
+    for PathStep { to, span } in syntax::steps(path) {
         let To::Key(key) = to else {
             schema = schema.items().unwrap_or(schema);
             continue;
@@ -126,7 +126,12 @@ fn find<'a>(root: Schema<'a>, path: &str) -> anyhow::Result<(Schema<'a>, bool)> 
             let known = parent.member_names();
             let hint = suggestion::hint(&key, "there are", known)
                 .unwrap_or_else(|| "without an input all of them are listed".to_owned());
-            return Err(anyhow!("there is no input {key} in {path}\nhint: {hint}"));
+            let within = path.get(..span.start).unwrap_or_default();
+            let of = match within.trim_matches('.') {
+                "" => format!("ClusterRunTemplate {template} has no input {key}"),
+                within => format!("the input {within} has no field {key}"),
+            };
+            return Err(anyhow!("{of}\nhint: {hint}"));
         };
         required = parent.required().any(|name| name == key);
         schema = member;
