@@ -25,7 +25,7 @@ use crate::live::{
     selection::{SelectionArgs, plain},
 };
 
-use answers::{DEADLINE, NO_CLUSTER, late, no_cluster, own};
+use answers::{DEADLINE, late, no_cluster, no_kubeconfig, nothing_inferred, own};
 pub(crate) use answers::{explained, within};
 
 /// The field manager of what the command writes.
@@ -68,16 +68,16 @@ impl Cluster {
         };
         let mut config = match &args.kubeconfig {
             Some(path) => {
-                let kubeconfig = Kubeconfig::read_from(path)
-                    .with_context(|| format!("{} cannot be used", path.display()))?;
+                let kubeconfig =
+                    Kubeconfig::read_from(path).map_err(|error| no_kubeconfig(path, &error))?;
                 Config::from_custom_kubeconfig(kubeconfig, &options)
                     .await
-                    .map_err(no_cluster)?
+                    .map_err(|error| no_cluster(&error))?
             }
             None if args.context.is_some() => Config::from_kubeconfig(&options)
                 .await
-                .map_err(no_cluster)?,
-            None => Config::infer().await.context(NO_CLUSTER)?,
+                .map_err(|error| no_cluster(&error))?,
+            None => Config::infer().await.map_err(nothing_inferred)?,
         };
         // A repeated create would be a second object.
         config.default_retry = false;

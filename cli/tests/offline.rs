@@ -331,6 +331,18 @@ fn without_a_cluster_it_says_what_is_missing() {
 }
 
 #[test]
+fn a_kubeconfig_that_is_not_there_is_named_once() {
+    let told = "error: no cluster is known: the kubeconfig /no/such cannot be read: \
+        No such file or directory (os error 2)\n\
+        hint: set KUBECONFIG, or use --kubeconfig and --context\n";
+    let named = cartouche(&["get", "--kubeconfig", "/no/such"]);
+    assert_eq!((named.code, named.err.as_str()), (2, told));
+    let mut command = support::command(&support::repository(), &["get"]);
+    let set = support::finish(command.env("KUBECONFIG", "/no/such"));
+    assert_eq!((set.code, set.err.as_str()), (2, told));
+}
+
+#[test]
 fn manifests_of_cartographer_are_looked_through() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(

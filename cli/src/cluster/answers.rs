@@ -1,9 +1,12 @@
 //! Requests with their deadline, and errors that say what to do.
 
-use std::{fmt::Debug, time::Duration};
+use std::{fmt::Debug, path::Path, time::Duration};
 
 use anyhow::{Context as _, anyhow};
-use kube::{Api, config::KubeconfigError};
+use kube::{
+    Api,
+    config::{InferConfigError, KubeconfigError},
+};
 use serde::de::DeserializeOwned;
 
 /// Longest wait for one answer.
@@ -29,17 +32,40 @@ pub(crate) async fn within<T: Debug>(
         .map_err(|error| explained(what, error))
 }
 
-/// What is said where nothing leads to a cluster.
-pub(super) const NO_CLUSTER: &str =
-    "no cluster is known\nhint: set KUBECONFIG, or use --kubeconfig and --context";
+/// What to do where nothing leads to a cluster.
+const NAME_ONE: &str = "set KUBECONFIG, or use --kubeconfig and --context";
 
 /// Why a kubeconfig leads to no cluster.
-pub(super) fn no_cluster(error: KubeconfigError) -> anyhow::Error {
+pub(super) fn no_cluster(error: &KubeconfigError) -> anyhow::Error {
     match error {
         KubeconfigError::LoadContext(context) => anyhow!(
             "there is no context {context:?} in the kubeconfig\nhint: `kubectl config get-contexts` lists those that there are"
         ),
-        error => anyhow!(error).context(NO_CLUSTER),
+        KubeconfigError::ReadConfig(cause, path) => anyhow!(
+            "no cluster is known: the kubeconfig {} cannot be read: {cause}\nhint: {NAME_ONE}",
+            path.display()
+        ),
+        KubeconfigError::CurrentContextNotSet => anyhow!(
+            "the kubeconfig has no current context\nhint: `kubectl config use-context` sets one, or use --context"
+        ),
+        error => anyhow!("the kubeconfig cannot be used: {error}\nhint: {NAME_ONE}"),
+    }
+}
+
+/// The same of a file that was named.
+pub(super) fn no_kubeconfig(path: &Path, error: &KubeconfigError) -> anyhow::Error {
+    match error {
+        KubeconfigError::Parse(cause) => anyhow!("{} is no kubeconfig: {cause}", path.display()),
+        error => no_cluster(error),
+    }
+}
+
+/// The same where a pod would have been an answer as well: nobody has asked for that.
+pub(super) fn nothing_inferred(error: InferConfigError) -> anyhow::Error {
+    let source = std::error::Error::source(&error);
+    match source.and_then(|source| source.downcast_ref()) {
+        Some(kubeconfig) => no_cluster(kubeconfig),
+        None => anyhow!(error).context(format!("no cluster is known\nhint: {NAME_ONE}")),
     }
 }
 
