@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{
     cluster::{Cluster, as_json},
-    objects::{Objects, Selected},
+    objects::{Objects, RUNNABLE, Selected, TEMPLATE},
     render::{self, Run, Subject},
     source::Document,
 };
@@ -74,7 +74,7 @@ impl Edited {
         match &self.runnable {
             None => Ok(live.clone()),
             Some(path) => {
-                let document = one(path, |objects| &objects.runnables)?;
+                let document = one(path, RUNNABLE, |objects| &objects.runnables)?;
                 Ok(applied(live, typed(&document, "Runnable")?))
             }
         }
@@ -82,8 +82,13 @@ impl Edited {
 
     fn template(&self) -> anyhow::Result<Option<ClusterRunTemplate>> {
         let path = self.template.as_ref();
-        path.map(|path| typed(&one(path, |objects| &objects.templates)?, "template"))
-            .transpose()
+        path.map(|path| {
+            typed(
+                &one(path, TEMPLATE, |objects| &objects.templates)?,
+                "template",
+            )
+        })
+        .transpose()
     }
 }
 
@@ -106,12 +111,16 @@ fn typed<T: DeserializeOwned>(document: &Document, what: &str) -> anyhow::Result
 }
 
 /// The only object of its kind in a file.
-fn one(path: &PathBuf, pick: impl Fn(&Objects) -> &Vec<Document>) -> anyhow::Result<Document> {
+fn one(
+    path: &PathBuf,
+    kind: &str,
+    pick: impl Fn(&Objects) -> &Vec<Document>,
+) -> anyhow::Result<Document> {
     let objects = Objects::load_all(std::slice::from_ref(path))?;
     match pick(&objects).as_slice() {
         [one] => Ok(one.clone()),
         found => bail!(
-            "{} has to hold exactly one such object, and holds {}",
+            "{} has to hold exactly one {kind}, and holds {}\nhint: `cartouche diff -f` takes files that hold several",
             path.display(),
             found.len()
         ),
