@@ -1,0 +1,65 @@
+use serde_json::json;
+
+use super::*;
+
+/// A template that makes a kind, for a Runnable that selects one, whose last run was of one.
+fn state(kind: &str, selected: &str, last: &str) -> State {
+    let runnable: Runnable = serde_json::from_value(json!({
+        "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+        "metadata": { "name": "hello", "uid": "u" },
+        "spec": {
+            "runTemplateRef": { "name": "greet" },
+            "selector": { "resource": { "apiVersion": "v1", "kind": selected }, "matchingLabels": { "a": "b" } },
+            "inputs": { "kind": "Secret" },
+        },
+        "status": { "currentRun": {
+            "sequence": 1, "inputHash": "v1:0", "phase": "Created",
+            "apiVersion": "v1", "kind": last, "name": "x",
+        } },
+    }))
+    .unwrap();
+    let template = serde_json::from_value(json!({
+        "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate",
+        "metadata": { "name": "greet" },
+        "spec": { "template": {
+            "apiVersion": "v1", "kind": kind, "metadata": { "generateName": "a-" },
+            "data": { "a": "$(selected.data.a)$" },
+        } },
+    }))
+    .unwrap();
+    State {
+        live: Some(runnable.clone()),
+        runnable,
+        template,
+        selected: Some(json!({ "data": { "a": "b" } })),
+    }
+}
+
+#[test]
+fn a_secret_is_one_whether_it_is_made_was_made_or_is_selected() {
+    let has_secrets = |kind, selected, last| {
+        let prospect = state(kind, selected, last).prospect("demo");
+        prospect.unwrap().has_secrets
+    };
+    assert!(!has_secrets("ConfigMap", "ConfigMap", "ConfigMap"));
+    assert!(has_secrets("Secret", "ConfigMap", "ConfigMap"));
+    assert!(has_secrets("ConfigMap", "Secret", "ConfigMap"));
+    assert!(has_secrets("ConfigMap", "ConfigMap", "Secret"));
+    let by_tag = "$(runnable.spec.inputs.kind)$";
+    assert!(has_secrets(by_tag, "ConfigMap", "ConfigMap"));
+    // The selector that is taken away has filled the last run.
+    let mut edited = state("ConfigMap", "Secret", "ConfigMap");
+    edited.runnable.spec.selector = None;
+    assert!(edited.prospect("demo").unwrap().has_secrets);
+}
+
+#[test]
+fn an_error_about_a_secret_is_marked() {
+    let error = |selected| {
+        let mut state = state("ConfigMap", selected, "ConfigMap");
+        state.selected = Some(json!({ "data": {} }));
+        state.prospect("demo").err().unwrap()
+    };
+    assert!(error("Secret").downcast_ref::<OfSecrets>().is_some());
+    assert!(error("ConfigMap").downcast_ref::<OfSecrets>().is_none());
+}

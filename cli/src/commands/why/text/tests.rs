@@ -1,0 +1,108 @@
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::json;
+
+use super::*;
+use crate::commands::why::explanation::tests::{condition, explanation};
+
+#[test]
+fn the_text_says_what_the_document_says() {
+    let conditions = json!([
+        condition("RunTemplateReady", "False", "RunTemplateNotFound"),
+        condition("Ready", "False", "RunTemplateNotFound"),
+    ]);
+    let blocked = explanation(&conditions, true);
+    let plain = anstream::adapter::strip_str(&text(&blocked)).to_string();
+    let to_do = blocked.to_do.unwrap();
+    assert_eq!(
+        plain,
+        format!(
+            "hello: Ready is False (RunTemplateNotFound)\n  m\n  to do: {to_do}\n\
+             no run yet\nwhat is rendered now has not run yet: run 1 is to come\n  \
+             `cartouche diff hello` shows what differs\n"
+        )
+    );
+}
+
+#[test]
+fn what_an_engine_says_is_not_taken_for_the_words_of_cartographer() {
+    let [of_template, of_run] = ["RunTemplateReady", "StampedObjectCondition"].map(|name| {
+        let mut blocking = condition(name, "False", "Failed");
+        blocking["message"] = json!("no; in full: it burned");
+        let ready = condition("Ready", "False", "Failed");
+        text(&explanation(&json!([blocking, ready]), true))
+    });
+    assert!(
+        of_template.contains("  in full: it burned\n"),
+        "{of_template}"
+    );
+    assert!(!of_run.contains("in full"), "{of_run}");
+}
+
+#[test]
+fn no_message_reaches_the_terminal_as_a_command_or_as_a_line_of_its_own() {
+    let engine = condition("StampedObjectCondition", "False", "Failed");
+    let mut ready = condition("Ready", "False", "Failed");
+    ready["message"] = json!("a\nhello: Ready is True\u{1b}[2J");
+    let mut blocked = explanation(&json!([engine, ready]), true);
+    blocked.warnings = Some("b\u{9b}2J".to_owned());
+    blocked.next = Next::Unknown {
+        message: "c\rd".to_owned(),
+    };
+    let plain = text(&blocked)
+        .replace("\u{1b}[31m", "")
+        .replace("\u{1b}[0m", "");
+    assert!(plain.contains("a hello: Ready is True"), "{plain}");
+    let is_command = |c: char| c != '\n' && c.is_control();
+    assert!(!plain.contains(is_command), "{plain:?}");
+}
+
+#[test]
+fn a_run_whose_predecessors_are_forgotten_is_not_called_the_first() {
+    assert_eq!(reasons(&Because::First), "it is the first one\n");
+    let forgotten = reasons(&Because::Forgotten);
+    assert!(
+        forgotten.contains("the runs before it are forgotten"),
+        "{forgotten}"
+    );
+}
+
+#[test]
+fn what_failed_says_when_it_is_tried_again_and_when_it_is_not_any_more() {
+    let at: Time = serde_json::from_value(json!("2026-01-01T00:00:10Z")).unwrap();
+    let (attempt, attempts) = (2, 4);
+    let told = [
+        (
+            Retry::Scheduled {
+                attempt,
+                attempts,
+                at: at.clone(),
+            },
+            "attempt 2 of 4 begins at 2026-01-01T00:00:10Z; a change or a re-run goes first",
+        ),
+        (
+            Retry::Held {
+                attempt,
+                attempts,
+                at,
+            },
+            "attempt 2 of 4, of 2026-01-01T00:00:10Z, is held back",
+        ),
+        (
+            Retry::Exhausted { attempts },
+            "it was attempt 4 of 4, the last one",
+        ),
+    ];
+    for (retry, words) in told {
+        let mut failed = explanation(&json!([condition("Ready", "False", "Failed")]), true);
+        failed.retry = Some(retry);
+        let plain = text(&failed);
+        assert!(plain.contains(words), "{plain}");
+    }
+}
+
+#[test]
+fn a_runnable_that_nobody_has_looked_at_needs_a_controller() {
+    let unobserved = text(&explanation(&json!([]), false));
+    let expected = "hello: no controller has looked at it\n  to do: see that the controller runs";
+    assert!(unobserved.starts_with(expected), "{unobserved}");
+}
