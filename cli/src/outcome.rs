@@ -6,6 +6,8 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
+use anyhow::anyhow;
+use cartouche_protocol::diagnosis::Diagnosis;
 
 use crate::foreign;
 
@@ -27,6 +29,14 @@ pub(crate) struct Outcome {
     /// For standard error.
     pub(crate) err: String,
     pub(crate) code: u8,
+}
+
+/// What is wrong with a Runnable as an error, in the words of its conditions, with what to do as the hint.
+pub(crate) fn diagnosed(diagnosis: &Diagnosis) -> anyhow::Error {
+    match diagnosis.cure() {
+        cure if cure.is_empty() => anyhow!("{diagnosis}"),
+        cure => anyhow!("{diagnosis}\nhint: {cure}"),
+    }
 }
 
 impl Outcome {

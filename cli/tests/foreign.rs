@@ -82,3 +82,26 @@ fn a_template_that_does_not_render_is_warned_of_all_the_same() {
     assert_eq!(why["next"]["due"], "Unknown", "{why}");
     assert_eq!(why["warnings"], COMMAND, "{why}");
 }
+
+#[test]
+fn what_cannot_be_rendered_is_told_in_the_words_of_conditions() {
+    let played = played();
+    let wrong = "ClusterRunTemplate \"greet\" cannot be rendered for this Runnable: \
+        data.a: the tag $(runnable.spec.inputs.missing)$ leads to no value";
+    let diff = played.cartouche(&["diff", "hello"]);
+    let cure = "look for a misspelt name in the path, or give it a value";
+    let told = format!("error: {wrong}\nhint: {cure}\n");
+    assert_eq!((diff.code, diff.err), (2, told));
+    let why = played.cartouche(&["why", "hello"]).out;
+    let told = format!("what would run now cannot be told: {wrong}\n");
+    assert!(why.ends_with(&told), "{why}");
+}
+
+#[test]
+fn a_file_that_holds_several_is_told_what_it_is_to_hold() {
+    let several = ["diff", "hello", "-t", "examples/two-steps"];
+    let diff = played().cartouche(&several);
+    let told =
+        "error: examples/two-steps has to hold exactly one ClusterRunTemplate, and holds 2\n";
+    assert!(diff.err.starts_with(told), "{}", diff.err);
+}

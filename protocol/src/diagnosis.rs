@@ -11,7 +11,7 @@ mod wrong_type;
 use std::fmt;
 
 use cartouche_crds::{Stop, StopReason};
-use cartouche_templating::{Diagnostic, Diagnostics, explained};
+use cartouche_templating::{Diagnostic, explained};
 
 use crate::told;
 pub use approval::GivenApproval;
@@ -61,7 +61,7 @@ impl Fault {
 
     /// Everything that is wrong with a template, or with what it renders, as far as it is told.
     #[must_use]
-    pub fn all(diagnostics: &Diagnostics) -> Vec<Self> {
+    pub fn all(diagnostics: &[Diagnostic]) -> Vec<Self> {
         let told = diagnostics.iter().take(SHOWN).map(Self::of);
         let more = (SHOWN < diagnostics.len()).then(|| Self {
             what: format!("and {} more", diagnostics.len() - SHOWN),

@@ -5,16 +5,18 @@ use std::{fmt, path::PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 use cartouche_crds::{ClusterRunTemplate, Runnable};
 use cartouche_protocol::{
+    diagnosis::{Diagnosis, Fault},
     facts::RunnableFacts,
     ledger::{Due, Ledger},
 };
-use cartouche_templating::{Template, kinds, syntax};
+use cartouche_templating::{Diagnostic, Template, kinds, syntax};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
     cluster::{Cluster, as_json},
     objects::{Objects, RUNNABLE, Selected, TEMPLATE},
+    outcome::diagnosed,
     render::{self, Run, Subject},
     source::Document,
 };
@@ -281,15 +283,16 @@ impl State {
     }
 
     fn rendered(self, namespace: &str) -> anyhow::Result<Prospect> {
-        let template = Template::compile(&self.template.spec)
-            .map_err(|problems| anyhow!("the template cannot be used: {problems}"))?;
+        let name = &self.runnable.spec.run_template_ref.name;
+        let template =
+            Template::compile(&self.template.spec).map_err(|found| unrendered(name, &found))?;
         let mut value = as_json(&self.runnable)?;
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("namespace".to_owned(), namespace.into());
         }
         let subject = Subject {
             template: &template,
-            template_name: &self.runnable.spec.run_template_ref.name,
+            template_name: name,
             runnable: &value,
             selected: self.selected.as_ref(),
         };
@@ -319,10 +322,13 @@ impl State {
 }
 
 fn numbered(subject: &Subject<'_>, sequence: i64) -> anyhow::Result<Run> {
-    render::run_numbered(subject, sequence).map_err(|problems| {
-        let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        anyhow!("it cannot be rendered: {}", texts.join("; "))
-    })
+    let run = render::run_numbered(subject, sequence);
+    run.map_err(|found| unrendered(subject.template_name, &found))
+}
+
+fn unrendered(template: &str, found: &[Diagnostic]) -> anyhow::Error {
+    let faults = Fault::all(found);
+    diagnosed(&Diagnosis::Unrendered(template.to_owned(), faults))
 }
 
 #[cfg(test)]

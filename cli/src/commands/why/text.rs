@@ -240,6 +240,12 @@ fn is_tried_again(explanation: &Explanation) -> bool {
     retry.is_some_and(|retry| matches!(retry, Retry::Scheduled { .. } | Retry::Held { .. }))
 }
 
+/// Whether what blocks is all that keeps from telling what would run.
+fn is_said_above(explanation: &Explanation, message: &str) -> bool {
+    let blocking = explanation.blocked_by.as_ref();
+    blocking.is_some_and(|blocking| Told::of(&blocking.message).what == message)
+}
+
 /// Whether there is anything to run now.
 fn next(explanation: &Explanation) -> String {
     match &explanation.next {
@@ -266,6 +272,9 @@ fn next(explanation: &Explanation) -> String {
                 all => in_one_line(&format!("its finalizers: {}", all.join(", "))),
             }
         ),
+        Next::Unknown { message } if is_said_above(explanation, message) => {
+            "what would run now cannot be told before that is mended\n".to_owned()
+        }
         Next::Unknown { message } => {
             format!(
                 "what would run now cannot be told: {}\n",

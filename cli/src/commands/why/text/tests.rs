@@ -106,3 +106,28 @@ fn a_runnable_that_nobody_has_looked_at_needs_a_controller() {
     let expected = "hello: no controller has looked at it\n  to do: see that the controller runs";
     assert!(unobserved.starts_with(expected), "{unobserved}");
 }
+
+#[test]
+fn what_blocks_is_not_said_again_of_what_would_run() {
+    let mut template = condition("RunTemplateReady", "False", "TemplateStampFailure");
+    template["message"] = json!("no value; to do: give one; in full: empty list");
+    let ready = condition("Ready", "False", "TemplateStampFailure");
+    let told = |message: &str| {
+        let mut blocked = explanation(&json!([template, ready]), true);
+        blocked.next = Next::Unknown {
+            message: message.to_owned(),
+        };
+        text(&blocked)
+    };
+    let same = told("no value");
+    assert!(
+        same.ends_with("cannot be told before that is mended\n"),
+        "{same}"
+    );
+    assert_eq!(same.matches("no value").count(), 1, "{same}");
+    let other = told("no such template");
+    assert!(
+        other.ends_with("cannot be told: no such template\n"),
+        "{other}"
+    );
+}
