@@ -20,7 +20,8 @@ use crate::{
     live::runs::LedgerRun,
 };
 
-/// Adds to the runs what their objects say. What may not be read stays unknown.
+/// Adds to the runs what their objects say, or the Runnable of a run that was not made yet or is gone. What may not be
+/// read stays unknown.
 pub(crate) async fn add(
     runs: &mut [LedgerRun],
     runnable: &Runnable,
@@ -51,7 +52,19 @@ pub(crate) async fn add(
             }
         }
     }
+    add_asked(runs, runnable);
     Ok(())
+}
+
+/// Adds what the Runnable says of the request that it still carries.
+fn add_asked(runs: &mut [LedgerRun], runnable: &Runnable) {
+    let Some(request) = runnable.annotations().get(RERUN_REQUEST_ANNOTATION) else {
+        return;
+    };
+    for run in runs.iter_mut().filter(|run| run.rerun_request.is_none()) {
+        let token = run.rerun_token.as_deref();
+        run.rerun_request = token.and_then(|token| RerunRequest::of(request, token));
+    }
 }
 
 /// Adds to a run what its object says.
@@ -180,6 +193,25 @@ mod tests {
         assert_eq!(told(failed, &told_already), told_already);
         assert_eq!(told(RunState::Running, ""), format!("to be {stopped}"));
         assert_eq!(told(RunState::Ended(RunResult::Succeeded), "ok"), "ok");
+    }
+
+    #[test]
+    fn who_asked_for_a_run_that_is_not_there_stands_in_the_runnable() {
+        let runnable = json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+            "metadata": { "name": "hello", "annotations": {
+                "carto.run/rerun-request": r#"{"token":"again","by":"alice","reason":"disk full"}"#,
+            } },
+            "spec": { "runTemplateRef": { "name": "greet" } },
+        });
+        let runnable = serde_json::from_value(runnable).unwrap();
+        let mut runs = crate::live::runs::tests::some_runs();
+        runs[0].rerun_token = Some("again".to_owned());
+        runs[1].rerun_token = Some("before".to_owned());
+        add_asked(&mut runs, &runnable);
+        assert_eq!(asked_for(&runs[0]), "alice: disk full");
+        assert_eq!(asked_for(&runs[1]), "before");
+        assert_eq!(asked_for(&runs[2]), "");
     }
 
     #[test]
