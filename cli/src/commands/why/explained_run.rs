@@ -93,14 +93,19 @@ pub(super) async fn explained(
             changes: changes(earlier, current, prospect, cluster).await?,
         },
     };
-    let run = current.clone();
-    Ok(Some(ExplainedRun {
-        run,
-        deadline: None,
-        judged: None,
-        warning: None,
-        because,
-    }))
+    Ok(Some(ExplainedRun::of(current.clone(), because)))
+}
+
+impl ExplainedRun {
+    pub(super) fn of(run: LedgerRun, because: Because) -> Self {
+        Self {
+            run,
+            deadline: None,
+            judged: None,
+            warning: None,
+            because,
+        }
+    }
 }
 
 /// Whether it was stopped, or given up, for another one.

@@ -240,6 +240,11 @@ fn is_tried_again(explanation: &Explanation) -> bool {
     retry.is_some_and(|retry| matches!(retry, Retry::Scheduled { .. } | Retry::Held { .. }))
 }
 
+fn is_running(explanation: &Explanation, sequence: i64) -> bool {
+    let run = explanation.run.as_ref().map(|explained| &explained.run);
+    run.is_some_and(|run| run.sequence == sequence && run.state == RunState::Running)
+}
+
 /// Whether what blocks is all that keeps from telling what would run.
 fn is_said_above(explanation: &Explanation, message: &str) -> bool {
     let blocking = explanation.blocked_by.as_ref();
@@ -260,6 +265,9 @@ fn next(explanation: &Explanation) -> String {
         }
         Next::Nothing { .. } if is_tried_again(explanation) => {
             "nothing else to run: what is rendered now has run, and is tried again\n".to_owned()
+        }
+        Next::Nothing { sequence } if is_running(explanation, *sequence) => {
+            "nothing else to run: what is rendered now is running\n".to_owned()
         }
         Next::Nothing { .. } => "nothing to run: what is rendered now has run\n".to_owned(),
         Next::OtherHash { sequence } => {

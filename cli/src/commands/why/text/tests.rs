@@ -1,3 +1,4 @@
+use cartouche_crds::RunResult;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
@@ -130,4 +131,21 @@ fn what_blocks_is_not_said_again_of_what_would_run() {
         other.ends_with("cannot be told: no such template\n"),
         "{other}"
     );
+}
+
+#[test]
+fn what_is_running_is_not_said_to_have_run() {
+    let mut runs = crate::live::runs::tests::some_runs();
+    let run = runs.swap_remove(1);
+    let (sequence, ended) = (run.sequence, RunState::Ended(RunResult::Succeeded));
+    let told = |state| {
+        let mut run = run.clone();
+        run.state = state;
+        let mut explained = explanation(&json!([condition("Ready", "True", "Ready")]), true);
+        explained.run = Some(ExplainedRun::of(run, Because::First));
+        explained.next = Next::Nothing { sequence };
+        text(&explained)
+    };
+    assert!(told(RunState::Running).ends_with("what is rendered now is running\n"));
+    assert!(told(ended).ends_with("nothing to run: what is rendered now has run\n"));
 }
