@@ -1,6 +1,8 @@
 //! Whether an object of ours has the fields that its kind has.
 
 use cartouche_crds::API_VERSION;
+use cartouche_templating::TypeCure;
+use serde_json::Value;
 
 use crate::{
     finding::{Finding, Rule},
@@ -54,11 +56,25 @@ pub(super) fn finding(document: &Document, root: &Node, mismatch: &Mismatch) -> 
         .at(place(document, root, &mismatch.at, on_key))
         .label(label)
         .maybe_help(
-            mismatch
-                .help
-                .clone()
+            quoted(document, root, mismatch)
+                .or_else(|| mismatch.help.clone())
                 .or_else(|| default_help(&mismatch.fault)),
         )
+}
+
+/// What to do about a text without quotes, as it is written: what it was read as, such as `1` of `1.0` or `false` of `no`,
+/// is not what it was to say.
+fn quoted(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<String> {
+    let is_text = matches!(&mismatch.fault, Fault::Type { wanted, .. } if wanted == "a string");
+    let (node, _, taken) = root.follow(&mismatch.at);
+    let Content::Scalar(Value::Number(_) | Value::Bool(_)) = &node.content else {
+        return None;
+    };
+    let place = document.place(&node.span);
+    let written = place.text().trim();
+    let is_plain = !written.is_empty() && !written.contains(char::is_whitespace);
+    let is_there = is_text && is_plain && taken == mismatch.at.len();
+    is_there.then(|| format!("{}: \"{written}\"", TypeCure::AddQuotes))
 }
 
 /// What to do when nothing better is known.

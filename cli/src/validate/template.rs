@@ -120,10 +120,10 @@ fn surprises(document: &Document, template: &Template) -> Vec<Finding> {
                 "write it as $(runnable.spec.inputs.x)$, with the path to what is meant"
             }
             WarningKind::TagInKey => "write the key as it is to be: only values can hold tags",
-            WarningKind::Removed
-            | WarningKind::Overwritten(_)
-            | WarningKind::NoLabels
-            | WarningKind::OutputsOfSecret => "take it out of the template",
+            WarningKind::NoLabels => "put every value in quotes, or take it out",
+            WarningKind::Removed | WarningKind::Overwritten(_) | WarningKind::OutputsOfSecret => {
+                "take it out of the template"
+            }
         };
         let text = match &warning.kind {
             WarningKind::ForeignTag | WarningKind::TagInKey => warning.kind.to_string(),
