@@ -1,7 +1,7 @@
 //! What to do about a condition, for those who ask why.
 
 use cartouche_crds::{RunnableStatus, StopReason};
-use cartouche_templating::remedy;
+use cartouche_templating::{remedy, remedy_at_work};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::{
@@ -34,7 +34,7 @@ pub fn advice<'a>(status: &RunnableStatus, blocking: &'a Condition) -> Option<&'
     } else if blocking.status == FALSE {
         Some(of_failure(status, said))
     } else if find(status, READY).is_some_and(|it| it.reason == RUN_IN_PROGRESS) {
-        remedy(said)
+        remedy_at_work(said)
     } else {
         Some("wait until the run ends, or see whether its engine runs")
     }

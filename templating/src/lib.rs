@@ -65,7 +65,7 @@ pub use input_schema::{
 pub use name::{MAX_LABEL, MAX_RUN_NAME, label_value, name_suffix};
 pub use outputs::{OutputError, OutputPathError};
 pub use path::{PathError, SearchError, SyntaxError};
-pub use pods::{PodsTell, PodsWords, had_failed_pods, is_late, no_pod_yet, remedy};
+pub use pods::{PodsTell, PodsWords, had_failed_pods, is_late, no_pod_yet, remedy, remedy_at_work};
 pub use stamp::{Owner, Stamp, stamp};
 pub use tag::TagError;
 pub use template::{Attempt, Draft, Template};

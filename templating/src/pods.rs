@@ -15,7 +15,7 @@ use crate::{
     termination_message::is_job,
 };
 use ended::{Ended, failed};
-pub use remedy::remedy;
+pub use remedy::{remedy, remedy_at_work};
 
 /// Bytes of what a container or the cluster said that are kept: the end of the one, the beginning of the other.
 const SAID_BYTES: usize = 512;

@@ -8,10 +8,35 @@ const CONFIGURATION: &str = "create what is named, or correct its name or key in
 const SCHEDULING: &str = "make room on a node that fits, or correct what the pod asks for in the template (resources, nodeSelector, affinity, tolerations, volumes)";
 const MEMORY: &str =
     "raise resources.limits.memory of that container in the template, or let it use less";
+const TAKEN_AWAY: &str = "nothing is wrong with the run itself: run it again (`cartouche rerun`), or let spec.retry do that; requests for the memory and disk that it needs keep it on its node";
+const CRASHED: &str = "look at its logs (`cartouche logs`): its engine may start it again, and `cartouche cancel` ends it";
 const SUSPENDED: &str =
     "if no queue is to let it go on, take spec.suspend out of the Job in the template";
 
-/// What to do about what was said of a run that has not ended well, if that is known.
+/// Why a pod is taken away, in the words of the kubelet and of who evicts it.
+const DISRUPTIONS: [&str; 8] = [
+    "DeletionByPodGC",
+    "DeletionByTaintManager",
+    "Evicted",
+    "EvictionByEvictionAPI",
+    "NodeShutdown",
+    "PreemptionByScheduler",
+    "Terminated",
+    "TerminationByKubelet",
+];
+
+/// What to do about what was said of a run that has not ended yet, if that is known.
+#[must_use]
+pub fn remedy_at_work(said: &str) -> Option<&'static str> {
+    // Its engine makes another pod.
+    if is_taken_away(said) {
+        return None;
+    }
+    let has_crashed = said.starts_with("container ") && said.contains(" exited ");
+    remedy(said).or_else(|| has_crashed.then_some(CRASHED))
+}
+
+/// What to do about what was said of a run, if that is known.
 #[must_use]
 pub fn remedy(said: &str) -> Option<&'static str> {
     // In the words of the engine.
@@ -24,9 +49,21 @@ pub fn remedy(said: &str) -> Option<&'static str> {
     if said.starts_with("pod ") && said.contains(CANNOT_BE_SCHEDULED) {
         return Some(SCHEDULING);
     }
+    if is_taken_away(said) {
+        return Some(TAKEN_AWAY);
+    }
     let (_, how) = said.split_once(" exited ")?;
     let reason = how.trim_start_matches(|c: char| c.is_ascii_digit());
     reason.starts_with(" (OOMKilled)").then_some(MEMORY)
+}
+
+/// Whether a pod as a whole failed by what the cluster did to it. Its name has no blanks: no container says this.
+fn is_taken_away(said: &str) -> bool {
+    let pod = said.strip_prefix("pod ");
+    let pod = pod.or_else(|| Some(said.split_once("): pod ")?.1));
+    let how = pod.and_then(|pod| pod.split_once(' ')?.1.strip_prefix("failed ("));
+    let reason = how.and_then(|how| Some(how.split_once(')')?.0));
+    reason.is_some_and(|reason| DISRUPTIONS.contains(&reason))
 }
 
 /// What to do about a container that cannot be started.
@@ -79,6 +116,32 @@ mod tests {
         assert_eq!(ended("OOMKilled", ""), Some(MEMORY));
         assert_eq!(ended("OOMKilled", "so it was"), Some(MEMORY));
         assert_eq!(ended("Error", "(OOMKilled)"), None);
+    }
+
+    #[test]
+    fn nothing_is_wrong_with_a_run_whose_pod_was_taken_away() {
+        let status = json!({ "phase": "Failed", "reason": "Evicted", "message": "low on memory" });
+        assert_eq!(of(&status), Some(TAKEN_AWAY));
+        let said = "Job failed (BackoffLimitExceeded): pod x failed (Evicted): low on memory; the Job says: no";
+        assert_eq!(remedy(said), Some(TAKEN_AWAY));
+        let late = json!({ "phase": "Failed", "reason": "DeadlineExceeded", "message": "late" });
+        assert_eq!(of(&late), None);
+        let burned = "Job failed (X): container a of pod b exited 1: pod x failed (Evicted)";
+        assert_eq!(remedy(burned), None);
+    }
+
+    #[test]
+    fn a_container_that_fails_while_the_run_goes_on_is_to_be_looked_at() {
+        let said = "container a of pod b exited 127: sh: psql: not found";
+        assert_eq!(remedy_at_work(said), Some(CRASHED));
+        assert_eq!(remedy(said), None);
+        let memory = "container a of pod b exited 137 (OOMKilled)";
+        assert_eq!(remedy_at_work(memory), Some(MEMORY));
+        assert_eq!(remedy_at_work("it exited well"), None);
+        assert_eq!(
+            remedy_at_work("pod x failed (Evicted): low on memory"),
+            None
+        );
     }
 
     #[test]
