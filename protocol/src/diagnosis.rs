@@ -283,7 +283,7 @@ impl Diagnosis {
             Self::ClusterScoped(..) => "let the template make a kind that lives in a namespace",
             Self::KindMissing(..) => "install what serves it, or correct apiVersion and kind",
             Self::NothingSelected(..) => {
-                "create the object, or correct spec.selector or the labels"
+                "create the object, in the namespace of the Runnable if its kind has one, or correct spec.selector or the labels"
             }
             Self::SeveralSelected(..) => {
                 "add labels to spec.selector, or take them off the others, until one is left"
