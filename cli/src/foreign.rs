@@ -11,14 +11,18 @@ pub(crate) fn in_lines(text: &str) -> String {
     text.replace(|c| c != '\n' && is_command(c), " ")
 }
 
-/// Whether a terminal does something with it, or shows what stands beside it in another order.
+/// Whether a terminal does something with it, shows what stands beside it in another order, or shows nothing of it.
 fn is_command(character: char) -> bool {
     let is_break = matches!(character, '\u{2028}' | '\u{2029}');
     let is_direction = matches!(
         character,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
     );
-    character.is_control() || is_break || is_direction
+    let is_unseen = matches!(
+        character,
+        '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
+    );
+    character.is_control() || is_break || is_direction || is_unseen
 }
 
 #[cfg(test)]
@@ -28,7 +32,15 @@ mod tests {
     #[test]
     fn a_terminal_is_told_to_do_nothing() {
         for command in [
-            "\u{1b}", "\u{9b}", "\r", "\u{8}", "\u{7}", "\u{2028}", "\u{202e}",
+            "\u{1b}",
+            "\u{9b}",
+            "\r",
+            "\u{8}",
+            "\u{7}",
+            "\u{2028}",
+            "\u{202e}",
+            "\u{200b}",
+            "\u{e0041}",
         ] {
             let text = format!("a{command}2Jb");
             assert_eq!(in_one_line(&text), "a 2Jb", "{command:?}");

@@ -24,6 +24,29 @@ use crate::{
 /// forgotten.
 const MAX_BACKOFFS: usize = 16;
 
+/// Dry runs of what waits for a person, at most within [`DRY_RUN_WINDOW`]. What is rendered may change again and again.
+pub const MOST_DRY_RUNS: u32 = 6;
+/// See [`MOST_DRY_RUNS`].
+const DRY_RUN_WINDOW: Duration = Duration::from_mins(1);
+
+/// The dry runs of a while.
+#[derive(Debug, Default)]
+pub struct DryRuns {
+    since: Duration,
+    asked: u32,
+}
+
+impl DryRuns {
+    /// Whether one more may be asked for, which counts as asked.
+    pub fn may_ask(&mut self, now: Duration) -> bool {
+        if self.asked == 0 || now.saturating_sub(self.since) >= DRY_RUN_WINDOW {
+            (self.since, self.asked) = (now, 0);
+        }
+        self.asked += 1;
+        self.asked <= MOST_DRY_RUNS
+    }
+}
+
 /// What is remembered of one Runnable.
 #[derive(Debug, Default)]
 pub struct Memory {
@@ -47,6 +70,8 @@ pub struct Memory {
     pub asked_to_stop: LookedFor,
     /// The runs, by uid, of which it was reported that they do not stop, and whether they had been told.
     pub reported_unstopped: BTreeSet<(String, bool)>,
+    /// How often the API server was asked of late what it makes of what waits for a person.
+    pub dry_runs: DryRuns,
     /// What the account may not do.
     pub missing_permissions: Option<MissingPermissions>,
     /// What the pods of its current run said.

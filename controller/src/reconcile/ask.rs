@@ -13,7 +13,9 @@ use serde_json::Value;
 use super::reconciliation::{End, Reconciliation};
 use crate::{
     api::{ApiError, CreateMode},
-    memory::Operation,
+    clock::boot_time,
+    lock::lock,
+    memory::{MOST_DRY_RUNS, Operation},
 };
 
 impl Reconciliation<'_> {
@@ -55,6 +57,11 @@ impl Reconciliation<'_> {
         let (path, object) = self
             .stamped(sequence, None, token)
             .map_err(|error| self.fail(Operation::Create(sequence), error))?;
+        if !lock(&self.memory).dry_runs.may_ask(boot_time()) {
+            let why = format!("it was asked {MOST_DRY_RUNS} times within a minute");
+            self.facts.dry_run = Some(DryRun::Unknown(why));
+            return Ok(());
+        }
         let made = account
             .create::<IgnoredAny>(&path, &object, CreateMode::DryRun)
             .await;

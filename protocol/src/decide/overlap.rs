@@ -57,7 +57,8 @@ pub(super) fn earlier_are_over(facts: &Facts) -> Result<(), Step> {
 
 /// What became of the current run, which was waited for: the status does not speak of it while it says what waits.
 pub(super) fn explained(facts: &Facts) -> Option<String> {
-    let current = facts.ledger.current.as_ref().filter(|_| is_asked(facts))?;
+    let may_wait = facts.policy.may_hold() || is_asked(facts);
+    let current = facts.ledger.current.as_ref().filter(|_| may_wait)?;
     let read = facts.fetched_run(current.uid.as_deref()?)?;
     let has_ended = current.result.is_some() && read.result() == current.result;
     has_ended.then(|| explanation(read, current.stop.as_ref()))

@@ -40,9 +40,6 @@ pub(crate) struct Comparison {
     /// Whether either side may hold parts of a Secret.
     #[serde(skip)]
     pub(super) has_secrets: bool,
-    /// Whether the difference shows all that is new in the run.
-    #[serde(skip)]
-    pub(super) is_complete: bool,
 }
 
 /// What is compared with the last run.
@@ -55,13 +52,6 @@ pub(super) enum Last {
     Gone { name: String },
     /// It is there, and this differs.
     Known { changes: Vec<FieldChange> },
-}
-
-/// What differs of what templates render.
-struct Differences {
-    changes: Vec<FieldChange>,
-    /// Whether a field that the new one has is left out, because somebody else has changed the old one there.
-    leaves_out: bool,
 }
 
 impl Comparison {
@@ -80,7 +70,7 @@ impl Comparison {
             // Whoever may not create runs still gets an answer.
             dry_run(prospect, cluster).await.ok()
         };
-        let (last, is_complete) = last(prospect, served.as_ref(), cluster).await?;
+        let last = last(prospect, served.as_ref(), cluster).await?;
         Ok(Self {
             name: prospect.runnable.name_any(),
             namespace: cluster.namespace.clone(),
@@ -92,19 +82,16 @@ impl Comparison {
             last,
             verdict: verdict(prospect),
             has_secrets: prospect.has_secrets,
-            is_complete,
         })
     }
 
-    /// The difference, and the run as a whole where that may leave out a part of it: for who answers for it.
+    /// The difference, and all of the run: for who answers for it. A difference leaves out what is empty, and what others
+    /// have changed in the last run, be it that they did so to have it left out.
     pub(crate) fn whole(&self, prospect: &Prospect) -> String {
         let mut out = self.text();
-        if !self.is_complete {
+        if !matches!(self.last, Last::None { .. }) {
             let run = object_diff::shown_new(prospect.run.rendered.document());
-            let _ = write!(
-                out,
-                "all of the run, of which the difference may not tell all:\n{run}"
-            );
+            let _ = write!(out, "all of the run:\n{run}");
         }
         out
     }
@@ -127,46 +114,24 @@ impl Comparison {
     }
 }
 
-/// The last run, and whether what is said of it shows all that is new.
+/// What the run is compared with.
 async fn last(
     prospect: &Prospect,
     served: Option<&Value>,
     cluster: &Cluster,
-) -> anyhow::Result<(Last, bool)> {
+) -> anyhow::Result<Last> {
     Ok(match last_run(prospect.live.as_ref(), cluster).await? {
-        LastRun::None => {
-            let run = prospect.run.rendered.document().clone();
-            (Last::None { run }, true)
-        }
-        LastRun::Gone(name) => (Last::Gone { name }, false),
-        LastRun::Known(object) => {
-            let found = match served {
-                Some(served) => differences_of(&object, served),
-                None => Differences {
-                    changes: known_differences(&object, &prospect.run.object),
-                    leaves_out: true,
-                },
-            };
-            let (changes, leaves_out) = (found.changes, found.leaves_out);
-            let is_complete = !leaves_out
-                && !changes.is_empty()
-                && is_all_compared(prospect.run.rendered.document());
-            (Last::Known { changes }, is_complete)
-        }
+        LastRun::None => Last::None {
+            run: prospect.run.rendered.document().clone(),
+        },
+        LastRun::Gone(name) => Last::Gone { name },
+        LastRun::Known(object) => Last::Known {
+            changes: match served {
+                Some(served) => differences(&object, served),
+                None => known_differences(&object, &prospect.run.object),
+            },
+        },
     })
-}
-
-/// Whether nothing in the metadata of a run is left out of comparisons: what makes each run unlike every other may be
-/// rendered, too.
-fn is_all_compared(document: &Value) -> bool {
-    let metadata = document.get("metadata");
-    let compared = object_diff::comparable(document);
-    let compared = compared.get("metadata").and_then(Value::as_object);
-    let mut keys = metadata
-        .and_then(Value::as_object)
-        .into_iter()
-        .flat_map(|all| all.keys());
-    keys.all(|key| compared.is_some_and(|compared| compared.contains_key(key)))
 }
 
 fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
@@ -225,7 +190,9 @@ async fn last_run(runnable: Option<&Runnable>, cluster: &Cluster) -> anyhow::Res
     let found = cluster
         .object(&current.api_version, &current.kind, &current.name)
         .await?;
-    Ok(match found {
+    // Another object may have its name by now.
+    let is_it = |object: &DynamicObject| current.uid.is_none() || object.uid() == current.uid;
+    Ok(match found.filter(is_it) {
         Some(object) => LastRun::Known(serde_json::to_value(object)?),
         None => LastRun::Gone(current.name.clone()),
     })
@@ -234,10 +201,6 @@ async fn last_run(runnable: Option<&Runnable>, cluster: &Cluster) -> anyhow::Res
 /// What differs of what templates render. A field that somebody else has changed since, as `cartouche cancel` does,
 /// tells nothing of that.
 pub(crate) fn differences(old: &Value, new: &Value) -> Vec<FieldChange> {
-    differences_of(old, new).changes
-}
-
-fn differences_of(old: &Value, new: &Value) -> Differences {
     let rendered =
         |object: &Value| object_diff::comparable(&owned(object).unwrap_or_else(|| object.clone()));
     let others: HashSet<String> = [old, new]
@@ -247,13 +210,9 @@ fn differences_of(old: &Value, new: &Value) -> Differences {
         })
         .map(|change| change.path)
         .collect();
-    let changes = object_diff::changes(&rendered(old), &rendered(new)).into_iter();
-    let (left_out, changes): (Vec<_>, Vec<_>) =
-        changes.partition(|change| others.contains(&change.path));
-    Differences {
-        changes,
-        leaves_out: left_out.iter().any(|change| change.new.is_some()),
-    }
+    let mut changes = object_diff::changes(&rendered(old), &rendered(new));
+    changes.retain(|change| !others.contains(&change.path));
+    changes
 }
 
 /// What differs of what is rendered now. The last run also has what the API server filled in, which cannot
@@ -319,34 +278,5 @@ mod tests {
         };
         assert_eq!(paths(rendered_differences(&old, &new)), ["spec.image"]);
         assert_eq!(paths(differences(&old, &new)).len(), 2);
-    }
-
-    #[test]
-    fn that_somebody_has_changed_the_last_run_hides_no_change_from_who_answers_for_the_next() {
-        let run = |image: &str, fields: Value| {
-            json!({
-                "metadata": { "managedFields": [{
-                    "manager": cartouche_crds::FIELD_MANAGER, "fieldsV1": { "f:spec": fields },
-                }] },
-                "spec": { "image": image, "tries": 1 },
-            })
-        };
-        let rendered = json!({ "f:image": {}, "f:tries": {} });
-        let edited = run("edited", json!({ "f:tries": {} }));
-        let found = differences_of(&edited, &run("a:2", rendered.clone()));
-        assert!(found.changes.is_empty() && found.leaves_out);
-        let plain = differences_of(&run("a:1", rendered.clone()), &run("a:2", rendered));
-        assert!(plain.changes.len() == 1 && !plain.leaves_out);
-    }
-
-    #[test]
-    fn a_name_that_is_rendered_is_in_no_difference() {
-        let of = |metadata: Value| is_all_compared(&json!({ "metadata": metadata, "spec": {} }));
-        let labels = json!({ "example.com/a": "b" });
-        assert!(of(json!({ "generateName": "a-", "labels": labels })));
-        assert!(!of(json!({ "name": "a", "labels": labels })));
-        assert!(!of(
-            json!({ "generateName": "a-", "finalizers": ["example.com/a"] })
-        ));
     }
 }

@@ -143,7 +143,6 @@ mod tests {
                 notes: Vec::new(),
                 verdict: "this would be run 2 (v1:0)".to_owned(),
                 has_secrets: false,
-                is_complete: true,
             }),
         }
     }

@@ -107,6 +107,13 @@ fn what_somebody_deleted_unfinished_is_made_again_without_another_approval() {
     };
     assert_eq!(intended(&deleted("A")), (3, hash("A")));
     waits(&deleted("B"));
+    // It is not taken for lost: if its document is wanted again, it is made again.
+    assert_eq!(decide_without_rendering(&deleted("B")), Step::Settled);
+    let next = approving(deleted("B"), of(3, "B"));
+    let ledger = written(&next, Change::Intent);
+    let entry = &ledger.history[0];
+    assert_eq!(entry.result, Some(RunResult::Failed));
+    assert_eq!(entry.message, "deleted before it finished");
 }
 
 #[test]
