@@ -24,9 +24,9 @@ use crate::{
 /// forgotten.
 const MAX_BACKOFFS: usize = 16;
 
-/// Dry runs of what waits for a person, at most within [`DRY_RUN_WINDOW`]. What is rendered may change again and again.
+/// Dry runs of what waits for a person, at most within a minute. What is rendered may change again and again.
 pub const MOST_DRY_RUNS: u32 = 6;
-/// See [`MOST_DRY_RUNS`].
+/// That minute.
 const DRY_RUN_WINDOW: Duration = Duration::from_mins(1);
 
 /// The dry runs of a while.
