@@ -192,6 +192,7 @@ pub const LIVE: &[&str] = &[
     "cluster",
     "command_line",
     "commands.rs",
+    "commands/approve",
     "commands/cancel",
     "commands/diff",
     "commands/explain",
