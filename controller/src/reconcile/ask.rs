@@ -24,8 +24,10 @@ impl Reconciliation<'_> {
         let fail = |error| self.fail(Operation::Read(name.name.clone()), error);
         let live = self.read_object(&name, None).await;
         let live = live.map_err(|error| fail(self.unreadable(&error)))?;
+        let next = self.facts.ledger.next_sequence();
+        let name_asked = self.name_to_ask_with(next);
         let (path, object) = self
-            .stamped(self.facts.ledger.next_sequence(), None, None)
+            .stamped(next, name_asked.as_deref(), None)
             .map_err(fail)?;
         let made = match &self.account {
             Some(account) => account.create(&path, &object, CreateMode::DryRun).await,
@@ -46,6 +48,18 @@ impl Reconciliation<'_> {
         };
         self.facts.server_agrees = Some(agrees);
         Ok(())
+    }
+
+    /// A name that nobody can have given to anything, so that its being taken is no answer: that of a run can be told from
+    /// what is public. One that the template fixes is kept: what has it is most often the run itself.
+    fn name_to_ask_with(&self, sequence: i64) -> Option<String> {
+        let rendering = self.facts.rendering.as_ref().ok()?;
+        let document = &rendering.document;
+        if document.fixed_name().is_some() {
+            return None;
+        }
+        let name = document.run_name(&self.facts.runnable.uid, sequence);
+        Some(format!("{name}-{:05x}", self.facts.chance & 0x000f_ffff))
     }
 
     /// Asks whether the server would make the run of this number, for the person who is to approve it.

@@ -4,6 +4,7 @@
 //! deletion; its status has conditions, outputs and `observedGeneration` and nothing else.
 
 mod approval;
+mod stranger;
 
 use std::time::{Duration, SystemTime};
 
