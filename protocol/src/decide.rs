@@ -250,7 +250,7 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
     }
     // Nobody waits for the end of what somebody has deleted.
     let current = facts.ledger.current.as_ref();
-    let current = current.filter(|_| facts.policy.may_hold() || overlap::is_asked(facts));
+    let current = current.filter(|_| overlap::may_wait(facts));
     let ended = current.and_then(|current| current_run::deleted_unfinished(facts, current));
     let message = match &ended {
         Some(_) => current_run::DELETED_UNFINISHED,

@@ -150,7 +150,7 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
             .rendering
             .as_ref()
             .ok()
-            .filter(|_| facts.policy.may_hold() || overlap::is_asked(facts))
+            .filter(|_| overlap::may_wait(facts))
     };
     // Nor by the rules of the next one.
     let by_others = facts.is_waited_for(current)

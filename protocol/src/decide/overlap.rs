@@ -23,6 +23,11 @@ pub(super) fn is_asked(facts: &Facts) -> bool {
     facts.policy.concurrency != ConcurrencyPolicy::Allow || current.is_some_and(is_withdrawn)
 }
 
+/// Whether the next run may have to wait, for these or for anything else, while there is more to say of the current one.
+pub(super) fn may_wait(facts: &Facts) -> bool {
+    facts.policy.may_hold() || is_asked(facts)
+}
+
 /// `Ok` once a run may be intended after those of this ledger; else the step that brings that about, or that it waits.
 pub(super) fn over(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
     if !is_asked(facts) {
@@ -57,8 +62,7 @@ pub(super) fn earlier_are_over(facts: &Facts) -> Result<(), Step> {
 
 /// What became of the current run, which was waited for: the status does not speak of it while it says what waits.
 pub(super) fn explained(facts: &Facts) -> Option<String> {
-    let may_wait = facts.policy.may_hold() || is_asked(facts);
-    let current = facts.ledger.current.as_ref().filter(|_| may_wait)?;
+    let current = facts.ledger.current.as_ref().filter(|_| may_wait(facts))?;
     let read = facts.fetched_run(current.uid.as_deref()?)?;
     let has_ended = current.result.is_some() && read.result() == current.result;
     has_ended.then(|| explanation(read, current.stop.as_ref()))
