@@ -14,7 +14,7 @@ use cartouche_crds::{Stop, StopReason};
 use cartouche_templating::{Diagnostic, explained};
 
 use crate::told;
-pub use approval::GivenApproval;
+pub use approval::{GivenApproval, waits_for_a_person};
 pub use holder::{Holder, controller};
 pub use in_the_way::{InTheWay, Why};
 use wrong_type::WrongType;

@@ -5,6 +5,7 @@ mod dry_run;
 mod hindrance;
 mod run_at_hand;
 mod run_name;
+mod runnable_facts;
 
 use std::{
     borrow::Cow,
@@ -12,9 +13,7 @@ use std::{
     sync::Arc,
 };
 
-use cartouche_crds::{
-    APPROVED_ANNOTATION, CurrentRun, HistoryEntry, RERUN_TOKEN_ANNOTATION, Runnable, RunnableStatus,
-};
+use cartouche_crds::{CurrentRun, HistoryEntry, RunnableStatus};
 use cartouche_templating::Rendered;
 use k8s_openapi::jiff::Timestamp;
 
@@ -23,12 +22,12 @@ use crate::{
     policy::Policy,
     process_state::Remembered,
     reconcile_error::{Category, ReconcileError, Requeue},
-    rerun,
 };
 pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};
 pub use dry_run::DryRun;
 pub use hindrance::Hindrance;
 pub use run_name::RunName;
+pub use runnable_facts::RunnableFacts;
 
 /// What is known of one Runnable at one moment. A reconciliation begins with what the caches say; reads that a
 /// decision asks for are added, and it is decided again.
@@ -124,57 +123,6 @@ pub enum LedgerState {
         /// There has been none for so long that no create of another controller can still be on its way.
         settled: bool,
     },
-}
-
-/// The Runnable, as far as decisions go.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RunnableFacts {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// Its uid.
-    pub uid: String,
-    /// Its generation.
-    pub generation: i64,
-    /// The name of its template.
-    pub template: String,
-    /// The name of its `ServiceAccount`.
-    pub account: String,
-    /// It is being deleted.
-    pub deleting: bool,
-    /// No new run is to be made for it.
-    pub suspended: bool,
-    /// The re-run request on it.
-    pub rerun_token: Option<String>,
-    /// The run that somebody approved, as it is written there.
-    pub approved: Option<String>,
-    /// When it was created.
-    pub created: Option<Timestamp>,
-}
-
-impl RunnableFacts {
-    /// What a Runnable says.
-    #[must_use]
-    pub fn of(runnable: &Runnable) -> Self {
-        let metadata = &runnable.metadata;
-        let annotation = |name: &str| metadata.annotations.as_ref()?.get(name);
-        Self {
-            namespace: metadata.namespace.clone().unwrap_or_default(),
-            name: metadata.name.clone().unwrap_or_default(),
-            uid: metadata.uid.clone().unwrap_or_default(),
-            generation: metadata.generation.unwrap_or_default(),
-            template: runnable.spec.run_template_ref.name.clone(),
-            account: runnable.spec.service_account().to_owned(),
-            deleting: metadata.deletion_timestamp.is_some(),
-            suspended: runnable.spec.suspend == Some(true),
-            rerun_token: annotation(RERUN_TOKEN_ANNOTATION)
-                .filter(|token| !token.is_empty())
-                .map(|token| rerun::bounded(token)),
-            approved: annotation(APPROVED_ANNOTATION).cloned(),
-            created: metadata.creation_timestamp.as_ref().map(|at| at.0),
-        }
-    }
 }
 
 /// What the template renders.

@@ -4,6 +4,7 @@ use std::{str::FromStr, time::Duration};
 
 use cartouche_crds::{PendingRun, Runnable};
 use cartouche_protocol::{
+    diagnosis::waits_for_a_person,
     reconcile_error::Category,
     status::{READY, RECONCILING, STALLED, STAMPED_OBJECT_CONDITION, TRUE},
     told::Told,
@@ -193,9 +194,7 @@ fn told(err: String) -> Outcome {
 fn held(pending: &PendingRun, reason: &str) -> String {
     let sequence = pending.sequence;
     if waits_for_approval(pending) {
-        return format!(
-            "run {sequence} is due, and waits for a person to approve it (`cartouche approve`)"
-        );
+        return format!("{} (`cartouche approve`)", waits_for_a_person(sequence));
     }
     format!("run {sequence} is due, and waits ({reason})")
 }

@@ -1,7 +1,7 @@
 //! What is said of a run that is due and waits.
 
 use cartouche_crds::{PendingRun, Runnable};
-use cartouche_protocol::reconcile_error::Category;
+use cartouche_protocol::{facts::DryRun, reconcile_error::Category};
 
 use super::{age, place::Place};
 
@@ -20,15 +20,15 @@ pub(crate) fn tried(pending: &PendingRun, name: &str, place: &Place) -> Option<S
     let said = pending.dry_run.as_deref()?;
     let ago = age::ago(Some(&pending.since));
     let again = place.command(&format!("diff {name} --server-dry-run"));
-    Some(match said.split_once(": ") {
-        None if said == "accepted" => format!("the API server would make it, as it said {ago} ago"),
-        Some(("refused", why)) => format!(
+    Some(match DryRun::of(said) {
+        Some(DryRun::Accepted) => format!("the API server would make it, as it said {ago} ago"),
+        Some(DryRun::Refused(why)) => format!(
             "the API server would not make it, as it said {ago} ago: {why} (`{again}` asks again)"
         ),
-        Some(("unknown", why)) => format!(
+        Some(DryRun::Unknown(why)) => format!(
             "whether the API server would make it is not known: {why} (`{again}` asks again)"
         ),
-        _ => said.to_owned(),
+        None => said.to_owned(),
     })
 }
 

@@ -27,9 +27,15 @@ impl GivenApproval {
     }
 }
 
-/// That a run waits for a person, and what is approved instead of it.
+/// That a run waits for a person.
+#[must_use]
+pub fn waits_for_a_person(sequence: i64) -> String {
+    format!("run {sequence} is due, and waits for a person to approve it")
+}
+
+/// The same, and what is approved instead of it.
 pub(super) fn sentence(sequence: i64, given: Option<GivenApproval>) -> String {
-    let waits = format!("run {sequence} is due, and waits for a person to approve it");
+    let waits = waits_for_a_person(sequence);
     match given {
         Some(given) => format!("{waits} ({given})"),
         None => waits,

@@ -13,12 +13,48 @@ pub enum DryRun {
     Unknown(String),
 }
 
+const ACCEPTED: &str = "accepted";
+const REFUSED: &str = "refused: ";
+const UNKNOWN: &str = "unknown: ";
+
+impl DryRun {
+    /// What was written. `None` if it has another form.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
+        if text == ACCEPTED {
+            return Some(Self::Accepted);
+        }
+        let why = |prefix| Some(text.strip_prefix(prefix)?.to_owned());
+        why(REFUSED)
+            .map(Self::Refused)
+            .or_else(|| why(UNKNOWN).map(Self::Unknown))
+    }
+}
+
 impl fmt::Display for DryRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Accepted => f.write_str("accepted"),
-            Self::Refused(why) => write!(f, "refused: {why}"),
-            Self::Unknown(why) => write!(f, "unknown: {why}"),
+            Self::Accepted => f.write_str(ACCEPTED),
+            Self::Refused(why) => write!(f, "{REFUSED}{why}"),
+            Self::Unknown(why) => write!(f, "{UNKNOWN}{why}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_back() {
+        let why = || "jobs: no".to_owned();
+        for answer in [
+            DryRun::Accepted,
+            DryRun::Refused(why()),
+            DryRun::Unknown(why()),
+        ] {
+            assert_eq!(DryRun::of(&answer.to_string()), Some(answer));
+        }
+        assert_eq!(DryRun::of("perhaps: no"), None);
     }
 }

@@ -1,0 +1,57 @@
+//! What a Runnable says, as far as decisions go.
+
+use cartouche_crds::{APPROVED_ANNOTATION, RERUN_TOKEN_ANNOTATION, Runnable};
+use k8s_openapi::jiff::Timestamp;
+
+use crate::rerun;
+
+/// The Runnable, as far as decisions go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunnableFacts {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its generation.
+    pub generation: i64,
+    /// The name of its template.
+    pub template: String,
+    /// The name of its `ServiceAccount`.
+    pub account: String,
+    /// It is being deleted.
+    pub deleting: bool,
+    /// No new run is to be made for it.
+    pub suspended: bool,
+    /// The re-run request on it.
+    pub rerun_token: Option<String>,
+    /// The run that somebody approved, as it is written there.
+    pub approved: Option<String>,
+    /// When it was created.
+    pub created: Option<Timestamp>,
+}
+
+impl RunnableFacts {
+    /// What a Runnable says.
+    #[must_use]
+    pub fn of(runnable: &Runnable) -> Self {
+        let metadata = &runnable.metadata;
+        let annotation = |name: &str| metadata.annotations.as_ref()?.get(name);
+        Self {
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+            name: metadata.name.clone().unwrap_or_default(),
+            uid: metadata.uid.clone().unwrap_or_default(),
+            generation: metadata.generation.unwrap_or_default(),
+            template: runnable.spec.run_template_ref.name.clone(),
+            account: runnable.spec.service_account().to_owned(),
+            deleting: metadata.deletion_timestamp.is_some(),
+            suspended: runnable.spec.suspend == Some(true),
+            rerun_token: annotation(RERUN_TOKEN_ANNOTATION)
+                .filter(|token| !token.is_empty())
+                .map(|token| rerun::bounded(token)),
+            approved: annotation(APPROVED_ANNOTATION).cloned(),
+            created: metadata.creation_timestamp.as_ref().map(|at| at.0),
+        }
+    }
+}
