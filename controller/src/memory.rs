@@ -24,29 +24,6 @@ use crate::{
 /// forgotten.
 const MAX_BACKOFFS: usize = 16;
 
-/// Dry runs of what waits for a person, at most within a minute. What is rendered may change again and again.
-pub const MOST_DRY_RUNS: u32 = 6;
-/// That minute.
-const DRY_RUN_WINDOW: Duration = Duration::from_mins(1);
-
-/// The dry runs of a while.
-#[derive(Debug, Default)]
-pub struct DryRuns {
-    since: Duration,
-    asked: u32,
-}
-
-impl DryRuns {
-    /// Whether one more may be asked for, which counts as asked.
-    pub fn may_ask(&mut self, now: Duration) -> bool {
-        if self.asked == 0 || now.saturating_sub(self.since) >= DRY_RUN_WINDOW {
-            (self.since, self.asked) = (now, 0);
-        }
-        self.asked += 1;
-        self.asked <= MOST_DRY_RUNS
-    }
-}
-
 /// What is remembered of one Runnable.
 #[derive(Debug, Default)]
 pub struct Memory {
@@ -343,10 +320,12 @@ pub fn digest(told: impl Hash) -> u64 {
     hasher.finish()
 }
 
+mod dry_runs;
 mod left;
 mod looked_for;
 mod permissions;
 mod pods;
+pub use dry_runs::{DryRuns, MOST_DRY_RUNS};
 pub use left::Leaving;
 use left::Left;
 pub use looked_for::LookedFor;

@@ -8,8 +8,8 @@ use cartouche_protocol::{
 };
 
 use super::{
-    DryRuns, Leaving, MAX_BACKOFFS, Memories, Memory, MissingPermissions, Operation, RunnableKey,
-    STEPS, left::MAX_LEFT,
+    Leaving, MAX_BACKOFFS, Memories, Memory, MissingPermissions, Operation, RunnableKey, STEPS,
+    left::MAX_LEFT,
 };
 use crate::lock::lock;
 
@@ -145,14 +145,4 @@ fn a_permission_that_is_granted_has_it_asked_again_by_those_who_wait_for_one_and
     assert!(!is_due(), "a kind is not what it waits for");
     assert_eq!(memories.waiting_for(Requeue::OnRbac, None), [key("a")]);
     assert!(is_due());
-}
-
-#[test]
-fn the_server_is_asked_a_few_times_a_minute_about_what_waits_for_a_person() {
-    let mut runs = DryRuns::default();
-    let mut asked = |seconds| runs.may_ask(Duration::from_secs(seconds));
-    let within: Vec<bool> = (0..10).map(&mut asked).collect();
-    assert_eq!(within.iter().filter(|may| **may).count(), 6);
-    assert!(!asked(59));
-    assert!(asked(61));
 }

@@ -134,10 +134,9 @@ impl Reconciliation<'_> {
                 return Err(self.fail(Operation::Read(name.name), error));
             }
         };
-        let earlier = self.facts.earlier_runs();
-        let found = object.as_ref();
-        let found = found.and_then(|object| self.fetched(&earlier, object));
-        drop(earlier);
+        let found = object
+            .as_ref()
+            .and_then(|object| self.fetched(&self.facts.earlier_runs(), object));
         let mut found = mutants::found(found, &self.facts);
         if let (Some(found), Some(object)) = (&mut found, object)
             && let Err(error) = self.ask_pods(found, object).await

@@ -89,8 +89,8 @@ impl Reconciliation<'_> {
 /// read it than may read Secrets.
 fn answered(error: &ApiError) -> DryRun {
     let text = bounded(error.without_values());
-    let says_nothing = error.is_about_the_dry_run() && !error.is_already_exists();
-    if error.is_already_exists() || error.is_definite_refusal() && !says_nothing {
+    let is_refused = error.is_definite_refusal() && !error.is_about_the_dry_run();
+    if is_refused || error.is_already_exists() {
         DryRun::Refused(text)
     } else {
         DryRun::Unknown(text)
