@@ -1,8 +1,9 @@
 //! S8: where a person has to approve each run, none is intended but the one that was approved: this number of this document.
 
-use cartouche_crds::{Approval, CurrentRun, RunPhase, RunnableStatus};
+use cartouche_crds::{Approval, CurrentRun, RunnableStatus};
 
 use crate::{
+    numbers::intended,
     past::Past,
     retries::{asks, is_due_retry},
 };
@@ -24,14 +25,9 @@ impl Past {
         approved: Option<&str>,
         second: Option<i64>,
     ) {
-        let Some(after) = new.current_run.as_ref().filter(|_| self.needs_approval) else {
+        let Some(after) = intended(old, new).filter(|_| self.needs_approval) else {
             return;
         };
-        let before = old.current_run.as_ref();
-        let is_new = after.sequence > before.map_or(0, |before| before.sequence);
-        if !is_new || after.phase == RunPhase::Created {
-            return;
-        }
         let wanted = Approval {
             sequence: after.sequence,
             input_hash: after.input_hash.clone(),
@@ -39,7 +35,7 @@ impl Past {
         let is_same = |before: &&CurrentRun| {
             before.input_hash == after.input_hash && !asks(after, old.last_answered())
         };
-        let before = before.filter(is_same);
+        let before = old.current_run.as_ref().filter(is_same);
         let goes_on = before.is_some_and(|before| self.goes_on(runnable, before, after, second));
         if !goes_on && approved != Some(wanted.to_string().as_str()) {
             let what = format!(

@@ -11,6 +11,16 @@ use crate::{
     verdict::{Excuse, Verdict},
 };
 
+/// The run that is intended by a write, if one is. What is found again was intended before.
+pub(crate) fn intended<'a>(
+    old: &RunnableStatus,
+    new: &'a RunnableStatus,
+) -> Option<&'a CurrentRun> {
+    let before = old.current_run.as_ref().map_or(0, |before| before.sequence);
+    let after = new.current_run.as_ref()?;
+    (after.sequence > before && after.phase != RunPhase::Created).then_some(after)
+}
+
 impl Past {
     /// S1 to S3 of a run of ours that was just made, the last of all.
     pub(crate) fn judge_made(&mut self, index: usize) {

@@ -1,9 +1,9 @@
 //! S6: where no two runs may be at work at once, none is intended while another is. And the cause of what made way for
 //! another document, and is wanted again.
 
-use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus, StopReason};
+use cartouche_crds::{CurrentRun, RunResult, RunnableStatus, StopReason};
 
-use crate::{past::Past, verdict::Excuse};
+use crate::{numbers::intended, past::Past, verdict::Excuse};
 
 /// Whether a run was to make way for another document, and did not do its work.
 pub(crate) fn made_way(before: &CurrentRun) -> bool {
@@ -30,13 +30,9 @@ impl Past {
         old: &RunnableStatus,
         new: &RunnableStatus,
     ) {
-        let Some(after) = new.current_run.as_ref().filter(|_| self.is_without_overlap) else {
+        let Some(after) = intended(old, new).filter(|_| self.is_without_overlap) else {
             return;
         };
-        let before = old.current_run.as_ref().map_or(0, |before| before.sequence);
-        if after.sequence <= before || after.phase == RunPhase::Created {
-            return;
-        }
         let at_work = self
             .runs
             .iter()
