@@ -7,14 +7,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    approval::{Approver, Asked},
+    approval::Approver,
     discovery::{EXAMPLE, Resource},
     engine::{COLLECTOR, Engine},
     original,
-    overlap::Overlap,
     plan::{Deed, Plan, TEMPLATES},
-    retries::{self, Retries},
-    stops::{self, Stops},
+    retries, stops,
     store::{Key, Store},
     strangers,
 };
@@ -33,10 +31,7 @@ pub struct People {
     random: fastrand::Rng,
     engine: Engine,
     changes: u64,
-    retries: Option<Retries>,
-    stops: Option<Stops>,
-    overlap: Option<Overlap>,
-    asked: Option<Asked>,
+    plan: Plan,
     approver: Option<Approver>,
     /// Copies of statuses, with the uids of their Runnables.
     backups: BTreeMap<usize, (String, Value)>,
@@ -76,10 +71,7 @@ impl People {
             random: fastrand::Rng::with_seed(plan.seed ^ 0x70_656f_706c_6500),
             engine: Engine::new(plan),
             changes: 0,
-            retries: plan.retries.clone(),
-            stops: plan.stops.clone(),
-            overlap: plan.overlap,
-            asked: plan.asked,
+            plan: plan.clone(),
             approver: plan.asked.map(|_| Approver::new(plan.seed)),
             backups: BTreeMap::new(),
         }
@@ -170,18 +162,7 @@ impl People {
 
     fn make_runnable(&self, store: &mut Store, number: usize, input: &str) {
         let mut object = runnable_object(number, input);
-        if let Some(retries) = &self.retries {
-            retries.ask(&mut object, false);
-        }
-        if let Some(stops) = &self.stops {
-            stops.ask(&mut object, false);
-        }
-        if let Some(overlap) = self.overlap {
-            overlap.ask(&mut object, false);
-        }
-        if let Some(asked) = self.asked {
-            asked.ask(&mut object, false);
-        }
+        self.plan.ask(&mut object, false);
         make(store, Resource::Runnables, &object);
     }
 
@@ -358,18 +339,7 @@ fn template_object(number: usize, plan: &Plan) -> Value {
             "outputs": { "answer": ".status.answer" },
         },
     });
-    if let Some(retries) = &plan.retries {
-        retries.ask(&mut object, true);
-    }
-    if let Some(stops) = &plan.stops {
-        stops.ask(&mut object, true);
-    }
-    if let Some(overlap) = plan.overlap {
-        overlap.ask(&mut object, true);
-    }
-    if let Some(asked) = plan.asked {
-        asked.ask(&mut object, true);
-    }
+    plan.ask(&mut object, true);
     if plan.reworded {
         object["spec"]["template"]["spec"]["amount"] = json!("1000m");
         object["spec"]["template"]["spec"]["nothing"] = json!([]);
