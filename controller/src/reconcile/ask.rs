@@ -50,8 +50,13 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// A name that nobody can have given to anything, so that its being taken is no answer: that of a run can be told from
-    /// what is public. One that the template fixes is kept: what has it is most often the run itself.
+    /// A name like this one that nobody can have given to anything, so that its being taken is no answer: that of a run can
+    /// be told from what is public.
+    pub(super) fn unheld_name(&self, name: &str) -> String {
+        format!("{name}-{:05x}", self.facts.chance & 0x000f_ffff)
+    }
+
+    /// One that the template fixes is kept: what has it is most often the run itself.
     fn name_to_ask_with(&self, sequence: i64) -> Option<String> {
         let rendering = self.facts.rendering.as_ref().ok()?;
         let document = &rendering.document;
@@ -59,7 +64,7 @@ impl Reconciliation<'_> {
             return None;
         }
         let name = document.run_name(&self.facts.runnable.uid, sequence);
-        Some(format!("{name}-{:05x}", self.facts.chance & 0x000f_ffff))
+        Some(self.unheld_name(&name))
     }
 
     /// Asks whether the server would make the run of this number, for the person who is to approve it.

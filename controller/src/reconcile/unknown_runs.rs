@@ -64,7 +64,8 @@ impl Reconciliation<'_> {
         };
         let (sequence, name) = (current.sequence, current.name.clone());
         let token = current.rerun_token.as_deref();
-        let made = match self.stamped(sequence, Some(&format!("{name}-probe")), token) {
+        let asked = self.unheld_name(&name);
+        let made = match self.stamped(sequence, Some(&asked), token) {
             Ok((path, object)) => account.create(&path, &object, CreateMode::DryRun).await,
             Err(error) => return Err(self.fail(Operation::Create(sequence), error)),
         };
