@@ -40,6 +40,7 @@ pub(crate) fn spec(document: &Document) -> Option<ClusterRunTemplateSpec> {
         timeout: document.field("timeout"),
         concurrency_policy: document.field("concurrencyPolicy"),
         approval: document.field("approval"),
+        start: document.field("start"),
         stop: document.field("stop"),
         template: part("template")?,
         input_schema: part("inputSchema"),

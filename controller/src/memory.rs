@@ -47,6 +47,8 @@ pub struct Memory {
     pub asked_to_stop: LookedFor,
     /// The runs, by uid, of which it was reported that they do not stop, and whether they had been told.
     pub reported_unstopped: BTreeSet<(String, bool)>,
+    /// For how long a change is known, where that counts.
+    pub changes_due: Changes,
     /// How often the API server was asked of late what it makes of what waits for a person.
     pub dry_runs: DryRuns,
     /// What the account may not do.
@@ -320,11 +322,13 @@ pub fn digest(told: impl Hash) -> u64 {
     hasher.finish()
 }
 
+mod changes;
 mod dry_runs;
 mod left;
 mod looked_for;
 mod permissions;
 mod pods;
+pub use changes::Changes;
 pub use dry_runs::{DryRuns, MOST_DRY_RUNS};
 pub use left::Leaving;
 use left::Left;

@@ -6,6 +6,7 @@
 
 mod approval;
 mod concurrency;
+mod debounce;
 mod lifecycle;
 
 use std::future::Future;
@@ -67,6 +68,8 @@ pub enum Mutant {
     ToldIsOver,
     /// An approval counts for whatever is made under its number.
     ApprovedByNumber,
+    /// What changes again and again runs at once.
+    NeverSettles,
 }
 
 /// Whether this process makes this mistake.
@@ -110,6 +113,7 @@ mod switched_on {
 /// What was decided.
 pub(crate) fn decided(step: Step, facts: &Facts) -> Step {
     let step = concurrency::decided(lifecycle::decided(step, facts), facts);
+    let step = debounce::decided(step, facts);
     match approval::decided(step, facts) {
         Step::Write(mut ledger, change) => {
             if makes(Mutant::NameOfHash) && matches!(change, Change::Intent | Change::Renumber) {

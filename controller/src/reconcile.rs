@@ -87,6 +87,7 @@ impl ControllerContext {
         reconciliation.say_unreadable_history();
         reconciliation.observe().await;
         for _ in 0..MAX_STEPS {
+            reconciliation.note_what_is_due();
             let step = mutants::decided(decide(&reconciliation.facts), &reconciliation.facts);
             if let Some((error, left)) = reconciliation.in_backoff(&step) {
                 return self.stuck(reconciliation, error, Some(left)).await;

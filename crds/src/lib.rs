@@ -19,6 +19,7 @@ mod retry;
 mod run_template;
 mod runnable;
 mod schema;
+mod start;
 mod status;
 mod stop;
 mod written;
@@ -46,6 +47,7 @@ pub use run_template::{ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTem
 pub use runnable::{
     ResourceRef, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, Selector,
 };
+pub use start::Start;
 pub use status::{CurrentRun, OutputsFrom, RunPhase, RunResult, RunnableStatus, last_answered};
 pub use stop::{DeleteRun, Stop, StopMethod, StopReason};
 pub use written::{MAX_LINE, MAX_LINES, MAX_UNREADABLE};

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     approval::ApprovalPolicy, concurrency::ConcurrencyPolicy, health_rule::HealthRule,
-    retry::Retry, schema, stop::StopMethod,
+    retry::Retry, schema, start::Start, stop::StopMethod,
 };
 
 /// Says what a Runnable runs, when a run has succeeded, and which of its values are outputs.
@@ -79,6 +79,10 @@ pub struct ClusterRunTemplateSpec {
     /// ask for `Manual` as well, and cannot take it back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalPolicy>,
+
+    /// When a run of this template that is due may begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Start>,
 
     /// How a run is stopped, by its timeout, for a later run (`concurrencyPolicy: Replace`) and by `cartouche cancel`. Without it that is known of Jobs, Pods, Tekton's
     /// `TaskRun`s and `PipelineRun`s, and Argo `Workflow`s.

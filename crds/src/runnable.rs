@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    approval::ApprovalPolicy, concurrency::ConcurrencyPolicy, retry::Retry, schema,
+    approval::ApprovalPolicy, concurrency::ConcurrencyPolicy, retry::Retry, schema, start::Start,
     status::RunnableStatus,
 };
 
@@ -84,6 +84,10 @@ pub struct RunnableSpec {
     /// attempts that `retry` makes need no approval. Templates cannot read it, and a change of it makes no run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalPolicy>,
+
+    /// When a run that is due may begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Start>,
 
     /// How many finished runs are kept. Unfinished runs, the current run and the run that the
     /// outputs came from are never deleted, others ten minutes after their end at the earliest.

@@ -6,6 +6,7 @@
 
 mod approval;
 mod current_run;
+mod debounce;
 mod first_run;
 mod gate;
 mod overlap;

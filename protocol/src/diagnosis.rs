@@ -8,7 +8,7 @@ mod in_the_way;
 mod sentence;
 mod wrong_type;
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use cartouche_crds::{Stop, StopReason};
 use cartouche_templating::{Diagnostic, explained};
@@ -186,6 +186,13 @@ pub enum Diagnosis {
     },
     /// What is asked for beside what is run cannot be used.
     PolicyInvalid(Vec<Fault>),
+    /// What is rendered has to stay the same for a while before it runs.
+    Settling {
+        /// For how long.
+        pause: Duration,
+        /// After how long it runs all the same.
+        longest: Duration,
+    },
     /// The run that is due needs the yes of a person.
     ApprovalRequired {
         /// Its number.
@@ -318,6 +325,7 @@ impl Diagnosis {
             Self::OtherController(_) => {
                 "leave the status alone if it was edited by hand; else stop the other controller of carto.run, which may be Cartographer"
             }
+            Self::Settling { .. } => "nothing: it begins by itself",
             Self::Suspended => {
                 "`cartouche resume`, or set spec.suspend to false, when it may be made"
             }

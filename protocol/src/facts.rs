@@ -6,6 +6,7 @@ mod hindrance;
 mod run_at_hand;
 mod run_name;
 mod runnable_facts;
+mod settling;
 
 use std::{
     borrow::Cow,
@@ -28,6 +29,7 @@ pub use dry_run::DryRun;
 pub use hindrance::Hindrance;
 pub use run_name::RunName;
 pub use runnable_facts::RunnableFacts;
+pub use settling::Settling;
 
 /// What is known of one Runnable at one moment. A reconciliation begins with what the caches say; reads that a
 /// decision asks for are added, and it is decided again.
@@ -89,6 +91,8 @@ pub struct Facts {
     pub reads: HashMap<RunName, NameRead>,
     /// What becomes of an object like the pending run's, if the server was asked.
     pub probe: Option<Probe>,
+    /// For how long what is due has been that, as far as this process knows.
+    pub settling: Settling,
     /// What the server makes of the run that waits for a person, if it was asked in this reconciliation.
     pub dry_run: Option<DryRun>,
     /// Whether the newest run is what the server makes of the rendered document, if asked.
@@ -272,6 +276,7 @@ impl Facts {
             listed_every_kind: false,
             reads: HashMap::new(),
             probe: None,
+            settling: Settling::default(),
             dry_run: None,
             server_agrees: None,
             created: remembered.created,

@@ -26,6 +26,8 @@ pub struct Asks {
     pub concurrency: Option<ConcurrencyPolicy>,
     /// Whether a person has to approve each run.
     pub approval: Option<ApprovalPolicy>,
+    /// How long what is rendered has to stay the same.
+    pub debounce: Option<String>,
     /// How a run is stopped.
     pub stop: Option<StopMethod>,
 }
@@ -39,6 +41,7 @@ impl Asks {
             timeout: spec.timeout.clone(),
             concurrency: spec.concurrency_policy,
             approval: spec.approval,
+            debounce: spec.start.as_ref().and_then(|start| start.debounce.clone()),
             stop: None,
         }
     }
@@ -51,6 +54,7 @@ impl Asks {
             timeout: spec.timeout.clone(),
             concurrency: spec.concurrency_policy,
             approval: spec.approval,
+            debounce: spec.start.as_ref().and_then(|start| start.debounce.clone()),
             stop: spec.stop.clone(),
         }
     }
@@ -67,6 +71,8 @@ pub struct Policy {
     pub concurrency: ConcurrencyPolicy,
     /// Whether a person has to approve each run.
     pub approval: ApprovalPolicy,
+    /// How long what is rendered has to stay the same before it runs.
+    pub debounce: Option<SignedDuration>,
     /// How the template has its runs stopped.
     pub stop: Option<StopRequest>,
 }
@@ -131,6 +137,14 @@ impl Policy {
         };
         let own = timeout("the Runnable's", runnable);
         let general = timeout("the template's", template);
+        let mut debounce = |whose: &str, asks: &Asks| {
+            let text = asks.debounce.as_ref()?;
+            span(&format!("{whose} spec.start.debounce"), text, faults)
+        };
+        let pauses = [
+            debounce("the Runnable's", runnable),
+            debounce("the template's", template),
+        ];
         Self {
             retry: None,
             timeout: own.into_iter().chain(general).min(),
@@ -139,6 +153,7 @@ impl Policy {
                 .or(runnable.concurrency)
                 .unwrap_or_default(),
             approval: ApprovalPolicy::merged(runnable.approval, template.approval),
+            debounce: pauses.into_iter().flatten().max(),
             stop: stop::given(template.stop.as_ref(), faults),
         }
     }
@@ -164,7 +179,9 @@ impl Policy {
     /// Whether a run that is due may have to wait though nothing is wrong.
     #[must_use]
     pub fn may_hold(&self) -> bool {
-        self.concurrency != ConcurrencyPolicy::Allow || self.approval == ApprovalPolicy::Manual
+        self.concurrency != ConcurrencyPolicy::Allow
+            || self.approval == ApprovalPolicy::Manual
+            || self.debounce.is_some()
     }
 
     /// Until when a run that was made at this time may work.

@@ -37,6 +37,8 @@ pub enum Category {
     RunawayDetected,
     /// What it, or its template, asks for beside what is run cannot be used.
     PolicyInvalid,
+    /// A run is due, and waits until what is rendered has stayed the same for a while.
+    Settling,
     /// A run is due, and nobody has approved it yet.
     ApprovalRequired,
     /// A run is due, and no run may begin while an earlier one is at work.
@@ -53,7 +55,7 @@ pub enum Category {
 
 impl Category {
     /// Every category, for metrics that are there from the start.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::InvalidRunnable,
         Self::ServiceAccountError,
         Self::ServiceAccountTokenError,
@@ -66,6 +68,7 @@ impl Category {
         Self::NameConflict,
         Self::RunawayDetected,
         Self::PolicyInvalid,
+        Self::Settling,
         Self::ApprovalRequired,
         Self::RunAtWork,
         Self::StopFailed,
@@ -90,6 +93,7 @@ impl Category {
             Self::NameConflict => "NameConflict",
             Self::RunawayDetected => "RunawayDetected",
             Self::PolicyInvalid => "PolicyInvalid",
+            Self::Settling => "Settling",
             Self::ApprovalRequired => "ApprovalRequired",
             Self::RunAtWork => "RunAtWork",
             Self::StopFailed => "StopFailed",
@@ -117,7 +121,10 @@ impl Category {
     /// run before is not what the Runnable stands at.
     #[must_use]
     pub fn goes_before_the_run(self) -> bool {
-        matches!(self, Self::ApprovalRequired | Self::RunAtWork)
+        matches!(
+            self,
+            Self::Settling | Self::ApprovalRequired | Self::RunAtWork
+        )
     }
 
     /// Whether only a person ends it, and nothing is wrong.

@@ -25,12 +25,13 @@ pub(crate) const SELECTED: &str = "selected";
 /// Metadata that changes with every write.
 const VOLATILE: [&str; 2] = ["resourceVersion", "managedFields"];
 /// Fields of a Runnable's spec that say when and how often, and not what is run.
-const WHEN_TO_RUN: [&str; 5] = [
+const WHEN_TO_RUN: [&str; 6] = [
     "suspend",
     "retry",
     "timeout",
     "concurrencyPolicy",
     "approval",
+    "start",
 ];
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 

@@ -78,6 +78,7 @@ fn spec(template: Value, path: Option<&str>) -> ClusterRunTemplateSpec {
         timeout: None,
         concurrency_policy: None,
         approval: None,
+        start: None,
         stop: None,
     }
 }

@@ -27,6 +27,7 @@ fn spec(template: Value) -> ClusterRunTemplateSpec {
         timeout: None,
         concurrency_policy: None,
         approval: None,
+        start: None,
         stop: None,
     }
 }

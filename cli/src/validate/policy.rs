@@ -1,6 +1,6 @@
 //! What a Runnable and its template ask for beside what is run: by the same function as the controller.
 
-use cartouche_crds::duration;
+use cartouche_crds::{Start, duration};
 use cartouche_protocol::{
     diagnosis::Fault,
     policy::{Asks, Policy},
@@ -172,6 +172,9 @@ pub(crate) fn asks(document: &Document) -> Asks {
         timeout: document.field("timeout"),
         concurrency: document.field("concurrencyPolicy"),
         approval: document.field("approval"),
+        debounce: document
+            .field("start")
+            .and_then(|start: Start| start.debounce),
         stop: document.field("stop"),
     }
 }

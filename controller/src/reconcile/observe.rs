@@ -17,7 +17,10 @@ use serde_json::{Value, json};
 use super::reconciliation::{End, Reconciliation};
 use crate::{
     api::Requests,
+    clock::boot_time,
     discovery::DiscoveryError,
+    lock::lock,
+    memory::{Changes, digest},
     mutants::{self, Mutant},
     templates::TemplateUnread,
 };
@@ -51,6 +54,25 @@ impl Reconciliation<'_> {
         self.look_at_the_clock();
         self.observe_watches().await;
         Ok(())
+    }
+
+    /// For how long what is due has been that, where a change has to stay the same for a while.
+    pub(super) fn note_what_is_due(&mut self) {
+        let Ok(rendering) = &self.facts.rendering else {
+            lock(&self.memory).changes_due.unknown(boot_time());
+            return;
+        };
+        let Some(pause) = self.facts.policy.debounce else {
+            lock(&self.memory).changes_due = Changes::default();
+            return;
+        };
+        let is_due = self.facts.ledger.current.is_none() || self.facts.is_another_due();
+        let token = self.facts.runnable.rerun_token.as_deref();
+        let due = is_due.then(|| digest((rendering.document.input_hash(), token)));
+        let mut memory = lock(&self.memory);
+        self.facts.settling = memory
+            .changes_due
+            .seen(due, pause.unsigned_abs(), boot_time());
     }
 
     async fn render(&mut self, consistent: bool) -> Result<Rendering, ReconcileError> {

@@ -113,6 +113,7 @@ impl OwnKind for CachedRunnable {
             timeout: None,
             concurrency_policy: None,
             approval: None,
+            start: None,
         }
     }
 }
@@ -145,6 +146,7 @@ impl OwnKind for ClusterRunTemplate {
             timeout: None,
             concurrency_policy: None,
             approval: None,
+            start: None,
             stop: None,
         }
     }

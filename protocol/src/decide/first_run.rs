@@ -21,10 +21,10 @@ pub(super) fn first_run(facts: &Facts, rendering: &Rendering) -> Step {
     if !rendering.consistent {
         return Step::RenderAgain;
     }
-    // What has never run need not be looked for while it waits for a person. Should there be runs after all, its number is
+    // What has never run need not be looked for while it waits for a person, or for the next change. Should there be runs after all, its number is
     // another one then, which is asked for anew.
     if facts.ledger_state == LedgerState::NeverServed
-        && let Err(step) = gate::waits_for_a_person(facts, rendering)
+        && let Err(step) = gate::first(facts, rendering)
     {
         return step;
     }

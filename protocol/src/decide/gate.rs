@@ -6,7 +6,7 @@ use std::time::Duration;
 use cartouche_crds::{Breaker, CurrentRun, RunPhase};
 use k8s_openapi::jiff::Timestamp;
 
-use super::{Step, approval, overlap};
+use super::{Step, approval, debounce, overlap};
 use crate::{
     diagnosis::Diagnosis,
     facts::{Facts, Rendering},
@@ -42,15 +42,18 @@ pub(super) fn intent(
         Beginning::Attempt => ledger.breaker.clone(),
     };
     if beginning == Beginning::Run {
+        debounce::settled(facts)?;
         approval::given(facts, rendering, ledger)?;
     }
     overlap::over(facts, ledger)?;
     Ok(breaker)
 }
 
-/// What holds back the first run of a Runnable without any, if a person does.
-pub(super) fn waits_for_a_person(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
-    resumed(facts).and_then(|()| approval::given(facts, rendering, &facts.ledger))
+/// What holds back the first run of a Runnable without any, of what can be told before anything is listed.
+pub(super) fn first(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
+    resumed(facts)?;
+    debounce::settled(facts)?;
+    approval::given(facts, rendering, &facts.ledger)
 }
 
 /// What holds back the create of an entry that has its number, if anything does. Unless it follows its own intent at once,

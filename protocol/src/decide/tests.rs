@@ -8,6 +8,7 @@
 mod adoption;
 mod approval;
 mod creation;
+mod debounce;
 mod existing;
 mod gone;
 mod history;

@@ -1,5 +1,7 @@
 //! One example of each diagnosis, for the docs.
 
+use std::time::Duration;
+
 use cartouche_crds::{Stop, StopReason};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
@@ -117,6 +119,10 @@ impl Diagnosis {
                 namespace: text("shop"),
                 runnable: text("build"),
                 given: Some(GivenApproval::OtherRun(3)),
+            },
+            Self::Settling {
+                pause: Duration::from_secs(10),
+                longest: Duration::from_secs(100),
             },
             Self::RunAtWork(vec![InTheWay {
                 run: text("Build shop/shop-build-a1"),

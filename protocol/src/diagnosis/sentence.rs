@@ -78,6 +78,10 @@ impl fmt::Display for Diagnosis {
             Self::ApprovalRequired {
                 sequence, given, ..
             } => f.write_str(&approval::sentence(*sequence, *given)),
+            Self::Settling { pause, longest } => write!(
+                f,
+                "a run is due, and waits until what is rendered has stayed the same for {pause:?}, for {longest:?} at most"
+            ),
             Self::RunAtWork(runs) => f.write_str(&in_the_way::sentence(runs)),
             Self::NoWayToStop(run, stop) => {
                 let why = "and it is not known how its kind is stopped: it is still at work";

@@ -19,7 +19,7 @@ pub(super) fn pending(
 ) -> Option<PendingRun> {
     let reason = match error.category {
         Category::RunAtWork | Category::StopFailed => Category::RunAtWork,
-        Category::ApprovalRequired => Category::ApprovalRequired,
+        held @ (Category::ApprovalRequired | Category::Settling) => held,
         _ => return None,
     };
     let sequence = match due(facts, ledger)? {

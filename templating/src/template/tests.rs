@@ -32,6 +32,7 @@ fn compile(template: Value) -> Result<Template, Diagnostics> {
         timeout: None,
         concurrency_policy: None,
         approval: None,
+        start: None,
         stop: None,
     })
 }
@@ -129,6 +130,7 @@ fn what_is_wrong_whatever_a_runnable_says_is_found_by_compiling() {
         timeout: None,
         concurrency_policy: None,
         approval: None,
+        start: None,
         stop: None,
         template: json!({
             "kind": "",
@@ -248,6 +250,7 @@ fn attempt(template: Value, inputs: &Value) -> Attempt {
         timeout: None,
         concurrency_policy: None,
         approval: None,
+        start: None,
         stop: None,
         template,
         outputs: None,
@@ -385,6 +388,7 @@ fn a_run_that_does_not_say_its_kind_has_that_of_the_template() {
         timeout: None,
         concurrency_policy: None,
         approval: None,
+        start: None,
         stop: None,
         template: json!({
             "apiVersion": "v1", "kind": kind, "metadata": { "generateName": "x-" },

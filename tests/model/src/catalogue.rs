@@ -1,6 +1,7 @@
 //! The configurations that are checked, by name.
 
 mod approval;
+mod debounce;
 mod lost_status;
 mod memory;
 mod mistakes;
@@ -355,6 +356,7 @@ pub fn configurations() -> Vec<Configuration> {
         },
     ];
     all.extend(approval::configurations());
+    all.extend(debounce::configurations());
     all.extend(lost_status::configurations());
     all.extend(memory::configurations());
     all.extend(overlap::configurations());

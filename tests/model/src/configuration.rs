@@ -115,6 +115,8 @@ pub struct Configuration {
     pub concurrency: ConcurrencyPolicy,
     /// Whether somebody has to approve each run.
     pub approval: bool,
+    /// Whether what is rendered has to stay the same for a while.
+    pub debounce: bool,
     /// Runs are stopped by their deletion.
     pub stop_deletes: bool,
     /// Finished runs are deleted but for one of each sort.
@@ -178,6 +180,7 @@ impl Default for Configuration {
             retries: 0,
             concurrency: ConcurrencyPolicy::Allow,
             approval: false,
+            debounce: false,
             stop_deletes: false,
             retires: false,
             time: false,
@@ -253,6 +256,7 @@ impl Configuration {
             retry: Some(retry),
             concurrency: Some(self.concurrency),
             approval: self.approval.then_some(ApprovalPolicy::Manual),
+            debounce: self.debounce.then(|| "10s".to_owned()),
             ..Asks::default()
         };
         Policy::of(&asks, &Asks::default()).expect("a policy")

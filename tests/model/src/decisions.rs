@@ -278,6 +278,7 @@ impl Decisions {
             timeout: None,
             concurrency_policy: None,
             approval: None,
+            start: None,
         };
         let mut runnable = Runnable::new(RUNNABLE, spec);
         runnable.status = Some((*self.pool.stored(status)).clone());

@@ -1,7 +1,7 @@
 //! What users, time and faults do to a state.
 
 mod status;
-mod time;
+pub(crate) mod time;
 
 use cartouche_crds::{RunPhase, RunnableStatus};
 use cartouche_protocol::{facts::RunName, ledger::Ledger};
@@ -55,6 +55,9 @@ impl Checked {
             Action::BackUp => world.backup = Some(world.runnable.status),
             Action::Restore => self.restore(world),
             Action::GraceEnds(worker) => time::end_grace(&mut world.workers[worker]),
+            Action::Settle(worker) => {
+                time::settle(&mut world.workers[worker]);
+            }
             Action::Pause => {
                 self.pause(world);
             }

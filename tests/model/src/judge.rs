@@ -36,6 +36,8 @@ pub const S7: u8 = 16;
 pub const S6: u8 = 32;
 /// A run was intended that nobody has approved.
 pub const S8: u8 = 64;
+/// A run was intended of what had not stayed the same for long enough.
+pub const SETTLED: u8 = 128;
 
 /// Judges a write of the status that has its effect now.
 pub(crate) fn write(
@@ -72,6 +74,10 @@ pub(crate) fn write(
         if stale || repeats(model, world, &old, current, knowledge) {
             world.ghost.broken |= S3;
         }
+        let is_new = change == Some(Change::Intent) && !goes_on(&old, current);
+        if model.setup.debounce && is_new && !knowledge.settled {
+            world.ghost.broken |= SETTLED;
+        }
         // The resourceVersion of the write stands for the spec, too.
         if world.runnable.suspended || knowledge.suspended {
             world.ghost.broken |= SUSPENDED;
@@ -79,6 +85,13 @@ pub(crate) fn write(
         world.ghost.newest_input = world.ghost.newest_input.max(knowledge.input);
         world.ghost.restored = false;
     }
+}
+
+/// Whether a run is of the document and the request of the one before.
+fn goes_on(old: &RunnableStatus, new: &CurrentRun) -> bool {
+    let before = old.current_run.as_ref();
+    let asks = new.rerun_token.is_some() && new.rerun_token.as_deref() != old.last_answered();
+    before.is_some_and(|before| before.input_hash == new.input_hash) && !asks
 }
 
 /// Whether a create that is on its way may make a run beside the one that is intended, where none may be.

@@ -65,6 +65,8 @@ pub enum Action {
     Restore,
     /// The time for another controller's word about a missing run is over, for a worker.
     GraceEnds(usize),
+    /// What is due has stayed the same for long enough, for a worker.
+    Settle(usize),
     /// Half a minute passes.
     Pause,
     /// More than the minimum age passes.
@@ -128,6 +130,9 @@ impl Checked {
         }
         if worker.memory.missing.is_some_and(|missing| !missing.over) {
             actions.push(Action::GraceEnds(index));
+        }
+        if worker.memory.due.is_some_and(|due| !due.2) {
+            actions.push(Action::Settle(index));
         }
         if world.left.crashes > 0 {
             actions.push(Action::Crash(index));
@@ -247,6 +252,9 @@ impl Model for Checked {
             Property::always("S6", |_, world: &World| world.ghost.broken & judge::S6 == 0),
             Property::always("S7", |_, world: &World| world.ghost.broken & judge::S7 == 0),
             Property::always("S8", |_, world: &World| world.ghost.broken & judge::S8 == 0),
+            Property::always("settled", |_, world: &World| {
+                world.ghost.broken & judge::SETTLED == 0
+            }),
             Property::always("suspended", |_, world: &World| {
                 world.ghost.broken & judge::SUSPENDED == 0
             }),

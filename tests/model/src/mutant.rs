@@ -131,6 +131,8 @@ pub enum Mutant {
     ReplacedAtOnce,
     /// What made way for another document is over, even if it is wanted again.
     ReplacedForGood,
+    /// What changes again and again runs at once.
+    DebounceIgnored,
     /// An approval counts for each run of its document.
     ApprovedByHash,
     /// An approval counts for whatever is made under its number.
@@ -166,6 +168,7 @@ impl Mutant {
             Self::UnseenNotAtWork => overlap::forget_unseen(&mut facts),
             Self::WithdrawnUnwritten => overlap::give_up_unseen(&mut facts),
             Self::ReplacedAtOnce => overlap::forget_stopped(&mut facts),
+            Self::DebounceIgnored => facts.policy.debounce = None,
             Self::ApprovedByHash => {
                 approval::count_if(&mut facts, |given, wanted| {
                     given.input_hash == wanted.input_hash

@@ -60,6 +60,9 @@ pub struct Memory {
     pub kinds: u8,
     /// Runs that were told to stop.
     pub told: Vec<Uid>,
+    /// What is due, as document and re-run request, and whether it has stayed the same for long enough. Only where that
+    /// counts.
+    pub due: Option<(u8, u8, bool)>,
 }
 
 /// How long a worker has seen no ledger.

@@ -17,6 +17,7 @@ use cartouche_protocol::{
 use crate::{
     cast::{NOW, run_of, token},
     configuration::Left,
+    faults::time,
     judge,
     model::Checked,
     pool::hashed,
@@ -97,7 +98,11 @@ impl Checked {
             }
             world.squeeze_versions();
             let may_wait = !self.setup.at_once;
-            let is_woken = |world: &mut World| self.come_due(world) || self.age(world);
+            let is_woken = |world: &mut World| {
+                let mut workers = world.workers.iter_mut();
+                let settles = workers.by_ref().any(time::settle);
+                settles || self.come_due(world) || self.age(world)
+            };
             if world == before && self.leaves_at_work(&world) {
                 if may_wait && is_woken(&mut world) {
                     continue;

@@ -5,11 +5,12 @@ use std::time::Duration;
 use cartouche_protocol::{
     decide::Change,
     facts::{LedgerWriter, RunName},
+    ledger::Due,
     process_state::{Remembered, StoredStatus},
 };
 
 use crate::{
-    cast::run_of,
+    cast::{run_of, token},
     decisions::{End, Move},
     judge,
     model::Checked,
@@ -17,7 +18,7 @@ use crate::{
     pool::StatusId,
     process::{CLOCK, Memory, noted},
     reads::read,
-    world::{Cached, Knowledge, Make, Outcome, Pass, Request, Shown, Stage, World},
+    world::{Cached, Knowledge, Make, Outcome, Pass, Request, Shown, Stage, Worker, World},
 };
 
 impl Checked {
@@ -44,7 +45,11 @@ impl Checked {
             return;
         }
         let mut requests = 0;
-        while let Some(pass) = &world.workers[worker].pass {
+        while world.workers[worker].pass.is_some() {
+            self.note_what_is_due(&mut world.workers[worker]);
+            let Some(pass) = &world.workers[worker].pass else {
+                break;
+            };
             let next = match &pass.stage {
                 Stage::Creating => return,
                 Stage::Retiring(runs) if runs.is_empty() => {
@@ -70,6 +75,26 @@ impl Checked {
                 Some(next) => self.carry_out(world, worker, &next),
             }
         }
+    }
+
+    /// For how long what is due has been that.
+    fn note_what_is_due(&self, worker: &mut Worker) {
+        let Some(pass) = worker.pass.as_mut().filter(|_| self.setup.debounce) else {
+            return;
+        };
+        let knowledge = &mut pass.knowledge;
+        let (document, asked) = (
+            self.setup.document(knowledge.input),
+            self.setup.token(knowledge.spec),
+        );
+        let hash = self.decisions.cast.document(document).rendered.input_hash();
+        let ledger = self.decisions.ledger(knowledge.stored);
+        let is_due = matches!(ledger.due(hash, token(asked).as_deref()), Due::New(_));
+        let is_due = ledger.current.is_none() || is_due;
+        let due = (document, asked);
+        let known = worker.memory.due.filter(|it| (it.0, it.1) == due);
+        worker.memory.due = is_due.then(|| known.unwrap_or((document, asked, false)));
+        knowledge.settled = worker.memory.due.is_some_and(|it| it.2);
     }
 
     /// `false` when the cache is older than our own last write.
@@ -330,5 +355,6 @@ fn known_at_first(
         stuck: None,
         overdue: false,
         told: Vec::new(),
+        settled: false,
     }
 }

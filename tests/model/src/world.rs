@@ -239,6 +239,8 @@ pub struct Knowledge {
     pub overdue: bool,
     /// Runs that this process remembers to have told to stop.
     pub told: Vec<Uid>,
+    /// What is due has stayed the same for long enough.
+    pub settled: bool,
 }
 
 /// Where a pass stands.

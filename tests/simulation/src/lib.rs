@@ -19,6 +19,7 @@
 
 pub mod approval;
 pub mod controllers;
+pub mod debounce;
 pub mod discovery;
 pub mod engine;
 pub mod faults;

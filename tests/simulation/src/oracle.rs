@@ -12,6 +12,7 @@ mod history;
 mod runs;
 pub use runs::spared;
 mod settled;
+mod settling;
 mod stops;
 
 use cartouche_crds::{RUN_SEQUENCE_LABEL, RunnableStatus};
@@ -36,6 +37,7 @@ pub fn forbidden(store: &Store, plan: &Plan) -> Verdict {
     runs::judge(store, &mut found);
     beginnings::judge(store, &mut found);
     stops::judge(store, plan, &mut found);
+    settling::judge(store, plan, &mut found);
     found
 }
 

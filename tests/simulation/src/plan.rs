@@ -9,8 +9,8 @@ use serde_json::Value;
 pub use deed::Deed;
 
 use crate::{
-    approval::Asked, original::Original, overlap::Overlap, retries::Retries, stops::Stops,
-    strangers::Sort,
+    approval::Asked, debounce::Debounce, original::Original, overlap::Overlap, retries::Retries,
+    stops::Stops, strangers::Sort,
 };
 
 /// One simulation.
@@ -42,6 +42,8 @@ pub struct Plan {
     pub overlap: Option<Overlap>,
     /// Whether a person has to approve each run, in every tenth seed.
     pub asked: Option<Asked>,
+    /// How long changes have to stay before they run, in every ninth seed.
+    pub debounce: Option<Debounce>,
     /// What happens, in order.
     pub deeds: Vec<(Duration, Deed)>,
 }
@@ -65,6 +67,9 @@ impl Plan {
         if let Some(asked) = self.asked {
             asked.ask(object, is_template);
         }
+        if let Some(debounce) = self.debounce {
+            debounce.ask(object, is_template);
+        }
     }
 
     /// The plan of a seed.
@@ -86,6 +91,7 @@ impl Plan {
             stops: None,
             overlap: None,
             asked: None,
+            debounce: None,
             deeds: Vec::new(),
         };
         let mut crowd = fastrand::Rng::with_seed(seed ^ CROWDS);
@@ -135,6 +141,10 @@ impl Plan {
         if seed % 10 == WITH_APPROVAL {
             let by_template = seed % 20 == WITH_APPROVAL;
             plan.asked = Some(Asked { by_template });
+        }
+        if seed % 9 == WITH_DEBOUNCE {
+            let mut random = fastrand::Rng::with_seed(seed ^ DEBOUNCE);
+            plan.debounce = Some(Debounce::draw(&mut random));
         }
         draw.random = before;
         plan.deeds = draw.deeds;
@@ -201,6 +211,10 @@ const OVERLAP: u64 = 0x6f_7665_726c_6170;
 const WITHOUT_OVERLAP: u64 = 3;
 /// In every tenth seed a person has to approve each run, by the template or by the Runnable in turn.
 const WITH_APPROVAL: u64 = 7;
+/// Tells that of pauses.
+const DEBOUNCE: u64 = 0x64_6562_6f75_6e63;
+/// In every ninth seed what is rendered has to settle; it is none that once failed without that.
+const WITH_DEBOUNCE: u64 = 3;
 /// Tells that of statuses.
 const STATUSES: u64 = 0x73_7461_7475_7300;
 /// Whatever the original controller has sent arrives so many seconds after its end at the latest; a

@@ -12,6 +12,7 @@ use turmoil::Sim;
 use crate::{
     approval,
     controllers::{self, SERVER},
+    debounce,
     faults::{Counts, Faults, count},
     oracle::{self, Verdict, Violation},
     overlap,
@@ -139,6 +140,7 @@ impl Play {
             faults.insert("Retried".to_owned(), further_attempts(log));
             faults.insert("Waited".to_owned(), overlap::waits(log));
             faults.insert("Approved".to_owned(), approval::approvals(log));
+            faults.insert("Settling".to_owned(), debounce::held(log));
             faults.extend(stops::counts(state.store.told()));
             (hasher.finish(), runs, spared, trace, faults)
         });

@@ -27,7 +27,7 @@ const ONCE_FAILED: [u64; 14] = [
 /// model and to the tests on the real API server: a create that is sent again, which the name that the
 /// ledger fixed makes harmless unless the Runnable is deleted meanwhile; and unchecked adoption, since a
 /// status that was put back is compared with the runs that exist before anything is adopted.
-const FOUND_HERE: [(Mutant, u64); 16] = [
+const FOUND_HERE: [(Mutant, u64); 17] = [
     (Mutant::NoPrecondition, 0),
     (Mutant::NoMinimumAge, 0),
     (Mutant::NameOfHash, 0),
@@ -44,6 +44,7 @@ const FOUND_HERE: [(Mutant, u64); 16] = [
     (Mutant::RunsBeside, 0),
     (Mutant::ToldIsOver, 0),
     (Mutant::ApprovedByNumber, 0),
+    (Mutant::NeverSettles, 0),
 ];
 
 /// What the command says, and whether it was content.
@@ -85,6 +86,7 @@ fn no_seed_makes_a_run_twice_or_loses_one() {
         ("StoppedAgain ", 80),
         ("Waited ", 100),
         ("Approved ", 300),
+        ("Settling ", 50),
     ];
     for (what, least) in least {
         let times = told.split(what).nth(1);

@@ -10,6 +10,7 @@ mod approval;
 mod bad_input;
 mod concurrency;
 mod conditions;
+mod debounce;
 mod events;
 mod expressions;
 mod fixed_names;

@@ -63,6 +63,7 @@ fn rendered(metadata: &Value, input: &str) -> Rendered {
         timeout: None,
         concurrency_policy: None,
         approval: None,
+        start: None,
         stop: None,
     };
     let runnable = json!({ "metadata": { "name": "r", "namespace": "default" }, "spec": {} });

@@ -251,6 +251,7 @@ fn a_colon_in_what_a_user_wrote_parts_no_message() {
         timeout: None,
         concurrency_policy: None,
         approval: None,
+        start: None,
         stop: None,
     };
     let problems = crate::Template::compile(&spec).unwrap_err();

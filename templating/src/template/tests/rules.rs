@@ -8,6 +8,7 @@ fn spec() -> ClusterRunTemplateSpec {
         timeout: None,
         concurrency_policy: None,
         approval: None,
+        start: None,
         stop: None,
         template: template(json!({})),
         outputs: Some(

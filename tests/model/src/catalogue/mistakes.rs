@@ -1,8 +1,8 @@
 //! The configurations in which each mistake on purpose shows.
 
 use super::{
-    ab, approval, faults, lost_status::restored_kinds, memory, overlap, plain, retention, retries,
-    timeouts,
+    ab, approval, debounce, faults, lost_status::restored_kinds, memory, overlap, plain, retention,
+    retries, timeouts,
 };
 use crate::{
     configuration::{Configuration, Left},
@@ -357,9 +357,14 @@ fn of_overlap() -> Vec<Configuration> {
     named(all)
 }
 
-/// Those in what an approval is for.
+/// Those in what has to settle, and in what an approval is for.
 fn of_approval() -> Vec<Configuration> {
     let all = [
+        (
+            "a change that has not settled",
+            Mutant::DebounceIgnored,
+            debounce::debounce(),
+        ),
         (
             "an approval of a hash",
             Mutant::ApprovedByHash,

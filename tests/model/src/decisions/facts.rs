@@ -1,10 +1,12 @@
 //! What a worker knows, as the facts that the controller decides by.
 
+use std::time::Duration;
+
 use cartouche_protocol::{
     evaluate::{contains_rendered, digested, fetched_run},
     facts::{
         CachedRun, CreateOutcome, DryRun, Facts, NameRead, PolicyFrom, Probe, Rendering,
-        RunnableFacts, StopOutcome, WatchState,
+        RunnableFacts, Settling, StopOutcome, WatchState,
     },
     ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity},
     policy::Policy,
@@ -75,6 +77,7 @@ impl Decisions {
                 })
                 .collect(),
             server_agrees: knowledge.server_agrees,
+            settling: settling(knowledge),
             dry_run: setup.approval.then_some(DryRun::Accepted),
             resource: Some("tasks.example.dev".to_owned()),
             only_attempt: knowledge.only_attempt,
@@ -194,6 +197,14 @@ fn created(outcome: &Outcome, read: impl Fn(&Shown) -> Option<FetchedRun>) -> Cr
         Outcome::Exists => CreateOutcome::AlreadyExists,
         Outcome::Refused => CreateOutcome::Refused(refusal("forbidden", Requeue::OnRbac)),
         Outcome::Unknown => CreateOutcome::Unknown(refusal("no answer", Requeue::Backoff)),
+    }
+}
+
+fn settling(knowledge: &Knowledge) -> Settling {
+    let same_for = Duration::from_secs(if knowledge.settled { 10 } else { 0 });
+    Settling {
+        same_for,
+        held_for: same_for,
     }
 }
 

@@ -128,6 +128,17 @@ pub(super) fn end_time_of_runs(world: &mut World) {
     }
 }
 
+/// What is due has stayed the same for long enough. Whoever waits for that looks again.
+pub(crate) fn settle(worker: &mut Worker) -> bool {
+    let due = worker.memory.due.as_mut();
+    let Some(due) = due.filter(|due| !due.2) else {
+        return false;
+    };
+    due.2 = true;
+    worker.woken = true;
+    true
+}
+
 pub(super) fn end_grace(worker: &mut Worker) {
     if let Some(missing) = &mut worker.memory.missing {
         worker.woken |= !missing.over;

@@ -1,0 +1,110 @@
+//! For how long a change is known. A restart begins that anew.
+
+use std::time::Duration;
+
+use cartouche_protocol::facts::Settling;
+
+/// What is due, and since when.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// A digest of its document and request.
+    due: Option<u64>,
+    since: Duration,
+    /// Since when changes are held back, one after the other.
+    first: Duration,
+    /// Since when nothing but something else holds back what is due.
+    let_go: Option<Duration>,
+    /// Since when it cannot be told what is due.
+    unknown: Option<Duration>,
+}
+
+impl Changes {
+    /// What is due now, if anything is, where it has to stay the same for `pause`.
+    pub fn seen(&mut self, due: Option<u64>, pause: Duration, now: Duration) -> Settling {
+        let Some(due) = due else {
+            *self = Self::default();
+            return Settling::default();
+        };
+        if let Some(unknown) = self.unknown.take() {
+            self.first += now.saturating_sub(unknown);
+        }
+        if self.due != Some(due) {
+            // What was let go but waits, for a person say, was not held back by its changes. Whoever begins does so within
+            // the moment, in which another reading of what is due begins nothing anew.
+            let waits_elsewhere = |at: Duration| now.saturating_sub(at) >= pause;
+            if self.due.is_none() || self.let_go.is_some_and(waits_elsewhere) {
+                (self.first, self.let_go) = (now, None);
+            }
+            (self.due, self.since) = (Some(due), now);
+        }
+        let settling = Settling {
+            same_for: now.saturating_sub(self.since),
+            held_for: now.saturating_sub(self.first),
+        };
+        if settling.left(pause).is_zero() {
+            self.let_go.get_or_insert(now);
+        }
+        settling
+    }
+
+    /// It cannot be told what is due. What is the same afterwards was that all the time; else that time counts for nothing.
+    pub fn unknown(&mut self, now: Duration) {
+        if self.due.is_some() {
+            self.unknown.get_or_insert(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAUSE: Duration = Duration::from_secs(10);
+
+    /// For how many seconds it is the same, and for how many changes are held back.
+    fn at(changes: &mut Changes, due: Option<u64>, seconds: u64) -> (u64, u64) {
+        let seen = changes.seen(due, PAUSE, Duration::from_secs(seconds));
+        (seen.same_for.as_secs(), seen.held_for.as_secs())
+    }
+
+    #[test]
+    fn each_change_begins_its_time_anew_and_none_that_of_all() {
+        let mut changes = Changes::default();
+        assert_eq!(at(&mut changes, Some(1), 100), (0, 0));
+        assert_eq!(at(&mut changes, Some(1), 104), (4, 4));
+        assert_eq!(at(&mut changes, Some(2), 108), (0, 8));
+        assert_eq!(at(&mut changes, Some(2), 110), (2, 10));
+        assert_eq!(at(&mut changes, None, 111), (0, 0));
+        assert_eq!(at(&mut changes, Some(2), 112), (0, 0));
+    }
+
+    #[test]
+    fn what_was_let_go_and_waits_for_something_else_makes_the_next_change_wait_anew() {
+        let mut changes = Changes::default();
+        at(&mut changes, Some(1), 0);
+        assert_eq!(at(&mut changes, Some(1), 11), (11, 11));
+        assert_eq!(at(&mut changes, Some(2), 500), (0, 0));
+        assert_eq!(at(&mut changes, Some(3), 505), (0, 5));
+    }
+
+    #[test]
+    fn what_is_let_go_after_long_enough_is_so_though_it_is_read_anew() {
+        let mut changes = Changes::default();
+        for second in (0..=100).step_by(5) {
+            at(&mut changes, Some(second), second);
+        }
+        assert_eq!(at(&mut changes, Some(1), 100), (0, 100));
+        assert_eq!(at(&mut changes, Some(2), 101), (0, 101));
+    }
+
+    #[test]
+    fn a_time_in_which_nobody_could_tell_ends_nothing_and_counts_for_no_other_change() {
+        let mut changes = Changes::default();
+        at(&mut changes, Some(1), 0);
+        changes.unknown(Duration::from_secs(4));
+        assert_eq!(at(&mut changes, Some(1), 8).0, 8);
+        changes.unknown(Duration::from_secs(9));
+        changes.unknown(Duration::from_secs(500));
+        assert_eq!(at(&mut changes, Some(2), 1009), (0, 5));
+    }
+}

@@ -1,0 +1,20 @@
+//! A mistake in what has to stay the same for a while.
+
+use cartouche_protocol::{
+    decide::{Step, decide},
+    facts::Facts,
+    reconcile_error::Category,
+};
+
+use super::{Mutant, makes};
+
+/// What was decided. What changes again and again runs at once.
+pub(super) fn decided(step: Step, facts: &Facts) -> Step {
+    let waits = matches!(&step, Step::Stuck(problem) if problem.category == Category::Settling);
+    if !waits || !makes(Mutant::NeverSettles) {
+        return step;
+    }
+    let mut facts = facts.clone();
+    facts.policy.debounce = None;
+    decide(&facts)
+}

@@ -1,0 +1,27 @@
+//! Whether what is rendered has stayed the same for long enough.
+
+use super::Step;
+use crate::{
+    diagnosis::Diagnosis,
+    facts::{Facts, Settling},
+    reconcile_error::{Category, ReconcileError, Requeue},
+};
+
+/// `Ok` once it has, or once changes were held back for long enough; else that it waits, and until when.
+pub(super) fn settled(facts: &Facts) -> Result<(), Step> {
+    let Some(pause) = facts.policy.debounce else {
+        return Ok(());
+    };
+    let pause = pause.unsigned_abs();
+    let left = facts.settling.left(pause);
+    if left.is_zero() {
+        return Ok(());
+    }
+    let longest = Settling::longest(pause);
+    Err(Step::Stuck(ReconcileError::caused(
+        Category::Settling,
+        Requeue::After(left),
+        Diagnosis::Settling { pause, longest },
+        None,
+    )))
+}
