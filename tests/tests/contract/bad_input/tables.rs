@@ -32,6 +32,11 @@ async fn references_that_pick_nothing() -> Result<()> {
     all("bad-selectors", file("selectors.yaml")?).await
 }
 
+#[tokio::test]
+async fn attempts_stops_and_waits_that_cannot_be_used() -> Result<()> {
+    all("bad-lifecycles", file("lifecycle.yaml")?).await
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Hostile {
@@ -186,8 +191,17 @@ impl Named for Refused {
 
 #[tokio::test]
 async fn what_cannot_be_meant_is_refused_at_once() -> Result<()> {
-    let cases: Vec<Refused> = file("refused.yaml")?;
-    let told = each("refused", cases, |world, index, case| async move {
+    refused("refused", "refused.yaml").await
+}
+
+#[tokio::test]
+async fn attempts_stops_and_waits_that_cannot_be_meant_are_refused_at_once() -> Result<()> {
+    refused("refused-lifecycles", "lifecycle-refused.yaml").await
+}
+
+async fn refused(prefix: &str, cases: &str) -> Result<()> {
+    let cases: Vec<Refused> = file(cases)?;
+    let told = each(prefix, cases, |world, index, case| async move {
         let name = format!("{}-x{index}", world.namespace);
         let (kind, spec) = match &case.template {
             Some(spec) => ("ClusterRunTemplate", spec),
@@ -202,6 +216,6 @@ async fn what_cannot_be_meant_is_refused_at_once() -> Result<()> {
         Ok(said.replace(&world.namespace, "[namespace]"))
     })
     .await?;
-    insta::assert_yaml_snapshot!("refused", told);
+    insta::assert_yaml_snapshot!(prefix, told);
     Ok(())
 }
