@@ -58,6 +58,20 @@ pub(crate) enum Action {
         /// The name of the input.
         input: String,
     },
+    /// The run that this Runnable waits with is approved.
+    Approve(String),
+}
+
+impl Script {
+    /// The Runnables whose next run somebody approves in the course of the story.
+    pub(crate) fn approved(&self) -> impl Iterator<Item = &str> {
+        self.changes
+            .iter()
+            .filter_map(|change| match &change.action {
+                Action::Approve(runnable) => Some(runnable.as_str()),
+                Action::Patch { .. } | Action::CopyOutput { .. } => None,
+            })
+    }
 }
 
 /// An example.

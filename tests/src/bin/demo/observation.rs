@@ -24,6 +24,8 @@ pub(crate) struct Row {
     pub(crate) outputs: BTreeMap<String, Value>,
     /// The number of the run that the outputs are from.
     pub(crate) outputs_from: Option<i64>,
+    /// What approves the run that waits for a person.
+    pub(crate) approval: Option<String>,
     /// The outputs that the template promises; nothing if there is no such template.
     pub(crate) promised: Option<BTreeSet<String>>,
 }
@@ -47,6 +49,7 @@ impl Row {
                 .map(|time| time.0.as_second()),
             outputs: status.outputs.unwrap_or_default(),
             outputs_from: status.outputs_from.map(|from| from.sequence),
+            approval: status.pending.and_then(|pending| pending.approval),
             promised: template
                 .map(|t| t.spec.outputs.clone().unwrap_or_default())
                 .map(|outputs| outputs.into_keys().collect()),

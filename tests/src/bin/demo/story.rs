@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use cartouche_crds::{ClusterRunTemplate, Runnable};
+use cartouche_crds::{APPROVED_ANNOTATION, ClusterRunTemplate, Runnable};
 use cartouche_tests::{
     cluster::Cluster,
     error_text::in_full,
@@ -62,6 +62,7 @@ async fn tell(options: Options) -> Result<ExitCode> {
         script: stage.script.clone(),
         cluster: stage.cluster.clone(),
         left_out: stage.without_engine(progress).await?,
+        to_approve: stage.script.approved().map(str::to_owned).collect(),
         patience,
     };
     play.first_runs().await?;
@@ -90,6 +91,8 @@ struct Play {
     cluster: Cluster,
     /// Templates whose Runnables take no part.
     left_out: BTreeSet<String>,
+    /// Runnables that somebody is still to approve, until when they wait for that.
+    to_approve: BTreeSet<String>,
     patience: Duration,
 }
 
@@ -126,6 +129,14 @@ impl Play {
                 let patch = json!({ "spec": { "inputs": { input: value } } });
                 (format!("runnable/{to}"), patch)
             }
+            Action::Approve(runnable) => {
+                self.to_approve.remove(runnable);
+                let approval = self.row(runnable).await?.approval;
+                let approval = approval.with_context(|| format!("{runnable} waits for nobody"))?;
+                let patch =
+                    json!({ "metadata": { "annotations": { APPROVED_ANNOTATION: approval } } });
+                (format!("runnable/{runnable}"), patch)
+            }
         };
         let patch = patch.to_string();
         let namespace = self.script.namespace.clone();
@@ -150,7 +161,7 @@ impl Play {
         if let Some((run, _)) = again.and_then(|row| row.run) {
             self.screen.keep_table();
             self.screen
-                .say(&format!("\n{} ran again, as {run}.", before.name))?;
+                .say(&format!("\n{} has run, as {run}.", before.name))?;
         }
         Ok(())
     }
@@ -162,7 +173,7 @@ impl Play {
             let lacking = match self.rows().await {
                 Ok(rows) => {
                     self.screen.show(&rows)?;
-                    let lacking = lacking(&rows, &wanted);
+                    let lacking = lacking(&rows, &self.to_approve, &wanted);
                     if lacking.is_empty() {
                         return Ok(rows);
                     }
@@ -214,9 +225,16 @@ impl Play {
     }
 }
 
-fn lacking(rows: &[Row], wanted: impl Fn(&Row) -> bool) -> Vec<String> {
+/// What waits for a person who is to come later lacks nothing.
+fn lacking(
+    rows: &[Row],
+    to_approve: &BTreeSet<String>,
+    wanted: impl Fn(&Row) -> bool,
+) -> Vec<String> {
+    let waits = |row: &&Row| row.approval.is_some() && to_approve.contains(&row.name);
+    let rows: Vec<Row> = rows.iter().filter(|row| !waits(row)).cloned().collect();
     let waiting = rows.iter().filter(|row| !wanted(row));
-    let mut lacking = observation::lacking(rows);
+    let mut lacking = observation::lacking(&rows);
     lacking.extend(waiting.map(|row| format!("{}: no new run", row.name)));
     lacking
 }

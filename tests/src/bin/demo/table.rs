@@ -68,7 +68,8 @@ fn cells(row: &Row, now: i64) -> [String; 5] {
     };
     let run = row.run.as_ref();
     let age = row.started.filter(|_| run.is_some());
-    let details = if row.ready == "False" && row.outputs.is_empty() {
+    let is_to_be_read = row.ready == "False" || row.approval.is_some();
+    let details = if is_to_be_read && row.outputs.is_empty() {
         printable(&format!("{}: {}", row.reason, row.message))
     } else {
         outputs(row, LONGEST_VALUE)
