@@ -1,9 +1,17 @@
 //! Runs wait for a person, who looks at them and approves them.
 
 use anyhow::{Context as _, Result, ensure};
-use cartouche_tests::fixture::current;
+use cartouche_tests::{
+    cluster::{Account, Seen},
+    fixture::current,
+    repository,
+};
+use serde_json::json;
 
-use crate::story::{Story, contains, example_job};
+use crate::{
+    story::{Story, contains, example_job},
+    support,
+};
 
 /// A template of the example, and a Runnable of it whose runs wait for a person.
 fn guarded(name: &str) -> Result<String> {
@@ -109,5 +117,98 @@ this would be run 2 (";
     story.says(
         &["approve", "guarded", "--yes"],
         &["waits for a person once it is resumed"],
-    )
+    )?;
+    story.well(&["resume", "guarded"])?;
+    may_be_a_right_of_its_own(story).await
+}
+
+/// Somebody who edits Runnables, and sees what they are rendered from.
+const EDITOR: &str = r"
+apiVersion: v1
+kind: ServiceAccount
+metadata: { name: editor }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: { name: approvals-editor }
+rules:
+  - { apiGroups: [carto.run], resources: [runnables, clusterruntemplates], verbs: [get, list, patch] }
+  - { apiGroups: [batch], resources: [jobs], verbs: [get, list] }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: { name: approvals-editor }
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: approvals-editor }
+subjects: [{ kind: ServiceAccount, name: editor, namespace: cartouche-examples }]
+";
+
+/// Where `config/approval` is applied, whoever may edit is told which right is missing to approve, and with it may.
+async fn may_be_a_right_of_its_own(story: &Story) -> Result<()> {
+    let (cluster, namespace) = (&story.cluster, &story.namespace);
+    story.apply(EDITOR).await?;
+    cluster
+        .apply_kustomization(&repository().join("config/approval"))
+        .await?;
+    let editor = Account::new(namespace, "editor");
+    let user = editor.user();
+    let annotate = [
+        "annotate",
+        "runnable",
+        "guarded",
+        "carto.run/approved=probe",
+        "--overwrite",
+        "--dry-run=server",
+        "--namespace",
+        namespace,
+        "--as",
+        &user,
+    ];
+    story
+        .eventually("the policy to be in force", || async {
+            Ok(match cluster.kubectl(&annotate).await {
+                Err(error) if format!("{error:#}").contains("you may not approve") => {
+                    Seen::Done(())
+                }
+                said => Seen::NotYet(format!("{said:?}")),
+            })
+        })
+        .await?;
+    let kubeconfig = cluster.kubeconfig_of(&editor).await?;
+    let approve = || {
+        let mut command = story.command(&["approve", "guarded", "--yes"]);
+        support::finish(command.env("KUBECONFIG", &kubeconfig))
+    };
+    let denied = approve();
+    let parts = [
+        "approving run 3 of guarded: ",
+        "you may not approve runs: ",
+        "hint: ask for the right `update` on `runnables/approval` in this namespace",
+    ];
+    ensure!(
+        denied.code == 2,
+        "{}: {}{}",
+        denied.code,
+        denied.out,
+        denied.err
+    );
+    contains(&denied.err, &parts)?;
+    story.says(&["history", "guarded"], &["2"])?;
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": { "name": "approver" },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cartouche-approver" },
+        "subjects": [{ "kind": "ServiceAccount", "name": "editor", "namespace": namespace }],
+    });
+    story.apply(&binding.to_string()).await?;
+    story
+        .eventually("the right to approve", || async {
+            let said = approve();
+            Ok(match said.code {
+                0 => Seen::Done(()),
+                _ => Seen::NotYet(said.err),
+            })
+        })
+        .await?;
+    let third = |it: &_| current(it).is_some_and(|run| run.sequence == 3);
+    story.until("guarded", "a third run", third).await?;
+    Ok(())
 }
