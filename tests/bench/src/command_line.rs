@@ -161,6 +161,12 @@ pub(crate) enum Command {
         #[arg(default_values_t = [1000])]
         runnables: Vec<usize>,
     },
+    /// Many Runnables whose runs wait for each other, and many that fail and are tried again, while others are changed.
+    Lifecycle {
+        /// How many.
+        #[arg(default_values_t = [1000])]
+        runnables: Vec<usize>,
+    },
     /// A controller is left alone, and started again: what does it write?
     Idle {
         /// Runnables and finished runs of each, as 1000x2.

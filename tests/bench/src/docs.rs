@@ -23,6 +23,7 @@ pub(crate) fn write(files: &[PathBuf]) -> Result<()> {
         all.rows.extend(one.rows);
         all.starts.extend(one.starts);
         all.edits.extend(one.edits);
+        all.held.extend(one.held);
         all.idle.extend(one.idle);
         all.shapes.extend(one.shapes);
     }
@@ -47,7 +48,7 @@ pub(crate) fn write(files: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-fn sections(all: &Measured) -> [(&'static str, String); 7] {
+fn sections(all: &Measured) -> [(&'static str, String); 8] {
     let machine = match all.idle_mib {
         Some(idle) => format!(
             "Measured on {}. Memory of the controller before any Runnable: {idle:.1} MiB.\n",
@@ -63,6 +64,7 @@ fn sections(all: &Measured) -> [(&'static str, String); 7] {
         report::requests("controller", row.runs, &row.requests)
     });
     let edits: String = all.edits.iter().map(report::edited).collect();
+    let held: String = all.held.iter().map(report::held).collect();
     let idle: String = all.idle.iter().map(report::left_alone).collect();
     [
         ("machine", machine),
@@ -73,6 +75,7 @@ fn sections(all: &Measured) -> [(&'static str, String); 7] {
             report::growth(&all.rows) + &report::starts(&all.starts),
         ),
         ("template-edit", edits),
+        ("lifecycle", held),
         ("idle", idle),
         ("shapes", report::shapes(&all.shapes)),
     ]

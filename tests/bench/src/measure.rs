@@ -177,6 +177,32 @@ pub(crate) struct Edit {
     pub(crate) requests: Vec<RequestCount>,
 }
 
+/// Many Runnables whose runs wait, or are tried again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Held {
+    pub(crate) what: String,
+    pub(crate) runnables: usize,
+    /// Changes that were sent, of all of them.
+    pub(crate) changes: u64,
+    /// Runs that were made for them.
+    pub(crate) runs: usize,
+    /// With those of the other Runnables.
+    pub(crate) all_runs: usize,
+    /// The most runs of one Runnable that were at work at the same time.
+    pub(crate) at_once: usize,
+    /// Runnables that lack the outputs of their last change at the end.
+    pub(crate) losses: u64,
+    /// From the first change until all had the outputs of their last one.
+    pub(crate) seconds: f64,
+    pub(crate) others_change_to_run: Quantiles,
+    pub(crate) others_change_to_output: Quantiles,
+    pub(crate) cpu_ms_per_run: f64,
+    pub(crate) memory_before: f64,
+    pub(crate) memory_peak: f64,
+    pub(crate) requests: Vec<RequestCount>,
+}
+
 /// A controller that has nothing to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -218,6 +244,7 @@ pub(crate) struct Measured {
     pub(crate) rows: Vec<Row>,
     pub(crate) starts: Vec<Start>,
     pub(crate) edits: Vec<Edit>,
+    pub(crate) held: Vec<Held>,
     pub(crate) idle: Vec<Idle>,
     pub(crate) shapes: Vec<Shape>,
 }

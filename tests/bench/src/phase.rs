@@ -170,6 +170,7 @@ pub(crate) async fn plan_for(site: &Site, runnables: usize, keep: usize) -> Resu
         kinds: vec![(RunKind::number(0), "bench".to_owned())],
         keep,
         lasts: Duration::ZERO,
+        failures: 0,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::measure::{
-    Edit, Idle, Measured, Quantiles, RequestCount, Row, Shape, Start, Subject, float,
+    Edit, Held, Idle, Measured, Quantiles, RequestCount, Row, Shape, Start, Subject, float,
 };
 
 /// Everything.
@@ -23,6 +23,7 @@ pub(crate) fn tables(measured: &Measured) -> String {
     text += &starts(&measured.starts);
     text += &shapes(&measured.shapes);
     measured.edits.iter().for_each(|edit| text += &edited(edit));
+    measured.held.iter().for_each(|one| text += &held(one));
     measured
         .idle
         .iter()
@@ -271,6 +272,52 @@ pub(crate) fn shapes(shapes: &[Shape]) -> String {
         );
     }
     text
+}
+
+/// What came of Runnables whose runs wait, or are tried again.
+pub(crate) fn held(held: &Held) -> String {
+    let mut text = format!(
+        "\n### {} Runnables, {}\n\n| | |\n|---|---:|\n",
+        held.runnables, held.what
+    );
+    let mut line = |title: &str, value: String| {
+        let _ = writeln!(text, "| {title} | {value} |");
+    };
+    let (run, output) = (&held.others_change_to_run, &held.others_change_to_output);
+    line("changes", held.changes.to_string());
+    line("runs", held.runs.to_string());
+    line(
+        "runs of one Runnable at work at once, at most",
+        held.at_once.to_string(),
+    );
+    line(
+        "without the outputs of their last change at the end",
+        held.losses.to_string(),
+    );
+    line(
+        "from the first change to the last output",
+        format!("{:.1} s", held.seconds),
+    );
+    line(
+        "other Runnables meanwhile, change to run, p50",
+        format!("{} ms", number(run.p50)),
+    );
+    line("p99", format!("{} ms", number(run.p99)));
+    line("max", format!("{} ms", number(run.max)));
+    line(
+        "other Runnables meanwhile, change to output, max",
+        format!("{} ms", number(output.max)),
+    );
+    line("CPU a run", format!("{} ms", number(held.cpu_ms_per_run)));
+    line(
+        "memory before",
+        format!("{} MiB", number(held.memory_before)),
+    );
+    line(
+        "memory at most",
+        format!("{} MiB", number(held.memory_peak)),
+    );
+    text + &requests("controller", held.all_runs, &held.requests)
 }
 
 /// One template edited under many Runnables.

@@ -3,6 +3,7 @@
 mod cold_start;
 mod growth;
 mod idle;
+mod lifecycle;
 mod shapes;
 mod template_edit;
 
@@ -73,6 +74,13 @@ async fn measure(scenario: &Command, settings: &Settings) -> Result<Measured> {
                 measured
                     .edits
                     .push(template_edit::edit(settings, runnables).await?);
+            }
+        }
+        Command::Lifecycle { runnables } => {
+            for &runnables in runnables {
+                measured
+                    .held
+                    .extend(lifecycle::both(settings, runnables).await?);
             }
         }
         Command::Idle { point, minutes } => {

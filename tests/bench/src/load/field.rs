@@ -1,7 +1,7 @@
 //! Runnables in a namespace of their own, watched, with an engine that finishes their runs.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -42,6 +42,8 @@ pub(crate) struct Plan {
     pub(crate) keep: usize,
     /// How long a run lasts.
     pub(crate) lasts: Duration,
+    /// So many runs of each change but the first fail, before one succeeds.
+    pub(crate) failures: usize,
 }
 
 impl Plan {
@@ -159,6 +161,10 @@ impl SeenRun {
         &self.metadata.uid
     }
 
+    pub(crate) fn has_ended(&self) -> bool {
+        !self.status.conditions.is_empty()
+    }
+
     fn owner(&self) -> Option<usize> {
         index_of(self.metadata.labels.get("carto.run/runnable-name")?)
     }
@@ -198,7 +204,7 @@ impl Field {
             let show = engine(
                 client.clone(),
                 path.clone(),
-                plan.lasts,
+                (plan.lasts, plan.failures),
                 board.clone(),
                 room.clone(),
             );
@@ -343,21 +349,22 @@ pub(super) async fn send_change(
     Ok(())
 }
 
-/// Marks every run as succeeded so long after its watch shows it.
+/// Ends every run so long after its watch shows it: so many of each change but the first fail, and then one succeeds.
 fn engine(
     client: Client,
     path: String,
-    lasts: Duration,
+    (lasts, failures): (Duration, usize),
     board: Arc<Board>,
     room: Arc<Semaphore>,
 ) -> impl FnMut(Happening, SeenRun) {
     let mut begun: HashSet<String> = HashSet::new();
+    let mut attempts: HashMap<(usize, u64), usize> = HashMap::new();
     move |happening, run| {
         let Some(index) = run.owner().filter(|_| happening == Happening::There) else {
             return;
         };
         let change = run.spec.change;
-        if !run.status.conditions.is_empty() {
+        if run.has_ended() {
             board.success_shown(index, change);
             return;
         }
@@ -365,13 +372,20 @@ fn engine(
             return;
         }
         board.run_shown(index, change);
-        let (client, room, mark) = (client.clone(), room.clone(), run.spec.mark);
+        let mut status = success(change, &run.spec.mark);
+        if failures > 0 && change > 0 {
+            let attempt = attempts.entry((index, change)).or_default();
+            *attempt += 1;
+            if *attempt <= failures {
+                status["status"]["conditions"][0]["status"] = "False".into();
+            }
+        }
+        let (client, room) = (client.clone(), room.clone());
         let path = format!("{path}/{}/status", run.metadata.name);
         tokio::spawn(async move {
             tokio::time::sleep(lasts).await;
             let _permit = room.acquire_owned().await;
-            let outcome =
-                api::send::<IgnoredAny>(&client, "PATCH", &path, &success(change, &mark)).await;
+            let outcome = api::send::<IgnoredAny>(&client, "PATCH", &path, &status).await;
             if let Err(error) = outcome {
                 eprintln!("warning: the engine could not finish {path}: {error}");
             }

@@ -24,7 +24,7 @@ use crate::{
 /// Runnables of another template, which are changed meanwhile.
 const OTHERS: usize = 10;
 /// So many of them a second.
-const RATE: f64 = 5.0;
+pub(super) const RATE: f64 = 5.0;
 const MARK: &str = "second";
 /// Without any further output for so long, no more are waited for.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -98,7 +98,7 @@ pub(crate) async fn edit(settings: &Settings, runnables: usize) -> Result<Edit> 
     })
 }
 
-async fn others(site: &Site, keep: usize) -> Result<Field> {
+pub(super) async fn others(site: &Site, keep: usize) -> Result<Field> {
     site.template(&RunKind::number(0), "others").await?;
     let mut plan = plan_for(site, OTHERS, keep).await?;
     plan.active = OTHERS;
