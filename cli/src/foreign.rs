@@ -18,9 +18,13 @@ fn is_command(character: char) -> bool {
         character,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
     );
+    // Default_Ignorable_Code_Point of Unicode 16 (DerivedCoreProperties.txt), what annotates, and the blank of Braille.
     let is_unseen = matches!(
         character,
-        '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
+        '\u{ad}' | '\u{34f}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
     );
     character.is_control() || is_break || is_direction || is_unseen
 }
@@ -41,6 +45,10 @@ mod tests {
             "\u{202e}",
             "\u{200b}",
             "\u{e0041}",
+            "\u{e01ef}",
+            "\u{3164}",
+            "\u{ad}",
+            "\u{fe0f}",
         ] {
             let text = format!("a{command}2Jb");
             assert_eq!(in_one_line(&text), "a 2Jb", "{command:?}");

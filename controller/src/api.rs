@@ -32,9 +32,9 @@ pub use path::{ResourcePath, api_root, label_query};
 /// How long a request may take, answer included, unless `--request-timeout` says otherwise. Giving up
 /// sooner is safe: a create whose answer never came counts as one that may have been carried out.
 pub const DEADLINE: Duration = Duration::from_secs(15);
-/// How long the API server may work on a create before it gives up; the basis of
-/// [`cartouche_protocol::retention::MINIMUM_AGE`].
-const CREATE_TIMEOUT: &str = "10s";
+/// How long the API server may work on a create, or on a status, before it gives up; the basis of
+/// [`cartouche_protocol::retention::MINIMUM_AGE`], and of how long an entry that was withdrawn is waited for.
+const WRITE_TIMEOUT: &str = "10s";
 /// Objects in one page of a list.
 pub(crate) const PAGE_SIZE: u32 = 100;
 const PAGE: usize = PAGE_SIZE as usize;
@@ -283,7 +283,8 @@ impl Requests {
             status,
         };
         let path = ResourcePath::new(API_VERSION, &K::plural(&()), namespace);
-        let uri = format!("{}/status?fieldManager={FIELD_MANAGER}", path.named(name));
+        let named = path.named(name);
+        let uri = format!("{named}/status?fieldManager={FIELD_MANAGER}&timeout={WRITE_TIMEOUT}");
         self.once(Method::PUT, &uri, bytes(&body)?).await
     }
 
@@ -394,7 +395,7 @@ impl Requests {
 /// Where an object is created, in which way.
 fn created_at(path: &ResourcePath, way: &str) -> String {
     let all = path.all();
-    format!("{all}?fieldManager={FIELD_MANAGER}&timeout={CREATE_TIMEOUT}{way}")
+    format!("{all}?fieldManager={FIELD_MANAGER}&timeout={WRITE_TIMEOUT}{way}")
 }
 
 fn parsed<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, ApiError> {

@@ -213,7 +213,8 @@ fn looked_after(facts: &Facts) -> Step {
         Some(current) if current.phase == RunPhase::Created => {
             current_run::current_run(facts, None, current)
         }
-        Some(current) => pending::landed(facts, current)
+        Some(current) => pending::went_withdrawn(facts, current)
+            .or_else(|| pending::landed(facts, current))
             .or_else(|| pending::known_made(facts))
             .unwrap_or_else(|| superseded::superseded(facts)),
         None => return Step::Settled,

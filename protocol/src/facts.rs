@@ -89,6 +89,8 @@ pub struct Facts {
     pub listed_every_kind: bool,
     /// Runs by consistent reads of their names, if made in this reconciliation.
     pub reads: HashMap<RunName, NameRead>,
+    /// What the API server's clock had shown when each of those reads began.
+    pub read_since: HashMap<RunName, Timestamp>,
     /// What becomes of an object like the pending run's, if the server was asked.
     pub probe: Option<Probe>,
     /// For how long what is due has been that, as far as this process knows.
@@ -275,6 +277,7 @@ impl Facts {
             listed: None,
             listed_every_kind: false,
             reads: HashMap::new(),
+            read_since: HashMap::new(),
             probe: None,
             settling: Settling::default(),
             dry_run: None,

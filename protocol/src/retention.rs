@@ -12,7 +12,7 @@ use crate::ledger::{Ledger, counts_as_failed};
 
 /// No run younger than this, since its creation and since its end, is deleted: a create that was
 /// delayed on its way must never find its name free again. Creates are given up by the API server
-/// after 10 seconds and are sent at most 20 seconds after the ledger was read; the rest is margin
+/// after 10 seconds and are sent at most 10 seconds after the ledger was read; the rest is margin
 /// for clocks that differ.
 pub const MINIMUM_AGE: SignedDuration = SignedDuration::from_mins(10);
 

@@ -106,6 +106,13 @@ impl Rendered {
         }
     }
 
+    /// A name as its runs have, with the suffix of a sequence even where the template fixes the name.
+    #[must_use]
+    pub fn name_beside(&self, runnable_uid: &str, sequence: i64) -> String {
+        let suffix = name::name_suffix(runnable_uid, sequence);
+        name::run_name(self.display_name(), &suffix)
+    }
+
     /// Whether it may be a run of a Runnable in this namespace. The error is what to say if not.
     pub fn check_namespace(&self, namespace: &str) -> Result<(), StampError> {
         check_namespace(self.metadata_text("namespace"), Some(namespace))

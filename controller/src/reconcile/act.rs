@@ -121,6 +121,7 @@ impl Reconciliation<'_> {
     /// Reads one name.
     pub(super) async fn read_run(&mut self, name: RunName) -> Result<(), End> {
         let seen = self.facts.seen_version(&name);
+        let since = self.facts.now;
         let object = match self.read_object(&name, seen).await {
             Ok(object) => object,
             Err(error) if is_denied(&error) && !self.is_current(&name) => {
@@ -155,6 +156,9 @@ impl Reconciliation<'_> {
         let read = found.map_or(NameRead::Absent, |found| NameRead::Found(Box::new(found)));
         lock(&self.memory).succeeded(&Operation::Read(name.name.clone()));
         self.look_at_the_clock();
+        if let Some(since) = since {
+            self.facts.read_since.insert(name.clone(), since);
+        }
         self.facts.reads.insert(name, read);
         Ok(())
     }

@@ -6,7 +6,7 @@ use cartouche_protocol::{
     object::Object,
     reconcile_error::bounded,
 };
-use cartouche_templating::contains_document;
+use cartouche_templating::{Rendered, contains_document};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ impl Reconciliation<'_> {
         let live = self.read_object(&name, None).await;
         let live = live.map_err(|error| fail(self.unreadable(&error)))?;
         let next = self.facts.ledger.next_sequence();
-        let name_asked = self.name_to_ask_with(next);
+        let name_asked = self.name_to_ask_with();
         let (path, object) = self
             .stamped(next, name_asked.as_deref(), None)
             .map_err(fail)?;
@@ -35,7 +35,7 @@ impl Reconciliation<'_> {
         };
         let agrees = match (live, made, &self.facts.rendering) {
             // Nobody said what the server makes of it: to take it for a change would be a run.
-            (_, Err(error), _) if error.is_passing() || error.is_forbidden() => {
+            (_, Err(error), _) if says_nothing(&error, name_asked.is_some()) => {
                 return Err(fail(self.refusal(&name.name, &error)));
             }
             // Nobody can say: as with a run that is gone, a takeover must not run a cluster again.
@@ -50,21 +50,18 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// A name like this one that nobody can have given to anything, so that its being taken is no answer: that of a run can
-    /// be told from what is public.
-    pub(super) fn unheld_name(&self, name: &str) -> String {
-        format!("{name}-{:05x}", self.facts.chance & 0x000f_ffff)
+    /// A name such as runs have that nobody can have given to anything, so that its being taken is no answer: that of a run
+    /// can be told from what is public.
+    pub(super) fn unheld_name(&self, document: &Rendered) -> String {
+        document.name_beside(&self.facts.runnable.uid, self.facts.chance.cast_signed())
     }
 
     /// One that the template fixes is kept: what has it is most often the run itself.
-    fn name_to_ask_with(&self, sequence: i64) -> Option<String> {
+    fn name_to_ask_with(&self) -> Option<String> {
         let rendering = self.facts.rendering.as_ref().ok()?;
         let document = &rendering.document;
-        if document.fixed_name().is_some() {
-            return None;
-        }
-        let name = document.run_name(&self.facts.runnable.uid, sequence);
-        Some(self.unheld_name(&name))
+        let is_fixed = document.fixed_name().is_some();
+        (!is_fixed).then(|| self.unheld_name(document))
     }
 
     /// Asks whether the server would make the run of this number, for the person who is to approve it.
@@ -74,7 +71,7 @@ impl Reconciliation<'_> {
         };
         let token = self.facts.runnable.rerun_token.as_deref();
         let (path, object) = self
-            .stamped(sequence, None, token)
+            .stamped(sequence, self.name_to_ask_with().as_deref(), token)
             .map_err(|error| self.fail(Operation::Create(sequence), error))?;
         if !lock(&self.memory).dry_runs.may_ask(boot_time()) {
             let why = format!("it was asked {MOST_DRY_RUNS} times within a minute");
@@ -88,6 +85,13 @@ impl Reconciliation<'_> {
         self.facts.dry_run = Some(made.map_or_else(|error| answered(&error), |_| DryRun::Accepted));
         Ok(())
     }
+}
+
+/// Whether a refusal says nothing of what the server makes of the document: it may be made another time, or by another account,
+/// or under another name than one that nobody should hold.
+fn says_nothing(error: &ApiError, is_unheld: bool) -> bool {
+    let is_of_now = error.is_passing() || error.is_forbidden() || error.is_not_admitted();
+    is_of_now || is_unheld && error.is_already_exists()
 }
 
 /// What the answer says of the run. It stands in the status for as long as nobody has approved it, where more people may

@@ -31,7 +31,7 @@ use crate::{
 
 /// A create is sent at most this long after its ledger was read; see
 /// [`cartouche_protocol::retention::MINIMUM_AGE`].
-const LEDGER_FRESH_FOR: Duration = Duration::from_secs(20);
+const LEDGER_FRESH_FOR: Duration = Duration::from_secs(10);
 
 impl Reconciliation<'_> {
     /// The object to create, and where.

@@ -64,7 +64,9 @@ impl Reconciliation<'_> {
         };
         let (sequence, name) = (current.sequence, current.name.clone());
         let token = current.rerun_token.as_deref();
-        let asked = self.unheld_name(&name);
+        let rendering = self.facts.rendering.as_ref().map_err(Clone::clone);
+        let rendering = rendering.map_err(|error| self.fail(Operation::Create(sequence), error))?;
+        let asked = self.unheld_name(&rendering.document);
         let made = match self.stamped(sequence, Some(&asked), token) {
             Ok((path, object)) => account.create(&path, &object, CreateMode::DryRun).await,
             Err(error) => return Err(self.fail(Operation::Create(sequence), error)),

@@ -154,7 +154,7 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
     };
     // Nor by the rules of the next one.
     let by_others = facts.is_waited_for(current)
-        && current.rules_hash.as_deref() != Some(&*cached_run.rules_hash);
+        && (current.rules_hash.as_deref()).is_some_and(|it| it != &*cached_run.rules_hash);
     let unjudged = (cached_run.rules_hash.is_empty() || by_others)
         && rendering
             .or_else(waited_for)

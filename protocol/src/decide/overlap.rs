@@ -137,7 +137,8 @@ fn past_is_over(facts: &Facts, entry: &HistoryEntry) -> Result<(), Step> {
     }
 }
 
-/// `Ok` once a read says that nothing has come of creates of which the last was sent then.
+/// `Ok` once a read that began when no create could land any more says that nothing has come of any, of which the last was
+/// sent then.
 fn lands_no_more(facts: &Facts, name: RunName, last_sent: Timestamp) -> Result<(), Step> {
     let until = last_sent.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX);
     if facts.now.is_none_or(|now| now < until) {
@@ -148,6 +149,15 @@ fn lands_no_more(facts: &Facts, name: RunName, last_sent: Timestamp) -> Result<(
         // It was withdrawn under another policy: nobody waits for what cannot be seen any more.
         Some(NameRead::Denied) if facts.policy.concurrency == ConcurrencyPolicy::Allow => Ok(()),
         Some(NameRead::Denied) => Err(waits(facts, vec![(name, Why::Unread)], None)),
+        // Something may have come of them since.
+        Some(NameRead::Absent | NameRead::Found(_))
+            if facts
+                .read_since
+                .get(&name)
+                .is_none_or(|since| *since < until) =>
+        {
+            Err(Step::ReadRun(name))
+        }
         // If it is its run, that was written down before this is asked.
         Some(NameRead::Absent | NameRead::Found(_)) => Ok(()),
     }

@@ -38,6 +38,13 @@ pub(super) fn known_made(facts: &Facts) -> Option<Step> {
     }
 }
 
+/// One that was withdrawn, turned up all the same, and was seen to go before it could be confirmed.
+pub(super) fn went_withdrawn(facts: &Facts, current: &CurrentRun) -> Option<Step> {
+    is_withdrawn(current)
+        .then(|| seen_to_go(facts, current))
+        .flatten()
+}
+
 /// What the watch has shown meanwhile is read first, so that one write confirms the run and records
 /// how it ended.
 fn made_before(facts: &Facts, current: &CurrentRun, fetched: &FetchedRun) -> Option<Step> {

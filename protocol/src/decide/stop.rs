@@ -109,7 +109,10 @@ fn told(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
 /// ledger has said that the run is there: were its name free by then, that would make a second one.
 fn told_from(facts: &Facts, run: &AtWork<'_>, stop: &Stop) -> Option<Timestamp> {
     let is_deleted = way(facts, run)? == StopRequest::Delete;
-    is_deleted.then(|| stop.at.0.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX))
+    let is_ahead = facts
+        .now
+        .is_some_and(|now| stop.at.0.duration_since(now) > LANDED_BY);
+    (is_deleted && !is_ahead).then(|| stop.at.0.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX))
 }
 
 /// That a run at work is to be told to stop, since its time was over. What only another release knows is not told again.

@@ -20,8 +20,8 @@ use crate::{diagnosis::Fault, managed_fields::Writers, rerun};
 const MAX_SEQUENCE: i64 = 1 << 53;
 /// How far the clocks of two API servers may be apart.
 const CLOCKS: SignedDuration = SignedDuration::from_secs(30);
-/// A create lands at most this long after the ledger that it was sent for was superseded: it is sent
-/// within 20 seconds after that ledger was read, and the API server gives it up after 10.
+/// A create lands at most this long after it was decided to supersede the ledger that it is sent for: that is written within 10
+/// seconds, or the API server gives it up; a create is sent within 10 after its ledger was read, and given up after 10 too.
 const LANDS_WITHIN: SignedDuration = SignedDuration::from_secs(30);
 /// So long after a ledger said that the run is there, no create for it can land any more, by any clock.
 pub(crate) const LANDED_BY: SignedDuration =

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide, decide_without_rendering},
+    decide::{Change, Step, decide, decide_without_rendering, overlap},
     facts::{DryRun, Facts},
     ledger::tests::sample::*,
     reconcile_error::{Category, Requeue},
@@ -203,4 +203,13 @@ fn what_a_person_needs_to_approve_it_stands_in_the_status_once() {
     let error = stuck(&later, Category::ApprovalRequired);
     let again = status::status(&later, &later.ledger, Some(&error));
     assert_eq!(again, first, "nothing is written again");
+}
+
+#[test]
+fn what_the_run_before_said_is_read_off_it_while_a_person_is_asked() {
+    let said =
+        |facts: Facts| overlap::explained(&facts.reading_found(&name(2), failed(run(2, "A"))));
+    let changed = || with(ended(2, "A", RunResult::Failed), "B");
+    assert!(said(manual(changed())).is_some());
+    assert_eq!(said(changed()), None);
 }

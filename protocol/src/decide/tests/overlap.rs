@@ -1,6 +1,7 @@
 //! Where no two runs may be at work at once, a change waits for the end of the run before.
 
 mod beside;
+mod times;
 mod waited_for;
 
 use std::time::Duration;

@@ -142,13 +142,19 @@ impl Facts {
     pub(crate) fn reading_found(mut self, name: &str, fetched: FetchedRun) -> Self {
         self.reads
             .insert(run_name(name), NameRead::Found(Box::new(fetched)));
+        self.read_now(name)
+    }
+
+    fn read_now(mut self, name: &str) -> Self {
+        let now = self.now.expect("a time");
+        self.read_since.insert(run_name(name), now);
         self
     }
 
     /// A read of the name found nothing.
     pub(crate) fn reading_absent(mut self, name: &str) -> Self {
         self.reads.insert(run_name(name), NameRead::Absent);
-        self
+        self.read_now(name)
     }
 
     /// The list showed these runs; those whose uid is given contain what is rendered.

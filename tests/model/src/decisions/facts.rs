@@ -76,6 +76,12 @@ impl Decisions {
                     (name, reader.read(shown.as_ref()))
                 })
                 .collect(),
+            // No time passes amid what a worker does.
+            read_since: knowledge
+                .reads
+                .iter()
+                .map(|(name, _)| ((*self.pool.named(*name)).clone(), NOW))
+                .collect(),
             server_agrees: knowledge.server_agrees,
             settling: settling(knowledge),
             dry_run: setup.approval.then_some(DryRun::Accepted),
