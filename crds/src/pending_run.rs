@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 pub struct PendingRun {
     /// The number that it would get now.
     pub sequence: i64,
-    /// Hash of what is rendered now.
-    pub input_hash: String,
-    /// What it waits for, as in the reason of Ready: `ApprovalRequired` or `RunAtWork`.
+    /// Hash of what is rendered now; none while that may still change (`Settling`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_hash: Option<String>,
+    /// What it waits for, as in the reason of Ready: `Settling`, `ApprovalRequired` or `RunAtWork`.
     pub reason: String,
     /// Since when it waits for that, by the API server's clock.
     pub since: Time,

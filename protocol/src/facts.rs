@@ -333,6 +333,17 @@ impl Facts {
         })
     }
 
+    /// Whether a run of what is rendered may be intended: it is another than the current one, as far as their hashes tell.
+    #[must_use]
+    pub fn may_intend(&self) -> bool {
+        let rendering = self.rendering.as_ref();
+        rendering.is_ok_and(|rendering| {
+            let token = self.runnable.rerun_token.as_deref();
+            let due = self.ledger.due(rendering.document.input_hash(), token);
+            self.ledger.current.is_none() || matches!(due, Due::New(_) | Due::OtherHash(_))
+        })
+    }
+
     /// What was read in the run with this uid in this reconciliation.
     #[must_use]
     pub fn fetched_run(&self, uid: &str) -> Option<&FetchedRun> {

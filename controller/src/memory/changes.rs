@@ -7,8 +7,8 @@ use cartouche_protocol::facts::Settling;
 /// What is due, and since when.
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// A digest of its document and request.
-    due: Option<u64>,
+    /// The number that it would get, and a digest of its document and request.
+    due: Option<(i64, u64)>,
     since: Duration,
     /// Since when changes are held back, one after the other.
     first: Duration,
@@ -20,22 +20,23 @@ pub struct Changes {
 
 impl Changes {
     /// What is due now, if anything is, where it has to stay the same for `pause`.
-    pub fn seen(&mut self, due: Option<u64>, pause: Duration, now: Duration) -> Settling {
-        let Some(due) = due else {
-            *self = Self::default();
-            return Settling::default();
-        };
-        if let Some(unknown) = self.unknown.take() {
+    pub fn seen(&mut self, due: Option<(i64, u64)>, pause: Duration, now: Duration) -> Settling {
+        let number = |due: Option<(i64, u64)>| due.map(|(number, _)| number);
+        if due.is_none() || number(due) != number(self.due) {
+            *self = Self {
+                due,
+                since: now,
+                first: now,
+                ..Self::default()
+            };
+        }
+        let unknown = self.unknown.take();
+        if let Some(unknown) = unknown {
             self.first += now.saturating_sub(unknown);
         }
-        if self.due != Some(due) {
-            // What was let go but waits, for a person say, was not held back by its changes. Whoever begins does so within
-            // the moment, in which another reading of what is due begins nothing anew.
-            let waits_elsewhere = |at: Duration| now.saturating_sub(at) >= pause;
-            if self.due.is_none() || self.let_go.is_some_and(waits_elsewhere) {
-                (self.first, self.let_go) = (now, None);
-            }
-            (self.due, self.since) = (Some(due), now);
+        if self.due != due {
+            self.changed(pause, now, unknown.unwrap_or(now));
+            (self.due, self.since) = (due, now);
         }
         let settling = Settling {
             same_for: now.saturating_sub(self.since),
@@ -45,6 +46,19 @@ impl Changes {
             self.let_go.get_or_insert(now);
         }
         settling
+    }
+
+    /// What was let go but waits, for a person say, was not held back by its changes: it may have settled without a look. Whoever
+    /// begins does so within the moment, in which another reading of what is due begins nothing anew.
+    fn changed(&mut self, pause: Duration, now: Duration, known_until: Duration) {
+        let settled = self.since.saturating_add(pause);
+        if settled <= known_until {
+            self.let_go = Some(self.let_go.map_or(settled, |at| at.min(settled)));
+        }
+        let waits_elsewhere = |at: Duration| now.saturating_sub(at) >= pause;
+        if self.let_go.is_some_and(waits_elsewhere) {
+            (self.first, self.let_go) = (now, None);
+        }
     }
 
     /// It cannot be told what is due. What is the same afterwards was that all the time; else that time counts for nothing.
@@ -63,6 +77,7 @@ mod tests {
 
     /// For how many seconds it is the same, and for how many changes are held back.
     fn at(changes: &mut Changes, due: Option<u64>, seconds: u64) -> (u64, u64) {
+        let due = due.map(|what| (1, what));
         let seen = changes.seen(due, PAUSE, Duration::from_secs(seconds));
         (seen.same_for.as_secs(), seen.held_for.as_secs())
     }
@@ -106,5 +121,28 @@ mod tests {
         changes.unknown(Duration::from_secs(9));
         changes.unknown(Duration::from_secs(500));
         assert_eq!(at(&mut changes, Some(2), 1009), (0, 5));
+    }
+
+    #[test]
+    fn what_settles_without_a_look_makes_the_next_change_wait_anew_too() {
+        let mut changes = Changes::default();
+        at(&mut changes, Some(1), 0);
+        assert_eq!(at(&mut changes, Some(2), 200), (0, 0));
+        at(&mut changes, Some(2), 350);
+        assert_eq!(at(&mut changes, Some(3), 355), (0, 0));
+    }
+
+    #[test]
+    fn once_a_run_is_intended_the_next_change_waits_anew() {
+        let mut changes = Changes::default();
+        let mut at = |number, what, seconds| {
+            let seen = changes.seen(Some((number, what)), PAUSE, Duration::from_secs(seconds));
+            seen.left(PAUSE).as_secs()
+        };
+        for second in (0..100).step_by(5) {
+            assert!(at(1, second, second) > 0, "{second}");
+        }
+        assert_eq!(at(1, 100, 100), 0);
+        assert_eq!(at(2, 101, 101), 10);
     }
 }

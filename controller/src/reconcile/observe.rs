@@ -66,9 +66,10 @@ impl Reconciliation<'_> {
             lock(&self.memory).changes_due = Changes::default();
             return;
         };
-        let is_due = self.facts.ledger.current.is_none() || self.facts.is_another_due();
         let token = self.facts.runnable.rerun_token.as_deref();
-        let due = is_due.then(|| digest((rendering.document.input_hash(), token)));
+        let what = digest((rendering.document.input_hash(), token));
+        let number = self.facts.ledger.next_sequence();
+        let due = self.facts.may_intend().then_some((number, what));
         let mut memory = lock(&self.memory);
         self.facts.settling = memory
             .changes_due

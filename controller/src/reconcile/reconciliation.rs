@@ -258,6 +258,9 @@ impl<'a> Reconciliation<'a> {
         {
             return wait.into_iter().chain([left]).min();
         }
+        if status::waits_for_more(&self.facts, &error) {
+            return wait;
+        }
         let patience = status::awaited_for(&self.facts, &error).map(|left| left + SECOND);
         let wait = wait.into_iter().chain(patience).min();
         let status = status::status(&self.facts, &self.facts.ledger, Some(&error));

@@ -80,7 +80,7 @@ impl fmt::Display for Diagnosis {
             } => f.write_str(&approval::sentence(*sequence, *given)),
             Self::Settling { pause, longest } => write!(
                 f,
-                "a run is due, and waits until what is rendered has stayed the same for {pause:?}, for {longest:?} at most"
+                "a run is due, and waits until what is rendered has stayed the same for {pause:?}, or has changed again and again for {longest:?}"
             ),
             Self::RunAtWork(runs) => f.write_str(&in_the_way::sentence(runs)),
             Self::NoWayToStop(run, stop) => {

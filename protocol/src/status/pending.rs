@@ -38,18 +38,43 @@ pub(super) fn pending(
         Some(answer) => Some(answer.to_string()),
         None => dry_run_told(&facts.stored, wanted).map(str::to_owned),
     });
+    // Whatever changes while it has to settle is not worth a write.
+    let hash_told = (reason != Category::Settling).then(|| input_hash.to_owned());
     let before = facts.stored.pending.as_ref();
     let is_same =
-        |before: &&PendingRun| before.reason == reason.as_str() && before.input_hash == input_hash;
+        |before: &&PendingRun| before.reason == reason.as_str() && before.input_hash == hash_told;
     let since = before.filter(is_same).map(|before| before.since.clone());
     Some(PendingRun {
         sequence,
-        input_hash: input_hash.to_owned(),
+        input_hash: hash_told,
         reason: reason.as_str().to_owned(),
         since: since.or_else(|| facts.now.map(Time))?,
         approval: approval.map(|approval| approval.to_string()),
         dry_run,
     })
+}
+
+/// Whether the status says of what has to settle that it waits for something later already: another controller has known it
+/// for longer, or this one did before it was started anew. What each of two writes would make the other look again.
+#[must_use]
+pub fn waits_for_more(facts: &Facts, error: &ReconcileError) -> bool {
+    let stored = &facts.stored;
+    let (Some(pending), Some(Due::New(sequence))) = (&stored.pending, due(facts, &facts.ledger))
+    else {
+        return false;
+    };
+    let hash = facts.rendering.as_ref().ok();
+    let hash = hash.map(|rendering| rendering.document.input_hash());
+    let is_of_it = pending.sequence == sequence && pending.input_hash.as_deref() == hash;
+    let goes_on = match pending.reason.as_str() {
+        reason if reason == Category::ApprovalRequired.as_str() => {
+            pending.approval != facts.runnable.approved
+        }
+        reason if reason == Category::RunAtWork.as_str() => facts.ledger.at_work().next().is_some(),
+        _ => false,
+    };
+    let is_told = stored.observed_generation == Some(facts.runnable.generation);
+    error.category == Category::Settling && is_of_it && goes_on && is_told
 }
 
 /// What the API server said of the run that this would approve, if the status tells: it is asked once.

@@ -89,7 +89,10 @@ impl Checked {
         );
         let hash = self.decisions.cast.document(document).rendered.input_hash();
         let ledger = self.decisions.ledger(knowledge.stored);
-        let is_due = matches!(ledger.due(hash, token(asked).as_deref()), Due::New(_));
+        let is_due = matches!(
+            ledger.due(hash, token(asked).as_deref()),
+            Due::New(_) | Due::OtherHash(_)
+        );
         let is_due = ledger.current.is_none() || is_due;
         let due = (document, asked);
         let known = worker.memory.due.filter(|it| (it.0, it.1) == due);

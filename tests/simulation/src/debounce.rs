@@ -49,11 +49,8 @@ pub fn held(log: &[Change]) -> usize {
         if pending["reason"] != "Settling" {
             return None;
         }
-        let what = (
-            pending["sequence"].as_i64()?,
-            pending["inputHash"].as_str()?,
-        );
-        Some((change.object["metadata"]["uid"].as_str()?, what))
+        let sequence = pending["sequence"].as_i64()?;
+        Some((change.object["metadata"]["uid"].as_str()?, sequence))
     });
     held.collect::<BTreeSet<_>>().len()
 }

@@ -42,7 +42,7 @@ pub struct Plan {
     pub overlap: Option<Overlap>,
     /// Whether a person has to approve each run, in every tenth seed.
     pub asked: Option<Asked>,
-    /// How long changes have to stay before they run, in every ninth seed.
+    /// How long changes have to stay before they run, in every eleventh seed.
     pub debounce: Option<Debounce>,
     /// What happens, in order.
     pub deeds: Vec<(Duration, Deed)>,
@@ -142,7 +142,7 @@ impl Plan {
             let by_template = seed % 20 == WITH_APPROVAL;
             plan.asked = Some(Asked { by_template });
         }
-        if seed % 9 == WITH_DEBOUNCE {
+        if seed % 11 == WITH_DEBOUNCE {
             let mut random = fastrand::Rng::with_seed(seed ^ DEBOUNCE);
             plan.debounce = Some(Debounce::draw(&mut random));
         }
@@ -213,8 +213,8 @@ const WITHOUT_OVERLAP: u64 = 3;
 const WITH_APPROVAL: u64 = 7;
 /// Tells that of pauses.
 const DEBOUNCE: u64 = 0x64_6562_6f75_6e63;
-/// In every ninth seed what is rendered has to settle; it is none that once failed without that.
-const WITH_DEBOUNCE: u64 = 3;
+/// In every eleventh seed what is rendered has to settle; it is none that once failed without that.
+const WITH_DEBOUNCE: u64 = 7;
 /// Tells that of statuses.
 const STATUSES: u64 = 0x73_7461_7475_7300;
 /// Whatever the original controller has sent arrives so many seconds after its end at the latest; a

@@ -71,7 +71,13 @@ fn awaited(runnable: &Runnable) -> Awaited {
         let why = "the controller has not observed the last change yet";
         return Awaited::NotYet(why.to_owned());
     }
-    let current = runs::runs(runnable).into_iter().find(|run| run.current);
+    let waits = runnable
+        .status
+        .as_ref()
+        .is_some_and(|status| status.pending.is_some());
+    let current = runs::runs(runnable)
+        .into_iter()
+        .find(|run| run.current && !waits);
     let is_made = |run: &LedgerRun| !matches!(run.state, RunState::Pending | RunState::Rejected);
     if let Some(run) = current.filter(is_made) {
         return Awaited::Run(Box::new(run));
@@ -100,16 +106,19 @@ mod tests {
     use super::*;
 
     fn looked_at(observed: i64, conditions: &Value, run: &Value) -> Awaited {
+        awaited(&serde_json::from_value(looking_at(observed, conditions, run)).unwrap())
+    }
+
+    fn looking_at(observed: i64, conditions: &Value, run: &Value) -> Value {
         let mut status = json!({ "observedGeneration": observed, "conditions": conditions });
         if !run.is_null() {
             status["currentRun"] = run.clone();
         }
-        let runnable = json!({
+        json!({
             "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
             "metadata": { "name": "hello", "generation": 2 },
             "spec": { "runTemplateRef": { "name": "greet" } }, "status": status,
-        });
-        awaited(&serde_json::from_value(runnable).unwrap())
+        })
     }
 
     fn run(phase: &str) -> Value {
@@ -132,6 +141,16 @@ mod tests {
         assert!(matches!(older, Awaited::NotYet(_)), "{older:?}");
         let made = looked_at(2, &json!([]), &run("Created"));
         assert!(matches!(made, Awaited::Run(_)), "{made:?}");
+    }
+
+    #[test]
+    fn the_run_before_the_one_that_waits_is_not_followed() {
+        let mut runnable = looking_at(2, &json!([]), &run("Created"));
+        runnable["status"]["pending"] = json!({
+            "sequence": 2, "reason": "Settling", "since": "2026-01-01T00:00:00Z",
+        });
+        let waits = awaited(&serde_json::from_value(runnable).unwrap());
+        assert!(matches!(waits, Awaited::NotYet(_)), "{waits:?}");
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! What is rendered has to stay the same for a while before it runs.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use cartouche_crds::{ApprovalPolicy, RunResult};
+use cartouche_crds::{ApprovalPolicy, CurrentRun, RunResult};
 use k8s_openapi::jiff::SignedDuration;
 
-use super::scene::*;
+use super::{retry, scene::*, wanting};
 use crate::{
-    decide::{Step, decide},
-    facts::{Facts, Settling},
+    decide::{Step, decide, overlap},
+    facts::{DryRun, Facts, Settling},
     ledger::tests::sample::*,
     reconcile_error::{Category, Requeue},
+    status,
 };
 
 /// Ten seconds, of which so many are over; and for so long changes were held back.
@@ -69,4 +70,80 @@ fn nobody_is_asked_to_approve_what_changes_still() {
         }),
         Step::DryRun(3)
     );
+}
+
+#[test]
+fn whoever_suspends_it_is_named_first_and_a_loop_too() {
+    let mut facts = paused(changed(), 0, 0);
+    facts.runnable.suspended = true;
+    stuck(&facts, Category::Suspended);
+    let slowed = wanting::looping(30, NOW - 1);
+    stuck(&paused(slowed, 0, 0), Category::RunawayDetected);
+}
+
+#[test]
+fn a_further_attempt_waits_for_nothing_to_settle() {
+    let due = retry::looked_at(retry::retrying(with(retry::waiting(1, NOW - 1), "A")));
+    let facts = paused(due, 0, 0);
+    assert_eq!(intended(&facts).0, 3);
+}
+
+#[test]
+fn what_the_run_before_said_is_kept_while_a_change_settles() {
+    let facts = changed().reading_found(&name(2), failed(run(2, "A")));
+    let mut facts = paused(facts, 0, 0);
+    facts.ledger.current = Some(ended(2, "A", RunResult::Failed));
+    assert!(overlap::explained(&facts).is_some());
+}
+
+#[test]
+fn a_run_under_a_hash_of_another_release_is_not_held_for_ever() {
+    for phase in [pending(2, "A"), rejected(2, "A", false)] {
+        let current = CurrentRun {
+            input_hash: "v0:abc".to_owned(),
+            ..phase
+        };
+        let facts = paused(with(current, "B"), 0, 0).reading_absent(&name(2));
+        stuck(&facts, Category::Settling);
+        assert!(facts.may_intend());
+    }
+    let same = paused(with(created(2, "A"), "A"), 0, 0);
+    assert!(!same.may_intend());
+}
+
+#[test]
+fn one_that_has_not_settled_here_leaves_what_another_controller_says_it_waits_for() {
+    let mut known = paused(changed(), 100, 100);
+    known.policy.approval = ApprovalPolicy::Manual;
+    known.dry_run = Some(DryRun::Accepted);
+    let waits = stuck(&known, Category::ApprovalRequired);
+    let status = status::status(&known, &known.ledger, Some(&waits));
+    let approval = status.pending.as_ref().and_then(|it| it.approval.clone());
+    let mut anew = paused(changed(), 1, 1);
+    anew.policy.approval = ApprovalPolicy::Manual;
+    let settles = stuck(&anew, Category::Settling);
+    assert!(!status::waits_for_more(&anew, &settles));
+    anew.stored = Arc::new(status);
+    assert!(status::waits_for_more(&anew, &settles));
+    anew.runnable.approved = approval;
+    assert!(!status::waits_for_more(&anew, &settles));
+    let mut later = Facts {
+        rendering: with(ended(2, "A", RunResult::Succeeded), "C").rendering,
+        ..anew
+    };
+    later.runnable.approved = None;
+    assert!(!status::waits_for_more(&later, &settles));
+}
+
+#[test]
+fn each_further_change_that_settles_leaves_the_status_as_it_is() {
+    let said = |facts: Facts| {
+        let error = stuck(&facts, Category::Settling);
+        status::status(&facts, &facts.ledger, Some(&error))
+    };
+    let first = Arc::new(said(paused(changed(), 1, 1)));
+    let mut next = paused(with(ended(2, "A", RunResult::Succeeded), "C"), 1, 5);
+    next.stored = first.clone();
+    next.now = Some(at(NOW + 5));
+    assert!(!status::differs(&first, &said(next)));
 }

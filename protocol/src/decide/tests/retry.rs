@@ -25,7 +25,7 @@ fn policy(retry: Retry) -> Policy {
     Policy::of(&asks, &Asks::default()).unwrap()
 }
 
-fn retrying(mut facts: Facts) -> Facts {
+pub(super) fn retrying(mut facts: Facts) -> Facts {
     let retry = Retry {
         limit: Some(LIMIT),
         retry_on: Some(vec![RetryOn::Failed]),
@@ -44,7 +44,7 @@ fn at_work(attempt: i64) -> CurrentRun {
 }
 
 /// A run that failed, and is tried again at this time.
-fn waiting(attempt: i64, retry_at: i64) -> CurrentRun {
+pub(super) fn waiting(attempt: i64, retry_at: i64) -> CurrentRun {
     CurrentRun {
         attempt,
         retry_at: Some(Time(at(retry_at))),
@@ -53,7 +53,7 @@ fn waiting(attempt: i64, retry_at: i64) -> CurrentRun {
 }
 
 /// A read says that the run still is as the ledger has it.
-fn looked_at(facts: Facts) -> Facts {
+pub(super) fn looked_at(facts: Facts) -> Facts {
     facts.reading_found(&name(2), failed(run(2, "A")))
 }
 

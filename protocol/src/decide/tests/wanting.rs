@@ -286,7 +286,7 @@ fn a_lost_run_runs_again_when_asked_and_not_before() {
     assert_eq!(intended(&lost.asking("now")), (2, hash("A")));
 }
 
-fn looping(runs: i64, last: i64) -> Facts {
+pub(super) fn looping(runs: i64, last: i64) -> Facts {
     let mut facts = with(
         CurrentRun {
             intent_at: time(last),

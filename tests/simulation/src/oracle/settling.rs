@@ -16,6 +16,9 @@ use crate::{
 /// A controller counts from when it saw the change, and clocks here tick this coarsely.
 const SLACK: Duration = Duration::from_millis(50);
 
+/// A change may be seen so much later.
+const UNSEEN: Duration = Duration::from_secs(10);
+
 /// What ran before it had settled.
 pub(super) fn judge(store: &Store, plan: &Plan, found: &mut Verdict) {
     let Some(debounce) = plan.debounce else {
@@ -31,33 +34,59 @@ pub(super) fn judge(store: &Store, plan: &Plan, found: &mut Verdict) {
     }
 }
 
-/// Only inputs are looked at, of which no two are the same: the write of an intent is refused if the controller has not seen the newest.
+/// Only inputs are looked at: the write of an intent is refused if the controller has not seen the newest.
 fn too_early(before: &[&Change], intent: &Change, pause: Duration, found: &mut Verdict) {
     let old = before.last().map(|change| status(&change.object));
     if !intends_another(&old.unwrap_or_default(), &status(&intent.object)) {
         return;
     }
-    let inputs = inputs(intent);
-    let is_other = |change: &&&Change| self::inputs(change) != inputs;
-    let changed = before.iter().rposition(|change| is_other(&change));
-    let same = &before[changed.map_or(0, |other| other + 1)..];
-    let since = same.first().map_or(intent.at, |change| change.at);
     let last_intent = before.windows(2).rposition(|pair| {
         let [old, new] = [pair[0], pair[1]].map(|change| status(&change.object));
         intends_another(&old, &new)
     });
-    let since_then = &before[last_intent.map_or(0, |at| at + 1)..];
-    let mut others = since_then
-        .windows(2)
-        .filter(|pair| self::inputs(pair[0]) != self::inputs(pair[1]));
-    let first = others.next().map_or(since, |pair| pair[1].at);
-    let held_for = intent.at.saturating_sub(first);
+    let spells = spells(&before[last_intent.map_or(0, |at| at + 1)..]);
+    let since = same_since(&spells).unwrap_or(intent.at);
     let same_for = intent.at.saturating_sub(since) + SLACK;
+    // What stayed the same for longer had settled.
+    let mut first = since;
+    for (_, at) in spells.iter().rev() {
+        if first.saturating_sub(*at) >= pause + UNSEEN {
+            break;
+        }
+        first = first.min(*at);
+    }
+    let held_for = intent.at.saturating_sub(first);
     if same_for < pause && held_for < pause * 10 {
         let name = &intent.key.name;
         let what = format!("{name} intends what was the same for {same_for:?} of {pause:?}");
         found.broken("debounce", what);
     }
+}
+
+/// The inputs one after the other, and since when each was given.
+fn spells<'a>(changes: &[&'a Change]) -> Vec<(Option<&'a Value>, Duration)> {
+    let mut spells: Vec<(Option<&Value>, Duration)> = Vec::new();
+    for change in changes {
+        let inputs = change.object.pointer("/spec/inputs");
+        if spells.last().is_none_or(|(last, _)| *last != inputs) {
+            spells.push((inputs, change.at));
+        }
+    }
+    spells
+}
+
+/// Since when the last inputs are the same, as far as anybody need have seen: what was something else for a moment may have
+/// gone by.
+fn same_since(spells: &[(Option<&Value>, Duration)]) -> Option<Duration> {
+    let (mut rest, mut last) = (spells, *spells.last()?);
+    while let [.., same, other, _] = rest
+        && same.0 == last.0
+        && last.1.saturating_sub(other.1) < UNSEEN
+    {
+        last = *same;
+        rest = &rest[..rest.len() - 2];
+    }
+    Some(last.1)
 }
 
 /// Whether a write intends a run of another document than the last.
@@ -69,8 +98,4 @@ fn intends_another(old: &RunnableStatus, new: &RunnableStatus) -> bool {
         before.sequence < after.sequence && before.input_hash != after.input_hash
     });
     is_new && after.phase == RunPhase::Pending && after.uid.is_none()
-}
-
-fn inputs(change: &Change) -> Option<&Value> {
-    change.object.pointer("/spec/inputs")
 }
