@@ -27,7 +27,7 @@ use crate::{
     printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type=='Ready')].status","description":"True once the run for the present inputs succeeded"}"#,
     printcolumn = r#"{"name":"Reason","type":"string","jsonPath":".status.conditions[?(@.type=='Ready')].reason","description":"Why it is ready, or not"}"#,
     printcolumn = r#"{"name":"Run","type":"integer","jsonPath":".status.currentRun.sequence","description":"The number of the run for the present inputs"}"#,
-    printcolumn = r#"{"name":"Result","type":"string","jsonPath":".status.currentRun.result","description":"How that run ended; empty while it is at work"}"#,
+    printcolumn = r#"{"name":"Result","type":"string","jsonPath":".status.currentRun.result","description":"How that run ended; empty while it is at work, or while its outputs cannot be read"}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     printcolumn = r#"{"name":"Run Name","type":"string","jsonPath":".status.currentRun.name","description":"The name of that run's object","priority":1}"#,
     printcolumn = r#"{"name":"Attempt","type":"integer","jsonPath":".status.currentRun.attempt","description":"Which attempt that run is; empty for the first","priority":1}"#,

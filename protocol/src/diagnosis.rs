@@ -17,6 +17,7 @@ use crate::told;
 pub use approval::{GivenApproval, waits_for_a_person};
 pub use holder::{Holder, controller};
 pub use in_the_way::{InTheWay, Why};
+pub(crate) use sentence::outputs_unread;
 use wrong_type::WrongType;
 
 /// Mistakes of one template that are spelled out; the others are counted.
@@ -173,6 +174,8 @@ pub enum Diagnosis {
     Refused(&'static str, String),
     /// A run, by its name, gives no outputs.
     NoOutputs(String, Vec<Fault>),
+    /// A run, by its name, has done its work, and its outputs cannot be read: why.
+    OutputsUnread(String, Box<Diagnosis>),
     /// The name is taken by this object; whether the template fixes the name, and whose the object is.
     NameTaken(String, bool, Holder),
     /// Runs follow each other.
@@ -233,6 +236,7 @@ impl Diagnosis {
             | Self::Unacceptable(faults)
             | Self::PolicyInvalid(faults)
             | Self::NoOutputs(_, faults) => return cures(faults),
+            Self::OutputsUnread(_, why) => return why.cure(),
             Self::Forbidden(Who::Account(namespace, _, runnable), _) => {
                 return format!(
                     "`cartouche rbac --runnable {runnable} --namespace {namespace}` prints the Role to apply"
@@ -338,6 +342,7 @@ impl Diagnosis {
             | Self::Unacceptable(_)
             | Self::PolicyInvalid(_)
             | Self::NoOutputs(..)
+            | Self::OutputsUnread(..)
             | Self::Forbidden(..)
             | Self::Invalid { .. }
             | Self::ApprovalRequired { .. }

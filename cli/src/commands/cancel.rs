@@ -278,6 +278,10 @@ fn not_running(name: &str, run: &LedgerRun) -> String {
             run.sequence,
             result.as_str()
         ),
+        RunState::OutputsUnread => format!(
+            "run {} of {name} has done its work already, and its outputs cannot be read: nothing to stop\n",
+            run.sequence
+        ),
         state => format!(
             "run {} of {name} has not begun ({state}): nothing to stop\n",
             run.sequence

@@ -23,7 +23,8 @@ Examples:
   cartouche history hello -o json | jq '.[] | select(.state == \"Failed\")'
 
 ATTEMPT is there once a run was tried again. A star marks the run for the present inputs, `o` the one that the outputs come from. RESULT is Unknown of an
-earlier run that is not known to be made, and NameTaken where somebody else's object has its name. RE-RUN FOR says who asked
+earlier run that is not known to be made, NameTaken where somebody else's object has its name, and
+OutputsUnread of one that has succeeded and is not recorded before its outputs can be read. RE-RUN FOR says who asked
 for a re-run, and why, and MESSAGE who had a run stopped, as long as its object is there (`--reason` of `cartouche
 rerun` and `cartouche cancel`).")]
 pub(crate) struct HistoryArgs {

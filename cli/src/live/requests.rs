@@ -102,7 +102,7 @@ pub(crate) fn stopped(run: &LedgerRun) -> Option<String> {
     let request = run.cancel_request.as_ref().map(ToString::to_string);
     let stopped = request.or_else(|| run.stop.as_ref().map(ToString::to_string))?;
     match run.state {
-        RunState::Ended(RunResult::Succeeded) => None,
+        RunState::Ended(RunResult::Succeeded) | RunState::OutputsUnread => None,
         RunState::Ended(_) => Some(stopped),
         _ => Some(format!("to be {stopped}")),
     }

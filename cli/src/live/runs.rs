@@ -75,26 +75,41 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
         uid: run.uid.clone(),
         input_hash: run.input_hash.clone(),
         attempt: run.attempt,
-        state: RunState::from(run),
+        state: RunState::from(run).as_said(status, &run.name),
         started_at: run.started_at.clone().or_else(|| run.intent_at.clone()),
         finished_at: run.finished_at.clone(),
         retry_at: run.retry_at.clone(),
         stop: run.stop.clone(),
-        message: match RunState::from(run) {
-            // It says why it was never made, and how often that was tried.
-            RunState::Rejected => condition(runnable, RUN_TEMPLATE_READY)
-                .map_or("", |said| Told::of(&said.message).what)
-                .to_owned(),
+        message: match RunState::from(run).as_said(status, &run.name) {
+            // It says why it was never made, and how often that was tried; or why its outputs are not there.
+            RunState::Rejected | RunState::OutputsUnread => {
+                what_is_wrong(runnable).unwrap_or_default()
+            }
             _ => said_of_run(status).unwrap_or_default().to_owned(),
         },
         rerun_token: run.rerun_token.clone(),
         rerun_request: None,
         cancel_request: None,
     });
-    let earlier = status.history.iter().map(|entry| earlier(entry, source));
+    let earlier = status.history.iter().map(|entry| {
+        let run = earlier(entry, source);
+        let state = run.state.as_said(status, &run.name);
+        let why = (state == RunState::OutputsUnread).then(|| what_is_wrong(runnable));
+        LedgerRun {
+            state,
+            message: why.flatten().unwrap_or(run.message),
+            ..run
+        }
+    });
     let mut runs: Vec<LedgerRun> = earlier.chain(current).collect();
     runs.sort_by_key(|run| std::cmp::Reverse(run.sequence));
     runs
+}
+
+/// What keeps the template from being ready for the Runnable, as a person would say it.
+fn what_is_wrong(runnable: &Runnable) -> Option<String> {
+    let said = condition(runnable, RUN_TEMPLATE_READY)?;
+    Some(Told::of(&said.message).what.to_owned())
 }
 
 /// The run that came before another. A number that was given up is none: the same input got a later one.
@@ -137,6 +152,7 @@ fn as_word<S: Serializer>(state: &RunState, serializer: S) -> Result<S::Ok, S::E
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use cartouche_protocol::diagnosis::Diagnosis;
     use serde_json::{Value, json};
 
     use super::*;
@@ -197,6 +213,38 @@ pub(crate) mod tests {
         });
         let runs = runs(&serde_json::from_value(runnable).unwrap());
         assert_eq!(runs[0].message, "no permission; tried once");
+    }
+
+    #[test]
+    fn a_run_whose_outputs_cannot_be_read_says_so_whether_it_is_current_or_not() {
+        let of = |name: &str| {
+            let why = Diagnosis::NoAnswer("list the pods of the run");
+            let unread = Diagnosis::OutputsUnread(name.to_owned(), Box::new(why));
+            let runnable = json!({
+                "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
+                "spec": { "runTemplateRef": { "name": "job" } },
+                "status": {
+                    "currentRun": with(2, &json!({ "phase": "Created", "uid": "u2" })),
+                    "unfinishedRuns": [with(1, &json!({ "uid": "u1" }))],
+                    "conditions": [{
+                        "type": "RunTemplateReady", "status": "False", "reason": "OutputPathNotSatisfied",
+                        "message": unread.message(Some("unable")), "lastTransitionTime": "2026-01-01T00:00:00Z",
+                    }],
+                },
+            });
+            let runs = runs(&serde_json::from_value(runnable).unwrap());
+            let told = runs.into_iter().map(|run| (run.state, run.message));
+            told.collect::<Vec<_>>()
+        };
+        let why = |name| {
+            let said = "has succeeded, but its outputs cannot be read yet: the API server did not";
+            format!("run {name} {said} list the pods of the run")
+        };
+        let at_work = (RunState::Running, String::new());
+        let current = (RunState::OutputsUnread, why("r-2"));
+        assert_eq!(of("r-2"), [current, at_work.clone()]);
+        let earlier = (RunState::OutputsUnread, why("r-1"));
+        assert_eq!(of("r-1"), [at_work, earlier]);
     }
 
     #[test]

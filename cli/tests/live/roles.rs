@@ -10,7 +10,10 @@ use cartouche_tests::{
 };
 use serde_json::{Value, json};
 
-use crate::{story::Story, support};
+use crate::{
+    story::{Story, contains},
+    support,
+};
 
 /// Jobs whose last words are the outputs, and something to select.
 const TEMPLATE: &str = r#"
@@ -192,6 +195,12 @@ pub async fn are_needed_in_every_part(story: &Story) -> Result<()> {
         let outputs = story.cartouche(&["outputs", &name, "said"]);
         ensure!(outputs.code != 0, "{name}: {}", outputs.out);
     }
+    // Its work is done all the same, and is said to be.
+    let job = "has succeeded, but its outputs cannot be read yet: ServiceAccount";
+    let told = |said: &str| contains(said, &["OutputsUnread", job]);
+    story.soon(&["history", "no-list-pods"], told).await?;
+    story.says(&["why", "no-list-pods"], &["OutputsUnread", job])?;
+    story.says(&["cancel", "no-list-pods"], &["nothing to stop"])?;
     // A run is found by a list where it may not be read alone: that verb only saves work.
     story.says(&["wait", "no-get-jobs", "--timeout", "2m"], &["ready"])
 }

@@ -127,7 +127,11 @@ impl Story {
     }
 
     /// Calls the command, which must do well each time, until it prints what is wanted.
-    async fn soon<T>(&self, arguments: &[&str], wanted: impl Fn(&str) -> Result<T>) -> Result<T> {
+    pub async fn soon<T>(
+        &self,
+        arguments: &[&str],
+        wanted: impl Fn(&str) -> Result<T>,
+    ) -> Result<T> {
         let wanted = &wanted;
         self.eventually(&format!("{arguments:?}"), || async move {
             let printed = match self.well(arguments) {

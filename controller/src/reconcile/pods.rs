@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cartouche_protocol::{
+    diagnosis::Diagnosis,
     evaluate::outputs_with_pods,
     explanation::PODS_GONE,
     facts::Hindrance,
@@ -84,13 +85,14 @@ impl Reconciliation<'_> {
             Ok(false) => Ok(OutputsRead::Elsewhere),
             Err(error) => {
                 let (namespace, kind, name) = (&self.key.namespace, &run.kind, &run.name);
+                let cause = self.cause_of(&error, "list the pods of the run");
                 let text = format!(
                     "unable to read the termination message of {kind} [{namespace}/{name}]: unable to list its pods: {error}"
                 );
                 Err(ReconcileError::caused(
                     Category::OutputPathNotSatisfied,
                     error.requeue(),
-                    self.cause_of(&error, "list the pods of the run"),
+                    Diagnosis::OutputsUnread(name.clone(), Box::new(cause)),
                     Some(text),
                 ))
             }

@@ -46,7 +46,7 @@ impl Diagnosis {
             ),
             Self::Selector(text("\"!app\" is not a valid label key")),
             Self::Forbidden(
-                account,
+                account.clone(),
                 vec![
                     Denied::one("create", "jobs.batch"),
                     Denied::one("list", "pods"),
@@ -74,6 +74,13 @@ impl Diagnosis {
             Self::Refused(
                 "list the runs",
                 text("the server does not allow this method on the requested resource"),
+            ),
+            Self::OutputsUnread(
+                text("shop-build-1"),
+                Box::new(Self::Forbidden(
+                    account.clone(),
+                    vec![Denied::one("list", "pods")],
+                )),
             ),
             Self::NoOutputs(
                 text("shop-build-1"),

@@ -68,6 +68,7 @@ impl fmt::Display for Diagnosis {
                 "run {run} succeeded, but gives no outputs: {}",
                 whats(faults)
             ),
+            Self::OutputsUnread(run, why) => write!(f, "{}: {why}", outputs_unread(run)),
             Self::NameTaken(object, fixed, holder) => f.write_str(&taken(object, *fixed, holder)),
             Self::Runaway {
                 runs,
@@ -108,6 +109,11 @@ impl fmt::Display for Diagnosis {
             ),
         }
     }
+}
+
+/// How it is said of a run that it has done its work and its outputs cannot be read, before why.
+pub(crate) fn outputs_unread(run: &str) -> String {
+    format!("run {run} has succeeded, but its outputs cannot be read yet")
 }
 
 fn named(who: &Who) -> String {

@@ -2,9 +2,15 @@
 
 use std::fmt;
 
-use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase, RunResult};
+use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase, RunResult, RunnableStatus};
 
 use super::Ledger;
+use crate::{
+    diagnosis::outputs_unread,
+    reconcile_error::Category,
+    status::{RUN_TEMPLATE_READY, find},
+    told::Told,
+};
 
 /// How far a run of the ledger is known to have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +19,8 @@ pub enum RunState {
     Ended(RunResult),
     /// Its object was made, and no end of it was seen.
     Running,
+    /// It has done its work, and is not recorded as succeeded before its outputs can be read.
+    OutputsUnread,
     /// It is to be made.
     Pending,
     /// The API server refused to make it.
@@ -30,10 +38,29 @@ impl RunState {
         match self {
             Self::Ended(result) => result.as_str(),
             Self::Running => "Running",
+            Self::OutputsUnread => "OutputsUnread",
             Self::Pending => "Pending",
             Self::Rejected => "Rejected",
             Self::Unknown => "Unknown",
             Self::NameTaken => "NameTaken",
+        }
+    }
+
+    /// The state of the run of this name, which is so by the ledger, with what else the status says of it. The ledger
+    /// calls a run succeeded together with its outputs, so that none are lost; until then only a condition tells that it
+    /// has ended.
+    #[must_use]
+    pub fn as_said(self, status: &RunnableStatus, run: &str) -> Self {
+        let is_unread = || {
+            find(status, RUN_TEMPLATE_READY).is_some_and(|said| {
+                let what = Told::of(&said.message).what;
+                let reason = Category::OutputPathNotSatisfied.as_str();
+                said.reason == reason && what.starts_with(&format!("{}: ", outputs_unread(run)))
+            })
+        };
+        match self {
+            Self::Running if is_unread() => Self::OutputsUnread,
+            state => state,
         }
     }
 }

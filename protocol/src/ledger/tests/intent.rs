@@ -2,10 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use cartouche_crds::{CurrentRun, RunPhase, RunResult};
+use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::sample::*;
-use crate::ledger::{Due, Fate, Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity, RunState};
+use crate::{
+    diagnosis::Diagnosis,
+    ledger::{Due, Fate, Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity, RunState},
+    reconcile_error::Category,
+    status::RUN_TEMPLATE_READY,
+};
 
 fn intend(ledger: Ledger, input: &str, fate: &Fate) -> Ledger {
     ledger.intend(intent(input), name, fate, "its last words", Some(at(100)))
@@ -325,4 +331,31 @@ fn the_current_run_is_in_the_state_of_its_phase_until_it_has_a_result() {
     ] {
         assert_eq!(RunState::from(&run), state);
     }
+}
+
+#[test]
+fn a_run_that_has_ended_is_not_said_to_run_while_its_outputs_cannot_be_read() {
+    let why = Diagnosis::NoAnswer("list the pods of the run");
+    let unread = Diagnosis::OutputsUnread("build-1".to_owned(), Box::new(why));
+    let said = |reason: Category, message: &str| RunnableStatus {
+        conditions: vec![Condition {
+            type_: RUN_TEMPLATE_READY.to_owned(),
+            status: "False".to_owned(),
+            reason: reason.as_str().to_owned(),
+            message: message.to_owned(),
+            last_transition_time: Time(at(0)),
+            observed_generation: None,
+        }],
+        ..RunnableStatus::default()
+    };
+    let message = unread.message(Some("unable to list its pods"));
+    let status = said(Category::OutputPathNotSatisfied, &message);
+    let state = |state: RunState, name| state.as_said(&status, name);
+    assert_eq!(state(RunState::Running, "build-1"), RunState::OutputsUnread);
+    // Another run is at work, or may be.
+    assert_eq!(state(RunState::Running, "build-12"), RunState::Running);
+    assert_eq!(state(RunState::Pending, "build-1"), RunState::Pending);
+    let other = said(Category::UnknownError, &message);
+    let state = RunState::Running.as_said(&other, "build-1");
+    assert_eq!(state, RunState::Running);
 }
