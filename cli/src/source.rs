@@ -2,7 +2,6 @@
 
 mod key;
 mod node;
-mod path;
 
 use std::{
     io::Read as _,
@@ -16,10 +15,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_saphyr::Location;
 
-pub(crate) use cartouche_templating::Segment;
+pub(crate) use cartouche_templating::{Segment, field_path as shown};
 pub(crate) use key::value_as_kubectl_reads;
 pub(crate) use node::{Content, MapEntry, Node};
-pub(crate) use path::shown;
 
 use crate::finding::{Finding, Rule};
 

@@ -91,7 +91,7 @@ impl Diagnostic {
         Self::new(Root::Template, fields(field), kind)
     }
 
-    /// The same of the spec, where also elements are named, such as `a.[0].b`.
+    /// The same of the spec, where also elements are named, such as `a[0].b`.
     pub(crate) fn in_spec(field: &str, kind: impl Into<DiagnosticKind>) -> Self {
         Self::new(Root::Spec, fields(field), kind)
     }
@@ -102,18 +102,10 @@ impl Diagnostic {
         Self::in_template("metadata.namespace", DiagnosticKind::Namespace)
     }
 
-    /// Where it is, as texts say it: keys joined by dots, indexes as `.[i]`; of what is rendered, with
-    /// nothing after them, such as `spec.steps.[0]name`.
+    /// Where it is, as Kubernetes writes it.
     #[must_use]
     pub fn path(&self) -> String {
-        let fields = match (self.root, &self.kind) {
-            (Root::Spec, DiagnosticKind::Default { inside, .. }) => {
-                self.at.len().saturating_sub(*inside)
-            }
-            (Root::Spec, _) => self.at.len(),
-            (Root::Template | Root::Context, _) => 0,
-        };
-        path(&self.at, fields)
+        field_path(&self.at)
     }
 
     /// What is wrong and what to do about it, without where.
@@ -130,7 +122,7 @@ impl Diagnostic {
             (Root::Context, Some(below))
                 if !below.is_empty() && steps.starts_with(&Segment::keys(TO_INPUTS)) =>
             {
-                document_path(below)
+                field_path(below)
             }
             _ => self.path(),
         }
@@ -148,8 +140,8 @@ impl Diagnostic {
 
 /// The steps to a field with a name of ours: no key in it holds a dot.
 fn fields(path: &str) -> Vec<Segment> {
-    let index = |name: &str| name.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
-    let names = path.split('.').filter(|name| !name.is_empty());
+    let index = |name: &str| name.strip_suffix(']')?.parse().ok();
+    let names = path.split(['.', '[']).filter(|name| !name.is_empty());
     names
         .map(|name| index(name).map_or_else(|| name.into(), Segment::Index))
         .collect()
@@ -158,14 +150,16 @@ fn fields(path: &str) -> Vec<Segment> {
 /// One with a tag reads as it does in Cartographer.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (path, message) = (self.path(), self.message());
+        let message = self.message();
         if self.tag.is_some() {
+            let path = path_of_cartographer(&self.at);
             f.write_str("failed to recursively evaluate template: ")?;
             return write!(
                 f,
                 "failed to interpolate template at path [{path}]: {message}"
             );
         }
+        let path = self.path();
         if !path.is_empty() {
             write!(f, "{path}: ")?;
         }
@@ -238,23 +232,37 @@ pub(crate) fn kept(segments: &[SegmentRef<'_>]) -> Vec<Segment> {
     steps.collect()
 }
 
-/// Writes the path of a leaf as Cartographer does.
-pub(crate) fn document_path(steps: &[Segment]) -> String {
-    path(steps, 0)
+/// Where steps lead, as Kubernetes writes it: `spec.steps[0].name`, with keys that hold dots in brackets.
+#[must_use]
+pub fn field_path(steps: &[Segment]) -> String {
+    let mut path = String::new();
+    for step in steps {
+        // Writing to a string cannot fail.
+        let _ = match step {
+            Segment::Index(index) => write!(path, "[{index}]"),
+            Segment::Key(key) if key.contains('.') => write!(path, "['{key}']"),
+            Segment::Key(key) if path.is_empty() => write!(path, "{key}"),
+            Segment::Key(key) => write!(path, ".{key}"),
+        };
+    }
+    path
 }
 
-/// The same, but that the first steps are fields: a dot stands after every one of them.
-fn path(steps: &[Segment], fields: usize) -> String {
+/// The same as Cartographer writes it, in the texts that are its own: `spec.steps.[0]name`.
+fn path_of_cartographer(steps: &[Segment]) -> String {
     let mut path = String::new();
     let mut dot = "";
-    for (index, step) in steps.iter().enumerate() {
+    for step in steps {
         // Writing to a string cannot fail.
         let _ = match step {
             Segment::Key(key) => write!(path, "{dot}{key}"),
             Segment::Index(index) => write!(path, ".[{index}]"),
         };
-        let is_parted = index < fields || matches!(step, Segment::Key(_));
-        dot = if is_parted { "." } else { "" };
+        dot = if matches!(step, Segment::Key(_)) {
+            "."
+        } else {
+            ""
+        };
     }
     path
 }
@@ -269,29 +277,24 @@ mod tests {
     }
 
     #[test]
-    fn indexes_stand_after_a_dot_and_before_none() {
+    fn places_are_written_as_kubernetes_writes_them() {
         use Segment::Index;
-        assert_eq!(
-            document_path(&[key("spec"), key("steps"), Index(0), key("name")]),
-            "spec.steps.[0]name"
-        );
-        assert_eq!(
-            document_path(&[key("a"), Index(1), Index(2), key("b"), key("c")]),
-            "a.[1].[2]b.c"
-        );
-        assert_eq!(document_path(&[]), "");
+        let steps = [key("spec"), key("steps"), Index(0), key("name")];
+        assert_eq!(field_path(&steps), "spec.steps[0].name");
+        let steps = [key("a"), Index(1), Index(2), key("b.c/d"), key("e")];
+        assert_eq!(field_path(&steps), "a[1][2]['b.c/d'].e");
+        assert_eq!(field_path(&[]), "");
+        let in_spec = Diagnostic::in_spec("a[0].b[1].c", "x");
+        assert_eq!(in_spec.path(), "a[0].b[1].c");
+        assert_eq!(in_spec.at[1], Index(0));
     }
 
     #[test]
-    fn fields_of_the_spec_are_parted_by_dots_and_values_in_it_as_in_documents() {
-        let at = |kind: DiagnosticKind| Diagnostic::in_spec("a.[0].b.[1].c", kind).path();
-        assert_eq!(at("x".into()), "a.[0].b.[1].c");
-        let misfit = Box::new(DiagnosticKind::from("x"));
-        let inside = 2;
-        assert_eq!(
-            at(DiagnosticKind::Default { inside, misfit }),
-            "a.[0].b.[1]c"
-        );
+    fn in_the_texts_of_cartographer_indexes_stand_after_a_dot_and_before_none() {
+        use Segment::Index;
+        let steps = [key("a"), Index(1), Index(2), key("b"), key("c")];
+        assert_eq!(path_of_cartographer(&steps), "a.[1].[2]b.c");
+        assert_eq!(path_of_cartographer(&[]), "");
     }
 
     #[test]

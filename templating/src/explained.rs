@@ -5,7 +5,7 @@
 
 use crate::{
     Diagnostic, DiagnosticKind, PathError, SearchError, Segment, SyntaxError, TagError,
-    UnreadableField, suggestion,
+    UnreadableField, field_path, suggestion,
     syntax::{self, PathStep},
     tag,
 };
@@ -325,11 +325,11 @@ fn of_schema(diagnostic: &Diagnostic, kind: &DiagnosticKind, path: &str) -> Opti
     };
     match kind {
         DiagnosticKind::UnknownKeyword { known } => {
-            let (parent, keyword) = path.rsplit_once('.').unwrap_or(("", path));
-            let keyword = match diagnostic.at.last() {
-                Some(Segment::Key(key)) => key,
-                _ => keyword,
+            let (last, parent) = diagnostic.at.split_last()?;
+            let Segment::Key(keyword) = last else {
+                return None;
             };
+            let parent = field_path(parent);
             Some(explained(
                 format!("{parent}: there is no keyword '{keyword}' in a schema"),
                 "not known",

@@ -55,7 +55,7 @@ mod warning;
 pub use bounds::Exhausted;
 pub use contains::{contains, contains_document, may_be_left_out};
 pub use context::{Context, UnreadableField};
-pub use diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment};
+pub use diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, field_path};
 pub use digest::VERSION as HASH_VERSION;
 pub use document::{Rendered, StampError, is_own_kind, remove_own_labels};
 pub use health::{Health, Judged, Verdict, built_in_health};

@@ -221,7 +221,7 @@ fn check_optional(
             continue;
         };
         problems.push(Diagnostic::in_spec(
-            &format!("optionalOutputs.[{index}]"),
+            &format!("optionalOutputs[{index}]"),
             kind,
         ));
     }

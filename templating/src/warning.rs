@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::diagnostic::{Root, Segment, document_path};
+use crate::diagnostic::{Root, Segment, field_path};
 
 /// One thing that works, but hardly as its author expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Warning {
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = document_path(&self.at);
+        let path = field_path(&self.at);
         match &self.kind {
             kind @ WarningKind::Removed => write!(f, "{path} {kind}"),
             kind => write!(f, "{path}: {kind}"),

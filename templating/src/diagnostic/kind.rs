@@ -113,14 +113,9 @@ pub enum DiagnosticKind {
         /// Those that may.
         allowed: Arc<[Value]>,
     },
-    /// A default of the schema does not fit it.
+    /// A default of the schema does not fit it: what is wrong with it.
     #[error("the default does not fit")]
-    Default {
-        /// How many of the steps to it are inside the default.
-        inside: usize,
-        /// What is wrong with it.
-        misfit: Box<DiagnosticKind>,
-    },
+    Default(Box<DiagnosticKind>),
     /// A tag in the key of this, which the API server takes for none.
     #[error("the key of {0} cannot hold a tag")]
     TagInKey(&'static str),
@@ -166,7 +161,7 @@ impl DiagnosticKind {
             Self::TagInKey(_) => {
                 Some("write the key as it is to be: only values can hold tags".to_owned())
             }
-            Self::Default { misfit, .. } => Some(misfit.message()),
+            Self::Default(misfit) => Some(misfit.message()),
             Self::MissingInput {
                 wanted,
                 allowed,

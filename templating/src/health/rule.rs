@@ -117,7 +117,7 @@ impl Matches {
             problems.push(Diagnostic::in_spec(at, DiagnosticKind::NothingMatched));
         }
         let fields = declared.iter().enumerate().filter_map(|(index, field)| {
-            Field::compile(field, &format!("{at}.matchFields.[{index}]"), problems)
+            Field::compile(field, &format!("{at}.matchFields[{index}]"), problems)
         });
         Self {
             fields: fields.collect(),

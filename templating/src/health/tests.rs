@@ -365,10 +365,10 @@ fn a_rule_that_says_nothing_or_too_much_is_refused() {
         [
             "healthRule.multiMatch.healthy: at least one of matchConditions and matchFields must \
              be given",
-            "healthRule.multiMatch.unhealthy.matchFields.[0].values: In needs at least one value",
-            "healthRule.multiMatch.unhealthy.matchFields.[0].key: failed to evaluate path [a[]: \
+            "healthRule.multiMatch.unhealthy.matchFields[0].values: In needs at least one value",
+            "healthRule.multiMatch.unhealthy.matchFields[0].key: failed to evaluate path [a[]: \
              evaluate: failed to parse jsonpath '{.a[}': unterminated array",
-            "healthRule.multiMatch.unhealthy.matchFields.[0].messagePath: failed to evaluate path \
+            "healthRule.multiMatch.unhealthy.matchFields[0].messagePath: failed to evaluate path \
              []: empty jsonpath not allowed",
         ]
     );

@@ -91,8 +91,7 @@ fn check_defaults(node: &SchemaNode, at: &mut Vec<Segment>, problems: &mut Vec<D
         match defaults::add(node, &mut completed) {
             Ok(_) => {
                 for Diagnostic { at, kind, .. } in fit::problems(node, &completed, &[]) {
-                    let (inside, misfit) = (at.len(), Box::new(kind));
-                    refuse(at, DiagnosticKind::Default { inside, misfit });
+                    refuse(at, DiagnosticKind::Default(Box::new(kind)));
                 }
             }
             Err(error) => refuse(Vec::new(), error.into()),

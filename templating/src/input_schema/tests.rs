@@ -215,8 +215,8 @@ fn every_problem_is_told_with_the_path_of_its_value() {
         misfit(&schema, &inputs),
         [
             "runnable.spec.inputs.fast: it has to be a boolean, and is a string: take the quotes away",
-            "runnable.spec.inputs.steps.[0]image: it has to be a string, and is a number: put it in quotes",
-            "runnable.spec.inputs.steps.[1]retries: it has to be an integer, and is a number with a fraction",
+            "runnable.spec.inputs.steps[0].image: it has to be a string, and is a number: put it in quotes",
+            "runnable.spec.inputs.steps[1].retries: it has to be an integer, and is a number with a fraction",
         ]
     );
 }

@@ -283,15 +283,15 @@ fn an_optional_output_that_is_no_output_is_refused_with_the_one_that_was_probabl
             &["digets", "size", "colour", "size"]
         ),
         [
-            "optionalOutputs.[0]: there is no 'digets' in outputs: did you mean 'digest'?",
-            "optionalOutputs.[2]: there is no 'colour' in outputs: the outputs are: digest, size",
-            "optionalOutputs.[3]: the output is named twice: take one of them away",
+            "optionalOutputs[0]: there is no 'digets' in outputs: did you mean 'digest'?",
+            "optionalOutputs[2]: there is no 'colour' in outputs: the outputs are: digest, size",
+            "optionalOutputs[3]: the output is named twice: take one of them away",
         ]
     );
     assert_eq!(
         problems(None, &["digest"]),
         [
-            "optionalOutputs.[0]: there is no 'digest' in outputs: declare it there, or take it away here"
+            "optionalOutputs[0]: there is no 'digest' in outputs: declare it there, or take it away here"
         ]
     );
 }

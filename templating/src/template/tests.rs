@@ -114,8 +114,8 @@ fn bad_tags_are_reported_all_at_once_in_document_order() {
     assert_eq!(
         places,
         [
-            ("data.a.[0]", "runnable.spec.inputs.0"),
-            ("data.a.[2]", "runnable.spec.inputs.2"),
+            ("data.a[0]", "runnable.spec.inputs.0"),
+            ("data.a[2]", "runnable.spec.inputs.2"),
             ("data.m", "runnable.spec.inputs.m1"),
             ("data.m", "runnable.spec.inputs.m2"),
             ("data.z", "runnable.spec.inputs.z"),
@@ -157,7 +157,7 @@ fn what_is_wrong_whatever_a_runnable_says_is_found_by_compiling() {
             "spec.a",
             "spec.b",
             "spec.c",
-            "optionalOutputs.[1]",
+            "optionalOutputs[1]",
             "outputs.digest",
             "healthRule",
         ]
@@ -319,7 +319,7 @@ fn paths_that_visit_too_much_together_end_the_rendering() {
             .contains("the paths together visit more than 1000000 nodes"),
         "{last}"
     );
-    assert_eq!(last.path(), "data.[11]");
+    assert_eq!(last.path(), "data[11]");
 }
 
 fn told(template: &Template) -> Vec<String> {
@@ -337,8 +337,8 @@ fn texts_that_look_like_tags_are_warned_of() {
     assert_eq!(
         told(&compile(template).unwrap()),
         [
-            "data.$(runnable.metadata.name)$: tags in keys stay as they are",
-            "data.a.[0]: a tag is not closed and stays as it is: tags end with )$",
+            "data['$(runnable.metadata.name)$']: tags in keys stay as they are",
+            "data.a[0]: a tag is not closed and stays as it is: tags end with )$",
         ]
     );
 }

@@ -162,9 +162,9 @@ async fn a_health_rule_is_checked_too() -> Result<()> {
     let (status, _, message) = world.accepted(&world.template_name()).await?;
     assert_eq!(status, "False");
     for part in [
-        "healthRule.multiMatch.healthy.matchFields.[0].key: failed to evaluate path [.a[]",
-        "healthRule.multiMatch.healthy.matchFields.[0].messagePath: failed to evaluate path [{.a}{.b}]",
-        "healthRule.multiMatch.unhealthy.matchFields.[0].values: In needs at least one value",
+        "healthRule.multiMatch.healthy.matchFields[0].key: failed to evaluate path [.a[]",
+        "healthRule.multiMatch.healthy.matchFields[0].messagePath: failed to evaluate path [{.a}{.b}]",
+        "healthRule.multiMatch.unhealthy.matchFields[0].values: In needs at least one value",
     ] {
         assert!(message.contains(part), "{message}");
     }
@@ -180,7 +180,7 @@ async fn all_problems_of_a_template_are_named_at_once() -> Result<()> {
     world.template(spec).await?;
     let (_, _, said) = world.accepted(&world.template_name()).await?;
     let told = Told::of(&said);
-    let first = "it would fail for every Runnable: the template has no kind; spec.a.[0]: ";
+    let first = "it would fail for every Runnable: the template has no kind; spec.a[0]: ";
     assert!(told.what.starts_with(first), "{said}");
     assert!(told.to_do.is_some(), "{said}");
     let message = told.in_full.unwrap_or_default();

@@ -93,7 +93,7 @@ fn keywords_in_the_wrong_place_are_refused() {
         ),
         (
             property(json!({ "type": "integer", "anyOf": [{ "type": "integer" }] })),
-            "inputSchema.properties.x.anyOf.[0].type: inside allOf, anyOf, oneOf and not it cannot stand: say it in the schema around them",
+            "inputSchema.properties.x.anyOf[0].type: inside allOf, anyOf, oneOf and not it cannot stand: say it in the schema around them",
         ),
         (
             property(json!({ "type": "string", "x-kubernetes-validations": [] })),
@@ -149,7 +149,7 @@ fn defaults_that_do_not_fit_are_refused() {
             property(
                 json!({ "type": "array", "items": { "type": "string" }, "default": ["a", 1] }),
             ),
-            "inputSchema.properties.x.default.[1]: the default does not fit: it has to be a string, and is a number: put it in quotes",
+            "inputSchema.properties.x.default[1]: the default does not fit: it has to be a string, and is a number: put it in quotes",
         ),
     ];
     are_refused(&cases);

@@ -104,7 +104,7 @@ async fn tags_and_paths_that_lead_nowhere() -> Result<()> {
             spec(
                 "a healthRule that cannot be read",
                 json!({ "healthRule": rule }),
-                "healthRule.multiMatch.unhealthy.matchFields.[0].key",
+                "healthRule.multiMatch.unhealthy.matchFields[0].key",
             ),
         ],
     )

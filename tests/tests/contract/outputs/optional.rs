@@ -146,7 +146,7 @@ async fn an_optional_output_that_is_no_output_makes_the_template_unacceptable() 
     let mut spec = optional_question();
     spec["optionalOutputs"] = json!(["answer", "qestion"]);
     let (_, subject) = World::with("misspelt", spec).await?;
-    let wanted = "optionalOutputs.[1]: there is no 'qestion' in outputs";
+    let wanted = "optionalOutputs[1]: there is no 'qestion' in outputs";
     let said = subject.fails("TemplateStampFailure", wanted).await?;
     assert!(said.contains("did you mean 'question'?"), "{said}");
     subject.stays_at(0).await
