@@ -1,5 +1,6 @@
 //! From `apiVersion` and kind to the resource that serves it. Kept until a request says otherwise.
 
+mod hint;
 mod known;
 
 use std::{
@@ -82,6 +83,8 @@ pub enum DiscoveryError {
         api_version: String,
         /// The kind asked for.
         kind: String,
+        /// What was probably meant, if somebody looked for that.
+        hint: Option<String>,
     },
     /// The API server could not be asked.
     #[error("{0}")]
@@ -94,6 +97,7 @@ impl DiscoveryError {
         Self::Unknown {
             api_version: api_version.to_owned(),
             kind: kind.to_owned(),
+            hint: None,
         }
     }
 }

@@ -141,8 +141,8 @@ pub enum Diagnosis {
     Unacceptable(Vec<Fault>),
     /// Objects of this kind, of this `apiVersion`, live in no namespace.
     ClusterScoped(String, String),
-    /// The API server does not serve this kind, of this `apiVersion`.
-    KindMissing(String, String),
+    /// The API server does not serve this kind, of this `apiVersion`; what was probably meant.
+    KindMissing(String, String, Option<String>),
     /// No object of this kind has these labels.
     NothingSelected(String, String),
     /// More than one object of this kind has these labels; two of them.
@@ -267,6 +267,9 @@ impl Diagnosis {
                 return format!(
                     "`cartouche approve {runnable} -n {namespace}` shows what it changes, and approves it"
                 );
+            }
+            Self::KindMissing(_, _, Some(hint)) => {
+                return format!("correct apiVersion and kind ({hint}), or install what serves it");
             }
             Self::RunAtWork(runs) => return in_the_way::cure(runs),
             Self::NameTaken(_, fixed, _) => {

@@ -159,6 +159,16 @@ impl KnownKind {
         self.watch != Watch::Nothing
     }
 
+    /// The `apiVersion` whose schema is known, if one is, of a kind that has a name.
+    #[must_use]
+    pub fn api_version(&self) -> Option<String> {
+        let version = self.version?;
+        Some(match self.group {
+            "" => version.to_owned(),
+            group => format!("{group}/{version}"),
+        })
+    }
+
     fn is_of_version(&self, api_version: &str) -> bool {
         let version = match self.group {
             "" => Some(api_version),

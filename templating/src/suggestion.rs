@@ -41,6 +41,20 @@ pub fn hint<'a>(
     }
 }
 
+/// What was probably meant by a kind that there is not in its API version: the versions in which there is one of that name,
+/// else the kind of its version (`here`) that is most like it.
+#[must_use]
+pub fn of_kind<'a>(
+    kind: &str,
+    elsewhere: &[&str],
+    here: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    match elsewhere {
+        [] => hint(kind, "the kinds are", here),
+        versions => Some(format!("{kind} is in {}", versions.join(" and in "))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,6 +86,18 @@ mod tests {
         let (long, other) = ("a".repeat(1_000_000), format!("{}b", "a".repeat(1_000_000)));
         assert_eq!(nearest(&long, [other.as_str(), "name"]), None);
         assert_eq!(nearest("nmae", [long.as_str(), "name"]), Some("name"));
+    }
+
+    #[test]
+    fn a_kind_is_where_it_is_or_else_is_another_of_its_version() {
+        let here = ["CronJob", "Job"];
+        let said = of_kind("Job", &["batch/v1", "x/v1"], []);
+        assert_eq!(said.as_deref(), Some("Job is in batch/v1 and in x/v1"));
+        let said = of_kind("Jbo", &[], here);
+        assert_eq!(said.as_deref(), Some("did you mean 'Job'?"));
+        let said = of_kind("Widget", &[], here);
+        assert_eq!(said.as_deref(), Some("the kinds are: CronJob, Job"));
+        assert_eq!(of_kind("Widget", &[], []), None);
     }
 
     #[test]

@@ -36,7 +36,7 @@ fn passed_over(document: &Document) -> Option<Finding> {
         let finding = Finding::error(Rule::Kind, message)
             .at(document.place_of(&["kind"]))
             .label("this is not checked");
-        return Some(finding.maybe_help(suggestion::hint(kind, "the kinds are", OURS)));
+        return Some(finding.maybe_help(suggestion::of_kind(kind, &[], OURS)));
     }
     let is_of_another = !is_of_group && OURS.contains(&kind);
     is_of_another.then(|| {

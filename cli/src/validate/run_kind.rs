@@ -84,12 +84,12 @@ pub(super) fn unknown(
         Finding::error(Rule::Kind, message)
     };
     if !elsewhere.is_empty() && (is_complete || !api_version.contains('.')) {
-        let help = format!("{kind} is in {}", elsewhere.join(" and in "));
-        return Some(no_such_kind().at(place("apiVersion")).help(help));
+        let help = suggestion::of_kind(kind, &elsewhere, []);
+        return Some(no_such_kind().at(place("apiVersion")).maybe_help(help));
     }
     if is_complete {
         let here = names.iter().filter(|(version, _)| *version == api_version);
-        let help = suggestion::hint(kind, "the kinds are", here.map(|(_, kind)| *kind));
+        let help = suggestion::of_kind(kind, &[], here.map(|(_, kind)| *kind));
         return Some(no_such_kind().at(place("kind")).maybe_help(help));
     }
     let meant = suggestion::nearest(api_version, names.iter().map(|(version, _)| *version))?;

@@ -87,6 +87,15 @@ impl Known {
         version.kinds.get(kind).cloned()
     }
 
+    /// The kinds of a version, by name.
+    pub(super) fn names(&self, api_version: &str) -> Vec<String> {
+        let version = self.served.get(api_version);
+        let kinds = version.into_iter().flat_map(|version| version.kinds.keys());
+        let mut names: Vec<String> = kinds.cloned().collect();
+        names.sort();
+        names
+    }
+
     /// Where the objects of a kind were when they were last looked for elsewhere.
     pub(super) fn moved(&self, key: &ObjectsOf) -> Option<Arc<Kind>> {
         self.moved.get(key)?.found.clone()

@@ -43,6 +43,27 @@ fn moved() -> (Kinds, Asked) {
     )
 }
 
+/// What is said of a kind that is not there.
+async fn hint(api_version: &str, kind: &str) -> Option<String> {
+    let (kinds, _) = moved();
+    let error = kinds.find(api_version, kind).await.unwrap_err();
+    match kinds.with_hint(error).await {
+        DiscoveryError::Unknown { hint, .. } => hint,
+        DiscoveryError::Api(error) => panic!("{error}"),
+    }
+}
+
+#[tokio::test]
+async fn of_a_kind_that_is_not_there_it_is_said_what_was_probably_meant() {
+    let said = hint("a/v0", "Thing").await;
+    assert_eq!(said.as_deref(), Some("Thing is in a/v1"));
+    let said = hint("a/v1", "Thign").await;
+    assert_eq!(said.as_deref(), Some("did you mean 'Thing'?"));
+    // Nobody serves the Jobs of Kubernetes here.
+    assert_eq!(hint("b/v1", "Job").await, None);
+    assert_eq!(hint("a/v0", "Other").await, None);
+}
+
 fn taken(asked: &Asked) -> Vec<String> {
     std::mem::take(&mut *asked.lock().unwrap())
 }

@@ -29,7 +29,7 @@ impl Reconciliation<'_> {
         if is_gone || error.is_namespace_terminating() {
             Diagnosis::NamespaceEnds(self.key.namespace.clone())
         } else if error.is_not_found() {
-            Diagnosis::KindMissing(api_version.to_owned(), kind.to_owned())
+            Diagnosis::KindMissing(api_version.to_owned(), kind.to_owned(), None)
         } else if error.is_not_admitted() {
             Diagnosis::NotAdmitted(self.told(error))
         } else if error.is_silent_webhook() {
@@ -55,9 +55,11 @@ impl Reconciliation<'_> {
         tried: &'static str,
     ) -> Diagnosis {
         match error {
-            DiscoveryError::Unknown { api_version, kind } => {
-                Diagnosis::KindMissing(api_version.clone(), kind.clone())
-            }
+            DiscoveryError::Unknown {
+                api_version,
+                kind,
+                hint,
+            } => Diagnosis::KindMissing(api_version.clone(), kind.clone(), hint.clone()),
             DiscoveryError::Api(error) => self.cause_of(error, tried),
         }
     }

@@ -243,7 +243,10 @@ impl Reconciliation<'_> {
                 Diagnosis::ClusterScoped(api_version.to_owned(), kind.to_owned()),
                 &format!("{kind} of {api_version} is a cluster-scoped kind: a run must live in the namespace of its Runnable"),
             )),
-            Err(error) => Err(self.unlisted(&unapplied_name(rendering), &error)),
+            Err(error) => {
+                let error = self.ctx.kinds.with_hint(error).await;
+                Err(self.unlisted(&unapplied_name(rendering), &error))
+            }
         }
     }
 

@@ -75,10 +75,14 @@ impl Reconciliation<'_> {
         let resource = &selector.resource;
         let api_version = resource.api_version.as_deref().unwrap_or_default();
         let kind = resource.kind.as_deref().unwrap_or_default();
-        let kind = self.ctx.kinds.find(api_version, kind).await;
+        let kinds = &self.ctx.kinds;
+        let kind = match kinds.find(api_version, kind).await {
+            Ok(kind) => kind,
+            Err(error) => return Err(self.unserved(&kinds.with_hint(error).await)),
+        };
         let watched = Watched {
             purpose: Purpose::Selected,
-            kind: kind.map_err(|error| self.unserved(&error))?,
+            kind,
         };
         let kept = lock(&self.memory).picked.clone();
         let kept = kept.filter(|picked| picked.selector == *selector);

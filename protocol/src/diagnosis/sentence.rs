@@ -37,7 +37,7 @@ impl fmt::Display for Diagnosis {
                 f,
                 "{kind} of {api_version} lives in no namespace, as runs must"
             ),
-            Self::KindMissing(api_version, kind) => write!(
+            Self::KindMissing(api_version, kind, _) => write!(
                 f,
                 "the API server has no kind {kind:?} in version {api_version:?}"
             ),

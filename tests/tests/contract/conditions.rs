@@ -96,6 +96,28 @@ async fn a_kind_that_is_not_served_is_named() -> Result<()> {
 }
 
 #[tokio::test]
+async fn of_a_kind_that_is_not_served_it_is_said_what_was_probably_meant() -> Result<()> {
+    let world = World::new("meant").await?;
+    for (api_version, kind, meant) in [
+        ("apps/v1", "Job", "Job is in batch/v1"),
+        ("batch/v1beta1", "Job", "Job is in batch/v1"),
+        ("batch/v1", "Jbo", "did you mean 'Job'?"),
+        ("test.run/v9", "TestObj", "TestObj is in test.run/v1"),
+    ] {
+        let mut template = document(crate::world::TEST_OBJ, json!({}));
+        template["apiVersion"] = api_version.into();
+        template["kind"] = kind.into();
+        world.template(json!({ "template": template })).await?;
+        let name = format!("{api_version}-{kind}").replace('/', "-");
+        let subject = world.runnable(&name.to_lowercase(), json!({})).await?;
+        let cure = format!("to do: correct apiVersion and kind ({meant}), or install");
+        let reason = "StampedObjectRejectedByAPIServer";
+        subject.fails(reason, &cure).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_run_that_the_api_server_refuses_is_refused_in_its_words() -> Result<()> {
     let (world, subject, _) = started("refused").await?;
     let mut spec = answers();

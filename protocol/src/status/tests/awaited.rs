@@ -17,7 +17,10 @@ fn all_that_may_come() -> [ReconcileError; 4] {
     [
         missing(Diagnosis::TemplateMissing(text()), Requeue::OnChange),
         missing(Diagnosis::AccountMissing(text(), text()), Requeue::OnChange),
-        missing(Diagnosis::KindMissing(text(), text()), Requeue::OnKind),
+        missing(
+            Diagnosis::KindMissing(text(), text(), None),
+            Requeue::OnKind,
+        ),
         missing(
             Diagnosis::NothingSelected(text(), text()),
             Requeue::OnChange,
