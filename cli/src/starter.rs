@@ -68,7 +68,13 @@ impl StarterKind {
     }
 }
 
-/// The manifests to apply: account, template and Runnable.
+/// The file of the template. `kubectl apply -f FOLDER` goes by the names of files: a Runnable whose template, or account, comes
+/// after it begins with a Warning.
+pub(crate) const TEMPLATE_FILE: &str = "run-template.yaml";
+/// The file of the Runnable, after both.
+pub(crate) const RUNNABLE_FILE: &str = "runnable.yaml";
+
+/// The manifests to apply, in the order of their names: account, template and Runnable.
 pub(crate) fn manifests(kind: StarterKind, account: &Account) -> anyhow::Result<[StarterFile; 3]> {
     let file = |name: &str, text| StarterFile {
         path: PathBuf::from(name),
@@ -78,8 +84,8 @@ pub(crate) fn manifests(kind: StarterKind, account: &Account) -> anyhow::Result<
     let runnable = filled(include_str!("starter/runnable.yaml"), account);
     Ok([
         file("account.yaml", accounts(kind, account, &template)?),
-        file("template.yaml", template),
-        file("runnable.yaml", runnable),
+        file(TEMPLATE_FILE, template),
+        file(RUNNABLE_FILE, runnable),
     ])
 }
 

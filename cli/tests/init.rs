@@ -58,6 +58,32 @@ fn what_is_written_for_each_kind_is_valid_and_its_test_passes() {
 }
 
 #[test]
+fn a_folder_that_is_applied_by_the_names_of_its_files_has_the_template_before_the_runnable() {
+    for kind in KINDS {
+        let folder = tempfile::tempdir().unwrap();
+        let made = cartouche_in(folder.path(), &["init", "first", "--kind", kind]);
+        let wrote = made.out.lines().filter_map(|line| {
+            let path = line.strip_prefix("wrote first/")?;
+            (!path.contains('/')).then_some(path)
+        });
+        let wrote: Vec<&str> = wrote.collect();
+        let entries = fs::read_dir(folder.path().join("first")).unwrap();
+        let entries = entries.map(Result::unwrap).filter(|it| it.path().is_file());
+        let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+        let mut files: Vec<String> = names.collect();
+        files.sort();
+        assert_eq!(wrote, files);
+        let kinds = files.iter().map(|file| {
+            let text = fs::read_to_string(folder.path().join("first").join(file)).unwrap();
+            let kind = text.lines().find_map(|line| line.strip_prefix("kind: "));
+            kind.unwrap().to_owned()
+        });
+        let kinds: Vec<String> = kinds.collect();
+        assert_eq!(kinds, ["ServiceAccount", "ClusterRunTemplate", "Runnable"]);
+    }
+}
+
+#[test]
 fn the_role_is_the_one_that_rbac_prints() {
     for kind in KINDS {
         let folder = tempfile::tempdir().unwrap();
@@ -91,7 +117,7 @@ fn nothing_is_written_over_unless_that_is_asked_for() {
         refused.err
     );
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
-    assert!(!folder.path().join("first/template.yaml").exists());
+    assert!(!folder.path().join("first/run-template.yaml").exists());
     assert_eq!(init(&["-o", "a b/c's"]).code, 0);
     assert_eq!(init(&["--force"]).code, 0);
     assert_ne!(fs::read_to_string(&file).unwrap(), "mine");
@@ -136,7 +162,7 @@ fn a_name_that_yaml_takes_for_something_else_is_one_all_the_same() {
             assert_eq!((made.code, made.err.as_str()), (0, ""), "{kind} {name}");
             let done = cartouche_in(folder.path(), &["validate", name]);
             assert_eq!(done.code, 0, "{kind} {name}: {}{}", done.out, done.err);
-            for file in ["template.yaml", "runnable.yaml", "account.yaml"] {
+            for file in ["run-template.yaml", "runnable.yaml", "account.yaml"] {
                 let text = fs::read_to_string(folder.path().join(name).join(file)).unwrap();
                 let bare = format!(": {name}\n");
                 assert!(!text.contains(&bare), "{kind} {name} {file}: {text}");

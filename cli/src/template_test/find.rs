@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::source;
+use crate::starter::{RUNNABLE_FILE, TEMPLATE_FILE};
 use crate::template_test::{Case, EXPECTED, EXPECTED_ERROR, PLAYED, SETTINGS};
 
 /// The file of a case that has settings of its own.
@@ -106,9 +107,10 @@ fn ancestors(folder: &Path) -> Vec<PathBuf> {
 /// Takes what nearer folders do not say.
 fn inherit(case: &mut Case, folder: &Path) -> anyhow::Result<()> {
     let settings = settings(folder)?;
-    let place = |path: Option<PathBuf>, file: &str| {
+    let place = |path: Option<PathBuf>, files: &[&str]| {
+        let named = || files.iter().map(|file| folder.join(file));
         path.map(|path| folder.join(path))
-            .or_else(|| Some(folder.join(file)).filter(|path| path.is_file()))
+            .or_else(|| named().find(|path| path.is_file()))
     };
     let take = |slot: &mut Option<PathBuf>, path: Option<PathBuf>| {
         if slot.is_none() {
@@ -117,15 +119,15 @@ fn inherit(case: &mut Case, folder: &Path) -> anyhow::Result<()> {
     };
     take(
         &mut case.template,
-        place(settings.template, "template.yaml"),
+        place(settings.template, &["template.yaml", TEMPLATE_FILE]),
     );
     take(
         &mut case.runnable,
-        place(settings.runnable, "runnable.yaml"),
+        place(settings.runnable, &[RUNNABLE_FILE]),
     );
     take(
         &mut case.selected,
-        place(settings.selected, "selected.yaml"),
+        place(settings.selected, &["selected.yaml"]),
     );
     if folder == case.folder {
         case.description = settings.description;
