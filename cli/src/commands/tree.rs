@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use cartouche_crds::{Runnable, Selector};
+use cartouche_crds::{ClusterRunTemplate, Runnable, Selector};
 use clap::Args;
 use kube::ResourceExt as _;
 use serde::Serialize;
@@ -47,14 +47,24 @@ struct Tree {
     service_account: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     selects: Option<Selector>,
+    /// Name of the object that is selected now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selected: Option<String>,
+    /// Why there is no such name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_selected: Option<String>,
     runs: Vec<LedgerRun>,
     outputs: BTreeMap<String, Value>,
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct TemplateNode {
     name: String,
     state: TemplateState,
+    /// Why nothing is known of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_seen: Option<String>,
 }
 
 /// What is said of a template.
@@ -65,6 +75,8 @@ enum TemplateState {
     /// It has no status yet.
     NotObserved,
     Missing,
+    /// It cannot be read.
+    NotSeen,
 }
 
 impl TemplateState {
@@ -74,6 +86,7 @@ impl TemplateState {
             Self::NotAccepted => "not accepted",
             Self::NotObserved => "not looked at yet",
             Self::Missing => "missing",
+            Self::NotSeen => "not seen",
         }
     }
 }
@@ -103,7 +116,7 @@ pub(crate) async fn execute(args: &TreeArgs, cluster: &Cluster) -> anyhow::Resul
     };
     let mut trees = Vec::new();
     for runnable in &runnables {
-        trees.push(tree(runnable, cluster).await?);
+        trees.push(tree(runnable, cluster).await);
     }
     Ok(Outcome::good(args.output.write(&trees, |trees| {
         let mut out = String::new();
@@ -114,52 +127,93 @@ pub(crate) async fn execute(args: &TreeArgs, cluster: &Cluster) -> anyhow::Resul
     })?))
 }
 
-async fn tree(runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Tree> {
+/// What cannot be seen is no reason to show nothing: whoever may read a Runnable may not be allowed to read all that it is
+/// made of.
+async fn tree(runnable: &Runnable, cluster: &Cluster) -> Tree {
     let (status, reason) = ready(runnable);
     let spec = &runnable.spec;
     let name = spec.run_template_ref.name.clone();
     let outputs = runnable.status.as_ref();
     let outputs = outputs.and_then(|status| status.outputs.clone());
-    Ok(Tree {
+    let selected = match &spec.selector {
+        Some(selector) => Some(cluster.selected(selector).await),
+        None => None,
+    };
+    let (selected, not_selected) = seen(selected.transpose());
+    let (template, not_seen) = seen(cluster.template(&name).await);
+    Tree {
         name: runnable.name_any(),
         namespace: cluster.namespace.clone(),
         ready: (!status.is_empty()).then(|| status.to_owned()),
         reason: reason.to_owned(),
         template: TemplateNode {
-            state: template_state(&name, cluster).await?,
+            state: match &not_seen {
+                Some(_) => TemplateState::NotSeen,
+                None => template_state(template.as_ref()),
+            },
+            not_seen,
             name,
         },
         service_account: spec.service_account().to_owned(),
         selects: spec.selector.clone(),
+        selected: selected.map(|object| object.name_any()),
+        not_selected,
         runs: runs::runs(runnable),
         outputs: outputs.unwrap_or_default(),
-    })
+    }
+}
+
+/// What was asked for, or the first line of why it cannot be told, which names the permission that is missing.
+fn seen<T>(answer: anyhow::Result<Option<T>>) -> (Option<T>, Option<String>) {
+    match answer {
+        Ok(found) => (found, None),
+        Err(error) => {
+            let why = format!("{error:#}");
+            (
+                None,
+                Some(why.lines().next().unwrap_or_default().to_owned()),
+            )
+        }
+    }
 }
 
 /// What its status says of a template.
-async fn template_state(name: &str, cluster: &Cluster) -> anyhow::Result<TemplateState> {
-    let Some(template) = cluster.template(name).await? else {
-        return Ok(TemplateState::Missing);
+fn template_state(template: Option<&ClusterRunTemplate>) -> TemplateState {
+    let Some(template) = template else {
+        return TemplateState::Missing;
     };
     let mut conditions = template.status.iter().flat_map(|status| &status.conditions);
     let accepted = conditions.find(|condition| condition.type_ == "Accepted");
-    Ok(match accepted.map(|condition| condition.status.as_str()) {
+    match accepted.map(|condition| condition.status.as_str()) {
         Some("True") => TemplateState::Accepted,
         Some(_) => TemplateState::NotAccepted,
         None => TemplateState::NotObserved,
-    })
+    }
 }
 
 fn root(tree: &Tree) -> Branch {
-    let TemplateNode { name, state } = &tree.template;
+    let TemplateNode {
+        name,
+        state,
+        not_seen,
+    } = &tree.template;
+    let state = state.as_text();
+    let said = not_seen.as_ref().map_or_else(
+        || format!("ClusterRunTemplate {name} ({state})"),
+        |why| format!("ClusterRunTemplate {name} ({state}: {why})"),
+    );
     let mut below = vec![
-        leaf(&format!("ClusterRunTemplate {name} ({})", state.as_text())),
+        leaf(&said),
         leaf(&format!("ServiceAccount {}", tree.service_account)),
     ];
     if let Some(selector) = &tree.selects {
         let labels = wanted_labels(selector);
         let kind = selector.resource.kind.as_deref().unwrap_or("?");
-        below.push(leaf(&format!("selects {kind} with {}", labels.join(", "))));
+        let name = tree.selected.iter().map(|name| format!(" {name}"));
+        let why = tree.not_selected.iter().map(|why| format!(": {why}"));
+        let (name, why): (String, String) = (name.collect(), why.collect());
+        let labels = labels.join(", ");
+        below.push(leaf(&format!("selects {kind}{name} with {labels}{why}")));
     }
     below.push(Branch {
         text: format!("runs: {}", tree.runs.len()),
@@ -234,6 +288,56 @@ fn draw(branch: &Branch, first: &str, rest: &str, out: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    fn tree(selected: Result<&str, &str>, not_seen: Option<&str>) -> String {
+        let selector = serde_json::json!({
+            "resource": { "apiVersion": "v1", "kind": "ConfigMap" },
+            "matchingLabels": { "app": "shop", "tier": "" },
+        });
+        let tree = Tree {
+            name: "hello".to_owned(),
+            namespace: "shop".to_owned(),
+            ready: None,
+            reason: String::new(),
+            template: TemplateNode {
+                name: "greet".to_owned(),
+                state: if not_seen.is_some() {
+                    TemplateState::NotSeen
+                } else {
+                    TemplateState::Accepted
+                },
+                not_seen: not_seen.map(str::to_owned),
+            },
+            service_account: "default".to_owned(),
+            selects: Some(serde_json::from_value(selector).unwrap()),
+            selected: selected.ok().map(str::to_owned),
+            not_selected: selected.err().map(str::to_owned),
+            runs: Vec::new(),
+            outputs: BTreeMap::new(),
+        };
+        let mut out = String::new();
+        draw(&root(&tree), "", "", &mut out);
+        out
+    }
+
+    #[test]
+    fn what_is_selected_is_named_or_why_nothing_is() {
+        let named = tree(Ok("release"), None);
+        let line = "selects ConfigMap release with app=shop, tier=\n";
+        assert!(named.contains(line), "{named}");
+        let none = tree(Err("the selector matches no ConfigMap"), None);
+        let line = "with app=shop, tier=: the selector matches no ConfigMap\n";
+        assert!(none.contains(line), "{none}");
+    }
+
+    #[test]
+    fn a_template_that_may_not_be_read_is_named_with_what_is_missing() {
+        let line = "ClusterRunTemplate greet (not seen: cannot get resource)\n";
+        let seen = tree(Ok("release"), Some("cannot get resource"));
+        assert!(seen.contains(line), "{seen}");
+    }
+
     #[test]
     fn a_run_that_is_not_the_first_attempt_says_which_it_is() {
         let mut runs = crate::live::runs::tests::some_runs();

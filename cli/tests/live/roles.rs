@@ -269,3 +269,53 @@ pub async fn may_not_be_asked_for_by_everybody(story: &Story) -> Result<()> {
     }
     Ok(())
 }
+
+/// Somebody who may read Runnables and nothing else.
+const VIEWER: &str = r"
+apiVersion: v1
+kind: ServiceAccount
+metadata: { name: viewer }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: { name: viewer }
+rules: [{ apiGroups: [carto.run], resources: [runnables], verbs: [get, list] }]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: { name: viewer }
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: Role, name: viewer }
+subjects: [{ kind: ServiceAccount, name: viewer }]
+";
+
+/// Whoever may not read all that a Runnable is made of sees the rest, and which permission is missing.
+pub async fn hide_no_more_than_they_must(story: &Story) -> Result<()> {
+    story.says(&["tree", "speaker"], &["selects ConfigMap topic with "])?;
+    story.apply(VIEWER).await?;
+    let account = Account::new(&story.namespace, "viewer");
+    let kubeconfig = story.cluster.kubeconfig_of(&account).await?;
+    let arguments = ["tree", "speaker", "--namespace", &story.namespace];
+    let tree = || {
+        let mut command = support::command(&repository(), &arguments);
+        support::finish(command.env("KUBECONFIG", &kubeconfig))
+    };
+    let seen = story
+        .eventually("the viewer's role to hold", || async {
+            let seen = tree();
+            Ok(match seen.code {
+                0 => Seen::Done(seen),
+                _ => Seen::NotYet(seen.err),
+            })
+        })
+        .await?;
+    let parts = [
+        "Runnable speaker  True Ready",
+        "ClusterRunTemplate speak (not seen: ",
+        "cannot get resource \"clusterruntemplates\"",
+        "selects ConfigMap with ",
+        "cannot list resource \"configmaps\"",
+        "runs: 1",
+        "said: \"hello\"",
+    ];
+    contains(&seen.out, &parts)
+}
