@@ -53,6 +53,18 @@ fn where_no_run_of_ours_exists_there_is_nothing_to_rebuild() {
     assert_eq!(rebuilt(&Ledger::default(), &[stranger], &[]), None);
 }
 
+/// A run of that number may have been and gone, and no number is given twice.
+#[test]
+fn a_ledger_that_is_ahead_of_all_runs_is_believed() {
+    let raised = CurrentRun {
+        sequence: 99,
+        ..created(1, "A")
+    };
+    let raised = ledger(raised, vec![]);
+    assert_eq!(rebuilt(&raised, &[run(1, "A")], &["A"]), None);
+    assert_eq!(raised.next_sequence(), 100);
+}
+
 #[test]
 fn the_highest_number_is_current_and_the_others_are_history() {
     let next = rebuilt(
