@@ -4,12 +4,14 @@
 //! what is known of its kind. Runs are written by others, so nothing is taken for granted about them.
 
 mod built_in;
+mod ended;
 mod judged;
 mod rule;
 
 use serde_json::Value;
 
 use crate::document::text;
+pub use ended::ended_at;
 pub use judged::Judged;
 pub(crate) use judged::judged;
 pub(crate) use rule::CompiledRule;

@@ -58,7 +58,7 @@ pub use context::{Context, UnreadableField};
 pub use diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, field_path};
 pub use digest::VERSION as HASH_VERSION;
 pub use document::{Rendered, StampError, is_own_kind, remove_own_labels};
-pub use health::{Health, Judged, Verdict, built_in_health};
+pub use health::{Health, Judged, Verdict, built_in_health, ended_at};
 pub use input_schema::{
     NumberLimit, SchemaType, TypeCure, count_breach, fits_format, matches_pattern,
 };

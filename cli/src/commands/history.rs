@@ -24,7 +24,9 @@ Examples:
 
 ATTEMPT is there once a run was tried again. A star marks the run for the present inputs, `o` the one that the outputs come from. RESULT is Unknown of an
 earlier run that is not known to be made, NameTaken where somebody else's object has its name, and
-OutputsUnread of one that has succeeded and is not recorded before its outputs can be read. RE-RUN FOR says who asked
+OutputsUnread of one that has succeeded and is not recorded before its outputs can be read. TOOK is until the end that
+the run's object tells; where it tells none or is gone, <= stands before the time until the controller saw its end, which
+may be late. RE-RUN FOR says who asked
 for a re-run, and why, and MESSAGE who had a run stopped, as long as its object is there (`--reason` of `cartouche
 rerun` and `cartouche cancel`).")]
 pub(crate) struct HistoryArgs {
@@ -101,7 +103,11 @@ fn row(run: &LedgerRun) -> Vec<String> {
         } else {
             format!("{started} ago")
         },
-        age::took(run.started_at.as_ref(), run.finished_at.as_ref()),
+        age::took(
+            run.started_at.as_ref(),
+            run.ended_at.as_ref(),
+            run.finished_at.as_ref(),
+        ),
         short_hash(&run.input_hash),
         in_one_line(&requests::message(run)),
     ]

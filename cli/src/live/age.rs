@@ -18,16 +18,35 @@ pub(crate) fn ago(time: Option<&Time>) -> String {
     time.map_or_else(String::new, |time| span(time.0, Timestamp::now()))
 }
 
-/// How long something took; empty while it goes on.
-pub(crate) fn took(start: Option<&Time>, end: Option<&Time>) -> String {
-    start
-        .zip(end)
-        .map_or_else(String::new, |(start, end)| span(start.0, end.0))
+/// How long something took; empty while it goes on. It ended at `end`, if that is known, and was `seen` to have ended: that
+/// may be much later, as after a status was lost, so that without an end it took at most so long.
+pub(crate) fn took(start: Option<&Time>, end: Option<&Time>, seen: Option<&Time>) -> String {
+    let Some((start, seen)) = start.zip(seen) else {
+        return String::new();
+    };
+    // What came after it was seen is another end.
+    match end.filter(|end| end.0 <= seen.0) {
+        Some(end) => span(start.0, end.0),
+        None => format!("<={}", span(start.0, seen.0)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_ended_at_an_unknown_time_took_at_most_until_it_was_seen() {
+        let at = |second: i64| Time(Timestamp::from_second(second).unwrap());
+        let took = |end: Option<i64>, seen: Option<i64>| {
+            let (end, seen) = (end.map(at), seen.map(at));
+            took(Some(&at(1_000)), end.as_ref(), seen.as_ref())
+        };
+        assert_eq!(took(Some(1_001), Some(1_090)), "1s");
+        assert_eq!(took(None, Some(1_090)), "<=90s");
+        assert_eq!(took(Some(1_200), Some(1_090)), "<=90s");
+        assert_eq!(took(Some(1_001), None), "");
+    }
 
     #[test]
     fn spans_have_one_unit() {

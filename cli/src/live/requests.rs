@@ -8,10 +8,11 @@ use cartouche_crds::{
     RUN_SEQUENCE_LABEL, RUNNABLE_UID_LABEL, RerunRequest, RunResult, Runnable,
 };
 use cartouche_protocol::ledger::RunState;
-use cartouche_templating::label_value;
+use cartouche_templating::{ended_at, label_value};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{
     ResourceExt as _,
-    api::{ListParams, ObjectMeta, PartialObjectMeta},
+    api::{ListParams, ObjectMeta},
     core::DynamicObject,
 };
 
@@ -39,16 +40,19 @@ pub(crate) async fn add(
         let api = cluster.objects(&served);
         let parameters =
             ListParams::default().labels(&format!("{RUNNABLE_UID_LABEL}={}", label_value(&uid)));
-        let listed = within("listing the runs", api.list_metadata(&parameters)).await;
-        let objects: Vec<PartialObjectMeta<DynamicObject>> =
-            listed.map(|list| list.items).unwrap_or_default();
-        let objects: BTreeMap<String, &ObjectMeta> = objects
+        let listed = within("listing the runs", api.list(&parameters)).await;
+        let objects: Vec<DynamicObject> = listed.map(|list| list.items).unwrap_or_default();
+        let objects: BTreeMap<String, &DynamicObject> = objects
             .iter()
-            .map(|object| (object.name_any(), &object.metadata))
+            .map(|object| (object.name_any(), object))
             .collect();
         for run in runs.iter_mut().filter(|run| run.kind == kind) {
-            if let Some(metadata) = objects.get(&run.name) {
-                note(run, metadata);
+            if let Some(object) = objects.get(&run.name) {
+                note(run, &object.metadata);
+                if object.metadata.uid == run.uid {
+                    let json = serde_json::to_value(object)?;
+                    run.ended_at = ended_at((&api_version, &kind), &json).map(Time);
+                }
             }
         }
     }

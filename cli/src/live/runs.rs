@@ -28,7 +28,11 @@ pub(crate) struct LedgerRun {
     #[serde(serialize_with = "as_word")]
     pub(crate) state: RunState,
     pub(crate) started_at: Option<Time>,
+    /// When the controller first saw its end.
     pub(crate) finished_at: Option<Time>,
+    /// When it ended, as its object itself says, as long as that is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ended_at: Option<Time>,
     /// When it is tried again, as its ledger has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retry_at: Option<Time>,
@@ -78,6 +82,7 @@ pub(crate) fn runs(runnable: &Runnable) -> Vec<LedgerRun> {
         state: RunState::from(run).as_said(status, &run.name),
         started_at: run.started_at.clone().or_else(|| run.intent_at.clone()),
         finished_at: run.finished_at.clone(),
+        ended_at: None,
         retry_at: run.retry_at.clone(),
         stop: run.stop.clone(),
         message: match RunState::from(run).as_said(status, &run.name) {
@@ -133,6 +138,7 @@ fn earlier(entry: &HistoryEntry, source: Option<i64>) -> LedgerRun {
         state: RunState::from(entry),
         started_at: entry.started_at.clone(),
         finished_at: entry.finished_at.clone(),
+        ended_at: None,
         retry_at: None,
         stop: entry.stop.clone(),
         message: entry.message.clone(),

@@ -44,6 +44,7 @@ async fn a_role_and_a_first_template_are_written_that_work() -> Result<()> {
     roles::are_needed_in_every_part(&story).await?;
     roles::reach_beyond_the_namespace(&story).await?;
     roles::may_not_be_asked_for_by_everybody(&story).await?;
+    roles::hide_no_more_than_they_must(&story).await?;
     optional_outputs::are_named(&story).await?;
     first_steps::work(&story).await?;
     completion::knows_names(&story).await
@@ -228,6 +229,7 @@ async fn third_run(story: &Story) -> Result<()> {
     let count = history.as_array().map(Vec::len);
     ensure!(count == Some(3), "{history}");
     ensure!(history[0]["rerunToken"] == "again", "{history}");
+    ensure!(history[0]["endedAt"].is_string(), "{history}");
     let request = &history[0]["rerunRequest"];
     ensure!(request["reason"] == why, "{history}");
     let user = request["by"].as_str().context("who asked")?;
