@@ -55,6 +55,7 @@ pub(crate) enum Command {
     Test(commands::test::TestArgs),
     #[command(flatten)]
     Live(LiveCommand),
+    #[command(visible_alias = "completion")]
     Completions(commands::manual::CompletionsArgs),
     Man(commands::manual::ManArgs),
 }

@@ -116,6 +116,9 @@ fn every_shell_has_a_script_that_asks_the_command() {
         );
     }
     assert_eq!(cartouche(&["completions", "csh"]).code, 2);
+    // As kubectl, helm and flux call it.
+    let [one, other] = ["completion", "completions"].map(|name| cartouche(&[name, "bash"]));
+    assert_eq!((one.code, one.out), (0, other.out));
 }
 
 #[test]
