@@ -77,8 +77,9 @@ pub(crate) fn explained(what: &str, error: kube::Error) -> anyhow::Error {
         ),
         kube::Error::Api(status) if status.code == 403 && lacks_a_right(&status.message) => {
             anyhow!(
-                "{what}: {}\nhint: ask for that permission; the roles of Cartouche for users are in config/rbac",
-                status.message
+                "{what}: {}\nhint: ask for that permission; {}",
+                status.message,
+                where_roles_are(&status.message)
             )
         }
         kube::Error::Api(status) if status.code == 401 => anyhow!(
@@ -128,6 +129,15 @@ fn is_no_kind(status: &kube::core::Status) -> bool {
 fn lacks_a_right(message: &str) -> bool {
     let refused = message.split_once(" is forbidden: User ");
     refused.is_some_and(|(_, rest)| rest.contains(" cannot "))
+}
+
+/// Which roles give a permission that somebody lacks, who may be the account that makes the runs.
+fn where_roles_are(message: &str) -> &'static str {
+    if message.contains(" is forbidden: User \"system:serviceaccount:") {
+        "`cartouche rbac` prints the Role that a ServiceAccount needs to make runs"
+    } else {
+        "the roles of Cartouche for users are in config/rbac"
+    }
 }
 
 fn deepest(error: &dyn std::error::Error) -> String {

@@ -17,6 +17,12 @@ fn only_a_missing_permission_is_to_be_asked_for() {
         let said = said_of(missing);
         assert!(said.contains("ask for that permission"), "{said}");
     }
+    let account = r#"jobs.batch is forbidden: User "system:serviceaccount:q:app" cannot create resource "jobs" in API group "batch" in the namespace "q""#;
+    let said = said_of(account);
+    assert!(
+        said.ends_with("`cartouche rbac` prints the Role that a ServiceAccount needs to make runs"),
+        "{said}"
+    );
     for refused in [
         r#"jobs.batch "hello-1" is forbidden: exceeded quota: jobs, requested: count/jobs.batch=1, used: 1, limited: 1"#,
         r#"jobs.batch "hello-1" is forbidden: ValidatingAdmissionPolicy 'team' denied request: User names cannot be empty"#,
