@@ -162,7 +162,10 @@ impl Past {
             let same = newest.run.hash == after.input_hash && !asks(newest.run.token.as_deref());
             // What was put back may be no older than its run.
             let is_last = newest.run.number == Some(before.sequence);
-            return !newest.is_there() || !same || is_last && tried_again;
+            return !newest.is_there()
+                || !same
+                || is_number_of(newest, after)
+                || is_last && tried_again;
         }
         let run = before.uid.as_deref().and_then(|uid| self.run(uid));
         before.input_hash != after.input_hash
@@ -297,6 +300,13 @@ impl Past {
     pub fn known(&self, uid: &str) -> Option<&Known> {
         self.run(uid)
     }
+}
+
+/// Whether what is intended is this very run: its create was on its way when the backup was put back, and has landed since.
+/// A further create meets its name, so that none is made again.
+fn is_number_of(newest: &Known, after: &CurrentRun) -> bool {
+    let run = &newest.run;
+    (run.number, &run.name, &run.kind) == (Some(after.sequence), &after.name, &after.kind)
 }
 
 /// Whether a ledger may say this hash of a run that was made with the other one. A run keeps the hash that its

@@ -1,6 +1,6 @@
 //! What a status is that somebody emptied or put back, and what follows from that.
 
-use cartouche_crds::RunnableStatus;
+use cartouche_crds::{CurrentRun, RunnableStatus};
 use cartouche_oracle::{Actor::Person, Excuse, Sight, is_loss};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::json;
@@ -146,6 +146,35 @@ fn s3_after_a_loss_the_newest_run_is_found_first() {
     breaks(
         "S3",
         backup().write(earlier(intent(3, "v1:b"), 1, "v1:a", "one")),
+    );
+}
+
+/// Its create was on its way when the backup was put back, and no watch has shown it yet.
+#[test]
+fn s3_after_a_backup_the_number_of_the_newest_run_may_be_given_to_its_document_again() {
+    let landed = || {
+        let two = History::begun().write(second());
+        let backup = two.edit(current(intent(1, "v1:a"), "one"));
+        backup.make(run(2, "v1:b", "two"))
+    };
+    let again = |status: RunnableStatus| earlier(status, 1, "v1:a", "one");
+    let found = || current(again(intent(2, "v1:b")), "two");
+    holds(landed().write(again(intent(2, "v1:b"))).write(found()));
+    // Under another number, or in another place, it is a second run.
+    breaks("S3", landed().write(again(intent(3, "v1:b"))));
+    for change in [
+        (|run: &mut CurrentRun| run.name = "other".to_owned()) as fn(&mut CurrentRun),
+        |run| run.kind = "Build".to_owned(),
+    ] {
+        let mut elsewhere = again(intent(2, "v1:b"));
+        change(elsewhere.current_run.as_mut().unwrap());
+        breaks("S3", landed().write(elsewhere));
+    }
+    breaks(
+        "S1",
+        landed()
+            .write(again(intent(2, "v1:b")))
+            .make(run(2, "v1:b", "three")),
     );
 }
 
