@@ -153,7 +153,9 @@ impl Past {
         let tried_again = !asks(old.last_answered()) && is_due_retry(before, after, second);
         let served = self.runnables.get(runnable);
         let restored = served.is_some_and(|served| served.restored);
-        if restored && self.catches_up(after) {
+        // Whoever has seen a higher number than there is after a loss lists the runs once more.
+        let has_lost = served.is_some_and(|served| served.reached > before.sequence);
+        if (restored || has_lost) && self.catches_up(after) {
             return true;
         }
         let newest = self.newest(runnable);
@@ -185,7 +187,7 @@ impl Past {
         runs.any(|it| before.uid.is_none() || it.run.result == Some(true))
     }
 
-    /// A backup was put back, and the runs that are newer than it were found.
+    /// The runs were found that are newer than what was put back, or was made out of those that existed.
     fn catches_up(&self, after: &CurrentRun) -> bool {
         let run = after.uid.as_deref().and_then(|uid| self.run(uid));
         let number = run.map(|known| known.run.number);

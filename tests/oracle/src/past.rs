@@ -129,6 +129,8 @@ pub struct Served {
     /// A backup was put back, and no run was intended since.
     pub restored: bool,
     pub(crate) gone: bool,
+    /// The highest number that was ever current in its status.
+    pub(crate) reached: i64,
     /// Runs of which its ledger has said that they are told to stop.
     pub(crate) told: BTreeSet<String>,
     /// Since when the present number is that.
@@ -315,6 +317,8 @@ impl Past {
         if numbered(&served.status) != numbered(&status) {
             served.since = at;
         }
+        let number = status.current_run.as_ref().map_or(0, |run| run.sequence);
+        served.reached = served.reached.max(number);
         served.status = status;
     }
 

@@ -35,8 +35,8 @@ pub enum Excuse {
     /// I3: the runs that are not known are of another kind, and the ledger was lost and no template stands
     /// for that kind any more, or the whole status was emptied, or an old copy of it was put back.
     LostWithItsKind,
-    /// I3: the ledger was lost, or an old one was put back, while somebody's object was there that looks
-    /// like a run.
+    /// I3: the ledger was lost, or an old one was put back, and somebody's object was there that looks like a
+    /// run when the runs were listed: for that, or once more by a controller that had seen a higher number.
     ForgedAndLost,
     /// Somebody's object was there less than half a minute before the intent, and no watch had shown it
     /// yet: it is taken for the run.

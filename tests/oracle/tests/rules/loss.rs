@@ -1,7 +1,10 @@
 //! What a status is that somebody emptied or put back, and what follows from that.
 
 use cartouche_crds::{CurrentRun, RunnableStatus};
-use cartouche_oracle::{Actor::Person, Excuse, Sight, is_loss};
+use cartouche_oracle::{
+    Actor::{Person, Stranger},
+    Excuse, Object, Sight, Verb, is_loss,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::json;
 
@@ -175,6 +178,51 @@ fn s3_after_a_backup_the_number_of_the_newest_run_may_be_given_to_its_document_a
         landed()
             .write(again(intent(2, "v1:b")))
             .make(run(2, "v1:b", "three")),
+    );
+}
+
+/// A status was emptied, and made again out of the runs that there were; whoever has seen a higher number lists them
+/// once more.
+#[test]
+fn s3_after_a_loss_whoever_has_seen_a_higher_number_finds_what_is_ahead() {
+    let one = || current(intent(1, "v1:a"), "one");
+    let lost = || {
+        let two = History::begun().write(second());
+        two.edit(empty()).write(one())
+    };
+    // The document was changed back meanwhile: only that the run is found is a cause.
+    let found = |uid: &str| earlier(current(intent(2, "v1:b"), uid), 1, "v1:a", "one");
+    let same = || {
+        let third = earlier(current(intent(3, "v1:a"), "three"), 1, "v1:a", "one");
+        let three = lost().write(second());
+        (three.edit(empty()).write(one()), third)
+    };
+    holds(lost().make(run(2, "v1:b", "two")).write(found("two")));
+    let forged = |number: i64, history: History| {
+        let forged = run(number, "v1:a", "three");
+        history.tell(Stranger, Verb::Created, Object::Run(forged))
+    };
+    let (history, third) = same();
+    is_excused(
+        forged(3, history).write(third.clone()),
+        Excuse::ForgedAndLost,
+    );
+    // Nobody has seen a higher number, or nothing was lost.
+    let (broken, _) = forged(3, History::begun().edit(empty()).write(one()))
+        .write(third.clone())
+        .found();
+    assert_eq!(broken, ["S3"]);
+    let (broken, _) = forged(3, History::begun()).write(third).found();
+    assert_eq!(broken, ["S2", "S3"]);
+    // It bears another number.
+    let (history, third) = same();
+    let (broken, _) = forged(4, history).write(third).found();
+    assert_eq!(broken, ["S3"]);
+    // Nothing is found: an intent needs a cause of its own.
+    let (history, _) = same();
+    breaks(
+        "S3",
+        history.write(earlier(intent(2, "v1:a"), 1, "v1:a", "one")),
     );
 }
 
