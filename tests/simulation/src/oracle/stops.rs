@@ -120,8 +120,8 @@ fn deleted_too_early(store: &Store, told: &Told, slack: i64, found: &mut Verdict
         broken("to stop it after its end");
     }
     let until = store.log().partition_point(|it| it.version <= told.version);
-    // It may have been taken away since, but was said.
-    let said = store.log()[..until].iter().rev().find_map(|change| {
+    // It may have been taken away since, and written anew, while somebody goes by what was said first.
+    let said = store.log()[..until].iter().find_map(|change| {
         let said = status(&change.object);
         let mut told = entries(&said).filter(|it| it.uid == told.uid);
         told.find_map(|it| Some(it.stop?.at.0.as_second()))
