@@ -2,6 +2,7 @@
 
 mod cached_run;
 mod dry_run;
+mod due;
 mod hindrance;
 mod run_at_hand;
 mod run_name;
@@ -19,7 +20,7 @@ use cartouche_templating::Rendered;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::{
-    ledger::{BreakerLimits, Cause, Due, FetchedRun, Intent, Ledger, RunIdentity, past},
+    ledger::{BreakerLimits, Cause, FetchedRun, Intent, Ledger, RunIdentity, past},
     policy::Policy,
     process_state::Remembered,
     reconcile_error::{Category, ReconcileError, Requeue},
@@ -320,28 +321,6 @@ impl Facts {
         let rendered = self.rendering.as_ref();
         let is_rendered = rendered.is_ok_and(|it| it.document.input_hash() == current.input_hash);
         self.policy.may_hold() && !is_rendered
-    }
-
-    /// Whether something else is to run than what the current run was made of, or is once more on request.
-    #[must_use]
-    pub fn is_another_due(&self) -> bool {
-        let token = self.runnable.rerun_token.as_deref();
-        let rendering = self.rendering.as_ref();
-        rendering.is_ok_and(|rendering| {
-            let due = self.ledger.due(rendering.document.input_hash(), token);
-            matches!(due, Due::New(_))
-        })
-    }
-
-    /// Whether a run of what is rendered may be intended: it is another than the current one, as far as their hashes tell.
-    #[must_use]
-    pub fn may_intend(&self) -> bool {
-        let rendering = self.rendering.as_ref();
-        rendering.is_ok_and(|rendering| {
-            let token = self.runnable.rerun_token.as_deref();
-            let due = self.ledger.due(rendering.document.input_hash(), token);
-            self.ledger.current.is_none() || matches!(due, Due::New(_) | Due::OtherHash(_))
-        })
     }
 
     /// What was read in the run with this uid in this reconciliation.

@@ -22,7 +22,7 @@ pub(super) fn pending(
         held @ (Category::ApprovalRequired | Category::Settling) => held,
         _ => return None,
     };
-    let sequence = match due(facts, ledger)? {
+    let sequence = match facts.due(ledger)? {
         Due::New(sequence) => sequence,
         Due::Pending(sequence) if error.category == Category::RunAtWork => sequence,
         // A further attempt, or the same once more.
@@ -59,7 +59,7 @@ pub(super) fn pending(
 #[must_use]
 pub fn waits_for_more(facts: &Facts, error: &ReconcileError) -> bool {
     let stored = &facts.stored;
-    let (Some(pending), Some(Due::New(sequence))) = (&stored.pending, due(facts, &facts.ledger))
+    let (Some(pending), Some(Due::New(sequence))) = (&stored.pending, facts.due(&facts.ledger))
     else {
         return false;
     };
@@ -85,12 +85,6 @@ pub fn dry_run_told<'a>(stored: &'a RunnableStatus, wanted: &Approval) -> Option
     pending.dry_run.as_deref().filter(|_| is_of_it)
 }
 
-fn due(facts: &Facts, ledger: &Ledger) -> Option<Due> {
-    let rendering = facts.rendering.as_ref().ok()?;
-    let token = facts.runnable.rerun_token.as_deref();
-    Some(ledger.due(rendering.document.input_hash(), token))
-}
-
 /// Whether a ledger that is written while nothing is wrong leaves a run that is due, and was held back: the write of its
 /// intent, or that it waits on, comes next. Until then what was said stands, or the end of the earlier run would be taken
 /// for the end of all.
@@ -98,7 +92,7 @@ pub(super) fn is_between(facts: &Facts, ledger: &Ledger) -> bool {
     facts.policy.may_hold()
         && ledger.current.is_some()
         && !facts.stored.conditions.is_empty()
-        && matches!(due(facts, ledger), Some(Due::New(_)))
+        && matches!(facts.due(ledger), Some(Due::New(_)))
 }
 
 /// The status says of the present run what is known by now, and of what waits what it said before.
