@@ -39,9 +39,9 @@ impl Diagnosis {
             Self::ClusterScoped(text("v1"), text("Namespace")),
             Self::KindMissing(text("example.dev/v1"), text("Build"), None),
             Self::KindMissing(
-                text("apps/v1"),
-                text("Job"),
-                Some(text("Job is in batch/v1")),
+                text("example.dev/v2"),
+                text("Build"),
+                Some(text("Build is in example.dev/v1")),
             ),
             Self::NothingSelected(text("ConfigMap"), text("app=shop")),
             Self::SeveralSelected(
