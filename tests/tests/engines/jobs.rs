@@ -1,7 +1,7 @@
 //! Jobs, run by the Job controller of kube-controller-manager.
 
 use anyhow::Result;
-use cartouche_tests::kind::RUNNABLE;
+use cartouche_tests::{cluster::Seen, kind::RUNNABLE};
 use serde_json::{Value, json};
 
 use crate::scene::{JOB, POD, Scene, cluster, condition, retried, with};
@@ -209,4 +209,32 @@ async fn an_unfinished_job_that_somebody_deletes_is_made_anew_once() -> Result<(
     let it = scene.ready("True").await?;
     assert_eq!(it.output("version"), "v1");
     scene.never_more_runs_than(2).await
+}
+
+#[tokio::test]
+async fn a_pod_that_somebody_deletes_is_no_other_run() -> Result<()> {
+    let retry =
+        json!({ "retry": { "limit": 1 }, "timeout": "10m", "concurrencyPolicy": "LatestOnly" });
+    let scene = scene().await?;
+    scene
+        .start(job("hang", json!({})), retry, json!({ "version": "v1" }))
+        .await?;
+    let first = scene.pods(1).await?;
+    let pods: kube::Api<k8s_openapi::api::core::v1::Pod> = scene.cluster.api(&scene.namespace);
+    let name = first[0].metadata.name.clone().unwrap_or_default();
+    pods.delete(&name, &kube::api::DeleteParams::default().grace_period(0))
+        .await?;
+    scene
+        .eventually("another pod", || async {
+            let pods = scene.pods(1).await?;
+            Ok(if pods[0].metadata.uid == first[0].metadata.uid {
+                Seen::NotYet("the same pod".to_owned())
+            } else {
+                Seen::Done(())
+            })
+        })
+        .await?;
+    let it = scene.ready("Unknown").await?;
+    assert_eq!(it.reason("Ready"), "RunInProgress");
+    scene.never_more_runs_than(1).await
 }
