@@ -96,6 +96,11 @@ impl Reconciliation<'_> {
             account.delete_last(&path, &name.name, this).await
         };
         match asked {
+            // Another version may serve it, and be known by the next time.
+            Err(error) if error.is_unserved() => {
+                kinds.forget(&kind.api_version);
+                Err(error.into())
+            }
             // It is gone: the watch tells.
             Err(error) if error.is_not_found() => Ok(()),
             asked => Ok(asked?),

@@ -110,6 +110,32 @@ async fn one_that_changes_again_is_not_taken_for_told() {
     assert!(!remembered);
 }
 
+/// What is known once the request was answered with 404, and this message.
+async fn told_of_nothing(message: &'static str) -> Option<StopOutcome> {
+    let ctx = serving(move |request| match *request.method() {
+        Method::PATCH => {
+            let missing =
+                json!({ "kind": "Status", "code": 404, "reason": "NotFound", "message": message });
+            (StatusCode::NOT_FOUND, missing)
+        }
+        _ => (StatusCode::OK, kinds(API_VERSION, KIND, "builds")),
+    });
+    let mut begun = stopping(&ctx);
+    begun.stop(current_run()).await.unwrap();
+    begun.facts.stops.get("run-2").cloned()
+}
+
+#[tokio::test]
+async fn a_version_that_is_served_no_more_is_not_taken_for_a_run_that_is_gone() {
+    let gone = told_of_nothing("builds.example.dev \"app-2\" not found").await;
+    assert_eq!(gone, Some(StopOutcome::Sent));
+    let unserved = told_of_nothing("the server could not find the requested resource").await;
+    assert!(
+        matches!(unserved, Some(StopOutcome::Failed(_))),
+        "{unserved:?}"
+    );
+}
+
 /// A controller whose API server takes every status, and no longer tells the time.
 fn without_time() -> Arc<ControllerContext> {
     serving(|request| match *request.method() {
