@@ -40,12 +40,15 @@ const RERUN_TOKEN: &str = "rerunToken";
 const ATTEMPT: &str = "attempt";
 const STOP: &str = "stop";
 
+/// Numbers of runs above this are nobody's honest count: the next one must always exist.
+pub const MAX_SEQUENCE: i64 = 1 << 53;
+
 /// An earlier run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryEntry {
     /// Its number.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = MAX_SEQUENCE))]
     pub sequence: i64,
     /// The hash of what was rendered for it.
     pub input_hash: String,
@@ -216,7 +219,7 @@ impl FromStr for HistoryEntry {
         let (number, result, object) = (next()?, next()?, next()?);
         let (uid, started, finished, hash) = (next()?, next()?, next()?, next()?);
         let sequence = number.parse().map_err(|_| UnreadableLine::Number)?;
-        if sequence < 1 {
+        if !(1..=MAX_SEQUENCE).contains(&sequence) {
             return Err(UnreadableLine::Number);
         }
         let (kind, name) = object.rsplit_once('/').ok_or(UnreadableLine::Object)?;

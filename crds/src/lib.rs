@@ -34,7 +34,7 @@ pub use health_rule::{
     AlwaysHealthy, ConditionMatch, FieldMatch, FieldOperator, HealthMatchRule, HealthRule,
     MultiMatch,
 };
-pub use history::{HistoryEntry, MESSAGE_BYTES, UnreadableLine, short_message};
+pub use history::{HistoryEntry, MAX_SEQUENCE, MESSAGE_BYTES, UnreadableLine, short_message};
 pub use names::{
     API_VERSION, APPROVED_ANNOTATION, CANCEL_REQUEST_ANNOTATION, FIELD_MANAGER, GROUP,
     INPUT_HASH_ANNOTATION, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL,

@@ -11,7 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    breaker::Breaker, history::HistoryEntry, pending_run::PendingRun, schema, stop::Stop,
+    breaker::Breaker,
+    history::{HistoryEntry, MAX_SEQUENCE},
+    pending_run::PendingRun,
+    schema,
+    stop::Stop,
     written::WrittenStatus,
 };
 
@@ -122,7 +126,7 @@ impl RunResult {
 #[serde(rename_all = "camelCase")]
 pub struct CurrentRun {
     /// Its number. Every run of a Runnable has a higher one than all before.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = MAX_SEQUENCE))]
     pub sequence: i64,
     /// Hash of the rendered document, with the version of the hash in front: `v1:<hex>`.
     pub input_hash: String,
@@ -196,7 +200,7 @@ fn is_true(value: &bool) -> bool {
 #[serde(rename_all = "camelCase")]
 pub struct OutputsFrom {
     /// The run's number. It never decreases.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = MAX_SEQUENCE))]
     pub sequence: i64,
     /// The name of the run's object.
     pub name: String,

@@ -83,7 +83,7 @@ impl Ledger {
     pub fn next_sequence(&self) -> i64 {
         let source = self.outputs_from.iter().map(|from| from.sequence);
         let runs = self.runs().map(|(sequence, ..)| sequence);
-        runs.chain(source).max().unwrap_or(0) + 1
+        runs.chain(source).max().unwrap_or(0).saturating_add(1)
     }
 
     /// Number, uid and result of each run that it knows.

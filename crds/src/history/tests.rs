@@ -134,6 +134,7 @@ fn a_line_that_cannot_be_read_says_why() {
         ("0 Lost v1/Pod/a - - - h", Number),
         ("-3 Lost v1/Pod/a - - - h", Number),
         ("99999999999999999999 Lost v1/Pod/a - - - h", Number),
+        ("9007199254740993 Lost v1/Pod/a - - - h", Number),
         ("7 Undecided v1/Pod/a - - - h", Result),
         ("7 Lost Pod/a - - - h", Object),
         ("7 Lost v1/Pod/a - yesterday - h", Time),

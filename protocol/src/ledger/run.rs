@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{
-    Cancellation, CurrentRun, HistoryEntry, INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION,
-    RUN_SEQUENCE_LABEL, RUNNABLE_NAME_LABEL, RunResult, short_message,
+    Cancellation, CurrentRun, HistoryEntry, INPUT_HASH_ANNOTATION, MAX_SEQUENCE,
+    RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUNNABLE_NAME_LABEL, RunResult, short_message,
 };
 use cartouche_templating::{Health, PodsTell, Verdict, name_suffix};
 use k8s_openapi::{
@@ -16,8 +16,6 @@ use serde_json::Value;
 use super::Asked;
 use crate::{diagnosis::Fault, managed_fields::Writers, rerun};
 
-/// Sequences above this are nobody's honest count: the next one must always exist.
-const MAX_SEQUENCE: i64 = 1 << 53;
 /// How far the clocks of two API servers may be apart.
 const CLOCKS: SignedDuration = SignedDuration::from_secs(30);
 /// A create lands at most this long after it was decided to supersede the ledger that it is sent for: that is written within 10
