@@ -296,7 +296,15 @@ impl Cluster {
                 "the cluster has no kind {kind} of {api_version}, which the Runnable selects"
             ));
         };
-        let parameters = ListParams::default().labels(&wanted_labels(selector).join(","));
+        // Labels are values: what could be read as more than one requirement picks nothing.
+        let is_more = |text: &&str| text.contains([',', '=', '!', ' ', '(', ')']);
+        let labels = selector.matching_labels.iter();
+        let mut texts = labels.flat_map(|(key, value)| [key.as_str(), value.as_str()]);
+        if let Some(wrong) = texts.find(is_more) {
+            return Err(anyhow!("{wrong:?} is not a valid label key or value"));
+        }
+        let labels = wanted_labels(selector).join(",");
+        let parameters = ListParams::default().labels(&labels).limit(2);
         let api = self.objects(&served);
         let what = format!("listing {kind} for the selector");
         let mut found = within(&what, api.list(&parameters)).await?.items;
@@ -309,9 +317,8 @@ impl Cluster {
                 Ok(one)
             }
             (None, _) => Err(anyhow!("the selector of the Runnable matches no {kind}")),
-            (Some(_), more) => Err(anyhow!(
-                "the selector of the Runnable matches {} objects of kind {kind}",
-                more + 1
+            (Some(_), _) => Err(anyhow!(
+                "the selector of the Runnable matches more than one object of kind {kind}"
             )),
         }
     }

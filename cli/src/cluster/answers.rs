@@ -133,7 +133,9 @@ fn lacks_a_right(message: &str) -> bool {
 
 /// Which roles give a permission that somebody lacks, who may be the account that makes the runs.
 fn where_roles_are(message: &str) -> &'static str {
-    if message.contains(" is forbidden: User \"system:serviceaccount:") {
+    // Those rights are of who looks, and none that makes runs has them.
+    let is_of_looking = message.contains(" cannot impersonate ") || message.contains("carto.run\"");
+    if message.contains(" is forbidden: User \"system:serviceaccount:") && !is_of_looking {
         "`cartouche rbac` prints the Role that a ServiceAccount needs to make runs"
     } else {
         "the roles of Cartouche for users are in config/rbac"

@@ -24,8 +24,8 @@ pub(crate) fn took(start: Option<&Time>, end: Option<&Time>, seen: Option<&Time>
     let Some((start, seen)) = start.zip(seen) else {
         return String::new();
     };
-    // What came after it was seen is another end.
-    match end.filter(|end| end.0 <= seen.0) {
+    // What came after it was seen is another end, and what came before its start is of another clock.
+    match end.filter(|end| start.0 <= end.0 && end.0 <= seen.0) {
         Some(end) => span(start.0, end.0),
         None => format!("<={}", span(start.0, seen.0)),
     }
@@ -45,6 +45,7 @@ mod tests {
         assert_eq!(took(Some(1_001), Some(1_090)), "1s");
         assert_eq!(took(None, Some(1_090)), "<=90s");
         assert_eq!(took(Some(1_200), Some(1_090)), "<=90s");
+        assert_eq!(took(Some(900), Some(1_090)), "<=90s");
         assert_eq!(took(Some(1_001), None), "");
     }
 

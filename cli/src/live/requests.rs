@@ -11,10 +11,11 @@ use cartouche_protocol::ledger::RunState;
 use cartouche_templating::{ended_at, label_value};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{
-    ResourceExt as _,
+    Api, ResourceExt as _,
     api::{ListParams, ObjectMeta},
     core::DynamicObject,
 };
+use serde_json::Value;
 
 use crate::{
     cluster::{Cluster, within},
@@ -41,7 +42,11 @@ pub(crate) async fn add(
         let parameters =
             ListParams::default().labels(&format!("{RUNNABLE_UID_LABEL}={}", label_value(&uid)));
         let listed = within("listing the runs", api.list(&parameters)).await;
-        let objects: Vec<DynamicObject> = listed.map(|list| list.items).unwrap_or_default();
+        let objects: Vec<DynamicObject> = match listed {
+            Ok(listed) => listed.items,
+            // Too much at once perhaps: who asked is in the metadata.
+            Err(_) => bare(&api, &parameters).await,
+        };
         let objects: BTreeMap<String, &DynamicObject> = objects
             .iter()
             .map(|object| (object.name_any(), object))
@@ -58,6 +63,18 @@ pub(crate) async fn add(
     }
     add_asked(runs, runnable);
     Ok(())
+}
+
+/// The runs without what they are; none if they may not be listed.
+async fn bare(api: &Api<DynamicObject>, parameters: &ListParams) -> Vec<DynamicObject> {
+    let listed = within("listing the runs", api.list_metadata(parameters)).await;
+    let listed = listed.map(|list| list.items).unwrap_or_default();
+    let bare = listed.into_iter().map(|it| DynamicObject {
+        types: None,
+        metadata: it.metadata,
+        data: Value::Null,
+    });
+    bare.collect()
 }
 
 /// Adds what the Runnable says of the request that it still carries.

@@ -8,9 +8,13 @@ use cartouche_templating::{
 use super::{DiscoveryError, Kinds};
 use crate::lock::lock;
 
+/// Names of kinds have at most so many characters.
+const LONGEST_KIND: usize = 63;
+
 impl Kinds {
-    /// The same error, with what was probably meant if it is that nobody serves the kind.
-    pub(crate) async fn with_hint(&self, error: DiscoveryError) -> DiscoveryError {
+    /// The same error, with what was probably meant if it is that nobody serves the kind. Nobody is asked for that, and nothing
+    /// is kept: many may name kinds that are not there, and as they like.
+    pub(crate) fn with_hint(&self, error: DiscoveryError) -> DiscoveryError {
         let DiscoveryError::Unknown {
             api_version, kind, ..
         } = error
@@ -18,25 +22,29 @@ impl Kinds {
             return error;
         };
         DiscoveryError::Unknown {
-            hint: self.hint(&api_version, &kind).await,
+            hint: self.hint(&api_version, &kind),
             api_version,
             kind,
         }
     }
 
-    /// Of what cannot be asked nothing is said: that the kind is missing is told all the same.
-    async fn hint(&self, api_version: &str, kind: &str) -> Option<String> {
-        let key = (api_version.to_owned(), kind.to_owned());
-        let moved = self.find_moved(&key).await.ok();
-        let mut elsewhere: Vec<String> = moved.iter().map(|it| it.api_version.clone()).collect();
-        let known = all().filter(|known| known.kind == Some(kind));
-        for other in known.filter_map(KnownKind::api_version) {
-            if !elsewhere.contains(&other) && self.find(&other, kind).await.is_ok() {
+    fn hint(&self, api_version: &str, kind: &str) -> Option<String> {
+        if kind.len() > LONGEST_KIND {
+            return None;
+        }
+        let (mut elsewhere, here) = {
+            let known = lock(&self.known);
+            (known.versions_with(kind), known.names(api_version))
+        };
+        // Whatever has a dot in its group may not be installed.
+        let built_in = all().filter(|it| it.kind == Some(kind) && !it.group.contains('.'));
+        for other in built_in.filter_map(KnownKind::api_version) {
+            if !elsewhere.contains(&other) {
                 elsewhere.push(other);
             }
         }
+        elsewhere.retain(|it| it != api_version);
         let elsewhere: Vec<&str> = elsewhere.iter().map(String::as_str).collect();
-        let here = lock(&self.known).names(api_version);
         suggestion::of_kind(kind, &elsewhere, here.iter().map(String::as_str))
     }
 }

@@ -87,6 +87,15 @@ impl Known {
         version.kinds.get(kind).cloned()
     }
 
+    /// The versions that are known to have a kind of this name.
+    pub(super) fn versions_with(&self, kind: &str) -> Vec<String> {
+        let having = self.served.iter();
+        let having = having.filter(|(_, version)| version.kinds.contains_key(kind));
+        let mut versions: Vec<String> = having.map(|(version, _)| version.clone()).collect();
+        versions.sort();
+        versions
+    }
+
     /// The kinds of a version, by name.
     pub(super) fn names(&self, api_version: &str) -> Vec<String> {
         let version = self.served.get(api_version);

@@ -45,9 +45,13 @@ fn moved() -> (Kinds, Asked) {
 
 /// What is said of a kind that is not there.
 async fn hint(api_version: &str, kind: &str) -> Option<String> {
-    let (kinds, _) = moved();
+    let (kinds, asked) = moved();
+    kinds.find("a/v1", "Thing").await.unwrap();
     let error = kinds.find(api_version, kind).await.unwrap_err();
-    match kinds.with_hint(error).await {
+    taken(&asked);
+    let error = kinds.with_hint(error);
+    assert_eq!(taken(&asked), Vec::<String>::new(), "nobody is asked");
+    match error {
         DiscoveryError::Unknown { hint, .. } => hint,
         DiscoveryError::Api(error) => panic!("{error}"),
     }
@@ -59,9 +63,12 @@ async fn of_a_kind_that_is_not_there_it_is_said_what_was_probably_meant() {
     assert_eq!(said.as_deref(), Some("Thing is in a/v1"));
     let said = hint("a/v1", "Thign").await;
     assert_eq!(said.as_deref(), Some("did you mean 'Thing'?"));
-    // Nobody serves the Jobs of Kubernetes here.
-    assert_eq!(hint("b/v1", "Job").await, None);
+    let said = hint("b/v1", "Job").await;
+    assert_eq!(said.as_deref(), Some("Job is in batch/v1"));
+    // Nobody knows whether Tekton is there.
+    assert_eq!(hint("b/v1", "TaskRun").await, None);
     assert_eq!(hint("a/v0", "Other").await, None);
+    assert_eq!(hint("b/v1", &"J".repeat(100)).await, None);
 }
 
 fn taken(asked: &Asked) -> Vec<String> {

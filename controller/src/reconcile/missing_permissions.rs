@@ -55,8 +55,11 @@ impl Rule {
 impl Reconciliation<'_> {
     /// The same error, which names not only the permission that was missing first.
     pub(super) async fn with_all_missing(&self, error: ReconcileError) -> ReconcileError {
-        let Some(Diagnosis::Forbidden(who @ Who::Account(..), denied)) = error.diagnosis.as_deref()
-        else {
+        let (unread, cause) = match error.diagnosis.as_deref() {
+            Some(Diagnosis::OutputsUnread(run, cause)) => (Some(run.clone()), Some(&**cause)),
+            cause => (None, cause),
+        };
+        let Some(Diagnosis::Forbidden(who @ Who::Account(..), denied)) = cause else {
             return error;
         };
         let missing = self.missing_permissions().await;
@@ -68,6 +71,10 @@ impl Reconciliation<'_> {
             one.clone().add_to(&mut all);
         }
         let diagnosis = Diagnosis::Forbidden(who.clone(), all);
+        let diagnosis = match unread {
+            Some(run) => Diagnosis::OutputsUnread(run, Box::new(diagnosis)),
+            None => diagnosis,
+        };
         let in_full = Told::of(&error.message).in_full.map(str::to_owned);
         let told = ReconcileError::caused(error.category, error.requeue, diagnosis, in_full);
         match told::tries(&error.message) {

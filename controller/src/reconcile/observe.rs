@@ -244,7 +244,7 @@ impl Reconciliation<'_> {
                 &format!("{kind} of {api_version} is a cluster-scoped kind: a run must live in the namespace of its Runnable"),
             )),
             Err(error) => {
-                let error = self.ctx.kinds.with_hint(error).await;
+                let error = self.ctx.kinds.with_hint(error);
                 Err(self.unlisted(&unapplied_name(rendering), &error))
             }
         }

@@ -78,7 +78,7 @@ impl Reconciliation<'_> {
         let kinds = &self.ctx.kinds;
         let kind = match kinds.find(api_version, kind).await {
             Ok(kind) => kind,
-            Err(error) => return Err(self.unserved(&kinds.with_hint(error).await)),
+            Err(error) => return Err(self.unserved(&kinds.with_hint(error))),
         };
         let watched = Watched {
             purpose: Purpose::Selected,

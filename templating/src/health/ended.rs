@@ -21,7 +21,8 @@ pub fn ended_at((api_version, kind): (&str, &str), run: &Value) -> Option<Timest
     }
     let known = kinds::known(api_version, kind)?;
     match known.health {
-        HealthFrom::SucceededCondition => None,
+        // Of what exists a rule of the template may see the end otherwise.
+        HealthFrom::SucceededCondition | HealthFrom::Existence => None,
         HealthFrom::Conditions { decisive, .. } => {
             let ended = decisive.iter().filter(|(_, is)| *is != Verdict::Unknown);
             let mut holding = ended.filter_map(|(kind, _)| holding(run, kind));
@@ -37,7 +38,6 @@ pub fn ended_at((api_version, kind): (&str, &str), run: &Value) -> Option<Timest
             };
             ended.filter(|_| has_ended)
         }
-        HealthFrom::Existence => time(run.get("metadata")?, "creationTimestamp"),
     }
 }
 
@@ -101,8 +101,6 @@ mod tests {
             "containerStatuses": [container(END), container("2026-01-01T00:00:02Z")],
         } });
         assert_eq!(ended("v1", "Pod", &pod), end);
-        let map = json!({ "metadata": { "creationTimestamp": END } });
-        assert_eq!(ended("v1", "ConfigMap", &map), end);
     }
 
     #[test]
@@ -124,5 +122,7 @@ mod tests {
         let untimed =
             json!({ "status": { "conditions": [{ "type": "Failed", "status": "True" }] } });
         assert_eq!(ended("batch/v1", "Job", &untimed), None);
+        let map = json!({ "metadata": { "creationTimestamp": END } });
+        assert_eq!(ended("v1", "ConfigMap", &map), None);
     }
 }

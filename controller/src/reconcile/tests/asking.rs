@@ -299,3 +299,23 @@ async fn an_account_whose_permissions_nobody_tells_is_not_asked_for_them_again_a
     let review = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
     assert_eq!(*asked.lock().unwrap(), [review, review], "once each");
 }
+
+#[tokio::test]
+async fn where_outputs_cannot_be_read_all_that_is_missing_is_asked_for_too() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let heard = asked.clone();
+    let ctx = serving(move |request| {
+        if request.method() == Method::POST {
+            heard.lock().unwrap().push(request.uri().path().to_owned());
+        }
+        (StatusCode::INTERNAL_SERVER_ERROR, json!({}))
+    });
+    let stuck = reconciling(&ctx, &json!({}), "main");
+    let who = Who::Account("ns".to_owned(), "default".to_owned(), "app".to_owned());
+    let denied = Diagnosis::Forbidden(who, vec![Denied::one("list", "pods")]);
+    let cause = Diagnosis::OutputsUnread("app-1".to_owned(), Box::new(denied));
+    let category = Category::OutputPathNotSatisfied;
+    let error = ReconcileError::caused(category, Requeue::OnRbac, cause, None);
+    stuck.with_all_missing(error).await;
+    assert_eq!(asked.lock().unwrap().len(), 1);
+}
