@@ -4,10 +4,12 @@
 use super::{CANNOT_BE_PULLED, CANNOT_BE_SCHEDULED, CANNOT_BE_STARTED};
 
 const IMAGE: &str = "correct the image, or let the nodes pull it (its registry, imagePullSecrets); one that is corrected in the template or its inputs makes a new run: `cartouche cancel` ends this one before";
+const NEVER_PULLED: &str = "put the image on the nodes, or correct it, or imagePullPolicy, in the template: the run goes on by itself once it is there";
 const CONFIGURATION: &str = "create what is named, or correct its name or key in the template: the run goes on by itself once it is there";
 const SCHEDULING: &str = "make room on a node that fits, or correct what the pod asks for in the template (resources, nodeSelector, affinity, tolerations, volumes)";
 const MEMORY: &str =
     "raise resources.limits.memory of that container in the template, or let it use less";
+const NEVER_BEGAN: &str = "correct the command in the template, or the image: the container never began, so that it has no logs";
 const TAKEN_AWAY: &str = "nothing is wrong with the run itself: run it again (`cartouche rerun`), or let spec.retry do that; requests for the memory and disk that it needs keep it on its node";
 const CRASHED: &str = "look at its logs (`cartouche logs`): its engine may start it again, and `cartouche cancel` ends it";
 const SUSPENDED: &str =
@@ -54,6 +56,9 @@ pub fn remedy(said: &str) -> Option<&'static str> {
     }
     let (_, how) = said.split_once(" exited ")?;
     let reason = how.trim_start_matches(|c: char| c.is_ascii_digit());
+    if reason.starts_with(" (StartError)") || reason.starts_with(" (ContainerCannotRun)") {
+        return Some(NEVER_BEGAN);
+    }
     reason.starts_with(" (OOMKilled)").then_some(MEMORY)
 }
 
@@ -70,6 +75,9 @@ fn is_taken_away(said: &str) -> bool {
 fn of_start(why: &str) -> Option<&'static str> {
     if why.ends_with(CANNOT_BE_PULLED) || why.starts_with(" (InvalidImageName)") {
         return Some(IMAGE);
+    }
+    if why.starts_with(" (ErrImageNeverPull)") {
+        return Some(NEVER_PULLED);
     }
     why.starts_with(" (CreateContainerConfigError)")
         .then_some(CONFIGURATION)
@@ -101,6 +109,7 @@ mod tests {
         };
         assert_eq!(waits("ErrImagePull"), Some(IMAGE));
         assert_eq!(waits("InvalidImageName"), Some(IMAGE));
+        assert_eq!(waits("ErrImageNeverPull"), Some(NEVER_PULLED));
         assert_eq!(waits("CreateContainerConfigError"), Some(CONFIGURATION));
         assert_eq!(waits("RunContainerError"), None);
         let scheduled = json!({ "type": "PodScheduled", "status": "False", "message": "no room" });
@@ -116,6 +125,8 @@ mod tests {
         assert_eq!(ended("OOMKilled", ""), Some(MEMORY));
         assert_eq!(ended("OOMKilled", "so it was"), Some(MEMORY));
         assert_eq!(ended("Error", "(OOMKilled)"), None);
+        let gone = "exec: \"/nope\": stat /nope: no such file or directory";
+        assert_eq!(ended("StartError", gone), Some(NEVER_BEGAN));
     }
 
     #[test]
