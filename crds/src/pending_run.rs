@@ -10,9 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct PendingRun {
     /// The number that it would get now.
     pub sequence: i64,
-    /// Hash of what is rendered now; none while that may still change (`Settling`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input_hash: Option<String>,
+    /// Hash of what is rendered now; empty while that may still change (`Settling`).
+    pub input_hash: String,
     /// What it waits for, as in the reason of Ready: `Settling`, `ApprovalRequired` or `RunAtWork`.
     pub reason: String,
     /// Since when it waits for that, by the API server's clock.

@@ -39,14 +39,17 @@ pub(super) fn pending(
         None => dry_run_told(&facts.stored, wanted).map(str::to_owned),
     });
     // Whatever changes while it has to settle is not worth a write.
-    let hash_told = (reason != Category::Settling).then(|| input_hash.to_owned());
+    let hash_told = match reason {
+        Category::Settling => "",
+        _ => input_hash,
+    };
     let before = facts.stored.pending.as_ref();
     let is_same =
         |before: &&PendingRun| before.reason == reason.as_str() && before.input_hash == hash_told;
     let since = before.filter(is_same).map(|before| before.since.clone());
     Some(PendingRun {
         sequence,
-        input_hash: hash_told,
+        input_hash: hash_told.to_owned(),
         reason: reason.as_str().to_owned(),
         since: since.or_else(|| facts.now.map(Time))?,
         approval: approval.map(|approval| approval.to_string()),
@@ -65,7 +68,7 @@ pub fn waits_for_more(facts: &Facts, error: &ReconcileError) -> bool {
     };
     let hash = facts.rendering.as_ref().ok();
     let hash = hash.map(|rendering| rendering.document.input_hash());
-    let is_of_it = pending.sequence == sequence && pending.input_hash.as_deref() == hash;
+    let is_of_it = pending.sequence == sequence && Some(pending.input_hash.as_str()) == hash;
     let goes_on = match pending.reason.as_str() {
         reason if reason == Category::ApprovalRequired.as_str() => {
             pending.approval != facts.runnable.approved

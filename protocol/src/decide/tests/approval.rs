@@ -135,7 +135,7 @@ fn the_server_is_asked_once_whether_it_would_make_the_run() {
     assert_eq!(decide(&facts), Step::DryRun(3));
     let pending = |approval: String| PendingRun {
         sequence: 3,
-        input_hash: Some(hash("B")),
+        input_hash: hash("B"),
         reason: Category::ApprovalRequired.as_str().to_owned(),
         since: Time(at(NOW)),
         approval: Some(approval),

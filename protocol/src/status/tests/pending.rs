@@ -24,7 +24,7 @@ fn a_run_that_waits_for_an_earlier_one_is_under_way_whatever_became_of_the_one_b
             ]
         );
         let pending = status.pending.unwrap();
-        assert_eq!((pending.sequence, pending.input_hash), (3, Some(hash("B"))));
+        assert_eq!((pending.sequence, pending.input_hash), (3, hash("B")));
         assert_eq!(pending.since, Time(at(NOW)));
     }
 }
