@@ -142,6 +142,9 @@ fn each_further_change_that_settles_leaves_the_status_as_it_is() {
         status::status(&facts, &facts.ledger, Some(&error))
     };
     let first = Arc::new(said(paused(changed(), 1, 1)));
+    // The release before has to find a hash.
+    let pending = first.pending.as_ref().unwrap();
+    assert_eq!((pending.sequence, pending.input_hash.as_str()), (3, ""));
     let mut next = paused(with(ended(2, "A", RunResult::Succeeded), "C"), 1, 5);
     next.stored = first.clone();
     next.now = Some(at(NOW + 5));
