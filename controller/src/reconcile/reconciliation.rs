@@ -28,6 +28,8 @@ use crate::{
     runnable_key::RunnableKey,
 };
 
+/// How long the time that was taken down may be used for what is to be written at once.
+const CLOCK_FRESH_FOR: Duration = Duration::from_secs(5);
 /// How often it is reported that another controller writes the same status.
 const OTHER_PAUSE: Duration = Duration::from_secs(10);
 
@@ -144,6 +146,16 @@ impl<'a> Reconciliation<'a> {
     /// Takes down the API server's time, as its latest answer tells it.
     pub(super) fn look_at_the_clock(&mut self) {
         self.facts.now = self.ctx.identity.connection().now();
+    }
+
+    /// Whether the process was paused since the time was taken down that decisions went by: what has to be written soon
+    /// after that is decided anew.
+    pub(super) fn is_clock_stale(&self) -> bool {
+        let now = self.ctx.identity.connection().now();
+        let passed = now
+            .zip(self.facts.now)
+            .map(|(now, then)| now.duration_since(then));
+        passed.is_some_and(|passed| passed.unsigned_abs() > CLOCK_FRESH_FOR)
     }
 
     /// Whether the same step failed a moment ago.

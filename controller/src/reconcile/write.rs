@@ -40,6 +40,9 @@ pub(super) struct VersionMeta {
 impl Reconciliation<'_> {
     /// Writes the ledger, and with it all that the status says of it.
     pub(super) async fn write(&mut self, ledger: Ledger, change: Change) -> Result<(), End> {
+        if change == Change::MakeWay && self.is_clock_stale() {
+            return Err(End::Conflict);
+        }
         let policy = self.runnable.spec.retention_policy;
         let now = mutants::later(self.facts.now);
         let ledger = trimmed(ledger, policy, now, |entry, uid| {
@@ -233,6 +236,8 @@ impl Reconciliation<'_> {
         let version = mutants::precondition(&self.resource_version, latest).await;
         let template = &self.runnable.spec.run_template_ref.name;
         let spec = json!({ "runTemplateRef": { "name": template } });
+        // What is written holds from when it was sent: others may have written since, however late the answer comes.
+        let sent = boot_time();
         match own
             .replace_status::<RunnableVersion, _>(&*self.runnable, &version, spec, &status)
             .await
@@ -248,7 +253,7 @@ impl Reconciliation<'_> {
                     memory.succeeded(&Operation::Status(self.facts.runnable.generation));
                 }
                 self.resource_version = version;
-                self.read_at = boot_time();
+                self.read_at = sent;
                 self.has_written = true;
                 self.look_at_the_clock();
                 Ok(())

@@ -1,6 +1,8 @@
 //! The run that is due and waits. Pure.
 
-use cartouche_crds::{Approval, PendingRun, RunnableStatus};
+use cartouche_crds::{
+    Approval, ApprovalPolicy, ConcurrencyPolicy, CurrentRun, PendingRun, RunPhase, RunnableStatus,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::STAMPED_OBJECT_CONDITION;
@@ -71,13 +73,28 @@ pub fn waits_for_more(facts: &Facts, error: &ReconcileError) -> bool {
     let is_of_it = pending.sequence == sequence && Some(pending.input_hash.as_str()) == hash;
     let goes_on = match pending.reason.as_str() {
         reason if reason == Category::ApprovalRequired.as_str() => {
-            pending.approval != facts.runnable.approved
+            let is_asked = facts.policy.approval == ApprovalPolicy::Manual;
+            is_asked && pending.approval != facts.runnable.approved
         }
-        reason if reason == Category::RunAtWork.as_str() => facts.ledger.at_work().next().is_some(),
+        reason if reason == Category::RunAtWork.as_str() => {
+            let is_asked = facts.policy.concurrency != ConcurrencyPolicy::Allow;
+            is_asked && may_be_at_work(&facts.ledger)
+        }
         _ => false,
     };
     let is_told = stored.observed_generation == Some(facts.runnable.generation);
     error.category == Category::Settling && is_of_it && goes_on && is_told
+}
+
+/// Whether a run is at work, or one may be of which nobody knows.
+fn may_be_at_work(ledger: &Ledger) -> bool {
+    let is_unseen = |current: &CurrentRun| current.phase != RunPhase::Created;
+    ledger.at_work().next().is_some()
+        || ledger.current.as_ref().is_some_and(is_unseen)
+        || ledger
+            .history
+            .iter()
+            .any(|it| it.uid.is_none() && it.result.is_none())
 }
 
 /// What the API server said of the run that this would approve, if the status tells: it is asked once.

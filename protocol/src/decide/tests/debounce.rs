@@ -2,8 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cartouche_crds::{ApprovalPolicy, CurrentRun, RunResult};
-use k8s_openapi::jiff::SignedDuration;
+use cartouche_crds::{ApprovalPolicy, ConcurrencyPolicy, CurrentRun, RunResult, Stop, StopReason};
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration};
 
 use super::{retry, scene::*, wanting};
 use crate::{
@@ -149,4 +149,25 @@ fn each_further_change_that_settles_leaves_the_status_as_it_is() {
     next.stored = first.clone();
     next.now = Some(at(NOW + 5));
     assert!(!status::differs(&first, &said(next)));
+}
+
+#[test]
+fn a_run_that_may_still_come_is_left_said_to_be_waited_for_too() {
+    let withdrawn = CurrentRun {
+        stop: Some(Stop {
+            reason: StopReason::Withdrawn,
+            at: Time(at(NOW)),
+        }),
+        ..pending(2, "A")
+    };
+    let mut known = paused(with(withdrawn, "B"), 100, 100).reading_absent(&name(2));
+    known.policy.concurrency = ConcurrencyPolicy::LatestOnly;
+    let waits = stuck(&known, Category::RunAtWork);
+    let mut anew = known.clone();
+    anew.settling = Settling::default();
+    anew.stored = Arc::new(status::status(&known, &known.ledger, Some(&waits)));
+    let settles = stuck(&anew, Category::Settling);
+    assert!(status::waits_for_more(&anew, &settles));
+    anew.policy.concurrency = ConcurrencyPolicy::Allow;
+    assert!(!status::waits_for_more(&anew, &settles));
 }
