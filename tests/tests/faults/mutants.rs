@@ -3,6 +3,7 @@
 
 mod approval;
 mod concurrency;
+mod debounce;
 mod lifecycle;
 
 use anyhow::{Result, bail};
@@ -332,6 +333,7 @@ fn every_mistake_has_its_scene() {
         include_str!("mutants.rs"),
         include_str!("mutants/approval.rs"),
         include_str!("mutants/concurrency.rs"),
+        include_str!("mutants/debounce.rs"),
         include_str!("mutants/lifecycle.rs"),
     ];
     for mutant in Mutant::value_variants() {
