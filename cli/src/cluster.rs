@@ -2,7 +2,7 @@
 
 mod answers;
 
-use cartouche_templating::suggestion;
+use cartouche_templating::{suggestion, wrong_label};
 
 use anyhow::{Context as _, anyhow};
 use cartouche_crds::{ClusterRunTemplate, Runnable, Selector};
@@ -296,12 +296,8 @@ impl Cluster {
                 "the cluster has no kind {kind} of {api_version}, which the Runnable selects"
             ));
         };
-        // Labels are values: what could be read as more than one requirement picks nothing.
-        let is_more = |text: &&str| text.contains([',', '=', '!', ' ', '(', ')']);
-        let labels = selector.matching_labels.iter();
-        let mut texts = labels.flat_map(|(key, value)| [key.as_str(), value.as_str()]);
-        if let Some(wrong) = texts.find(is_more) {
-            return Err(anyhow!("{wrong:?} is not a valid label key or value"));
+        if let Some(wrong) = wrong_label(&selector.matching_labels) {
+            return Err(anyhow!("{wrong}"));
         }
         let labels = wanted_labels(selector).join(",");
         let parameters = ListParams::default().labels(&labels).limit(2);

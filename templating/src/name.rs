@@ -1,6 +1,6 @@
 //! Names of runs and values of labels: always valid, always the same for the same input.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use sha2::{Digest as _, Sha256};
 
@@ -32,6 +32,40 @@ pub fn label_value(name: &str) -> Cow<'_, str> {
         head.trim_end_matches(['-', '.', '_']),
         short_hash(name)
     ))
+}
+
+/// What is wrong with labels that are to be selected by, if something is: what could be read as more than one requirement is
+/// none.
+#[must_use]
+pub fn wrong_label(labels: &BTreeMap<String, String>) -> Option<String> {
+    labels.iter().find_map(|(key, value)| {
+        let name = match key.split_once('/') {
+            Some((prefix, name)) if is_label_text(prefix, 253) => name,
+            Some(_) => "",
+            None => key,
+        };
+        if name.is_empty() || !is_label_text(name, MAX_LABEL) {
+            return Some(format!("{key:?} is not a valid label key"));
+        }
+        (!is_label_text(value, MAX_LABEL)).then(|| format!("{value:?} is not a valid label value"))
+    })
+}
+
+/// Whether it may be the value of a label: letters, digits, `-`, `_` and `.`, with a letter or digit at both ends; or nothing.
+#[must_use]
+pub fn is_label_value(text: &str) -> bool {
+    is_label_text(text, MAX_LABEL)
+}
+
+/// Letters, digits, `-`, `_` and `.`, with a letter or digit at both ends; or nothing.
+fn is_label_text(text: &str, most: usize) -> bool {
+    let edge = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
+    text.len() <= most
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+        && edge(text.as_bytes().first())
+        && edge(text.as_bytes().last())
 }
 
 /// The name of a run: the prefix, cut so that the whole has at most [`MAX_RUN_NAME`] characters, and

@@ -1,7 +1,7 @@
 //! Names and labels that the API server refuses.
 
 use cartouche_crds::is_dns_subdomain;
-use cartouche_templating::{MAX_LABEL, syntax};
+use cartouche_templating::{is_label_value, syntax};
 use serde_json::Value;
 
 use crate::{
@@ -114,16 +114,6 @@ pub(crate) fn is_subdomain(name: &str, is_prefix: bool) -> bool {
     } else {
         is_dns_subdomain(name)
     }
-}
-
-fn is_label_value(text: &str) -> bool {
-    let is_end = |c: char| c.is_ascii_alphanumeric();
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    text.is_empty()
-        || (text.len() <= MAX_LABEL
-            && text.starts_with(is_end)
-            && text.ends_with(is_end)
-            && text.chars().all(allowed))
 }
 
 #[cfg(test)]

@@ -8,7 +8,10 @@ use cartouche_protocol::{
     facts::WatchState,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
-use cartouche_templating::bounds::{MAX_CONTEXT_BYTES, json_bytes_within};
+use cartouche_templating::{
+    bounds::{MAX_CONTEXT_BYTES, json_bytes_within},
+    wrong_label,
+};
 use serde_json::Value;
 
 use super::reconciliation::Reconciliation;
@@ -188,37 +191,14 @@ fn only(
 
 /// Labels are values: what could be read as more than one requirement is refused.
 fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), SelectError> {
-    for (key, value) in labels {
-        let name = match key.split_once('/') {
-            Some((prefix, name)) if is_label_text(prefix, 253) => name,
-            Some(_) => "",
-            None => key,
-        };
-        let wrong = if name.is_empty() || !is_label_text(name, 63) {
-            format!("{key:?} is not a valid label key")
-        } else if !is_label_text(value, 63) {
-            format!("{value:?} is not a valid label value")
-        } else {
-            continue;
-        };
-        return Err(SelectError {
-            requeue: Requeue::OnChange,
-            cause: Box::new(Diagnosis::Selector(wrong.clone())),
-            text: wrong,
-        });
-    }
-    Ok(())
-}
-
-/// Letters, digits, `-`, `_` and `.`, with a letter or digit at both ends; or nothing.
-fn is_label_text(text: &str, most: usize) -> bool {
-    let edge = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
-    text.len() <= most
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-        && edge(text.as_bytes().first())
-        && edge(text.as_bytes().last())
+    let Some(wrong) = wrong_label(labels) else {
+        return Ok(());
+    };
+    Err(SelectError {
+        requeue: Requeue::OnChange,
+        cause: Box::new(Diagnosis::Selector(wrong.clone())),
+        text: wrong,
+    })
 }
 
 /// A map as Go prints it, which is what Cartographer's messages show.
