@@ -16,6 +16,7 @@ mod stop;
 mod superseded;
 
 pub use first_run::another_document;
+pub(crate) use overlap::may_come;
 pub use pending::MOST_RENUMBERED;
 pub use stop::{STOPS_WITHIN, earlier_that_do_not_stop, next_stop};
 

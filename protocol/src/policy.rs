@@ -131,23 +131,15 @@ impl Policy {
     }
 
     fn of_runs_at_work(runnable: &Asks, template: &Asks, faults: &mut Vec<Fault>) -> Self {
-        let mut timeout = |whose: &str, asks: &Asks| {
-            let text = asks.timeout.as_ref()?;
-            span(&format!("{whose} spec.timeout"), text, faults)
+        let mut spans = |field: &str, given: fn(&Asks) -> Option<&String>| {
+            let both = [("the Runnable's", runnable), ("the template's", template)];
+            both.map(|(whose, asks)| span(&format!("{whose} {field}"), given(asks)?, faults))
         };
-        let own = timeout("the Runnable's", runnable);
-        let general = timeout("the template's", template);
-        let mut debounce = |whose: &str, asks: &Asks| {
-            let text = asks.debounce.as_ref()?;
-            span(&format!("{whose} spec.start.debounce"), text, faults)
-        };
-        let pauses = [
-            debounce("the Runnable's", runnable),
-            debounce("the template's", template),
-        ];
+        let timeouts = spans("spec.timeout", |asks| asks.timeout.as_ref());
+        let pauses = spans("spec.start.debounce", |asks| asks.debounce.as_ref());
         Self {
             retry: None,
-            timeout: own.into_iter().chain(general).min(),
+            timeout: timeouts.into_iter().flatten().min(),
             concurrency: template
                 .concurrency
                 .or(runnable.concurrency)

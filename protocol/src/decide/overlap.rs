@@ -85,7 +85,7 @@ fn followed(facts: &Facts) -> Result<Option<ReconcileError>, Step> {
 
 /// Whether a create for the current entry may have made its run, or may still do so: not if it was refused at its only
 /// attempt.
-pub(super) fn may_come(current: &CurrentRun) -> bool {
+pub(crate) fn may_come(current: &CurrentRun) -> bool {
     let is_refused = current.phase == RunPhase::Rejected && !current.attempted;
     current.phase != RunPhase::Created && !is_refused
 }
@@ -110,7 +110,7 @@ fn unseen_is_over(facts: &Facts, current: &CurrentRun) -> Result<(), Step> {
 }
 
 /// Whether a time has not come yet: it is of a clock that was fast, or of nobody.
-fn is_ahead(facts: &Facts, at: Timestamp) -> bool {
+pub(super) fn is_ahead(facts: &Facts, at: Timestamp) -> bool {
     facts
         .now
         .is_some_and(|now| at.duration_since(now) > LANDED_BY)

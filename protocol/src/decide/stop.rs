@@ -4,7 +4,7 @@ use cartouche_crds::{Stop, StopReason};
 use cartouche_templating::kinds::StopRequest;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use super::{Change, Step, ToStop};
+use super::{Change, Step, ToStop, overlap};
 use crate::{
     diagnosis::Diagnosis,
     facts::{Facts, NameRead, PolicyFrom, StopOutcome},
@@ -109,9 +109,7 @@ fn told(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
 /// ledger has said that the run is there: were its name free by then, that would make a second one.
 fn told_from(facts: &Facts, run: &AtWork<'_>, stop: &Stop) -> Option<Timestamp> {
     let is_deleted = way(facts, run)? == StopRequest::Delete;
-    let is_ahead = facts
-        .now
-        .is_some_and(|now| stop.at.0.duration_since(now) > LANDED_BY);
+    let is_ahead = overlap::is_ahead(facts, stop.at.0);
     (is_deleted && !is_ahead).then(|| stop.at.0.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX))
 }
 

@@ -3,11 +3,11 @@
 use cartouche_crds::{ConcurrencyPolicy, HistoryEntry, RunResult};
 use k8s_openapi::jiff::SignedDuration;
 
-use super::{Change, Step, current_run::DELETED_UNFINISHED};
+use super::{Change, Step, current_run::DELETED_UNFINISHED, overlap};
 use crate::{
     evaluate::applies,
     facts::{CachedRun, Facts, NameRead, RunName},
-    ledger::{Asked, LANDED_BY, Ledger, result_of, result_of_gone},
+    ledger::{Asked, Ledger, result_of, result_of_gone},
     retention::old_enough,
 };
 
@@ -99,17 +99,14 @@ fn is_judged_otherwise(facts: &Facts, entry: &HistoryEntry, cached_run: &CachedR
 /// A run that no watch shows: a while after it started, a read says whether it is still there.
 fn unseen(facts: &Facts, entry: &HistoryEntry, uid: &str, ledger: Ledger) -> Result<Ledger, Step> {
     let started = entry.started_at.as_ref();
-    let age = started
-        .zip(facts.now)
-        .map(|(at, now)| now.duration_since(at.0));
+    // A time that has not come yet is of a clock that was fast, or of nobody, as none at all is.
+    let started = started.filter(|at| !overlap::is_ahead(facts, at.0));
+    let is_young = facts
+        .now
+        .is_none_or(|now| started.is_some_and(|at| now.duration_since(at.0) < UNSEEN_FOR));
     // Not again and again; but what was read just now says it, whatever for it was read.
     let is_read = facts.reads.contains_key(&RunName::past(entry));
     let was_looked_for = facts.looked_for.contains(uid) && !is_read;
-    let is_young = match (facts.now, age) {
-        (None, _) => true,
-        // A time that has not come yet is of a clock that was fast, or of nobody, as none at all is.
-        (Some(_), age) => age.is_some_and(|age| (-LANDED_BY..UNSEEN_FOR).contains(&age)),
-    };
     if is_young || was_looked_for {
         return Ok(ledger);
     }

@@ -21,8 +21,7 @@ impl Facts {
     /// Whether a run of what is rendered may be intended: it is another than the current one, as far as their hashes tell.
     #[must_use]
     pub fn may_intend(&self) -> bool {
-        let may =
-            |due| self.ledger.current.is_none() || matches!(due, Due::New(_) | Due::OtherHash(_));
-        self.due(&self.ledger).is_some_and(may)
+        let due = self.due(&self.ledger);
+        due.is_some_and(|due| self.ledger.may_intend(due))
     }
 }

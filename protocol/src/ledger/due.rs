@@ -19,6 +19,12 @@ pub enum Due {
 }
 
 impl Ledger {
+    /// Whether a run of what is due may be intended: it is another than the current one, as far as their hashes tell.
+    #[must_use]
+    pub fn may_intend(&self, due: Due) -> bool {
+        self.current.is_none() || matches!(due, Due::New(_) | Due::OtherHash(_))
+    }
+
     /// The last re-run request that was answered.
     #[must_use]
     pub fn last_answered(&self) -> Option<&str> {

@@ -1,12 +1,11 @@
 //! The run that is due and waits. Pure.
 
-use cartouche_crds::{
-    Approval, ApprovalPolicy, ConcurrencyPolicy, CurrentRun, PendingRun, RunPhase, RunnableStatus,
-};
+use cartouche_crds::{Approval, ApprovalPolicy, ConcurrencyPolicy, PendingRun, RunnableStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::STAMPED_OBJECT_CONDITION;
 use crate::{
+    decide::may_come,
     facts::Facts,
     ledger::{Due, Ledger},
     reconcile_error::{Category, ReconcileError},
@@ -88,9 +87,8 @@ pub fn waits_for_more(facts: &Facts, error: &ReconcileError) -> bool {
 
 /// Whether a run is at work, or one may be of which nobody knows.
 fn may_be_at_work(ledger: &Ledger) -> bool {
-    let is_unseen = |current: &CurrentRun| current.phase != RunPhase::Created;
     ledger.at_work().next().is_some()
-        || ledger.current.as_ref().is_some_and(is_unseen)
+        || ledger.current.as_ref().is_some_and(may_come)
         || ledger
             .history
             .iter()

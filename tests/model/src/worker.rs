@@ -5,7 +5,6 @@ use std::time::Duration;
 use cartouche_protocol::{
     decide::Change,
     facts::{LedgerWriter, RunName},
-    ledger::Due,
     process_state::{Remembered, StoredStatus},
 };
 
@@ -89,11 +88,7 @@ impl Checked {
         );
         let hash = self.decisions.cast.document(document).rendered.input_hash();
         let ledger = self.decisions.ledger(knowledge.stored);
-        let is_due = matches!(
-            ledger.due(hash, token(asked).as_deref()),
-            Due::New(_) | Due::OtherHash(_)
-        );
-        let is_due = ledger.current.is_none() || is_due;
+        let is_due = ledger.may_intend(ledger.due(hash, token(asked).as_deref()));
         let due = (document, asked);
         let known = worker.memory.due.filter(|it| (it.0, it.1) == due);
         worker.memory.due = is_due.then(|| known.unwrap_or((document, asked, false)));
