@@ -59,6 +59,8 @@ pub struct Memory {
     pub watched: BTreeSet<Watched>,
     /// When it was last reported that another controller writes the status.
     pub reported_other: Option<Duration>,
+    /// When it was last written that a change has to settle, and the resourceVersion of that.
+    pub reported_settling: Option<(Duration, String)>,
     /// The unknown runs that were reported, by uid.
     pub reported: BTreeSet<String>,
     /// That the kind of its runs is polled was reported.

@@ -196,9 +196,13 @@ impl ProcessState {
     /// Whether this is our own latest write coming back. The reconciliation that wrote it has gone on from
     /// there, so it is no news, unless another waits for it.
     pub fn is_echo(&mut self, resource_version: &str) -> bool {
-        self.written.is_some()
-            && self.written == resource_version.parse().ok()
-            && !std::mem::take(&mut self.waits_for_cache)
+        self.is_own_latest(resource_version) && !std::mem::take(&mut self.waits_for_cache)
+    }
+
+    /// Whether we have written no status since the one of this resourceVersion.
+    #[must_use]
+    pub fn is_own_latest(&self, resource_version: &str) -> bool {
+        self.written.is_some() && self.written == resource_version.parse().ok()
     }
 
     /// Whether a watch shows no more of a run than the answer to its create did.

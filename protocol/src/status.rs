@@ -25,7 +25,7 @@ use crate::{
 };
 pub use awaited::awaited_for;
 pub use condition_value::ConditionValue;
-pub use pending::{dry_run_told, waits_for_more};
+pub use pending::{dry_run_told, says_settling, waits_for_more};
 pub use told::said_of_run;
 use told::{is_of_run, told};
 use unsatisfied::unsatisfied;

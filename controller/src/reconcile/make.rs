@@ -188,6 +188,10 @@ impl Reconciliation<'_> {
         let read_at = boot_time();
         self.read_again(|found: &RunnableVersion| found.metadata.resource_version.as_str())
             .await?;
+        if boot_time().saturating_sub(read_at) > LEDGER_FRESH_FOR {
+            let late = format!("the answer took more than {} s", LEDGER_FRESH_FOR.as_secs());
+            return Err(self.refuse(Operation::Ledger, "read", &ApiError::Unanswered(late)));
+        }
         self.read_at = read_at;
         Ok(())
     }

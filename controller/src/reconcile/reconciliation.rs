@@ -270,16 +270,37 @@ impl<'a> Reconciliation<'a> {
         {
             return wait.into_iter().chain([left]).min();
         }
-        if status::waits_for_more(&self.facts, &error) {
-            return wait;
+        if error.category == Category::Settling {
+            if status::waits_for_more(&self.facts) {
+                return wait;
+            }
+            if let Some(left) = self.reported_settling() {
+                return wait.into_iter().chain([left]).min();
+            }
         }
         let patience = status::awaited_for(&self.facts, &error).map(|left| left + SECOND);
         let wait = wait.into_iter().chain(patience).min();
         let status = status::status(&self.facts, &self.facts.ledger, Some(&error));
-        match self.report(status).await {
+        let reported = self.report(status).await;
+        if error.category == Category::Settling && self.has_written {
+            let told = (boot_time(), self.resource_version.clone());
+            lock(&self.memory).reported_settling = Some(told);
+        }
+        match reported {
             Ok(()) => wait,
             Err(sooner) => Some(wait.map_or(sooner, |wait| wait.min(sooner))),
         }
+    }
+
+    /// Another controller, for which the change has settled, may say at once each time that something else is wrong: how long
+    /// until it is reported again that it has to settle.
+    fn reported_settling(&self) -> Option<Duration> {
+        let memory = lock(&self.memory);
+        let (at, version) = memory.reported_settling.as_ref()?;
+        let is_told = status::says_settling(&self.facts.stored);
+        let is_overwritten = !is_told && memory.state.is_own_latest(version);
+        let left = (*at + OTHER_PAUSE).saturating_sub(boot_time());
+        Some(left).filter(|left| is_overwritten && !left.is_zero())
     }
 
     /// The other controller may answer at once each time it is reported: how long until it is reported

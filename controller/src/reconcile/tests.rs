@@ -1,6 +1,7 @@
 //! What a reconciliation leaves behind.
 
 mod asking;
+mod settling;
 mod stopping;
 
 use std::{

@@ -58,10 +58,10 @@ pub(super) fn pending(
     })
 }
 
-/// Whether the status says of what has to settle that it waits for something later already: another controller has known it
+/// Whether the status says of what has to settle here that it waits for something later already: another controller has known it
 /// for longer, or this one did before it was started anew. What each of two writes would make the other look again.
 #[must_use]
-pub fn waits_for_more(facts: &Facts, error: &ReconcileError) -> bool {
+pub fn waits_for_more(facts: &Facts) -> bool {
     let stored = &facts.stored;
     let (Some(pending), Some(Due::New(sequence))) = (&stored.pending, facts.due(&facts.ledger))
     else {
@@ -82,7 +82,14 @@ pub fn waits_for_more(facts: &Facts, error: &ReconcileError) -> bool {
         _ => false,
     };
     let is_told = stored.observed_generation == Some(facts.runnable.generation);
-    error.category == Category::Settling && is_of_it && goes_on && is_told
+    is_of_it && goes_on && is_told
+}
+
+/// Whether the status says of what is due that it has to settle.
+#[must_use]
+pub fn says_settling(stored: &RunnableStatus) -> bool {
+    let pending = stored.pending.as_ref();
+    pending.is_some_and(|pending| pending.reason == Category::Settling.as_str())
 }
 
 /// Whether a run is at work, or one may be of which nobody knows.

@@ -1,0 +1,82 @@
+//! Two controllers of which one knows a change for longer.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use cartouche_protocol::{
+    diagnosis::Diagnosis,
+    facts::Settling,
+    reconcile_error::{Category, ReconcileError, Requeue},
+};
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::super::{
+    ControllerContext,
+    reconciliation::{End, Reconciliation},
+};
+use super::{runnable, serving};
+use crate::clock::moment;
+
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// A controller whose API server takes each status, and how many it took.
+fn taking() -> (Arc<ControllerContext>, Arc<AtomicUsize>) {
+    let taken = Arc::new(AtomicUsize::new(0));
+    let counted = taken.clone();
+    let ctx = serving(move |request| {
+        if *request.method() != Method::PUT {
+            return (StatusCode::NOT_FOUND, Value::Null);
+        }
+        let version = 10 * (counted.fetch_add(1, Ordering::SeqCst) + 1);
+        let metadata = json!({ "resourceVersion": version.to_string() });
+        (StatusCode::OK, json!({ "metadata": metadata }))
+    });
+    (ctx, taken)
+}
+
+/// Looks at the Runnable as it is stored under this version, where its change has to settle.
+async fn look(ctx: &ControllerContext, resource_version: &str) {
+    let mut stored = runnable("r");
+    stored.metadata.resource_version = Some(resource_version.to_owned());
+    let begun = Reconciliation::begin(ctx, Arc::new(stored), moment()).unwrap();
+    let settles = ReconcileError::caused(
+        Category::Settling,
+        Requeue::After(PAUSE),
+        Diagnosis::Settling {
+            pause: PAUSE,
+            longest: Settling::longest(PAUSE),
+        },
+        None,
+    );
+    let again = begun.finish(End::Stuck(settles, None)).await;
+    assert!(again.is_some());
+}
+
+#[tokio::test]
+async fn what_another_controller_says_of_a_change_that_settles_is_not_overwritten_at_once() {
+    let (ctx, taken) = taking();
+    look(&ctx, "1").await;
+    assert_eq!(taken.load(Ordering::SeqCst), 1);
+    for version in ["11", "12", "13"] {
+        look(&ctx, version).await;
+    }
+    assert_eq!(taken.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_further_change_is_said_to_settle_after_anything_else_was_said_here() {
+    let (ctx, taken) = taking();
+    look(&ctx, "1").await;
+    let key = super::key();
+    let memory = ctx.memories.of(&key, "r");
+    let status = Arc::new(runnable("r").status.unwrap());
+    crate::lock::lock(&memory).state.wrote_status(&status, "15");
+    look(&ctx, "16").await;
+    assert_eq!(taken.load(Ordering::SeqCst), 2);
+}
