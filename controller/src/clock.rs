@@ -15,9 +15,27 @@ static MOMENTS: AtomicU64 = AtomicU64::new(1);
 /// goes back.
 #[must_use]
 pub fn boot_time() -> Duration {
-    match PLAYED.get() {
+    let time = match PLAYED.get() {
         Some(played) => played(),
         None => real_boot_time(),
+    };
+    #[cfg(test)]
+    let time = time + asleep::SLEPT.get();
+    time
+}
+
+/// Lets the process of one test sleep.
+#[cfg(test)]
+pub(crate) mod asleep {
+    use std::{cell::Cell, time::Duration};
+
+    thread_local! {
+        pub(super) static SLEPT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    }
+
+    /// So many seconds go by on this thread.
+    pub(crate) fn sleep(seconds: u64) {
+        SLEPT.set(SLEPT.get() + Duration::from_secs(seconds));
     }
 }
 

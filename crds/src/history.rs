@@ -40,7 +40,8 @@ const RERUN_TOKEN: &str = "rerunToken";
 const ATTEMPT: &str = "attempt";
 const STOP: &str = "stop";
 
-/// Numbers of runs above this are nobody's honest count: the next one must always exist.
+/// Numbers of runs above this are nobody's honest count, and are refused. Nor can one follow this one, which takes an edited
+/// status.
 pub const MAX_SEQUENCE: i64 = 1 << 53;
 
 /// An earlier run.

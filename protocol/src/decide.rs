@@ -9,7 +9,7 @@ mod current_run;
 mod debounce;
 mod first_run;
 mod gate;
-mod overlap;
+pub(crate) mod overlap;
 mod pending;
 mod retry;
 mod stop;

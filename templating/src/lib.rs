@@ -62,7 +62,9 @@ pub use health::{Health, Judged, Verdict, built_in_health, ended_at};
 pub use input_schema::{
     NumberLimit, SchemaType, TypeCure, count_breach, fits_format, matches_pattern,
 };
-pub use name::{MAX_LABEL, MAX_RUN_NAME, is_label_value, label_value, name_suffix, wrong_label};
+pub use name::{
+    MAX_LABEL, MAX_RUN_NAME, is_label_key, is_label_value, label_value, name_suffix, wrong_label,
+};
 pub use outputs::{OutputError, OutputPathError};
 pub use path::{PathError, SearchError, SyntaxError};
 pub use pods::{PodsTell, PodsWords, had_failed_pods, is_late, no_pod_yet, remedy, remedy_at_work};

@@ -39,16 +39,22 @@ pub fn label_value(name: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn wrong_label(labels: &BTreeMap<String, String>) -> Option<String> {
     labels.iter().find_map(|(key, value)| {
-        let name = match key.split_once('/') {
-            Some((prefix, name)) if is_label_text(prefix, 253) => name,
-            Some(_) => "",
-            None => key,
-        };
-        if name.is_empty() || !is_label_text(name, MAX_LABEL) {
+        if !is_label_key(key) {
             return Some(format!("{key:?} is not a valid label key"));
         }
-        (!is_label_text(value, MAX_LABEL)).then(|| format!("{value:?} is not a valid label value"))
+        (!is_label_value(value)).then(|| format!("{value:?} is not a valid label value"))
     })
+}
+
+/// Whether it may be the key of a label: a name, or a prefix and a name with a slash between them.
+#[must_use]
+pub fn is_label_key(text: &str) -> bool {
+    let name = match text.split_once('/') {
+        Some((prefix, name)) if is_label_text(prefix, 253) => name,
+        Some(_) => "",
+        None => text,
+    };
+    !name.is_empty() && is_label_text(name, MAX_LABEL)
 }
 
 /// Whether it may be the value of a label: letters, digits, `-`, `_` and `.`, with a letter or digit at both ends; or nothing.

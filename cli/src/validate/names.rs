@@ -1,7 +1,7 @@
 //! Names and labels that the API server refuses.
 
 use cartouche_crds::is_dns_subdomain;
-use cartouche_templating::{is_label_value, syntax};
+use cartouche_templating::{is_label_key, is_label_value, syntax};
 use serde_json::Value;
 
 use crate::{
@@ -82,6 +82,17 @@ pub(super) fn check(object: &Value) -> Vec<Refused> {
     }
     refused.extend(super::restart_policy::check(object));
     refused
+}
+
+/// What is wrong with the key of a label, if something is.
+pub(super) fn label_key(at: Vec<Segment>, key: &str) -> Option<Refused> {
+    const ALLOWED: &str = "keys of labels have at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit; a DNS name and a slash may stand before";
+    (!is_label_key(key)).then(|| Refused {
+        at,
+        rule: Rule::Name,
+        because: format!("no label has the key '{key}'"),
+        help: ALLOWED.to_owned(),
+    })
 }
 
 /// What is wrong with the value of a label, if something is.

@@ -36,7 +36,8 @@ fn labels(runnable: &Document) -> Vec<Finding> {
     let labels = runnable.root.at(&at).map(Node::entries);
     let refused = labels.unwrap_or_default().iter().filter_map(|entry| {
         let at = Segment::keys([&at[..], &[&*entry.key]].concat());
-        names::label_value(at, &entry.key, entry.value.text()?)
+        let of_key = names::label_key(at.clone(), &entry.key);
+        of_key.or_else(|| names::label_value(at, &entry.key, entry.value.text()?))
     });
     let finding = |refused| {
         names::finding(runnable, &runnable.root, &refused).label("no object can have this")

@@ -16,7 +16,7 @@ use super::{
     bounded::{self, Fitting, Large, PageRequest, Unread},
     server_clock::ServerClock,
 };
-use crate::{identity::IdentityMode, metrics::Metrics};
+use crate::{clock::boot_time, identity::IdentityMode, metrics::Metrics};
 
 /// How long the API server may be silent on a connection that it owes an answer: longer than a watch
 /// is open.
@@ -230,10 +230,11 @@ impl Connection {
             controller: matches!(caller, Caller::Controller),
             status: None,
         };
+        let sent = boot_time();
         let outcome = client.send(request).await;
         if let Ok(response) = &outcome {
             counted.status = Some(response.status());
-            self.clock.read(response.headers());
+            self.clock.read(response.headers(), sent);
             if let (Caller::Token(bearer), StatusCode::UNAUTHORIZED) = (caller, response.status()) {
                 bearer.refused.store(true, Ordering::Relaxed);
             }

@@ -31,7 +31,7 @@ use crate::{
 
 /// A create is sent at most this long after its ledger was read; see
 /// [`cartouche_protocol::retention::MINIMUM_AGE`].
-const LEDGER_FRESH_FOR: Duration = Duration::from_secs(10);
+pub(super) const LEDGER_FRESH_FOR: Duration = Duration::from_secs(10);
 
 impl Reconciliation<'_> {
     /// The object to create, and where.
@@ -95,7 +95,7 @@ impl Reconciliation<'_> {
         if !self.has_written {
             self.confirm_ledger().await?;
         }
-        if boot_time().saturating_sub(self.read_at) > LEDGER_FRESH_FOR {
+        if !self.is_ledger_fresh() {
             return Err(End::Conflict);
         }
         let object = mutants::object(object);
@@ -112,6 +112,11 @@ impl Reconciliation<'_> {
         };
         self.facts.created = Some(outcome);
         Ok(())
+    }
+
+    /// Whether the ledger was read, or sent to be written, no longer ago than a create may follow it.
+    pub(super) fn is_ledger_fresh(&self) -> bool {
+        boot_time().saturating_sub(self.read_at) <= LEDGER_FRESH_FOR
     }
 
     /// Tells what the API server warned of: a field that it dropped is most often misspelt.
@@ -188,10 +193,6 @@ impl Reconciliation<'_> {
         let read_at = boot_time();
         self.read_again(|found: &RunnableVersion| found.metadata.resource_version.as_str())
             .await?;
-        if boot_time().saturating_sub(read_at) > LEDGER_FRESH_FOR {
-            let late = format!("the answer took more than {} s", LEDGER_FRESH_FOR.as_secs());
-            return Err(self.refuse(Operation::Ledger, "read", &ApiError::Unanswered(late)));
-        }
         self.read_at = read_at;
         Ok(())
     }

@@ -6,7 +6,10 @@ use cartouche_crds::API_VERSION;
 use cartouche_protocol::reconcile_error::{Category, ReconcileError};
 use serde::de::DeserializeOwned;
 
-use super::reconciliation::{End, Reconciliation};
+use super::{
+    make::LEDGER_FRESH_FOR,
+    reconciliation::{End, Reconciliation},
+};
 use crate::{
     api::{ApiError, ResourcePath},
     clock::boot_time,
@@ -33,7 +36,13 @@ impl Reconciliation<'_> {
         }
         let path = ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
         let own = self.ctx.identity.own();
+        let began = boot_time();
         match own.get::<T>(&path, &self.key.name).await {
+            // What it says is too old to act on.
+            Ok(_) if boot_time().saturating_sub(began) > LEDGER_FRESH_FOR => {
+                let late = format!("the answer took more than {} s", LEDGER_FRESH_FOR.as_secs());
+                Err(self.refuse(Operation::Ledger, "read", &ApiError::Unanswered(late)))
+            }
             Ok(found) if version(&found) == self.resource_version => {
                 lock(&self.memory).succeeded(&Operation::Ledger);
                 Ok(found)

@@ -1,6 +1,7 @@
 //! What a reconciliation leaves behind.
 
 mod asking;
+mod late;
 mod settling;
 mod stopping;
 
@@ -73,6 +74,8 @@ fn serving(
         let (status, body) = answer(&request);
         let mut response = Response::new(Body::from(body.to_string().into_bytes()));
         *response.status_mut() = status;
+        let date = http::HeaderValue::from_static("Thu, 01 Jan 2026 00:00:00 GMT");
+        response.headers_mut().insert(http::header::DATE, date);
         async move { Ok::<_, Infallible>(response) }
     });
     let metrics = Metrics::default();

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Whether anybody asks if earlier runs are over: the policy, or an entry that was withdrawn under another one.
-pub(super) fn is_asked(facts: &Facts) -> bool {
+pub(crate) fn is_asked(facts: &Facts) -> bool {
     let current = facts.ledger.current.as_ref();
     facts.policy.concurrency != ConcurrencyPolicy::Allow || current.is_some_and(is_withdrawn)
 }
@@ -119,12 +119,8 @@ pub(super) fn is_ahead(facts: &Facts, at: Timestamp) -> bool {
 /// An earlier entry that was superseded before anybody had seen its run, under another policy. One that was withdrawn was
 /// read before it was superseded, unless it could not be.
 fn past_is_over(facts: &Facts, entry: &HistoryEntry) -> Result<(), Step> {
-    let stop = entry.stop.as_ref();
-    let is_withdrawn = stop.is_some_and(|stop| stop.reason == StopReason::Withdrawn);
-    let is_unread = entry.intent_at.is_some();
     match &entry.started_at {
-        _ if is_withdrawn && !is_unread => Ok(()),
-        Some(last_sent) => {
+        Some(last_sent) if past_may_come(entry) => {
             let is_ahead = is_ahead(facts, last_sent.0);
             let last_sent = if is_ahead {
                 Timestamp::MIN
@@ -133,8 +129,18 @@ fn past_is_over(facts: &Facts, entry: &HistoryEntry) -> Result<(), Step> {
             };
             lands_no_more(facts, RunName::past(entry), last_sent)
         }
-        None => Ok(()),
+        Some(_) | None => Ok(()),
     }
+}
+
+/// Whether a create for an earlier entry that nobody has seen the run of may have made it after all, as far as it is known
+/// without a look.
+pub(crate) fn past_may_come(entry: &HistoryEntry) -> bool {
+    let stop = entry.stop.as_ref();
+    let is_withdrawn = stop.is_some_and(|stop| stop.reason == StopReason::Withdrawn);
+    let is_unread = entry.intent_at.is_some();
+    let is_open = entry.uid.is_none() && entry.result.is_none();
+    is_open && entry.started_at.is_some() && (is_unread || !is_withdrawn)
 }
 
 /// `Ok` once a read that began when no create could land any more says that nothing has come of any, of which the last was

@@ -25,6 +25,11 @@ const LANDS_WITHIN: SignedDuration = SignedDuration::from_secs(30);
 pub(crate) const LANDED_BY: SignedDuration =
     SignedDuration::from_secs(LANDS_WITHIN.as_secs() + CLOCKS.as_secs());
 
+/// Whether a time lies before another one, whatever the clocks.
+fn is_before(at: Timestamp, other: Timestamp) -> bool {
+    at < other.checked_sub(CLOCKS).unwrap_or(Timestamp::MIN)
+}
+
 /// What an object says about itself. Anybody who may create its kind can write all of it, so
 /// nothing here is believed unless the ledger, or a rebuild of it, agrees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -127,7 +132,7 @@ impl RunIdentity {
         let intended = entry.intent_at.as_ref().map(|at| at.0);
         self.created
             .zip(intended)
-            .is_some_and(|(created, intended)| created < intended - CLOCKS)
+            .is_some_and(|(created, intended)| is_before(created, intended))
     }
 
     /// Whether this is what a create for the entry made that landed after its confirmed run had gone.
@@ -157,9 +162,12 @@ impl RunIdentity {
     /// Whether a create that was sent between these times can have made it. Where a time is not known, it
     /// may have.
     fn has_landed_between(&self, first: Option<&Time>, last: Option<&Time>) -> bool {
-        let is_early = |(created, first): (Timestamp, &Time)| created < first.0 - CLOCKS;
-        let is_late =
-            |(created, last): (Timestamp, &Time)| created > last.0 + (LANDS_WITHIN + CLOCKS);
+        let is_early = |(created, first): (Timestamp, &Time)| is_before(created, first.0);
+        // Who has edited a status may have written any time.
+        let is_late = |(created, last): (Timestamp, &Time)| {
+            let by = last.0.checked_add(LANDED_BY);
+            created > by.unwrap_or(Timestamp::MAX)
+        };
         !self.created.zip(first).is_some_and(is_early)
             && !self.created.zip(last).is_some_and(is_late)
     }

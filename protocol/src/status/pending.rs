@@ -1,11 +1,11 @@
 //! The run that is due and waits. Pure.
 
-use cartouche_crds::{Approval, ApprovalPolicy, ConcurrencyPolicy, PendingRun, RunnableStatus};
+use cartouche_crds::{Approval, ApprovalPolicy, PendingRun, RunnableStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::STAMPED_OBJECT_CONDITION;
 use crate::{
-    decide::may_come,
+    decide::{may_come, overlap},
     facts::Facts,
     ledger::{Due, Ledger},
     reconcile_error::{Category, ReconcileError},
@@ -76,8 +76,7 @@ pub fn waits_for_more(facts: &Facts) -> bool {
             is_asked && pending.approval != facts.runnable.approved
         }
         reason if reason == Category::RunAtWork.as_str() => {
-            let is_asked = facts.policy.concurrency != ConcurrencyPolicy::Allow;
-            is_asked && may_be_at_work(&facts.ledger)
+            overlap::is_asked(facts) && may_be_at_work(&facts.ledger)
         }
         _ => false,
     };
@@ -96,10 +95,7 @@ pub fn says_settling(stored: &RunnableStatus) -> bool {
 fn may_be_at_work(ledger: &Ledger) -> bool {
     ledger.at_work().next().is_some()
         || ledger.current.as_ref().is_some_and(may_come)
-        || ledger
-            .history
-            .iter()
-            .any(|it| it.uid.is_none() && it.result.is_none())
+        || ledger.history.iter().any(overlap::past_may_come)
 }
 
 /// What the API server said of the run that this would approve, if the status tells: it is asked once.

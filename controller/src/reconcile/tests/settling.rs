@@ -21,7 +21,7 @@ use super::super::{
     reconciliation::{End, Reconciliation},
 };
 use super::{runnable, serving};
-use crate::clock::moment;
+use crate::clock::{asleep::sleep, moment};
 
 const PAUSE: Duration = Duration::from_secs(60);
 
@@ -41,7 +41,7 @@ fn taking() -> (Arc<ControllerContext>, Arc<AtomicUsize>) {
 }
 
 /// Looks at the Runnable as it is stored under this version, where its change has to settle.
-async fn look(ctx: &ControllerContext, resource_version: &str) {
+async fn look(ctx: &ControllerContext, resource_version: &str) -> Duration {
     let mut stored = runnable("r");
     stored.metadata.resource_version = Some(resource_version.to_owned());
     let begun = Reconciliation::begin(ctx, Arc::new(stored), moment()).unwrap();
@@ -54,8 +54,7 @@ async fn look(ctx: &ControllerContext, resource_version: &str) {
         },
         None,
     );
-    let again = begun.finish(End::Stuck(settles, None)).await;
-    assert!(again.is_some());
+    begun.finish(End::Stuck(settles, None)).await.unwrap()
 }
 
 #[tokio::test]
@@ -64,9 +63,13 @@ async fn what_another_controller_says_of_a_change_that_settles_is_not_overwritte
     look(&ctx, "1").await;
     assert_eq!(taken.load(Ordering::SeqCst), 1);
     for version in ["11", "12", "13"] {
-        look(&ctx, version).await;
+        let again = look(&ctx, version).await;
+        assert!(again <= Duration::from_secs(10), "{again:?}");
     }
     assert_eq!(taken.load(Ordering::SeqCst), 1);
+    sleep(10);
+    look(&ctx, "14").await;
+    assert_eq!(taken.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test]

@@ -168,6 +168,11 @@ fn a_run_that_may_still_come_is_left_said_to_be_waited_for_too() {
     anew.stored = Arc::new(status::status(&known, &known.ledger, Some(&waits)));
     stuck(&anew, Category::Settling);
     assert!(status::waits_for_more(&anew));
+    // Under Allow, too, that entry is waited for.
+    known.policy.concurrency = ConcurrencyPolicy::Allow;
+    stuck(&known, Category::RunAtWork);
     anew.policy.concurrency = ConcurrencyPolicy::Allow;
+    assert!(status::waits_for_more(&anew));
+    anew.ledger.current = Some(ended(2, "A", RunResult::Succeeded));
     assert!(!status::waits_for_more(&anew));
 }

@@ -2,6 +2,7 @@
 //! its nearest neighbour.
 
 use cartouche_crds::{HistoryEntry, RunResult};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::sample::*;
 use crate::ledger::{Ledger, ListedRun, RunIdentity, rebuild};
@@ -22,6 +23,24 @@ fn only_the_run_that_a_pending_entry_intends_is_awaited() {
         let settled = ledger(current, vec![]);
         assert!(!awaits(&settled, &run(2, "A")), "{settled:?}");
     }
+}
+
+#[test]
+fn a_time_at_the_end_of_all_times_in_an_edited_entry_is_one_like_any_other() {
+    let edited = |times: [&str; 2]| {
+        let [started, intended] = times.map(|time| Some(Time(time.parse().unwrap())));
+        HistoryEntry {
+            uid: None,
+            started_at: started,
+            intent_at: intended,
+            ..unfinished(2, "B")
+        }
+    };
+    let last = "9999-12-30T22:00:00Z";
+    let first = "-009999-01-02T01:59:59Z";
+    let made = run(2, "B");
+    assert!(made.is_of(&edited([last, first])));
+    assert!(!made.is_of(&edited([first, last])));
 }
 
 #[test]
