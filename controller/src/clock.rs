@@ -24,21 +24,6 @@ pub fn boot_time() -> Duration {
     time
 }
 
-/// Lets the process of one test sleep.
-#[cfg(test)]
-pub(crate) mod asleep {
-    use std::{cell::Cell, time::Duration};
-
-    thread_local! {
-        pub(super) static SLEPT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
-    }
-
-    /// So many seconds go by on this thread.
-    pub(crate) fn sleep(seconds: u64) {
-        SLEPT.set(SLEPT.get() + Duration::from_secs(seconds));
-    }
-}
-
 /// Puts another clock in place of the machine's, once for the whole process. A simulation whose time
 /// is its own needs that; nothing else does. `false` if that was done before.
 pub fn play_time(clock: fn() -> Duration) -> bool {
@@ -64,3 +49,18 @@ const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
 /// Elsewhere the monotonic clock counts sleep already.
 #[cfg(not(target_os = "linux"))]
 const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
+
+/// Lets the process of one test sleep.
+#[cfg(test)]
+pub(crate) mod asleep {
+    use std::{cell::Cell, time::Duration};
+
+    thread_local! {
+        pub(super) static SLEPT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    }
+
+    /// So many seconds go by on this thread.
+    pub(crate) fn sleep(seconds: u64) {
+        SLEPT.set(SLEPT.get() + Duration::from_secs(seconds));
+    }
+}

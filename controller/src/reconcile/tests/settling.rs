@@ -23,7 +23,7 @@ use super::super::{
 use super::{runnable, serving};
 use crate::clock::{asleep::sleep, moment};
 
-const PAUSE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_mins(1);
 
 /// A controller whose API server takes each status, and how many it took.
 fn taking() -> (Arc<ControllerContext>, Arc<AtomicUsize>) {
