@@ -3,7 +3,12 @@
 
 use cartouche_crds::{CurrentRun, RunResult, RunnableStatus, StopReason};
 
-use crate::{numbers::intended, past::Past, verdict::Excuse};
+use crate::{
+    history::Actor,
+    numbers::intended,
+    past::{Known, Past},
+    verdict::Excuse,
+};
 
 /// Whether a run was to make way for another document, and did not do its work.
 pub(crate) fn made_way(before: &CurrentRun) -> bool {
@@ -40,12 +45,18 @@ impl Past {
         let judged: Vec<_> = at_work
             .map(|other| {
                 let lost = self.is_lost_with_its_kind(other, &after.kind);
-                (other.run.name.clone(), lost)
+                let excuse = if lost {
+                    Some(Excuse::LostWithItsKind)
+                } else {
+                    let late = self.is_late_of_the_original(other, runnable);
+                    late.then_some(Excuse::OriginalWentOn)
+                };
+                (other.run.name.clone(), excuse)
             })
             .collect();
-        for (other, lost) in judged {
-            if lost {
-                self.found.excuse(Excuse::LostWithItsKind);
+        for (other, excuse) in judged {
+            if let Some(excuse) = excuse {
+                self.found.excuse(excuse);
                 continue;
             }
             let what = format!(
@@ -54,5 +65,17 @@ impl Past {
             );
             self.found.broken("S6", what);
         }
+    }
+
+    /// Whether the original made it when the Runnable had a ledger already, which no ledger has named and which nothing was
+    /// lost since that could have been rebuilt with it.
+    fn is_late_of_the_original(&self, run: &Known, runnable: &str) -> bool {
+        let Some(served) = self.runnables.get(runnable) else {
+            return false;
+        };
+        let first = served.intents.values().map(|(at, _)| *at).min();
+        let is_late = first.is_some_and(|first| first < run.at);
+        let is_lost_since = served.losses.iter().any(|loss| loss.at >= run.at);
+        run.maker == Actor::Original && !run.recorded && is_late && !is_lost_since
     }
 }

@@ -49,6 +49,8 @@ pub enum Excuse {
     /// The original made two runs in one second, and when they were taken over the inputs were those of neither:
     /// which of them is newer nobody can tell.
     TiedAndChanged,
+    /// The original made a run of a Runnable that had been taken over from it: nobody waits for that one.
+    OriginalWentOn,
 }
 
 /// What the judge found.
