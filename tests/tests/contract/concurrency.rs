@@ -6,7 +6,8 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use crate::world::{
-    Subject, TEST_OBJ, World, answered, answers, condition, stoppable, succeeded, text,
+    Subject, TEST_OBJ, UNWATCHED_OBJ, World, answered, answers, condition, document, stoppable,
+    succeeded, text,
 };
 
 /// A world in which the account `runner` may stop runs, and runs are stopped by a word in their spec.
@@ -295,5 +296,32 @@ async fn a_run_that_is_waited_for_is_not_judged_by_the_rules_of_the_next_one() -
     world.play(&first, answered(1)).await?;
     subject.run(2).await?;
     subject.outputs(json!({ "foo": 3 })).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn nor_is_one_of_a_kind_that_is_only_polled() -> Result<()> {
+    let world = World::new("polled-rules").await?;
+    let mut template = answers();
+    let foo = json!({ "foo": "$(runnable.spec.inputs.foo)$" });
+    template["template"] = document(UNWATCHED_OBJ, foo);
+    world.template(template.clone()).await?;
+    let spec = json!({ "inputs": { "foo": 1 }, "concurrencyPolicy": "LatestOnly" });
+    let subject = world.runnable("r", spec).await?;
+    let first = subject.runs_of(UNWATCHED_OBJ, 1).await?.remove(0);
+    subject.input("foo", 2).await?;
+    subject
+        .says("Ready", "Unknown", "RunAtWork", UNWATCHED_OBJ.name)
+        .await?;
+    template["healthRule"] = json!({ "alwaysHealthy": {} });
+    world.template(template).await?;
+    subject.input("foo", 3).await?;
+    subject.observed().await?;
+    subject.stays_at_of(UNWATCHED_OBJ, 1).await?;
+    let status = subject.status().await?;
+    assert_eq!(status["currentRun"]["result"], Value::Null, "{status}");
+    world.play(&first, answered(1)).await?;
+    let second = subject.runs_of(UNWATCHED_OBJ, 2).await?.remove(1);
+    assert_eq!(second["spec"]["foo"], 3);
     Ok(())
 }
