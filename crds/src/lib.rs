@@ -19,6 +19,7 @@ mod retry;
 mod run_template;
 mod runnable;
 mod schema;
+mod source;
 mod start;
 mod status;
 mod stop;
@@ -47,6 +48,7 @@ pub use run_template::{ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTem
 pub use runnable::{
     ResourceRef, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, Selector,
 };
+pub use source::{ConfigMapKeyRef, InputSource, MAX_SOURCES, ReadAs, SecretKeyRef};
 pub use start::Start;
 pub use status::{CurrentRun, OutputsFrom, RunPhase, RunResult, RunnableStatus, last_answered};
 pub use stop::{DeleteRun, Stop, StopMethod, StopReason};

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    approval::ApprovalPolicy, concurrency::ConcurrencyPolicy, retry::Retry, schema, start::Start,
-    status::RunnableStatus,
+    approval::ApprovalPolicy, concurrency::ConcurrencyPolicy, retry::Retry, schema,
+    source::InputSource, start::Start, status::RunnableStatus,
 };
 
 /// Runs a `ClusterRunTemplate` exactly once per change of what the template renders.
@@ -49,6 +49,12 @@ pub struct RunnableSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::any_json_map")]
     pub inputs: Option<BTreeMap<String, Value>>,
+
+    /// Values from other objects, read as the ServiceAccount, that the template can read as
+    /// `runnable.spec.inputs.<name>`, too. When one changes, the template is rendered again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub inputs_from: Option<Vec<InputSource>>,
 
     /// The ServiceAccount, in the Runnable's namespace, that makes, reads and deletes the runs.
     /// Without a name it is `default`.

@@ -13,10 +13,11 @@ use crate::{
 };
 
 /// Whether a live object contains what was rendered. Its name, its namespace and its owner do not
-/// matter, nor do labels and annotations that Cartouche sets.
+/// matter, nor do labels and annotations that Cartouche sets. Of what refers to secret values no
+/// object says which they were when it was made.
 #[must_use]
 pub fn contains(live: &Value, rendered: &Rendered) -> bool {
-    contains_document(live, rendered.document())
+    !rendered.has_secrets() && contains_document(live, rendered.document())
 }
 
 /// The same for a document that is no rendering of ours, such as what the API server answers to a dry

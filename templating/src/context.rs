@@ -7,15 +7,16 @@
 //! Runnable's status, and of both objects `resourceVersion`, `managedFields` and the annotation in
 //! which kubectl keeps a copy of the manifest. Nor is what says when or how often to run.
 
-use std::sync::LazyLock;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use cartouche_crds::{API_VERSION, APPROVED_ANNOTATION, RetentionPolicy};
 use serde_json::{Map, Value, json};
 
 use crate::{
     bounds::{self, MAX_CONTEXT_BYTES, MAX_RENDERED_BYTES, Work},
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, TO_INPUTS},
     path::{Path, PathError},
+    source::Sourced,
     tag::TagError,
 };
 
@@ -33,12 +34,16 @@ const WHEN_TO_RUN: [&str; 6] = [
     "approval",
     "start",
 ];
+/// Where inputs come from is no input.
+const INPUTS_FROM: &str = "inputsFrom";
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// What one rendering sees.
 #[derive(Clone, Debug)]
 pub struct Context {
     root: Value,
+    /// What stands for the secret values that inputs refer to, by input.
+    secrets: BTreeMap<String, String>,
 }
 
 impl Context {
@@ -59,15 +64,53 @@ impl Context {
             RUNNABLE: visible_runnable(runnable),
             SELECTED: selected.map(|selected| without_volatile(selected, None)),
         });
-        if bounds::json_bytes_within(&root, MAX_CONTEXT_BYTES).is_none() {
-            let message = format!(
-                "the Runnable and the object it selects are together larger than \
-                 {MAX_CONTEXT_BYTES} bytes"
-            );
-            let kind = DiagnosticKind::Limit(message);
-            return Err(Diagnostic::new(Root::Context, Vec::new(), kind).into());
+        let context = Self {
+            root,
+            secrets: BTreeMap::new(),
+        };
+        context.check_size("the Runnable and the object it selects")?;
+        Ok(context)
+    }
+
+    /// The same with inputs from other objects, by name, beside those that the Runnable gives itself. None of them may be
+    /// given twice, see [`given_twice`](crate::given_twice). Fails when they are too large or too deep.
+    pub fn with_sources(
+        mut self,
+        sourced: &BTreeMap<String, Sourced>,
+    ) -> Result<Self, Diagnostics> {
+        if sourced.is_empty() {
+            return Ok(self);
         }
-        Ok(Self { root })
+        let given = self.inputs().and_then(Value::as_object);
+        let mut inputs = given.cloned().unwrap_or_default();
+        for (name, source) in sourced {
+            inputs.insert(name.clone(), source.value.clone());
+        }
+        self.set_inputs(inputs.into());
+        let marks = sourced.iter().filter_map(|(name, source)| {
+            let mark = source.secret.clone()?;
+            Some((name.clone(), mark))
+        });
+        self.secrets = marks.collect();
+        if self
+            .root
+            .get(RUNNABLE)
+            .is_some_and(|it| !bounds::is_shallow(it))
+        {
+            let at = Segment::keys(TO_INPUTS);
+            return Err(Diagnostic::new(Root::Context, at, DiagnosticKind::too_deep()).into());
+        }
+        self.check_size("the Runnable, the object it selects and the inputs from other objects")?;
+        Ok(self)
+    }
+
+    fn check_size(&self, what: &str) -> Result<(), Diagnostics> {
+        if bounds::json_bytes_within(&self.root, MAX_CONTEXT_BYTES).is_some() {
+            return Ok(());
+        }
+        let message = format!("{what} are together larger than {MAX_CONTEXT_BYTES} bytes");
+        let kind = DiagnosticKind::Limit(message);
+        Err(Diagnostic::new(Root::Context, Vec::new(), kind).into())
     }
 
     /// The value that a tag with this path yields; nothing when the path cannot be read or has none.
@@ -99,11 +142,20 @@ impl Context {
     /// The same with other inputs.
     pub(crate) fn with_inputs(&self, inputs: Value) -> Self {
         let mut completed = self.clone();
-        let spec = completed.root.pointer_mut("/runnable/spec");
+        completed.set_inputs(inputs);
+        completed
+    }
+
+    fn set_inputs(&mut self, inputs: Value) {
+        let spec = self.root.pointer_mut("/runnable/spec");
         if let Some(spec) = spec.and_then(Value::as_object_mut) {
             spec.insert("inputs".into(), inputs);
         }
-        completed
+    }
+
+    /// What stands for the secret values that inputs refer to, by input.
+    pub(crate) fn secrets(&self) -> &BTreeMap<String, String> {
+        &self.secrets
     }
 
     /// The value of a path that passed [`check`].
@@ -125,7 +177,7 @@ fn visible_runnable(runnable: &Value) -> Value {
     }
     // When and how often it is run is no change of what is run.
     if let Some(spec) = visible.get_mut("spec").and_then(Value::as_object_mut) {
-        spec.retain(|field, _| !WHEN_TO_RUN.contains(&field.as_str()));
+        spec.retain(|field, _| field != INPUTS_FROM && !WHEN_TO_RUN.contains(&field.as_str()));
     }
     let reference = visible.pointer_mut("/spec/runTemplateRef");
     if let Some(reference) = reference.and_then(Value::as_object_mut) {
@@ -191,6 +243,12 @@ pub enum UnreadableField {
          change what is run: use an input instead"
     )]
     WhenToRun(String),
+    /// Where inputs come from.
+    #[error(
+        "runnable.spec.inputsFrom is not readable, because it says where values come from: read \
+         runnable.spec.inputs.<name>"
+    )]
+    InputsFrom,
     /// The annotation that lets a run begin.
     #[error(
         "the annotation {APPROVED_ANNOTATION} is not readable, because it says when to run, and a change of it would \
@@ -217,6 +275,7 @@ pub(crate) fn check(path: &Path) -> Result<(), TagError> {
         [RUNNABLE, "spec", field, ..] if WHEN_TO_RUN.contains(field) => {
             Err(UnreadableField::WhenToRun((*field).to_owned()).into())
         }
+        [RUNNABLE, "spec", INPUTS_FROM, ..] => Err(UnreadableField::InputsFrom.into()),
         [
             RUNNABLE | SELECTED,
             "metadata",

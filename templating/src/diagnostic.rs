@@ -16,7 +16,7 @@ use serde_json::Value;
 /// How many diagnostics are spelled out; the others are counted.
 const SHOWN: usize = 10;
 /// Where tags find the inputs.
-const TO_INPUTS: [&str; 3] = ["runnable", "spec", "inputs"];
+pub(crate) const TO_INPUTS: [&str; 3] = ["runnable", "spec", "inputs"];
 
 /// One step into a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

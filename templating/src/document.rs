@@ -1,11 +1,13 @@
 //! What a rendered document must and must not be, before Cartouche adds its own metadata to it.
 
+use std::collections::BTreeMap;
+
 use cartouche_crds::{
     CANCEL_REQUEST_ANNOTATION, GROUP, INPUT_HASH_ANNOTATION, RERUN_REQUEST_ANNOTATION,
     RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL,
     RUNNABLE_UID_LABEL,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
@@ -52,6 +54,7 @@ const ANNOTATIONS: &str = "annotations";
 pub struct Rendered {
     document: Value,
     input_hash: String,
+    has_secrets: bool,
 }
 
 impl Rendered {
@@ -78,6 +81,23 @@ impl Rendered {
     #[must_use]
     pub fn input_hash(&self) -> &str {
         &self.input_hash
+    }
+
+    /// Whether it reads an input that refers to a secret value, of which the document shows nothing.
+    #[must_use]
+    pub fn has_secrets(&self) -> bool {
+        self.has_secrets
+    }
+
+    /// The same where the document reads inputs that refer to secret values: what stands for each of them, by input, is
+    /// part of the hash.
+    pub(crate) fn with_secrets(mut self, secrets: &BTreeMap<&str, &str>) -> Self {
+        if !secrets.is_empty() {
+            self.input_hash =
+                digest::hash(&json!({ "document": self.document, "secrets": secrets }));
+            self.has_secrets = true;
+        }
+        self
     }
 
     /// The name, if the template gives one. Such a template can run only once.
@@ -155,6 +175,7 @@ pub(crate) fn finish(mut document: Value) -> Result<Rendered, Diagnostics> {
     Ok(Rendered {
         input_hash: digest::hash(&document),
         document,
+        has_secrets: false,
     })
 }
 

@@ -107,6 +107,11 @@ fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Explained {
                 "use an input of its own",
             )
         }
+        TagError::UnreadableField(UnreadableField::InputsFrom) => explained(
+            format!("{what} must not be read"),
+            "where values come from is no value",
+            "read runnable.spec.inputs.<name>",
+        ),
         TagError::UnreadableField(UnreadableField::Status | UnreadableField::Volatile { .. }) => {
             explained(
                 format!("{what} must not be read"),

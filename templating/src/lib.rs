@@ -44,6 +44,7 @@ mod number;
 mod outputs;
 mod path;
 mod pods;
+mod source;
 mod stamp;
 pub mod suggestion;
 pub mod syntax;
@@ -68,6 +69,7 @@ pub use name::{
 pub use outputs::{OutputError, OutputPathError};
 pub use path::{PathError, SearchError, SyntaxError};
 pub use pods::{PodsTell, PodsWords, had_failed_pods, is_late, no_pod_yet, remedy, remedy_at_work};
+pub use source::{Room, Sourced, UnreadableText, given_twice, read_text, secret_mark};
 pub use stamp::{Owner, Stamp, stamp};
 pub use tag::TagError;
 pub use template::{Attempt, Draft, Template};

@@ -12,12 +12,13 @@ use serde_json::{Value, json};
 use crate::{
     bounds::{self, MAX_DEPTH, MAX_LEAVES, MAX_RENDERED_BYTES, MAX_TAGS, MAX_TEMPLATE_BYTES},
     context::Context,
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, TO_INPUTS},
     digest,
     document::{self, Rendered},
     health::{CompiledRule, Health, Judged},
     input_schema::InputSchema,
     outputs::{self, OutputError, Outputs},
+    syntax,
     tag::Leaf,
     termination_message::TERMINATION_MESSAGE,
     warning::{Warning, WarningKind},
@@ -152,7 +153,23 @@ impl Template {
     pub fn render(&self, context: &Context) -> Result<Rendered, Diagnostics> {
         let document = self.body.render(&*self.complete(context)?)?;
         check_rendered_size(&document)?;
-        document::finish(document)
+        let rendered = document::finish(document)?;
+        let secrets = context.secrets().iter();
+        let read = secrets.filter(|(name, _)| self.reads_input(name));
+        let read = read.map(|(name, mark)| (name.as_str(), mark.as_str()));
+        Ok(rendered.with_secrets(&read.collect()))
+    }
+
+    /// Whether a tag reads this input, or may: one that reads all inputs does.
+    #[must_use]
+    pub fn reads_input(&self, name: &str) -> bool {
+        let input: Vec<Segment> = Segment::keys(TO_INPUTS.into_iter().chain([name]));
+        let places = [input];
+        self.body.any_path(&|path| {
+            let steps = leading_steps(path);
+            // Without a step in front it may lead anywhere.
+            steps.is_empty() || leads_to(&steps, &places)
+        })
     }
 
     /// Whether a run has succeeded, failed, or neither yet. A run that does not say its kind (as the
@@ -241,6 +258,24 @@ fn check_rendered_size(document: &Value) -> Result<(), Diagnostics> {
         return refuse(format!("has more than {MAX_LEAVES} values"));
     }
     Ok(())
+}
+
+/// The steps that a path begins with, up to the first that may lead to several places.
+fn leading_steps(path: &str) -> Vec<Segment> {
+    let steps = syntax::steps(path).into_iter();
+    let steps = steps.map_while(|step| match step.to {
+        syntax::To::Key(key) => Some(Segment::Key(key)),
+        syntax::To::Index(index) => usize::try_from(index).ok().map(Segment::Index),
+        syntax::To::Elements => None,
+    });
+    steps.collect()
+}
+
+/// Whether they lead to one of these places, into one, or past one.
+fn leads_to(steps: &[Segment], places: &[Vec<Segment>]) -> bool {
+    places
+        .iter()
+        .any(|place| place.starts_with(steps) || steps.starts_with(place))
 }
 
 #[cfg(test)]

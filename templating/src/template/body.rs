@@ -49,6 +49,16 @@ impl Body {
         }
     }
 
+    /// Whether one of the paths in its tags is such a one.
+    pub(super) fn any_path(&self, is: &impl Fn(&str) -> bool) -> bool {
+        match self {
+            Self::Literal(_) => false,
+            Self::Leaf(leaf) | Self::Broken { readable: leaf, .. } => leaf.paths().any(is),
+            Self::Array(items) => items.iter().any(|item| item.any_path(is)),
+            Self::Object(fields) => fields.iter().any(|(_, body)| body.any_path(is)),
+        }
+    }
+
     /// Replaces every tag. Fails with all that cannot be replaced, in document order.
     pub(super) fn render(&self, context: &Context) -> Result<Value, Diagnostics> {
         let mut replaced = self.attempt(context, |_| false);

@@ -3,11 +3,11 @@
 use cartouche_crds::ClusterRunTemplateSpec;
 use serde_json::Value;
 
-use super::{Template, check_rendered_size};
+use super::{Template, check_rendered_size, leading_steps, leads_to};
 use crate::{
     context::Context,
     diagnostic::{Diagnostic, Root, Segment},
-    document, syntax,
+    document,
 };
 
 /// A template as far as it can be read. It is checked, and never run: what cannot be read is left open.
@@ -116,16 +116,6 @@ impl Attempt {
 
 /// Whether a path leads to one of these places, into one, or past one.
 fn reads(path: &str, places: &[Vec<Segment>]) -> bool {
-    let steps: Vec<Segment> = syntax::steps(path)
-        .into_iter()
-        .map_while(|step| match step.to {
-            syntax::To::Key(key) => Some(Segment::Key(key)),
-            syntax::To::Index(index) => usize::try_from(index).ok().map(Segment::Index),
-            syntax::To::Elements => None,
-        })
-        .collect();
-    !steps.is_empty()
-        && places
-            .iter()
-            .any(|place| place.starts_with(&steps) || steps.starts_with(place))
+    let steps = leading_steps(path);
+    !steps.is_empty() && leads_to(&steps, places)
 }

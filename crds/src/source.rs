@@ -1,0 +1,68 @@
+//! Inputs that come from other objects.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Inputs from other objects of one Runnable, at most.
+pub const MAX_SOURCES: usize = 32;
+
+/// An input that comes from another object: from exactly one kind of source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("oneOf" = [{ "required": ["configMapKeyRef"] }, { "required": ["secretKeyRef"] }]))]
+pub struct InputSource {
+    /// The name of the input, which the template reads as `runnable.spec.inputs.<name>`. It may not stand in `inputs` as
+    /// well.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+
+    /// Whether the input is left out while its object or key is not there, so that a default of the template's
+    /// `inputSchema` applies. Otherwise nothing runs until it is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optional: Option<bool>,
+
+    /// The value of a key of a ConfigMap in the Runnable's namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_map_key_ref: Option<ConfigMapKeyRef>,
+
+    /// A key of a Secret in the Runnable's namespace. The input is `{name, key}`, for a `secretKeyRef` or a volume of the
+    /// run: the value itself no template can read. When it changes, a template that reads the input runs again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_key_ref: Option<SecretKeyRef>,
+}
+
+/// Names a key of a ConfigMap.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConfigMapKeyRef {
+    /// The name of the ConfigMap.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// The key in its `data`.
+    #[schemars(length(min = 1, max = 253))]
+    pub key: String,
+    /// What the value is: `Text` (the text itself, if nothing is said) or `JSON` (what the text means as JSON).
+    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
+    pub read_as: Option<ReadAs>,
+}
+
+/// What a text is read as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ReadAs {
+    /// The text itself.
+    #[default]
+    Text,
+    /// What it means as JSON.
+    #[serde(rename = "JSON")]
+    Json,
+}
+
+/// Names a key of a Secret.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SecretKeyRef {
+    /// The name of the Secret.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// The key in its `data`.
+    #[schemars(length(min = 1, max = 253))]
+    pub key: String,
+}

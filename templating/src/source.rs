@@ -1,0 +1,148 @@
+//! Inputs that come from other objects. Pure.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
+
+use cartouche_crds::{InputSource, ReadAs};
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+use crate::bounds::{self, MAX_CONTEXT_BYTES, MAX_DEPTH, MAX_LEAVES};
+
+/// What a source gives as an input.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sourced {
+    /// The input.
+    pub value: Value,
+    /// What stands for the secret value that it refers to, if it refers to one; see [`secret_mark`].
+    pub secret: Option<String>,
+}
+
+impl Sourced {
+    /// A value that anybody may see who may see the run.
+    #[must_use]
+    pub fn plain(value: Value) -> Self {
+        Self {
+            value,
+            secret: None,
+        }
+    }
+
+    /// A reference to a key of a Secret, whose value has this [mark](secret_mark).
+    #[must_use]
+    pub fn secret(name: &str, key: &str, mark: String) -> Self {
+        Self {
+            value: json!({ "name": name, "key": key }),
+            secret: Some(mark),
+        }
+    }
+}
+
+/// Why a text is no input. It says nothing of what stands there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnreadableText {
+    /// It is not JSON.
+    #[error("it is no JSON that can be read: line {0}, column {1}")]
+    NotJson(usize, usize),
+    /// It is nested too deeply.
+    #[error("it nests objects and arrays more than {MAX_DEPTH} deep")]
+    TooDeep,
+    /// With those before it, it is too large.
+    #[error(
+        "with the inputs before it, it is larger than {MAX_CONTEXT_BYTES} bytes, or has more than {MAX_LEAVES} values"
+    )]
+    TooLarge,
+}
+
+/// What is left for the inputs from other objects of one Runnable. It is taken before a text is read: as JSON, a short one may
+/// take a hundred times as much memory.
+#[derive(Debug)]
+pub struct Room {
+    bytes: usize,
+    values: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self {
+            bytes: MAX_CONTEXT_BYTES,
+            values: MAX_LEAVES,
+        }
+    }
+}
+
+impl Room {
+    fn take(&mut self, text: &str, read_as: ReadAs) -> Option<()> {
+        self.bytes = self.bytes.checked_sub(text.len())?;
+        if read_as == ReadAs::Json {
+            // Each value but the first stands behind one of these. In a text they count as well.
+            let begun = text
+                .bytes()
+                .filter(|byte| matches!(byte, b',' | b'[' | b'{'));
+            self.values = self.values.checked_sub(begun.count() + 1)?;
+        }
+        Some(())
+    }
+}
+
+/// What a text is as an input, if there is room for it.
+pub fn read_text(text: &str, read_as: ReadAs, room: &mut Room) -> Result<Value, UnreadableText> {
+    room.take(text, read_as).ok_or(UnreadableText::TooLarge)?;
+    if read_as == ReadAs::Text {
+        return Ok(text.into());
+    }
+    let value: Value = serde_json::from_str(text).map_err(|error| {
+        // What it says of the text may be a part of it.
+        UnreadableText::NotJson(error.line(), error.column())
+    })?;
+    if bounds::is_shallow(&value) {
+        Ok(value)
+    } else {
+        Err(UnreadableText::TooDeep)
+    }
+}
+
+/// What stands for a secret value in the hash of what reads it: 64 hexadecimal digits of HMAC-SHA256 (RFC 2104) of the name of
+/// its key and the value, with the uid of its Secret as the key. Whoever knows no uid cannot find a short value by trying;
+/// and a Secret that was made anew counts as changed.
+#[must_use]
+pub fn secret_mark(uid: &str, key: &str, value: &[u8]) -> String {
+    // No name of a key has a zero in it.
+    hmac(uid.as_bytes(), &[key.as_bytes(), b"\0", value])
+}
+
+fn hmac(key: &[u8], parts: &[&[u8]]) -> String {
+    let mut mark = String::new();
+    // A key may have any length.
+    let Ok(mut hmac) = Hmac::<Sha256>::new_from_slice(key) else {
+        return mark;
+    };
+    for part in parts {
+        hmac.update(part);
+    }
+    for byte in hmac.finalize().into_bytes() {
+        // Writing to a string cannot fail.
+        let _ = write!(mark, "{byte:02x}");
+    }
+    mark
+}
+
+/// The names that inputs of a Runnable have twice: in `inputs` and in `inputsFrom`, or there more than once.
+#[must_use]
+pub fn given_twice(
+    inputs: Option<&BTreeMap<String, Value>>,
+    sources: &[InputSource],
+) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let is_given = |name: &str| inputs.is_some_and(|inputs| inputs.contains_key(name));
+    let twice = sources.iter().map(|source| source.name.as_str());
+    let twice = twice.filter(|name| !seen.insert(*name) || is_given(name));
+    let twice: BTreeSet<&str> = twice.collect();
+    twice.into_iter().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests;
