@@ -189,6 +189,8 @@ pub enum Diagnosis {
     },
     /// What is asked for beside what is run cannot be used.
     PolicyInvalid(Vec<Fault>),
+    /// Inputs from other objects that cannot be used, or are not there.
+    Sources(Vec<Fault>),
     /// What is rendered has to stay the same for a while before it runs.
     Settling {
         /// For how long.
@@ -235,6 +237,7 @@ impl Diagnosis {
             Self::Unrendered(_, faults)
             | Self::Unacceptable(faults)
             | Self::PolicyInvalid(faults)
+            | Self::Sources(faults)
             | Self::NoOutputs(_, faults) => return cures(faults),
             Self::OutputsUnread(_, why) => return why.cure(),
             Self::Forbidden(Who::Account(namespace, _, runnable), _) => {
@@ -344,6 +347,7 @@ impl Diagnosis {
             Self::Unrendered(..)
             | Self::Unacceptable(_)
             | Self::PolicyInvalid(_)
+            | Self::Sources(_)
             | Self::NoOutputs(..)
             | Self::OutputsUnread(..)
             | Self::Forbidden(..)

@@ -18,5 +18,6 @@ pub mod process_state;
 pub mod reconcile_error;
 pub mod rerun;
 pub mod retention;
+pub mod sourced_inputs;
 pub mod status;
 pub mod told;

@@ -1,10 +1,12 @@
 //! What a `ServiceAccount` needs to be allowed, so that the controller can act as it for Runnables. Which
 //! requests the controller makes as the account is told in docs/security.md.
 
-use cartouche_crds::Selector;
+use std::collections::{BTreeMap, BTreeSet};
+
+use cartouche_crds::{InputSource, Selector};
 use cartouche_templating::{Template, has_message_in_pods};
 
-use crate::policy::Policy;
+use crate::{policy::Policy, sourced_inputs::SourceObject};
 
 /// What a need is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub enum Target {
 pub struct Need {
     /// What it is about.
     pub target: Target,
+    /// The names of the only objects that it is about; none where it is about all.
+    pub names: Vec<String>,
     /// What has to be allowed.
     pub verbs: &'static [&'static str],
     /// What for.
@@ -34,6 +38,7 @@ pub fn of_template(name: &str, template: &Template) -> Vec<Need> {
     let target = target(template);
     let need = |verbs, why: &str, optional| Need {
         target: target.clone(),
+        names: Vec::new(),
         verbs,
         why: why.to_owned(),
         optional,
@@ -65,6 +70,7 @@ fn of_pods(name: &str, template: &Template) -> Vec<Need> {
     }
     let need = |why: String, optional| Need {
         target: Target::Kind("v1".to_owned(), "Pod".to_owned()),
+        names: Vec::new(),
         verbs: &["list"],
         why,
         optional,
@@ -95,6 +101,7 @@ pub fn of_stop(name: &str, template: &Template, policy: &Policy) -> Option<Need>
     };
     Some(Need {
         target: target(template),
+        names: Vec::new(),
         verbs: request.verbs(),
         why: format!("to stop runs of the template {name} {which}"),
         optional: false,
@@ -116,8 +123,27 @@ pub fn of_selector(runnable: &str, selector: &Selector) -> Need {
     let text = |part: &Option<String>| part.clone().unwrap_or_default();
     Need {
         target: Target::Kind(text(&resource.api_version), text(&resource.kind)),
+        names: Vec::new(),
         verbs: &["list"],
         why: format!("to find what the Runnable {runnable} selects"),
         optional: false,
     }
+}
+
+/// What the inputs from other objects need.
+#[must_use]
+pub fn of_sources(runnable: &str, sources: &[InputSource]) -> Vec<Need> {
+    let mut by_kind: BTreeMap<&'static str, BTreeSet<String>> = BTreeMap::new();
+    for object in sources.iter().filter_map(SourceObject::of) {
+        let names = by_kind.entry(object.kind.as_str()).or_default();
+        names.insert(object.name);
+    }
+    let needs = by_kind.into_iter().map(|(kind, names)| Need {
+        target: Target::Kind("v1".to_owned(), kind.to_owned()),
+        names: names.into_iter().collect(),
+        verbs: &["get"],
+        why: format!("to read inputs of the Runnable {runnable}"),
+        optional: false,
+    });
+    needs.collect()
 }

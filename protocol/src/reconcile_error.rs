@@ -37,6 +37,10 @@ pub enum Category {
     RunawayDetected,
     /// What it, or its template, asks for beside what is run cannot be used.
     PolicyInvalid,
+    /// An input from another object cannot be used.
+    SourceError,
+    /// An input comes from an object or a key that is not there yet.
+    DependencyNotReady,
     /// A run is due, and waits until what is rendered has stayed the same for a while.
     Settling,
     /// A run is due, and nobody has approved it yet.
@@ -55,7 +59,7 @@ pub enum Category {
 
 impl Category {
     /// Every category, for metrics that are there from the start.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::InvalidRunnable,
         Self::ServiceAccountError,
         Self::ServiceAccountTokenError,
@@ -68,6 +72,8 @@ impl Category {
         Self::NameConflict,
         Self::RunawayDetected,
         Self::PolicyInvalid,
+        Self::SourceError,
+        Self::DependencyNotReady,
         Self::Settling,
         Self::ApprovalRequired,
         Self::RunAtWork,
@@ -93,6 +99,8 @@ impl Category {
             Self::NameConflict => "NameConflict",
             Self::RunawayDetected => "RunawayDetected",
             Self::PolicyInvalid => "PolicyInvalid",
+            Self::SourceError => "SourceError",
+            Self::DependencyNotReady => "DependencyNotReady",
             Self::Settling => "Settling",
             Self::ApprovalRequired => "ApprovalRequired",
             Self::RunAtWork => "RunAtWork",
@@ -123,7 +131,7 @@ impl Category {
     pub fn goes_before_the_run(self) -> bool {
         matches!(
             self,
-            Self::Settling | Self::ApprovalRequired | Self::RunAtWork
+            Self::DependencyNotReady | Self::Settling | Self::ApprovalRequired | Self::RunAtWork
         )
     }
 

@@ -313,7 +313,10 @@ fn stamped(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> Co
         .map(|rendering| rendering.document.input_hash());
     // While the next run has to wait, there is no other to speak of than the one before.
     let is_held = error.is_some_and(|error| error.category.is_hold());
-    let slowed = stuck_on(Category::RunawayDetected) || stuck_on(Category::StopFailed) || is_held;
+    let slowed = stuck_on(Category::RunawayDetected)
+        || stuck_on(Category::StopFailed)
+        || stuck_on(Category::SourceError)
+        || is_held;
     let Some(current) = ledger.current.as_ref().filter(|current| {
         current.phase == RunPhase::Created
             && (slowed || Some(current.input_hash.as_str()) == rendered)

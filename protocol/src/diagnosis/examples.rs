@@ -121,6 +121,10 @@ impl Diagnosis {
                 "retry makes further runs, and the template gives each of them the name \"migrate\"",
                 "use metadata.generateName in the template instead of metadata.name, or set retry.limit to 0",
             )]),
+            Self::Sources(vec![fault(
+                "input password comes from key password of Secret db, which is not there",
+                "create it, or set optional if the template can do without it",
+            )]),
             Self::NoWayToStop(text("Build shop/shop-build-1"), timed_out.clone()),
             Self::NotStopped(text("Job shop/shop-build-1"), timed_out),
             Self::Crowded(200),
