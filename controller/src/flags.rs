@@ -42,7 +42,7 @@ pub struct Flags {
     #[arg(long, env = "CARTOUCHE_MAX_WATCHED_KINDS", value_name = "COUNT", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub max_watched_kinds: u32,
 
-    /// How often runs of a kind are listed that the controller may not watch, in seconds.
+    /// How often runs of a kind are listed that the controller may not watch, and Secrets read that inputs come from, in seconds.
     #[arg(long, env = "CARTOUCHE_POLL_SECONDS", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub poll_seconds: u64,
 

@@ -11,6 +11,7 @@ use std::{
 use cartouche_protocol::{
     process_state::ProcessState,
     reconcile_error::{ReconcileError, Requeue},
+    sourced_inputs::SourceKind,
     told,
 };
 use k8s_openapi::jiff::Timestamp;
@@ -33,7 +34,9 @@ pub struct Memory {
     pub state: ProcessState,
     /// The selected object, until an event says that it may have changed.
     pub picked: Option<Picked>,
-    /// How many events said so.
+    /// What was read of the objects that inputs come from, the same.
+    pub sources: KnownSources,
+    /// How many events said that either may have changed.
     pub changes: u64,
     /// What failed, and until when it is not tried again: each step for itself, `MAX_BACKOFFS` at most.
     pub backoffs: Vec<Backoff>,
@@ -206,6 +209,12 @@ impl Memory {
         self.changes += 1;
     }
 
+    /// The `ConfigMap` of this name that inputs come from may have changed; without a name, each may.
+    pub fn config_map_changed(&mut self, name: Option<&str>) {
+        self.sources.doubt(SourceKind::ConfigMap, name);
+        self.changes += 1;
+    }
+
     /// All that could be done is done: what was wrong before a step could be taken is over.
     pub fn is_well(&mut self) {
         self.backoffs
@@ -326,12 +335,14 @@ pub fn digest(told: impl Hash) -> u64 {
 
 mod changes;
 mod dry_runs;
+mod known_sources;
 mod left;
 mod looked_for;
 mod permissions;
 mod pods;
 pub use changes::Changes;
 pub use dry_runs::{DryRuns, MOST_DRY_RUNS};
+pub use known_sources::KnownSources;
 pub use left::Leaving;
 use left::Left;
 pub use looked_for::LookedFor;

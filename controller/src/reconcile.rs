@@ -14,6 +14,7 @@ mod prune;
 mod reconciliation;
 mod refuse;
 mod select;
+mod sources;
 mod stop;
 mod stored;
 mod unknown_runs;
@@ -50,6 +51,9 @@ use reconciliation::{End, Reconciliation};
 const MAX_STEPS: usize = 400;
 /// After a conflict the watch brings what changed; this is for the case that it does not.
 const CONFLICT_PAUSE: Duration = Duration::from_secs(2);
+/// What a selector picks, or an input comes from, is looked up after this time at the latest while it is not there, should
+/// the event that tells of it never come.
+const LOOKED_UP_AFTER: Duration = Duration::from_mins(5);
 
 impl ControllerContext {
     /// One reconciliation of a Runnable, which reached the cache at that [`crate::clock::moment`]. It never fails as a

@@ -80,6 +80,14 @@ impl ApiError {
         self.code() == Some(404)
     }
 
+    /// The API server says that there is no such object. What stands between may answer with 404, too.
+    #[must_use]
+    pub fn is_absent(&self) -> bool {
+        let is_told =
+            matches!(self, Self::Answered { code: 404, reason, .. } if reason == "NotFound");
+        is_told && !self.is_unserved()
+    }
+
     /// The version that was asked is served no more, which says nothing of the object.
     #[must_use]
     pub fn is_unserved(&self) -> bool {

@@ -33,7 +33,11 @@ impl Reconciliation<'_> {
             Some(account) => account.create(&path, &object, CreateMode::DryRun).await,
             None => return Err(End::Conflict),
         };
-        let agrees = match (live, made, &self.facts.rendering) {
+        let rendering = self.facts.rendering.as_ref();
+        let has_secrets = rendering.is_ok_and(|rendering| rendering.document.has_secrets());
+        let agrees = match (live, made, rendering) {
+            // Which values they were when it was made nobody can tell.
+            _ if has_secrets => false,
             // Nobody said what the server makes of it: to take it for a change would be a run.
             (_, Err(error), _) if says_nothing(&error, name_asked.is_some()) => {
                 return Err(fail(self.refusal(&name.name, &error)));

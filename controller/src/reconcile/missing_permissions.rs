@@ -2,7 +2,7 @@
 
 use cartouche_protocol::{
     diagnosis::{Denied, Diagnosis, Who},
-    permissions::{Need, Target, of_selector, of_stop, of_template},
+    permissions::{Need, Target, of_selector, of_sources, of_stop, of_template},
     reconcile_error::ReconcileError,
     told::{self, Told},
 };
@@ -42,10 +42,11 @@ struct Rule {
 }
 
 impl Rule {
-    /// Whether it allows this for objects of every name.
-    fn allows(&self, verb: &str, kind: &Kind) -> bool {
+    /// Whether it allows this for the object of this name; without one, for objects of every name.
+    fn allows(&self, verb: &str, kind: &Kind, name: Option<&String>) -> bool {
         let has = |words: &[String], word: &str| words.iter().any(|it| it == "*" || it == word);
-        self.resource_names.is_empty()
+        let is_named = name.is_some_and(|name| self.resource_names.contains(name));
+        (self.resource_names.is_empty() || is_named)
             && has(&self.verbs, verb)
             && has(&self.api_groups, kind.group())
             && has(&self.resources, &kind.plural)
@@ -124,8 +125,12 @@ impl Reconciliation<'_> {
         let mut missing = Vec::new();
         for (need, kind) in self.needs().await {
             let rules = &review.status.resource_rules;
+            let is_allowed = |verb: &str, name| rules.iter().any(|it| it.allows(verb, &kind, name));
             for verb in need.verbs {
-                if !rules.iter().any(|rule| rule.allows(verb, &kind)) {
+                let all = need.names.is_empty() && is_allowed(verb, None);
+                let named = !need.names.is_empty();
+                let named = named && need.names.iter().all(|name| is_allowed(verb, Some(name)));
+                if !all && !named {
                     Denied::one(verb, &kind.resource()).add_to(&mut missing);
                 }
             }
@@ -151,9 +156,11 @@ impl Reconciliation<'_> {
             template.and_then(|it| of_stop(&self.facts.runnable.template, it, &self.facts.policy));
         let selector = self.runnable.spec.selector.as_ref();
         let of_selected = selector.map(|it| of_selector(&self.key.name, it));
+        let sources = self.runnable.spec.inputs_from.as_deref();
+        let of_sources = of_sources(&self.key.name, sources.unwrap_or_default());
         let mut needs = Vec::new();
         let all = of_runs.into_iter().flatten().chain(of_stop);
-        for need in all.chain(of_selected) {
+        for need in all.chain(of_selected).chain(of_sources) {
             let named = match &need.target {
                 Target::Kind(api_version, kind) => Some((api_version.clone(), kind.clone())),
                 Target::Tagged => rendered.clone(),
@@ -192,15 +199,17 @@ mod tests {
     fn a_rule_allows_what_it_names_for_objects_of_every_name() {
         let jobs =
             rule(json!({ "verbs": ["list"], "apiGroups": ["batch"], "resources": ["jobs"] }));
-        assert!(jobs.allows("list", &kind("batch/v1", "jobs")));
-        assert!(!jobs.allows("create", &kind("batch/v1", "jobs")));
-        assert!(!jobs.allows("list", &kind("v1", "jobs")));
-        assert!(!jobs.allows("list", &kind("batch/v1", "pods")));
+        assert!(jobs.allows("list", &kind("batch/v1", "jobs"), None));
+        assert!(!jobs.allows("create", &kind("batch/v1", "jobs"), None));
+        assert!(!jobs.allows("list", &kind("v1", "jobs"), None));
+        assert!(!jobs.allows("list", &kind("batch/v1", "pods"), None));
         let all = rule(json!({ "verbs": ["*"], "apiGroups": ["*"], "resources": ["*"] }));
-        assert!(all.allows("create", &kind("v1", "pods")));
+        assert!(all.allows("create", &kind("v1", "pods"), None));
         let one = rule(
             json!({ "verbs": ["*"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["a"] }),
         );
-        assert!(!one.allows("list", &kind("v1", "pods")));
+        assert!(!one.allows("list", &kind("v1", "pods"), None));
+        assert!(one.allows("get", &kind("v1", "pods"), Some(&"a".to_owned())));
+        assert!(!one.allows("get", &kind("v1", "pods"), Some(&"b".to_owned())));
     }
 }

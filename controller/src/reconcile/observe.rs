@@ -1,6 +1,6 @@
 //! What a reconciliation begins with: mostly caches, and what they cannot hold. I/O.
 
-use std::{fmt::Display, sync::Arc};
+use std::{collections::BTreeMap, fmt::Display, sync::Arc};
 
 use cartouche_crds::{API_VERSION, GROUP};
 use cartouche_protocol::{
@@ -11,7 +11,7 @@ use cartouche_protocol::{
     policy::{Asks, Policy},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
-use cartouche_templating::{Context, Diagnostic, Rendered, StampError, Template};
+use cartouche_templating::{Context, Diagnostic, Rendered, Sourced, StampError, Template};
 use serde_json::{Value, json};
 
 use super::reconciliation::{End, Reconciliation};
@@ -29,11 +29,14 @@ use crate::{
 pub(super) struct Sources {
     compiled: Arc<Compiled>,
     selected: Option<Arc<Value>>,
+    inputs: BTreeMap<String, Sourced>,
 }
 
 impl Sources {
     fn are(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.compiled, &other.compiled) && self.selected == other.selected
+        Arc::ptr_eq(&self.compiled, &other.compiled)
+            && self.selected == other.selected
+            && self.inputs == other.inputs
     }
 }
 
@@ -88,7 +91,10 @@ impl Reconciliation<'_> {
         let own = Asks::of_runnable(&self.runnable.spec);
         self.facts.policy = Policy::of(&own, &compiled.asks).map_err(unusable)?;
         let selected = match self.runnable.spec.selector.clone() {
-            None => None,
+            None => {
+                self.pick_nothing();
+                None
+            }
             Some(selector) => {
                 let selected = self.selected(&account, &selector, consistent).await;
                 self.has_unpicked = selected.is_err();
@@ -98,6 +104,7 @@ impl Reconciliation<'_> {
         let sources = Sources {
             compiled: compiled.clone(),
             selected: selected.clone(),
+            inputs: self.sourced(&account, consistent).await?,
         };
         if let (Ok(before), Some(known)) = (&self.facts.rendering, &self.sources)
             && sources.are(known)
@@ -109,7 +116,7 @@ impl Reconciliation<'_> {
         }
         let rendering = Rendering {
             consistent,
-            document: Arc::new(self.document(template, selected.as_deref())?),
+            document: Arc::new(self.document(template, selected.as_deref(), &sources.inputs)?),
             rules_hash: compiled.rules_hash.clone(),
             has_outputs: template.has_outputs(),
             has_health_rule: template.has_health_rule(),
@@ -155,6 +162,7 @@ impl Reconciliation<'_> {
         &self,
         template: &Template,
         selected: Option<&Value>,
+        inputs: &BTreeMap<String, Sourced>,
     ) -> Result<Rendered, ReconcileError> {
         let mut runnable = json!({
             "apiVersion": API_VERSION, "kind": "Runnable", "metadata": self.runnable.metadata, "spec": self.runnable.spec,
@@ -164,6 +172,7 @@ impl Reconciliation<'_> {
             metadata.remove("managedFields");
         }
         Context::new(&runnable, selected)
+            .and_then(|context| context.with_sources(inputs))
             .and_then(|context| template.render(&context))
             .map_err(|problems| self.stamp_failure(self.unrendered(&problems), &problems))
     }
@@ -283,4 +292,34 @@ fn unusable(faults: Vec<Fault>) -> ReconcileError {
 /// The name that a message uses for what is not created yet.
 pub(super) fn unapplied_name(rendering: &Rendering) -> String {
     rendering.document.display_name().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use cartouche_crds::ClusterRunTemplate;
+
+    use super::*;
+
+    #[test]
+    fn what_was_rendered_is_kept_only_while_all_that_it_was_made_of_is_the_same() {
+        let template = json!({
+            "metadata": { "name": "t" },
+            "spec": { "template": { "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "generateName": "r-" } } },
+        });
+        let template: ClusterRunTemplate = serde_json::from_value(template).unwrap();
+        let compiled = Arc::new(Compiled::new(&template));
+        let made_of = |selected: &str, input: &str| Sources {
+            compiled: compiled.clone(),
+            selected: Some(Arc::new(json!(selected))),
+            inputs: BTreeMap::from([("size".to_owned(), Sourced::plain(json!(input)))]),
+        };
+        assert!(made_of("a", "s").are(&made_of("a", "s")));
+        assert!(!made_of("a", "s").are(&made_of("b", "s")));
+        assert!(!made_of("a", "s").are(&made_of("a", "m")));
+        let again = Sources {
+            compiled: Arc::new(Compiled::new(&template)),
+            ..made_of("a", "s")
+        };
+        assert!(!made_of("a", "s").are(&again));
+    }
 }

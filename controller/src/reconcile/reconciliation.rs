@@ -234,6 +234,7 @@ impl<'a> Reconciliation<'a> {
             unobserved,
             self.denied(),
             self.unpicked(),
+            self.sources_again(),
             self.is_out_of_sight().then_some(self.ctx.poll),
             grace,
             pods,

@@ -14,7 +14,7 @@ use cartouche_templating::{
 };
 use serde_json::Value;
 
-use super::reconciliation::Reconciliation;
+use super::{LOOKED_UP_AFTER, reconciliation::Reconciliation, sources::watched_config_maps};
 use crate::{
     api::{ApiError, Requests, label_query},
     backoff::FIFTH,
@@ -31,14 +31,20 @@ struct SelectError {
     text: String,
 }
 
-/// What a selector picks is looked up after this time at the latest while that is not one object, should
-/// the event that tells of another never come.
-const LOOKED_UP_AFTER: Duration = Duration::from_mins(5);
-
 impl Reconciliation<'_> {
     /// When to list again what is selected, while that is not one object.
     pub(super) fn unpicked(&self) -> Option<Duration> {
         self.has_unpicked.then(|| FIFTH.over(LOOKED_UP_AFTER))
+    }
+
+    /// Nothing is selected any more, if anything was. The watch may go on for the sake of inputs.
+    pub(super) fn pick_nothing(&self) {
+        let picked = lock(&self.memory).picked.take();
+        if picked.is_some() {
+            self.ctx
+                .selections
+                .unpick(&watched_config_maps(), &self.key);
+        }
     }
 
     /// The object, from memory while nothing says that it may have changed.

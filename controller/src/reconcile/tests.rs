@@ -3,6 +3,7 @@
 mod asking;
 mod late;
 mod settling;
+mod sources;
 mod stopping;
 
 use std::{

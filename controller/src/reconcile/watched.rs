@@ -14,12 +14,13 @@ use cartouche_protocol::{
 };
 use cartouche_templating::label_value;
 
-use super::reconciliation::Reconciliation;
+use super::{reconciliation::Reconciliation, sources::watched_config_maps};
 use crate::{
     api::{ApiError, label_query},
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
     lock::lock,
+    memory::KnownSources,
     runnable_key::RunnableKey,
     watch::{Purpose, Watched, runs::Poll},
 };
@@ -120,7 +121,12 @@ impl Reconciliation<'_> {
         {
             self.ctx.selections.remove(gone, &self.key);
             // What happens to it from now on is not noticed.
-            lock(&self.memory).selection_changed();
+            let mut memory = lock(&self.memory);
+            memory.selection_changed();
+            if *gone == watched_config_maps() {
+                // Whoever takes inputs of them again names them anew.
+                memory.sources = KnownSources::default();
+            }
         }
         self.ctx.serve(&self.key, &before, &wanted);
         self.facts.unwatched = self.unwatched(&wanted);
@@ -154,6 +160,7 @@ impl Reconciliation<'_> {
         {
             wanted.extend(kind.map(of(Purpose::Selected)));
         }
+        wanted.extend(self.watched_sources());
         wanted
     }
 

@@ -106,6 +106,7 @@ impl OwnKind for CachedRunnable {
             run_template_ref: RunTemplateRef::default(),
             selector: None,
             inputs: None,
+            inputs_from: None,
             service_account_name: None,
             suspend: None,
             retention_policy: cartouche_crds::RetentionPolicy::default(),

@@ -1,7 +1,7 @@
-//! Objects that selectors name, watched by their metadata: a match or a change enqueues the Runnable.
+//! Objects that selectors pick, or that inputs name, watched by their metadata: a match or a change enqueues the Runnable.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::{Arc, Mutex},
 };
 
@@ -10,7 +10,10 @@ use kube::{Api, Client, Resource, api::ObjectMeta, runtime::watcher};
 
 use super::{Enqueuer, Progress, Watched, Watches, config, selected_object::SelectedObject};
 use crate::runnable_key::RunnableKey;
-use crate::{lock::lock, memory::Memories};
+use crate::{
+    lock::lock,
+    memory::{Memories, Memory},
+};
 
 /// Objects that change while a list is under way, of one Runnable, that are told apart at most.
 const MAX_TOUCHED: usize = 16;
@@ -24,8 +27,10 @@ pub struct Selections {
 /// What one Runnable selects.
 #[derive(Debug, Default)]
 struct Selection {
-    /// The labels that an object must carry.
-    labels: BTreeMap<String, String>,
+    /// The names of the objects that inputs come from.
+    names: BTreeSet<String>,
+    /// The labels that an object must carry; none while nothing is picked by labels.
+    labels: Option<BTreeMap<String, String>>,
     /// The uids of the objects that matched last, of two at most: that one of them is relabelled may be
     /// what the Runnable waits for, and its labels alone do not say so.
     uids: Vec<String>,
@@ -34,12 +39,21 @@ struct Selection {
 }
 
 impl Selection {
-    /// Whether an event about an object concerns it: it matches, or it has matched.
+    /// Whether an event about an object concerns what is picked by labels: it matches, or it has matched.
     fn concerns(&self, object: &ObjectMeta) -> bool {
-        let carries = self.labels.iter().all(|(key, value)| {
+        let Some(labels) = &self.labels else {
+            return false;
+        };
+        let carries = labels.iter().all(|(key, value)| {
             object.labels.as_ref().and_then(|labels| labels.get(key)) == Some(value)
         });
         carries || self.uids.iter().any(|uid| object.uid.as_ref() == Some(uid))
+    }
+
+    /// Whether inputs come from an object.
+    fn names(&self, object: &ObjectMeta) -> bool {
+        let name = object.name.as_ref();
+        name.is_some_and(|name| self.names.contains(name))
     }
 
     /// Puts an event down while a list is under way.
@@ -58,11 +72,42 @@ impl Selections {
         let mut inner = lock(&self.inner);
         let kind = inner.entry(watched.clone()).or_default();
         let selection = kind.entry(key.clone()).or_default();
-        if selection.labels != *labels {
-            selection.labels.clone_from(labels);
+        if selection.labels.as_ref() != Some(labels) {
+            selection.labels = Some(labels.clone());
             selection.uids.clear();
         }
         selection.touched = Some(BTreeSet::new());
+    }
+
+    /// Inputs of a Runnable come from the objects of these names.
+    pub fn name(&self, watched: &Watched, key: &RunnableKey, names: BTreeSet<String>) {
+        let mut inner = lock(&self.inner);
+        if !names.is_empty() {
+            let kind = inner.entry(watched.clone()).or_default();
+            kind.entry(key.clone()).or_default().names = names;
+        } else if let Some(kind) = inner.get_mut(watched)
+            && let Some(selection) = kind.get_mut(key)
+        {
+            selection.names = names;
+        }
+    }
+
+    /// A Runnable picks nothing of this kind by labels any more.
+    pub fn unpick(&self, watched: &Watched, key: &RunnableKey) {
+        let mut inner = lock(&self.inner);
+        let kind = inner.get_mut(watched);
+        if let Some(selection) = kind.and_then(|kind| kind.get_mut(key)) {
+            (selection.labels, selection.uids) = (None, Vec::new());
+        }
+    }
+
+    /// All Runnables that select something of this kind.
+    #[must_use]
+    pub fn of(&self, watched: &Watched) -> Vec<RunnableKey> {
+        let inner = lock(&self.inner);
+        let kind = inner.get(watched);
+        kind.map(|kind| kind.keys().cloned().collect())
+            .unwrap_or_default()
     }
 
     /// The answer: the uids of what matches. Whether it may be old, because one of them has changed
@@ -92,8 +137,8 @@ impl Selections {
         }
     }
 
-    /// Those whom an event about an object concerns.
-    fn concerned(&self, watched: &Watched, object: &ObjectMeta) -> Vec<RunnableKey> {
+    /// Those whom an event about an object concerns, and whether it is picked, and names an input.
+    fn concerned(&self, watched: &Watched, object: &ObjectMeta) -> Vec<(RunnableKey, bool, bool)> {
         let mut inner = lock(&self.inner);
         let Some(kind) = inner.get_mut(watched) else {
             return Vec::new();
@@ -103,8 +148,9 @@ impl Selections {
             !watched.kind.namespaced || object.namespace.as_deref() == Some(&key.namespace)
         }) {
             selection.touch(object);
-            if selection.concerns(object) {
-                concerned.push(key.clone());
+            let (is_picked, is_named) = (selection.concerns(object), selection.names(object));
+            if is_picked || is_named {
+                concerned.push((key.clone(), is_picked, is_named));
             }
         }
         concerned
@@ -130,7 +176,7 @@ impl SelectedWatch {
         let api: Api<SelectedObject> = self.watches.api(client, &watched.kind);
         let events = watcher(api, config()).boxed();
         let take = |event| self.take(&watched, event);
-        let on_change = || self.enqueue(self.watches.state_changed(&watched));
+        let on_change = || self.enqueue_all(&watched, self.watches.state_changed(&watched));
         let what = watched.kind.resource();
         progress.follow(&what, events, take, on_change).await;
     }
@@ -139,28 +185,58 @@ impl SelectedWatch {
         match event {
             watcher::Event::Init | watcher::Event::InitApply(_) => {}
             // What happened before the list, or between two lists, is not known.
-            watcher::Event::InitDone => self.enqueue(self.watches.users(watched)),
+            watcher::Event::InitDone => {
+                // One that has begun to read is no user before it has.
+                let reading = self.selections.of(watched).into_iter();
+                let users: HashSet<RunnableKey> =
+                    reading.chain(self.watches.users(watched)).collect();
+                self.enqueue_all(watched, users);
+            }
             watcher::Event::Apply(object) | watcher::Event::Delete(object) => {
-                self.enqueue(self.selections.concerned(watched, object.meta()));
+                let name = object.meta().name.as_deref();
+                for (key, is_picked, is_named) in self.selections.concerned(watched, object.meta())
+                {
+                    self.enqueue(&key, |memory| {
+                        if is_picked {
+                            memory.selection_changed();
+                        }
+                        if is_named {
+                            memory.config_map_changed(name);
+                        }
+                    });
+                }
             }
         }
     }
 
-    fn enqueue(&self, keys: Vec<RunnableKey>) {
+    fn enqueue_all(&self, watched: &Watched, keys: impl IntoIterator<Item = RunnableKey>) {
+        let gives_inputs = watched.kind.api_version == "v1" && watched.kind.kind == "ConfigMap";
         for key in keys {
-            if let Some(memory) = self.memories.known(&key) {
-                let mut memory = lock(&memory);
+            self.enqueue(&key, |memory| {
                 memory.selection_changed();
-                memory.retry_now();
-            }
-            self.enqueuer.enqueue(&key);
+                if gives_inputs {
+                    memory.config_map_changed(None);
+                }
+            });
         }
+    }
+
+    fn enqueue(&self, key: &RunnableKey, changed: impl FnOnce(&mut Memory)) {
+        if let Some(memory) = self.memories.known(key) {
+            let mut memory = lock(&memory);
+            changed(&mut memory);
+            memory.retry_now();
+        }
+        self.enqueuer.enqueue(key);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, sync::Arc};
+    use std::{
+        collections::{BTreeMap, BTreeSet},
+        sync::Arc,
+    };
 
     use kube::api::ObjectMeta;
 
@@ -216,9 +292,10 @@ mod tests {
     fn each_of_several_matches_concerns_who_waits_for_one_to_be_left() {
         let selections = answered(&["one", "two"]);
         let concerned = |uid, labels| selections.concerned(&watched(), &object(uid, labels));
-        assert_eq!(concerned("one", BTreeMap::new()), [key()]);
-        assert_eq!(concerned("two", BTreeMap::new()), [key()]);
-        assert_eq!(concerned("three", labels()), [key()]);
+        let picked = [(key(), true, false)];
+        assert_eq!(concerned("one", BTreeMap::new()), picked);
+        assert_eq!(concerned("two", BTreeMap::new()), picked);
+        assert_eq!(concerned("three", labels()), picked);
         assert!(concerned("three", BTreeMap::new()).is_empty());
     }
 
@@ -227,7 +304,10 @@ mod tests {
         let selections = answered(&["one"]);
         selections.ask(&watched(), &key(), &labels());
         let event = object("one", BTreeMap::new());
-        assert_eq!(selections.concerned(&watched(), &event), [key()]);
+        assert_eq!(
+            selections.concerned(&watched(), &event),
+            [(key(), true, false)]
+        );
     }
 
     #[test]
@@ -244,6 +324,36 @@ mod tests {
                 .is_empty()
         );
         assert!(!selections.answer(&watched(), &key(), vec!["one".to_owned()]));
+    }
+
+    #[test]
+    fn an_object_that_only_names_an_input_picks_nothing_and_no_other_does() {
+        let selections = Selections::default();
+        selections.name(&watched(), &key(), ["sizes".to_owned()].into());
+        let named = |name: &str| ObjectMeta {
+            name: Some(name.to_owned()),
+            ..object("one", labels())
+        };
+        let concerned = |name| selections.concerned(&watched(), &named(name));
+        assert_eq!(concerned("sizes"), [(key(), false, true)]);
+        assert!(concerned("others").is_empty());
+        selections.ask(&watched(), &key(), &labels());
+        assert_eq!(concerned("sizes"), [(key(), true, true)]);
+        assert_eq!(concerned("others"), [(key(), true, false)]);
+    }
+
+    #[test]
+    fn who_names_and_picks_nothing_leaves_nothing_behind() {
+        let selections = Selections::default();
+        selections.name(&watched(), &key(), BTreeSet::new());
+        assert!(selections.of(&watched()).is_empty());
+        selections.ask(&watched(), &key(), &labels());
+        selections.name(&watched(), &key(), ["sizes".to_owned()].into());
+        selections.unpick(&watched(), &key());
+        let event = object("one", labels());
+        assert!(selections.concerned(&watched(), &event).is_empty());
+        selections.remove(&watched(), &key());
+        assert!(selections.of(&watched()).is_empty());
     }
 
     #[test]

@@ -1,0 +1,144 @@
+//! What was read of the objects that inputs come from.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use cartouche_crds::InputSource;
+use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject, SourceRead};
+
+use crate::picked::Kept;
+
+/// What was read of each object, as long as nothing says that it may have changed. Times are of the clock that goes on
+/// while the machine sleeps.
+#[derive(Debug, Default)]
+pub struct KnownSources {
+    /// The sources that it was read for.
+    of: Vec<InputSource>,
+    known: BTreeMap<SourceObject, Known>,
+    /// They gave no inputs: what was read is looked at again, though nothing says that it has changed.
+    pub are_wanting: bool,
+}
+
+#[derive(Debug)]
+struct Known {
+    read: SourceRead,
+    at: Duration,
+    /// Its place among all that is kept.
+    _place: Option<Arc<Kept>>,
+}
+
+impl KnownSources {
+    /// Forgets what was read for other sources, which may lack keys. Whether it was for others.
+    pub fn become_for(&mut self, sources: &[InputSource]) -> bool {
+        let is_new = self.of != sources;
+        if is_new {
+            *self = Self {
+                of: sources.to_vec(),
+                ..Self::default()
+            };
+        }
+        is_new
+    }
+
+    /// What was read of an object, no longer ago than this where that is given.
+    #[must_use]
+    pub fn lately(
+        &self,
+        object: &SourceObject,
+        pause: Option<Duration>,
+        now: Duration,
+    ) -> Option<SourceRead> {
+        let known = self.known.get(object)?;
+        let is_fresh = pause.is_none_or(|pause| known.at + pause > now);
+        is_fresh.then(|| known.read.clone())
+    }
+
+    /// This was read.
+    pub fn keep(
+        &mut self,
+        object: SourceObject,
+        read: SourceRead,
+        place: Option<Arc<Kept>>,
+        now: Duration,
+    ) {
+        let known = Known {
+            read,
+            at: now,
+            _place: place,
+        };
+        self.known.insert(object, known);
+    }
+
+    /// When the first of what is known of this kind was read.
+    #[must_use]
+    pub fn oldest(&self, kind: SourceKind) -> Option<Duration> {
+        let of_kind = self.known.iter().filter(|(known, _)| known.kind == kind);
+        of_kind.map(|(_, known)| known.at).min()
+    }
+
+    /// An object of this kind and name may have changed; without a name, each may.
+    pub fn doubt(&mut self, kind: SourceKind, name: Option<&str>) {
+        self.known
+            .retain(|known, _| known.kind != kind || name.is_some_and(|name| known.name != name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAUSE: Duration = Duration::from_secs(30);
+
+    fn object(kind: SourceKind, name: &str) -> SourceObject {
+        SourceObject {
+            kind,
+            name: name.to_owned(),
+        }
+    }
+
+    fn known(names: &[&str]) -> KnownSources {
+        let mut sources = KnownSources::default();
+        for name in names {
+            for kind in [SourceKind::ConfigMap, SourceKind::Secret] {
+                sources.keep(object(kind, name), SourceRead::Absent, None, Duration::ZERO);
+            }
+        }
+        sources
+    }
+
+    fn knows(sources: &KnownSources, kind: SourceKind, name: &str) -> bool {
+        sources.lately(&object(kind, name), None, PAUSE).is_some()
+    }
+
+    #[test]
+    fn what_may_have_changed_is_read_again_and_nothing_else() {
+        let mut sources = known(&["a", "b"]);
+        sources.doubt(SourceKind::ConfigMap, Some("a"));
+        assert!(!knows(&sources, SourceKind::ConfigMap, "a"));
+        assert!(knows(&sources, SourceKind::ConfigMap, "b"));
+        assert!(knows(&sources, SourceKind::Secret, "a"));
+        sources.doubt(SourceKind::ConfigMap, None);
+        assert!(!knows(&sources, SourceKind::ConfigMap, "b"));
+        assert!(knows(&sources, SourceKind::Secret, "b"));
+    }
+
+    #[test]
+    fn what_nobody_watches_is_read_again_after_a_while() {
+        let sources = known(&["a"]);
+        let at = |seconds| {
+            let object = object(SourceKind::Secret, "a");
+            let now = Duration::from_secs(seconds);
+            sources.lately(&object, Some(PAUSE), now).is_some()
+        };
+        assert!(at(29));
+        assert!(!at(30));
+    }
+
+    #[test]
+    fn other_sources_are_read_anew() {
+        let mut sources = known(&["a"]);
+        sources.become_for(&[]);
+        assert!(knows(&sources, SourceKind::Secret, "a"));
+        sources.become_for(&[InputSource::default()]);
+        assert!(!knows(&sources, SourceKind::Secret, "a"));
+    }
+}

@@ -1,0 +1,252 @@
+//! Inputs that come from other objects, read as the Runnable's account. I/O.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use cartouche_crds::InputSource;
+use cartouche_protocol::{
+    diagnosis::{Denied, Diagnosis, Who},
+    facts::WatchState,
+    reconcile_error::{Category, ReconcileError, Requeue},
+    sourced_inputs::{self, SourceKind, SourceObject, SourceRead},
+};
+use cartouche_templating::Sourced;
+use k8s_openapi::ByteString;
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::json;
+
+use super::{LOOKED_UP_AFTER, reconciliation::Reconciliation};
+use crate::{
+    api::{ApiError, Requests, ResourcePath},
+    backoff::{FIFTH, TENTH},
+    clock::boot_time,
+    discovery::Kind,
+    lock::lock,
+    picked::Kept,
+    watch::{Purpose, Watched},
+};
+
+const CORE: &str = "v1";
+/// What is due to be read is so after this time at the earliest.
+const MOMENT: Duration = Duration::from_secs(1);
+
+/// A ConfigMap, as far as inputs come from it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ConfigMap {
+    metadata: Identified,
+    #[serde(default)]
+    data: BTreeMap<String, String>,
+    #[serde(default)]
+    binary_data: BTreeMap<String, IgnoredAny>,
+}
+
+/// A Secret, the same. No value of it outlives the read.
+#[derive(Deserialize)]
+struct Secret {
+    metadata: Identified,
+    #[serde(default)]
+    data: BTreeMap<String, ByteString>,
+}
+
+#[derive(Deserialize)]
+struct Identified {
+    uid: String,
+}
+
+impl Reconciliation<'_> {
+    /// The inputs that other objects give, by name: from memory while nothing says that they may have changed.
+    pub(super) async fn sourced(
+        &self,
+        account: &Requests,
+        consistent: bool,
+    ) -> Result<BTreeMap<String, Sourced>, ReconcileError> {
+        let sources = self
+            .runnable
+            .spec
+            .inputs_from
+            .as_deref()
+            .unwrap_or_default();
+        let objects: BTreeSet<SourceObject> = sources.iter().filter_map(SourceObject::of).collect();
+        if lock(&self.memory).sources.become_for(sources) {
+            self.name_sources(&objects);
+        }
+        if sources.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        sourced_inputs::check(self.runnable.spec.inputs.as_ref(), sources)
+            .map_err(|wrong| wrong.error(LOOKED_UP_AFTER))?;
+        let (mut read, mut denied) = (BTreeMap::new(), None);
+        for object in objects {
+            match self.source(account, sources, &object, consistent).await {
+                Ok(found) => drop(read.insert(object, found)),
+                Err(error) => self.deny(&mut denied, &error)?,
+            }
+        }
+        if let Some((who, verbs)) = denied {
+            let cause = Diagnosis::Forbidden(who, verbs);
+            return Err(unread(Requeue::OnRbac, cause, None));
+        }
+        let values = sourced_inputs::values(sources, |object| read.get(object));
+        lock(&self.memory).sources.are_wanting = values.is_err();
+        // The watch of ConfigMaps tells, and Secrets are read again anyhow.
+        values.map_err(|wrong| wrong.error(FIFTH.over(LOOKED_UP_AFTER)))
+    }
+
+    /// Takes down what is not allowed, of all objects; any other error ends the reading.
+    fn deny(
+        &self,
+        denied: &mut Option<(Who, Vec<Denied>)>,
+        error: &ApiError,
+    ) -> Result<(), ReconcileError> {
+        match self.cause_of(error, "show what inputs come from") {
+            Diagnosis::Forbidden(who, verbs) => {
+                let all = &mut denied.get_or_insert((who, Vec::new())).1;
+                verbs.into_iter().for_each(|one| one.add_to(all));
+                Ok(())
+            }
+            cause => Err(unread(error.requeue(), cause, Some(error.brief()))),
+        }
+    }
+
+    /// One object.
+    async fn source(
+        &self,
+        account: &Requests,
+        sources: &[InputSource],
+        object: &SourceObject,
+        consistent: bool,
+    ) -> Result<SourceRead, ApiError> {
+        let is_watched = object.kind == SourceKind::ConfigMap
+            && self.ctx.watches.state(&watched_config_maps()) == WatchState::Synced;
+        let pause = self.pause_of_sources(is_watched);
+        // An event that comes while the read is under way makes its answer old.
+        let began = {
+            let memory = lock(&self.memory);
+            let known = memory.sources.lately(object, pause, boot_time());
+            if let Some(known) = known.filter(|_| !consistent) {
+                return Ok(known);
+            }
+            memory.changes
+        };
+        let (read, place) = self.read_source(account, sources, object).await?;
+        let mut memory = lock(&self.memory);
+        // One that found no place among all that is kept is read each time.
+        let is_kept = place.is_some() || !matches!(read, SourceRead::ConfigMap(_));
+        if memory.changes == began && is_kept {
+            memory
+                .sources
+                .keep(object.clone(), read.clone(), place, boot_time());
+        }
+        Ok(read)
+    }
+
+    async fn read_source(
+        &self,
+        account: &Requests,
+        sources: &[InputSource],
+        object: &SourceObject,
+    ) -> Result<(SourceRead, Option<Arc<Kept>>), ApiError> {
+        let path = ResourcePath::new(CORE, object.kind.plural(), Some(&self.key.namespace));
+        let keys = sourced_inputs::keys(sources, object);
+        let read = match object.kind {
+            SourceKind::ConfigMap => {
+                let found = account.get::<ConfigMap>(&path, &object.name).await;
+                found.map(|mut map| {
+                    map.data.retain(|key, _| keys.contains(key.as_str()));
+                    let binary = map.binary_data.into_keys();
+                    let binary = binary.filter(|key| keys.contains(key.as_str()));
+                    let binary: BTreeMap<String, ()> = binary.map(|key| (key, ())).collect();
+                    let uid = map.metadata.uid;
+                    let value = Arc::new(json!({
+                        "metadata": { "uid": uid }, "data": map.data, "binaryData": binary,
+                    }));
+                    let place = self.ctx.picked.keep(&value);
+                    // All who read the same share it.
+                    let value = place.as_ref().map_or(value, |kept| kept.value());
+                    (SourceRead::ConfigMap(value), place)
+                })
+            }
+            SourceKind::Secret => {
+                let found = account.get::<Secret>(&path, &object.name).await;
+                found.map(|secret| {
+                    let values = secret.data.iter();
+                    let asked = values.filter(|(key, _)| keys.contains(key.as_str()));
+                    let asked = asked.map(|(key, value)| (key.as_str(), value.0.as_slice()));
+                    (SourceRead::secret(&secret.metadata.uid, asked), None)
+                })
+            }
+        };
+        match read {
+            // Of any other 404 nobody knows who gave it.
+            Err(error) if error.is_absent() => Ok((SourceRead::Absent, None)),
+            read => read,
+        }
+    }
+
+    /// Has the watch of `ConfigMaps` know whose changes concern this Runnable.
+    fn name_sources(&self, objects: &BTreeSet<SourceObject>) {
+        let names = objects.iter().filter(|it| it.kind == SourceKind::ConfigMap);
+        let names = names.map(|object| object.name.clone()).collect();
+        self.ctx
+            .selections
+            .name(&watched_config_maps(), &self.key, names);
+    }
+
+    /// What is watched for the inputs from other objects.
+    pub(super) fn watched_sources(&self) -> Option<Watched> {
+        let sources = self.runnable.spec.inputs_from.iter().flatten();
+        let mut kinds = sources
+            .filter_map(SourceObject::of)
+            .map(|object| object.kind);
+        kinds
+            .any(|kind| kind == SourceKind::ConfigMap)
+            .then(watched_config_maps)
+    }
+
+    /// For how long what was read may be relied on; without an end while its changes are told.
+    pub(super) fn pause_of_sources(&self, is_watched: bool) -> Option<Duration> {
+        let are_wanting = lock(&self.memory).sources.are_wanting;
+        match is_watched {
+            true => are_wanting.then_some(LOOKED_UP_AFTER / 2),
+            // Whoever looks after a poll, or a little earlier, reads again.
+            false => Some(self.ctx.poll * 8 / 10),
+        }
+    }
+
+    /// When what inputs come from is read again: Secrets, of whose changes nobody tells, and whatever gave none.
+    pub(super) fn sources_again(&self) -> Option<Duration> {
+        if self.facts.runnable.deleting {
+            return None;
+        }
+        let memory = lock(&self.memory);
+        // Of what may not be read the error says when it is tried again.
+        let oldest = memory.sources.oldest(SourceKind::Secret);
+        let left = oldest.map(|at| (at + self.ctx.poll).saturating_sub(boot_time()));
+        let secrets = left.map(|left| TENTH.over(left.max(MOMENT)));
+        let wanting = memory.sources.are_wanting;
+        let wanting = wanting.then(|| FIFTH.over(LOOKED_UP_AFTER));
+        secrets.into_iter().chain(wanting).min()
+    }
+}
+
+pub(super) fn watched_config_maps() -> Watched {
+    let kind = SourceKind::ConfigMap;
+    let kind = Kind {
+        api_version: CORE.to_owned(),
+        kind: kind.as_str().to_owned(),
+        plural: kind.plural().to_owned(),
+        namespaced: true,
+    };
+    Watched {
+        purpose: Purpose::Selected,
+        kind: Arc::new(kind),
+    }
+}
+
+fn unread(requeue: Requeue, cause: Diagnosis, text: Option<String>) -> ReconcileError {
+    ReconcileError::caused(Category::SourceError, requeue, cause, text)
+}

@@ -1,0 +1,176 @@
+//! Inputs that come from other objects, and what is remembered of them.
+
+use std::sync::{
+    Arc, Mutex, Weak,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use cartouche_crds::Runnable;
+use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject, SourceRead};
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::super::{
+    ControllerContext, reconciliation::Reconciliation, sources::watched_config_maps,
+};
+use super::{key, runnable, serving};
+use crate::{
+    clock::{asleep::sleep, boot_time, moment},
+    lock::lock,
+};
+
+/// A controller whose API server answers so about the ConfigMap, and how often it was asked.
+fn answering(
+    answer: impl Fn(usize) -> (StatusCode, Value) + Send + 'static,
+) -> (Arc<ControllerContext>, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
+    let ctx = serving(move |request| {
+        if !request.uri().path().ends_with("/configmaps/sizes") {
+            return (StatusCode::NOT_FOUND, Value::Null);
+        }
+        answer(counted.fetch_add(1, Ordering::SeqCst) + 1)
+    });
+    (ctx, asked)
+}
+
+fn sizes(value: &str) -> (StatusCode, Value) {
+    let object = json!({ "metadata": { "uid": "sizes-1" }, "data": { "small": value } });
+    (StatusCode::OK, object)
+}
+
+fn absent() -> (StatusCode, Value) {
+    let said = json!({
+        "kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound", "message": "configmaps \"sizes\" not found",
+    });
+    (StatusCode::NOT_FOUND, said)
+}
+
+fn sourced_runnable() -> Runnable {
+    let mut sourced = runnable("r");
+    let from = json!([{ "name": "size", "configMapKeyRef": { "name": "sizes", "key": "small" } }]);
+    sourced.spec.inputs_from = Some(serde_json::from_value(from).unwrap());
+    sourced
+}
+
+fn begin(ctx: &ControllerContext, runnable: Runnable) -> Reconciliation<'_> {
+    Reconciliation::begin(ctx, Arc::new(runnable), moment()).unwrap()
+}
+
+/// The value of the input, or what is said instead.
+async fn read(ctx: &ControllerContext, consistent: bool) -> Result<Value, String> {
+    let begun = begin(ctx, sourced_runnable());
+    let account = ctx.identity.own();
+    let sourced = begun.sourced(account, consistent).await;
+    let sourced = sourced.map_err(|error| error.message)?;
+    Ok(sourced["size"].value.clone())
+}
+
+fn kept(ctx: &ControllerContext) -> Option<Arc<Value>> {
+    let object = SourceObject {
+        kind: SourceKind::ConfigMap,
+        name: "sizes".to_owned(),
+    };
+    let memory = ctx.memories.of(&key(), "r");
+    let known = lock(&memory).sources.lately(&object, None, boot_time());
+    match known? {
+        SourceRead::ConfigMap(value) => Some(value),
+        SourceRead::Absent | SourceRead::Secret(_) => None,
+    }
+}
+
+#[tokio::test]
+async fn what_was_read_is_relied_on_for_a_while_and_not_before_a_run() {
+    let (ctx, asked) = answering(|time| sizes(&time.to_string()));
+    assert_eq!(read(&ctx, false).await, Ok(json!("1")));
+    assert_eq!(read(&ctx, false).await, Ok(json!("1")));
+    assert_eq!(read(&ctx, true).await, Ok(json!("2")));
+    assert_eq!(read(&ctx, false).await, Ok(json!("2")));
+    sleep(30);
+    assert_eq!(read(&ctx, false).await, Ok(json!("3")));
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test]
+async fn what_changes_while_it_is_read_is_read_again() {
+    let known = Arc::new(Mutex::new(Weak::<ControllerContext>::new()));
+    let changed = known.clone();
+    let (ctx, _) = answering(move |time| {
+        if let (1, Some(ctx)) = (time, changed.lock().unwrap().upgrade()) {
+            let memory = ctx.memories.of(&key(), "r");
+            lock(&memory).config_map_changed(Some("sizes"));
+        }
+        sizes(&time.to_string())
+    });
+    *known.lock().unwrap() = Arc::downgrade(&ctx);
+    assert_eq!(read(&ctx, false).await, Ok(json!("1")));
+    assert_eq!(read(&ctx, false).await, Ok(json!("2")));
+    assert_eq!(read(&ctx, false).await, Ok(json!("2")));
+}
+
+#[tokio::test]
+async fn what_finds_no_place_is_read_each_time() {
+    let (ctx, asked) = answering(|_| sizes("s"));
+    let large = json!({ "metadata": { "uid": "large" }, "data": "x".repeat(64 << 20) });
+    let full = ctx.picked.keep(&Arc::new(large));
+    assert!(full.is_none(), "it is larger than all that is kept");
+    let almost = json!({ "metadata": { "uid": "almost" }, "data": "x".repeat((64 << 20) - 1536) });
+    let full = ctx.picked.keep(&Arc::new(almost));
+    assert!(full.is_some());
+    for _ in 0..2 {
+        assert_eq!(read(&ctx, false).await, Ok(json!("s")));
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn the_same_value_is_kept_once() {
+    let (ctx, _) = answering(|_| sizes("s"));
+    read(&ctx, false).await.unwrap();
+    let first = kept(&ctx).unwrap();
+    read(&ctx, true).await.unwrap();
+    assert!(Arc::ptr_eq(&first, &kept(&ctx).unwrap()));
+}
+
+#[tokio::test]
+async fn only_the_api_server_says_that_something_is_not_there() {
+    let (ctx, _) = answering(|_| absent());
+    let said = read(&ctx, false).await.unwrap_err();
+    assert!(
+        said.contains("ConfigMap sizes, which is not there"),
+        "{said}"
+    );
+    let (ctx, _) = answering(|_| (StatusCode::NOT_FOUND, "404 page not found".into()));
+    let said = read(&ctx, false).await.unwrap_err();
+    assert!(!said.contains("not there"), "{said}");
+}
+
+#[tokio::test]
+async fn what_gave_no_input_is_looked_at_again_though_nobody_tells_of_a_change() {
+    let (ctx, _) = answering(|time| if time == 1 { absent() } else { sizes("s") });
+    let begun = begin(&ctx, sourced_runnable());
+    assert_eq!(begun.pause_of_sources(true), None);
+    read(&ctx, false).await.unwrap_err();
+    let pause = begun.pause_of_sources(true).unwrap();
+    assert!(begun.sources_again().unwrap() > pause, "{pause:?}");
+    sleep(pause.as_secs());
+    assert_eq!(read(&ctx, false).await, Ok(json!("s")));
+    assert_eq!(begun.pause_of_sources(true), None);
+    assert_eq!(begun.sources_again(), None);
+}
+
+#[tokio::test]
+async fn inputs_that_go_and_come_back_are_watched_again() {
+    let (ctx, _) = answering(|_| sizes("s"));
+    read(&ctx, false).await.unwrap();
+    let watched = watched_config_maps();
+    assert_eq!(ctx.selections.of(&watched), [key()]);
+    let mut begun = begin(&ctx, sourced_runnable());
+    begun.observe_watches().await;
+    // The template, say, is not there, so that nothing is read.
+    let mut without = begin(&ctx, runnable("r"));
+    without.observe_watches().await;
+    assert!(ctx.selections.of(&watched).is_empty());
+    read(&ctx, false).await.unwrap();
+    assert_eq!(ctx.selections.of(&watched), [key()]);
+}
