@@ -23,6 +23,7 @@ mod outputs;
 mod retry;
 mod schema;
 mod selector;
+mod sources;
 mod stamping;
 mod suspension;
 mod templates;
