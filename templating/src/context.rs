@@ -146,6 +146,17 @@ impl Context {
         completed
     }
 
+    /// The same with null for each of these inputs.
+    pub(crate) fn with_nulls(&self, inputs: &[&str]) -> Self {
+        if inputs.is_empty() {
+            return self.clone();
+        }
+        let given = self.inputs().and_then(Value::as_object);
+        let mut completed = given.cloned().unwrap_or_default();
+        completed.extend(inputs.iter().map(|name| ((*name).to_owned(), Value::Null)));
+        self.with_inputs(completed.into())
+    }
+
     fn set_inputs(&mut self, inputs: Value) {
         let spec = self.root.pointer_mut("/runnable/spec");
         if let Some(spec) = spec.and_then(Value::as_object_mut) {

@@ -163,8 +163,7 @@ impl Template {
     /// Whether a tag reads this input, or may: one that reads all inputs does.
     #[must_use]
     pub fn reads_input(&self, name: &str) -> bool {
-        let input: Vec<Segment> = Segment::keys(TO_INPUTS.into_iter().chain([name]));
-        let places = [input];
+        let places = [input(name)];
         self.body.any_path(&|path| {
             let steps = leading_steps(path);
             // Without a step in front it may lead anywhere.
@@ -258,6 +257,11 @@ fn check_rendered_size(document: &Value) -> Result<(), Diagnostics> {
         return refuse(format!("has more than {MAX_LEAVES} values"));
     }
     Ok(())
+}
+
+/// The steps to an input.
+fn input(name: &str) -> Vec<Segment> {
+    Segment::keys(TO_INPUTS.into_iter().chain([name]))
 }
 
 /// The steps that a path begins with, up to the first that may lead to several places.

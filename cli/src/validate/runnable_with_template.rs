@@ -45,7 +45,7 @@ pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledg
             return findings;
         }
     };
-    let attempt = draft.attempt(&context);
+    let attempt = draft.attempt(&context, &[]);
     let asked = runnable.root.at(&["spec", "selector"]).is_some();
     let unfinished = selected.filter(|chosen| chained::is_unfinished(chosen));
     let is_unknown = |problem: &Diagnostic| {

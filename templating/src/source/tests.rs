@@ -227,3 +227,49 @@ proptest! {
         prop_assert_eq!(same, one == other);
     }
 }
+
+fn attempt(schema: &Value, data: &Value, unknown: &[&str]) -> crate::Attempt {
+    let spec = json!({ "inputSchema": schema, "template": {
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "generateName": "r-" }, "data": data,
+    } });
+    let spec: ClusterRunTemplateSpec = serde_json::from_value(spec).unwrap();
+    crate::Draft::new(&spec).attempt(&context(&[]), unknown)
+}
+
+#[test]
+fn an_unknown_input_is_given_and_leaves_open_what_reads_it() {
+    let schema = json!({
+        "type": "object", "required": ["own", "size", "other"],
+        "properties": {
+            "own": { "type": "integer" }, "other": { "type": "string" },
+            "size": { "type": "object", "properties": { "cpu": { "type": "integer" } }, "default": { "cpu": 1 } },
+        },
+        "oneOf": [{ "properties": { "size": { "not": {} } } }],
+    });
+    let data = json!({
+        "own": "$(runnable.spec.inputs.own)$", "cpu": "$(runnable.spec.inputs.size.cpu)$",
+        "all": "$(runnable.spec.inputs)$",
+    });
+    let attempt = attempt(&schema, &data, &["size"]);
+    let said: Vec<String> = attempt.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("the input 'other' is missing"), "{said:?}");
+    assert_eq!(attempt.document["data"]["own"], json!(1));
+    let open: Vec<String> = attempt
+        .open
+        .iter()
+        .map(|at| crate::field_path(at))
+        .collect();
+    assert_eq!(open, ["data.all", "data.cpu"]);
+}
+
+#[test]
+fn that_there_is_no_such_input_is_known_of_an_unknown_one() {
+    let schema = json!({
+        "type": "object", "additionalProperties": false, "properties": { "own": { "type": "integer" } },
+    });
+    let attempt = attempt(&schema, &json!({}), &["size"]);
+    let said: Vec<String> = attempt.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("there is no such input"), "{said:?}");
+}

@@ -3,10 +3,10 @@
 use cartouche_crds::ClusterRunTemplateSpec;
 use serde_json::Value;
 
-use super::{Template, check_rendered_size, leading_steps, leads_to};
+use super::{Template, check_rendered_size, input, leading_steps, leads_to};
 use crate::{
     context::Context,
-    diagnostic::{Diagnostic, Root, Segment},
+    diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
     document,
 };
 
@@ -60,9 +60,12 @@ impl Draft {
         &self.template
     }
 
-    /// Renders what can be rendered, and goes on where [`Template::render`] gives up.
+    /// Renders what can be rendered, and goes on where [`Template::render`] gives up. Of the inputs that are `unknown` it
+    /// takes for granted that they are given, and leaves open what reads them.
     #[must_use]
-    pub fn attempt(&self, context: &Context) -> Attempt {
+    pub fn attempt(&self, context: &Context, unknown: &[&str]) -> Attempt {
+        let context = &context.with_nulls(unknown);
+        let unknown: Vec<Vec<Segment>> = unknown.iter().map(|name| input(name)).collect();
         let (completed, mut problems) = match &self.template.inputs {
             Some(schema) => {
                 let (inputs, misfits) = schema.attempt(context.inputs());
@@ -70,7 +73,9 @@ impl Draft {
             }
             None => (context.clone(), Vec::new()),
         };
-        let unfit: Vec<Vec<Segment>> = problems.iter().map(Diagnostic::input).collect();
+        problems.retain(|problem| !follows_from(problem, &unknown));
+        let misfits = problems.iter().map(Diagnostic::input);
+        let unfit: Vec<Vec<Segment>> = misfits.chain(unknown).collect();
         // A default that does not fit is a mistake of the schema, and told as such.
         problems.retain(|problem| {
             context.at(&problem.input()).is_some() || completed.at(&problem.input()).is_none()
@@ -101,6 +106,18 @@ impl Draft {
             problems,
         }
     }
+}
+
+/// Whether a problem of the inputs may be gone once the unknown ones are there: it is of one of them, or of all inputs
+/// together, and not that there is no such input or that another one is missing.
+fn follows_from(problem: &Diagnostic, unknown: &[Vec<Segment>]) -> bool {
+    let at = problem.input();
+    unknown.iter().any(|input| {
+        if at == *input {
+            return !matches!(problem.kind, DiagnosticKind::UnknownInput { .. });
+        }
+        input.starts_with(&at) || at.starts_with(input)
+    })
 }
 
 impl Attempt {

@@ -258,7 +258,7 @@ fn attempt(template: Value, inputs: &Value) -> Attempt {
         optional_outputs: None,
         health_rule: None,
     });
-    draft.attempt(&context(inputs))
+    draft.attempt(&context(inputs), &[])
 }
 
 #[test]
