@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     Member, Schema,
     encoded::unreadable,
-    limits::{mismatched, out_of_range, wrong_count},
+    limits::{mismatched, out_of_range, wrong_choice, wrong_count},
 };
 use crate::source::Segment;
 
@@ -171,6 +171,9 @@ impl<'a> Checker<'a> {
         self.above.pop();
         for key in schema.required() {
             self.required(schema, key, fields);
+        }
+        if let Some(because) = wrong_choice(schema, fields) {
+            self.report(Fault::Refused { because }, None);
         }
     }
 

@@ -3,7 +3,7 @@
 use cartouche_templating::{NumberLimit, count_breach, fits_format, matches_pattern};
 use serde_json::{Number, Value};
 
-use super::Schema;
+use super::{Member, Schema, check::Partial};
 
 pub(super) fn out_of_range(schema: Schema<'_>, number: &Number) -> Option<String> {
     let too_wide = schema.text("format") == Some("int32")
@@ -40,6 +40,38 @@ pub(super) fn wrong_count(
 ) -> Option<String> {
     let limit = |end: &str| schema.get(&[end, keyword].concat()).and_then(Value::as_u64);
     count_breach(limit("min"), limit("max"), count, what)
+}
+
+/// Whether an object has not exactly one of the fields of which `oneOf` requires one. Alternatives that say anything else
+/// are left to the API server, and a field that there is not is told by itself.
+pub(super) fn wrong_choice(schema: Schema<'_>, fields: &[(String, Partial)]) -> Option<String> {
+    let mut members = fields.iter().map(|(key, _)| schema.member(key));
+    if members.any(|member| matches!(member, Member::Unknown)) {
+        return None;
+    }
+    let choices = schema.get("oneOf")?.as_array()?;
+    let names: Option<Vec<&str>> = choices.iter().map(only_required).collect();
+    let names = names.filter(|names| names.len() > 1)?;
+    let is_given = |(name, value): &(String, Partial), wanted: &str| {
+        name == wanted && !matches!(value, Partial::Scalar(Value::Null))
+    };
+    let given = names.iter();
+    let given = given.filter(|wanted| fields.iter().any(|field| is_given(field, wanted)));
+    let given: Vec<&str> = given.copied().collect();
+    match given.as_slice() {
+        [] => Some(format!("has to have one of {}", names.join(", "))),
+        [_] => None,
+        several => Some(format!("cannot have both {}", several.join(" and "))),
+    }
+}
+
+/// The field that an alternative requires, if it says nothing else.
+fn only_required(choice: &Value) -> Option<&str> {
+    let choice = choice.as_object().filter(|choice| choice.len() == 1)?;
+    match choice.get("required")?.as_array()?.as_slice() {
+        [only] => only.as_str(),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -173,5 +205,31 @@ mod tests {
             )
             .is_empty()
         );
+    }
+
+    #[test]
+    fn one_of_two_fields_has_to_be_there_where_the_definition_says_so() {
+        let schema = json!({
+            "properties": { "a": {}, "b": {} },
+            "oneOf": [{ "required": ["a"] }, { "required": ["b"] }],
+        });
+        are_said(&[
+            (schema.clone(), json!({}), "x has to have one of a, b"),
+            (
+                schema.clone(),
+                json!({ "a": null }),
+                "x has to have one of a, b",
+            ),
+            (
+                schema.clone(),
+                json!({ "a": 1, "b": 2 }),
+                "x cannot have both a and b",
+            ),
+        ]);
+        assert!(said(&schema, &json!({ "b": 1 })).is_empty());
+        let misspelt = said(&schema, &json!({ "bb": 1 }));
+        assert_eq!(misspelt, ["unknown field 'bb' in x"]);
+        let more = json!({ "properties": { "a": {} }, "oneOf": [{ "required": ["a"] }, { "type": "object" }] });
+        assert!(said(&more, &json!({})).is_empty());
     }
 }
