@@ -219,6 +219,11 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
     if let Some(pending) = status.pending.as_ref().filter(|_| stalled.is_none()) {
         return Standing::Waiting(held(pending, reason));
     }
+    let goes_before = Category::parse(reason).is_some_and(Category::goes_before_the_run);
+    if goes_before && stalled.is_none() {
+        // No run is pending either while an input is not there: whatever ended was of something else.
+        return Standing::Waiting(format!("{reason}{said}"));
+    }
     let is_ahead = has_attempt_ahead(runnable);
     let result = status.current_run.as_ref().and_then(|run| run.result);
     let waiting = match wanted {

@@ -56,6 +56,41 @@ fn a_run_that_waits_is_waited_for_unless_only_a_change_can_help() {
 }
 
 #[test]
+fn an_input_that_is_not_there_yet_is_waited_for_whatever_has_run_before() {
+    let before = json!({
+        "currentRun": {
+            "sequence": 1, "inputHash": "v1:a", "phase": "Created", "result": "Succeeded",
+            "apiVersion": "v1", "kind": "ConfigMap", "name": "hello-a",
+        },
+        "outputs": { "a": 1 },
+    });
+    let mut missing = condition("Ready", "Unknown", "DependencyNotReady");
+    missing["message"] = json!("input size comes from ConfigMap sizes, which is not there");
+    let waits = runnable(2, &json!([missing]), &before);
+    for wanted in [
+        WaitFor::Ready,
+        WaitFor::Finished,
+        WaitFor::Output("a".into()),
+    ] {
+        let Standing::Waiting(why) = standing(&waits, &wanted) else {
+            panic!("{wanted:?} has ended");
+        };
+        assert!(why.starts_with("DependencyNotReady: input size"), "{why}");
+    }
+}
+
+#[test]
+fn a_source_that_only_a_change_can_mend_is_waited_for_in_vain() {
+    let conditions = json!([
+        condition("Ready", "False", "SourceError"),
+        condition("Stalled", "True", "SourceError")
+    ]);
+    let wrong = runnable(2, &conditions, &json!({}));
+    let standing = standing(&wrong, &WaitFor::Ready);
+    assert!(matches!(standing, Standing::InVain(_)), "{standing:?}");
+}
+
+#[test]
 fn what_a_run_waits_for_is_told_when_the_time_is_over() {
     let mut ready = condition("Ready", "Unknown", "RunInProgress");
     ready["message"] = json!("pod x cannot\nbe scheduled; in full: y");
