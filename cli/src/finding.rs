@@ -66,6 +66,8 @@ pub(crate) enum Rule {
     Reference,
     #[value(help = "a selector does not pick one object")]
     Selector,
+    #[value(help = "an input cannot be taken from a ConfigMap or a Secret")]
+    Source,
     #[value(help = "it works, but hardly as its author expects")]
     Surprise,
     #[value(help = "something could not be checked")]

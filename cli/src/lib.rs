@@ -11,6 +11,7 @@ mod finding;
 mod foreign;
 mod format;
 mod input_schema;
+mod inputs_from;
 mod live;
 mod objects;
 mod outcome;

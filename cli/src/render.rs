@@ -2,10 +2,12 @@
 
 pub(crate) mod explain;
 
+use std::collections::BTreeMap;
+
 use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest};
 use cartouche_protocol::rerun;
 use cartouche_templating::{
-    Context, Diagnostic, Diagnostics, Owner, Rendered, Stamp, StampError, Template, stamp,
+    Context, Diagnostic, Diagnostics, Owner, Rendered, Sourced, Stamp, StampError, Template, stamp,
 };
 use serde_json::{Map, Value};
 
@@ -22,6 +24,14 @@ pub(crate) struct Subject<'a> {
     /// As [`prepared`] gives it, or live.
     pub(crate) runnable: &'a Value,
     pub(crate) selected: Option<&'a Value>,
+    /// The inputs that come from other objects.
+    pub(crate) sourced: &'a BTreeMap<String, Sourced>,
+}
+
+impl Subject<'_> {
+    fn context(&self) -> Result<Context, Diagnostics> {
+        Context::new(self.runnable, self.selected)?.with_sources(self.sourced)
+    }
 }
 
 /// A run that was not made.
@@ -118,9 +128,7 @@ pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, 
 }
 
 fn rendered(subject: &Subject<'_>) -> Result<Rendered, Diagnostics> {
-    subject
-        .template
-        .render(&Context::new(subject.runnable, subject.selected)?)
+    subject.template.render(&subject.context()?)
 }
 
 /// Whether the hash is another one for every Runnable that is made anew: then what is rendered from a
@@ -146,6 +154,6 @@ pub(crate) fn depends_on_placeholders(subject: &Subject<'_>) -> bool {
 
 /// The value of one path of a tag, if it has one.
 pub(crate) fn value_of(path: &str, subject: &Subject<'_>) -> Option<Value> {
-    let context = Context::new(subject.runnable, subject.selected).ok()?;
+    let context = subject.context().ok()?;
     subject.template.complete(&context).ok()?.value(path)
 }

@@ -108,6 +108,25 @@ impl Document {
         self.place(key.map_or(&self.root.span, |entry| &entry.key_span))
     }
 
+    /// The place of what is at the end of some steps.
+    pub(crate) fn place_at(&self, steps: &[Segment]) -> SourceSpan {
+        self.place_below(&self.root, steps, false)
+    }
+
+    /// The place of what some steps lead to from one of its nodes, or of the deepest part of the way that is there: of its
+    /// key where the key is meant, or where the value goes over several lines.
+    pub(crate) fn place_below(&self, root: &Node, at: &[Segment], on_key: bool) -> SourceSpan {
+        let (node, key, taken) = root.follow(at);
+        let whole = taken == at.len();
+        let long = !matches!(node.content, Content::Scalar(_));
+        let span = match key {
+            Some(key) if (on_key && whole) || long => key,
+            _ if node.span.is_empty() => node.first_key().unwrap_or(&node.span),
+            _ => &node.span,
+        };
+        self.place(span)
+    }
+
     fn text(&self, pointer: &str) -> &str {
         self.value
             .pointer(pointer)

@@ -5,6 +5,7 @@ pub(crate) mod find;
 pub(crate) mod junit;
 pub(crate) mod perform;
 pub(crate) mod play;
+mod sources;
 
 use std::path::PathBuf;
 
@@ -20,6 +21,8 @@ pub(crate) struct Case {
     pub(crate) template: Option<PathBuf>,
     pub(crate) runnable: Option<PathBuf>,
     pub(crate) selected: Option<PathBuf>,
+    /// The objects that inputs come from.
+    pub(crate) sources: Option<PathBuf>,
     /// Merged into the inputs of the Runnable.
     pub(crate) inputs: Option<serde_json::Value>,
 }

@@ -13,6 +13,7 @@ mod references;
 mod restart_policy;
 mod run_kind;
 mod runnable_with_template;
+mod secrets;
 mod shape;
 mod tags;
 mod template;
@@ -29,6 +30,7 @@ use cartouche_crds::API_VERSION;
 
 use crate::{
     finding::{ErrorPlaces, Finding, Rule, report},
+    inputs_from,
     objects::{self, Objects, RUNNABLE, TEMPLATE},
     schema::{
         bundled,
@@ -97,11 +99,16 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
     }
     for runnable in &objects.runnables {
         let shape = shape::check(runnable, &knowledge.runnable);
-        findings.extend(policy::added_to(shape, policy::check(runnable, false)));
+        let mut given = inputs_from::given(&objects.others, runnable);
+        let asked = policy::added_to(shape, policy::check(runnable, false));
+        let sources = std::mem::take(&mut given.findings);
+        findings.extend(policy::added_to(asked, sources));
         findings.extend(account::check(runnable));
         findings.extend(references::check(runnable, knowledge));
         findings.extend(values::check(runnable));
-        of_pairs.extend(runnable_with_template::check(objects, runnable, knowledge));
+        of_pairs.extend(runnable_with_template::check(
+            objects, runnable, &given, knowledge,
+        ));
     }
     // What is wrong for every Runnable is not said again for each.
     let known = ErrorPlaces::of(&findings);

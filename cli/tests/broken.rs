@@ -35,6 +35,7 @@ fn every_broken_template_is_told_what_is_wrong_where_and_what_to_do() {
             "misspelt-template-name",
             "no-success",
             "pod-that-is-always-restarted",
+            "source-of-a-secret-in-a-text",
             "tag-of-a-shell",
             "tag-of-helm",
             "timeout-of-a-kind-that-nobody-can-stop",

@@ -163,6 +163,7 @@ pub const OFFLINE: &[&str] = &[
     "foreign",
     "format",
     "input_schema",
+    "inputs_from",
     "objects",
     "outcome",
     "permissions",

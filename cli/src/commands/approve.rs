@@ -36,8 +36,8 @@ Examples:
 
 It shows what a run changes that spec.approval: Manual holds back, asks, and sets the annotation
 carto.run/approved of the Runnable: for this number and this document, and no other. If either changes
-meanwhile, nothing is approved. What cannot be shown, since you may not read the template, what is selected
-or the last run, is not approved; --approval takes the value of status.pending.approval that somebody has
+meanwhile, nothing is approved. What cannot be shown, since you may not read the template, what is selected,
+what inputs come from or the last run, is not approved; --approval takes the value of status.pending.approval that somebody has
 looked at, and approves it if that is still what waits. Without a terminal --yes or --approval is needed.
 Exit code 0 also if nothing waits for a person; 1 if you say no, or if it could not be done for some of several.")]
 pub(crate) struct ApproveArgs {
@@ -159,7 +159,12 @@ async fn one(name: &str, args: &ApproveArgs, cluster: &Cluster) -> anyhow::Resul
     let prospect = prospect.map_err(|error| unseen(&error, &runnable, cluster))?;
     // What the write is for is what is shown: no other read of it counts.
     let read = prospect.live.as_ref().unwrap_or(&runnable);
-    let approval = match waiting(read, &prospect, &cluster.place())? {
+    let waits = waiting(read, &prospect, &cluster.place());
+    let waits = waits.map_err(|error| match prospect.untold() {
+        Some(_) => unseen(&error, read, cluster),
+        None => error,
+    })?;
+    let approval = match waits {
         Waiting::ForPerson(approval) => approval,
         Waiting::Approved(approval) => {
             return Ok(Answer::already(&cluster.namespace, read, &approval));

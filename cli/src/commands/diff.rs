@@ -3,6 +3,7 @@
 mod comparison;
 mod markdown;
 mod prospect;
+mod sources;
 
 use std::{fmt::Write as _, path::PathBuf};
 
@@ -35,7 +36,8 @@ Examples:
 
 The API server is asked to make the run and not to keep it, so that both sides have what it fills in: with
 --server-dry-run as the ServiceAccount of the Runnable, which you need permission to impersonate; else as you,
-if you may. Exit code 1 if there would be a new run, and 2 if that cannot be told of one of them.")]
+if you may. Exit code 1 if there would be a new run, and 2 if that cannot be told of one of them, as where
+the template reads an input from a Secret that you may not read.")]
 pub(crate) struct DiffArgs {
     /// The Runnable; all of the files without a name
     #[arg(required_unless_present = "files")]
@@ -102,12 +104,15 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
         let one: anyhow::Result<Vec<Comparison>> = one;
         let one = one?;
         let out: String = one.iter().map(Comparison::text).collect();
-        let code = code(one.iter().any(|found| found.would_run));
+        let code = code(one.iter().map(|found| found.would_run));
         let err = warnings;
         return Ok(Outcome { out, err, code });
     }
-    let would_run = |compared: &Compared| matches!(&compared.found, Ok(found) if found.would_run);
-    let is_told = all.iter().all(|compared| compared.found.is_ok());
+    let would_run = all.iter().map(|compared| match &compared.found {
+        Ok(found) => found.would_run,
+        Err(_) => None,
+    });
+    let code = code(would_run);
     Ok(Outcome {
         out: match args.output {
             DiffFormat::Text => one_after_the_other(&all),
@@ -115,16 +120,18 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
             DiffFormat::Markdown => markdown::text(&all),
         },
         err: warnings + &errors(&all),
-        code: if is_told {
-            code(all.iter().any(would_run))
-        } else {
-            FAILED
-        },
+        code,
     })
 }
 
-fn code(would_run: bool) -> u8 {
-    if would_run { FOUND } else { GOOD }
+/// Whether there would be runs, which cannot be told of some.
+fn code(would_run: impl Iterator<Item = Option<bool>>) -> u8 {
+    let would_run: Option<Vec<bool>> = would_run.collect();
+    match would_run {
+        None => FAILED,
+        Some(all) if all.contains(&true) => FOUND,
+        Some(_) => GOOD,
+    }
 }
 
 async fn compared(

@@ -3,6 +3,7 @@
 use std::{fmt::Write as _, path::PathBuf};
 
 use anyhow::bail;
+use cartouche_protocol::ledger::Due;
 use cartouche_templating::{Diagnostic, Template};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -16,6 +17,7 @@ use crate::{
     cluster::{self, Cluster, ClusterArgs},
     commands::diff::{Edited, prospect},
     finding::{Finding, Rule, Severity, report},
+    inputs_from::{self, Absent, Given},
     objects::{self, DEFAULT_NAMESPACE, Objects, Selected},
     outcome::Outcome,
     source::Document,
@@ -37,7 +39,8 @@ Examples:
 The uid of the Runnable is shown as 00000000-0000-0000-0000-000000000000 unless the file has one; the
 name of the run follows from it. Exit code 1 if something cannot be rendered.")]
 pub(crate) struct RenderArgs {
-    /// Files or folders with templates, Runnables and the objects that they select; - is standard input
+    /// Files or folders with templates, Runnables and the objects that they select or take inputs from; - is standard
+    /// input
     paths: Vec<PathBuf>,
     /// File or folder with templates
     #[arg(short, long, value_name = "PATH")]
@@ -84,6 +87,8 @@ pub(crate) enum RunFormat {
 /// A run with what is said beside it.
 struct RenderedRun {
     run: Run,
+    /// Nothing where it cannot be known, as a note says.
+    hash: Option<String>,
     title: String,
     notes: Vec<String>,
     origins: Option<Vec<Origin>>,
@@ -151,17 +156,18 @@ async fn live(args: &RenderArgs) -> anyhow::Result<Outcome> {
     for name in &args.runnable {
         let name = name.to_string_lossy();
         let prospect = prospect(&cluster, &name, &edited).await?;
-        let what = if prospect.is_new() {
-            "would be the next run"
-        } else {
-            "is the present run"
+        let what = match prospect.due {
+            Some(Due::New(_)) => "would be the next run",
+            Some(_) => "is the present run",
+            None => "would be the next run, if it is not the present one",
         };
         shown.push(RenderedRun {
             title: format!(
                 "run {} of Runnable {}/{name}: {what}",
                 prospect.sequence, cluster.namespace
             ),
-            notes: Vec::new(),
+            notes: prospect.untold().into_iter().collect(),
+            hash: prospect.input_hash().map(str::to_owned),
             origins: None,
             run: prospect.run,
         });
@@ -184,6 +190,7 @@ fn render(
     };
     let template = compiled(document)?;
     let selected = selected(args, objects, runnable)?;
+    let given = given(objects, runnable)?;
     let namespace = match runnable.namespace() {
         "" => args.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE),
         namespace => namespace,
@@ -194,25 +201,52 @@ fn render(
         template_name: document.name(),
         runnable: &value,
         selected: selected.map(|selected| &selected.value),
+        sourced: &given.values,
     };
-    let run = run(&subject).map_err(|problems| unrendered(document, runnable, &problems))?;
+    let seen = given.seen(runnable);
+    let run = run(&subject).map_err(|problems| unrendered(document, &seen, &problems))?;
     let files = Files {
         template: document,
         runnable,
         selected,
+        sourced: &given.written,
     };
+    let mut notes = notes(&subject, &value);
+    notes.extend(given.absent.iter().map(Absent::left_out));
+    if given.lacks_uid && run.rendered.has_secrets() {
+        notes.push(OF_PLACEHOLDER_SECRET.to_owned());
+    }
     Ok(RenderedRun {
         title: format!(
             "run 1 of Runnable {namespace}/{} by ClusterRunTemplate {}",
             runnable.name(),
             document.name()
         ),
-        notes: notes(&subject, &value),
+        notes,
+        hash: Some(run.rendered.input_hash().to_owned()),
         origins: args
             .explain
             .then(|| explain::origins(&files, &subject, &run)),
         run,
     })
+}
+
+/// Said of a hash that a Secret without a uid is part of.
+const OF_PLACEHOLDER_SECRET: &str =
+    "the template reads a Secret whose uid is not in its file: on a cluster the hash is another";
+
+/// The inputs that come from other objects, without optional ones that are not there; or what is wrong with them, and those
+/// that cannot be known.
+fn given(objects: &Objects, runnable: &Document) -> Result<Given, Vec<Finding>> {
+    let mut given = inputs_from::given(&objects.others, runnable);
+    let mut wrong = std::mem::take(&mut given.findings);
+    let missing = given.absent.iter().filter(|absent| !absent.optional);
+    wrong.extend(missing.map(|absent| absent.finding(runnable)));
+    if wrong.is_empty() {
+        Ok(given)
+    } else {
+        Err(wrong)
+    }
 }
 
 fn unrendered(document: &Document, runnable: &Document, problems: &[Diagnostic]) -> Vec<Finding> {
@@ -289,8 +323,10 @@ fn as_yaml(shown: &[RenderedRun]) -> anyhow::Result<String> {
         if index > 0 {
             out.push_str("---\n");
         }
-        let hash = shown.run.rendered.input_hash();
-        writeln!(out, "# {}\n# input hash {hash}", shown.title)?;
+        writeln!(out, "# {}", shown.title)?;
+        if let Some(hash) = &shown.hash {
+            writeln!(out, "# input hash {hash}")?;
+        }
         for note in &shown.notes {
             writeln!(out, "# {note}")?;
         }
@@ -306,7 +342,7 @@ fn as_json(shown: &[RenderedRun]) -> String {
     let entry = |shown: &RenderedRun| match &shown.origins {
         None => shown.run.object.clone(),
         Some(origins) => json!({
-            "inputHash": shown.run.rendered.input_hash(),
+            "inputHash": shown.hash,
             "run": shown.run.object,
             "values": explain::as_json(origins),
         }),

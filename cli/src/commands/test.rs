@@ -28,9 +28,11 @@ A case is a folder with
   played/NAME.yaml         statuses that the engine writes, in the order of their names, and
   played/NAME.expected.yaml  the conditions and outputs that the Runnable then has;
   case.yaml                description, inputs (merged into those of the Runnable), and where template,
-                           runnable and selected are, if not in template.yaml (or
-                           run-template.yaml), runnable.yaml and selected.yaml of this folder
-                           or of one above it.
+                           runnable, selected and sources are, if not in template.yaml (or
+                           run-template.yaml), runnable.yaml, selected.yaml and sources.yaml of
+                           this folder or of one above it.
+
+sources.yaml holds the ConfigMaps and Secrets that inputs come from: there are no others.
 
 Examples:
   cartouche test examples

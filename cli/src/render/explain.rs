@@ -1,6 +1,6 @@
 //! Where every value of a run comes from.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use cartouche_templating::syntax::{self, To};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Run, Subject, value_of};
 use crate::{
     input_schema,
-    source::{self, Document, Node, Segment},
+    source::{self, Document, Node, Segment, SourceSpan},
     template_file,
 };
 
@@ -35,6 +35,8 @@ pub(crate) struct Files<'a> {
     pub(crate) template: &'a Document,
     pub(crate) runnable: &'a Document,
     pub(crate) selected: Option<&'a Document>,
+    /// Where inputs from other objects are written, by name.
+    pub(crate) sourced: &'a BTreeMap<String, SourceSpan>,
 }
 
 /// All values with tags, in the order of the template.
@@ -47,6 +49,7 @@ pub(crate) fn origins(files: &Files<'_>, subject: &Subject<'_>, run: &Run) -> Ve
         let tag = TagOrigin {
             value: value_of(&placed.tag.path, subject).unwrap_or_default(),
             place: written(files, &placed.tag.path)
+                .or_else(|| sourced(files, &placed.tag.path))
                 .or_else(|| by_default(files.template, &placed.tag.path)),
             path: placed.tag.path,
         };
@@ -95,6 +98,13 @@ fn written(files: &Files<'_>, path: &str) -> Option<String> {
         };
     }
     Some(document.place(&node.span).shown())
+}
+
+/// Where an input that a path leads to, or into, is written in another object.
+fn sourced(files: &Files<'_>, path: &str) -> Option<String> {
+    let steps = syntax::steps(path);
+    let name = input_schema::below_inputs(&steps)?.first()?.key()?;
+    Some(files.sourced.get(name)?.shown())
 }
 
 /// Where the template declares the default that a path leads to, or into.

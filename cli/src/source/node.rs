@@ -70,6 +70,17 @@ impl Node {
         keys.iter().try_fold(self, |node, key| node.get(key))
     }
 
+    /// Where its first key is, or the first element of a list.
+    pub(crate) fn first_key(&self) -> Option<&Range<usize>> {
+        match &self.content {
+            Content::Object(entries) => entries.first().map(|entry| &entry.key_span),
+            Content::Array(items) => items
+                .first()
+                .map(|item| item.first_key().unwrap_or(&item.span)),
+            Content::Scalar(_) => None,
+        }
+    }
+
     /// What the API server holds after this was applied: an integral float is an integer there.
     pub(crate) fn to_value(&self) -> Value {
         match &self.content {

@@ -22,6 +22,8 @@ struct Settings {
     runnable: Option<PathBuf>,
     /// The selected object, relative to this file.
     selected: Option<PathBuf>,
+    /// The objects that inputs come from, relative to this file.
+    sources: Option<PathBuf>,
     /// Merged into the inputs of the Runnable; a null takes an input away.
     inputs: Option<Value>,
 }
@@ -72,6 +74,7 @@ fn case(root: &Path, folder: &Path) -> anyhow::Result<Case> {
         template: None,
         runnable: None,
         selected: None,
+        sources: None,
         inputs: None,
     };
     for ancestor in ancestors(folder) {
@@ -128,6 +131,10 @@ fn inherit(case: &mut Case, folder: &Path) -> anyhow::Result<()> {
     take(
         &mut case.selected,
         place(settings.selected, &["selected.yaml"]),
+    );
+    take(
+        &mut case.sources,
+        place(settings.sources, &["sources.yaml"]),
     );
     if folder == case.folder {
         case.description = settings.description;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::template_test::{
     Case, EXPECTED, EXPECTED_ERROR, PLAYED, PLAYED_EXPECTED, difference, find, play::PlayedRun,
+    sources,
 };
 use crate::{
     objects,
@@ -41,6 +42,7 @@ pub(crate) fn perform(case: &Case, mode: Mode) -> anyhow::Result<Vec<Difference>
         .as_deref()
         .map(|path| document("selected", Some(path)))
         .transpose()?;
+    let sourced = sources::inputs(case, &runnable)?;
     let mut expectations = Expectations {
         case,
         mode,
@@ -49,19 +51,27 @@ pub(crate) fn perform(case: &Case, mode: Mode) -> anyhow::Result<Vec<Difference>
     let template = match template_file::compile(&template_document) {
         Some(Ok(template)) => template,
         Some(Err(problems)) => {
-            expectations.error(&problems)?;
+            expectations.error(&lines(&problems))?;
             return Ok(expectations.differences);
         }
         None => bail!("{} has no spec.template", template_document.source.name),
+    };
+    let sourced = match sourced {
+        Ok(sourced) => sourced,
+        Err(why) => {
+            expectations.error(&why)?;
+            return Ok(expectations.differences);
+        }
     };
     let subject = Subject {
         template: &template,
         template_name: template_document.name(),
         runnable: &runnable,
         selected: selected.as_ref().map(|document| &document.value),
+        sourced: &sourced,
     };
     match render::run(&subject) {
-        Err(problems) => expectations.error(&problems)?,
+        Err(problems) => expectations.error(&lines(&problems))?,
         Ok(run) => {
             expectations.run(&run)?;
             expectations.played(&template, &run, &runnable)?;
@@ -77,6 +87,11 @@ fn document(what: &str, path: Option<&Path>) -> anyhow::Result<Document> {
         );
     };
     source::load_one(path)?.map_err(|finding| finding.as_error())
+}
+
+fn lines(problems: &[Diagnostic]) -> String {
+    let lines = problems.iter().map(|problem| format!("{problem}\n"));
+    lines.collect()
 }
 
 /// The Runnable, with the inputs of the case.
@@ -106,12 +121,7 @@ impl Expectations<'_> {
     }
 
     /// It does not render.
-    fn error(&mut self, problems: &[Diagnostic]) -> anyhow::Result<()> {
-        let mut text = String::new();
-        for problem in problems {
-            text.push_str(&problem.to_string());
-            text.push('\n');
-        }
+    fn error(&mut self, text: &str) -> anyhow::Result<()> {
         if self.mode == Mode::Compare && !self.case.folder.join(EXPECTED_ERROR).is_file() {
             self.differ(
                 &self.case.folder.join(EXPECTED),
@@ -120,7 +130,7 @@ impl Expectations<'_> {
             return Ok(());
         }
         self.not_expected(EXPECTED)?;
-        self.text(&self.case.folder.join(EXPECTED_ERROR), &text)
+        self.text(&self.case.folder.join(EXPECTED_ERROR), text)
     }
 
     /// A file that expects the opposite.

@@ -8,10 +8,11 @@ use cartouche_templating::{
 };
 use serde_json::Value;
 
-use super::shape;
+use super::{secrets, shape};
 use crate::{
     finding::{Finding, Rule, Severity},
     input_schema,
+    inputs_from::{is_of_secret, place_of_input},
     schema::{
         Member, Schema,
         walk::{Impossible, ImpossibleStep, walk},
@@ -46,8 +47,10 @@ pub(super) fn misfit(
         },
     };
     let message = format!("Runnable {}: {message}", runnable.name());
+    let place = place_of_input(runnable, steps)
+        .unwrap_or_else(|| shape::place(runnable, &runnable.root, steps, unknown));
     let finding = Finding::error(Rule::Input, message)
-        .at(shape::place(runnable, &runnable.root, steps, unknown))
+        .at(place)
         .label(match kind {
             DiagnosticKind::MissingInput { key, .. } => format!("'{key}' is missing here"),
             DiagnosticKind::UnknownInput { .. } => "not declared by the template".to_owned(),
@@ -68,6 +71,8 @@ pub(super) fn misfit(
 /// What to do about an input that does not fit, at the end of these steps of the Runnable.
 fn misfit_help(kind: &DiagnosticKind, steps: &[Segment], runnable: &Document) -> String {
     match (kind, steps.last()) {
+        (DiagnosticKind::UnknownInput { .. }, _) => unknown_help(kind, steps),
+        _ if is_of_secret(runnable, steps) => secrets::DECLARE.to_owned(),
         (DiagnosticKind::MissingInput { key, .. }, _) => {
             let more = kind.cure().map(|cure| format!("; {cure}"));
             format!(
@@ -75,12 +80,6 @@ fn misfit_help(kind: &DiagnosticKind, steps: &[Segment], runnable: &Document) ->
                 source::shown(steps),
                 more.unwrap_or_default()
             )
-        }
-        (DiagnosticKind::UnknownInput { known }, Some(Segment::Key(key))) => {
-            suggestion::hint(key, "the inputs are", known.iter().map(String::as_str))
-                .unwrap_or_else(|| {
-                    "take it out of the Runnable, or declare it in inputSchema".to_owned()
-                })
         }
         (DiagnosticKind::NotAllowed { allowed }, _) => {
             let given = Segment::value_at(steps, &runnable.value).and_then(Value::as_str);
@@ -92,6 +91,17 @@ fn misfit_help(kind: &DiagnosticKind, steps: &[Segment], runnable: &Document) ->
         }
         _ => kind.cure().unwrap_or_else(|| CORRECT.to_owned()),
     }
+}
+
+/// The same of one that the template does not take.
+fn unknown_help(kind: &DiagnosticKind, steps: &[Segment]) -> String {
+    let hint = match (kind, steps.last()) {
+        (DiagnosticKind::UnknownInput { known }, Some(Segment::Key(key))) => {
+            suggestion::hint(key, "the inputs are", known.iter().map(String::as_str))
+        }
+        _ => None,
+    };
+    hint.unwrap_or_else(|| "take it out of the Runnable, or declare it in inputSchema".to_owned())
 }
 
 /// The key of a property says more than the first line below it.

@@ -34,13 +34,13 @@ pub(super) fn check(document: &Document, is_template: bool) -> Vec<Finding> {
     findings.chain(others).collect()
 }
 
-/// Adds what is told here to what the schema says, and takes away what that says of the same value: a pattern says
-/// less than a sentence.
-pub(super) fn added_to(mut shape: Vec<Finding>, policy: Vec<Finding>) -> Vec<Finding> {
+/// Adds what is told here, or of sources, to what the schema says, and takes away what that says of the same value: a
+/// pattern says less than a sentence.
+pub(super) fn added_to(mut shape: Vec<Finding>, told: Vec<Finding>) -> Vec<Finding> {
     let span = |finding: &Finding| finding.place.as_ref().map(|place| place.span.clone());
-    let told: Vec<_> = policy.iter().map(span).collect();
-    shape.retain(|finding| finding.rule != Rule::FieldType || !told.contains(&span(finding)));
-    shape.extend(policy);
+    let spans: Vec<_> = told.iter().map(span).collect();
+    shape.retain(|finding| finding.rule != Rule::FieldType || !spans.contains(&span(finding)));
+    shape.extend(told);
     shape
 }
 

@@ -9,10 +9,11 @@ use cartouche_templating::{
 };
 use serde_json::Value;
 
-use super::{Knowledge, chained, inputs, names, policy, shape, template};
+use super::{Knowledge, chained, inputs, names, policy, secrets, shape, template};
 use crate::{
     finding::{Finding, Rule},
     input_schema,
+    inputs_from::{Given, place_of_input},
     objects::{self, Objects, Selected, namespace_of},
     render,
     schema::check::{self, Partial},
@@ -22,7 +23,12 @@ use crate::{
 
 /// Renders the template of a Runnable, as far as that goes, and checks the outcome. What is wrong with the
 /// template alone is not said again.
-pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledge) -> Vec<Finding> {
+pub(super) fn check(
+    objects: &Objects,
+    runnable: &Document,
+    given: &Given,
+    knowledge: &Knowledge,
+) -> Vec<Finding> {
     let Some(document) = objects.template_of(runnable) else {
         // A reference of the wrong shape is told as such.
         let refers_to_files =
@@ -33,8 +39,14 @@ pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledg
         return Vec::new();
     };
     let (selected, mut findings) = selected(objects, runnable);
+    let absent = given.absent.iter();
+    let read = absent.filter(|absent| draft.template().reads_input(&absent.input));
+    findings.extend(read.filter_map(|absent| absent.unchecked(runnable)));
     let prepared = render::prepared(&runnable.value, namespace_of(runnable));
-    let context = match Context::new(&prepared, selected.map(|selected| &selected.value)) {
+    let context = Context::new(&prepared, selected.map(|selected| &selected.value));
+    let context = context.and_then(|context| context.with_sources(&given.known()));
+    let runnable = &given.seen(runnable);
+    let context = match context {
         Ok(context) => context,
         Err(problems) => {
             findings.extend(
@@ -45,7 +57,7 @@ pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledg
             return findings;
         }
     };
-    let attempt = draft.attempt(&context, &[]);
+    let attempt = draft.attempt(&context, &given.unknown());
     let asked = runnable.root.at(&["spec", "selector"]).is_some();
     let unfinished = selected.filter(|chosen| chained::is_unfinished(chosen));
     let is_unknown = |problem: &Diagnostic| {
@@ -64,6 +76,7 @@ pub(super) fn check(objects: &Objects, runnable: &Document, knowledge: &Knowledg
         ));
     }
     findings.extend(check_run(document, runnable, &attempt, knowledge));
+    findings.extend(secrets::check(document, runnable));
     let (asking, made) = (Some(runnable), &attempt.document);
     findings.extend(policy::check_name(asking, document, made));
     findings.extend(policy::check_stop(asking, document, made));
@@ -217,6 +230,9 @@ fn missing_input(runnable: &Document, path: &str) -> Option<Missing> {
 
 /// The place of a part of the Runnable; of its name where that part is not there.
 fn subject_place(runnable: &Document, at: &[Segment]) -> crate::source::SourceSpan {
+    if let Some(place) = place_of_input(runnable, at) {
+        return place;
+    }
     let (_, _, taken) = runnable.root.follow(at);
     if at.is_empty() || taken < at.len() {
         return runnable.place_of(&["metadata", "name"]);
@@ -249,7 +265,10 @@ fn check_run(
         let ours = mismatches
             .iter()
             .filter(|mismatch| from_a_tag(&mismatch.at));
-        findings.extend(ours.map(|mismatch| shape::finding(document, body, mismatch)));
+        findings.extend(ours.map(|mismatch| {
+            let finding = shape::finding(document, body, mismatch);
+            finding.maybe_help(secrets::help(document, runnable, &mismatch.at))
+        }));
     }
     let refused = names::check(run);
     let refused = refused.iter().filter(|refused| from_a_tag(&refused.at));

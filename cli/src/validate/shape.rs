@@ -96,23 +96,5 @@ fn default_help(fault: &Fault) -> Option<String> {
 /// The place of a part of a document: of its key where the key is meant, or where the value goes over
 /// several lines.
 pub(super) fn place(document: &Document, root: &Node, at: &[Segment], on_key: bool) -> SourceSpan {
-    let (node, key, taken) = root.follow(at);
-    let whole = taken == at.len();
-    let long = !matches!(node.content, Content::Scalar(_));
-    let span = match key {
-        Some(key) if (on_key && whole) || long => key,
-        _ if node.span.is_empty() => first_key(node).unwrap_or(&node.span),
-        _ => &node.span,
-    };
-    document.place(span)
-}
-
-fn first_key(node: &Node) -> Option<&std::ops::Range<usize>> {
-    match &node.content {
-        Content::Object(entries) => entries.first().map(|entry| &entry.key_span),
-        Content::Array(items) => items
-            .first()
-            .map(|item| first_key(item).unwrap_or(&item.span)),
-        Content::Scalar(_) => None,
-    }
+    document.place_below(root, at, on_key)
 }

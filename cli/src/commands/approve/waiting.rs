@@ -34,14 +34,20 @@ pub(super) fn waiting(
     let own = Asks::of_runnable(&prospect.runnable.spec);
     let general = Asks::of_template(&prospect.template.spec);
     let policy = Policy::as_far_as_usable(&own, &general).approval;
-    let hash = prospect.run.rendered.input_hash();
-    of_due(runnable, policy, (prospect.due, hash), place)
+    let due = match (prospect.due, prospect.input_hash()) {
+        (Some(due), Some(hash)) => Ok((due, hash)),
+        (Some(due), None) if !matches!(due, Due::New(_)) => Ok((due, "")),
+        // Without a hash it cannot be known whether what is shown is what waits.
+        _ => Err(prospect.untold().unwrap_or_default()),
+    };
+    of_due(runnable, policy, due, place)
 }
 
+/// `due` is what is rendered, or why its hash is not known.
 fn of_due(
     runnable: &Runnable,
     policy: ApprovalPolicy,
-    (due, hash): (Due, &str),
+    due: Result<(Due, &str), String>,
     place: &Place,
 ) -> anyhow::Result<Waiting> {
     let name = runnable.name_any();
@@ -56,6 +62,7 @@ fn of_due(
             "runs of {name} wait for nobody, since neither it nor its template has spec.approval: Manual"
         ));
     }
+    let (due, hash) = due.map_err(|untold| unknown(&untold, &name, place))?;
     let sequence = match due {
         Due::New(sequence) => sequence,
         Due::Pending(present) => {
@@ -87,6 +94,15 @@ fn of_due(
     }
     is_asked_for(runnable, &wanted, place)?;
     Ok(Waiting::ForPerson(wanted))
+}
+
+/// Why nothing is approved whose hash is not known: that of another document may wait, and nobody would see it.
+fn unknown(untold: &str, name: &str, place: &Place) -> anyhow::Error {
+    let diff = place.command(&format!("diff {name}"));
+    anyhow!(
+        "{untold}, nor whether what you would see is what waits: nothing is approved\n\
+         hint: `{diff}` shows it; whoever may read the Secret can approve it"
+    )
 }
 
 /// What the controller asks a person for.
@@ -180,7 +196,7 @@ mod tests {
         of_due(
             &runnable(patch),
             ApprovalPolicy::Manual,
-            (due, hash),
+            Ok((due, hash)),
             &place,
         )
     }
@@ -230,7 +246,7 @@ mod tests {
         let automatic = of_due(
             &runnable(&none),
             ApprovalPolicy::Automatic,
-            (Due::New(4), "v1:a"),
+            Ok((Due::New(4), "v1:a")),
             &Place::default(),
         );
         let Waiting::Nothing(automatic) = automatic.unwrap() else {

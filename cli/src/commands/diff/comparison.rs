@@ -27,10 +27,12 @@ use crate::{
 pub(crate) struct Comparison {
     pub(super) name: String,
     pub(super) namespace: String,
-    pub(super) would_run: bool,
+    /// Nothing where it follows from a Secret that the user may not read.
+    pub(super) would_run: Option<bool>,
     /// The number of the run that would be made, or that is the same.
     pub(super) sequence: i64,
-    pub(super) input_hash: String,
+    /// Nothing where it follows from such a one.
+    pub(super) input_hash: Option<String>,
     /// Kind of the run.
     pub(super) kind: String,
     pub(super) last: Last,
@@ -74,9 +76,11 @@ impl Comparison {
         Ok(Self {
             name: prospect.runnable.name_any(),
             namespace: cluster.namespace.clone(),
-            would_run: matches!(prospect.due, Due::New(_) | Due::Pending(_)),
+            would_run: prospect
+                .due
+                .map(|due| matches!(due, Due::New(_) | Due::Pending(_))),
             sequence: prospect.sequence,
-            input_hash: prospect.run.rendered.input_hash().to_owned(),
+            input_hash: prospect.input_hash().map(str::to_owned),
             kind: prospect.run.rendered.kind().to_owned(),
             notes: notes(prospect, &last, served.is_some()),
             last,
@@ -150,9 +154,11 @@ fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
         ),
         Last::Known { .. } => {}
     }
+    // Where nothing else is told of it, the verdict says so.
+    notes.extend(prospect.untold().filter(|_| prospect.due.is_some()));
     if prospect.is_provisional {
         notes.push(
-            "the template reads uid, generation or creationTimestamp: on the cluster the hash is another"
+            "the template reads uid, generation or creationTimestamp, or a new Secret: on the cluster the hash is another"
                 .to_owned(),
         );
     }
@@ -160,15 +166,23 @@ fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
 }
 
 fn verdict(prospect: &Prospect) -> String {
-    let hash = prospect.run.rendered.input_hash();
+    let hash = prospect.input_hash();
+    let hash = hash.map(|hash| format!(" ({hash})")).unwrap_or_default();
     match prospect.due {
-        Due::New(next) if prospect.runnable.spec.suspend == Some(true) => {
-            format!("this would be run {next} once the Runnable is resumed ({hash})")
+        None => format!(
+            "{}: if it has, or if what is rendered differs, this would be run {}",
+            prospect.untold().unwrap_or_default(),
+            prospect.sequence
+        ),
+        Some(Due::New(next)) if prospect.runnable.spec.suspend == Some(true) => {
+            format!("this would be run {next} once the Runnable is resumed{hash}")
         }
-        Due::New(next) => format!("this would be run {next} ({hash})"),
-        Due::Pending(present) => format!("run {present} is to be made of it ({hash})"),
-        Due::Nothing(present) => format!("nothing to run: run {present} is the same ({hash})"),
-        Due::OtherHash(present) => format!(
+        Some(Due::New(next)) => format!("this would be run {next}{hash}"),
+        Some(Due::Pending(present)) => format!("run {present} is to be made of it{hash}"),
+        Some(Due::Nothing(present)) => {
+            format!("nothing to run: run {present} is the same{hash}")
+        }
+        Some(Due::OtherHash(present)) => format!(
             "whether run {present} is the same is found out by the controller: its hash was made in another way"
         ),
     }

@@ -16,7 +16,10 @@ const LAST_WORDS: usize = 200;
 
 /// The summary, what would run, what cannot be told, and the rest.
 pub(super) fn text(all: &[Compared]) -> String {
-    let would_run = |compared: &&Compared| matches!(&compared.found, Ok(it) if it.would_run);
+    let would_run =
+        |compared: &&Compared| matches!(&compared.found, Ok(it) if it.would_run == Some(true));
+    let is_same =
+        |compared: &&Compared| matches!(&compared.found, Ok(it) if it.would_run == Some(false));
     let count = all.iter().filter(would_run).count();
     let runnables = if all.len() == 1 {
         "Runnable"
@@ -24,9 +27,7 @@ pub(super) fn text(all: &[Compared]) -> String {
         "Runnables"
     };
     let mut out = format!("**{count} of {} {runnables} would run**\n", all.len());
-    let (first, rest): (Vec<_>, Vec<_>) = all
-        .iter()
-        .partition(|compared| compared.found.is_err() || would_run(compared));
+    let (rest, first): (Vec<_>, Vec<_>) = all.iter().partition(is_same);
     let sections = first.into_iter().map(section);
     let mut left_out = 0;
     for text in sections.chain(rest.into_iter().map(line)) {
@@ -135,9 +136,9 @@ mod tests {
             found: Ok(Comparison {
                 name: name.to_owned(),
                 namespace: "demo".to_owned(),
-                would_run,
+                would_run: Some(would_run),
                 sequence: 2,
-                input_hash: "v1:0".to_owned(),
+                input_hash: Some("v1:0".to_owned()),
                 kind: "Job".to_owned(),
                 last: Last::Known { changes: change },
                 notes: Vec::new(),

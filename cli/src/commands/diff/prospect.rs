@@ -1,9 +1,9 @@
 //! What a Runnable would run now.
 
-use std::{fmt, path::PathBuf};
+use std::{collections::BTreeSet, fmt, path::PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
-use cartouche_crds::{ClusterRunTemplate, Runnable};
+use cartouche_crds::{ClusterRunTemplate, INPUT_HASH_ANNOTATION, Runnable};
 use cartouche_protocol::{
     diagnosis::{Diagnosis, Fault},
     facts::RunnableFacts,
@@ -13,6 +13,7 @@ use cartouche_templating::{Diagnostic, Template, kinds, syntax};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::sources::{self, Sources};
 use crate::{
     cluster::{Cluster, as_json},
     objects::{Objects, RUNNABLE, Selected, TEMPLATE},
@@ -30,7 +31,10 @@ pub(crate) struct Prospect {
     /// The number that the run would have.
     pub(crate) sequence: i64,
     pub(crate) run: Run,
-    pub(crate) due: Due,
+    /// None where it cannot be told, since it follows from Secrets that are unread.
+    pub(crate) due: Option<Due>,
+    /// The Secrets that the hash follows from, and that the user may not read: without them there is no hash.
+    pub(super) unread: BTreeSet<String>,
     /// The template that it is rendered with.
     pub(crate) template: ClusterRunTemplate,
     /// The object that is selected.
@@ -54,7 +58,28 @@ impl fmt::Display for OfSecrets {
 impl Prospect {
     /// Whether it is another run than the present one.
     pub(crate) fn is_new(&self) -> bool {
-        matches!(self.due, Due::New(_))
+        matches!(self.due, Some(Due::New(_)))
+    }
+
+    /// The hash of what is rendered, if it can be known.
+    pub(crate) fn input_hash(&self) -> Option<&str> {
+        let hash = self.run.rendered.input_hash();
+        Some(hash).filter(|_| self.unread.is_empty())
+    }
+
+    /// Why its hash cannot be known, if it cannot.
+    pub(crate) fn untold(&self) -> Option<String> {
+        let names: Vec<&str> = self.unread.iter().map(String::as_str).collect();
+        match names.as_slice() {
+            [] => None,
+            [name] => Some(format!(
+                "whether the Secret {name} has changed cannot be told, since you may not read it"
+            )),
+            several => Some(format!(
+                "whether the Secrets {} have changed cannot be told, since you may not read them",
+                several.join(", ")
+            )),
+        }
     }
 
     /// Marks an error that may repeat parts of a Secret.
@@ -137,7 +162,7 @@ pub(crate) async fn prospect(
 ) -> anyhow::Result<Prospect> {
     let live = cluster.runnable(name).await?;
     let runnable = edited.runnable(&live)?;
-    of_live(cluster, live, runnable, edited.template()?).await
+    of_live(cluster, (live, runnable), edited.template()?, &[]).await
 }
 
 /// Renders a live Runnable with the template of some files, if they hold it.
@@ -148,14 +173,14 @@ pub(super) async fn with_template_of(
 ) -> anyhow::Result<Prospect> {
     let live = cluster.runnable(name).await?;
     let template = template_of(files, &live)?;
-    of_live(cluster, live.clone(), live, template).await
+    of_live(cluster, (live.clone(), live), template, &files.others).await
 }
 
 async fn of_live(
     cluster: &Cluster,
-    live: Runnable,
-    runnable: Runnable,
+    (live, runnable): (Runnable, Runnable),
     edited: Option<ClusterRunTemplate>,
+    files: &[Document],
 ) -> anyhow::Result<Prospect> {
     let selected = match &runnable.spec.selector {
         Some(selector) => Some(serde_json::to_value(cluster.selected(selector).await?)?),
@@ -164,6 +189,7 @@ async fn of_live(
     let state = State {
         live: Some(live),
         template: template(cluster, &runnable, edited).await?,
+        sources: sources::read(cluster, &runnable, files).await?,
         runnable,
         selected,
     };
@@ -189,6 +215,7 @@ pub(super) async fn of_files(
     let state = State {
         template: template(cluster, &runnable, template_of(files, &runnable)?).await?,
         selected: selected(cluster, files, &document, &runnable).await?,
+        sources: sources::read(cluster, &runnable, &files.others).await?,
         live,
         runnable,
     };
@@ -244,6 +271,7 @@ struct State {
     runnable: Runnable,
     template: ClusterRunTemplate,
     selected: Option<Value>,
+    sources: Sources,
 }
 
 fn marked(error: anyhow::Error, has_secrets: bool) -> anyhow::Error {
@@ -295,20 +323,29 @@ impl State {
             template_name: name,
             runnable: &value,
             selected: self.selected.as_ref(),
+            sourced: &self.sources.values,
         };
         let status = self.live.as_ref().and_then(|live| live.status.as_ref());
         let ledger = status.map(Ledger::of).unwrap_or_default();
         let run = numbered(&subject, ledger.next_sequence())?;
         let asked = RunnableFacts::of(&self.runnable).rerun_token;
-        let due = ledger.due(run.rendered.input_hash(), asked.as_deref());
-        let (run, sequence) = match due {
-            Due::New(next) => (run, next),
-            Due::Pending(present) | Due::Nothing(present) | Due::OtherHash(present) => {
+        let unread = self.sources.unread_by(&template);
+        let hash = Some(run.rendered.input_hash()).filter(|_| unread.is_empty());
+        let due = due(&ledger, hash, asked.as_deref());
+        let (mut run, sequence) = match due {
+            None => (run, ledger.next_sequence()),
+            Some(Due::New(next)) => (run, next),
+            Some(Due::Pending(present) | Due::Nothing(present) | Due::OtherHash(present)) => {
                 (numbered(&subject, present)?, present)
             }
         };
+        if !unread.is_empty() {
+            without_hash(&mut run.object);
+        }
         Ok(Prospect {
-            is_provisional: self.live.is_none() && render::depends_on_placeholders(&subject),
+            is_provisional: self.sources.are_provisional(&template)
+                || self.live.is_none() && render::depends_on_placeholders(&subject),
+            unread,
             live: self.live,
             runnable: self.runnable,
             sequence,
@@ -318,6 +355,22 @@ impl State {
             selected: self.selected,
             has_secrets: false,
         })
+    }
+}
+
+/// Whether a run is due. Where the hash is not known, that is told only if it is the same whatever it is.
+fn due(ledger: &Ledger, hash: Option<&str>, asked: Option<&str>) -> Option<Due> {
+    let of_another = ledger.due(hash.unwrap_or_default(), asked);
+    let current = ledger.current.as_ref().filter(|_| hash.is_none());
+    let of_same = current.map(|current| ledger.due(&current.input_hash, asked));
+    Some(of_another).filter(|due| of_same.is_none_or(|same| same == *due))
+}
+
+/// A hash that is not of what the cluster has is shown to nobody.
+fn without_hash(run: &mut Value) {
+    let annotations = run.pointer_mut("/metadata/annotations");
+    if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+        annotations.remove(INPUT_HASH_ANNOTATION);
     }
 }
 

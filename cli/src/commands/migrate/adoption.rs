@@ -1,5 +1,7 @@
 //! Which runs of Cartographer are taken over.
 
+use std::collections::BTreeMap;
+
 use cartouche_crds::{ClusterRunTemplate, RUNNABLE_NAME_LABEL, Runnable};
 use cartouche_protocol::ledger::{Ledger, ListedRun, RunIdentity, rebuild};
 use cartouche_templating::{Rendered, Template, contains, label_value};
@@ -73,6 +75,8 @@ async fn rendered(
         template_name: &template.name_any(),
         runnable: &as_json(runnable)?,
         selected: selected.as_ref(),
+        // Runnables of Cartographer take no inputs from other objects.
+        sourced: &BTreeMap::new(),
     };
     match render::run(&subject) {
         Ok(run) => Ok(Ok(run.rendered)),

@@ -133,7 +133,7 @@ async fn changes(
     let Some(old) = old else {
         return Ok(None);
     };
-    let rendered = prospect.filter(|it| it.due == Due::Pending(current.sequence));
+    let rendered = prospect.filter(|it| it.due == Some(Due::Pending(current.sequence)));
     let mut changes = match rendered {
         Some(rendered) => rendered_differences(&old, &rendered.run.object),
         None => match object(current, cluster).await? {
@@ -151,8 +151,8 @@ async fn changes(
 
 /// Whether a run is what is rendered now: tags of a template that renders something else may not be those that it
 /// was made of.
-fn is_rendered_now(due: Due, sequence: i64) -> bool {
-    matches!(due, Due::Pending(now) | Due::Nothing(now) if now == sequence)
+fn is_rendered_now(due: Option<Due>, sequence: i64) -> bool {
+    matches!(due, Some(Due::Pending(now) | Due::Nothing(now)) if now == sequence)
 }
 
 /// By what a run at work is judged; nothing where it, or its template, cannot be read.
@@ -211,11 +211,14 @@ mod tests {
     #[test]
     fn tags_tell_nothing_of_a_run_that_is_not_what_is_rendered_now() {
         for due in [Due::Pending(2), Due::Nothing(2)] {
-            assert!(is_rendered_now(due, 2));
-            assert!(!is_rendered_now(due, 3));
+            assert!(is_rendered_now(Some(due), 2));
+            assert!(!is_rendered_now(Some(due), 3));
         }
         for due in [Due::New(3), Due::OtherHash(2)] {
-            assert!(!is_rendered_now(due, 2));
+            assert!(!is_rendered_now(Some(due), 2));
+        }
+        for sequence in [2, 3] {
+            assert!(!is_rendered_now(None, sequence));
         }
     }
 }

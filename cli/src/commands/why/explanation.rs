@@ -198,11 +198,14 @@ fn warnings(template: &ClusterRunTemplate) -> Option<String> {
 
 /// Whether there is anything to run now.
 fn next(prospect: anyhow::Result<Prospect>) -> Next {
-    match prospect.map(|prospect| prospect.due) {
-        Ok(Due::New(sequence)) => Next::New { sequence },
-        Ok(Due::Pending(sequence)) => Next::Pending { sequence },
-        Ok(Due::Nothing(sequence)) => Next::Nothing { sequence },
-        Ok(Due::OtherHash(sequence)) => Next::OtherHash { sequence },
+    match prospect.map(|prospect| (prospect.due, prospect.untold())) {
+        Ok((Some(Due::New(sequence)), _)) => Next::New { sequence },
+        Ok((Some(Due::Pending(sequence)), _)) => Next::Pending { sequence },
+        Ok((Some(Due::Nothing(sequence)), _)) => Next::Nothing { sequence },
+        Ok((Some(Due::OtherHash(sequence)), _)) => Next::OtherHash { sequence },
+        Ok((None, untold)) => Next::Unknown {
+            message: untold.unwrap_or_default(),
+        },
         Err(error) => {
             let text = format!("{error:#}");
             Next::Unknown {

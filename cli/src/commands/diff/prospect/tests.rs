@@ -32,6 +32,7 @@ fn state(kind: &str, selected: &str, last: &str) -> State {
         runnable,
         template,
         selected: Some(json!({ "data": { "a": "b" } })),
+        sources: Sources::default(),
     }
 }
 

@@ -1,0 +1,189 @@
+//! Inputs that come from other objects, as the user reads them on a cluster.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use anyhow::anyhow;
+use cartouche_crds::{InputSource, Runnable};
+use cartouche_protocol::{
+    diagnosis::{Diagnosis, Fault},
+    sourced_inputs::{self, NoInputs, SourceKind, SourceObject, SourceRead},
+};
+use cartouche_templating::{Sourced, Template};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::{Api, ResourceExt as _};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    cluster::{Cluster, within},
+    inputs_from::object::{self, Unusable},
+    outcome::diagnosed,
+    source::Document,
+};
+
+/// The inputs, as far as they can be known.
+#[derive(Default)]
+pub(super) struct Sources {
+    /// By name.
+    pub(super) values: BTreeMap<String, Sourced>,
+    /// Those from Secrets that the user may not read, and these. Of their values nothing is known, and no hash is.
+    unread: BTreeMap<String, String>,
+    /// Those from Secrets that have yet to get a uid.
+    unborn: BTreeSet<String>,
+}
+
+impl Sources {
+    /// The Secrets that the hash of what the template renders follows from, and that the user may not read.
+    pub(super) fn unread_by(&self, template: &Template) -> BTreeSet<String> {
+        let unread = self.unread.iter();
+        let read = unread.filter(|(input, _)| template.reads_input(input));
+        read.map(|(_, secret)| secret.clone()).collect()
+    }
+
+    /// Whether the hash follows from the uid of a Secret that is not on the cluster yet.
+    pub(super) fn are_provisional(&self, template: &Template) -> bool {
+        self.unborn.iter().any(|input| template.reads_input(input))
+    }
+}
+
+/// What was read of one object.
+enum Read {
+    Known(SourceRead),
+    /// A Secret of the files that is not on the cluster.
+    Unborn(SourceRead),
+    /// A Secret that the user may not read.
+    Forbidden,
+}
+
+/// Reads the objects that a Runnable takes inputs from. A `ConfigMap`, and what a Secret holds, is as in the files, if it is
+/// in one: they are to be applied.
+pub(super) async fn read(
+    cluster: &Cluster,
+    runnable: &Runnable,
+    files: &[Document],
+) -> anyhow::Result<Sources> {
+    let sources = runnable.spec.inputs_from.as_deref().unwrap_or_default();
+    if sources.is_empty() {
+        return Ok(Sources::default());
+    }
+    sourced_inputs::check(runnable.spec.inputs.as_ref(), sources).map_err(without)?;
+    let (mut reads, mut found) = (BTreeMap::new(), Sources::default());
+    let wanted: BTreeSet<SourceObject> = sources.iter().filter_map(SourceObject::of).collect();
+    for wanted in wanted {
+        let keys = sourced_inputs::keys(sources, &wanted);
+        let of_it = |source: &&InputSource| SourceObject::of(source).as_ref() == Some(&wanted);
+        let inputs = sources.iter().filter(of_it).map(|it| it.name.clone());
+        let read = match read_one(cluster, files, &wanted, &keys).await? {
+            Read::Known(read) => read,
+            Read::Unborn(read) => {
+                found.unborn.extend(inputs);
+                read
+            }
+            Read::Forbidden => {
+                let unread = inputs.map(|input| (input, wanted.name.clone()));
+                found.unread.extend(unread);
+                unknown(&keys)
+            }
+        };
+        reads.insert(wanted, read);
+    }
+    let values = sourced_inputs::values(sources, |wanted| reads.get(wanted));
+    found.values = values.map_err(without)?;
+    Ok(found)
+}
+
+async fn read_one(
+    cluster: &Cluster,
+    files: &[Document],
+    wanted: &SourceObject,
+    keys: &BTreeSet<&str>,
+) -> anyhow::Result<Read> {
+    match (wanted.kind, in_files(cluster, files, wanted)?) {
+        (SourceKind::ConfigMap, Some(file)) => {
+            let read = object::read(file, wanted.kind, keys);
+            Ok(Read::Known(read.map_err(|it| unusable(file, wanted, it))?))
+        }
+        (SourceKind::ConfigMap, None) => config_map(cluster, &wanted.name).await,
+        (SourceKind::Secret, file) => secret(cluster, wanted, keys, file).await,
+    }
+}
+
+/// A Secret of which nothing is known: whoever may not read it gets the document all the same, and no hash.
+fn unknown(keys: &BTreeSet<&str>) -> SourceRead {
+    let keys = keys.iter();
+    SourceRead::Secret(keys.map(|key| ((*key).to_owned(), String::new())).collect())
+}
+
+fn without(NoInputs { faults, missing }: NoInputs) -> anyhow::Error {
+    let all: Vec<Fault> = faults.into_iter().chain(missing).collect();
+    diagnosed(&Diagnosis::Sources(all))
+}
+
+fn in_files<'a>(
+    cluster: &Cluster,
+    files: &'a [Document],
+    wanted: &SourceObject,
+) -> anyhow::Result<Option<&'a Document>> {
+    match object::find(files, &cluster.namespace, wanted).as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(one)),
+        several => Err(anyhow!(
+            "there are {} of {wanted} among these files\nhint: cartouche validate says where",
+            several.len()
+        )),
+    }
+}
+
+fn unusable(file: &Document, wanted: &SourceObject, unusable: Unusable) -> anyhow::Error {
+    let (what, cure) = unusable.said();
+    anyhow!(
+        "{}: {wanted} has a value {what}\nhint: {cure}",
+        file.source.name
+    )
+}
+
+async fn config_map(cluster: &Cluster, name: &str) -> anyhow::Result<Read> {
+    let api: Api<ConfigMap> = cluster.api();
+    let found = within(&format!("reading ConfigMap {name}"), api.get_opt(name)).await?;
+    let read = found.map_or(SourceRead::Absent, |map| {
+        let binary = map.binary_data.into_iter().flatten();
+        let binary: Map<String, Value> = binary.map(|(key, _)| (key, Value::Null)).collect();
+        SourceRead::ConfigMap(Arc::new(json!({ "data": map.data, "binaryData": binary })))
+    });
+    Ok(Read::Known(read))
+}
+
+async fn secret(
+    cluster: &Cluster,
+    wanted: &SourceObject,
+    keys: &BTreeSet<&str>,
+    file: Option<&Document>,
+) -> anyhow::Result<Read> {
+    let (api, name): (Api<Secret>, _) = (cluster.api(), wanted.name.as_str());
+    let got = async {
+        match api.get_opt(name).await {
+            Err(kube::Error::Api(status)) if status.code == 403 => Ok(None),
+            other => other.map(Some),
+        }
+    };
+    let Some(live) = within(&format!("reading Secret {name}"), got).await? else {
+        return Ok(Read::Forbidden);
+    };
+    let of_file = |file: &Document, uid: Option<&str>| {
+        object::secret(file, uid, keys).map_err(|it| unusable(file, wanted, it))
+    };
+    match (live, file) {
+        (None, None) => Ok(Read::Known(SourceRead::Absent)),
+        (None, Some(file)) => Ok(Read::Unborn(of_file(file, None)?)),
+        (Some(live), Some(file)) => Ok(Read::Known(of_file(file, live.uid().as_deref())?)),
+        (Some(live), None) => {
+            let uid = live.uid().unwrap_or_default();
+            let data = live.data.unwrap_or_default();
+            let values = data.iter().filter(|(key, _)| keys.contains(key.as_str()));
+            let values = values.map(|(key, value)| (key.as_str(), value.0.as_slice()));
+            Ok(Read::Known(SourceRead::secret(&uid, values)))
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What is wrong with `spec.inputsFrom` whatever the objects say, and where.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cartouche_crds::{InputSource, is_dns_subdomain};
+use cartouche_protocol::{
+    diagnosis::Fault,
+    sourced_inputs::{self, SourceObject},
+};
+use cartouche_templating::given_twice;
+use serde_json::Value;
+
+use super::{Entry, FIELD, finding};
+use crate::{
+    finding::Finding,
+    source::{Document, Segment, SourceSpan},
+};
+
+/// What is wrong, and with which of them.
+pub(super) struct Wrong {
+    pub(super) findings: Vec<Finding>,
+    pub(super) indices: BTreeSet<usize>,
+}
+
+/// All of it: what the controller says of all, at the place that it says it of.
+pub(super) fn found(runnable: &Document, entries: &[Entry]) -> Wrong {
+    let inputs: Option<BTreeMap<String, Value>> = runnable.field("inputs");
+    let sources: Vec<InputSource> = entries.iter().map(|it| it.source.clone()).collect();
+    let (mut findings, mut indices, mut told) = (Vec::new(), BTreeSet::new(), Vec::new());
+    for entry in entries {
+        for fault in faults(None, entry.slice()) {
+            told.push(fault.clone());
+            indices.insert(entry.index);
+            // A misspelt kind of source is told as a field that there is not.
+            if !has_unknown_field(runnable, entry) {
+                findings.push(finding(runnable, fault).at(place(runnable, entry)));
+            }
+        }
+    }
+    for name in given_twice(inputs.as_ref(), &sources) {
+        let of_name: Vec<&Entry> = entries.iter().filter(|it| it.name() == name).collect();
+        let sources: Vec<InputSource> = of_name.iter().map(|it| it.source.clone()).collect();
+        let mut faults = faults(inputs.as_ref(), &sources);
+        faults.retain(|fault| !told.contains(fault));
+        indices.extend(of_name.iter().map(|it| it.index));
+        for fault in faults {
+            told.push(fault.clone());
+            findings.push(twice(runnable, &of_name, fault));
+        }
+    }
+    let mut of_all = faults(inputs.as_ref(), &sources);
+    of_all.retain(|fault| !told.contains(fault));
+    let at_list = runnable.place_of_key(&["spec", FIELD]);
+    let of_all = of_all.into_iter().map(|it| finding(runnable, it));
+    findings.extend(of_all.map(|finding| finding.at(at_list.clone())));
+    Wrong { findings, indices }
+}
+
+fn faults(inputs: Option<&BTreeMap<String, Value>>, sources: &[InputSource]) -> Vec<Fault> {
+    let checked = sourced_inputs::check(inputs, sources);
+    checked.err().map(|wrong| wrong.faults).unwrap_or_default()
+}
+
+fn has_unknown_field(runnable: &Document, entry: &Entry) -> bool {
+    let known = serde_json::to_value(&entry.source).unwrap_or_default();
+    let (node, _, _) = runnable.root.follow(&entry.steps(&[]));
+    let mut fields = node.entries().iter();
+    fields.any(|field| known.get(&field.key).is_none())
+}
+
+/// The part of one that can name nothing.
+fn place(runnable: &Document, entry: &Entry) -> SourceSpan {
+    let part: &[&str] = match SourceObject::of(&entry.source) {
+        None => &[],
+        Some(object) if is_dns_subdomain(&object.name) => &[entry.reference(), "key"],
+        Some(_) => &[entry.reference(), "name"],
+    };
+    runnable.place_at(&entry.steps(part))
+}
+
+/// A name that is given twice: the last one, beside the one before it.
+fn twice(runnable: &Document, of_name: &[&Entry], fault: Fault) -> Finding {
+    let named = |entry: &&Entry| runnable.place_at(&entry.steps(&["name"]));
+    let mut places: Vec<SourceSpan> = of_name.iter().map(named).collect();
+    let name = of_name.first().map_or("", |entry| entry.name());
+    let input = Segment::keys(["spec", "inputs", name]);
+    let (_, key, taken) = runnable.root.follow(&input);
+    if let Some(key) = key.filter(|_| taken == input.len()) {
+        places.insert(0, runnable.place(key));
+    }
+    let finding = finding(runnable, fault);
+    match (places.pop(), places.pop()) {
+        (Some(last), Some(before)) => finding
+            .at(last)
+            .label("given here as well")
+            .related(before, "given here"),
+        (Some(only), None) => finding.at(only),
+        (None, _) => finding,
+    }
+}

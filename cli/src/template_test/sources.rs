@@ -1,0 +1,103 @@
+//! The inputs of a case that come from other objects: what is in its file is all that there is.
+
+use std::{collections::BTreeMap, slice};
+
+use anyhow::{Context as _, anyhow, bail};
+use cartouche_crds::InputSource;
+use cartouche_protocol::sourced_inputs::{self, NoInputs, SourceKind, SourceObject, SourceRead};
+use cartouche_templating::Sourced;
+use serde_json::Value;
+
+use super::Case;
+use crate::{
+    inputs_from::object::{self, Unusable},
+    source::{self, Document},
+};
+
+/// The inputs by name, or why the Runnable cannot have them, in the words of its status.
+pub(super) fn inputs(
+    case: &Case,
+    runnable: &Value,
+) -> anyhow::Result<Result<BTreeMap<String, Sourced>, String>> {
+    let sources = sources(runnable)?;
+    if sources.is_empty() {
+        return Ok(Ok(BTreeMap::new()));
+    }
+    let given = runnable.pointer("/spec/inputs").cloned();
+    let given = given.and_then(|it| serde_json::from_value::<BTreeMap<String, Value>>(it).ok());
+    if let Err(wrong) = sourced_inputs::check(given.as_ref(), &sources) {
+        return Ok(Err(lines(wrong)));
+    }
+    let documents = documents(case)?;
+    let namespace = runnable.pointer("/metadata/namespace");
+    let namespace = namespace.and_then(Value::as_str).unwrap_or_default();
+    let mut read = BTreeMap::new();
+    for wanted in sources.iter().filter_map(SourceObject::of) {
+        let found = read_one(&documents, namespace, &wanted, &sources)?;
+        read.insert(wanted, found);
+    }
+    Ok(sourced_inputs::values(&sources, |wanted| read.get(wanted)).map_err(lines))
+}
+
+fn sources(runnable: &Value) -> anyhow::Result<Vec<InputSource>> {
+    let sources = runnable.pointer("/spec/inputsFrom");
+    let Some(sources) = sources.filter(|it| !it.is_null()) else {
+        return Ok(Vec::new());
+    };
+    serde_json::from_value(sources.clone()).context(
+        "spec.inputsFrom of the Runnable cannot be read\nhint: cartouche validate says why",
+    )
+}
+
+fn documents(case: &Case) -> anyhow::Result<Vec<Document>> {
+    let Some(path) = &case.sources else {
+        return Ok(Vec::new());
+    };
+    let loaded = source::load(slice::from_ref(path))?;
+    if let Some(unreadable) = loaded.findings.first() {
+        return Err(unreadable.as_error());
+    }
+    let kinds = [SourceKind::ConfigMap, SourceKind::Secret].map(SourceKind::as_str);
+    let is_source = |it: &&Document| it.api_version() == "v1" && kinds.contains(&it.kind());
+    match loaded.documents.iter().find(|it| !is_source(it)) {
+        Some(other) => bail!(
+            "{} holds a {} of {}, and inputs come from ConfigMaps and Secrets of v1",
+            path.display(),
+            other.kind(),
+            other.api_version()
+        ),
+        None => Ok(loaded.documents),
+    }
+}
+
+fn read_one(
+    documents: &[Document],
+    namespace: &str,
+    wanted: &SourceObject,
+    sources: &[InputSource],
+) -> anyhow::Result<SourceRead> {
+    match object::find(documents, namespace, wanted).as_slice() {
+        [] => Ok(SourceRead::Absent),
+        [one] => {
+            let keys = sourced_inputs::keys(sources, wanted);
+            let read = object::read(one, wanted.kind, &keys);
+            read.map_err(|unusable| unread(one, wanted, unusable))
+        }
+        several => bail!("there are {} of {wanted} for this case", several.len()),
+    }
+}
+
+fn unread(document: &Document, wanted: &SourceObject, unusable: Unusable) -> anyhow::Error {
+    let (what, cure) = unusable.said();
+    anyhow!(
+        "{}: {wanted} has a value {what}\nhint: {cure}",
+        document.source.name
+    )
+}
+
+fn lines(wrong: NoInputs) -> String {
+    let all = wrong.faults.into_iter().chain(wrong.missing);
+    let mut lines: Vec<String> = all.map(|fault| fault.what).collect();
+    lines.push(String::new());
+    lines.join("\n")
+}
