@@ -21,6 +21,8 @@ pub(crate) struct Account {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub(crate) resource: Resource,
+    /// The names of the only objects that it is for; none where it is for all.
+    pub(crate) names: Vec<String>,
     pub(crate) grants: Vec<Grant>,
 }
 
@@ -33,6 +35,12 @@ pub(crate) struct Grant {
 }
 
 impl Rule {
+    /// Whether a need may be added without granting anything else: no verb on an object for which it is not needed.
+    fn takes(&self, need: &Need) -> bool {
+        self.names == need.names
+            || !self.names.is_empty() && !need.names.is_empty() && self.verbs() == need.verbs
+    }
+
     /// What is granted, each verb once, in the order in which it is first needed.
     pub(crate) fn verbs(&self) -> Vec<&'static str> {
         let mut verbs = Vec::new();
@@ -53,7 +61,7 @@ pub(crate) fn kinds_of(needs: &[Need]) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The rules for these needs, one a resource. `find` knows the resource of a kind; those `given` stand for what
+/// The rules for these needs: one a resource, and another one for named objects of it. `find` knows the resource of a kind; those `given` stand for what
 /// it does not know, and for kinds that a tag decides.
 pub(crate) fn rules(
     needs: &[Need],
@@ -86,11 +94,19 @@ fn add(rules: &mut Vec<Rule>, resource: Resource, need: &Need) {
         why: need.why.clone(),
         optional: need.optional,
     };
-    match rules.iter_mut().find(|rule| rule.resource == resource) {
-        Some(rule) if rule.grants.contains(&grant) => {}
-        Some(rule) => rule.grants.push(grant),
+    let is_for = |rule: &&mut Rule| rule.resource == resource && rule.takes(need);
+    match rules.iter_mut().find(is_for) {
+        Some(rule) => {
+            rule.names.extend(need.names.iter().cloned());
+            rule.names.sort();
+            rule.names.dedup();
+            if !rule.grants.contains(&grant) {
+                rule.grants.push(grant);
+            }
+        }
         None => rules.push(Rule {
             resource,
+            names: need.names.clone(),
             grants: vec![grant],
         }),
     }

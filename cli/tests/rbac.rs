@@ -6,8 +6,8 @@ mod support;
 
 use std::fs;
 
-use serde_json::Value;
-use support::{cartouche, cartouche_in, copy_of, edit, replace, repository};
+use serde_json::{Value, json};
+use support::{cartouche, cartouche_in, copy_of, edit, played::Played, replace, repository};
 
 #[test]
 fn the_role_of_an_example_says_what_each_verb_is_for() {
@@ -16,7 +16,7 @@ fn the_role_of_an_example_says_what_each_verb_is_for() {
     insta::assert_snapshot!(output.out);
 }
 
-/// What a document in YAML or JSON grants: resource and verb.
+/// What a document in YAML or JSON grants: verb, resource and the names of objects.
 fn granted(items: &[Value]) -> Vec<String> {
     let mut granted = Vec::new();
     let texts = |value: &Value| -> Vec<String> {
@@ -25,11 +25,16 @@ fn granted(items: &[Value]) -> Vec<String> {
     };
     for role in items.iter().filter(|it| it["kind"] == "Role") {
         for rule in role["rules"].as_array().unwrap() {
+            let names = &rule["resourceNames"];
+            let names = names
+                .as_array()
+                .map(|_| format!(" {}", texts(names).join(" ")));
+            let names = names.unwrap_or_default();
             for resource in texts(&rule["resources"]) {
                 granted.extend(
                     texts(&rule["verbs"])
                         .iter()
-                        .map(|verb| format!("{verb} {resource}")),
+                        .map(|verb| format!("{verb} {resource}{names}")),
                 );
             }
         }
@@ -53,6 +58,7 @@ fn the_accounts_of_the_examples_may_do_what_is_printed_for_them_but_for_what_is_
         "retry",
         "selector",
         "inputs",
+        "secret-input",
         "health-rule",
         "tekton-taskrun",
         "tekton-pipelinerun",
@@ -235,4 +241,94 @@ fn a_role_takes_no_right_away_that_another_of_the_account_gives() {
     let refused = ["rbac", "greet", "-f", ".", "--name", "a/b"];
     let refused = cartouche_in(folder.path(), &refused);
     assert_eq!((refused.code, refused.out.as_str()), (2, ""));
+}
+
+const SOURCES: &str = "  inputsFrom:
+    - {name: size, configMapKeyRef: {name: sizes, key: small}}
+    - {name: password, secretKeyRef: {name: db, key: password}}
+";
+
+/// The example `job`, with inputs from other objects.
+fn with_sources() -> tempfile::TempDir {
+    let folder = copy_of("job");
+    edit(
+        &folder,
+        "runnable.yaml",
+        "spec:\n",
+        &format!("spec:\n{SOURCES}"),
+    );
+    folder
+}
+
+#[test]
+fn the_objects_that_inputs_come_from_are_named_in_the_role() {
+    let folder = with_sources();
+    let printed = cartouche_in(folder.path(), &["rbac", "-f", "."]);
+    assert_eq!(printed.code, 0, "{}", printed.err);
+    for rule in [
+        "resourceNames:\n    - sizes\n    resources:\n    - configmaps\n    verbs:\n    - get\n",
+        "resourceNames:\n    - db\n    resources:\n    - secrets\n    verbs:\n    - get\n",
+        "# get: to read inputs of the Runnable hello\n",
+    ] {
+        assert!(printed.out.contains(rule), "{rule}: {}", printed.out);
+    }
+    // Another Runnable of the template has another role.
+    let role = role_of(folder.path(), &["-f", "."]);
+    assert_eq!(role, "cartouche:greeter:runnable:hello");
+    edit(&folder, "runnable.yaml", "name: sizes", "name: '*'");
+    let refused = cartouche_in(folder.path(), &["rbac", "-f", "."]);
+    assert_eq!((refused.code, refused.out.as_str()), (2, ""));
+    assert!(
+        refused.err.contains("no ConfigMap or Secret"),
+        "{}",
+        refused.err
+    );
+}
+
+/// An API server whose accounts may get the `ConfigMap` sizes, and do all else that needs no name.
+fn who_may_read_one() -> Played {
+    let list = |group: &str, kinds: &[(&str, &str)]| {
+        let resources = kinds.iter().map(|(kind, plural)| {
+            json!({ "kind": kind, "name": plural, "singularName": "", "namespaced": true, "verbs": ["get"] })
+        });
+        json!({ "kind": "APIResourceList", "groupVersion": group, "resources": resources.collect::<Vec<_>>() })
+    };
+    Played::serve(move |request| match request.path.as_str() {
+        "/api/v1" => Some(list(
+            "v1",
+            &[
+                ("ConfigMap", "configmaps"),
+                ("Secret", "secrets"),
+                ("Pod", "pods"),
+            ],
+        )),
+        "/apis/batch/v1" => Some(list("batch/v1", &[("Job", "jobs")])),
+        path if path.starts_with("/apis/authorization.k8s.io/v1/subjectaccessreviews") => {
+            let mut review: Value = serde_json::from_str(&request.body).unwrap();
+            let asked = &review["spec"]["resourceAttributes"];
+            let is_source = asked["resource"] == "configmaps" || asked["resource"] == "secrets";
+            let allowed = !is_source || asked["name"] == "sizes";
+            review["status"] = json!({ "allowed": allowed });
+            Some(review)
+        }
+        _ => None,
+    })
+}
+
+#[test]
+fn the_check_asks_for_each_object_by_its_name() {
+    let (folder, played) = (with_sources(), who_may_read_one());
+    let path = folder.path().display().to_string();
+    let checked = played.cartouche(&["rbac", "-f", &path, "--check"]);
+    assert_eq!(checked.code, 1, "{}", checked.err);
+    let told = "ServiceAccount cartouche-examples/greeter may not\n  get secrets/db: to read inputs of the Runnable hello\n";
+    assert!(checked.out.starts_with(told), "{}", checked.out);
+    let json = played.cartouche(&["rbac", "-f", &path, "--check", "-o", "json"]);
+    let rights: Value = serde_json::from_str(&json.out).unwrap();
+    let rights = rights["rights"].as_array().unwrap();
+    let named: Vec<_> = rights.iter().filter(|it| !it["name"].is_null()).collect();
+    let shown = named
+        .iter()
+        .map(|it| (it["name"].as_str().unwrap(), it["allowed"] == true));
+    assert_eq!(shown.collect::<Vec<_>>(), [("sizes", true), ("db", false)]);
 }

@@ -27,12 +27,13 @@ use asked::Asked;
 Examples:
   cartouche rbac build -n shop --account builder | kubectl apply -f -
   cartouche rbac build test -n shop --account builder   one role for two templates
-  cartouche rbac -r shop-build -n shop                  for a live Runnable, with its selector
+  cartouche rbac -r shop-build -n shop                  for a live Runnable, with what it reads
   cartouche rbac -f examples/selector                   of files, without a cluster
   cartouche rbac -r shop-build -n shop --check          what its account may not do yet
 
 The role holds what the controller asks for as the ServiceAccount, and no more; comments say what
-each verb is for. What is optional may be taken out. A role is for one account, and has a name of its
+each verb is for. What is optional may be taken out. Of ConfigMaps and Secrets that inputs come from it
+names each one. A role is for one account, and has a name of its
 own, made of the account and of what it is for (cartouche:ACCOUNT:TEMPLATE), so that applying it
 takes away nothing that another role gives; --name gives it another. Of files, the Runnables of
 that account count, with their templates.
@@ -44,7 +45,7 @@ pub(crate) struct RbacArgs {
     /// File or folder with templates and Runnables, instead of a cluster; - is standard input
     #[arg(short, long = "file", value_name = "PATH")]
     files: Vec<PathBuf>,
-    /// Runnable whose template, selector and account count: its name, or a file
+    /// Runnable whose template, selector, sources and account count: its name, or a file
     #[arg(short, long = "runnable", value_name = "NAME|FILE")]
     runnables: Vec<String>,
     /// The ServiceAccount, instead of that of the Runnables

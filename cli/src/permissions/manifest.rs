@@ -109,11 +109,16 @@ fn in_a_comment(character: char) -> char {
 }
 
 fn as_json(rule: &Rule) -> Value {
-    json!({
+    let mut json = json!({
         "apiGroups": [rule.resource.group],
         "resources": [rule.resource.plural],
         "verbs": rule.verbs(),
-    })
+    });
+    // Without names it is for all objects: an empty list would say so in another way.
+    if !rule.names.is_empty() {
+        json["resourceNames"] = json!(rule.names);
+    }
+    json
 }
 
 /// Everything as YAML for kubectl apply.

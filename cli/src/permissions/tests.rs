@@ -1,5 +1,5 @@
 use cartouche_crds::{ClusterRunTemplateSpec, ResourceRef, Selector};
-use cartouche_protocol::permissions::{of_selector, of_template};
+use cartouche_protocol::permissions::{of_selector, of_sources, of_template};
 use cartouche_templating::Template;
 use serde_json::{Value, json};
 
@@ -151,6 +151,7 @@ fn no_line_break_of_yaml_ends_the_comment_of_a_rule() {
         name: "builder".to_owned(),
     };
     let rule = Rule {
+        names: Vec::new(),
         resource: "pods".parse().unwrap(),
         grants: vec![Grant {
             verbs: vec!["list"],
@@ -194,6 +195,7 @@ fn a_kind_without_namespaces_gets_a_role_of_the_cluster() {
         name: "builder".to_owned(),
     };
     let rule = |plural: &str, namespaced| Rule {
+        names: Vec::new(),
         resource: Resource {
             group: String::new(),
             plural: plural.to_owned(),
@@ -229,4 +231,65 @@ fn a_kind_without_namespaces_gets_a_role_of_the_cluster() {
     assert_eq!(items[2]["metadata"].get("namespace"), None);
     let text = manifest::yaml("builder", &account, &rules).unwrap();
     assert!(text.contains("  # list: a b: c\n"), "{text}");
+}
+
+/// Each rule with the names that it is for.
+fn named(needs: &[Need]) -> Vec<(String, String, String)> {
+    let find = |api_version: &str, kind: &str| {
+        resource::without_cluster(&Catalog::default(), api_version, kind)
+    };
+    let rules = rules(needs, &[], find).unwrap();
+    let shown = |rule: &Rule| {
+        let resource = rule.resource.to_string();
+        (resource, rule.names.join(" "), rule.verbs().join(" "))
+    };
+    rules.iter().map(shown).collect()
+}
+
+fn sources(runnable: &str, references: &Value) -> Vec<Need> {
+    let sources: Vec<cartouche_crds::InputSource> =
+        serde_json::from_value(references.clone()).unwrap();
+    of_sources(runnable, &sources)
+}
+
+#[test]
+fn what_inputs_come_from_is_named_and_takes_no_name_from_a_rule_for_all() {
+    let references = json!([
+        { "name": "a", "configMapKeyRef": { "name": "sizes", "key": "a" } },
+        { "name": "b", "secretKeyRef": { "name": "db", "key": "b" } },
+        { "name": "c", "configMapKeyRef": { "name": "sizes", "key": "c" } },
+    ]);
+    let mut needs = of_template("t", &template("v1", "ConfigMap", &json!({})));
+    needs.extend(sources("one", &references));
+    let other = json!([{ "name": "a", "configMapKeyRef": { "name": "extras", "key": "a" } }]);
+    needs.extend(sources("other", &other));
+    let rules = named(&needs);
+    let expected = [
+        ("configmaps", "", "list create get delete"),
+        ("configmaps", "extras sizes", "get"),
+        ("secrets", "db", "get"),
+    ];
+    let expected = expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned()));
+    assert_eq!(rules, expected);
+}
+
+#[test]
+fn a_verb_is_granted_on_no_object_that_does_not_need_it() {
+    let need = |name: &str, verbs| Need {
+        target: Target::Kind("v1".to_owned(), "Secret".to_owned()),
+        names: vec![name.to_owned()],
+        verbs,
+        why: name.to_owned(),
+        optional: false,
+    };
+    let rules = named(&[
+        need("a", &["get"]),
+        need("b", &["delete"]),
+        need("c", &["get"]),
+    ]);
+    let rules: Vec<_> = rules
+        .iter()
+        .map(|(_, names, verbs)| (names.as_str(), verbs.as_str()))
+        .collect();
+    assert_eq!(rules, [("a c", "get"), ("b", "delete")]);
 }

@@ -150,15 +150,24 @@ impl Asked {
             let selector = it.spec.selector.as_ref()?;
             Some(permissions::of_selector(&it.name_any(), selector))
         });
-        Ok(runs.chain(selected).collect())
+        let sourced = self.runnables.iter().flat_map(|it| {
+            let sources = it.spec.inputs_from.as_deref().unwrap_or_default();
+            permissions::of_sources(&it.name_any(), sources)
+        });
+        for name in sourced.clone().flat_map(|need| need.names) {
+            refuse_no_name("ConfigMap or Secret", &name)?;
+        }
+        Ok(runs.chain(selected).chain(sourced).collect())
     }
 
-    /// The name of the role for all of this. A Runnable without a selector needs what its template does.
+    /// The name of the role for all of this. A Runnable without a selector, and without inputs from other objects, needs what
+    /// its template does.
     pub(super) fn role_name(&self, account: &Account, resources: &[Resource]) -> String {
         let templates: Vec<&str> = self.templates.iter().map(|it| &*it.name).collect();
-        let selecting = self.runnables.iter();
-        let selecting = selecting.filter(|it| it.spec.selector.is_some());
-        let runnables: Vec<&str> = selecting
+        let reading = self.runnables.iter();
+        let reading =
+            reading.filter(|it| it.spec.selector.is_some() || it.spec.inputs_from.is_some());
+        let runnables: Vec<&str> = reading
             .filter_map(|it| it.metadata.name.as_deref())
             .collect();
         let purpose = Purpose {

@@ -21,6 +21,8 @@ use crate::{
 struct Answer<'a> {
     verb: &'a str,
     resource: &'a Resource,
+    /// The object; nothing where it is about all.
+    name: Option<&'a str>,
     why: &'a str,
     optional: bool,
     allowed: bool,
@@ -34,21 +36,19 @@ pub(super) async fn check(
     format: Option<RbacFormat>,
 ) -> anyhow::Result<Outcome> {
     let mut answers: Vec<Answer<'_>> = Vec::new();
-    for rule in rules {
-        for verb in rule.verbs() {
-            let grants = || {
-                rule.grants
-                    .iter()
-                    .filter(|grant| grant.verbs.contains(&verb))
-            };
-            answers.push(Answer {
-                verb,
-                resource: &rule.resource,
-                why: grants().next().map_or("", |grant| &grant.why),
-                optional: grants().all(|grant| grant.optional),
-                allowed: may(cluster, account, verb, &rule.resource).await?,
-            });
-        }
+    for (rule, verb, name) in rules.iter().flat_map(questions) {
+        let grants = || {
+            let grants = rule.grants.iter();
+            grants.filter(|grant| grant.verbs.contains(&verb))
+        };
+        answers.push(Answer {
+            verb,
+            resource: &rule.resource,
+            name,
+            why: grants().next().map_or("", |grant| &grant.why),
+            optional: grants().all(|grant| grant.optional),
+            allowed: may(cluster, account, verb, (&rule.resource, name)).await?,
+        });
     }
     let is_missing = |answer: &Answer<'_>| !answer.allowed && !answer.optional;
     Ok(Outcome {
@@ -66,12 +66,23 @@ pub(super) async fn check(
     })
 }
 
+/// Each verb of a rule, for each object that it names.
+fn questions(rule: &Rule) -> Vec<(&Rule, &'static str, Option<&str>)> {
+    let names = rule.names.iter().map(|name| Some(name.as_str()));
+    // Without names it is about all objects at once.
+    let all = rule.names.is_empty().then_some(None);
+    let names: Vec<Option<&str>> = names.chain(all).collect();
+    let verbs = rule.verbs().into_iter();
+    let of_verb = |verb| names.iter().map(move |name| (rule, verb, *name));
+    verbs.flat_map(of_verb).collect()
+}
+
 /// Whether the API server lets the account do this.
 async fn may(
     cluster: &Cluster,
     account: &Account,
     verb: &str,
-    resource: &Resource,
+    (resource, object): (&Resource, Option<&str>),
 ) -> anyhow::Result<bool> {
     let Account { namespace, name } = account;
     let attributes = ResourceAttributes {
@@ -79,6 +90,7 @@ async fn may(
         verb: Some(verb.to_owned()),
         group: Some(resource.group.clone()),
         resource: Some(resource.plural.clone()),
+        name: object.map(str::to_owned),
         ..ResourceAttributes::default()
     };
     let question = SubjectAccessReview {
@@ -129,13 +141,15 @@ fn table(account: &Account, answers: &[Answer<'_>]) -> anyhow::Result<String> {
     for Answer {
         verb,
         resource,
+        name: object,
         why,
         optional,
         ..
     } in missing
     {
+        let object = object.map(|name| format!("/{name}")).unwrap_or_default();
         let optional = if *optional { " (optional)" } else { "" };
-        writeln!(out, "  {verb} {resource}: {why}{optional}")?;
+        writeln!(out, "  {verb} {resource}{object}: {why}{optional}")?;
     }
     out.push_str("Without --check this command prints the role that allows it.\n");
     Ok(out)
@@ -146,7 +160,7 @@ fn as_json(account: &Account, answers: &[Answer<'_>]) -> serde_json::Value {
         .iter()
         .map(|it| {
             json!({
-                "verb": it.verb, "group": it.resource.group, "resource": it.resource.plural,
+                "verb": it.verb, "group": it.resource.group, "resource": it.resource.plural, "name": it.name,
                 "why": it.why, "optional": it.optional, "allowed": it.allowed,
             })
         })
