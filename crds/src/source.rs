@@ -21,7 +21,7 @@ pub struct InputSource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
 
-    /// The value of a key of a ConfigMap in the Runnable's namespace.
+    /// The value of a key of a `ConfigMap` in the Runnable's namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map_key_ref: Option<ConfigMapKeyRef>,
 
@@ -31,10 +31,10 @@ pub struct InputSource {
     pub secret_key_ref: Option<SecretKeyRef>,
 }
 
-/// Names a key of a ConfigMap.
+/// Names a key of a `ConfigMap`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfigMapKeyRef {
-    /// The name of the ConfigMap.
+    /// The name of the `ConfigMap`.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
     /// The key in its `data`.

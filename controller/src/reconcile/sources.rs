@@ -15,7 +15,7 @@ use cartouche_protocol::{
 };
 use cartouche_templating::Sourced;
 use k8s_openapi::ByteString;
-use serde::{Deserialize, de::IgnoredAny};
+use serde::Deserialize;
 use serde_json::json;
 
 use super::{LOOKED_UP_AFTER, reconciliation::Reconciliation};
@@ -33,7 +33,7 @@ const CORE: &str = "v1";
 /// What is due to be read is so after this time at the earliest.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// A ConfigMap, as far as inputs come from it.
+/// A `ConfigMap`, as far as inputs come from it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ConfigMap {
@@ -41,7 +41,7 @@ struct ConfigMap {
     #[serde(default)]
     data: BTreeMap<String, String>,
     #[serde(default)]
-    binary_data: BTreeMap<String, IgnoredAny>,
+    binary_data: BTreeMap<String, String>,
 }
 
 /// A Secret, the same. No value of it outlives the read.
@@ -105,7 +105,9 @@ impl Reconciliation<'_> {
         match self.cause_of(error, "show what inputs come from") {
             Diagnosis::Forbidden(who, verbs) => {
                 let all = &mut denied.get_or_insert((who, Vec::new())).1;
-                verbs.into_iter().for_each(|one| one.add_to(all));
+                for one in verbs {
+                    one.add_to(all);
+                }
                 Ok(())
             }
             cause => Err(unread(error.requeue(), cause, Some(error.brief()))),
@@ -157,9 +159,10 @@ impl Reconciliation<'_> {
                 let found = account.get::<ConfigMap>(&path, &object.name).await;
                 found.map(|mut map| {
                     map.data.retain(|key, _| keys.contains(key.as_str()));
-                    let binary = map.binary_data.into_keys();
-                    let binary = binary.filter(|key| keys.contains(key.as_str()));
-                    let binary: BTreeMap<String, ()> = binary.map(|key| (key, ())).collect();
+                    let mut binary = map.binary_data;
+                    binary.retain(|key, _| keys.contains(key.as_str()));
+                    // That it is there is all that matters.
+                    binary.values_mut().for_each(String::clear);
                     let uid = map.metadata.uid;
                     let value = Arc::new(json!({
                         "metadata": { "uid": uid }, "data": map.data, "binaryData": binary,
@@ -210,11 +213,11 @@ impl Reconciliation<'_> {
     /// For how long what was read may be relied on; without an end while its changes are told.
     pub(super) fn pause_of_sources(&self, is_watched: bool) -> Option<Duration> {
         let are_wanting = lock(&self.memory).sources.are_wanting;
-        match is_watched {
-            true => are_wanting.then_some(LOOKED_UP_AFTER / 2),
-            // Whoever looks after a poll, or a little earlier, reads again.
-            false => Some(self.ctx.poll * 8 / 10),
+        if is_watched {
+            return are_wanting.then_some(LOOKED_UP_AFTER / 2);
         }
+        // Whoever looks after a poll, or a little earlier, reads again.
+        Some(self.ctx.poll * 8 / 10)
     }
 
     /// When what inputs come from is read again: Secrets, of whose changes nobody tells, and whatever gave none.

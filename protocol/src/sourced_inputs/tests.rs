@@ -26,7 +26,7 @@ fn read(
     values(&sources(from.clone()), |object| named.get(object))
 }
 
-fn map(data: Value) -> SourceRead {
+fn map(data: &Value) -> SourceRead {
     SourceRead::ConfigMap(Arc::new(
         json!({ "data": data, "binaryData": { "raw": "AA==" } }),
     ))
@@ -49,7 +49,7 @@ fn each_source_gives_its_value() {
         (
             SourceKind::ConfigMap,
             "sizes",
-            map(json!({ "small": "{\"cpu\": 1}" })),
+            map(&json!({ "small": "{\"cpu\": 1}" })),
         ),
         (
             SourceKind::Secret,
@@ -73,7 +73,7 @@ fn all_that_is_not_there_is_named_at_once_and_waited_for() {
     ]);
     let objects = vec![
         (SourceKind::ConfigMap, "gone", SourceRead::Absent),
-        (SourceKind::ConfigMap, "sizes", map(json!({}))),
+        (SourceKind::ConfigMap, "sizes", map(&json!({}))),
         (
             SourceKind::Secret,
             "db",
@@ -102,7 +102,7 @@ fn what_is_optional_and_not_there_is_left_out() {
     for source in from.as_array_mut().unwrap() {
         source["optional"] = json!(true);
     }
-    let objects = vec![(SourceKind::ConfigMap, "sizes", map(json!({})))];
+    let objects = vec![(SourceKind::ConfigMap, "sizes", map(&json!({})))];
     assert_eq!(read(objects, &from), Ok(BTreeMap::new()));
 }
 
@@ -117,7 +117,7 @@ fn what_cannot_be_used_is_an_error_that_names_no_value_though_it_is_optional() {
     let objects = vec![(
         SourceKind::ConfigMap,
         "sizes",
-        map(json!({ "text": "hunter2" })),
+        map(&json!({ "text": "hunter2" })),
     )];
     let wrong = read(objects, &from).unwrap_err();
     assert_eq!(

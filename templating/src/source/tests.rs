@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{Context, Rendered, Template, contains};
 
-fn template(data: Value) -> Template {
+fn template(data: &Value) -> Template {
     let spec = json!({ "template": {
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "generateName": "r-" }, "data": data,
     } });
@@ -37,7 +37,7 @@ fn rendered(template: &Template, sourced: &[(&str, Sourced)]) -> Rendered {
 
 #[test]
 fn a_sourced_input_stands_beside_those_that_the_runnable_gives() {
-    let template = template(json!({
+    let template = template(&json!({
         "own": "$(runnable.spec.inputs.own)$", "size": "$(runnable.spec.inputs.size)$",
     }));
     let size = ("size", Sourced::plain(json!({ "cpu": 2 })));
@@ -49,7 +49,7 @@ fn a_sourced_input_stands_beside_those_that_the_runnable_gives() {
 
 #[test]
 fn an_input_from_a_secret_is_a_reference_and_its_value_counts() {
-    let template = template(json!({ "from": "$(runnable.spec.inputs.password)$" }));
+    let template = template(&json!({ "from": "$(runnable.spec.inputs.password)$" }));
     let before = rendered(&template, &[password("uid", "1234")]);
     let from = &before.document()["data"]["from"];
     assert_eq!(*from, json!({ "name": "db", "key": "password" }));
@@ -64,7 +64,7 @@ fn an_input_from_a_secret_is_a_reference_and_its_value_counts() {
 
 #[test]
 fn what_a_run_that_reads_a_secret_was_made_with_its_object_does_not_say() {
-    let template = template(json!({ "from": "$(runnable.spec.inputs.password.name)$" }));
+    let template = template(&json!({ "from": "$(runnable.spec.inputs.password.name)$" }));
     let rendered = rendered(&template, &[password("uid", "1234")]);
     assert!(rendered.has_secrets());
     assert!(!contains(rendered.document(), &rendered));
@@ -72,7 +72,7 @@ fn what_a_run_that_reads_a_secret_was_made_with_its_object_does_not_say() {
 
 #[test]
 fn a_secret_that_the_template_does_not_read_changes_no_hash() {
-    let own = template(json!({ "own": "$(runnable.spec.inputs.own)$" }));
+    let own = template(&json!({ "own": "$(runnable.spec.inputs.own)$" }));
     let without = rendered(&own, &[]);
     let with = rendered(&own, &[password("uid", "1234")]);
     assert_eq!(without, with);
@@ -81,7 +81,7 @@ fn a_secret_that_the_template_does_not_read_changes_no_hash() {
 #[test]
 fn whatever_may_read_an_input_reads_it() {
     let reads =
-        |tag: &str| template(json!({ "x": format!("a $({tag})$") })).reads_input("password");
+        |tag: &str| template(&json!({ "x": format!("a $({tag})$") })).reads_input("password");
     for tag in [
         "runnable.spec.inputs.password",
         "runnable.spec.inputs.password.key",
@@ -108,7 +108,7 @@ fn whatever_may_read_an_input_reads_it() {
 
 #[test]
 fn where_inputs_come_from_no_template_sees() {
-    let whole = template(json!({ "spec": "$(runnable.spec)$" }));
+    let whole = template(&json!({ "spec": "$(runnable.spec)$" }));
     let rendered = rendered(&whole, &[]);
     assert!(
         rendered.document()["data"]["spec"]
@@ -132,7 +132,7 @@ fn the_mark_of_a_secret_is_pinned() {
         "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
     );
     let rendered = rendered(
-        &template(json!({ "from": "$(runnable.spec.inputs.password)$" })),
+        &template(&json!({ "from": "$(runnable.spec.inputs.password)$" })),
         &[password("7f8a1c52-0d4b-4a58-9a42-1d3f6f0a1b2c", "1234")],
     );
     assert_eq!(

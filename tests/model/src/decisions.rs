@@ -271,6 +271,7 @@ impl Decisions {
             },
             selector: None,
             inputs: None,
+            inputs_from: None,
             service_account_name: None,
             suspend: None,
             retention_policy: RetentionPolicy::default(),

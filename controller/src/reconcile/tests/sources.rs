@@ -19,7 +19,7 @@ use crate::{
     lock::lock,
 };
 
-/// A controller whose API server answers so about the ConfigMap, and how often it was asked.
+/// A controller whose API server answers so about the `ConfigMap`, and how often it was asked.
 fn answering(
     answer: impl Fn(usize) -> (StatusCode, Value) + Send + 'static,
 ) -> (Arc<ControllerContext>, Arc<AtomicUsize>) {

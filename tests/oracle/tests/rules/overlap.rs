@@ -1,7 +1,7 @@
 //! S6: no two runs of a Runnable at work at once, and what made way for another document.
 
 use cartouche_crds::{RunResult, RunnableStatus, Stop};
-use cartouche_oracle::{Actor, Excuse, Past, Sight};
+use cartouche_oracle::{Actor, Excuse, Object, Past, Run, Sight, Verb};
 
 use crate::history::{History, breaks, current, earlier, empty, holds, intent, is_excused, run};
 
@@ -51,6 +51,36 @@ fn i3_what_was_lost_with_its_kind_is_not_waited_for() {
     };
     is_excused(next("Build", true), Excuse::LostWithItsKind);
     let (broken, _) = next("Task", true).found();
+    assert!(broken.contains(&"S6"), "{broken:?}");
+}
+
+#[test]
+fn nobody_waits_for_what_the_original_makes_after_its_runnable_was_taken_over() {
+    let of_original = || Run {
+        number: None,
+        name: "run-x".to_owned(),
+        ..run(0, "v1:x", "late")
+    };
+    let arrives = |history: History| {
+        history
+            .later(1)
+            .tell(Actor::Original, Verb::Created, Object::Run(of_original()))
+    };
+    let ended = || working().end("one", true);
+    is_excused(arrives(ended()).write(next("v1:b")), Excuse::OriginalWentOn);
+    // What was there before, and what a ledger was rebuilt beside, is waited for.
+    let first = arrives(History {
+        past: Past::new(Sight::Whole).without_overlap(),
+        ..History::new(Sight::Whole)
+    });
+    let (broken, _) = first.later(1).write(intent(1, "v1:a")).found();
+    assert!(broken.contains(&"S6"), "{broken:?}");
+    let lost = arrives(ended()).later(1).edit(empty());
+    let (broken, _) = lost.write(intent(1, "v1:b")).found();
+    assert!(broken.contains(&"S6"), "{broken:?}");
+    // Nor is that of a controller of ours ever let go.
+    let ours = ended().later(1).make(of_original());
+    let (broken, _) = ours.write(next("v1:b")).found();
     assert!(broken.contains(&"S6"), "{broken:?}");
 }
 
