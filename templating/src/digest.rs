@@ -18,8 +18,22 @@ pub const VERSION: &str = "v1:";
 /// numbers of one value written in one way (`1`, `1.0` and `1e0` are equal). Only for values that are
 /// shallow.
 pub(crate) fn hash(value: &Value) -> String {
-    let mut text = String::from(VERSION);
-    for byte in Sha256::digest(canonical(value)) {
+    format!(
+        "{VERSION}{}",
+        hexadecimal(&Sha256::digest(canonical(value)))
+    )
+}
+
+/// The first 16 hexadecimal digits of the same SHA-256: enough to tell the revisions of one thing from each other, and
+/// short enough to be kept by the dozen. Only for values that are shallow.
+#[must_use]
+pub fn short_hash(value: &Value) -> String {
+    hexadecimal(&Sha256::digest(canonical(value))[..8])
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
@@ -59,6 +73,14 @@ mod tests {
             assert_eq!(value, again, "{text}");
             assert_eq!(value.as_f64(), text.parse().ok(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_short_hash_is_the_beginning_of_the_long_one() {
+        let value = json!({ "b": [1.0, null], "a": "x" });
+        let same = json!({ "a": "x", "b": [1, null] });
+        assert_eq!(short_hash(&value), hash(&value)[VERSION.len()..][..16]);
+        assert_eq!(short_hash(&value), short_hash(&same));
     }
 
     #[test]
