@@ -94,6 +94,12 @@ impl Ledger {
         current.chain(history.map(|run| (run.sequence, run.uid.as_deref(), run.result)))
     }
 
+    /// Whether a run of it has not ended, or may still come to be.
+    #[must_use]
+    pub fn has_unfinished(&self) -> bool {
+        self.runs().any(|(.., result)| result.is_none())
+    }
+
     /// INTENT: the present entry goes to the history and the next sequence becomes current, with
     /// its name fixed before any request to create it is sent.
     ///

@@ -39,6 +39,12 @@ impl Ledger {
         last_answered(seen, self.answered_token.as_deref())
     }
 
+    /// Whether this re-run request is one that no run has answered.
+    #[must_use]
+    pub fn is_asked_again(&self, rerun_token: Option<&str>) -> bool {
+        rerun_token.is_some_and(|token| self.last_answered() != Some(token))
+    }
+
     /// Whether what is rendered, or a re-run request, asks for a run. A request counts once the run before it
     /// exists, and stays answered when its annotation is taken away. What was stopped or given up for another document,
     /// and then is rendered again, is one that has not run, unless it succeeded or turned up.
@@ -50,11 +56,11 @@ impl Ledger {
         if !current.input_hash.starts_with(HASH_VERSION) {
             return Due::OtherHash(current.sequence);
         }
-        let asked_again = rerun_token.is_some_and(|token| self.last_answered() != Some(token));
         let exists = current.phase == RunPhase::Created;
         // It was to make way for another document, and is wanted again.
         let made_way = was_replaced(current) || is_withdrawn(current);
-        if current.input_hash != input_hash || exists && asked_again || made_way {
+        let is_asked_again = exists && self.is_asked_again(rerun_token);
+        if current.input_hash != input_hash || is_asked_again || made_way {
             Due::New(self.next_sequence())
         } else if exists {
             Due::Nothing(current.sequence)
