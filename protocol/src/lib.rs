@@ -19,5 +19,6 @@ pub mod reconcile_error;
 pub mod rerun;
 pub mod retention;
 pub mod sourced_inputs;
+pub mod sources;
 pub mod status;
 pub mod told;

@@ -1,0 +1,146 @@
+//! Chains of Runnables: what a Runnable is made from, and whether that holds its next run back. Pure.
+//!
+//! A *source* is what an input of a Runnable is read from: an output of another Runnable, a key of a `ConfigMap` or Secret,
+//! a field of any object. A source that is *traced* has a *revision*, which is of its content and never of a counter.
+//! The revisions of a Runnable's sources, and of all that these stem from, are what it was made from ([`trace`]). They
+//! are kept beside the ledger, run by run ([`Provenance`]).
+//!
+//! A run that is due is held back while a source is at work ([`settle`]), while its sources stem from different
+//! revisions of one ancestor ([`coherence`]), and on a cycle ([`graph`]). [`readiness()`] asks all of that.
+
+pub mod coherence;
+pub mod graph;
+mod provenance;
+mod readiness;
+pub mod settle;
+pub mod trace;
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use cartouche_crds::RunnableStatus;
+use serde::{Deserialize, Serialize};
+
+use crate::ledger::Ledger;
+pub use provenance::Provenance;
+pub use readiness::{
+    Coherence, Failed, NotReady, Question, Readiness, Source, SourceError, Value, readiness, traced,
+};
+pub use settle::WaitFor;
+pub use trace::{Revision, Sources, Trace};
+
+/// Which source it is, as it stands in a status: `Runnable/<namespace>/<name>`,
+/// `ConfigMap/<namespace>/<name>/<key>`, `Secret/<namespace>/<name>/<key>`, or `<Kind>.<group>/<namespace>/<name>`. Names and
+/// keys hold no slash, so that no two sources have one key.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SourceKey(String);
+
+impl SourceKey {
+    /// A Runnable, whichever of its outputs is read: its runs give them together.
+    #[must_use]
+    pub fn runnable(namespace: &str, name: &str) -> Self {
+        Self(format!("Runnable/{namespace}/{name}"))
+    }
+
+    /// One key of a `ConfigMap`: a change of a neighbour is none of it.
+    #[must_use]
+    pub fn config_map(namespace: &str, name: &str, key: &str) -> Self {
+        Self(format!("ConfigMap/{namespace}/{name}/{key}"))
+    }
+
+    /// One key of a Secret.
+    #[must_use]
+    pub fn secret(namespace: &str, name: &str, key: &str) -> Self {
+        Self(format!("Secret/{namespace}/{name}/{key}"))
+    }
+
+    /// An object of any kind. Kinds of the core group have no group in their key, and objects of the cluster no namespace.
+    #[must_use]
+    pub fn object(kind: &str, group: &str, namespace: &str, name: &str) -> Self {
+        let dot = if group.is_empty() { "" } else { "." };
+        Self(format!("{kind}{dot}{group}/{namespace}/{name}"))
+    }
+
+    /// As it stands in a status.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SourceKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A Runnable that is a source, or an ancestor of one: as it was read consistently, or else as a cache has it.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Its `metadata.generation`.
+    pub generation: i64,
+    /// Whether its `spec.suspend` is true.
+    pub suspended: bool,
+    /// The re-run request on it, which no generation tells of.
+    pub rerun_token: Option<String>,
+    /// Its status.
+    pub status: Arc<RunnableStatus>,
+    /// Whether any of its inputs is read from a source, be it none that is traced.
+    pub has_sources: bool,
+    /// What its runs were made from, out of the same status.
+    pub provenance: Provenance,
+    /// The revision of the outputs that it has now; `None` if it has none.
+    pub revision: Option<Revision>,
+    /// The Runnables that its own inputs are read from, and for what each is waited. Two inputs of one source wait for the
+    /// stricter.
+    pub reads: BTreeMap<SourceKey, WaitFor>,
+}
+
+impl Seen {
+    /// What its current run was made from: what it has looked at. `None` if nobody knows.
+    #[must_use]
+    pub fn looked_at(&self) -> Option<&Sources> {
+        self.provenance.of_current(&Ledger::of(&self.status))
+    }
+
+    /// What its outputs were made from. `None` if nobody knows, as after its status was lost: then they take no part in what is
+    /// coherent, and neither is it known what is made from them.
+    #[must_use]
+    pub fn gives(&self) -> Option<&Sources> {
+        let nothing = (!self.has_sources).then_some(const { &Sources::NOTHING });
+        self.provenance.of_outputs().or(nothing)
+    }
+
+    /// Whether it gives outputs of which nobody knows what they were made from.
+    pub(crate) fn is_of_unknown(&self) -> bool {
+        self.revision.is_some() && self.gives().is_none()
+    }
+
+    /// The Runnables that it waits for. Whoever takes another's outputs as they are does not care what becomes of it.
+    pub(crate) fn waits_for(&self) -> impl Iterator<Item = &SourceKey> {
+        let reads = self.reads.iter();
+        reads.filter_map(|(key, wait_for)| (*wait_for != WaitFor::Nothing).then_some(key))
+    }
+}
+
+/// The Runnables that are known, by their key.
+pub type Known = BTreeMap<SourceKey, Seen>;
+
+/// Sources and all Runnables that they wait for, as far as they are known: the nearest first, each once.
+pub(crate) fn family<'a>(
+    sources: impl IntoIterator<Item = &'a SourceKey>,
+    known: &'a Known,
+) -> Vec<(&'a SourceKey, &'a Seen)> {
+    let ancestors = |key: &&'a SourceKey| -> Vec<&'a SourceKey> {
+        let seen = known.get(*key);
+        seen.map(|seen| seen.waits_for().collect())
+            .unwrap_or_default()
+    };
+    let all = graph::reached(sources, ancestors);
+    all.into_iter()
+        .filter_map(|key| known.get_key_value(key))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

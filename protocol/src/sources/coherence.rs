@@ -1,0 +1,123 @@
+//! Who keeps the sources of a Runnable from stemming from one revision of each ancestor. Pure.
+//!
+//! The two ways from an ancestor may be of different length, so that the sources differ while a change runs down to them.
+//! Then somebody has not looked at what is there, and will. If everybody has, a run has failed, and only a change helps.
+
+use super::{
+    Known, Seen, SourceKey, Trace, family,
+    readiness::{Failed, NotReady, Readiness},
+    trace::Incoherence,
+};
+
+/// What an incoherent trace of these direct sources amounts to, when none of them, and nobody that they wait for, is at
+/// work: in this order, that somebody has not looked yet at what its own sources give; that two have seen different
+/// revisions of something that is not known here, so that one of them has not looked yet; that somebody has looked, and has
+/// given nothing for it. Whoever is suspended is waited for, in whichever way he keeps back.
+pub(super) fn judged(
+    trace: &Trace,
+    first: &Incoherence,
+    direct: &[&SourceKey],
+    known: &Known,
+) -> Readiness {
+    let family = family(direct.iter().copied(), known);
+    let disputed: Vec<SourceKey> = trace.incoherences().map(|it| it.ancestor).collect();
+    let behind: Vec<Member<'_>> = family
+        .iter()
+        .copied()
+        .filter(|member| is_behind(member.1, known))
+        .collect();
+    if let Some(waiting) = waiting_for(&behind, NotReady::Behind) {
+        return waiting;
+    }
+    if let Some(waiting) = disputed
+        .iter()
+        .find_map(|ancestor| apart(ancestor, &family, known))
+    {
+        return waiting;
+    }
+    let has_failed = |seen: &Seen| disputed.iter().any(|ancestor| gave_nothing(seen, ancestor));
+    let failed: Vec<Member<'_>> = family.into_iter().filter(|it| has_failed(it.1)).collect();
+    if !failed.is_empty()
+        && failed.iter().all(|it| it.1.suspended)
+        && let Some(waiting) = waiting_for(&failed, NotReady::Suspended)
+    {
+        return waiting;
+    }
+    let at_work = failed.into_iter().filter(|it| !it.1.suspended);
+    Readiness::Failed(Failed::Incoherent {
+        between: Box::new(first.clone()),
+        who: at_work.map(|it| it.0.clone()).collect(),
+    })
+}
+
+type Member<'a> = (&'a SourceKey, &'a Seen);
+
+/// Somebody who goes on without a person first.
+fn waiting_for(who: &[Member<'_>], why: NotReady) -> Option<Readiness> {
+    let (key, seen) = who
+        .iter()
+        .find(|it| !it.1.suspended)
+        .or_else(|| who.first())?;
+    let why = if seen.suspended {
+        NotReady::Suspended
+    } else {
+        why
+    };
+    Some(Readiness::NotReady((*key).clone(), why))
+}
+
+/// Whether it has to look yet at what its own sources give, be it only to find that its rendering stays as it is. By all
+/// that they stem from, since a source may give the same as before, made from something else. Whoever cannot be of one
+/// revision because its own sources are not does not look, nor whoever has one of which nobody knows what it stems from.
+fn is_behind(seen: &Seen, known: &Known) -> bool {
+    let is_of_unknown = |key| known.get(key).is_some_and(Seen::is_of_unknown);
+    if seen.status.current_run.is_none() || seen.waits_for().any(is_of_unknown) {
+        return false;
+    }
+    let looked_at = seen.looked_at();
+    given(seen, known).sources().is_ok_and(|given| {
+        let looked_at = |key| looked_at.and_then(|sources| sources.get(key));
+        let mut given = given.iter();
+        given.any(|(key, revision)| looked_at(key) != Some(revision))
+    })
+}
+
+/// What the Runnables that it waits for give now, as far as they are known.
+fn given(seen: &Seen, known: &Known) -> Trace {
+    let sources = seen.waits_for().filter_map(|key| known.get_key_value(key));
+    sources
+        .map(|(key, source)| Trace::of(key, source.revision.as_ref(), source.gives()))
+        .collect()
+}
+
+/// Two that read what is not known here themselves, such as a key of a `ConfigMap`, and saw different revisions of it: it has one
+/// at a time, so one of them has to look yet.
+fn apart(ancestor: &SourceKey, family: &[Member<'_>], known: &Known) -> Option<Readiness> {
+    if known.contains_key(ancestor) {
+        return None;
+    }
+    let mut readers = family.iter().filter_map(|(key, seen)| {
+        let revision = seen.looked_at()?.get(ancestor)?;
+        let is_direct = !given(seen, known).names(ancestor);
+        is_direct.then_some((*key, *seen, revision))
+    });
+    let (one, seen, revision) = readers.next()?;
+    let (other, its, _) = readers.find(|reader| reader.2 != revision)?;
+    Some(if seen.suspended || its.suspended {
+        let who = if seen.suspended { one } else { other };
+        Readiness::NotReady(who.clone(), NotReady::Suspended)
+    } else {
+        let why = NotReady::Apart {
+            other: other.clone(),
+            ancestor: ancestor.clone(),
+        };
+        Readiness::NotReady(one.clone(), why)
+    })
+}
+
+/// Whether it has looked at another revision of an ancestor than its outputs are made from.
+fn gave_nothing(seen: &Seen, ancestor: &SourceKey) -> bool {
+    let looked_at = seen.looked_at().and_then(|sources| sources.get(ancestor));
+    let gives = seen.gives().and_then(|sources| sources.get(ancestor));
+    looked_at.is_some() && gives.is_some() && looked_at != gives
+}

@@ -1,0 +1,110 @@
+//! What the runs of a Runnable were made from, beside its ledger. Pure.
+
+use std::collections::BTreeMap;
+
+use super::Sources;
+use crate::ledger::Ledger;
+
+/// A run, by its number and the hash of its document: where a ledger was put back, two runs may have one number.
+type Run = (i64, String);
+
+/// What each run that still counts was made from: the current one, those of the history that have not ended, and the one
+/// that the outputs came from. In a status each of them has its own `sources`. A run of which nobody knows it is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Provenance {
+    runs: BTreeMap<Run, Sources>,
+    outputs: Option<Sources>,
+}
+
+impl Provenance {
+    /// As a status tells it.
+    #[must_use]
+    pub fn new(runs: impl IntoIterator<Item = (Run, Sources)>, outputs: Option<Sources>) -> Self {
+        Self {
+            runs: runs.into_iter().collect(),
+            outputs,
+        }
+    }
+
+    /// What this run was made from.
+    #[must_use]
+    pub fn of_run(&self, sequence: i64, input_hash: &str) -> Option<&Sources> {
+        self.runs.get(&(sequence, input_hash.to_owned()))
+    }
+
+    /// What the current run of this ledger was made from.
+    #[must_use]
+    pub fn of_current(&self, ledger: &Ledger) -> Option<&Sources> {
+        let current = ledger.current.as_ref()?;
+        self.of_run(current.sequence, &current.input_hash)
+    }
+
+    /// What the outputs were made from.
+    #[must_use]
+    pub fn of_outputs(&self) -> Option<&Sources> {
+        self.outputs.as_ref()
+    }
+
+    /// MOVE ON: whether what the current run was made of is rendered from these sources as well, and the ledger names others.
+    /// Then they are written, so that whoever stems from this Runnable does not wait for it. Nothing is written where there
+    /// are no sources, and were none.
+    #[must_use]
+    pub fn moves_on(&self, ledger: &Ledger, input_hash: &str, sources: &Sources) -> bool {
+        let current = ledger.current.as_ref();
+        let known = self.of_current(ledger);
+        current.is_some_and(|current| current.input_hash == input_hash)
+            && known.map_or(!sources.is_empty(), |known| known != sources)
+    }
+
+    /// What stands beside the ledger after any of its transitions, and after none where only sources moved.
+    ///
+    /// `read` is what the document that is rendered now stems from, by consistent reads, if the current run of `after` is of
+    /// that document: with an intent, and with a move. Everything else keeps what it has: a superseded run that ends late
+    /// brings what its own entry names. After a rebuild nothing is known of any run, whatever stands on its object, since
+    /// anybody who may create runs could write it; the next look at the sources says it of the current one.
+    #[must_use]
+    pub fn after(&self, before: &Ledger, after: &Ledger, read: Option<&Sources>) -> Self {
+        let mut next = Self::default();
+        for run in unfinished(after) {
+            if let Some(sources) = self.runs.get(&run) {
+                next.runs.insert(run, sources.clone());
+            }
+        }
+        if let Some(current) = &after.current {
+            let of_before = before.current.as_ref();
+            let of_before = of_before.filter(|run| run.input_hash == current.input_hash);
+            let known = self.of_run(current.sequence, &current.input_hash);
+            // A number that was given up for the next one leaves it what it was to be made from.
+            let sources = read
+                .or(known)
+                .or_else(|| of_before.and_then(|_| self.of_current(before)));
+            if let Some(sources) = sources {
+                let run = (current.sequence, current.input_hash.clone());
+                next.runs.insert(run, sources.clone());
+            }
+        }
+        next.outputs = self.outputs_after(before, after, &next);
+        next
+    }
+
+    /// What the outputs of a ledger were made from: of those of the current run it is known what that was.
+    fn outputs_after(&self, before: &Ledger, after: &Ledger, next: &Self) -> Option<Sources> {
+        let from = after.outputs_from.as_ref()?;
+        if after.is_at(&from.uid) {
+            return next.of_current(after).cloned();
+        }
+        let same = before.outputs_from.as_ref();
+        if same.is_some_and(|same| same.uid == from.uid) {
+            return self.outputs.clone();
+        }
+        let mut history = after.history.iter();
+        let entry = history.find(|entry| entry.uid.as_ref() == Some(&from.uid))?;
+        self.of_run(entry.sequence, &entry.input_hash).cloned()
+    }
+}
+
+/// The earlier runs that may still end.
+fn unfinished(ledger: &Ledger) -> impl Iterator<Item = Run> {
+    let history = ledger.history.iter().filter(|run| run.result.is_none());
+    history.map(|run| (run.sequence, run.input_hash.clone()))
+}

@@ -1,0 +1,78 @@
+//! Whether a Runnable that is a source is about to give something else. Pure.
+
+use cartouche_crds::RunnableStatus;
+
+use super::{Known, Seen, SourceKey, graph};
+use crate::{
+    ledger::Ledger,
+    status::{READY, TRUE, find},
+};
+
+/// What is asked of a Runnable before its output is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WaitFor {
+    /// Nothing: its outputs as they are. They take no part in what is coherent.
+    Nothing,
+    /// That it is not about to give others. If its run failed, the outputs of before count.
+    #[default]
+    Settled,
+    /// That, and that it is ready.
+    Succeeded,
+}
+
+/// What shows that a Runnable is about to give something else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Busy {
+    /// Its spec has changed, or another run was asked for, and its status does not speak of that yet.
+    Changed,
+    /// A run of it has not ended, or may still come to be.
+    AtWork,
+    /// A run of it is due and waits, for this reason.
+    Waits(String),
+    /// A run that failed is going to be tried again.
+    TriedAgain,
+}
+
+/// Whether a Runnable itself is about to give something else, whatever its own sources do. One that is suspended is not: it
+/// was frozen on purpose, and nobody shall wait for a person.
+#[must_use]
+pub fn busy(seen: &Seen) -> Option<Busy> {
+    if seen.suspended {
+        return None;
+    }
+    let status = &*seen.status;
+    let (ledger, current) = (Ledger::of(status), status.current_run.as_ref());
+    let is_asked_again = ledger.is_asked_again(seen.rerun_token.as_deref());
+    if status.observed_generation != Some(seen.generation) || is_asked_again {
+        return Some(Busy::Changed);
+    }
+    if ledger.has_unfinished() {
+        return Some(Busy::AtWork);
+    }
+    if let Some(pending) = &status.pending {
+        return Some(Busy::Waits(pending.reason.clone()));
+    }
+    // One whose time has come is as much ahead as any: it is taken away with the intent of the attempt.
+    let is_tried_again = current.is_some_and(|run| run.retry_at.is_some());
+    is_tried_again.then_some(Busy::TriedAgain)
+}
+
+/// Who is not settled yet: the source itself, or the nearest Runnable that it waits for, as far as they are known. Nothing
+/// that a suspended one waits for matters, since it reacts to none of it.
+#[must_use]
+pub fn unsettled(source: &SourceKey, known: &Known) -> Option<(SourceKey, Busy)> {
+    let all = graph::reached([source], |key| -> Vec<&SourceKey> {
+        let reacts = known.get(*key).filter(|seen| !seen.suspended);
+        reacts
+            .map(|seen| seen.waits_for().collect())
+            .unwrap_or_default()
+    });
+    all.into_iter()
+        .find_map(|key| Some((key.clone(), busy(known.get(key)?)?)))
+}
+
+/// Whether the run for its present inputs has succeeded, by its own word.
+#[must_use]
+pub fn has_succeeded(status: &RunnableStatus) -> bool {
+    find(status, READY).is_some_and(|ready| ready.status == TRUE)
+}

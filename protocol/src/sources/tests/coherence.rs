@@ -1,0 +1,254 @@
+//! A gives to b and c, and x reads both.
+
+use super::sample::*;
+use crate::sources::{
+    Failed, Known, NotReady, Provenance, Readiness, Seen, Sources, WaitFor, settle::Busy,
+};
+
+fn from(text: &str) -> Sources {
+    sources([(key("a"), text)])
+}
+
+fn root(text: &str) -> Seen {
+    gave(text, &Sources::default())
+}
+
+/// A has given `new`, and so has b for it.
+fn diamond(c: Seen) -> Known {
+    known([
+        ("a", root("new")),
+        ("b", reading(gave("b2", &from("new")), ["a"])),
+        ("c", reading(c, ["a"])),
+    ])
+}
+
+fn not_ready(who: &str, why: NotReady) -> Readiness {
+    Readiness::NotReady(key(who), why)
+}
+
+#[test]
+fn branches_of_one_revision_are_ready_and_say_what_they_stem_from() {
+    let all = diamond(gave("c2", &from("new")));
+    let expected = sources([(key("a"), "new"), (key("b"), "b2"), (key("c"), "c2")]);
+    assert_eq!(asked(["b", "c"], &all), Readiness::Ready(Some(expected)));
+}
+
+#[test]
+fn a_branch_that_has_not_looked_is_waited_for() {
+    let all = diamond(gave("c1", &from("old")));
+    assert_eq!(asked(["b", "c"], &all), not_ready("c", NotReady::Behind));
+}
+
+#[test]
+fn a_branch_that_is_at_work_is_waited_for() {
+    let at_work = Seen {
+        generation: 2,
+        ..gave("c1", &from("old"))
+    };
+    let expected = not_ready("c", NotReady::Busy(Busy::Changed));
+    assert_eq!(asked(["b", "c"], &diamond(at_work)), expected);
+}
+
+#[test]
+fn a_branch_that_failed_is_named_with_both_revisions() {
+    let all = diamond(failed("c1", &from("old"), &from("new")));
+    let Readiness::Failed(Failed::Incoherent { between, who }) = asked(["b", "c"], &all) else {
+        panic!("{:?}", asked(["b", "c"], &all));
+    };
+    assert_eq!(who, [key("c")]);
+    assert_eq!(between.ancestor, key("a"));
+    assert_eq!(
+        (between.one.revision, between.one.by),
+        (revision("new"), vec![key("b")])
+    );
+    assert_eq!(
+        (between.other.revision, between.other.by),
+        (revision("old"), vec![key("c")])
+    );
+}
+
+#[test]
+fn a_branch_that_failed_and_has_not_looked_since_is_waited_for() {
+    let all = diamond(failed("c1", &from("old"), &from("between")));
+    assert_eq!(asked(["b", "c"], &all), not_ready("c", NotReady::Behind));
+}
+
+#[test]
+fn a_suspended_branch_is_waited_for_whether_it_has_looked_or_not() {
+    let behind = suspended(gave("c1", &from("old")));
+    let has_failed = suspended(failed("c1", &from("old"), &from("new")));
+    for c in [behind, has_failed] {
+        let expected = not_ready("c", NotReady::Suspended);
+        assert_eq!(asked(["b", "c"], &diamond(c)), expected);
+    }
+}
+
+#[test]
+fn a_branch_that_moves_on_is_ready_with_the_outputs_of_before() {
+    let all = diamond(gave("c1", &from("new")));
+    assert!(matches!(asked(["b", "c"], &all), Readiness::Ready(_)));
+}
+
+/// As after its status was lost, when it has looked at A since, and its last run has failed.
+fn of_unknown(text: &str) -> Seen {
+    let seen = failed(text, &from("old"), &from("new"));
+    let current = seen.status.current_run.as_ref();
+    let run = current.map(|run| (run.sequence, run.input_hash.clone()));
+    let runs = run.map(|run| (run, from("new")));
+    Seen {
+        provenance: Provenance::new(runs, None),
+        ..seen
+    }
+}
+
+#[test]
+fn outputs_of_which_nothing_is_known_hold_nobody_back_and_nothing_is_claimed_of_what_is_made_from_them()
+ {
+    let all = diamond(of_unknown("c1"));
+    assert_eq!(asked(["b", "c"], &all), Readiness::Ready(None));
+    let as_it_is = [
+        source("b", WaitFor::Settled, &all),
+        source("c", WaitFor::Nothing, &all),
+    ];
+    assert!(matches!(answer(&as_it_is, &all), Readiness::Ready(Some(_))));
+}
+
+#[test]
+fn of_outputs_of_a_runnable_without_sources_it_is_known_that_they_stem_from_nothing() {
+    let root = Seen {
+        has_sources: false,
+        ..of_unknown("c1")
+    };
+    let expected = sources([(key("a"), "new"), (key("b"), "b2"), (key("c"), "c1")]);
+    let all = diamond(root);
+    assert_eq!(asked(["b", "c"], &all), Readiness::Ready(Some(expected)));
+}
+
+#[test]
+fn nobody_waits_for_one_to_look_who_cannot_know_what_it_stems_from() {
+    let mut all = diamond(Seen::default());
+    all.insert(key("m"), reading(of_unknown("m"), ["a"]));
+    let unknown = Seen {
+        provenance: Provenance::default(),
+        ..gave("c1", &from("old"))
+    };
+    all.insert(key("c"), reading(unknown, ["m"]));
+    assert_eq!(asked(["b", "c"], &all), Readiness::Ready(None));
+    // Another way differs, and nobody is behind.
+    all.insert(
+        key("n"),
+        reading(failed("n", &from("old"), &from("new")), ["a"]),
+    );
+    let Readiness::Failed(Failed::Incoherent { who, .. }) = asked(["b", "c", "n"], &all) else {
+        panic!("{:?}", asked(["b", "c", "n"], &all));
+    };
+    assert_eq!(who, [key("n")]);
+}
+
+#[test]
+fn a_source_that_nothing_is_asked_of_takes_no_part() {
+    let all = diamond(gave("c1", &from("old")));
+    let read = [
+        source("b", WaitFor::Settled, &all),
+        source("c", WaitFor::Nothing, &all),
+    ];
+    let expected = sources([(key("a"), "new"), (key("b"), "b2")]);
+    assert_eq!(answer(&read, &all), Readiness::Ready(Some(expected)));
+}
+
+/// M stands between a and c, gives what it gave before, and has moved on.
+#[test]
+fn who_has_not_seen_that_its_source_stems_from_something_else_is_behind() {
+    let mut all = diamond(Seen::default());
+    all.insert(key("m"), reading(gave("m", &from("new")), ["a"]));
+    let looked = sources([(key("a"), "old"), (key("m"), "m")]);
+    all.insert(key("c"), reading(gave("c1", &looked), ["m"]));
+    assert_eq!(asked(["b", "c"], &all), not_ready("c", NotReady::Behind));
+}
+
+#[test]
+fn of_a_longer_way_the_one_that_failed_is_named_and_not_who_stems_from_it() {
+    let mut all = diamond(Seen::default());
+    all.insert(
+        key("m"),
+        reading(failed("m", &from("old"), &from("new")), ["a"]),
+    );
+    let looked = sources([(key("a"), "old"), (key("m"), "m")]);
+    all.insert(key("c"), reading(gave("c1", &looked), ["m"]));
+    let Readiness::Failed(Failed::Incoherent { who, .. }) = asked(["b", "c"], &all) else {
+        panic!("{:?}", asked(["b", "c"], &all));
+    };
+    assert_eq!(who, [key("m")]);
+}
+
+/// C joins a way that failed with one that did not, renders what it did, and cannot move on.
+#[test]
+fn who_cannot_look_is_not_waited_for() {
+    let mut all = diamond(Seen::default());
+    all.insert(
+        key("m"),
+        reading(failed("m", &from("old"), &from("new")), ["a"]),
+    );
+    all.insert(key("n"), reading(gave("n", &from("new")), ["a"]));
+    let looked = sources([(key("a"), "old"), (key("m"), "m"), (key("n"), "before")]);
+    all.insert(key("c"), reading(gave("c1", &looked), ["m", "n"]));
+    let Readiness::Failed(Failed::Incoherent { who, .. }) = asked(["b", "c"], &all) else {
+        panic!("{:?}", asked(["b", "c"], &all));
+    };
+    assert_eq!(who, [key("m")]);
+}
+
+#[test]
+fn of_two_that_saw_different_revisions_of_a_config_map_one_has_to_look_yet() {
+    let from = |text| sources([(file("sizes"), text)]);
+    let all = known([
+        ("b", gave("b2", &from("new"))),
+        ("c", gave("c1", &from("old"))),
+    ]);
+    let why = NotReady::Apart {
+        other: key("c"),
+        ancestor: file("sizes"),
+    };
+    assert_eq!(asked(["b", "c"], &all), not_ready("b", why));
+    let all = known([
+        ("b", gave("b2", &from("new"))),
+        ("c", suspended(gave("c1", &from("old")))),
+    ]);
+    assert_eq!(asked(["b", "c"], &all), not_ready("c", NotReady::Suspended));
+}
+
+#[test]
+fn of_two_that_saw_the_same_config_map_the_one_that_failed_is_named() {
+    let from = |text| sources([(file("sizes"), text)]);
+    let all = known([
+        ("b", gave("b2", &from("new"))),
+        ("c", failed("c1", &from("old"), &from("new"))),
+    ]);
+    let Readiness::Failed(Failed::Incoherent { who, .. }) = asked(["b", "c"], &all) else {
+        panic!("{:?}", asked(["b", "c"], &all));
+    };
+    assert_eq!(who, [key("c")]);
+}
+
+#[test]
+fn who_has_seen_a_config_map_through_another_has_not_to_look_at_it() {
+    let from = |text| sources([(file("sizes"), text)]);
+    let through = sources([(file("sizes"), "old"), (key("m"), "m")]);
+    let all = known([
+        ("b", gave("b2", &from("new"))),
+        ("m", failed("m", &from("old"), &from("new"))),
+        ("c", reading(gave("c1", &through), ["m"])),
+    ]);
+    let Readiness::Failed(Failed::Incoherent { who, .. }) = asked(["b", "c"], &all) else {
+        panic!("{:?}", asked(["b", "c"], &all));
+    };
+    assert_eq!(who, [key("m")]);
+}
+
+#[test]
+fn of_two_that_are_behind_the_one_that_goes_on_without_a_person_is_named() {
+    let mut all = diamond(gave("c1", &from("older")));
+    let behind = suspended(gave("b1", &from("old")));
+    all.insert(key("b"), reading(behind, ["a"]));
+    assert_eq!(asked(["b", "c"], &all), not_ready("c", NotReady::Behind));
+}

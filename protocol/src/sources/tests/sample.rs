@@ -1,0 +1,150 @@
+//! Runnables to test with, named by a letter each. What they give is named by a text.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use cartouche_crds::{CurrentRun, HistoryEntry, OutputsFrom, RunResult, RunnableStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde_json::json;
+
+use crate::{
+    ledger::tests::sample::{at, ended, outputs_from, values},
+    sources::{
+        Coherence, Known, Provenance, Question, Readiness, Revision, Seen, Source, SourceKey,
+        Sources, Value, WaitFor, readiness,
+    },
+    status::{ConditionValue, READY, TRUE, condition},
+};
+
+pub(super) fn key(name: &str) -> SourceKey {
+    SourceKey::runnable("space", name)
+}
+
+pub(super) fn file(name: &str) -> SourceKey {
+    SourceKey::config_map("space", name, "key")
+}
+
+pub(super) fn revision(text: &str) -> Revision {
+    Revision::given(text)
+}
+
+/// `[("a", "1")]`: Runnable a at revision 1.
+pub(super) fn sources<const N: usize>(all: [(SourceKey, &str); N]) -> Sources {
+    all.into_iter()
+        .map(|(key, text)| (key, revision(text)))
+        .collect()
+}
+
+pub(super) fn ready(status: &'static str) -> Condition {
+    let value = ConditionValue {
+        status,
+        reason: "Test".to_owned(),
+        message: String::new(),
+    };
+    condition(&[], READY, value, Some(1), at(0))
+}
+
+/// A Runnable whose only run was made from `looked_at`, succeeded, and gave outputs of this revision.
+pub(super) fn gave(text: &str, looked_at: &Sources) -> Seen {
+    let current = ended(2, "A", RunResult::Succeeded);
+    let run = (current.sequence, current.input_hash.clone());
+    Seen {
+        generation: 1,
+        suspended: false,
+        rerun_token: None,
+        has_sources: true,
+        status: Arc::new(RunnableStatus {
+            observed_generation: Some(1),
+            conditions: vec![ready(TRUE)],
+            outputs: Some(values(text)),
+            outputs_from: Some(outputs_from(2)),
+            current_run: Some(current),
+            ..RunnableStatus::default()
+        }),
+        provenance: Provenance::new([(run, looked_at.clone())], Some(looked_at.clone())),
+        revision: Some(revision(text)),
+        reads: BTreeMap::new(),
+    }
+}
+
+/// The same after another run, made from `looked_at`, that ended without outputs: those of before stay.
+pub(super) fn failed(text: &str, gave_from: &Sources, looked_at: &Sources) -> Seen {
+    let before = gave(text, gave_from);
+    let current = ended(3, "B", RunResult::Failed);
+    let run = (current.sequence, current.input_hash.clone());
+    let provenance = Provenance::new([(run, looked_at.clone())], Some(gave_from.clone()));
+    let failed = Seen {
+        provenance,
+        ..with_current(before, current)
+    };
+    with_status(failed, |status| status.conditions = vec![ready("False")])
+}
+
+pub(super) fn with_status(mut seen: Seen, change: impl FnOnce(&mut RunnableStatus)) -> Seen {
+    change(Arc::make_mut(&mut seen.status));
+    seen
+}
+
+pub(super) fn with_current(seen: Seen, current: CurrentRun) -> Seen {
+    with_status(seen, |status| status.current_run = Some(current))
+}
+
+pub(super) fn with_history(seen: Seen, entry: HistoryEntry) -> Seen {
+    with_status(seen, |status| status.history = Arc::new(vec![entry]))
+}
+
+pub(super) fn suspended(seen: Seen) -> Seen {
+    Seen {
+        suspended: true,
+        ..seen
+    }
+}
+
+/// The same, which reads these.
+pub(super) fn reading<const N: usize>(seen: Seen, names: [&str; N]) -> Seen {
+    let reads = names.map(|name| (key(name), WaitFor::Settled));
+    Seen {
+        reads: reads.into(),
+        ..seen
+    }
+}
+
+pub(super) fn known<const N: usize>(all: [(&str, Seen); N]) -> Known {
+    all.map(|(name, seen)| (key(name), seen)).into()
+}
+
+/// A source that gives a value.
+pub(super) fn source(name: &str, wait_for: WaitFor, known: &Known) -> Source {
+    let seen = known.get(&key(name));
+    Source {
+        key: key(name),
+        wait_for,
+        value: Value::Given,
+        revision: seen.and_then(|seen| seen.revision.clone()),
+    }
+}
+
+/// What is said of `x`, which reads these and waits until they are settled.
+pub(super) fn asked<const N: usize>(names: [&str; N], known: &Known) -> Readiness {
+    let sources = names.map(|name| source(name, WaitFor::Settled, known));
+    answer(&sources, known)
+}
+
+pub(super) fn answer(sources: &[Source], known: &Known) -> Readiness {
+    readiness(&Question {
+        of: &key("x"),
+        sources,
+        known,
+        coherence: Coherence::Required,
+    })
+}
+
+pub(super) fn outputs_of(sequence: i64, uid: &str) -> OutputsFrom {
+    OutputsFrom {
+        uid: uid.to_owned(),
+        ..outputs_from(sequence)
+    }
+}
+
+pub(super) fn plain(value: &serde_json::Value) -> BTreeMap<String, serde_json::Value> {
+    BTreeMap::from([("digest".to_owned(), json!(value))])
+}

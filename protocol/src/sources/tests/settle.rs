@@ -1,0 +1,167 @@
+use cartouche_crds::{CurrentRun, PendingRun, RunResult};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::sample::*;
+use crate::{
+    ledger::tests::sample::{at, created, ended, pending, rejected, time, unfinished, unseen},
+    sources::{
+        Seen, Sources, WaitFor,
+        settle::{Busy, busy, unsettled},
+    },
+};
+
+fn at_rest() -> Seen {
+    gave("1", &Sources::default())
+}
+
+fn waiting(seen: Seen, reason: &str) -> Seen {
+    with_status(seen, |status| {
+        status.pending = Some(PendingRun {
+            sequence: 3,
+            input_hash: String::new(),
+            reason: reason.to_owned(),
+            since: Time(at(1)),
+            approval: None,
+            dry_run: None,
+        });
+    })
+}
+
+fn edited(seen: Seen) -> Seen {
+    Seen {
+        generation: 2,
+        ..seen
+    }
+}
+
+#[test]
+fn a_runnable_that_has_run_for_its_spec_is_settled() {
+    assert_eq!(busy(&at_rest()), None);
+}
+
+#[test]
+fn one_whose_run_failed_is_settled() {
+    let seen = failed("1", &Sources::default(), &Sources::default());
+    assert_eq!(busy(&seen), None);
+    let lost = with_current(at_rest(), ended(3, "B", RunResult::Lost));
+    assert_eq!(busy(&lost), None);
+}
+
+#[test]
+fn a_change_that_its_status_does_not_speak_of_yet_unsettles_it() {
+    assert_eq!(busy(&edited(at_rest())), Some(Busy::Changed));
+    let never_served = with_status(at_rest(), |status| status.observed_generation = None);
+    assert_eq!(busy(&never_served), Some(Busy::Changed));
+}
+
+#[test]
+fn a_request_for_another_run_unsettles_it_until_a_run_answers_it() {
+    let asked = Seen {
+        rerun_token: Some("again".to_owned()),
+        ..at_rest()
+    };
+    assert_eq!(busy(&asked), Some(Busy::Changed));
+    let answered = with_status(asked, |status| {
+        status.answered_token = Some("again".to_owned());
+    });
+    assert_eq!(busy(&answered), None);
+    let once_more = Seen {
+        rerun_token: Some("once more".to_owned()),
+        ..answered
+    };
+    assert_eq!(busy(&once_more), Some(Busy::Changed));
+}
+
+#[test]
+fn a_run_that_has_not_ended_unsettles_it_however_far_it_has_come() {
+    for current in [
+        created(3, "B"),
+        pending(3, "B"),
+        rejected(3, "B", true),
+        rejected(3, "B", false),
+    ] {
+        assert_eq!(busy(&with_current(at_rest(), current)), Some(Busy::AtWork));
+    }
+}
+
+#[test]
+fn an_earlier_run_that_has_not_ended_unsettles_it() {
+    for entry in [unfinished(1, "old"), unseen(1, "old")] {
+        assert_eq!(busy(&with_history(at_rest(), entry)), Some(Busy::AtWork));
+    }
+}
+
+#[test]
+fn a_run_that_waits_for_something_unsettles_it() {
+    let seen = waiting(at_rest(), "ApprovalRequired");
+    assert_eq!(
+        busy(&seen),
+        Some(Busy::Waits("ApprovalRequired".to_owned()))
+    );
+}
+
+#[test]
+fn a_run_that_is_going_to_be_tried_again_unsettles_it() {
+    let current = CurrentRun {
+        retry_at: time(60),
+        ..ended(3, "B", RunResult::Failed)
+    };
+    assert_eq!(
+        busy(&with_current(at_rest(), current)),
+        Some(Busy::TriedAgain)
+    );
+}
+
+#[test]
+fn whoever_is_suspended_is_settled() {
+    let seen = waiting(
+        edited(with_current(at_rest(), created(3, "B"))),
+        "RunAtWork",
+    );
+    assert_eq!(busy(&suspended(seen)), None);
+}
+
+#[test]
+fn the_nearest_that_is_at_work_unsettles_all_that_wait_for_it() {
+    let all = known([
+        ("c", reading(at_rest(), ["b"])),
+        ("b", reading(at_rest(), ["a"])),
+        ("a", edited(at_rest())),
+    ]);
+    assert_eq!(unsettled(&key("c"), &all), Some((key("a"), Busy::Changed)));
+    let all = known([
+        ("c", reading(at_rest(), ["b"])),
+        ("b", reading(waiting(at_rest(), "RunAtWork"), ["a"])),
+        ("a", edited(at_rest())),
+    ]);
+    let (who, _) = unsettled(&key("c"), &all).unwrap();
+    assert_eq!(who, key("b"));
+}
+
+#[test]
+fn nobody_waits_for_what_a_suspended_one_waits_for() {
+    let all = known([
+        ("b", reading(suspended(at_rest()), ["a"])),
+        ("a", edited(at_rest())),
+    ]);
+    assert_eq!(unsettled(&key("b"), &all), None);
+}
+
+#[test]
+fn nobody_waits_for_what_another_takes_as_it_is() {
+    let taken = Seen {
+        reads: [(key("a"), WaitFor::Nothing)].into(),
+        ..at_rest()
+    };
+    let all = known([("b", taken), ("a", edited(at_rest()))]);
+    assert_eq!(unsettled(&key("b"), &all), None);
+}
+
+#[test]
+fn who_is_not_known_is_not_waited_for_and_a_cycle_is_gone_round_once() {
+    let all = known([
+        ("c", reading(at_rest(), ["b", "elsewhere"])),
+        ("b", reading(at_rest(), ["c"])),
+    ]);
+    assert_eq!(unsettled(&key("c"), &all), None);
+}

@@ -1,0 +1,219 @@
+//! What something was made from: revisions, and how those of several sources are put together. Pure.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use cartouche_templating::short_hash;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::SourceKey;
+
+/// How many traced sources, ancestors included, one Runnable may have. Each stands in its status up to three times, and a
+/// status that is too large is refused.
+pub const MOST_SOURCES: usize = 64;
+
+/// What a source holds, in one word. Equal content has equal revisions: a run that gives what the one before gave moves
+/// nothing.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Revision(String);
+
+impl Revision {
+    /// Of the outputs of a Runnable: 16 hexadecimal digits. Of those that are sensitive only the HMAC of their value
+    /// counts, by their name: no unkeyed hash of one may leave the process.
+    #[must_use]
+    pub fn of_outputs(
+        outputs: &BTreeMap<String, Value>,
+        sensitive: &BTreeMap<String, String>,
+    ) -> Self {
+        let mut content = json!({ "outputs": outputs });
+        if !sensitive.is_empty() {
+            content["sensitive"] = json!(sensitive);
+        }
+        Self(short_hash(&content))
+    }
+
+    /// Of the value of a `ConfigMap`'s key: 16 hexadecimal digits.
+    #[must_use]
+    pub fn of_text(value: &str) -> Self {
+        Self(short_hash(&json!(value)))
+    }
+
+    /// What stands for the content already: the HMAC of a Secret's value, or the text at an object's `revisionPath`.
+    #[must_use]
+    pub fn given(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// As it stands in a status.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One revision of every traced source and ancestor: what a run was made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Sources(BTreeMap<SourceKey, Revision>);
+
+impl Sources {
+    /// No sources.
+    pub const NOTHING: Self = Self(BTreeMap::new());
+
+    /// The revision of a source.
+    #[must_use]
+    pub fn get(&self, key: &SourceKey) -> Option<&Revision> {
+        self.0.get(key)
+    }
+
+    /// Each source and its revision, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&SourceKey, &Revision)> {
+        self.0.iter()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nothing is traced.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<(SourceKey, Revision)> for Sources {
+    fn from_iter<T: IntoIterator<Item = (SourceKey, Revision)>>(all: T) -> Self {
+        Self(all.into_iter().collect())
+    }
+}
+
+/// What several sources stem from together: of each ancestor every revision that any of them names, and which of them do.
+/// Putting traces together is a union, so that neither order nor repetition matters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace(BTreeMap<SourceKey, BTreeMap<Revision, BTreeSet<SourceKey>>>);
+
+/// Why no one revision of each ancestor can be named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TraceError {
+    /// There are so many, which is more than [`MOST_SOURCES`].
+    TooMany(usize),
+    /// An ancestor has two revisions: of several, the first by name.
+    Incoherent(Incoherence),
+}
+
+/// An ancestor of which two revisions are in play.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incoherence {
+    /// Which.
+    pub ancestor: SourceKey,
+    /// One revision.
+    pub one: Named,
+    /// Another one.
+    pub other: Named,
+}
+
+/// A revision, and the direct sources that name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The revision.
+    pub revision: Revision,
+    /// By which direct sources, in order. The ancestor itself, if it is one of them.
+    pub by: Vec<SourceKey>,
+}
+
+impl Trace {
+    /// What one source brings: its own revision, and what its outputs name. A source without a revision is not traced
+    /// itself; outputs that name nothing take no part.
+    #[must_use]
+    pub fn of(key: &SourceKey, revision: Option<&Revision>, gives: Option<&Sources>) -> Self {
+        let own = revision.map(|revision| (key, revision));
+        let all = own
+            .into_iter()
+            .chain(gives.into_iter().flat_map(Sources::iter));
+        let mut trace = Self::default();
+        for (ancestor, revision) in all {
+            let by = trace.0.entry(ancestor.clone()).or_default();
+            let by = by.entry(revision.clone()).or_default();
+            by.insert(key.clone());
+        }
+        trace
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn join(mut self, other: Self) -> Self {
+        for (ancestor, revisions) in other.0 {
+            let own = self.0.entry(ancestor).or_default();
+            for (revision, by) in revisions {
+                own.entry(revision).or_default().extend(by);
+            }
+        }
+        self
+    }
+
+    /// The one revision of each ancestor.
+    pub fn sources(&self) -> Result<Sources, TraceError> {
+        if self.0.len() > MOST_SOURCES {
+            return Err(TraceError::TooMany(self.0.len()));
+        }
+        match self.incoherences().next() {
+            Some(incoherence) => Err(TraceError::Incoherent(incoherence)),
+            None => Ok(self.undisputed()),
+        }
+    }
+
+    /// The same where nobody cares for what is coherent: an ancestor of which two revisions are in play is not traced any
+    /// more, since neither would be true.
+    pub fn undisputed_sources(&self) -> Result<Sources, TraceError> {
+        match self.sources() {
+            Err(TraceError::Incoherent(_)) => Ok(self.undisputed()),
+            sources => sources,
+        }
+    }
+
+    /// Every ancestor of which more than one revision is in play, in order.
+    pub fn incoherences(&self) -> impl Iterator<Item = Incoherence> {
+        self.0.iter().filter_map(|(ancestor, revisions)| {
+            let mut named = revisions.iter().map(|(revision, by)| Named {
+                revision: revision.clone(),
+                by: by.iter().cloned().collect(),
+            });
+            Some(Incoherence {
+                ancestor: ancestor.clone(),
+                one: named.next()?,
+                other: named.next()?,
+            })
+        })
+    }
+
+    /// Whether any source names this ancestor.
+    pub(super) fn names(&self, ancestor: &SourceKey) -> bool {
+        self.0.contains_key(ancestor)
+    }
+
+    fn undisputed(&self) -> Sources {
+        let single = self.0.iter().filter(|(_, revisions)| revisions.len() == 1);
+        single
+            .filter_map(|(key, revisions)| Some((key.clone(), revisions.keys().next()?.clone())))
+            .collect()
+    }
+}
+
+impl FromIterator<Self> for Trace {
+    fn from_iter<T: IntoIterator<Item = Self>>(all: T) -> Self {
+        all.into_iter().fold(Self::default(), Self::join)
+    }
+}
