@@ -2,17 +2,46 @@
 
 use std::{
     collections::{HashSet, VecDeque},
+    fmt::Debug,
+    hash::Hash,
     time::{Duration, Instant},
 };
 
 use stateright::{Checker, HasDiscoveries, Model};
 
-use crate::{
-    configuration::Configuration,
-    model::{Action, Checked},
-    pool::hashed,
-    world::World,
-};
+use crate::{configuration::Configuration, model::Checked, pool::hashed};
+
+/// What can be explored: a model of which a fresh one, that knows nothing yet, can be had at any time.
+pub trait Explored:
+    Model<
+        State: Clone + Debug + Hash + PartialEq + Send + Sync,
+        Action: Copy + Debug + PartialEq + Send + Sync,
+    > + Sized
+    + Send
+    + Sync
+    + 'static
+{
+    /// What it is made from.
+    type Setup: Clone;
+
+    /// A model of which nothing is known yet.
+    fn fresh(setup: Self::Setup) -> Self;
+
+    /// What the setup is called.
+    fn name(setup: &Self::Setup) -> &'static str;
+}
+
+impl Explored for Checked {
+    type Setup = Configuration;
+
+    fn fresh(setup: Configuration) -> Self {
+        Self::new(setup)
+    }
+
+    fn name(setup: &Configuration) -> &'static str {
+        setup.name
+    }
+}
 
 /// How far to explore.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +54,7 @@ pub struct Limits {
 
 /// What was found.
 #[derive(Debug)]
-pub struct Finding {
+pub struct Finding<M = Checked> {
     /// The configuration's name.
     pub name: &'static str,
     /// Different states.
@@ -39,15 +68,15 @@ pub struct Finding {
     /// Broken properties.
     pub broken: Vec<&'static str>,
     /// The states that were explored, for counter-examples.
-    pub model: Checked,
+    pub model: M,
 }
 
 /// Explores until something is broken, all is explored, or the limit is reached.
 #[must_use]
-pub fn explore(setup: Configuration, limits: Limits) -> Finding {
+pub fn explore<M: Explored>(setup: M::Setup, limits: Limits) -> Finding<M> {
     let began = Instant::now();
-    let name = setup.name;
-    let checker = Checked::new(setup.clone())
+    let name = M::name(&setup);
+    let checker = M::fresh(setup.clone())
         .checker()
         .threads(limits.threads)
         .target_state_count(limits.states)
@@ -63,26 +92,26 @@ pub fn explore(setup: Configuration, limits: Limits) -> Finding {
         time: began.elapsed(),
         exhausted: broken.is_empty() && checker.state_count() < limits.states,
         broken,
-        model: Checked::new(setup),
+        model: M::fresh(setup),
     }
 }
 
 /// One way to break a property.
 #[derive(Debug)]
-pub struct CounterExample {
+pub struct CounterExample<A = crate::model::Action> {
     /// The property.
     pub property: &'static str,
     /// The actions, from the first state on.
-    pub actions: Vec<Action>,
+    pub actions: Vec<A>,
 }
 
 /// A shortest way to break any property.
 #[must_use]
-pub fn shortest(model: &Checked) -> Option<CounterExample> {
+pub fn shortest<M: Explored>(model: &M) -> Option<CounterExample<M::Action>> {
     let properties = model.properties();
-    let mut came: Vec<(usize, Option<Action>)> = Vec::new();
+    let mut came: Vec<(usize, Option<M::Action>)> = Vec::new();
     let mut met = HashSet::new();
-    let mut next: VecDeque<(usize, World)> = VecDeque::new();
+    let mut next: VecDeque<(usize, M::State)> = VecDeque::new();
     for world in model.init_states() {
         met.insert(hashed(&world));
         came.push((0, None));
@@ -111,7 +140,7 @@ pub fn shortest(model: &Checked) -> Option<CounterExample> {
     None
 }
 
-fn path(came: &[(usize, Option<Action>)], mut at: usize) -> Vec<Action> {
+fn path<A: Copy>(came: &[(usize, Option<A>)], mut at: usize) -> Vec<A> {
     let mut actions = Vec::new();
     while let (before, Some(action)) = came[at] {
         actions.push(action);

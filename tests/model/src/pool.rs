@@ -143,7 +143,7 @@ pub fn hashed(value: &(impl Hash + ?Sized)) -> u64 {
     hasher.finish()
 }
 
-fn keep<T>(all: &RwLock<HashMap<u64, Arc<T>>>, id: u64, value: impl FnOnce() -> T) {
+pub(crate) fn keep<T>(all: &RwLock<HashMap<u64, Arc<T>>>, id: u64, value: impl FnOnce() -> T) {
     if !read(all).contains_key(&id) {
         all.write()
             .unwrap_or_else(PoisonError::into_inner)
@@ -152,7 +152,7 @@ fn keep<T>(all: &RwLock<HashMap<u64, Arc<T>>>, id: u64, value: impl FnOnce() -> 
     }
 }
 
-fn get<T>(all: &RwLock<HashMap<u64, Arc<T>>>, id: u64) -> Option<Arc<T>> {
+pub(crate) fn get<T>(all: &RwLock<HashMap<u64, Arc<T>>>, id: u64) -> Option<Arc<T>> {
     read(all).get(&id).cloned()
 }
 
