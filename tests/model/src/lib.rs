@@ -62,6 +62,7 @@
 mod beginnings;
 pub mod cast;
 pub mod catalogue;
+pub mod chain;
 pub mod configuration;
 pub mod decisions;
 pub mod explore;

@@ -7,8 +7,9 @@ use std::{
 
 use cartouche_model::{
     catalogue,
-    configuration::Configuration,
-    explore::{Finding, Limits, explore, shortest},
+    chain::{self, Chain},
+    explore::{CounterExample, Explored, Finding, Limits, explore, shortest},
+    model::Checked,
     mutant::Mutant,
     picture,
 };
@@ -37,35 +38,25 @@ struct Flags {
 
 fn main() -> ExitCode {
     let flags = Flags::parse();
-    let wanted = |setup: &Configuration| {
-        let begins = |name: &String| setup.name.starts_with(name.as_str());
-        flags.names.is_empty() || flags.names.iter().any(begins)
-    };
     println!(
-        "{:<42} {:>10} {:>5} {:>8}  verdict",
+        "{:<46} {:>10} {:>5} {:>8}  verdict",
         "configuration", "states", "depth", "seconds"
     );
     let mut as_expected = true;
     let all = catalogue::configurations()
         .into_iter()
         .chain(catalogue::mutants());
-    for setup in all.filter(wanted) {
-        let mistake = setup.mutant != Mutant::None;
-        let limits = Limits {
-            states: if flags.all { usize::MAX } else { flags.states },
-            // One thread explores the nearest states first.
-            threads: if mistake { 1 } else { flags.threads },
-        };
-        let known = setup.known;
-        let found = explore(setup, limits);
-        let unknown = found.broken.iter().any(|broken| !known.contains(broken));
-        as_expected &= if mistake {
-            !found.broken.is_empty()
-        } else {
-            !unknown
-        };
-        // Nothing is lost if nobody reads it any more.
-        let _ = tell(&found, known, mistake, flags.trace);
+    for setup in all.filter(|setup| flags.wants(setup.name)) {
+        let (known, mistake) = (setup.known, setup.mutant != Mutant::None);
+        as_expected &= flags.check::<Checked>(setup, known, mistake, picture::story);
+    }
+    let mutants = chain::catalogue::mutants().into_iter();
+    let all = chain::catalogue::configurations()
+        .into_iter()
+        .chain(mutants.map(|(setup, _)| setup));
+    for setup in all.filter(|setup| flags.wants(setup.name)) {
+        let mistake = setup.mutant != chain::mutant::Mutant::None;
+        as_expected &= flags.check::<Chain>(setup, &[], mistake, chain::picture::story);
     }
     if as_expected {
         ExitCode::SUCCESS
@@ -74,7 +65,46 @@ fn main() -> ExitCode {
     }
 }
 
-fn tell(found: &Finding, known: &[&str], mistake: bool, trace: bool) -> io::Result<()> {
+/// Every step of a counter-example.
+type Story<M> = fn(&M, &CounterExample<<M as stateright::Model>::Action>) -> String;
+
+impl Flags {
+    fn wants(&self, name: &str) -> bool {
+        let begins = |wanted: &String| name.starts_with(wanted.as_str());
+        self.names.is_empty() || self.names.iter().any(begins)
+    }
+
+    /// Explores, and says what was found. Whether it was as expected.
+    fn check<M: Explored>(
+        &self,
+        setup: M::Setup,
+        known: &[&str],
+        mistake: bool,
+        story: Story<M>,
+    ) -> bool {
+        let limits = Limits {
+            states: if self.all { usize::MAX } else { self.states },
+            // One thread explores the nearest states first.
+            threads: if mistake { 1 } else { self.threads },
+        };
+        let found = explore::<M>(setup, limits);
+        let unknown = found.broken.iter().any(|broken| !known.contains(broken));
+        // Nothing is lost if nobody reads it any more.
+        let _ = tell(&found, known, mistake, self.trace.then_some(story));
+        if mistake {
+            !found.broken.is_empty()
+        } else {
+            !unknown
+        }
+    }
+}
+
+fn tell<M: Explored>(
+    found: &Finding<M>,
+    known: &[&str],
+    mistake: bool,
+    story: Option<Story<M>>,
+) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let how_far = if found.exhausted {
         "all states"
@@ -92,7 +122,7 @@ fn tell(found: &Finding, known: &[&str], mistake: bool, trace: bool) -> io::Resu
     };
     write!(
         out,
-        "{:<42} {:>10} {:>5} {:>8.1}  {verdict}",
+        "{:<46} {:>10} {:>5} {:>8.1}  {verdict}",
         found.name,
         found.states,
         found.depth,
@@ -110,8 +140,8 @@ fn tell(found: &Finding, known: &[&str], mistake: bool, trace: bool) -> io::Resu
         )?;
     }
     writeln!(out)?;
-    if let (true, Some(example)) = (trace, &example) {
-        write!(out, "{}", picture::story(&found.model, example))?;
+    if let (Some(story), Some(example)) = (story, &example) {
+        write!(out, "{}", story(&found.model, example))?;
     }
     out.flush()
 }

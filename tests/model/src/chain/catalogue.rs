@@ -1,0 +1,276 @@
+//! The configurations of chains that are checked, and those in which each mistake shows.
+
+use cartouche_protocol::sources::WaitFor;
+
+use super::{
+    mutant::Mutant,
+    setup::{Left, Setup, Shape},
+};
+
+fn diamond() -> Setup {
+    Setup::default()
+}
+
+fn pair() -> Setup {
+    Setup {
+        shape: Shape::Pair,
+        inputs: vec![0, 1, 0],
+        ..Setup::default()
+    }
+}
+
+fn failures(count: u8) -> Left {
+    Left {
+        failures: count,
+        ..Left::default()
+    }
+}
+
+/// All configurations of the code as it is.
+#[must_use]
+pub fn configurations() -> Vec<Setup> {
+    let mut all = pairs();
+    all.extend(changes());
+    all.extend(faults());
+    all
+}
+
+fn pairs() -> Vec<Setup> {
+    vec![
+        Setup {
+            name: "chain.pair",
+            workers: 2,
+            left: failures(1),
+            ..pair()
+        },
+        Setup {
+            name: "chain.pair.new",
+            has_run: false,
+            workers: 2,
+            inputs: vec![0, 1],
+            left: failures(1),
+            ..pair()
+        },
+        Setup {
+            name: "chain.pair.lost",
+            workers: 2,
+            inputs: vec![0, 1],
+            left: Left {
+                reruns: 1,
+                losses: 1,
+                ..Left::default()
+            },
+            ..pair()
+        },
+    ]
+}
+
+/// Nothing but changes of the input.
+fn changes() -> Vec<Setup> {
+    vec![
+        Setup {
+            name: "chain.diamond",
+            ..diamond()
+        },
+        Setup {
+            name: "chain.diamond.two",
+            workers: 2,
+            ..diamond()
+        },
+        Setup {
+            name: "chain.diamond.requests",
+            workers: 2,
+            by_requests: true,
+            ..diamond()
+        },
+        Setup {
+            name: "chain.diamond.back",
+            inputs: vec![0, 1, 0],
+            ..diamond()
+        },
+        Setup {
+            name: "chain.diamond.unaffected",
+            inputs: vec![1, 2],
+            workers: 2,
+            ..diamond()
+        },
+        Setup {
+            name: "chain.diamond.both",
+            inputs: vec![0, 1, 2],
+            ..diamond()
+        },
+    ]
+}
+
+/// Something else besides.
+fn faults() -> Vec<Setup> {
+    let with = |name, inputs: &[u8], left| Setup {
+        name,
+        inputs: inputs.to_vec(),
+        left,
+        ..diamond()
+    };
+    let left = failures(1);
+    let nothing = Left::default();
+    let everything = Left {
+        failures: 0,
+        reruns: 1,
+        suspensions: 1,
+        losses: 1,
+        edits: 1,
+    };
+    let suspended = Left {
+        suspensions: 1,
+        ..left
+    };
+    vec![
+        Setup {
+            has_run: false,
+            ..with("chain.diamond.new", &[0, 1], left)
+        },
+        with("chain.diamond.fails", &[0, 1], failures(2)),
+        with("chain.diamond.fails.back", &[0, 1, 0], left),
+        with("chain.diamond.fails.unaffected", &[1, 2], failures(2)),
+        Setup {
+            wait_for: WaitFor::Succeeded,
+            ..with("chain.diamond.succeeded", &[0, 1], suspended)
+        },
+        with("chain.diamond.suspended", &[0, 1, 2], suspended),
+        with("chain.diamond.rerun", &[0, 1], Left { reruns: 2, ..left }),
+        with("chain.diamond.lost", &[0, 1, 0], Left { losses: 1, ..left }),
+        with(
+            "chain.diamond.cycle",
+            &[0, 1],
+            Left {
+                edits: 2,
+                ..nothing
+            },
+        ),
+        Setup {
+            workers: 2,
+            ..with(
+                "chain.diamond.cycle.two",
+                &[0, 1],
+                Left {
+                    edits: 1,
+                    ..nothing
+                },
+            )
+        },
+        with("chain.diamond.everything", &[0, 1], everything),
+    ]
+}
+
+/// One configuration for each mistake, and the property that it breaks.
+#[must_use]
+pub fn mutants() -> Vec<(Setup, &'static str)> {
+    let with = |inputs: &[u8], left: Left| (inputs.to_vec(), left);
+    let of_pair = |(inputs, left)| Setup {
+        inputs,
+        left,
+        ..pair()
+    };
+    let of_diamond = |(inputs, left)| Setup {
+        inputs,
+        left,
+        ..diamond()
+    };
+    let (nothing, fails) = (Left::default(), failures(1));
+    let rerun = Left {
+        reruns: 1,
+        ..nothing
+    };
+    let lost = Left {
+        losses: 1,
+        ..nothing
+    };
+    let edited = Left {
+        edits: 1,
+        ..nothing
+    };
+    let new = |setup| Setup {
+        has_run: false,
+        ..setup
+    };
+    let two = |setup| Setup {
+        workers: 2,
+        ..setup
+    };
+    let all = [
+        (
+            "coherence unchecked",
+            "C1",
+            Mutant::CoherenceUnchecked,
+            diamond(),
+        ),
+        (
+            "a revision is a number",
+            "still",
+            Mutant::RevisionByNumber,
+            of_pair(with(&[0], rerun)),
+        ),
+        (
+            "sources that moved stay as they were",
+            "C5",
+            Mutant::NoMovingOn,
+            of_diamond(with(&[1, 2], nothing)),
+        ),
+        (
+            "sources are written where nothing moved",
+            "comes to rest",
+            Mutant::AlwaysMoves,
+            new(of_pair(with(&[0], nothing))),
+        ),
+        (
+            "late outputs said to be of what is there now",
+            "C4",
+            Mutant::LateOfPresent,
+            pair(),
+        ),
+        (
+            "a value out of a cache at the intent",
+            "fresh",
+            Mutant::CachedValue,
+            two(of_pair(with(&[0, 1], nothing))),
+        ),
+        (
+            "settled whatever the generation",
+            "held",
+            Mutant::GenerationUnread,
+            pair(),
+        ),
+        (
+            "what is missing read as empty",
+            "C2",
+            Mutant::MissingIsEmpty,
+            new(of_pair(with(&[0], fails))),
+        ),
+        (
+            "a cycle unchecked",
+            "C3",
+            Mutant::CycleUnchecked,
+            of_diamond(with(&[0], edited)),
+        ),
+        (
+            "what is not known read as nothing",
+            "C4",
+            Mutant::UnknownIsNothing,
+            of_diamond(with(&[0, 1], Left { losses: 1, ..fails })),
+        ),
+        (
+            "found outputs said to be of what is there now",
+            "C4",
+            Mutant::RebuiltOfPresent,
+            of_pair(with(&[0, 1], lost)),
+        ),
+    ];
+    let named = |(name, property, mutant, setup)| {
+        let setup = Setup {
+            name,
+            mutant,
+            ..setup
+        };
+        (setup, property)
+    };
+    all.map(named).into()
+}

@@ -1,0 +1,197 @@
+//! What a worker knows of the Runnables, and what is rendered from that.
+
+use std::collections::BTreeMap;
+
+use cartouche_protocol::sources::{
+    Known, Revision, Seen, Source, SourceKey, Sources, Value, WaitFor,
+};
+use serde_json::json;
+
+use super::{
+    model::Chain,
+    world::{A, B, C, D, Document, EMPTY, Stored, Who},
+};
+use crate::cast::token;
+
+/// What B reads of what A was given: it does not tell 1 from 2.
+pub(super) const COARSE: [u8; 3] = [0, 1, 1];
+
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+
+/// The key of a Runnable.
+#[must_use]
+pub fn key(who: Who) -> SourceKey {
+    SourceKey::runnable("space", NAMES[who])
+}
+
+/// Who has a key.
+#[must_use]
+pub fn who(key: &SourceKey) -> Option<Who> {
+    let (_, name) = key.as_str().rsplit_once('/')?;
+    NAMES.iter().position(|it| *it == name)
+}
+
+/// The uid of a Runnable.
+pub(super) fn owner(who: Who) -> String {
+    format!("uid-{}", NAMES[who])
+}
+
+/// The outputs of a run of this document.
+pub(super) fn outputs(of: Who, document: Document) -> BTreeMap<String, serde_json::Value> {
+    let [one, other] = document.read;
+    let out = |value: u8| BTreeMap::from([("out".to_owned(), json!(value))]);
+    match of {
+        A => BTreeMap::from([
+            (
+                "coarse".to_owned(),
+                json!(COARSE[usize::from(document.own)]),
+            ),
+            ("fine".to_owned(), json!(document.own)),
+        ]),
+        B | C => out(one),
+        _ => out(one.wrapping_mul(8).wrapping_add(other)),
+    }
+}
+
+/// The revision of outputs.
+pub(super) fn revision(outputs: &BTreeMap<String, serde_json::Value>) -> Revision {
+    Revision::of_outputs(outputs, &BTreeMap::new())
+}
+
+/// The sources of a Runnable, and which output of each it reads.
+pub(super) fn reads(who: Who, own: &Stored) -> &'static [(Who, &'static str)] {
+    match who {
+        A if own.looped => &[(D, "out")],
+        B => &[(A, "coarse")],
+        C => &[(A, "fine")],
+        D => &[(B, "out"), (C, "out")],
+        _ => &[],
+    }
+}
+
+impl Chain {
+    fn wait_for(&self, who: Who) -> WaitFor {
+        if who == D {
+            self.setup.wait_for
+        } else {
+            WaitFor::Settled
+        }
+    }
+
+    /// A Runnable as it is seen.
+    pub(super) fn seen(&self, who: Who, stored: &Stored) -> Seen {
+        let status = self.kept.stored(stored.status);
+        let sources = reads(who, stored).iter();
+        self.setup.mutant.bend_seen(Seen {
+            generation: i64::from(stored.generation),
+            suspended: stored.suspended,
+            rerun_token: token(stored.token),
+            has_sources: !reads(who, stored).is_empty(),
+            provenance: (*self.kept.provenance_of(stored.provenance)).clone(),
+            revision: status.outputs.as_ref().map(revision),
+            reads: sources
+                .map(|(source, _)| (key(*source), self.wait_for(who)))
+                .collect(),
+            status,
+        })
+    }
+
+    /// All Runnables: these as they were read, the others as they are cached.
+    pub(super) fn known(&self, cache: &[Stored], read: &[(Who, Stored)]) -> Known {
+        let cached = cache.iter().enumerate();
+        let mut known: Known = cached
+            .map(|(who, stored)| (key(who), self.seen(who, stored)))
+            .collect();
+        known.extend(
+            read.iter()
+                .map(|(who, stored)| (key(*who), self.seen(*who, stored))),
+        );
+        known
+    }
+
+    /// The sources of a Runnable, with the values that are read of them.
+    pub(super) fn sources(
+        &self,
+        who: Who,
+        own: &Stored,
+        known: &Known,
+    ) -> Vec<(Source, Option<u8>)> {
+        let reads = reads(who, own).iter();
+        reads
+            .map(|(source, output)| {
+                let key = key(*source);
+                let seen = known.get(&key);
+                let outputs = seen.and_then(|seen| seen.status.outputs.as_ref());
+                let value = outputs.and_then(|outputs| outputs.get(*output)?.as_u64());
+                let value = value.and_then(|value| u8::try_from(value).ok());
+                let source = self.setup.mutant.bend_source(Source {
+                    wait_for: self.wait_for(who),
+                    value: value.map_or(Value::Missing, |_| Value::Given),
+                    revision: seen.and_then(|seen| seen.revision.clone()),
+                    key,
+                });
+                (source, value)
+            })
+            .collect()
+    }
+
+    /// What a Runnable's template renders. `None` while a value is missing.
+    pub(super) fn document(
+        &self,
+        who: Who,
+        own: &Stored,
+        sources: &[(Source, Option<u8>)],
+    ) -> Option<Document> {
+        let mut document = Document::default();
+        if who == A {
+            document.own = self.setup.inputs[usize::from(own.input)];
+        }
+        for (place, (source, value)) in document.read.iter_mut().zip(sources) {
+            *place = match source.value {
+                Value::Given => value.unwrap_or(EMPTY),
+                _ => return None,
+            };
+        }
+        // That something is read is told from that nothing is.
+        if who == A && own.looped {
+            document.read[1] = 1;
+        }
+        Some(document)
+    }
+
+    /// What something was made from, as far as it bears on a document of this Runnable: whether a rendering from just that is
+    /// this document. What is not traced says nothing.
+    pub(super) fn is_made_from(who: Who, document: Document, sources: &Sources) -> bool {
+        let [one, other] = document.read;
+        let root = sources.get(&key(A)).and_then(|named| {
+            let all = 0..3u8;
+            let of = |own: u8| Document {
+                own,
+                ..Document::default()
+            };
+            all.into_iter()
+                .find(|own| revision(&outputs(A, of(*own))) == *named)
+        });
+        let by_root = root.is_none_or(|root| {
+            let coarse = COARSE[usize::from(root)];
+            match who {
+                B => one == coarse,
+                C => one == root,
+                D => (one, other) == (coarse, root),
+                _ => true,
+            }
+        });
+        let is_of = |source: Who, value: u8| {
+            let given = Document {
+                read: [value, 0],
+                ..Document::default()
+            };
+            let given = revision(&outputs(source, given));
+            sources
+                .get(&key(source))
+                .is_none_or(|named| *named == given)
+        };
+        let by_branches = who != D || is_of(B, one) && is_of(C, other);
+        by_root && by_branches
+    }
+}

@@ -1,0 +1,93 @@
+//! Deliberate mistakes that the check must catch.
+//!
+//! A mistake in a rule is made by bending what the rule is given, or what it gives; that of a look is made in `worker`.
+
+use cartouche_protocol::{
+    ledger::Ledger,
+    sources::{Provenance, Revision, Seen, Source, Value},
+};
+
+/// One mistake, or none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mutant {
+    /// The code as it is.
+    #[default]
+    None,
+    /// Sources of different revisions are no reason to wait.
+    CoherenceUnchecked,
+    /// A revision is the number of the run that gave the outputs.
+    RevisionByNumber,
+    /// The ledger keeps the sources that the current run was intended with.
+    NoMovingOn,
+    /// The ledger takes the sources that are there each time, whether they moved or not.
+    AlwaysMoves,
+    /// Outputs of a superseded run count as made from what the current one was made from.
+    LateOfPresent,
+    /// What is intended is rendered from what the cache shows of the sources.
+    CachedValue,
+    /// A status counts as that of the present spec.
+    GenerationUnread,
+    /// What is missing counts as empty.
+    MissingIsEmpty,
+    /// Nobody asks who stems from whom.
+    CycleUnchecked,
+    /// Outputs of which nobody knows what they were made from count as made from nothing.
+    UnknownIsNothing,
+    /// Outputs that are found again count as made from what is there now.
+    RebuiltOfPresent,
+}
+
+impl Mutant {
+    /// What is seen of a Runnable.
+    pub(super) fn bend_seen(self, mut seen: Seen) -> Seen {
+        match self {
+            Self::RevisionByNumber => {
+                let from = seen.status.outputs_from.as_ref();
+                seen.revision = from.map(|from| Revision::given(from.sequence.to_string()));
+            }
+            Self::GenerationUnread => {
+                seen.generation = seen.status.observed_generation.unwrap_or_default();
+            }
+            Self::CycleUnchecked => seen.reads.clear(),
+            Self::UnknownIsNothing => seen.has_sources = false,
+            _ => {}
+        }
+        seen
+    }
+
+    /// What is read of a source.
+    pub(super) fn bend_source(self, mut source: Source) -> Source {
+        if self == Self::MissingIsEmpty && source.value == Value::Missing {
+            source.value = Value::Given;
+        }
+        source
+    }
+
+    /// What stands beside a ledger after a transition.
+    pub(super) fn bend_provenance(
+        self,
+        before: &Ledger,
+        after: &Ledger,
+        provenance: Provenance,
+    ) -> Provenance {
+        let is_late = after.outputs_from != before.outputs_from
+            && after
+                .outputs_from
+                .as_ref()
+                .is_some_and(|from| !after.is_at(&from.uid));
+        let is_bent = match self {
+            Self::LateOfPresent => is_late,
+            Self::RebuiltOfPresent => provenance.of_outputs().is_none(),
+            _ => false,
+        };
+        let (Some(current), Some(sources)) = (&after.current, provenance.of_current(after)) else {
+            return provenance;
+        };
+        if !is_bent || after.outputs_from.is_none() {
+            return provenance;
+        }
+        let run = (current.sequence, current.input_hash.clone());
+        let sources = sources.clone();
+        Provenance::new([(run, sources.clone())], Some(sources))
+    }
+}
