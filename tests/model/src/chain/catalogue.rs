@@ -164,39 +164,37 @@ fn faults() -> Vec<Setup> {
 /// One configuration for each mistake, and the property that it breaks.
 #[must_use]
 pub fn mutants() -> Vec<(Setup, &'static str)> {
-    let with = |inputs: &[u8], left: Left| (inputs.to_vec(), left);
-    let of_pair = |(inputs, left)| Setup {
-        inputs,
+    let all = of_readiness().into_iter().chain(of_provenance());
+    let named = |(name, property, mutant, setup)| {
+        let setup = Setup {
+            name,
+            mutant,
+            ..setup
+        };
+        (setup, property)
+    };
+    all.map(named).collect()
+}
+
+/// A mistake: what it is called, the property that it breaks, and where it shows.
+type Mistake = (&'static str, &'static str, Mutant, Setup);
+
+fn shaped(shape: Shape, inputs: &[u8], left: Left) -> Setup {
+    Setup {
+        shape,
+        inputs: inputs.to_vec(),
         left,
-        ..pair()
-    };
-    let of_diamond = |(inputs, left)| Setup {
-        inputs,
-        left,
-        ..diamond()
-    };
-    let (nothing, fails) = (Left::default(), failures(1));
-    let rerun = Left {
-        reruns: 1,
-        ..nothing
-    };
-    let lost = Left {
-        losses: 1,
-        ..nothing
-    };
+        ..Setup::default()
+    }
+}
+
+/// Those in what holds a run back.
+fn of_readiness() -> Vec<Mistake> {
     let edited = Left {
         edits: 1,
-        ..nothing
+        ..Left::default()
     };
-    let new = |setup| Setup {
-        has_run: false,
-        ..setup
-    };
-    let two = |setup| Setup {
-        workers: 2,
-        ..setup
-    };
-    let all = [
+    vec![
         (
             "coherence unchecked",
             "C1",
@@ -204,34 +202,13 @@ pub fn mutants() -> Vec<(Setup, &'static str)> {
             diamond(),
         ),
         (
-            "a revision is a number",
-            "still",
-            Mutant::RevisionByNumber,
-            of_pair(with(&[0], rerun)),
-        ),
-        (
-            "sources that moved stay as they were",
-            "C5",
-            Mutant::NoMovingOn,
-            of_diamond(with(&[1, 2], nothing)),
-        ),
-        (
-            "sources are written where nothing moved",
-            "comes to rest",
-            Mutant::AlwaysMoves,
-            new(of_pair(with(&[0], nothing))),
-        ),
-        (
-            "late outputs said to be of what is there now",
-            "C4",
-            Mutant::LateOfPresent,
-            pair(),
-        ),
-        (
             "a value out of a cache at the intent",
             "fresh",
             Mutant::CachedValue,
-            two(of_pair(with(&[0, 1], nothing))),
+            Setup {
+                workers: 2,
+                ..shaped(Shape::Pair, &[0, 1], Left::default())
+            },
         ),
         (
             "settled whatever the generation",
@@ -243,34 +220,67 @@ pub fn mutants() -> Vec<(Setup, &'static str)> {
             "what is missing read as empty",
             "C2",
             Mutant::MissingIsEmpty,
-            new(of_pair(with(&[0], fails))),
+            Setup {
+                has_run: false,
+                ..shaped(Shape::Pair, &[0], failures(1))
+            },
         ),
         (
             "a cycle unchecked",
             "C3",
             Mutant::CycleUnchecked,
-            of_diamond(with(&[0], edited)),
+            shaped(Shape::Diamond, &[0], edited),
+        ),
+    ]
+}
+
+/// Those in what something is said to be made from.
+fn of_provenance() -> Vec<Mistake> {
+    let nothing = Left::default();
+    let rerun = Left {
+        reruns: 1,
+        ..nothing
+    };
+    let lost = |left| Left { losses: 1, ..left };
+    vec![
+        (
+            "a revision is a number",
+            "still",
+            Mutant::RevisionByNumber,
+            shaped(Shape::Pair, &[0], rerun),
+        ),
+        (
+            "sources that moved stay as they were",
+            "C5",
+            Mutant::NoMovingOn,
+            shaped(Shape::Diamond, &[1, 2], nothing),
+        ),
+        (
+            "sources are written where nothing moved",
+            "comes to rest",
+            Mutant::AlwaysMoves,
+            Setup {
+                has_run: false,
+                ..shaped(Shape::Pair, &[0], nothing)
+            },
+        ),
+        (
+            "late outputs said to be of what is there now",
+            "C4",
+            Mutant::LateOfPresent,
+            pair(),
         ),
         (
             "what is not known read as nothing",
             "C4",
             Mutant::UnknownIsNothing,
-            of_diamond(with(&[0, 1], Left { losses: 1, ..fails })),
+            shaped(Shape::Diamond, &[0, 1], lost(failures(1))),
         ),
         (
             "found outputs said to be of what is there now",
             "C4",
             Mutant::RebuiltOfPresent,
-            of_pair(with(&[0, 1], lost)),
+            shaped(Shape::Pair, &[0, 1], lost(nothing)),
         ),
-    ];
-    let named = |(name, property, mutant, setup)| {
-        let setup = Setup {
-            name,
-            mutant,
-            ..setup
-        };
-        (setup, property)
-    };
-    all.map(named).into()
+    ]
 }
