@@ -50,6 +50,9 @@
 //! says so. What swallows events (`is_echo`, `is_as_made`) is judged where nothing but events wakes a worker
 //! ([`Configuration::at_once`](configuration::Configuration::at_once)).
 //!
+//! # Several Runnables
+//! All of this is about one Runnable. What lies between several that read each other has a model of its own: [`chain`].
+//!
 //! # Mistakes on purpose
 //! A check that finds nothing proves little, so [`mutant`] has mistakes that it must find.
 //!
