@@ -18,8 +18,7 @@
 //! - C3: none on a cycle, as far as its sources and the cache show.
 //! - C4: what the ledger says a run, and the outputs, were made from is what a rendering of just that gives.
 //! - C5: when all is quiet, each Runnable has run for what is there and says so, or names truly why not.
-//! - "once": a Runnable below A never has more runs than A has given different outputs. Not after a status was lost:
-//!   outputs of older runs are not traced then.
+//! - "once": a Runnable below A never has more runs than A has given different outputs.
 //! - "held": none is intended beside a source that is at work, or has not looked at its own spec.
 //! - "fresh": an intent never goes back behind what an earlier one has read.
 //! - "still": a run that gives what the one before gave moves nothing.

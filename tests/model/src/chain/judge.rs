@@ -59,7 +59,7 @@ pub(super) fn intent(
     }
     let intents = &mut world.ghost.intents[who];
     *intents += 1;
-    let is_one_more = who != A && !world.ghost.lost && *intents > world.stored[A].given;
+    let is_one_more = who != A && *intents > world.stored[A].given;
     flag(is_one_more, ONCE);
     world.ghost.broken |= broken;
 }

@@ -158,7 +158,6 @@ impl Chain {
 
     fn lose(&self, world: &mut World) {
         world.left.losses -= 1;
-        world.ghost.lost = true;
         world.ghost.root[B] = None;
         let own = &mut world.stored[B];
         own.status = self.kept.status(&RunnableStatus::default());

@@ -127,8 +127,6 @@ pub struct Ghost {
     pub newest: [[u8; 2]; 4],
     /// What A had given when its readers last wrote that they had seen it. `None` if they have forgotten.
     pub root: [Option<u8>; 4],
-    /// A status was lost.
-    pub lost: bool,
 }
 
 /// A state.
