@@ -31,7 +31,8 @@ lint:
 # Write what comes from the code: config/crd, docs/api.md, and the help texts in docs.
 generate:
     cargo generate
-    UPDATE_DOCS=1 cargo test --quiet --package cartouche-controller --test help
+    # With the features of the whole workspace, by which clap wraps its lines.
+    UPDATE_DOCS=1 cargo test --quiet --workspace --test help
 
 # Fuzz parsers, renderer, hash, names and status for so many minutes; the corpus grows.
 fuzz minutes="5":

@@ -6,7 +6,7 @@ mod wrong;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cartouche_crds::{ConfigMapKeyRef, InputSource, SecretKeyRef};
+use cartouche_crds::InputSource;
 use cartouche_protocol::{
     diagnosis::Fault,
     sourced_inputs::{self, NoInputs, SourceKind, SourceObject},
@@ -79,10 +79,7 @@ impl Entry {
     }
 
     fn key(&self) -> &str {
-        match (&self.source.config_map_key_ref, &self.source.secret_key_ref) {
-            (Some(ConfigMapKeyRef { key, .. }), _) | (None, Some(SecretKeyRef { key, .. })) => key,
-            (None, None) => "",
-        }
+        sourced_inputs::key(&self.source)
     }
 }
 

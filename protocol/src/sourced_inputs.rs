@@ -140,7 +140,9 @@ pub fn keys<'a>(sources: &'a [InputSource], object: &SourceObject) -> BTreeSet<&
     sources.iter().filter(of_object).map(key).collect()
 }
 
-fn key(source: &InputSource) -> &str {
+/// The key that an input comes from; empty where nothing says from which.
+#[must_use]
+pub fn key(source: &InputSource) -> &str {
     match (&source.config_map_key_ref, &source.secret_key_ref) {
         (Some(ConfigMapKeyRef { key, .. }), _) | (None, Some(SecretKeyRef { key, .. })) => key,
         (None, None) => "",
