@@ -137,7 +137,7 @@ fn the_mark_of_a_secret_is_pinned() {
     );
     assert_eq!(
         rendered.input_hash(),
-        "v1:c34a679067bb68d0fc392479dff59bbe70213e73a0ee725b06e86ff6bb8d9684"
+        "v1:e639fac848f20d98ecd8dfaf8621339a5ce912b1587e2d1dc6bceadd5b78bd23"
     );
 }
 
