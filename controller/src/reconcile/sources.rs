@@ -30,8 +30,6 @@ use crate::{
 };
 
 const CORE: &str = "v1";
-/// What is due to be read is so after this time at the earliest.
-const MOMENT: Duration = Duration::from_secs(1);
 
 /// A `ConfigMap`, as far as inputs come from it.
 #[derive(Deserialize)]
@@ -216,8 +214,12 @@ impl Reconciliation<'_> {
         if is_watched {
             return are_wanting.then_some(LOOKED_UP_AFTER / 2);
         }
-        // Whoever looks after a poll, or a little earlier, reads again.
-        Some(self.ctx.poll * 8 / 10)
+        Some(self.polled_after())
+    }
+
+    /// How old may be what nobody watches: whoever looks after a poll, or a little earlier, reads again.
+    fn polled_after(&self) -> Duration {
+        self.ctx.poll * 8 / 10
     }
 
     /// When what inputs come from is read again: Secrets, of whose changes nobody tells, and whatever gave none.
@@ -226,10 +228,13 @@ impl Reconciliation<'_> {
             return None;
         }
         let memory = lock(&self.memory);
-        // Of what may not be read the error says when it is tried again.
+        let (poll, now) = (self.ctx.poll, boot_time());
         let oldest = memory.sources.oldest(SourceKind::Secret);
-        let left = oldest.map(|at| (at + self.ctx.poll).saturating_sub(boot_time()));
-        let secrets = left.map(|left| TENTH.over(left.max(MOMENT)));
+        let secrets = oldest.map(|at| {
+            // What is old already could not be read, or something before it was wrong: that says when it is tried again.
+            let is_read = at + self.polled_after() > now;
+            TENTH.over(if is_read { at + poll - now } else { poll })
+        });
         let wanting = memory.sources.are_wanting;
         let wanting = wanting.then(|| FIFTH.over(LOOKED_UP_AFTER));
         secrets.into_iter().chain(wanting).min()

@@ -174,3 +174,32 @@ async fn inputs_that_go_and_come_back_are_watched_again() {
     read(&ctx, false).await.unwrap();
     assert_eq!(ctx.selections.of(&watched), [key()]);
 }
+
+#[tokio::test]
+async fn a_secret_that_cannot_be_read_any_more_is_not_asked_for_without_a_pause() {
+    let ctx = serving(|request| {
+        if !request.uri().path().ends_with("/secrets/db") {
+            return (StatusCode::NOT_FOUND, Value::Null);
+        }
+        let secret = json!({ "metadata": { "uid": "db-1" }, "data": { "pin": "MTIzNA==" } });
+        (StatusCode::OK, secret)
+    });
+    let mut of_secret = runnable("r");
+    let from = json!([{ "name": "pin", "secretKeyRef": { "name": "db", "key": "pin" } }]);
+    of_secret.spec.inputs_from = Some(serde_json::from_value(from).unwrap());
+    let begun = begin(&ctx, of_secret);
+    assert_eq!(begun.sources_again(), None);
+    let account = ctx.identity.own();
+    assert!(begun.sourced(account, false).await.is_ok());
+    let again = begun.sources_again().unwrap().as_secs();
+    assert!((26..=33).contains(&again), "{again}");
+    sleep(10);
+    let again = begun.sources_again().unwrap().as_secs();
+    assert!((17..=22).contains(&again), "{again}");
+    // Since then nothing was read of it.
+    for _ in 0..3 {
+        sleep(60);
+        let again = begun.sources_again().unwrap().as_secs();
+        assert!((26..=33).contains(&again), "{again}");
+    }
+}
