@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_protocol::facts::WatchState;
+use cartouche_protocol::{facts::WatchState, sourced_inputs::SourceKind};
 use kube::{Api, Client, Resource, api::ApiResource, core::DynamicResourceScope, runtime::watcher};
 use tokio::{sync::mpsc, task::AbortHandle};
 
@@ -58,6 +58,24 @@ pub struct Watched {
     pub purpose: Purpose,
     /// The kind.
     pub kind: Arc<Kind>,
+}
+
+impl Watched {
+    /// `ConfigMaps` that inputs come from, or selectors name.
+    #[must_use]
+    pub fn config_maps() -> Self {
+        let kind = SourceKind::ConfigMap;
+        let kind = Kind {
+            api_version: "v1".to_owned(),
+            kind: kind.as_str().to_owned(),
+            plural: kind.plural().to_owned(),
+            namespaced: true,
+        };
+        Self {
+            purpose: Purpose::Selected,
+            kind: Arc::new(kind),
+        }
+    }
 }
 
 /// Enqueues Runnables.

@@ -14,7 +14,7 @@ use cartouche_templating::{
 };
 use serde_json::Value;
 
-use super::{LOOKED_UP_AFTER, reconciliation::Reconciliation, sources::watched_config_maps};
+use super::{LOOKED_UP_AFTER, reconciliation::Reconciliation};
 use crate::{
     api::{ApiError, Requests, label_query},
     backoff::FIFTH,
@@ -43,7 +43,7 @@ impl Reconciliation<'_> {
         if picked.is_some() {
             self.ctx
                 .selections
-                .unpick(&watched_config_maps(), &self.key);
+                .unpick(&Watched::config_maps(), &self.key);
         }
     }
 

@@ -23,10 +23,9 @@ use crate::{
     api::{ApiError, Requests, ResourcePath},
     backoff::{FIFTH, TENTH},
     clock::boot_time,
-    discovery::Kind,
     lock::lock,
     picked::Kept,
-    watch::{Purpose, Watched},
+    watch::Watched,
 };
 
 const CORE: &str = "v1";
@@ -121,7 +120,7 @@ impl Reconciliation<'_> {
         consistent: bool,
     ) -> Result<SourceRead, ApiError> {
         let is_watched = object.kind == SourceKind::ConfigMap
-            && self.ctx.watches.state(&watched_config_maps()) == WatchState::Synced;
+            && self.ctx.watches.state(&Watched::config_maps()) == WatchState::Synced;
         let pause = self.pause_of_sources(is_watched);
         // An event that comes while the read is under way makes its answer old.
         let began = {
@@ -194,7 +193,7 @@ impl Reconciliation<'_> {
         let names = names.map(|object| object.name.clone()).collect();
         self.ctx
             .selections
-            .name(&watched_config_maps(), &self.key, names);
+            .name(&Watched::config_maps(), &self.key, names);
     }
 
     /// What is watched for the inputs from other objects.
@@ -205,7 +204,7 @@ impl Reconciliation<'_> {
             .map(|object| object.kind);
         kinds
             .any(|kind| kind == SourceKind::ConfigMap)
-            .then(watched_config_maps)
+            .then(Watched::config_maps)
     }
 
     /// For how long what was read may be relied on; without an end while its changes are told.
@@ -233,25 +232,15 @@ impl Reconciliation<'_> {
         let secrets = oldest.map(|at| {
             // What is old already could not be read, or something before it was wrong: that says when it is tried again.
             let is_read = at + self.polled_after() > now;
-            TENTH.over(if is_read { at + poll - now } else { poll })
+            TENTH.over(if is_read {
+                (at + poll).saturating_sub(now)
+            } else {
+                poll
+            })
         });
         let wanting = memory.sources.are_wanting;
         let wanting = wanting.then(|| FIFTH.over(LOOKED_UP_AFTER));
         secrets.into_iter().chain(wanting).min()
-    }
-}
-
-pub(super) fn watched_config_maps() -> Watched {
-    let kind = SourceKind::ConfigMap;
-    let kind = Kind {
-        api_version: CORE.to_owned(),
-        kind: kind.as_str().to_owned(),
-        plural: kind.plural().to_owned(),
-        namespaced: true,
-    };
-    Watched {
-        purpose: Purpose::Selected,
-        kind: Arc::new(kind),
     }
 }
 

@@ -14,7 +14,7 @@ use cartouche_protocol::{
 };
 use cartouche_templating::label_value;
 
-use super::{reconciliation::Reconciliation, sources::watched_config_maps};
+use super::reconciliation::Reconciliation;
 use crate::{
     api::{ApiError, label_query},
     clock::boot_time,
@@ -123,7 +123,7 @@ impl Reconciliation<'_> {
             // What happens to it from now on is not noticed.
             let mut memory = lock(&self.memory);
             memory.selection_changed();
-            if *gone == watched_config_maps() {
+            if *gone == Watched::config_maps() {
                 // Whoever takes inputs of them again names them anew.
                 memory.sources = KnownSources::default();
             }

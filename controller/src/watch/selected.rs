@@ -210,7 +210,7 @@ impl SelectedWatch {
     }
 
     fn enqueue_all(&self, watched: &Watched, keys: impl IntoIterator<Item = RunnableKey>) {
-        let gives_inputs = watched.kind.api_version == "v1" && watched.kind.kind == "ConfigMap";
+        let gives_inputs = *watched == Watched::config_maps();
         for key in keys {
             self.enqueue(&key, |memory| {
                 memory.selection_changed();

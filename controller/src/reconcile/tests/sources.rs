@@ -10,13 +10,12 @@ use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject, SourceRead};
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::super::{
-    ControllerContext, reconciliation::Reconciliation, sources::watched_config_maps,
-};
+use super::super::{ControllerContext, reconciliation::Reconciliation};
 use super::{key, runnable, serving};
 use crate::{
     clock::{asleep::sleep, boot_time, moment},
     lock::lock,
+    watch::Watched,
 };
 
 /// A controller whose API server answers so about the `ConfigMap`, and how often it was asked.
@@ -163,7 +162,7 @@ async fn what_gave_no_input_is_looked_at_again_though_nobody_tells_of_a_change()
 async fn inputs_that_go_and_come_back_are_watched_again() {
     let (ctx, _) = answering(|_| sizes("s"));
     read(&ctx, false).await.unwrap();
-    let watched = watched_config_maps();
+    let watched = Watched::config_maps();
     assert_eq!(ctx.selections.of(&watched), [key()]);
     let mut begun = begin(&ctx, sourced_runnable());
     begun.observe_watches().await;
